@@ -42,6 +42,9 @@ def include(folder, line):
     return unit(folder, f"#include {line}\n")
 
 
+LONG = "\n" * 150
+FIND = function("", "static int\nfind(int a)")
+FIND_ALL = function("", "static int\nfind_all(int a)")
 NESTED_4 = function("if (a) { for (;;) { while (a) { if (a) { a++; } } } }")
 NESTED_3 = function("if (a) { for (;;) { while (a) { int x[] = { 1, 2 }; a++; } } }")
 ELSE_IFS = function("if (a) a++; else if (a) a++; else if (a) a++; else if (a) a++; else if (a) a++;")
@@ -216,6 +219,22 @@ CASES = [
     ("nvml in sim", unit("sim", function("", "int nvmlInit_v2(void)")), []),
     ("nvml elsewhere", unit("device", function("", "int nvmlInit_v2(void)")), ["prefix nvmlInit_v2"]),
     ("extern in a .c file", unit("api", "extern int bh_count;\n"), ["extern extern"]),
+
+    # names
+    ("a static of a long file without its noun", unit("api", LONG + function("", "static int\nfind_all(int a)")),
+     ["noun find_all"]),
+    ("with its noun", unit("api", LONG + function("", "static int\nplace_find_all(int a)")), []),
+    ("with its noun in the plural", unit("api", LONG + function("", "static int\nfind_places(int a)")), []),
+    ("of a short file", unit("api", function("", "static int\nfind_all(int a)")), []),
+    ("one word in two files", {**unit("api", FIND), **unit("web", FIND)}, ["noun find", "noun find"]),
+    ("three files", {**unit("api", FIND_ALL), **unit("web", FIND_ALL), **unit("store", FIND_ALL)}, []),
+    ("four files", {**unit("api", FIND_ALL), **unit("web", FIND_ALL), **unit("store", FIND_ALL), **unit("crypto", FIND_ALL)},
+     ["noun find_all"] * 4),
+    ("a tag in two files", {**unit("api", "struct place {\n};\n"), **unit("web", "struct place {\n};\n")}, ["once place"]),
+    ("exported in two files", {**unit("api", function("", "int bh_place(int a)")),
+                               **unit("web", function("", "int bh_place(int a)"))}, ["once bh_place"]),
+    ("the vendor's in two files", {**unit("sim/null", function("", "int cuInit(int a)")),
+                                   **unit("sim/cuda", function("", "int cuInit(int a)"), "entry")}, []),
 
     # exceptions
     ("allowed", {**unit("engine", NESTED_4), "tools/tidy.allow": "src/engine/place.c:bh_place a flat table\n"}, []),

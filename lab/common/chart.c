@@ -54,13 +54,13 @@ struct axis {
 };
 
 static bool
-is_drawable(double value)
+chart_is_drawable(double value)
 {
     return value >= -magnitude_max && value <= magnitude_max; /* and no NaN */
 }
 
 static double
-axis_place(const struct axis *axis, double value)
+chart_axis_place(const struct axis *axis, double value)
 {
     return axis->from +
            (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
@@ -68,10 +68,10 @@ axis_place(const struct axis *axis, double value)
 
 /* Both coordinates of a point must be drawable for it to count. */
 static void
-widen(struct axis *axis, const struct bh_chart_line *line, const double *values, bool *seen)
+chart_widen(struct axis *axis, const struct bh_chart_line *line, const double *values, bool *seen)
 {
     for (uint32_t i = 0; i < line->count; i++) {
-        if (!is_drawable(line->x[i]) || !is_drawable(line->y[i]))
+        if (!chart_is_drawable(line->x[i]) || !chart_is_drawable(line->y[i]))
             continue;
         if (!*seen || values[i] < axis->low)
             axis->low = values[i];
@@ -83,7 +83,7 @@ widen(struct axis *axis, const struct bh_chart_line *line, const double *values,
 
 /* The least of 1, 2, 5 times a power of ten that is not below `span` / TICKS. */
 static double
-round_step(double span)
+chart_round_step(double span)
 {
     double least = span / TICKS, power = 1;
 
@@ -98,7 +98,7 @@ round_step(double span)
 }
 
 static int64_t
-round_down(double value)
+chart_round_down(double value)
 {
     int64_t whole = (int64_t)value;
 
@@ -107,7 +107,7 @@ round_down(double value)
 
 /* Equal values, and values whose difference drowns in their size, get room. */
 static void
-part_limits(struct axis *axis)
+chart_part_limits(struct axis *axis)
 {
     double size = axis->high > -axis->low ? axis->high : -axis->low;
 
@@ -119,35 +119,35 @@ part_limits(struct axis *axis)
 }
 
 static struct axis
-axis_of_x(const struct bh_chart *chart)
+chart_axis_of_x(const struct bh_chart *chart)
 {
     struct axis axis = { .low = 0, .high = 1, .from = LEFT, .to = RIGHT };
     bool seen = false;
 
     for (uint32_t i = 0; i < chart->line_count; i++)
-        widen(&axis, &chart->lines[i], chart->lines[i].x, &seen);
-    part_limits(&axis);
-    axis.step = round_step(axis.high - axis.low);
-    axis.first = -round_down(-axis.low / axis.step);
-    axis.last = round_down(axis.high / axis.step);
+        chart_widen(&axis, &chart->lines[i], chart->lines[i].x, &seen);
+    chart_part_limits(&axis);
+    axis.step = chart_round_step(axis.high - axis.low);
+    axis.first = -chart_round_down(-axis.low / axis.step);
+    axis.last = chart_round_down(axis.high / axis.step);
     return axis;
 }
 
 /* Ends on ticks, and starts at 0 unless all values stand in the upper half. */
 static struct axis
-axis_of_y(const struct bh_chart *chart, double bottom)
+chart_axis_of_y(const struct bh_chart *chart, double bottom)
 {
     struct axis axis = { .low = 0, .high = 1, .from = bottom, .to = TOP };
     bool seen = false;
 
     for (uint32_t i = 0; i < chart->line_count; i++)
-        widen(&axis, &chart->lines[i], chart->lines[i].y, &seen);
+        chart_widen(&axis, &chart->lines[i], chart->lines[i].y, &seen);
     if (axis.low > 0 && axis.low <= axis.high / 2)
         axis.low = 0;
-    part_limits(&axis);
-    axis.step = round_step(axis.high - axis.low);
-    axis.first = round_down(axis.low / axis.step);
-    axis.last = -round_down(-axis.high / axis.step);
+    chart_part_limits(&axis);
+    axis.step = chart_round_step(axis.high - axis.low);
+    axis.first = chart_round_down(axis.low / axis.step);
+    axis.last = -chart_round_down(-axis.high / axis.step);
     axis.low = (double)axis.first * axis.step;
     axis.high = (double)axis.last * axis.step;
     return axis;
@@ -155,7 +155,7 @@ axis_of_y(const struct bh_chart *chart, double bottom)
 
 /* One character of UTF-8 as XML text; what XML forbids becomes a question mark. */
 static void
-put_char(FILE *out, const char *bytes, size_t length)
+chart_put_char(FILE *out, const char *bytes, size_t length)
 {
     unsigned char c = (unsigned char)*bytes;
 
@@ -176,7 +176,7 @@ put_char(FILE *out, const char *bytes, size_t length)
 
 /* At most `max` characters of `text`; an ellipsis says that there were more. */
 static void
-put_text(FILE *out, const char *text, uint32_t max)
+chart_put_text(FILE *out, const char *text, uint32_t max)
 {
     size_t left = text ? strlen(text) : 0;
 
@@ -187,26 +187,26 @@ put_text(FILE *out, const char *text, uint32_t max)
             fputs("\xe2\x80\xa6", out);
             return;
         }
-        put_char(out, text, length);
+        chart_put_char(out, text, length);
         text += length ? length : 1;
         left -= length ? length : 1;
     }
 }
 
 static void
-put_label(FILE *out, const char *place, const char *text)
+chart_put_label(FILE *out, const char *place, const char *text)
 {
     fprintf(out, "<text %s>", place);
-    put_text(out, text, TEXT_MAX_CHARS);
+    chart_put_text(out, text, TEXT_MAX_CHARS);
     fputs("</text>\n", out);
 }
 
 /* Multiples of a step of one digit are short in %.10g: 0.3, not 0.30000000000000004. */
 static void
-write_x_ticks(FILE *out, const struct axis *axis, double bottom)
+chart_write_x_ticks(FILE *out, const struct axis *axis, double bottom)
 {
     for (int64_t i = axis->first; i <= axis->last; i++) {
-        double value = (double)i * axis->step, x = axis_place(axis, value);
+        double value = (double)i * axis->step, x = chart_axis_place(axis, value);
 
         fprintf(out, "<path class=\"a\" d=\"M%.1f %.1fv5\"/>", x, bottom);
         fprintf(out, "<text class=\"m\" x=\"%.1f\" y=\"%.1f\">%.10g</text>\n", x,
@@ -215,10 +215,10 @@ write_x_ticks(FILE *out, const struct axis *axis, double bottom)
 }
 
 static void
-write_y_ticks(FILE *out, const struct axis *axis)
+chart_write_y_ticks(FILE *out, const struct axis *axis)
 {
     for (int64_t i = axis->first; i <= axis->last; i++) {
-        double value = (double)i * axis->step, y = axis_place(axis, value);
+        double value = (double)i * axis->step, y = chart_axis_place(axis, value);
 
         fprintf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
         fprintf(out, "<text class=\"e\" x=\"%d\" y=\"%.1f\">%.10g</text>\n", LEFT - 8,
@@ -228,7 +228,7 @@ write_y_ticks(FILE *out, const struct axis *axis)
 
 /* A path breaks where a value cannot be drawn; `h0` makes a dot of a point alone. */
 static void
-write_points(FILE *out, const struct bh_chart_line *line, const struct axis *x,
+chart_write_points(FILE *out, const struct bh_chart_line *line, const struct axis *x,
              const struct axis *y)
 {
     uint32_t kept = line->count < POINTS_MAX ? line->count : POINTS_MAX;
@@ -238,37 +238,37 @@ write_points(FILE *out, const struct bh_chart_line *line, const struct axis *x,
         uint32_t i =
             kept < 2 ? 0 : (uint32_t)((uint64_t)k * (line->count - 1) / (kept - 1));
 
-        if (!is_drawable(line->x[i]) || !is_drawable(line->y[i])) {
+        if (!chart_is_drawable(line->x[i]) || !chart_is_drawable(line->y[i])) {
             down = false;
             continue;
         }
-        fprintf(out, down ? "L%.1f %.1f" : "M%.1f %.1fh0", axis_place(x, line->x[i]),
-                axis_place(y, line->y[i]));
+        fprintf(out, down ? "L%.1f %.1f" : "M%.1f %.1fh0", chart_axis_place(x, line->x[i]),
+                chart_axis_place(y, line->y[i]));
         down = true;
     }
 }
 
 static void
-write_line(FILE *out, const struct bh_chart *chart, uint32_t at, const struct axis axes[2])
+chart_write_line(FILE *out, const struct bh_chart *chart, uint32_t at, const struct axis axes[2])
 {
     const struct bh_chart_line *line = &chart->lines[at];
     uint32_t colour = at % COLOURS, dashes = at / COLOURS % DASHES;
     uint32_t row = TOP + 10 + at * LEGEND_ROW;
 
     fprintf(out, "<path class=\"l c%u d%u\" d=\"", colour, dashes);
-    write_points(out, line, &axes[0], &axes[1]);
+    chart_write_points(out, line, &axes[0], &axes[1]);
     fputs("\"><title>", out);
-    put_text(out, line->name, TEXT_MAX_CHARS);
+    chart_put_text(out, line->name, TEXT_MAX_CHARS);
     fputs("</title></path>\n", out);
     fprintf(out, "<path class=\"l c%u d%u\" d=\"M%d %uh34\"/>", colour, dashes, RIGHT + 20,
             row);
     fprintf(out, "<text x=\"%d\" y=\"%u\">", RIGHT + 62, row + 4);
-    put_text(out, line->name, NAME_MAX_CHARS);
+    chart_put_text(out, line->name, NAME_MAX_CHARS);
     fputs("</text>\n", out);
 }
 
 static void
-write_frame(FILE *out, const struct bh_chart *chart, uint32_t height)
+chart_write_frame(FILE *out, const struct bh_chart *chart, uint32_t height)
 {
     char place[96];
 
@@ -276,16 +276,16 @@ write_frame(FILE *out, const struct bh_chart *chart, uint32_t height)
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" "
             "width=\"%d\" height=\"%u\" role=\"img\">\n<title>",
             WIDTH, height, WIDTH, height);
-    put_text(out, chart->title, TEXT_MAX_CHARS);
+    chart_put_text(out, chart->title, TEXT_MAX_CHARS);
     fprintf(out, "</title>\n%s<rect class=\"p\" width=\"%d\" height=\"%u\"/>\n", style,
             WIDTH, height);
-    put_label(out, "class=\"h\" x=\"16\" y=\"28\"", chart->title);
+    chart_put_label(out, "class=\"h\" x=\"16\" y=\"28\"", chart->title);
     snprintf(place, sizeof place, "class=\"m\" x=\"%d\" y=\"%u\"", (LEFT + RIGHT) / 2,
              height - 12);
-    put_label(out, place, chart->x_label);
+    chart_put_label(out, place, chart->x_label);
     snprintf(place, sizeof place, "class=\"m\" transform=\"translate(18 %u) rotate(-90)\"",
              (TOP + height - FOOT) / 2);
-    put_label(out, place, chart->y_label);
+    chart_put_label(out, place, chart->y_label);
 }
 
 void
@@ -294,13 +294,13 @@ bh_chart_write(FILE *out, const struct bh_chart *chart)
     uint32_t legend = TOP + chart->line_count * LEGEND_ROW + FOOT / 2;
     uint32_t height = legend > HEIGHT ? legend : HEIGHT;
     double bottom = height - FOOT;
-    struct axis axes[2] = { axis_of_x(chart), axis_of_y(chart, bottom) };
+    struct axis axes[2] = { chart_axis_of_x(chart), chart_axis_of_y(chart, bottom) };
 
-    write_frame(out, chart, height);
-    write_y_ticks(out, &axes[1]);
-    write_x_ticks(out, &axes[0], bottom);
+    chart_write_frame(out, chart, height);
+    chart_write_y_ticks(out, &axes[1]);
+    chart_write_x_ticks(out, &axes[0], bottom);
     fprintf(out, "<path class=\"a\" d=\"M%d %dV%.1fH%d\"/>\n", LEFT, TOP, bottom, RIGHT);
     for (uint32_t i = 0; i < chart->line_count; i++)
-        write_line(out, chart, i, axes);
+        chart_write_line(out, chart, i, axes);
     fputs("</svg>\n", out);
 }

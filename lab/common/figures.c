@@ -34,7 +34,7 @@ bh_figures_mean(const struct bh_figures *figures)
 }
 
 static int
-compare(const void *a, const void *b)
+figures_compare(const void *a, const void *b)
 {
     uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
 
@@ -48,6 +48,6 @@ bh_figures_quantile(struct bh_figures *figures, uint32_t permille)
 
     if (figures->count == 0)
         return 0;
-    qsort(figures->values, figures->count, sizeof figures->values[0], compare);
+    qsort(figures->values, figures->count, sizeof figures->values[0], figures_compare);
     return figures->values[rank ? rank - 1 : 0];
 }

@@ -16,7 +16,7 @@
 enum { PATH_MAX_BYTES = 4096, SERIES_MAX = 10000, LEAST_GPUS = 4, MINUTE_S = 60 };
 
 static bh_rc
-take_source(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_source(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     (void)err;
     options->source = value;
@@ -24,7 +24,7 @@ take_source(struct bh_forecast_options *options, const char *value, struct bh_er
 }
 
 static bh_rc
-take_svg(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_svg(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     (void)err;
     options->svg = value;
@@ -32,7 +32,7 @@ take_svg(struct bh_forecast_options *options, const char *value, struct bh_err *
 }
 
 static bh_rc
-take_json(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_json(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     (void)value, (void)err;
     options->json = true;
@@ -41,7 +41,7 @@ take_json(struct bh_forecast_options *options, const char *value, struct bh_err 
 
 /* The next of a list at `*list`, which moves behind its comma. */
 static bool
-next_item(const char **list, char ret_item[32])
+forecast_next_item(const char **list, char ret_item[32])
 {
     size_t length = strcspn(*list, ",");
 
@@ -55,12 +55,12 @@ next_item(const char **list, char ret_item[32])
 }
 
 static bh_rc
-take_horizons(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_horizons(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     char item[32];
 
     options->horizon_count = 0;
-    while (next_item(&value, item)) {
+    while (forecast_next_item(&value, item)) {
         bh_ns *place = &options->horizons_ns[options->horizon_count];
 
         if (options->horizon_count == BH_FORECAST_HORIZONS_MAX)
@@ -75,12 +75,12 @@ take_horizons(struct bh_forecast_options *options, const char *value, struct bh_
 }
 
 static bh_rc
-take_quantiles(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_quantiles(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     char item[32];
 
     options->q_count = 0;
-    while (next_item(&value, item)) {
+    while (forecast_next_item(&value, item)) {
         uint64_t q_bp;
 
         if (options->q_count == BH_TRIAL_BOUNDS_MAX)
@@ -97,7 +97,7 @@ take_quantiles(struct bh_forecast_options *options, const char *value, struct bh
 }
 
 static bh_rc
-take_window(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_window(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     if (bh_parse_span(value, &options->window_ns, err) != BH_OK)
         return bh_err_wrap(err, "--window");
@@ -105,7 +105,7 @@ take_window(struct bh_forecast_options *options, const char *value, struct bh_er
 }
 
 static bh_rc
-take_every(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_every(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     if (bh_parse_span(value, &options->every_ns, err) != BH_OK)
         return bh_err_wrap(err, "--every");
@@ -115,7 +115,7 @@ take_every(struct bh_forecast_options *options, const char *value, struct bh_err
 }
 
 static bh_rc
-take_least(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_least(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     if (bh_parse_u32(value, 0, UINT32_MAX, &options->least, err) != BH_OK)
         return bh_err_wrap(err, "--least");
@@ -124,7 +124,7 @@ take_least(struct bh_forecast_options *options, const char *value, struct bh_err
 }
 
 static bh_rc
-take_take(struct bh_forecast_options *options, const char *value, struct bh_err *err)
+forecast_take_take(struct bh_forecast_options *options, const char *value, struct bh_err *err)
 {
     for (uint32_t i = 0; i < BH_SERIES_TAKES; i++)
         if (strcmp(bh_series_take_names[i], value) == 0) {
@@ -140,17 +140,17 @@ static const struct option {
                   struct bh_err *err);
     const char *doc;
 } table[] = {
-    { "--data", "PATH", take_source,
+    { "--data", "PATH", forecast_take_source,
       "a file, a folder of *.csv, or one with helios/earth_vc" },
-    { "--horizon", "LIST", take_horizons, "how far ahead (1h,3h,24h)" },
-    { "--quantile", "LIST", take_quantiles,
+    { "--horizon", "LIST", forecast_take_horizons, "how far ahead (1h,3h,24h)" },
+    { "--quantile", "LIST", forecast_take_quantiles,
       "percent to be kept below the bound (90,95,99)" },
-    { "--window", "SPAN", take_window, "how much past a bound is made of (7d)" },
-    { "--every", "SPAN", take_every, "length of a slot (30m)" },
-    { "--take", "WHAT", take_take, "of the rows in a slot: mean, last or max (mean)" },
-    { "--least", "N", take_least, "leave out series of a lower mean (4 GPUs; else 0)" },
-    { "--json", NULL, take_json, "print JSON" },
-    { "--svg", "FILE", take_svg, "draw demand and its bounds over time" },
+    { "--window", "SPAN", forecast_take_window, "how much past a bound is made of (7d)" },
+    { "--every", "SPAN", forecast_take_every, "length of a slot (30m)" },
+    { "--take", "WHAT", forecast_take_take, "of the rows in a slot: mean, last or max (mean)" },
+    { "--least", "N", forecast_take_least, "leave out series of a lower mean (4 GPUs; else 0)" },
+    { "--json", NULL, forecast_take_json, "print JSON" },
+    { "--svg", "FILE", forecast_take_svg, "draw demand and its bounds over time" },
 };
 
 void
@@ -162,7 +162,7 @@ bh_forecast_print_options(FILE *out)
 }
 
 static const struct option *
-find_option(const char *word)
+forecast_find_option(const char *word)
 {
     for (size_t i = 0; i < BH_COUNT(table); i++)
         if (strcmp(table[i].name, word) == 0)
@@ -172,7 +172,7 @@ find_option(const char *word)
 
 /* A span as a number of slots, 1 .. most. */
 static bh_rc
-check_span(const struct bh_forecast_options *options, const char *name, bh_ns span,
+forecast_check_span(const struct bh_forecast_options *options, const char *name, bh_ns span,
            struct bh_err *err)
 {
     bool is_window = name[2] == 'w';
@@ -186,14 +186,14 @@ check_span(const struct bh_forecast_options *options, const char *name, bh_ns sp
 }
 
 static bh_rc
-check_options(const struct bh_forecast_options *options, struct bh_err *err)
+forecast_check_options(const struct bh_forecast_options *options, struct bh_err *err)
 {
-    bh_rc rc = check_span(options, "--window", options->window_ns, err);
+    bh_rc rc = forecast_check_span(options, "--window", options->window_ns, err);
 
     if (!options->source)
         return bh_err_set(err, BH_INVALID, "forecast: --data PATH is missing");
     for (uint32_t i = 0; i < options->horizon_count && rc == BH_OK; i++)
-        rc = check_span(options, "--horizon", options->horizons_ns[i], err);
+        rc = forecast_check_span(options, "--horizon", options->horizons_ns[i], err);
     return rc;
 }
 
@@ -212,7 +212,7 @@ bh_forecast_options_parse(int count, const char *const *words,
     };
 
     for (int i = 0; i < count; i++) {
-        const struct option *option = find_option(words[i]);
+        const struct option *option = forecast_find_option(words[i]);
         bh_rc rc;
 
         if (!option)
@@ -223,7 +223,7 @@ bh_forecast_options_parse(int count, const char *const *words,
         if (rc != BH_OK)
             return rc;
     }
-    if (check_options(&options, err) != BH_OK)
+    if (forecast_check_options(&options, err) != BH_OK)
         return err->rc;
     *ret_options = options;
     return BH_OK;
@@ -238,7 +238,7 @@ struct trying {
 };
 
 static void
-try_series(const struct trying *trying, struct bh_series *series)
+forecast_try_series(const struct trying *trying, struct bh_series *series)
 {
     const struct bh_forecast_options *options = trying->options;
     struct bh_forecast_report *report = trying->report;
@@ -262,7 +262,7 @@ try_series(const struct trying *trying, struct bh_series *series)
 }
 
 static bh_rc
-try_file(const struct trying *trying, const char *path)
+forecast_try_file(const struct trying *trying, const char *path)
 {
     const struct bh_forecast_options *options = trying->options;
     struct bh_series_source source = { .file = path,
@@ -284,7 +284,7 @@ try_file(const struct trying *trying, const char *path)
         return rc;
     least = options->least_set ? options->least : series.gpus ? LEAST_GPUS : 0;
     if (bh_series_mean(&series) >= least) {
-        try_series(trying, &series);
+        forecast_try_series(trying, &series);
         return BH_OK;
     }
     bh_series_fini(&series);
@@ -293,7 +293,7 @@ try_file(const struct trying *trying, const char *path)
 }
 
 static int
-is_csv(const struct dirent *entry)
+forecast_is_csv(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
 
@@ -303,13 +303,13 @@ is_csv(const struct dirent *entry)
 
 /* Byte order, whatever the locale. */
 static int
-compare_names(const struct dirent **a, const struct dirent **b)
+forecast_compare_names(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 static void
-make_room(struct bh_forecast_report *report, uint32_t count)
+forecast_make_room(struct bh_forecast_report *report, uint32_t count)
 {
     report->series = calloc(count, sizeof *report->series);
     report->trials = calloc(count, sizeof *report->trials);
@@ -318,7 +318,7 @@ make_room(struct bh_forecast_report *report, uint32_t count)
 }
 
 static bh_rc
-try_entries(const struct trying *trying, const char *folder, struct dirent **entries,
+forecast_try_entries(const struct trying *trying, const char *folder, struct dirent **entries,
             int count)
 {
     bh_rc rc = BH_OK;
@@ -330,7 +330,7 @@ try_entries(const struct trying *trying, const char *folder, struct dirent **ent
         if (length < 0 || (size_t)length >= sizeof path)
             return bh_err_set(trying->err, BH_RANGE, "the path of %s is too long",
                               entries[i]->d_name);
-        rc = try_file(trying, path);
+        rc = forecast_try_file(trying, path);
         if (trying->progress)
             fprintf(trying->progress, "\rforecast: %d of %d files%s", i + 1, count,
                     i + 1 == count || rc != BH_OK ? "\n" : "");
@@ -339,10 +339,10 @@ try_entries(const struct trying *trying, const char *folder, struct dirent **ent
 }
 
 static bh_rc
-try_folder(const struct trying *trying, const char *folder)
+forecast_try_folder(const struct trying *trying, const char *folder)
 {
     struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_csv, compare_names);
+    int count = scandir(folder, &entries, forecast_is_csv, forecast_compare_names);
     bh_rc rc = BH_OK;
 
     if (count < 0)
@@ -352,8 +352,8 @@ try_folder(const struct trying *trying, const char *folder)
     if (count > SERIES_MAX)
         rc = bh_err_set(trying->err, BH_RANGE, "more than 10,000 files in %s", folder);
     if (rc == BH_OK) {
-        make_room(trying->report, (uint32_t)count);
-        rc = try_entries(trying, folder, entries, count);
+        forecast_make_room(trying->report, (uint32_t)count);
+        rc = forecast_try_entries(trying, folder, entries, count);
     }
     for (int i = 0; i < count; i++)
         free(entries[i]);
@@ -363,7 +363,7 @@ try_folder(const struct trying *trying, const char *folder)
 
 /* What --data stands for: a file itself, or the folder that has the files. */
 static bh_rc
-try_source(const struct trying *trying)
+forecast_try_source(const struct trying *trying)
 {
     const char *source = trying->options->source;
     char inner[PATH_MAX_BYTES];
@@ -373,13 +373,13 @@ try_source(const struct trying *trying)
     if (stat(source, &about) < 0)
         return bh_err_errno(trying->err, "cannot read %s", source);
     if (!S_ISDIR(about.st_mode)) {
-        make_room(trying->report, 1);
-        return try_file(trying, source);
+        forecast_make_room(trying->report, 1);
+        return forecast_try_file(trying, source);
     }
     length = snprintf(inner, sizeof inner, "%s/helios/earth_vc", source);
     if (length < 0 || (size_t)length >= sizeof inner)
         return bh_err_set(trying->err, BH_RANGE, "the path %.60s... is too long", source);
-    return try_folder(trying, access(inner, F_OK) == 0 ? inner : source);
+    return forecast_try_folder(trying, access(inner, F_OK) == 0 ? inner : source);
 }
 
 bh_rc
@@ -388,7 +388,7 @@ bh_forecast_try(const struct bh_forecast_options *options, FILE *progress,
 {
     struct bh_forecast_report report = { 0 };
     struct trying trying = { options, &report, progress, err };
-    bh_rc rc = try_source(&trying);
+    bh_rc rc = forecast_try_source(&trying);
 
     if (rc == BH_OK && report.count == 0)
         rc = bh_err_set(err, BH_NOT_FOUND,

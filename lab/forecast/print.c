@@ -16,7 +16,7 @@ enum { SPAN_BYTES = 24, JSON_MAX = 256 << 20, DAY_S = 86400 };
 
 /* In the largest unit that divides it: 30m, 24h, 7d. */
 static const char *
-span_text(bh_ns span, char text[SPAN_BYTES])
+print_span_text(bh_ns span, char text[SPAN_BYTES])
 {
     uint64_t s = span / BH_NS_PER_S;
     uint64_t unit = s % DAY_S == 0 && s > DAY_S ? DAY_S : s % 3600 == 0 ? 3600 : 60;
@@ -36,7 +36,7 @@ print_head(const struct bh_forecast_options *options, uint32_t horizon, FILE *ou
 {
     char span[SPAN_BYTES];
 
-    fprintf(out, "\n%-14s  scaled  sMAPE", span_text(options->horizons_ns[horizon], span));
+    fprintf(out, "\n%-14s  scaled  sMAPE", print_span_text(options->horizons_ns[horizon], span));
     for (uint32_t i = 0; i < options->q_count; i++)
         fprintf(out, "  | %6.4g %%  room    next", options->q_bp[i] / 100.0);
     putc('\n', out);
@@ -104,8 +104,8 @@ bh_forecast_print_table(const struct bh_forecast_options *options,
         "room: mean of what the bound kept free, in units of mean demand; next: the bound "
         "now\n",
         report->count, options->source, report->left_out,
-        span_text(options->every_ns, every), bh_series_take_names[options->take],
-        span_text(options->window_ns, window));
+        print_span_text(options->every_ns, every), bh_series_take_names[options->take],
+        print_span_text(options->window_ns, window));
     for (uint32_t h = 0; h < options->horizon_count; h++) {
         struct bh_forecast_mean mean;
 
@@ -118,18 +118,18 @@ bh_forecast_print_table(const struct bh_forecast_options *options,
 }
 
 static int64_t
-rounded(double value)
+print_rounded(double value)
 {
     return (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
 }
 
 static void
-put_bound(struct bh_json_writer *w, uint32_t q_bp, const struct bh_trial_bound *bound)
+print_put_bound(struct bh_json_writer *w, uint32_t q_bp, const struct bh_trial_bound *bound)
 {
     bh_json_open(w, NULL, '{');
     bh_json_i64(w, "coverage_judged", bound->coverage.judged);
     bh_json_i64(w, "coverage_kept", bound->coverage.kept);
-    bh_json_i64(w, "headroom_permille", rounded(bound->headroom * 1000));
+    bh_json_i64(w, "headroom_permille", print_rounded(bound->headroom * 1000));
     bh_json_i64(w, "judged", bound->judged);
     bh_json_i64(w, "kept", bound->kept);
     bh_json_bool(w, "next_firm", bound->next.firm);
@@ -140,65 +140,65 @@ put_bound(struct bh_json_writer *w, uint32_t q_bp, const struct bh_trial_bound *
 }
 
 static void
-put_trial(struct bh_json_writer *w, const struct bh_forecast_options *options,
+print_put_trial(struct bh_json_writer *w, const struct bh_forecast_options *options,
           uint32_t horizon, const struct bh_trial *trial)
 {
     bh_json_open(w, NULL, '{');
     bh_json_open(w, "bounds", '[');
     for (uint32_t i = 0; i < options->q_count; i++)
-        put_bound(w, options->q_bp[i], &trial->bounds[i]);
+        print_put_bound(w, options->q_bp[i], &trial->bounds[i]);
     bh_json_close(w, ']');
-    bh_json_i64(w, "error_milli", rounded(trial->error * 1000));
+    bh_json_i64(w, "error_milli", print_rounded(trial->error * 1000));
     bh_json_i64(w, "horizon_s", (int64_t)(options->horizons_ns[horizon] / BH_NS_PER_S));
-    bh_json_i64(w, "mean_milli", rounded(trial->mean * 1000));
+    bh_json_i64(w, "mean_milli", print_rounded(trial->mean * 1000));
     if (trial->scaled >= 0)
-        bh_json_i64(w, "scaled_permille", rounded(trial->scaled * 1000));
-    bh_json_i64(w, "smape_permille", rounded(trial->smape * 10));
+        bh_json_i64(w, "scaled_permille", print_rounded(trial->scaled * 1000));
+    bh_json_i64(w, "smape_permille", print_rounded(trial->smape * 10));
     bh_json_close(w, '}');
 }
 
 /* Where no series had a bound that was firm, there is nothing but the question. */
 static void
-put_mean_bound(struct bh_json_writer *w, uint32_t q_bp, uint32_t at,
+print_put_mean_bound(struct bh_json_writer *w, uint32_t q_bp, uint32_t at,
                const struct bh_forecast_mean *mean)
 {
     bh_json_open(w, NULL, '{');
     if (mean->worst_name[at]) {
-        bh_json_i64(w, "headroom_permille", rounded(mean->headroom[at] * 1000));
-        bh_json_i64(w, "kept_bp", rounded(mean->kept[at] * 100));
+        bh_json_i64(w, "headroom_permille", print_rounded(mean->headroom[at] * 1000));
+        bh_json_i64(w, "kept_bp", print_rounded(mean->kept[at] * 100));
     }
     bh_json_i64(w, "quantile_bp", q_bp);
     if (mean->worst_name[at]) {
         bh_json_str(w, "worst", mean->worst_name[at]);
-        bh_json_i64(w, "worst_bp", rounded(mean->worst[at] * 100));
+        bh_json_i64(w, "worst_bp", print_rounded(mean->worst[at] * 100));
     }
     bh_json_close(w, '}');
 }
 
 static void
-put_mean(struct bh_json_writer *w, const struct bh_forecast_options *options,
+print_put_mean(struct bh_json_writer *w, const struct bh_forecast_options *options,
          uint32_t horizon, const struct bh_forecast_mean *mean)
 {
     bh_json_open(w, NULL, '{');
     bh_json_open(w, "bounds", '[');
     for (uint32_t i = 0; i < options->q_count; i++)
-        put_mean_bound(w, options->q_bp[i], i, mean);
+        print_put_mean_bound(w, options->q_bp[i], i, mean);
     bh_json_close(w, ']');
     bh_json_i64(w, "horizon_s", (int64_t)(options->horizons_ns[horizon] / BH_NS_PER_S));
     if (mean->scaled >= 0)
-        bh_json_i64(w, "scaled_permille", rounded(mean->scaled * 1000));
-    bh_json_i64(w, "smape_permille", rounded(mean->smape * 10));
+        bh_json_i64(w, "scaled_permille", print_rounded(mean->scaled * 1000));
+    bh_json_i64(w, "smape_permille", print_rounded(mean->smape * 10));
     bh_json_close(w, '}');
 }
 
 static void
-put_series(struct bh_json_writer *w, const struct bh_forecast_options *options,
+print_put_series(struct bh_json_writer *w, const struct bh_forecast_options *options,
            const struct bh_forecast_report *report, uint32_t at)
 {
     bh_json_open(w, NULL, '{');
     bh_json_open(w, "horizons", '[');
     for (uint32_t h = 0; h < options->horizon_count; h++)
-        put_trial(w, options, h, &report->trials[at][h]);
+        print_put_trial(w, options, h, &report->trials[at][h]);
     bh_json_close(w, ']');
     bh_json_str(w, "name", report->series[at].name);
     bh_json_i64(w, "slots", report->series[at].count);
@@ -221,12 +221,12 @@ bh_forecast_print_json(const struct bh_forecast_options *options,
         struct bh_forecast_mean mean;
 
         bh_forecast_average(report, options, h, &mean);
-        put_mean(&w, options, h, &mean);
+        print_put_mean(&w, options, h, &mean);
     }
     bh_json_close(&w, ']');
     bh_json_open(&w, "series", '[');
     for (uint32_t i = 0; i < report->count; i++)
-        put_series(&w, options, report, i);
+        print_put_series(&w, options, report, i);
     bh_json_close(&w, ']');
     bh_json_i64(&w, "slot_s", (int64_t)(options->every_ns / BH_NS_PER_S));
     bh_json_i64(&w, "window_s", (int64_t)(options->window_ns / BH_NS_PER_S));
@@ -244,7 +244,7 @@ struct sums {
 };
 
 static void
-add_moment(void *self, const struct bh_trial_moment *moment)
+print_add_moment(void *self, const struct bh_trial_moment *moment)
 {
     struct sums *sums = self;
     uint64_t at = moment->slot - sums->first;
@@ -258,7 +258,7 @@ add_moment(void *self, const struct bh_trial_moment *moment)
 
 /* From the first slot of any series to the last of any; false when that is too far. */
 static bool
-find_range(const struct bh_forecast_report *report, struct sums *sums)
+print_find_range(const struct bh_forecast_report *report, struct sums *sums)
 {
     uint64_t end = 0;
 
@@ -276,7 +276,7 @@ find_range(const struct bh_forecast_report *report, struct sums *sums)
 }
 
 static void
-sums_init(struct sums *sums)
+print_sums_init(struct sums *sums)
 {
     sums->summed = calloc(sums->count, sizeof *sums->summed);
     sums->x = calloc(sums->count, sizeof *sums->x);
@@ -288,7 +288,7 @@ sums_init(struct sums *sums)
 }
 
 static void
-sums_fini(struct sums *sums)
+print_sums_fini(struct sums *sums)
 {
     for (uint32_t i = 0; i < sums->lines; i++)
         free(sums->y[i]);
@@ -298,7 +298,7 @@ sums_fini(struct sums *sums)
 
 /* A slot that some series lacks would show a dip that was none: a gap instead. */
 static void
-fill(struct sums *sums, const struct bh_forecast_options *options,
+print_fill(struct sums *sums, const struct bh_forecast_options *options,
      const struct bh_forecast_report *report)
 {
     struct bh_trial_question question = {
@@ -311,7 +311,7 @@ fill(struct sums *sums, const struct bh_forecast_options *options,
     for (uint32_t i = 0; i < report->count; i++) {
         struct bh_trial unused;
 
-        bh_trial_run(&report->series[i], &question, &unused, add_moment, sums);
+        bh_trial_run(&report->series[i], &question, &unused, print_add_moment, sums);
     }
     for (uint32_t at = 0; at < sums->count; at++) {
         sums->x[at] = (double)at * (double)(options->every_ns / BH_NS_PER_S) / DAY_S;
@@ -321,14 +321,14 @@ fill(struct sums *sums, const struct bh_forecast_options *options,
 }
 
 static void
-write_chart(const struct sums *sums, const struct bh_forecast_options *options, FILE *out)
+print_write_chart(const struct sums *sums, const struct bh_forecast_options *options, FILE *out)
 {
     struct bh_chart_line lines[1 + BH_TRIAL_BOUNDS_MAX];
     char names[1 + BH_TRIAL_BOUNDS_MAX][48], span[SPAN_BYTES], title[96];
     struct bh_chart chart = { title, "days", "sum of all series", lines, sums->lines };
 
     snprintf(title, sizeof title, "Demand, and its bounds %s before",
-             span_text(options->horizons_ns[0], span));
+             print_span_text(options->horizons_ns[0], span));
     snprintf(names[0], sizeof names[0], "demand");
     for (uint32_t i = 0; i < sums->lines; i++) {
         if (i > 0)
@@ -349,16 +349,16 @@ bh_forecast_draw(const struct bh_forecast_options *options,
     FILE *out;
     bh_rc rc;
 
-    if (!find_range(report, &sums))
+    if (!print_find_range(report, &sums))
         return bh_err_set(err, BH_RANGE, "the series lie too far apart for one chart");
     out = open_memstream(&text, &size);
     BH_ASSERT(out);
-    sums_init(&sums);
-    fill(&sums, options, report);
-    write_chart(&sums, options, out);
+    print_sums_init(&sums);
+    print_fill(&sums, options, report);
+    print_write_chart(&sums, options, out);
     BH_ASSERT(fclose(out) == 0);
     rc = bh_file_replace(options->svg, text, size, 0644, err);
     free(text);
-    sums_fini(&sums);
+    print_sums_fini(&sums);
     return rc;
 }

@@ -36,7 +36,7 @@ struct series_reader {
 };
 
 static bh_rc
-blame(struct series_reader *reader, bh_rc rc, const char *what, const char *field)
+series_blame(struct series_reader *reader, bh_rc rc, const char *what, const char *field)
 {
     return bh_err_set(reader->err, rc, "%s:%u: %s%s%s", reader->source->file, reader->line,
                       field, *field ? ": " : "", what);
@@ -44,7 +44,7 @@ blame(struct series_reader *reader, bh_rc rc, const char *what, const char *fiel
 
 /* Cut a line at its commas. */
 static bh_rc
-split(struct series_reader *reader, const char *line, size_t length)
+series_split(struct series_reader *reader, const char *line, size_t length)
 {
     struct series_row *row = &reader->row;
     char *at = row->text;
@@ -52,15 +52,15 @@ split(struct series_reader *reader, const char *line, size_t length)
     if (length > 0 && line[length - 1] == '\r')
         length--;
     if (length >= sizeof row->text)
-        return blame(reader, BH_INVALID, "the line is too long", "");
+        return series_blame(reader, BH_INVALID, "the line is too long", "");
     if (memchr(line, '\0', length) || memchr(line, '"', length))
-        return blame(reader, BH_INVALID, "quotes and NULs are not read here", "");
+        return series_blame(reader, BH_INVALID, "quotes and NULs are not read here", "");
     memcpy(at, line, length);
     at[length] = '\0';
     row->count = 0;
     while (at) {
         if (row->count == COLUMNS_MAX)
-            return blame(reader, BH_INVALID, "more than 64 fields", "");
+            return series_blame(reader, BH_INVALID, "more than 64 fields", "");
         row->fields[row->count++] = at;
         at = strchr(at, ',');
         if (at)
@@ -70,7 +70,7 @@ split(struct series_reader *reader, const char *line, size_t length)
 }
 
 static bool
-find_column(const struct series_row *row, const char *name, uint32_t *ret_column)
+series_find_column(const struct series_row *row, const char *name, uint32_t *ret_column)
 {
     for (uint32_t i = 0; i < row->count; i++)
         if (strcmp(row->fields[i], name) == 0) {
@@ -81,20 +81,20 @@ find_column(const struct series_row *row, const char *name, uint32_t *ret_column
 }
 
 static bh_rc
-read_head(struct series_reader *reader)
+series_read_head(struct series_reader *reader)
 {
     const struct series_row *row = &reader->row;
 
     reader->columns = row->count;
-    if (!find_column(row, "time", &reader->time))
-        return blame(reader, BH_INVALID, "there is no column time", "");
-    if (find_column(row, "value", &reader->parts[0])) {
+    if (!series_find_column(row, "time", &reader->time))
+        return series_blame(reader, BH_INVALID, "there is no column time", "");
+    if (series_find_column(row, "value", &reader->parts[0])) {
         reader->part_count = 1;
         return BH_OK;
     }
-    if (!find_column(row, "running_gpus", &reader->parts[0]) ||
-        !find_column(row, "pending_gpus", &reader->parts[1]))
-        return blame(reader, BH_INVALID,
+    if (!series_find_column(row, "running_gpus", &reader->parts[0]) ||
+        !series_find_column(row, "pending_gpus", &reader->parts[1]))
+        return series_blame(reader, BH_INVALID,
                      "there is neither a column value nor running_gpus and pending_gpus",
                      "");
     reader->part_count = 2;
@@ -104,7 +104,7 @@ read_head(struct series_reader *reader)
 
 /* As many digits as `digits` has; their number. */
 static bool
-read_digits(const char **text, uint32_t digits, int *ret_number)
+series_read_digits(const char **text, uint32_t digits, int *ret_number)
 {
     *ret_number = 0;
     for (uint32_t i = 0; i < digits; i++, (*text)++) {
@@ -117,7 +117,7 @@ read_digits(const char **text, uint32_t digits, int *ret_number)
 
 /* `tm` and the text agree only when the date exists. */
 static bool
-is_date(const struct tm *tm, time_t seconds)
+series_is_date(const struct tm *tm, time_t seconds)
 {
     struct tm back;
 
@@ -128,18 +128,18 @@ is_date(const struct tm *tm, time_t seconds)
 
 /* "2020-05-01 00:10:00", "2020-05-01T00:10Z" */
 static bool
-read_date(const char *text, uint64_t *ret_s)
+series_read_date(const char *text, uint64_t *ret_s)
 {
     struct tm tm = { 0 };
-    bool read = read_digits(&text, 4, &tm.tm_year) && *text++ == '-' &&
-                read_digits(&text, 2, &tm.tm_mon) && *text++ == '-' &&
-                read_digits(&text, 2, &tm.tm_mday) && (*text == ' ' || *text == 'T') &&
-                (text++, read_digits(&text, 2, &tm.tm_hour)) && *text++ == ':' &&
-                read_digits(&text, 2, &tm.tm_min);
+    bool read = series_read_digits(&text, 4, &tm.tm_year) && *text++ == '-' &&
+                series_read_digits(&text, 2, &tm.tm_mon) && *text++ == '-' &&
+                series_read_digits(&text, 2, &tm.tm_mday) && (*text == ' ' || *text == 'T') &&
+                (text++, series_read_digits(&text, 2, &tm.tm_hour)) && *text++ == ':' &&
+                series_read_digits(&text, 2, &tm.tm_min);
     struct tm asked;
     time_t seconds;
 
-    if (!read || (*text == ':' && (text++, !read_digits(&text, 2, &tm.tm_sec))))
+    if (!read || (*text == ':' && (text++, !series_read_digits(&text, 2, &tm.tm_sec))))
         return false;
     text += *text == 'Z';
     tm.tm_year -= 1900;
@@ -147,28 +147,28 @@ read_date(const char *text, uint64_t *ret_s)
     asked = tm;
     seconds = timegm(&tm);
     *ret_s = (uint64_t)seconds;
-    return *text == '\0' && is_date(&asked, seconds);
+    return *text == '\0' && series_is_date(&asked, seconds);
 }
 
 static bh_rc
-read_time(struct series_reader *reader, uint64_t *ret_s)
+series_read_time(struct series_reader *reader, uint64_t *ret_s)
 {
     const char *text = reader->row.fields[reader->time];
     struct bh_err unused;
 
-    if (!read_date(text, ret_s) && bh_parse_u64(text, ret_s, &unused) != BH_OK)
-        return blame(reader, BH_INVALID, "expected a time, as in 2026-11-20 09:30:00",
+    if (!series_read_date(text, ret_s) && bh_parse_u64(text, ret_s, &unused) != BH_OK)
+        return series_blame(reader, BH_INVALID, "expected a time, as in 2026-11-20 09:30:00",
                      text);
     if (*ret_s > UINT64_MAX / BH_NS_PER_S)
-        return blame(reader, BH_RANGE, "the time is too far away", text);
+        return series_blame(reader, BH_RANGE, "the time is too far away", text);
     if (reader->rows + reader->series.count > 0 && *ret_s <= reader->last_s)
-        return blame(reader, BH_INVALID, "the time does not grow", text);
+        return series_blame(reader, BH_INVALID, "the time does not grow", text);
     return BH_OK;
 }
 
 /* A decimal of at most nine digits and three places, in thousandths. */
 static bool
-read_thousandths(const char *text, uint64_t *ret_value)
+series_read_thousandths(const char *text, uint64_t *ret_value)
 {
     size_t whole = strspn(text, "0123456789");
     const char *point = text + whole;
@@ -177,7 +177,7 @@ read_thousandths(const char *text, uint64_t *ret_value)
 
     if (whole == 0 || whole > 9 || places > PLACES || (*point == '.' && places == 0))
         return false;
-    read_digits(&text, (uint32_t)whole, &digits);
+    series_read_digits(&text, (uint32_t)whole, &digits);
     *ret_value = (uint64_t)digits;
     for (size_t i = 1; i <= PLACES; i++)
         *ret_value = *ret_value * 10 + (uint64_t)(i <= places ? point[i] - '0' : 0);
@@ -186,7 +186,7 @@ read_thousandths(const char *text, uint64_t *ret_value)
 
 /* The row's number: the sum of its columns. */
 static bh_rc
-read_value(struct series_reader *reader, uint32_t *ret_value)
+series_read_value(struct series_reader *reader, uint32_t *ret_value)
 {
     uint64_t sum = 0;
 
@@ -194,19 +194,19 @@ read_value(struct series_reader *reader, uint32_t *ret_value)
         const char *text = reader->row.fields[reader->parts[i]];
         uint64_t value;
 
-        if (!read_thousandths(text, &value))
-            return blame(reader, BH_INVALID, "expected a number of at most three places",
+        if (!series_read_thousandths(text, &value))
+            return series_blame(reader, BH_INVALID, "expected a number of at most three places",
                          text);
         sum += value;
         if (sum > (uint64_t)VALUE_MAX * BH_SERIES_WHOLE)
-            return blame(reader, BH_RANGE, "a number may be at most 4,000,000", text);
+            return series_blame(reader, BH_RANGE, "a number may be at most 4,000,000", text);
     }
     *ret_value = (uint32_t)sum;
     return BH_OK;
 }
 
 static uint32_t
-slot_value(const struct series_reader *reader)
+series_slot_value(const struct series_reader *reader)
 {
     switch (reader->source->take) {
     case BH_SERIES_LAST:
@@ -222,7 +222,7 @@ slot_value(const struct series_reader *reader)
 
 /* Room for `count` values; those that are new are none. */
 static void
-grow(struct series_reader *reader, uint32_t count)
+series_grow(struct series_reader *reader, uint32_t count)
 {
     if (count <= reader->room)
         return;
@@ -234,7 +234,7 @@ grow(struct series_reader *reader, uint32_t count)
 
 /* Put the open slot's value at its place; the slots that were passed over have none. */
 static bh_rc
-close_slot(struct series_reader *reader)
+series_close_slot(struct series_reader *reader)
 {
     struct bh_series *series = &reader->series;
     uint64_t at;
@@ -243,11 +243,11 @@ close_slot(struct series_reader *reader)
         series->first = reader->slot;
     at = reader->slot - series->first;
     if (at >= BH_SERIES_SLOTS_MAX)
-        return blame(reader, BH_RANGE, "more than 1,048,576 slots", "");
-    grow(reader, (uint32_t)at + 1);
+        return series_blame(reader, BH_RANGE, "more than 1,048,576 slots", "");
+    series_grow(reader, (uint32_t)at + 1);
     for (uint32_t i = series->count; i < at; i++)
         series->values[i] = BH_SERIES_NONE;
-    series->values[at] = slot_value(reader);
+    series->values[at] = series_slot_value(reader);
     series->count = (uint32_t)at + 1;
     reader->sum = 0;
     reader->rows = reader->max = 0;
@@ -255,21 +255,21 @@ close_slot(struct series_reader *reader)
 }
 
 static bh_rc
-read_row(struct series_reader *reader)
+series_read_row(struct series_reader *reader)
 {
     uint64_t seconds, slot;
     uint32_t value;
     bh_rc rc = BH_OK;
 
     if (reader->row.count != reader->columns)
-        return blame(reader, BH_INVALID, "the line has not as many fields as the first",
+        return series_blame(reader, BH_INVALID, "the line has not as many fields as the first",
                      "");
-    if ((rc = read_time(reader, &seconds)) != BH_OK ||
-        (rc = read_value(reader, &value)) != BH_OK)
+    if ((rc = series_read_time(reader, &seconds)) != BH_OK ||
+        (rc = series_read_value(reader, &value)) != BH_OK)
         return rc;
     slot = seconds * BH_NS_PER_S / reader->source->slot_ns;
     if (reader->rows > 0 && slot != reader->slot)
-        rc = close_slot(reader);
+        rc = series_close_slot(reader);
     reader->slot = slot;
     reader->sum += value;
     reader->last = value;
@@ -280,7 +280,7 @@ read_row(struct series_reader *reader)
 }
 
 static bh_rc
-read_lines(struct series_reader *reader)
+series_read_lines(struct series_reader *reader)
 {
     const char *text = reader->source->text, *end = text + reader->source->length;
     bh_rc rc = BH_OK;
@@ -290,19 +290,19 @@ read_lines(struct series_reader *reader)
         size_t length = (size_t)((stop ? stop : end) - text);
 
         reader->line++;
-        rc = split(reader, text, length);
+        rc = series_split(reader, text, length);
         if (rc == BH_OK)
-            rc = reader->line == 1 ? read_head(reader) : read_row(reader);
+            rc = reader->line == 1 ? series_read_head(reader) : series_read_row(reader);
         text += length + (stop != NULL);
     }
     if (rc == BH_OK && reader->rows == 0)
-        return blame(reader, BH_INVALID, "there are no rows", "");
-    return rc == BH_OK ? close_slot(reader) : rc;
+        return series_blame(reader, BH_INVALID, "there are no rows", "");
+    return rc == BH_OK ? series_close_slot(reader) : rc;
 }
 
 /* "earth_vc/vc3sl.10min.csv" is vc3sl. */
 static void
-set_name(struct bh_series *series, const char *file)
+series_set_name(struct bh_series *series, const char *file)
 {
     const char *slash = strrchr(file, '/');
     const char *name = slash ? slash + 1 : file;
@@ -322,9 +322,9 @@ bh_series_parse(const struct bh_series_source *source, struct bh_series *ret_ser
     bh_rc rc;
 
     BH_ASSERT(source->slot_ns > 0 && source->take < BH_SERIES_TAKES);
-    set_name(&reader.series, source->file);
+    series_set_name(&reader.series, source->file);
     reader.series.slot_ns = source->slot_ns;
-    rc = read_lines(&reader);
+    rc = series_read_lines(&reader);
     if (rc == BH_OK)
         *ret_series = reader.series;
     else

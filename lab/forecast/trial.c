@@ -25,14 +25,14 @@ struct trial_run {
 };
 
 static double
-distance(double a, double b)
+trial_distance(double a, double b)
 {
     return a > b ? a - b : b - a;
 }
 
 /* Mean of |value - value a day before| over the first slots; < 0 without any. */
 static double
-yesterdays_error(const struct bh_series *series, uint32_t end)
+trial_yesterdays_error(const struct bh_series *series, uint32_t end)
 {
     uint64_t day = DAY_S * BH_NS_PER_S / series->slot_ns;
     const uint32_t *values = series->values;
@@ -44,14 +44,14 @@ yesterdays_error(const struct bh_series *series, uint32_t end)
     for (uint64_t i = day; i < end; i++) {
         if (values[i] == BH_SERIES_NONE || values[i - day] == BH_SERIES_NONE)
             continue;
-        sum += distance(values[i], values[i - day]);
+        sum += trial_distance(values[i], values[i - day]);
         count++;
     }
     return count ? sum / count : -1;
 }
 
 static void
-judge_bounds(struct trial_run *run, const struct said *said, uint32_t came)
+trial_judge_bounds(struct trial_run *run, const struct said *said, uint32_t came)
 {
     for (uint32_t i = 0; i < run->question->count; i++) {
         const struct bh_forecast_bound *bound = &said->bounds[i];
@@ -66,7 +66,7 @@ judge_bounds(struct trial_run *run, const struct said *said, uint32_t came)
 }
 
 static void
-judge(struct trial_run *run, uint32_t at)
+trial_judge(struct trial_run *run, uint32_t at)
 {
     const struct said *said = &run->said[at % run->question->steps];
     uint32_t came = run->series->values[at], last = said->bounds[0].level;
@@ -76,17 +76,17 @@ judge(struct trial_run *run, uint32_t at)
         return;
     run->trial->judged++;
     run->sum += came;
-    run->error += distance(last, came);
+    run->error += trial_distance(last, came);
     if (last != came)
-        run->smape += 200 * distance(last, came) / ((double)last + came);
-    judge_bounds(run, said, came);
+        run->smape += 200 * trial_distance(last, came) / ((double)last + came);
+    trial_judge_bounds(run, said, came);
     if (run->see)
         run->see(run->self, &moment);
 }
 
 /* The bounds as they stand, for the slot that is `steps` away. */
 static void
-speak(struct trial_run *run, struct said *said)
+trial_speak(struct trial_run *run, struct said *said)
 {
     const struct bh_trial_question *question = run->question;
 
@@ -97,7 +97,7 @@ speak(struct trial_run *run, struct said *said)
 }
 
 static void
-play(struct trial_run *run)
+trial_play(struct trial_run *run)
 {
     const struct bh_series *series = run->series;
 
@@ -108,19 +108,19 @@ play(struct trial_run *run)
         if (seen) {
             bh_forecast_put(&run->forecast, (series->first + at) * series->slot_ns,
                             series->values[at]);
-            judge(run, at);
+            trial_judge(run, at);
         }
         said->spoken = false;
         if (seen && at + run->question->steps >= run->from)
-            speak(run, said);
+            trial_speak(run, said);
     }
 }
 
 static void
-conclude(struct trial_run *run)
+trial_conclude(struct trial_run *run)
 {
     struct bh_trial *trial = run->trial;
-    double usual = yesterdays_error(run->series, run->from);
+    double usual = trial_yesterdays_error(run->series, run->from);
 
     trial->mean = run->sum / trial->judged / BH_SERIES_WHOLE;
     trial->error = run->error / trial->judged / BH_SERIES_WHOLE;
@@ -151,7 +151,7 @@ bh_trial_run(const struct bh_series *series, const struct bh_trial_question *que
     bh_forecast_init(&run.forecast, series->slot_ns, question->window);
     for (uint32_t i = 0; i < question->count; i++)
         bh_forecast_promise(&run.forecast, question->steps, question->q_bp[i]);
-    play(&run);
+    trial_play(&run);
     if (ret_trial->judged > 0)
-        conclude(&run);
+        trial_conclude(&run);
 }

@@ -18,7 +18,7 @@ enum { ANSWERS_AT_ONCE_MAX = 10000000 }; /* steps without time passing: it does 
 /* The engine's clock stands here when the course begins: 0 means "never" to it. */
 static const uint64_t epoch_ns = BH_NS_PER_S;
 
-/* What is in the agenda: answers are numbered by the effect that they answer. */
+/* What is in the agenda: answers are numbered by the effect that they course_answer. */
 enum { DUE_DONE = BH_EFFECT_KINDS };
 
 /* A job under way. */
@@ -42,7 +42,7 @@ struct driver {
     struct bh_scribe *scribe; /* NULL: records are not written */
     struct course_progress *jobs;
     uint64_t *leases;         /* room for all jobs' leases */
-    uint64_t *gpu_free_ns;    /* by GPU id: when its last order is done */
+    uint64_t *gpu_free_ns;    /* by GPU id: when its last course_order is done */
     uint32_t *tenants;        /* numbers in the plan, by id */
     uint64_t now_ns, seq;
     uint32_t next_job;        /* to be submitted */
@@ -53,7 +53,7 @@ struct driver {
 /* ---- steps ---- */
 
 static void
-count_step(struct bh_course *course, uint64_t span_ns)
+course_count_step(struct bh_course *course, uint64_t span_ns)
 {
     uint32_t bucket = 0;
     int high = span_ns > 4 ? 63 - __builtin_clzll(span_ns) : 0;
@@ -68,7 +68,7 @@ count_step(struct bh_course *course, uint64_t span_ns)
 }
 
 static bh_rc
-write_record(struct driver *driver, const struct bh_event *event)
+course_write_record(struct driver *driver, const struct bh_event *event)
 {
     uint64_t began_ns = bh_time_monotonic();
     bh_rc rc = bh_scribe_write(driver->scribe, event, &driver->step, driver->err);
@@ -78,7 +78,7 @@ write_record(struct driver *driver, const struct bh_event *event)
 }
 
 static bh_rc
-check(const struct driver *driver)
+course_check(const struct driver *driver)
 {
     uint32_t every = driver->plan->check_every;
     char broken[200] = "";
@@ -91,11 +91,11 @@ check(const struct driver *driver)
                       driver->course->steps, broken);
 }
 
-static bh_rc release_effects(struct driver *driver);
+static bh_rc course_release_effects(struct driver *driver);
 
 /* One event through the engine, and what follows from it: as the owner thread does. */
 static bh_rc
-send(struct driver *driver, struct bh_event *event)
+course_send(struct driver *driver, struct bh_event *event)
 {
     size_t bytes = driver->state.bytes;
     uint64_t began_ns;
@@ -105,7 +105,7 @@ send(struct driver *driver, struct bh_event *event)
     event->seq = driver->seq + 1;
     began_ns = bh_time_monotonic();
     rc = bh_state_step(&driver->state, event, &driver->step);
-    count_step(driver->course, bh_time_monotonic() - began_ns);
+    course_count_step(driver->course, bh_time_monotonic() - began_ns);
     driver->course->grown += driver->state.bytes != bytes;
     if (rc != BH_OK)
         return bh_err_set(driver->err, rc, "%s refused: %s", bh_event_names[event->kind],
@@ -113,17 +113,17 @@ send(struct driver *driver, struct bh_event *event)
     driver->seq++;
     driver->course->decisions += driver->step.decision_count;
     if (driver->scribe)
-        rc = write_record(driver, event);
+        rc = course_write_record(driver, event);
     if (rc == BH_OK)
-        rc = check(driver);
-    return rc == BH_OK ? release_effects(driver) : rc;
+        rc = course_check(driver);
+    return rc == BH_OK ? course_release_effects(driver) : rc;
 }
 
-/* An answer that no longer fits answers an older question: the daemon drops it. */
+/* An course_answer that no longer fits answers an older question: the daemon drops it. */
 static bh_rc
-send_answer(struct driver *driver, struct bh_event *event)
+course_send_answer(struct driver *driver, struct bh_event *event)
 {
-    bh_rc rc = send(driver, event);
+    bh_rc rc = course_send(driver, event);
 
     if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
         return rc;
@@ -135,33 +135,33 @@ send_answer(struct driver *driver, struct bh_event *event)
 /* ---- what becomes of jobs ---- */
 
 static int64_t
-parts_of(const struct course_progress *job)
+course_parts_of(const struct course_progress *job)
 {
     return (int64_t)job->parts;
 }
 
 /* It runs no more, for now or for ever; its work stays. */
 static void
-pause(struct driver *driver, struct course_progress *job)
+course_pause(struct driver *driver, struct course_progress *job)
 {
     if (!job->runs)
         return;
     job->runs = false;
     job->done_ns += driver->now_ns - job->since_ns;
     job->epoch++;
-    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, -parts_of(job), 0);
+    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, -course_parts_of(job), 0);
 }
 
 static void
-lose_work(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
+course_lose_work(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
 {
-    pause(driver, job);
+    course_pause(driver, job);
     end->lost += (bh_part_ns)job->parts * job->done_ns;
     job->done_ns = 0;
 }
 
 static void
-run_on(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
+course_run_on(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
 {
     uint32_t index = (uint32_t)(job - driver->jobs);
     uint64_t left_ns = driver->plan->jobs[index].work_ns - job->done_ns;
@@ -174,13 +174,13 @@ run_on(struct driver *driver, struct course_progress *job, struct bh_course_end 
         end->first_start_ns = driver->now_ns;
     job->runs = true;
     job->since_ns = driver->now_ns;
-    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, parts_of(job), 0);
+    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, course_parts_of(job), 0);
     bh_agenda_add(driver->agenda, &(struct bh_agenda_entry){ driver->now_ns + left_ns, index,
                                                              DUE_DONE, job->epoch });
 }
 
 static void
-tell_progress(const struct driver *driver)
+course_tell_progress(const struct driver *driver)
 {
     uint32_t every = driver->plan->job_count / 100 + 1;
 
@@ -189,46 +189,46 @@ tell_progress(const struct driver *driver)
 }
 
 static void
-finish(struct driver *driver, struct course_progress *job, struct bh_course_end *end,
+course_finish(struct driver *driver, struct course_progress *job, struct bh_course_end *end,
        enum bh_end_cause cause)
 {
     if (end->end_ns != UINT64_MAX)
         return;
     if (cause == BH_END_EXITED)
-        pause(driver, job);
+        course_pause(driver, job);
     else
-        lose_work(driver, job, end);
-    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, 0, -parts_of(job));
+        course_lose_work(driver, job, end);
+    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, 0, -course_parts_of(job));
     end->end_ns = driver->now_ns;
     end->cause = cause;
     driver->course->makespan_ns = driver->now_ns;
     driver->course->ended++;
-    tell_progress(driver);
+    course_tell_progress(driver);
 }
 
 /* A job is told to be pending, or starting anew, though it was under way. */
 static void
-requeue(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
+course_requeue(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
 {
     job->lease_count = 0;
     if (!job->runs && job->done_ns == 0)
         return;
-    lose_work(driver, job, end);
+    course_lose_work(driver, job, end);
     end->preemptions++;
     driver->course->preemptions++;
 }
 
 static void
-suspend(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
+course_suspend(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
 {
     if (!job->runs)
         return;
-    pause(driver, job);
+    course_pause(driver, job);
     end->suspensions++;
 }
 
 static void
-hear_of_job(struct driver *driver, const struct bh_effect *effect)
+course_hear_of_job(struct driver *driver, const struct bh_effect *effect)
 {
     uint32_t index = (uint32_t)(effect->job.v - 1);
     struct course_progress *job = &driver->jobs[index];
@@ -237,19 +237,19 @@ hear_of_job(struct driver *driver, const struct bh_effect *effect)
     switch (effect->state) {
     case BH_JOB_PENDING:
     case BH_JOB_STARTING:
-        requeue(driver, job, end);
+        course_requeue(driver, job, end);
         break;
     case BH_JOB_RUNNING:
-        run_on(driver, job, end);
+        course_run_on(driver, job, end);
         break;
     case BH_JOB_SUSPENDED:
     case BH_JOB_RESUMING:
-        suspend(driver, job, end);
+        course_suspend(driver, job, end);
         break;
     case BH_JOB_COMPLETED:
     case BH_JOB_FAILED:
     case BH_JOB_CANCELLED:
-        finish(driver, job, end, effect->cause);
+        course_finish(driver, job, end, effect->cause);
         break;
     case BH_JOB_SUSPENDING: /* it still runs */
     case BH_JOB_STOPPING:
@@ -261,28 +261,28 @@ hear_of_job(struct driver *driver, const struct bh_effect *effect)
 /* ---- orders and their answers ---- */
 
 static uint32_t
-members_of(const struct bh_course_job *job)
+course_members_of(const struct bh_course_job *job)
 {
     return job->gang > 1 ? job->gang : 1;
 }
 
 /* A member's lease is told to start: what has to end when the work is done. */
 static void
-note_lease(struct driver *driver, const struct bh_effect *effect)
+course_note_lease(struct driver *driver, const struct bh_effect *effect)
 {
     uint32_t index = (uint32_t)(effect->job.v - 1);
     struct course_progress *job = &driver->jobs[index];
 
     BH_ASSERT(effect->job.v > 0 && effect->job.v <= driver->plan->job_count);
-    if (job->lease_count == members_of(&driver->plan->jobs[index]))
-        requeue(driver, job, &driver->course->ends[index]); /* and begun anew in one step */
+    if (job->lease_count == course_members_of(&driver->plan->jobs[index]))
+        course_requeue(driver, job, &driver->course->ends[index]); /* and begun anew in one step */
     job->leases[job->lease_count++] = effect->lease.v;
 }
 
-/* A GPU is worked on by one order after the other: a CARVE relies on the DESTROYs before
+/* A GPU is worked on by one course_order after the other: a CARVE relies on the DESTROYs before
  * it. */
 static void
-order(struct driver *driver, const struct bh_effect *effect)
+course_order(struct driver *driver, const struct bh_effect *effect)
 {
     bool partition = effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY;
     struct bh_agenda_entry entry = { .due_ns = driver->now_ns, .kind = effect->kind,
@@ -305,7 +305,7 @@ order(struct driver *driver, const struct bh_effect *effect)
 /* What jobs are told comes first: one that begins anew forgets its leases before it is told
  * of the next. */
 static bh_rc
-release_effects(struct driver *driver)
+course_release_effects(struct driver *driver)
 {
     for (uint32_t i = 0; i < driver->step.effect_count; i++) {
         const struct bh_effect *effect = &driver->step.effects[i];
@@ -315,22 +315,22 @@ release_effects(struct driver *driver)
         if (effect->job.v == 0 || effect->job.v > driver->plan->job_count)
             return bh_err_set(driver->err, BH_BUG, "the engine tells of job %" PRIu64
                               ", which nobody submitted", effect->job.v);
-        hear_of_job(driver, effect);
+        course_hear_of_job(driver, effect);
     }
     for (uint32_t i = 0; i < driver->step.effect_count; i++) {
         const struct bh_effect *effect = &driver->step.effects[i];
 
         if (effect->kind == BH_FX_START)
-            note_lease(driver, effect);
+            course_note_lease(driver, effect);
         if (effect->kind != BH_FX_JOB)
-            order(driver, effect);
+            course_order(driver, effect);
     }
     return BH_OK;
 }
 
 /* Every member exits at once. */
 static bh_rc
-end_by_itself(struct driver *driver, const struct bh_agenda_entry *entry)
+course_end_by_itself(struct driver *driver, const struct bh_agenda_entry *entry)
 {
     struct course_progress *job = &driver->jobs[entry->subject];
     uint32_t count = job->lease_count;
@@ -345,13 +345,13 @@ end_by_itself(struct driver *driver, const struct bh_agenda_entry *entry)
                                               .cause = BH_END_EXITED,
                                               .ended_ns = epoch_ns + driver->now_ns,
                                               .unasked = true };
-        rc = send_answer(driver, &event);
+        rc = course_send_answer(driver, &event);
     }
     return rc;
 }
 
 static bh_rc
-answer(struct driver *driver, const struct bh_agenda_entry *entry)
+course_answer(struct driver *driver, const struct bh_agenda_entry *entry)
 {
     static const uint8_t kinds[BH_FX_JOB] = {
         [BH_FX_CARVE] = BH_EV_CARVED,     [BH_FX_DESTROY] = BH_EV_DESTROYED,
@@ -371,13 +371,13 @@ answer(struct driver *driver, const struct bh_agenda_entry *entry)
         event.u.serviced.gpu.v = (uint32_t)entry->subject;
     else
         event.u.lease.lease.v = entry->subject;
-    return send_answer(driver, &event);
+    return course_send_answer(driver, &event);
 }
 
 /* ---- submissions ---- */
 
 static bh_rc
-submit_next(struct driver *driver)
+course_submit_next(struct driver *driver)
 {
     uint32_t index = driver->next_job++;
     const struct bh_course_job *job = &driver->plan->jobs[index];
@@ -394,18 +394,18 @@ submit_next(struct driver *driver)
     driver->jobs[index].parts = bh_course_job_parts(&driver->plan->site, job);
     driver->jobs[index].tenant = driver->tenants[job->tenant.v];
     bh_meter_add(driver->course->meter, driver->jobs[index].tenant, driver->now_ns, 0,
-                 parts_of(&driver->jobs[index]));
-    rc = send(driver, &event);
+                 course_parts_of(&driver->jobs[index]));
+    rc = course_send(driver, &event);
     if (rc != BH_QUOTA && rc != BH_RANGE)
         return rc;
     bh_meter_add(driver->course->meter, driver->jobs[index].tenant, driver->now_ns, 0,
-                 -parts_of(&driver->jobs[index]));
+                 -course_parts_of(&driver->jobs[index]));
     driver->course->refused++;
     return BH_OK;
 }
 
 static uint64_t
-submission_due_ns(const struct driver *driver)
+course_submission_due_ns(const struct driver *driver)
 {
     const struct bh_course_plan *plan = driver->plan;
 
@@ -417,7 +417,7 @@ submission_due_ns(const struct driver *driver)
 
 /* When the engine wants a tick; asked only when time is about to pass. */
 static uint64_t
-tick_due_ns(const struct driver *driver)
+course_tick_due_ns(const struct driver *driver)
 {
     uint64_t tick_ns;
 
@@ -430,20 +430,20 @@ tick_due_ns(const struct driver *driver)
 }
 
 static bh_rc
-happen(struct driver *driver)
+course_happen(struct driver *driver)
 {
     struct bh_agenda_entry entry;
 
     if (bh_agenda_due_ns(driver->agenda) > driver->now_ns)
-        return submit_next(driver);
+        return course_submit_next(driver);
     if (!bh_agenda_take(driver->agenda, &entry))
         return BH_OK;
-    return entry.kind == DUE_DONE ? end_by_itself(driver, &entry) : answer(driver, &entry);
+    return entry.kind == DUE_DONE ? course_end_by_itself(driver, &entry) : course_answer(driver, &entry);
 }
 
 /* Tell the engine what forecasts say now. */
 static bh_rc
-look(struct driver *driver)
+course_look(struct driver *driver)
 {
     struct bh_lookout *lookout = &driver->lookout;
     struct bh_event event;
@@ -453,13 +453,13 @@ look(struct driver *driver)
     bh_lookout_look(lookout, driver->state.engine, epoch_ns + driver->now_ns);
     while (rc == BH_OK
            && bh_forecast_series_next(&lookout->foresight, driver->state.engine, &cursor, &event))
-        rc = send(driver, &event);
+        rc = course_send(driver, &event);
     return rc;
 }
 
 /* The forecasts' time comes before whatever is due then. */
 static bool
-is_to_look(struct driver *driver, uint64_t due_ns)
+course_is_to_look(struct driver *driver, uint64_t due_ns)
 {
     uint64_t look_ns = bh_lookout_due_ns(&driver->lookout);
 
@@ -473,21 +473,21 @@ is_to_look(struct driver *driver, uint64_t due_ns)
 /* The next thing that happens; `ret_any` is false when nothing is to come.  What is due now
  * comes before time passes, answers before submissions. */
 static bh_rc
-advance(struct driver *driver, bool *ret_any)
+course_advance(struct driver *driver, bool *ret_any)
 {
     uint64_t due_ns = bh_agenda_due_ns(driver->agenda), tick_ns;
-    uint64_t submit_ns = submission_due_ns(driver);
+    uint64_t submit_ns = course_submission_due_ns(driver);
 
     due_ns = submit_ns < due_ns ? submit_ns : due_ns;
     *ret_any = true;
     if (due_ns > driver->now_ns || driver->step.more) {
-        tick_ns = tick_due_ns(driver);
+        tick_ns = course_tick_due_ns(driver);
         if ((due_ns != UINT64_MAX || tick_ns != UINT64_MAX) && !driver->step.more
-            && is_to_look(driver, tick_ns < due_ns ? tick_ns : due_ns))
-            return look(driver);
+            && course_is_to_look(driver, tick_ns < due_ns ? tick_ns : due_ns))
+            return course_look(driver);
         if (tick_ns <= due_ns && tick_ns != UINT64_MAX) {
             driver->now_ns = tick_ns;
-            return send(driver, &(struct bh_event){ .kind = BH_EV_TICK });
+            return course_send(driver, &(struct bh_event){ .kind = BH_EV_TICK });
         }
         if (due_ns == UINT64_MAX) {
             *ret_any = false;
@@ -495,11 +495,11 @@ advance(struct driver *driver, bool *ret_any)
         }
         driver->now_ns = due_ns;
     }
-    return happen(driver);
+    return course_happen(driver);
 }
 
 static bh_rc
-drive(struct driver *driver)
+course_drive(struct driver *driver)
 {
     uint64_t still_since = 0, before_ns;
     bool any = true;
@@ -507,7 +507,7 @@ drive(struct driver *driver)
 
     while (any && rc == BH_OK) {
         before_ns = driver->now_ns;
-        rc = advance(driver, &any);
+        rc = course_advance(driver, &any);
         if (driver->now_ns != before_ns)
             still_since = driver->course->steps;
         if (rc == BH_OK && driver->course->steps - still_since > ANSWERS_AT_ONCE_MAX)
@@ -520,24 +520,24 @@ drive(struct driver *driver)
 /* ---- the site ---- */
 
 static bh_rc
-set_order(struct driver *driver)
+course_set_order(struct driver *driver)
 {
     struct bh_event event = { .kind = BH_EV_SETTINGS,
                               .u.settings = driver->plan->settings };
 
     if (event.u.settings.half_life_ns == 0)
         event.u.settings.half_life_ns = BH_HALF_LIFE_DEFAULT_NS;
-    return send(driver, &event);
+    return course_send(driver, &event);
 }
 
 static bh_rc
-add_rack(struct driver *driver, const struct bh_course_rack *rack, uint32_t *node,
+course_add_rack(struct driver *driver, const struct bh_course_rack *rack, uint32_t *node,
          uint32_t *gpu)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t n = 0; n < rack->nodes && rc == BH_OK; n++) {
-        rc = send(driver, &(struct bh_event){ .kind = BH_EV_NODE,
+        rc = course_send(driver, &(struct bh_event){ .kind = BH_EV_NODE,
                                               .u.node = { { ++*node }, true } });
         for (uint32_t g = 0; g < rack->gpus_each && rc == BH_OK; g++) {
             struct bh_event event = { .kind = BH_EV_GPU };
@@ -545,14 +545,14 @@ add_rack(struct driver *driver, const struct bh_course_rack *rack, uint32_t *nod
             event.u.gpu = (struct bh_ev_gpu){ .gpu = { ++*gpu }, .node = { *node },
                                               .model = rack->model, .managed = true,
                                               .mig_capable = rack->mig_capable };
-            rc = send(driver, &event);
+            rc = course_send(driver, &event);
         }
     }
     return rc;
 }
 
 static bh_rc
-add_tenants(struct driver *driver)
+course_add_tenants(struct driver *driver)
 {
     const struct bh_course_site *site = &driver->plan->site;
     bh_rc rc = BH_OK;
@@ -561,24 +561,24 @@ add_tenants(struct driver *driver)
         struct bh_event event = { .kind = BH_EV_TENANT, .u.tenant = site->tenants[i] };
 
         driver->tenants[site->tenants[i].tenant.v] = i;
-        rc = send(driver, &event);
+        rc = course_send(driver, &event);
     }
     return rc;
 }
 
 static bh_rc
-build_site(struct driver *driver)
+course_build_site(struct driver *driver)
 {
     const struct bh_course_site *site = &driver->plan->site;
     uint32_t node = 0, gpu = 0;
-    bh_rc rc = set_order(driver);
+    bh_rc rc = course_set_order(driver);
 
     for (uint32_t i = 0; i < site->sku_count && rc == BH_OK; i++)
-        rc = send(driver, &(struct bh_event){ .kind = BH_EV_SKU, .u.sku = site->skus[i] });
+        rc = course_send(driver, &(struct bh_event){ .kind = BH_EV_SKU, .u.sku = site->skus[i] });
     if (rc == BH_OK)
-        rc = add_tenants(driver);
+        rc = course_add_tenants(driver);
     for (uint32_t i = 0; i < site->rack_count && rc == BH_OK; i++)
-        rc = add_rack(driver, &site->racks[i], &node, &gpu);
+        rc = course_add_rack(driver, &site->racks[i], &node, &gpu);
     if (rc == BH_OK)
         return BH_OK;
     bh_err_wrap(driver->err, "the site");
@@ -603,7 +603,7 @@ bh_course_job_parts(const struct bh_course_site *site, const struct bh_course_jo
 
 /* The highest id of a tenant, which sizes the table of their numbers. */
 static uint32_t
-last_tenant(const struct bh_course_site *site)
+course_last_tenant(const struct bh_course_site *site)
 {
     uint32_t last = 0;
 
@@ -614,9 +614,9 @@ last_tenant(const struct bh_course_site *site)
 }
 
 static bh_rc
-check_plan(const struct bh_course_plan *plan, struct bh_err *err)
+course_check_plan(const struct bh_course_plan *plan, struct bh_err *err)
 {
-    uint32_t last = last_tenant(&plan->site);
+    uint32_t last = course_last_tenant(&plan->site);
     uint64_t before_ns = 0;
 
     for (uint32_t i = 0; i < plan->job_count; i++) {
@@ -636,7 +636,7 @@ check_plan(const struct bh_course_plan *plan, struct bh_err *err)
 }
 
 static uint32_t
-gpus_of(const struct bh_course_site *site)
+course_gpus_of(const struct bh_course_site *site)
 {
     uint32_t count = 0;
 
@@ -648,7 +648,7 @@ gpus_of(const struct bh_course_site *site)
 /* ---- a course ---- */
 
 static void
-make_state(struct bh_state *state, const struct bh_engine_caps *caps)
+course_make_state(struct bh_state *state, const struct bh_engine_caps *caps)
 {
     bh_state_init(state);
     if (!caps)
@@ -662,24 +662,24 @@ make_state(struct bh_state *state, const struct bh_engine_caps *caps)
 
 /* Room for the leases of each job's members. */
 static void
-lay_out_leases(struct driver *driver)
+course_lay_out_leases(struct driver *driver)
 {
     const struct bh_course_plan *plan = driver->plan;
     size_t members = 0;
 
     for (uint32_t i = 0; i < plan->job_count; i++)
-        members += members_of(&plan->jobs[i]);
+        members += course_members_of(&plan->jobs[i]);
     driver->leases = calloc(members + 1, sizeof *driver->leases);
     BH_ASSERT(driver->leases);
     members = 0;
     for (uint32_t i = 0; i < plan->job_count; i++) {
         driver->jobs[i].leases = &driver->leases[members];
-        members += members_of(&plan->jobs[i]);
+        members += course_members_of(&plan->jobs[i]);
     }
 }
 
 static void
-open_driver(struct driver *driver, const struct bh_course_plan *plan, struct bh_course *course)
+course_open_driver(struct driver *driver, const struct bh_course_plan *plan, struct bh_course *course)
 {
     *course = (struct bh_course){ .ends = calloc(plan->job_count + 1u, sizeof *course->ends) };
     BH_ASSERT(course->ends);
@@ -693,16 +693,16 @@ open_driver(struct driver *driver, const struct bh_course_plan *plan, struct bh_
     driver->course = course;
     driver->agenda = bh_agenda_new();
     driver->jobs = calloc(plan->job_count + 1u, sizeof *driver->jobs);
-    driver->gpu_free_ns = calloc(gpus_of(&plan->site) + 1u, sizeof *driver->gpu_free_ns);
-    driver->tenants = calloc(last_tenant(&plan->site) + 1u, sizeof *driver->tenants);
+    driver->gpu_free_ns = calloc(course_gpus_of(&plan->site) + 1u, sizeof *driver->gpu_free_ns);
+    driver->tenants = calloc(course_last_tenant(&plan->site) + 1u, sizeof *driver->tenants);
     BH_ASSERT(driver->jobs && driver->gpu_free_ns && driver->tenants);
-    lay_out_leases(driver);
+    course_lay_out_leases(driver);
     bh_lookout_init(&driver->lookout, plan->slot_ns);
-    make_state(&driver->state, plan->caps);
+    course_make_state(&driver->state, plan->caps);
 }
 
 static void
-close_driver(struct driver *driver)
+course_close_driver(struct driver *driver)
 {
     bh_agenda_free(driver->agenda);
     bh_scribe_free(driver->scribe);
@@ -717,7 +717,7 @@ close_driver(struct driver *driver)
 
 /* What building the site took is not the load's. */
 static void
-forget_steps(struct bh_course *course)
+course_forget_steps(struct bh_course *course)
 {
     course->steps = course->decisions = 0;
     course->wall_step_ns = course->wall_slowest_ns = 0;
@@ -725,7 +725,7 @@ forget_steps(struct bh_course *course)
 }
 
 static uint64_t
-cpu_ns(void)
+course_cpu_ns(void)
 {
     struct timespec spent;
 
@@ -734,21 +734,21 @@ cpu_ns(void)
 }
 
 static bh_rc
-run(struct driver *driver)
+course_run(struct driver *driver)
 {
     struct bh_course *course = driver->course;
-    bh_rc rc = build_site(driver);
+    bh_rc rc = course_build_site(driver);
     uint64_t began_ns, spent_ns;
 
     if (rc != BH_OK)
         return rc;
-    forget_steps(course);
+    course_forget_steps(course);
     if (driver->plan->encode)
         driver->scribe = bh_scribe_new();
     began_ns = bh_time_monotonic();
-    spent_ns = cpu_ns();
-    rc = drive(driver);
-    course->wall_cpu_ns = cpu_ns() - spent_ns;
+    spent_ns = course_cpu_ns();
+    rc = course_drive(driver);
+    course->wall_cpu_ns = course_cpu_ns() - spent_ns;
     course->wall_total_ns = bh_time_monotonic() - began_ns;
     bh_meter_close(course->meter, driver->now_ns);
     course->block_bytes = driver->state.bytes;
@@ -764,15 +764,15 @@ bh_course_run(const struct bh_course_plan *plan, struct bh_course *ret_course,
     bh_rc rc;
 
     *ret_course = (struct bh_course){ 0 };
-    rc = check_plan(plan, err);
+    rc = course_check_plan(plan, err);
     if (rc != BH_OK)
         return rc;
     driver = calloc(1, sizeof *driver);
     BH_ASSERT(driver);
     driver->err = err;
-    open_driver(driver, plan, ret_course);
-    rc = run(driver);
-    close_driver(driver);
+    course_open_driver(driver, plan, ret_course);
+    rc = course_run(driver);
+    course_close_driver(driver);
     return rc;
 }
 

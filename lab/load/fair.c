@@ -18,7 +18,7 @@ static const uint32_t size_gpus[BH_FAIR_SIZES] = { 1, 2, 4, 8 };
 /* One round: those whose demand is below the level get it and leave.  False when nobody
  * does; `level` is then what the others get for each of weight. */
 static bool
-satisfy(const double *demands, const double *weights, uint32_t count, double *left,
+fair_satisfy(const double *demands, const double *weights, uint32_t count, double *left,
         double *ret_shares)
 {
     double weight = 0, level;
@@ -48,7 +48,7 @@ bh_fair_shares(const double *demands, const double *weights, uint32_t count, dou
 
     for (uint32_t i = 0; i < count; i++)
         ret_shares[i] = -1;
-    while (satisfy(demands, weights, count, &left, ret_shares))
+    while (fair_satisfy(demands, weights, count, &left, ret_shares))
         ;
 }
 
@@ -66,7 +66,7 @@ struct judge {
 };
 
 static double *
-row_of(uint32_t count)
+fair_row_of(uint32_t count)
 {
     double *row = calloc(count + 1u, sizeof *row);
 
@@ -75,16 +75,16 @@ row_of(uint32_t count)
 }
 
 static void
-open_judge(struct judge *judge)
+fair_open_judge(struct judge *judge)
 {
     judge->tenants = judge->load->tenant_count;
-    judge->wanted = row_of(judge->tenants);
-    judge->weights = row_of(judge->tenants);
-    judge->used = row_of(judge->tenants);
-    judge->entitled = row_of(judge->tenants);
-    judge->faded_used = row_of(judge->tenants);
-    judge->faded_entitled = row_of(judge->tenants);
-    judge->sum_entitled = row_of(judge->tenants);
+    judge->wanted = fair_row_of(judge->tenants);
+    judge->weights = fair_row_of(judge->tenants);
+    judge->used = fair_row_of(judge->tenants);
+    judge->entitled = fair_row_of(judge->tenants);
+    judge->faded_used = fair_row_of(judge->tenants);
+    judge->faded_entitled = fair_row_of(judge->tenants);
+    judge->sum_entitled = fair_row_of(judge->tenants);
     judge->errors = calloc(judge->tenants + 1u, sizeof *judge->errors);
     BH_ASSERT(judge->errors);
     for (uint32_t i = 0; i < judge->tenants; i++)
@@ -92,7 +92,7 @@ open_judge(struct judge *judge)
 }
 
 static void
-close_judge(struct judge *judge)
+fair_close_judge(struct judge *judge)
 {
     for (uint32_t i = 0; i <= judge->tenants; i++)
         bh_figures_fini(&judge->errors[i]);
@@ -107,7 +107,7 @@ close_judge(struct judge *judge)
 }
 
 static double
-sum_of(const double *values, uint32_t count)
+fair_sum_of(const double *values, uint32_t count)
 {
     double sum = 0;
 
@@ -118,7 +118,7 @@ sum_of(const double *values, uint32_t count)
 
 /* Jain's index of this window. */
 static double
-evenness(const struct judge *judge)
+fair_evenness(const struct judge *judge)
 {
     double sum = 0, squares = 0;
     uint32_t count = 0;
@@ -137,7 +137,7 @@ evenness(const struct judge *judge)
 }
 
 static void
-note_errors(struct judge *judge)
+fair_note_errors(struct judge *judge)
 {
     double used, entitled;
 
@@ -146,8 +146,8 @@ note_errors(struct judge *judge)
         judge->faded_entitled[i] = judge->faded_entitled[i] * fade + judge->entitled[i];
         judge->sum_entitled[i] += judge->entitled[i];
     }
-    used = sum_of(judge->faded_used, judge->tenants);
-    entitled = sum_of(judge->faded_entitled, judge->tenants);
+    used = fair_sum_of(judge->faded_used, judge->tenants);
+    entitled = fair_sum_of(judge->faded_entitled, judge->tenants);
     for (uint32_t i = 0; i < judge->tenants && used > 0 && entitled > 0; i++) {
         double error =
             judge->faded_used[i] / used - judge->faded_entitled[i] / entitled;
@@ -159,7 +159,7 @@ note_errors(struct judge *judge)
 }
 
 static void
-judge_window(struct judge *judge, uint32_t window)
+fair_judge_window(struct judge *judge, uint32_t window)
 {
     const struct bh_meter *meter = judge->course->meter;
     uint64_t length_ns = bh_meter_window_ns(meter);
@@ -174,22 +174,22 @@ judge_window(struct judge *judge, uint32_t window)
         judge->used[i] = (double)row->used;
     }
     bh_fair_shares(judge->wanted, judge->weights, judge->tenants, capacity, judge->entitled);
-    note_errors(judge);
-    if (sum_of(judge->wanted, judge->tenants) <= capacity)
+    fair_note_errors(judge);
+    if (fair_sum_of(judge->wanted, judge->tenants) <= capacity)
         return;
     judge->fair->contended++;
-    judge->jain += evenness(judge);
+    judge->jain += fair_evenness(judge);
 }
 
 static void
-judge_windows(struct judge *judge)
+fair_judge_windows(struct judge *judge)
 {
     struct bh_fair *fair = judge->fair;
     struct bh_figures *all = &judge->errors[judge->tenants];
 
     fair->windows = bh_meter_windows(judge->course->meter);
     for (uint32_t window = 0; window < fair->windows; window++)
-        judge_window(judge, window);
+        fair_judge_window(judge, window);
     if (fair->contended)
         fair->jain_bp = (uint32_t)(judge->jain / fair->contended * 10000 + 0.5);
     fair->error_max_bp = (uint32_t)bh_figures_quantile(all, 1000);
@@ -199,7 +199,7 @@ judge_windows(struct judge *judge)
 /* ---- jobs ---- */
 
 static uint64_t
-finish_permille(const struct bh_course_job *job, const struct bh_course_end *end)
+fair_finish_permille(const struct bh_course_job *job, const struct bh_course_end *end)
 {
     uint64_t span_ns = end->end_ns - job->submit_ns;
 
@@ -208,7 +208,7 @@ finish_permille(const struct bh_course_job *job, const struct bh_course_end *end
 
 /* Waits of the jobs of one tenant (0: all) and one size (0: all). */
 static void
-collect(const struct judge *judge, uint32_t tenant, uint32_t gpus, struct bh_figures *waits,
+fair_collect(const struct judge *judge, uint32_t tenant, uint32_t gpus, struct bh_figures *waits,
         struct bh_figures *ratios)
 {
     for (uint32_t i = 0; i < judge->load->job_count; i++) {
@@ -221,16 +221,16 @@ collect(const struct judge *judge, uint32_t tenant, uint32_t gpus, struct bh_fig
             continue;
         bh_figures_add(waits, (end->first_start_ns - job->submit_ns) / BH_NS_PER_MS);
         if (job->work_ns >= BH_NS_PER_S)
-            bh_figures_add(ratios, finish_permille(job, end));
+            bh_figures_add(ratios, fair_finish_permille(job, end));
     }
 }
 
 static void
-judge_waits(const struct judge *judge, uint32_t gpus, struct bh_fair_waits *ret_waits)
+fair_judge_waits(const struct judge *judge, uint32_t gpus, struct bh_fair_waits *ret_waits)
 {
     struct bh_figures waits = { 0 }, ratios = { 0 };
 
-    collect(judge, 0, gpus, &waits, &ratios);
+    fair_collect(judge, 0, gpus, &waits, &ratios);
     *ret_waits = (struct bh_fair_waits){ .gpus = gpus, .jobs = waits.count,
                                          .mean_ms = bh_figures_mean(&waits),
                                          .p50_ms = bh_figures_quantile(&waits, 500),
@@ -244,12 +244,12 @@ judge_waits(const struct judge *judge, uint32_t gpus, struct bh_fair_waits *ret_
 }
 
 static void
-judge_tenant(const struct judge *judge, uint32_t tenant, struct bh_fair_tenant *ret_tenant)
+fair_judge_tenant(const struct judge *judge, uint32_t tenant, struct bh_fair_tenant *ret_tenant)
 {
     const double gpu_s = (double)BH_GPU_PARTS * (double)BH_NS_PER_S;
     struct bh_figures waits = { 0 }, ratios = { 0 };
 
-    collect(judge, tenant + 1, 0, &waits, &ratios);
+    fair_collect(judge, tenant + 1, 0, &waits, &ratios);
     *ret_tenant = (struct bh_fair_tenant){
         .jobs = waits.count,
         .guarantee_milli = judge->load->tenants[tenant].guarantee * 1000 / BH_GPU_PARTS,
@@ -268,7 +268,7 @@ judge_tenant(const struct judge *judge, uint32_t tenant, struct bh_fair_tenant *
 
 /* Used up to the window in which the last job came, of what there was: basis points. */
 static uint32_t
-used_bp(const struct judge *judge, uint64_t until_ns)
+fair_used_bp(const struct judge *judge, uint64_t until_ns)
 {
     const struct bh_meter *meter = judge->course->meter;
     uint64_t length_ns = bh_meter_window_ns(meter);
@@ -287,7 +287,7 @@ used_bp(const struct judge *judge, uint64_t until_ns)
 }
 
 static void
-judge_fleet(const struct judge *judge)
+fair_judge_fleet(const struct judge *judge)
 {
     const struct bh_load *load = judge->load;
     struct bh_fair *fair = judge->fair;
@@ -299,8 +299,8 @@ judge_fleet(const struct judge *judge)
     fair->makespan_s = judge->course->makespan_ns / BH_NS_PER_S;
     fair->preemptions = (uint32_t)judge->course->preemptions;
     if (load->job_count)
-        fair->used_bp = used_bp(judge, load->jobs[load->job_count - 1].submit_ns);
-    fair->used_whole_bp = used_bp(judge, judge->course->makespan_ns);
+        fair->used_bp = fair_used_bp(judge, load->jobs[load->job_count - 1].submit_ns);
+    fair->used_whole_bp = fair_used_bp(judge, judge->course->makespan_ns);
 }
 
 void
@@ -312,15 +312,15 @@ bh_fair_judge(const struct bh_load *load, const struct bh_course *course,
     *ret_fair = (struct bh_fair){ .tenant_count = load->tenant_count };
     ret_fair->tenants = calloc(load->tenant_count + 1u, sizeof *ret_fair->tenants);
     BH_ASSERT(ret_fair->tenants);
-    open_judge(&judge);
-    judge_windows(&judge);
-    judge_waits(&judge, 0, &ret_fair->all);
+    fair_open_judge(&judge);
+    fair_judge_windows(&judge);
+    fair_judge_waits(&judge, 0, &ret_fair->all);
     for (int i = 0; i < BH_FAIR_SIZES; i++)
-        judge_waits(&judge, size_gpus[i], &ret_fair->sizes[i]);
+        fair_judge_waits(&judge, size_gpus[i], &ret_fair->sizes[i]);
     for (uint32_t i = 0; i < load->tenant_count; i++)
-        judge_tenant(&judge, i, &ret_fair->tenants[i]);
-    judge_fleet(&judge);
-    close_judge(&judge);
+        fair_judge_tenant(&judge, i, &ret_fair->tenants[i]);
+    fair_judge_fleet(&judge);
+    fair_close_judge(&judge);
 }
 
 void

@@ -62,7 +62,7 @@ bh_load_gpus(const struct bh_load *load)
 
 /* Room for one more of `size` bytes each. */
 static void *
-room_for(void *items, uint32_t capacity, size_t size)
+load_room_for(void *items, uint32_t capacity, size_t size)
 {
     void *more = realloc(items, capacity * size);
 
@@ -78,8 +78,8 @@ bh_load_add_tenant(struct bh_load *load, const char *name, bh_tenant_id parent)
     if (load->tenant_count == load->tenant_capacity) {
         load->tenant_capacity = load->tenant_capacity ? load->tenant_capacity * 2 : 16;
         load->tenants =
-            room_for(load->tenants, load->tenant_capacity, sizeof load->tenants[0]);
-        load->names = room_for(load->names, load->tenant_capacity, sizeof load->names[0]);
+            load_room_for(load->tenants, load->tenant_capacity, sizeof load->tenants[0]);
+        load->names = load_room_for(load->names, load->tenant_capacity, sizeof load->names[0]);
     }
     snprintf(load->names[load->tenant_count], sizeof load->names[0], "%s", name);
     tenant = &load->tenants[load->tenant_count++];
@@ -103,9 +103,9 @@ bh_load_add(struct bh_load *load, const struct bh_course_job *job)
 {
     if (load->job_count == load->job_capacity) {
         load->job_capacity = load->job_capacity ? load->job_capacity * 2 : 1024;
-        load->jobs = room_for(load->jobs, load->job_capacity, sizeof load->jobs[0]);
+        load->jobs = load_room_for(load->jobs, load->job_capacity, sizeof load->jobs[0]);
         load->workloads =
-            room_for(load->workloads, load->job_capacity, sizeof load->workloads[0]);
+            load_room_for(load->workloads, load->job_capacity, sizeof load->workloads[0]);
     }
     load->workloads[load->job_count] = load->workload_count++;
     load->jobs[load->job_count++] = *job;
@@ -117,7 +117,7 @@ struct sorted {
 };
 
 static int
-compare(const void *a, const void *b)
+load_compare(const void *a, const void *b)
 {
     const struct sorted *one = a, *other = b;
 
@@ -134,7 +134,7 @@ bh_load_sort(struct bh_load *load)
     BH_ASSERT(rows);
     for (uint32_t i = 0; i < load->job_count; i++)
         rows[i] = (struct sorted){ load->jobs[i], load->workloads[i], i };
-    qsort(rows, load->job_count, sizeof *rows, compare);
+    qsort(rows, load->job_count, sizeof *rows, load_compare);
     for (uint32_t i = 0; i < load->job_count; i++) {
         load->jobs[i] = rows[i].job;
         load->workloads[i] = rows[i].workload;
@@ -143,7 +143,7 @@ bh_load_sort(struct bh_load *load)
 }
 
 static bh_part_ns
-work_of(const struct bh_course_job *job)
+load_work_of(const struct bh_course_job *job)
 {
     return (bh_part_ns)job->count * (job->gang > 1 ? job->gang : 1) * job->work_ns;
 }
@@ -155,7 +155,7 @@ bh_load_demand(const struct bh_load *load, uint32_t tenant)
 
     for (uint32_t i = 0; i < load->job_count; i++)
         if (load->jobs[i].tenant.v == tenant + 1)
-            sum += work_of(&load->jobs[i]);
+            sum += load_work_of(&load->jobs[i]);
     return sum;
 }
 
@@ -165,7 +165,7 @@ bh_load_total_demand(const struct bh_load *load)
     bh_part_ns sum = 0;
 
     for (uint32_t i = 0; i < load->job_count; i++)
-        sum += work_of(&load->jobs[i]);
+        sum += load_work_of(&load->jobs[i]);
     return sum;
 }
 

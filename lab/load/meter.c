@@ -66,7 +66,7 @@ row_of(struct bh_meter *meter, uint32_t window, uint32_t tenant)
 
 /* Fill the windows up to now with the rates as they were. */
 static void
-settle(struct bh_meter *meter, uint32_t tenant, uint64_t now_ns)
+meter_settle(struct bh_meter *meter, uint32_t tenant, uint64_t now_ns)
 {
     struct account *account = &meter->accounts[tenant];
 
@@ -86,7 +86,7 @@ settle(struct bh_meter *meter, uint32_t tenant, uint64_t now_ns)
 }
 
 static uint64_t
-moved(uint64_t parts, int64_t by)
+meter_moved(uint64_t parts, int64_t by)
 {
     BH_ASSERT(by >= 0 || parts >= (uint64_t)-by);
     return parts + (uint64_t)by;
@@ -99,16 +99,16 @@ bh_meter_add(struct bh_meter *meter, uint32_t tenant, uint64_t now_ns, int64_t u
     struct account *account = &meter->accounts[tenant];
 
     BH_ASSERT(tenant < meter->tenants);
-    settle(meter, tenant, now_ns);
-    account->used = moved(account->used, used);
-    account->wanted = moved(account->wanted, wanted);
+    meter_settle(meter, tenant, now_ns);
+    account->used = meter_moved(account->used, used);
+    account->wanted = meter_moved(account->wanted, wanted);
 }
 
 void
 bh_meter_close(struct bh_meter *meter, uint64_t now_ns)
 {
     for (uint32_t tenant = 0; tenant < meter->tenants; tenant++)
-        settle(meter, tenant, now_ns);
+        meter_settle(meter, tenant, now_ns);
     meter->span_ns = now_ns;
 }
 

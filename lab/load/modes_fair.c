@@ -60,7 +60,7 @@ bh_compare_check(const struct bh_compare *compare, struct bh_err *err)
 /* ---- as text ---- */
 
 static void
-print_heads(const struct bh_load *load)
+fair_print_heads(const struct bh_load *load)
 {
     printf("%u jobs of %u tenants on %u GPUs, %" PRIu64 " GPU-hours of work\n\n",
            load->job_count, load->tenant_count, bh_load_gpus(load),
@@ -70,7 +70,7 @@ print_heads(const struct bh_load *load)
 }
 
 static void
-print_row(uint32_t permille, uint32_t order, const struct bh_fair *fair)
+fair_print_row(uint32_t permille, uint32_t order, const struct bh_fair *fair)
 {
     printf("%u.%u%u %-9s %13" PRIu64 "%11" PRIu64 "%11" PRIu64 "  %u.%03u", permille / 1000,
            permille / 100 % 10, permille / 10 % 10, bh_queue_order_names[order],
@@ -91,7 +91,7 @@ print_row(uint32_t permille, uint32_t order, const struct bh_fair *fair)
 }
 
 static void
-print_tenants(const struct bh_load *load, const struct bh_fair *fair)
+fair_print_tenants(const struct bh_load *load, const struct bh_fair *fair)
 {
     puts("       tenant         jobs  guarantee  used GPU-h  entitled  wait mean s      p95 s  "
          "share error p95    max  finish ratio");
@@ -114,7 +114,7 @@ print_tenants(const struct bh_load *load, const struct bh_fair *fair)
 /* ---- as JSON ---- */
 
 static void
-put_waits(struct bh_json_writer *writer, const char *key, const struct bh_fair_waits *waits)
+fair_put_waits(struct bh_json_writer *writer, const char *key, const struct bh_fair_waits *waits)
 {
     bh_json_open(writer, key, '{');
     bh_json_u64(writer, "gpus", waits->gpus);
@@ -126,7 +126,7 @@ put_waits(struct bh_json_writer *writer, const char *key, const struct bh_fair_w
 }
 
 static void
-put_tenant(struct bh_json_writer *writer, const char *name, const struct bh_fair_tenant *tenant)
+fair_put_tenant(struct bh_json_writer *writer, const char *name, const struct bh_fair_tenant *tenant)
 {
     bh_json_open(writer, NULL, '{');
     bh_json_u64(writer, "entitled_gpu_s", tenant->entitled_gpu_s);
@@ -145,10 +145,10 @@ put_tenant(struct bh_json_writer *writer, const char *name, const struct bh_fair
 static void
 put_fair(struct bh_json_writer *writer, const struct bh_load *load, const struct bh_fair *fair)
 {
-    put_waits(writer, "all", &fair->all);
+    fair_put_waits(writer, "all", &fair->all);
     bh_json_open(writer, "by_gpus", '[');
     for (int i = 0; i < BH_FAIR_SIZES; i++)
-        put_waits(writer, NULL, &fair->sizes[i]);
+        fair_put_waits(writer, NULL, &fair->sizes[i]);
     bh_json_close(writer, ']');
     bh_json_u64(writer, "contended_windows", fair->contended);
     bh_json_u64(writer, "error_max_bp", fair->error_max_bp);
@@ -161,7 +161,7 @@ put_fair(struct bh_json_writer *writer, const struct bh_load *load, const struct
     bh_json_u64(writer, "preemptions", fair->preemptions);
     bh_json_open(writer, "tenants", '[');
     for (uint32_t i = 0; i < fair->tenant_count; i++)
-        put_tenant(writer, load->names[i], &fair->tenants[i]);
+        fair_put_tenant(writer, load->names[i], &fair->tenants[i]);
     bh_json_close(writer, ']');
     bh_json_u64(writer, "used_bp", fair->used_bp);
     bh_json_u64(writer, "used_whole_bp", fair->used_whole_bp);
@@ -182,7 +182,7 @@ bh_mode_close_chart(void *file, const char *path, struct bh_err *err)
 
 /* Each tenant's share of all GPUs, in hundredths, by day: a day's windows together. */
 static void
-draw_tenant(const struct bh_load *load, const struct bh_course *course, uint32_t tenant,
+fair_draw_tenant(const struct bh_load *load, const struct bh_course *course, uint32_t tenant,
             double *x, double *y)
 {
     uint32_t windows = bh_meter_windows(course->meter);
@@ -200,7 +200,7 @@ draw_tenant(const struct bh_load *load, const struct bh_course *course, uint32_t
 }
 
 static bh_rc
-draw(const char *path, const struct bh_load *load, const struct bh_course *course,
+fair_draw(const char *path, const struct bh_load *load, const struct bh_course *course,
      struct bh_err *err)
 {
     uint32_t days = bh_meter_windows(course->meter) / 24, count = load->tenant_count;
@@ -212,7 +212,7 @@ draw(const char *path, const struct bh_load *load, const struct bh_course *cours
     for (uint32_t i = 0; i < count && out; i++) {
         double *x = &points[(size_t)2 * i * days], *y = x + days;
 
-        draw_tenant(load, course, i, x, y);
+        fair_draw_tenant(load, course, i, x, y);
         lines[i] = (struct bh_chart_line){ load->names[i], x, y, days };
     }
     if (out)
@@ -233,7 +233,7 @@ struct fair_runs {
 };
 
 static void
-tell(const struct fair_runs *runs, uint32_t permille, uint32_t order, const struct bh_course *course)
+fair_tell(const struct fair_runs *runs, uint32_t permille, uint32_t order, const struct bh_course *course)
 {
     struct bh_fair fair;
 
@@ -246,9 +246,9 @@ tell(const struct fair_runs *runs, uint32_t permille, uint32_t order, const stru
         bh_cost_put(runs->writer, course);
         bh_json_close(runs->writer, '}');
     } else {
-        print_row(permille, order, &fair);
+        fair_print_row(permille, order, &fair);
         if (runs->compare->verbose)
-            print_tenants(runs->load, &fair);
+            fair_print_tenants(runs->load, &fair);
         if (runs->compare->verbose)
             bh_cost_print(stdout, course);
     }
@@ -256,7 +256,7 @@ tell(const struct fair_runs *runs, uint32_t permille, uint32_t order, const stru
 }
 
 static bh_rc
-run_one(const struct fair_runs *runs, uint32_t permille, uint32_t order, struct bh_err *err)
+fair_run_one(const struct fair_runs *runs, uint32_t permille, uint32_t order, struct bh_err *err)
 {
     struct bh_course_plan plan = bh_load_plan(runs->load);
     struct bh_cost_progress progress = { runs->compare->mode, plan.job_count };
@@ -276,15 +276,15 @@ run_one(const struct fair_runs *runs, uint32_t permille, uint32_t order, struct 
     plan.self = &progress;
     rc = bh_course_run(&plan, &course, err);
     if (rc == BH_OK)
-        tell(runs, permille, order, &course);
+        fair_tell(runs, permille, order, &course);
     if (rc == BH_OK && runs->compare->svg)
-        rc = draw(runs->compare->svg, runs->load, &course, err);
+        rc = fair_draw(runs->compare->svg, runs->load, &course, err);
     bh_course_fini(&course);
     return rc;
 }
 
 static bh_rc
-run_all(const struct fair_runs *runs, struct bh_err *err)
+fair_run_all(const struct fair_runs *runs, struct bh_err *err)
 {
     const struct bh_compare *compare = runs->compare;
     bh_rc rc = BH_OK;
@@ -292,13 +292,13 @@ run_all(const struct fair_runs *runs, struct bh_err *err)
     for (uint32_t l = 0; l < compare->loads.count && rc == BH_OK; l++) {
         rc = bh_load_scale(runs->load, compare->loads.values[l], err);
         for (uint32_t o = 0; o < compare->orders.count && rc == BH_OK; o++)
-            rc = run_one(runs, compare->loads.values[l], compare->orders.values[o], err);
+            rc = fair_run_one(runs, compare->loads.values[l], compare->orders.values[o], err);
     }
     return rc;
 }
 
 static bh_rc
-run_as_json(struct fair_runs *runs, struct bh_err *err)
+fair_run_as_json(struct fair_runs *runs, struct bh_err *err)
 {
     struct bh_json_writer writer;
     struct bh_buf out;
@@ -311,7 +311,7 @@ run_as_json(struct fair_runs *runs, struct bh_err *err)
     bh_json_u64(&writer, "gpus", bh_load_gpus(runs->load));
     bh_json_u64(&writer, "jobs", runs->load->job_count);
     bh_json_open(&writer, "runs", '[');
-    rc = run_all(runs, err);
+    rc = fair_run_all(runs, err);
     bh_json_close(&writer, ']');
     bh_json_close(&writer, '}');
     if (rc == BH_OK)
@@ -329,9 +329,9 @@ bh_compare_run(const struct bh_compare *compare, struct bh_load *load, struct bh
     for (uint32_t i = 0; i < load->job_count && compare->limits; i++)
         load->jobs[i].time_limit_ns = 2 * load->jobs[i].work_ns + BH_NS_PER_S;
     if (compare->json)
-        return run_as_json(&runs, err);
-    print_heads(load);
-    return run_all(&runs, err);
+        return fair_run_as_json(&runs, err);
+    fair_print_heads(load);
+    return fair_run_all(&runs, err);
 }
 
 int

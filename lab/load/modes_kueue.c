@@ -41,7 +41,7 @@ struct workload {
 };
 
 static struct workload *
-join_members(const struct bh_load *load, const struct bh_course *course)
+kueue_join_members(const struct bh_load *load, const struct bh_course *course)
 {
     struct workload *workloads = calloc(load->workload_count + 1u, sizeof *workloads);
 
@@ -61,7 +61,7 @@ join_members(const struct bh_load *load, const struct bh_course *course)
 }
 
 static void
-report_class(const struct bh_load *load, const struct workload *workloads, uint32_t class,
+kueue_report_class(const struct bh_load *load, const struct workload *workloads, uint32_t class,
              struct class_report *ret_report)
 {
     struct bh_figures admission = { 0 }, finish = { 0 };
@@ -81,14 +81,14 @@ report_class(const struct bh_load *load, const struct workload *workloads, uint3
 }
 
 static void
-make_report(const struct bh_load *load, const struct bh_course *course, struct kueue_report *ret)
+kueue_make_report(const struct bh_load *load, const struct bh_course *course, struct kueue_report *ret)
 {
-    struct workload *workloads = join_members(load, course);
+    struct workload *workloads = kueue_join_members(load, course);
     bh_part_ns lost = 0;
 
     *ret = (struct kueue_report){ 0 };
     for (uint32_t c = 0; c < BH_KUEUE_CLASSES; c++)
-        report_class(load, workloads, c, &ret->classes[c]);
+        kueue_report_class(load, workloads, c, &ret->classes[c]);
     for (uint32_t i = 0; i < load->job_count; i++) {
         ret->classes[bh_kueue_class_of(&load->jobs[i])].evictions +=
             course->ends[i].preemptions + course->ends[i].suspensions;
@@ -104,13 +104,13 @@ make_report(const struct bh_load *load, const struct bh_course *course, struct k
 /* ---- as text ---- */
 
 static void
-print_seconds(const char *before, uint64_t ms, const char *behind)
+kueue_print_seconds(const char *before, uint64_t ms, const char *behind)
 {
     printf("%s%" PRIu64 ".%" PRIu64 "%s", before, ms / 1000, ms / 100 % 10, behind);
 }
 
 static void
-print_report(const struct bh_load *load, const struct bh_course *course,
+kueue_print_report(const struct bh_load *load, const struct bh_course *course,
              const struct kueue_report *report)
 {
     uint64_t makespan_ms = course->makespan_ns / BH_NS_PER_MS;
@@ -118,14 +118,14 @@ print_report(const struct bh_load *load, const struct bh_course *course,
     printf("load     %u workloads, %" PRIu64 " unit-seconds, %u units; %u ended, %u refused\n",
            load->workload_count, (uint64_t)(bh_load_total_demand(load) / BH_NS_PER_S),
            bh_load_gpus(load), course->ended, course->refused);
-    print_seconds("makespan ", makespan_ms, " s");
-    print_seconds("; ideal ", BH_KUEUE_IDEAL_MS, " s");
+    kueue_print_seconds("makespan ", makespan_ms, " s");
+    kueue_print_seconds("; ideal ", BH_KUEUE_IDEAL_MS, " s");
     printf(" (%" PRIu64 ".%03" PRIu64 " of it)", makespan_ms / BH_KUEUE_IDEAL_MS,
            makespan_ms * 1000 / BH_KUEUE_IDEAL_MS % 1000);
-    print_seconds("; Kueue's CI ", BH_KUEUE_WALL_MS, " s of real time\n");
+    kueue_print_seconds("; Kueue's CI ", BH_KUEUE_WALL_MS, " s of real time\n");
     printf("usage    %" PRIu64 ".%" PRIu64 " %%; Kueue's CI 58.7 %%\n",
            report->used_permille / 10, report->used_permille % 10);
-    print_seconds("evicted  ", report->lost_unit_ms, " unit-seconds of work lost\n");
+    kueue_print_seconds("evicted  ", report->lost_unit_ms, " unit-seconds of work lost\n");
     puts("\nclass   workloads  evictions  admission mean s   p95 s  finish mean s  Kueue's "
          "admission mean s");
     for (uint32_t c = 0; c < BH_KUEUE_CLASSES; c++) {
@@ -136,7 +136,7 @@ print_report(const struct bh_load *load, const struct bh_course *course,
                class->admission_ms % 1000);
         printf("%8" PRIu64 ".%" PRIu64 "%13" PRIu64 ".%" PRIu64, class->p95_ms / 1000,
                class->p95_ms / 100 % 10, class->finish_ms / 1000, class->finish_ms / 100 % 10);
-        print_seconds("             ", bh_kueue_classes[c].kueue_admission_ms, "\n");
+        kueue_print_seconds("             ", bh_kueue_classes[c].kueue_admission_ms, "\n");
     }
     putchar('\n');
     bh_cost_print(stdout, course);
@@ -145,7 +145,7 @@ print_report(const struct bh_load *load, const struct bh_course *course,
 /* ---- as JSON ---- */
 
 static void
-put_class(struct bh_json_writer *writer, uint32_t c, const struct class_report *class)
+kueue_put_class(struct bh_json_writer *writer, uint32_t c, const struct class_report *class)
 {
     bh_json_open(writer, NULL, '{');
     bh_json_u64(writer, "admission_mean_ms", class->admission_ms);
@@ -159,7 +159,7 @@ put_class(struct bh_json_writer *writer, uint32_t c, const struct class_report *
 }
 
 static void
-put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_course *course,
+kueue_put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_course *course,
            const struct kueue_report *report)
 {
     struct bh_json_writer writer = bh_json_begin(out);
@@ -167,7 +167,7 @@ put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_cours
     bh_json_open(&writer, NULL, '{');
     bh_json_open(&writer, "classes", '[');
     for (uint32_t c = 0; c < BH_KUEUE_CLASSES; c++)
-        put_class(&writer, c, &report->classes[c]);
+        kueue_put_class(&writer, c, &report->classes[c]);
     bh_json_close(&writer, ']');
     bh_json_open(&writer, "cost", '{');
     bh_cost_put(&writer, course);
@@ -185,7 +185,7 @@ put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_cours
 /* ---- the mode ---- */
 
 static bh_rc
-parse(int count, char **words, struct kueue_options *ret_options, struct bh_err *err)
+kueue_parse(int count, char **words, struct kueue_options *ret_options, struct bh_err *err)
 {
     struct kueue_options *options = ret_options;
     const struct bh_flag flags[] = {
@@ -204,7 +204,7 @@ parse(int count, char **words, struct kueue_options *ret_options, struct bh_err 
 
 /* Units used by each cohort over time. */
 static bh_rc
-draw(const char *path, const struct bh_load *load, const struct bh_course *course,
+kueue_draw(const char *path, const struct bh_load *load, const struct bh_course *course,
      struct bh_err *err)
 {
     uint32_t windows = bh_meter_windows(course->meter), cohort = UINT32_MAX;
@@ -240,25 +240,25 @@ draw(const char *path, const struct bh_load *load, const struct bh_course *cours
 }
 
 static void
-write_report(const struct kueue_options *options, const struct bh_load *load,
+kueue_write_report(const struct kueue_options *options, const struct bh_load *load,
              const struct bh_course *course)
 {
     struct kueue_report report;
     struct bh_buf out;
 
-    make_report(load, course, &report);
+    kueue_make_report(load, course, &report);
     if (!options->json) {
-        print_report(load, course, &report);
+        kueue_print_report(load, course, &report);
         return;
     }
     bh_buf_init(&out, BH_JSON_BYTES_MAX);
-    put_report(&out, load, course, &report);
+    kueue_put_report(&out, load, course, &report);
     puts(bh_buf_text(&out));
     bh_buf_fini(&out);
 }
 
 static bh_rc
-run(const struct kueue_options *options, struct bh_load *load, struct bh_err *err)
+kueue_run(const struct kueue_options *options, struct bh_load *load, struct bh_err *err)
 {
     struct bh_cost_progress progress = { "kueue", 0 };
     struct bh_course_plan plan;
@@ -284,9 +284,9 @@ run(const struct kueue_options *options, struct bh_load *load, struct bh_err *er
     plan.self = &progress;
     rc = bh_course_run(&plan, &course, err);
     if (rc == BH_OK)
-        write_report(options, load, &course);
+        kueue_write_report(options, load, &course);
     if (rc == BH_OK && options->svg)
-        rc = draw(options->svg, load, &course, err);
+        rc = kueue_draw(options->svg, load, &course, err);
     bh_course_fini(&course);
     return rc;
 }
@@ -299,9 +299,9 @@ bh_mode_kueue(int count, char **words)
     struct bh_err err = { 0 };
     bh_rc rc;
 
-    if (parse(count, words, &options, &err) != BH_OK)
+    if (kueue_parse(count, words, &options, &err) != BH_OK)
         return bh_mode_misused("kueue", &err);
-    rc = run(&options, &load, &err);
+    rc = kueue_run(&options, &load, &err);
     bh_load_fini(&load);
     return bh_mode_status("kueue", rc, &err);
 }

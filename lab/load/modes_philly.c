@@ -16,7 +16,7 @@ find_file(const char *folder, char *ret_path, size_t size)
 }
 
 static bh_rc
-parse(int count, char **words, struct bh_compare *ret_compare, const char **ret_folder,
+philly_parse(int count, char **words, struct bh_compare *ret_compare, const char **ret_folder,
       struct bh_err *err)
 {
     struct bh_flag flags[BH_COMPARE_FLAGS + 1];
@@ -41,7 +41,7 @@ bh_mode_philly(int count, char **words)
     char path[4096];
     bh_rc rc;
 
-    if (parse(count, words, &compare, &folder, &err) != BH_OK)
+    if (philly_parse(count, words, &compare, &folder, &err) != BH_OK)
         return bh_mode_misused("philly", &err);
     find_file(folder, path, sizeof path);
     rc = bh_philly_read(path, &load, &err);

@@ -4,7 +4,7 @@
 #include "lab/load/synth.h"
 
 static bh_rc
-parse(int count, char **words, struct bh_compare *ret_compare, struct bh_synth *ret_synth,
+synth_parse(int count, char **words, struct bh_compare *ret_compare, struct bh_synth *ret_synth,
       struct bh_err *err)
 {
     struct bh_flag flags[BH_COMPARE_FLAGS + 5];
@@ -36,7 +36,7 @@ bh_mode_synth(int count, char **words)
     struct bh_err err = { 0 };
     bh_rc rc;
 
-    if (parse(count, words, &compare, &synth, &err) != BH_OK)
+    if (synth_parse(count, words, &compare, &synth, &err) != BH_OK)
         return bh_mode_misused("synth", &err);
     bh_synth_make(&synth, &load);
     rc = bh_compare_run(&compare, &load, &err);

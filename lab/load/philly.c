@@ -20,7 +20,7 @@ struct philly_reader {
 
 /* Cut the line at its first commas. */
 static bh_rc
-split(struct philly_reader *reader, struct bh_err *err)
+philly_split(struct philly_reader *reader, struct bh_err *err)
 {
     char *at = reader->line;
 
@@ -58,7 +58,7 @@ static bh_rc
 read_job(struct philly_reader *reader, struct bh_err *err)
 {
     uint32_t submit_s = 0, gpus = 0, duration_s = 0;
-    bh_rc rc = split(reader, err);
+    bh_rc rc = philly_split(reader, err);
 
     if (rc == BH_OK)
         rc = number_in(reader, 1, SPAN_S_MAX, &submit_s, err);

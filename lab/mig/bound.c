@@ -35,14 +35,14 @@ struct bound_layouts {
 /* ---- all layouts of a GPU ---- */
 
 static void
-list_layouts(struct bound_layouts *layouts, uint32_t unit, struct bound_layout *layout)
+bound_list_layouts(struct bound_layouts *layouts, uint32_t unit, struct bound_layout *layout)
 {
     if (unit == layouts->units) {
         BH_ASSERT(layouts->count < LAYOUTS_MAX);
         layouts->at[layouts->count++] = *layout;
         return;
     }
-    list_layouts(layouts, unit + 1, layout);
+    bound_list_layouts(layouts, unit + 1, layout);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         const struct bh_profile *profile = layouts->profiles[kind];
 
@@ -52,14 +52,14 @@ list_layouts(struct bound_layouts *layouts, uint32_t unit, struct bound_layout *
         bh_occupancy_add(&layout->occupancy, profile, unit);
         layout->kinds[layout->count] = (uint8_t)kind;
         layout->starts[layout->count++] = (uint8_t)unit;
-        list_layouts(layouts, unit + 1, layout);
+        bound_list_layouts(layouts, unit + 1, layout);
         layout->count--;
         bh_occupancy_remove(&layout->occupancy, profile, unit);
     }
 }
 
 static bool
-stands_in(const struct bound_layout *layout, uint32_t kind, uint32_t start)
+bound_stands_in(const struct bound_layout *layout, uint32_t kind, uint32_t start)
 {
     for (uint32_t i = 0; i < layout->count; i++)
         if (layout->kinds[i] == kind && layout->starts[i] == start)
@@ -69,12 +69,12 @@ stands_in(const struct bound_layout *layout, uint32_t kind, uint32_t start)
 
 /* The partition of `more` that `less` has not, when that is the only difference; or none. */
 static uint32_t
-piece_more(const struct bound_layout *more, const struct bound_layout *less)
+bound_piece_more(const struct bound_layout *more, const struct bound_layout *less)
 {
     uint32_t missing = PIECES_MAX;
 
     for (uint32_t i = 0; i < more->count; i++) {
-        if (stands_in(less, more->kinds[i], more->starts[i]))
+        if (bound_stands_in(less, more->kinds[i], more->starts[i]))
             continue;
         if (missing != PIECES_MAX)
             return PIECES_MAX;
@@ -84,7 +84,7 @@ piece_more(const struct bound_layout *more, const struct bound_layout *less)
 }
 
 static void
-link_layouts(struct bound_layouts *layouts)
+bound_link_layouts(struct bound_layouts *layouts)
 {
     for (uint32_t i = 0; i < layouts->count; i++) {
         for (uint32_t k = 0; k < layouts->count; k++) {
@@ -93,7 +93,7 @@ link_layouts(struct bound_layouts *layouts)
 
             if (more->count != less->count + 1)
                 continue;
-            partition = piece_more(more, less);
+            partition = bound_piece_more(more, less);
             if (partition == PIECES_MAX)
                 continue;
             kind = more->kinds[partition];
@@ -107,7 +107,7 @@ link_layouts(struct bound_layouts *layouts)
 
 /* Whether an earlier start for the kind leads to one of the same label. */
 static bool
-seen_before(const struct bound_layouts *layouts, const struct bound_layout *layout, uint32_t kind,
+bound_seen_before(const struct bound_layouts *layouts, const struct bound_layout *layout, uint32_t kind,
             uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
@@ -119,13 +119,13 @@ seen_before(const struct bound_layouts *layouts, const struct bound_layout *layo
 
 /* From what each kind can make of it, and what each end does. */
 static uint64_t
-label_of(const struct bound_layouts *layouts, const struct bound_layout *layout)
+bound_label_of(const struct bound_layouts *layouts, const struct bound_layout *layout)
 {
     uint64_t label = layout->count + 1;
 
     for (uint32_t kind = 0; kind < KINDS; kind++)
         for (uint32_t i = 0; i < layout->with_count[kind]; i++)
-            if (!seen_before(layouts, layout, kind, i))
+            if (!bound_seen_before(layouts, layout, kind, i))
                 label += bh_splitmix_mix(layouts->at[layout->with[kind][i]].label + kind + 1);
     for (uint32_t i = 0; i < layout->count; i++)
         label += bh_splitmix_mix(~layouts->at[layout->without[i]].label);
@@ -133,20 +133,20 @@ label_of(const struct bound_layouts *layouts, const struct bound_layout *layout)
 }
 
 static void
-label_layouts(struct bound_layouts *layouts)
+bound_label_layouts(struct bound_layouts *layouts)
 {
     static uint64_t labels[LAYOUTS_MAX];
 
     for (uint32_t round = 0; round < LABELLING_ROUNDS; round++) {
         for (uint32_t i = 0; i < layouts->count; i++)
-            labels[i] = label_of(layouts, &layouts->at[i]);
+            labels[i] = bound_label_of(layouts, &layouts->at[i]);
         for (uint32_t i = 0; i < layouts->count; i++)
             layouts->at[i].label = labels[i];
     }
 }
 
 static uint16_t
-find_label(const struct bound_layouts *layouts, uint64_t label)
+bound_find_label(const struct bound_layouts *layouts, uint64_t label)
 {
     uint32_t at = 0;
 
@@ -157,26 +157,26 @@ find_label(const struct bound_layouts *layouts, uint64_t label)
 
 /* Keep one of each label. */
 static void
-merge_layouts(const struct bound_layouts *all, struct bound_layouts *ret_merged)
+bound_merge_layouts(const struct bound_layouts *all, struct bound_layouts *ret_merged)
 {
     ret_merged->count = 0;
     for (uint32_t i = 0; i < all->count; i++)
-        if (find_label(ret_merged, all->at[i].label) == ret_merged->count)
+        if (bound_find_label(ret_merged, all->at[i].label) == ret_merged->count)
             ret_merged->at[ret_merged->count++] = all->at[i];
     for (uint32_t i = 0; i < ret_merged->count; i++) {
         struct bound_layout *layout = &ret_merged->at[i];
 
         for (uint32_t k = 0; k < layout->count; k++)
-            layout->without[k] = find_label(ret_merged, all->at[layout->without[k]].label);
+            layout->without[k] = bound_find_label(ret_merged, all->at[layout->without[k]].label);
         for (uint32_t kind = 0; kind < KINDS; kind++)
             for (uint32_t k = 0; k < layout->with_count[kind]; k++)
                 layout->with[kind][k] =
-                    find_label(ret_merged, all->at[layout->with[kind][k]].label);
+                    bound_find_label(ret_merged, all->at[layout->with[kind][k]].label);
     }
 }
 
 static struct bound_layouts *
-layouts_of(enum bh_gpu_model model, const struct bh_mig_mix *mix)
+bound_layouts_of(enum bh_gpu_model model, const struct bh_mig_mix *mix)
 {
     struct bound_layouts *all = calloc(1, sizeof(*all)), *merged = calloc(1, sizeof(*merged));
     struct bh_mig_fleet *fleet = bh_mig_fleet_new(model, 1, BH_MIG_FIRST_FIT, mix);
@@ -187,10 +187,10 @@ layouts_of(enum bh_gpu_model model, const struct bh_mig_mix *mix)
         merged->profiles[kind] = all->profiles[kind] = bh_mig_fleet_profile(fleet, kind);
     bh_mig_fleet_free(fleet);
     all->units = bh_model_facts(model)->memory_units;
-    list_layouts(all, 0, &empty);
-    link_layouts(all);
-    label_layouts(all);
-    merge_layouts(all, merged);
+    bound_list_layouts(all, 0, &empty);
+    bound_link_layouts(all);
+    bound_label_layouts(all);
+    bound_merge_layouts(all, merged);
     free(all);
     return merged;
 }
@@ -198,7 +198,7 @@ layouts_of(enum bh_gpu_model model, const struct bh_mig_mix *mix)
 uint32_t
 bh_mig_bound_layouts(enum bh_gpu_model model, const struct bh_mig_mix *mix)
 {
-    struct bound_layouts *layouts = layouts_of(model, mix);
+    struct bound_layouts *layouts = bound_layouts_of(model, mix);
     uint32_t count = layouts->count;
 
     free(layouts);
@@ -213,7 +213,7 @@ struct stream {
 };
 
 static struct stream
-stream_of(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus,
+bound_stream_of(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus,
           const struct bh_profile *const profiles[KINDS])
 {
     struct stream stream = { .slices =
@@ -247,7 +247,7 @@ struct problem {
 };
 
 static void
-swap_if_less(uint32_t *a, uint32_t *b)
+bound_swap_if_less(uint32_t *a, uint32_t *b)
 {
     uint32_t was = *a;
 
@@ -259,28 +259,28 @@ swap_if_less(uint32_t *a, uint32_t *b)
 
 /* Where the state's value stands: states in order of their first, second, third layout. */
 static uint32_t
-index_of(struct fleet_state state)
+bound_index_of(struct fleet_state state)
 {
     uint32_t *at = state.layouts;
 
-    swap_if_less(&at[0], &at[1]);
-    swap_if_less(&at[1], &at[2]);
-    swap_if_less(&at[0], &at[1]);
+    bound_swap_if_less(&at[0], &at[1]);
+    bound_swap_if_less(&at[1], &at[2]);
+    bound_swap_if_less(&at[0], &at[1]);
     return at[0] * (at[0] + 1) * (at[0] + 2) / 6 + at[1] * (at[1] + 1) / 2 + at[2];
 }
 
 /* With another layout on one GPU. */
 static double
-value_with(const struct problem *problem, struct fleet_state state, uint32_t gpu,
+bound_value_with(const struct problem *problem, struct fleet_state state, uint32_t gpu,
            uint32_t layout)
 {
     state.layouts[gpu] = layout;
-    return problem->values[index_of(state)];
+    return problem->values[bound_index_of(state)];
 }
 
 /* The best that can be made of a job; `refused` when it fits nowhere. */
 static double
-best_with(const struct problem *problem, const struct fleet_state *state, uint32_t kind,
+bound_best_with(const struct problem *problem, const struct fleet_state *state, uint32_t kind,
           double refused)
 {
     double best = -DBL_MAX;
@@ -289,7 +289,7 @@ best_with(const struct problem *problem, const struct fleet_state *state, uint32
         const struct bound_layout *layout = &problem->layouts->at[state->layouts[gpu]];
 
         for (uint32_t i = 0; i < layout->with_count[kind]; i++) {
-            double value = value_with(problem, *state, gpu, layout->with[kind][i]);
+            double value = bound_value_with(problem, *state, gpu, layout->with[kind][i]);
 
             best = value > best ? value : best;
         }
@@ -299,33 +299,33 @@ best_with(const struct problem *problem, const struct fleet_state *state, uint32
 
 /* What the state's value grows by in a mean life. */
 static double
-growth_of(const struct problem *problem, const struct fleet_state *state)
+bound_growth_of(const struct problem *problem, const struct fleet_state *state)
 {
-    double value = problem->values[index_of(*state)], growth = 0;
+    double value = problem->values[bound_index_of(*state)], growth = 0;
 
     for (uint32_t kind = 0; kind < KINDS; kind++)
         growth +=
-            problem->stream.rates[kind] * (best_with(problem, state, kind, value) - value);
+            problem->stream.rates[kind] * (bound_best_with(problem, state, kind, value) - value);
     for (uint32_t gpu = 0; gpu < problem->gpus; gpu++) {
         const struct bound_layout *layout = &problem->layouts->at[state->layouts[gpu]];
 
         for (uint32_t i = 0; i < layout->count; i++)
-            growth += value_with(problem, *state, gpu, layout->without[i]) - value;
+            growth += bound_value_with(problem, *state, gpu, layout->without[i]) - value;
     }
     return growth;
 }
 
 /* The states in which the first GPU has that layout. */
 static void
-improve(struct problem *problem, uint32_t first, double step)
+bound_improve(struct problem *problem, uint32_t first, double step)
 {
     uint32_t second_end = problem->gpus > 1 ? first + 1 : 1;
 
     for (uint32_t second = 0; second < second_end; second++) {
         for (uint32_t third = 0; third < (problem->gpus > 2 ? second + 1 : 1); third++) {
             struct fleet_state state = { { first, second, third } };
-            uint32_t at = index_of(state);
-            double growth = growth_of(problem, &state);
+            uint32_t at = bound_index_of(state);
+            double growth = bound_growth_of(problem, &state);
 
             problem->next[at] = problem->values[at] + step * growth;
             problem->least = growth < problem->least ? growth : problem->least;
@@ -334,10 +334,10 @@ improve(struct problem *problem, uint32_t first, double step)
     }
 }
 
-/* Values relative to that of the empty fleet, until all grow alike: by what is accepted in
+/* Values relative to that of the empty fleet, until all grow alike: by what is bound_accepted in
  * a mean life, which lies between the least and the most growth. */
 static void
-iterate(struct problem *problem)
+bound_iterate(struct problem *problem)
 {
     uint32_t slices = bh_model_facts(problem->layouts->profiles[0]->model)->compute_slices;
     double step = 1 / (problem->stream.all + slices * problem->gpus), empty;
@@ -348,7 +348,7 @@ iterate(struct problem *problem)
         problem->least = DBL_MAX;
         problem->most = -DBL_MAX;
         for (uint32_t first = 0; first < problem->layouts->count; first++)
-            improve(problem, first, step);
+            bound_improve(problem, first, step);
         problem->values = problem->next;
         problem->next = was;
         empty = problem->values[0];
@@ -361,19 +361,19 @@ double
 bh_mig_optimum(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
                uint32_t gpus)
 {
-    struct bound_layouts *layouts = layouts_of(model, mix);
+    struct bound_layouts *layouts = bound_layouts_of(model, mix);
     uint32_t count = layouts->count;
     struct problem problem = { .layouts = layouts,
                                .gpus = gpus,
                                .stream =
-                                   stream_of(model, mix, load, gpus, layouts->profiles),
+                                   bound_stream_of(model, mix, load, gpus, layouts->profiles),
                                .states = count * (count + 1) * (count + 2) / 6 };
 
     BH_ASSERT(gpus > 0 && gpus <= BH_MIG_OPTIMUM_GPUS_MAX);
     problem.values = calloc(problem.states, sizeof(double));
     problem.next = calloc(problem.states, sizeof(double));
     BH_ASSERT(problem.values && problem.next);
-    iterate(&problem);
+    bound_iterate(&problem);
     free(problem.values);
     free(problem.next);
     free(layouts);
@@ -392,13 +392,13 @@ struct room {
 };
 
 static double
-likely_at(const struct room *room, uint32_t slices, uint32_t units)
+bound_likely_at(const struct room *room, uint32_t slices, uint32_t units)
 {
     return room->likely[(size_t)slices * (room->units + 1) + units];
 }
 
 static void
-weigh_row(struct room *room, const struct stream *stream,
+bound_weigh_row(struct room *room, const struct stream *stream,
           const struct bh_profile *const profiles[KINDS], uint32_t slices)
 {
     for (uint32_t units = 0; units <= room->units; units++) {
@@ -409,7 +409,7 @@ weigh_row(struct room *room, const struct stream *stream,
 
             if (profile->compute_slices <= slices && profile->memory_units <= units)
                 sum += stream->rates[kind] * profile->compute_slices *
-                       likely_at(room, slices - profile->compute_slices,
+                       bound_likely_at(room, slices - profile->compute_slices,
                                  units - profile->memory_units);
         }
         room->likely[(size_t)slices * (room->units + 1) + units] = sum / slices;
@@ -419,7 +419,7 @@ weigh_row(struct room *room, const struct stream *stream,
 
 /* Rows follow from rows, so all may be made smaller by one factor. */
 static void
-keep_in_range(struct room *room)
+bound_keep_in_range(struct room *room)
 {
     size_t count = (size_t)(room->slices + 1) * (room->units + 1);
 
@@ -430,16 +430,16 @@ keep_in_range(struct room *room)
     room->all *= 1e-250;
 }
 
-/* Slices of the kind that are accepted in a mean life, times `all`. */
+/* Slices of the kind that are bound_accepted in a mean life, times `all`. */
 static double
-accepted(const struct room *room, const struct stream *stream, uint32_t kind,
+bound_accepted(const struct room *room, const struct stream *stream, uint32_t kind,
          const struct bh_profile *profile)
 {
     double fits = 0;
 
     for (uint32_t slices = 0; slices + profile->compute_slices <= room->slices; slices++)
         for (uint32_t units = 0; units + profile->memory_units <= room->units; units++)
-            fits += likely_at(room, slices, units);
+            fits += bound_likely_at(room, slices, units);
     return fits * stream->rates[kind] * stream->sizes[kind];
 }
 
@@ -459,16 +459,16 @@ bh_mig_moving(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load
     for (uint32_t kind = 0; kind < KINDS; kind++)
         profiles[kind] = bh_mig_fleet_profile(fleet, kind);
     bh_mig_fleet_free(fleet);
-    stream = stream_of(model, mix, load, gpus, profiles);
+    stream = bound_stream_of(model, mix, load, gpus, profiles);
     room.likely = calloc((size_t)(room.slices + 1) * (room.units + 1), sizeof(double));
     BH_ASSERT(room.likely);
     room.likely[0] = room.all;
     for (uint32_t slices = 1; slices <= room.slices; slices++) {
-        weigh_row(&room, &stream, profiles, slices);
-        keep_in_range(&room);
+        bound_weigh_row(&room, &stream, profiles, slices);
+        bound_keep_in_range(&room);
     }
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        sum += accepted(&room, &stream, kind, profiles[kind]) / room.all;
+        sum += bound_accepted(&room, &stream, kind, profiles[kind]) / room.all;
     free(room.likely);
     return sum / stream.slices;
 }

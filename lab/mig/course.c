@@ -23,13 +23,13 @@ struct course {
 };
 
 static double
-draw(struct course *course)
+course_draw(struct course *course)
 {
     return ((double)(bh_splitmix_next(&course->random) >> 11) + 0.5) * 0x1p-53;
 }
 
 static uint32_t
-slices_of(const struct course *course, uint32_t kind)
+course_slices_of(const struct course *course, uint32_t kind)
 {
     return bh_mig_fleet_profile(course->fleet, kind)->compute_slices;
 }
@@ -37,7 +37,7 @@ slices_of(const struct course *course, uint32_t kind)
 /* ---- jobs by their end ---- */
 
 static void
-push(struct course *course, const struct course_job *job)
+course_push(struct course *course, const struct course_job *job)
 {
     uint32_t at = course->job_count++;
 
@@ -47,7 +47,7 @@ push(struct course *course, const struct course_job *job)
 }
 
 static struct course_job
-pop(struct course *course)
+course_pop(struct course *course)
 {
     struct course_job first = course->jobs[0], last = course->jobs[--course->job_count];
     uint32_t at = 0;
@@ -70,27 +70,27 @@ pop(struct course *course)
 /* ---- the course of things ---- */
 
 static void
-advance(struct course *course, double now)
+course_advance(struct course *course, double now)
 {
     course->slice_time += course->used * (now - course->now);
     course->now = now;
 }
 
 static void
-end_jobs(struct course *course, double now)
+course_end_jobs(struct course *course, double now)
 {
     while (course->job_count > 0 && course->jobs[0].end <= now) {
-        struct course_job job = pop(course);
+        struct course_job job = course_pop(course);
 
-        advance(course, job.end);
-        course->used -= slices_of(course, job.kind);
+        course_advance(course, job.end);
+        course->used -= course_slices_of(course, job.kind);
         bh_mig_fleet_end(course->fleet, job.kind, &job.spot);
     }
-    advance(course, now);
+    course_advance(course, now);
 }
 
 static uint32_t
-draw_kind(struct course *course)
+course_draw_kind(struct course *course)
 {
     const uint32_t *weights = course->plan->mix->weights;
     double sum = 0, below = 0;
@@ -98,7 +98,7 @@ draw_kind(struct course *course)
 
     for (uint32_t i = 0; i < BH_MIG_FLEET_PROFILES; i++)
         sum += weights[i];
-    sum *= draw(course);
+    sum *= course_draw(course);
     for (; kind < BH_MIG_FLEET_PROFILES - 1; kind++) {
         below += weights[kind];
         if (below > sum)
@@ -108,13 +108,13 @@ draw_kind(struct course *course)
 }
 
 static double
-rate_of(const struct course *course)
+course_rate_of(const struct course *course)
 {
     const uint32_t *weights = course->plan->mix->weights;
     double slices = 0, sum = 0;
 
     for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++) {
-        slices += (double)weights[kind] * slices_of(course, kind);
+        slices += (double)weights[kind] * course_slices_of(course, kind);
         sum += weights[kind];
     }
     return course->plan->load * course->plan->gpus
@@ -122,33 +122,33 @@ rate_of(const struct course *course)
 }
 
 static void
-arrive(struct course *course, double rate, bool counted, struct bh_mig_outcome *outcome)
+course_arrive(struct course *course, double rate, bool counted, struct bh_mig_outcome *outcome)
 {
-    double now = course->now - log(draw(course)) / rate;
-    struct course_job job = { .kind = draw_kind(course) };
-    double life = -log(draw(course));
+    double now = course->now - log(course_draw(course)) / rate;
+    struct course_job job = { .kind = course_draw_kind(course) };
+    double life = -log(course_draw(course));
     bool placed;
 
-    end_jobs(course, now);
+    course_end_jobs(course, now);
     placed = bh_mig_fleet_place(course->fleet, job.kind, &job.spot);
     if (placed) {
         job.end = now + life;
-        course->used += slices_of(course, job.kind);
-        push(course, &job);
+        course->used += course_slices_of(course, job.kind);
+        course_push(course, &job);
     }
     outcome->asked[job.kind] += counted;
     outcome->refused[job.kind] += counted && !placed;
 }
 
 static void
-sum_up(const struct course *course, struct bh_mig_outcome *outcome)
+course_sum_up(const struct course *course, struct bh_mig_outcome *outcome)
 {
     double asked = 0, refused = 0, span = course->now - course->since;
     double slices = bh_model_facts(course->plan->model)->compute_slices;
 
     for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++) {
-        asked += (double)outcome->asked[kind] * slices_of(course, kind);
-        refused += (double)outcome->refused[kind] * slices_of(course, kind);
+        asked += (double)outcome->asked[kind] * course_slices_of(course, kind);
+        refused += (double)outcome->refused[kind] * course_slices_of(course, kind);
     }
     outcome->acceptance = asked > 0 ? 1 - refused / asked : 1;
     if (span > 0)
@@ -166,15 +166,15 @@ bh_mig_course_run(const struct bh_mig_course *plan)
     course.jobs = calloc(slices, sizeof(*course.jobs)); /* each job takes a slice */
     BH_ASSERT(course.jobs && plan->load > 0);
     course.fleet = bh_mig_fleet_new(plan->model, plan->gpus, plan->policy, plan->mix);
-    rate = rate_of(&course);
+    rate = course_rate_of(&course);
     for (uint32_t i = 0; i < plan->arrivals; i++) {
-        arrive(&course, rate, i >= plan->arrivals / 4, &outcome);
+        course_arrive(&course, rate, i >= plan->arrivals / 4, &outcome);
         if (i + 1 == plan->arrivals / 4) {
             course.since = course.now;
             course.slice_time = 0;
         }
     }
-    sum_up(&course, &outcome);
+    course_sum_up(&course, &outcome);
     bh_mig_fleet_free(course.fleet);
     free(course.jobs);
     return outcome;

@@ -38,20 +38,20 @@ struct bh_mig_fleet {
 /* ---- costs of a placement, from what stands before and after; less is better ---- */
 
 static int64_t
-free_units(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupancy)
+fleet_free_units(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupancy)
 {
     return (int64_t)fleet->facts->memory_units - __builtin_popcount(occupancy->units);
 }
 
 static int64_t
-free_slices(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupancy)
+fleet_free_slices(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupancy)
 {
     return (int64_t)fleet->facts->compute_slices - occupancy->slices;
 }
 
 /* Ways to place one more job. */
 static int64_t
-placements(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupancy)
+fleet_placements(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupancy)
 {
     int64_t count = 0;
 
@@ -64,7 +64,7 @@ placements(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupanc
 
 /* Free slices that each kind cannot use, by how often it is asked for. */
 static int64_t
-fragmentation(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupancy)
+fleet_fragmentation(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occupancy)
 {
     int64_t lost = 0;
 
@@ -73,13 +73,13 @@ fragmentation(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occup
         int64_t usable =
             (int64_t)bh_occupancy_capacity(occupancy, profile) * profile->compute_slices;
 
-        lost += fleet->mix->weights[kind] * (free_slices(fleet, occupancy) - usable);
+        lost += fleet->mix->weights[kind] * (fleet_free_slices(fleet, occupancy) - usable);
     }
     return lost;
 }
 
 static int64_t
-first_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
+fleet_first_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
           const struct bh_occupancy *after)
 {
     (void)fleet, (void)before, (void)after;
@@ -87,68 +87,68 @@ first_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
 }
 
 static int64_t
-worst_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
+fleet_worst_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
           const struct bh_occupancy *after)
 {
     (void)after;
-    return -free_slices(fleet, before);
+    return -fleet_free_slices(fleet, before);
 }
 
 static int64_t
-best_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
+fleet_best_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
          const struct bh_occupancy *after)
 {
     (void)after;
-    return free_units(fleet, before);
+    return fleet_free_units(fleet, before);
 }
 
 static int64_t
-best_index(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
+fleet_best_index(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
            const struct bh_occupancy *after)
 {
-    return free_units(fleet, before) * 256 - placements(fleet, after);
+    return fleet_free_units(fleet, before) * 256 - fleet_placements(fleet, after);
 }
 
 static int64_t
-slice_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
+fleet_slice_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
           const struct bh_occupancy *after)
 {
-    return free_slices(fleet, before) * 256 - placements(fleet, after);
+    return fleet_free_slices(fleet, before) * 256 - fleet_placements(fleet, after);
 }
 
 static int64_t
-mcc(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
+fleet_mcc(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
     const struct bh_occupancy *after)
 {
-    return placements(fleet, before) - placements(fleet, after);
+    return fleet_placements(fleet, before) - fleet_placements(fleet, after);
 }
 
 static int64_t
-frag(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
+fleet_frag(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
      const struct bh_occupancy *after)
 {
-    int64_t growth = fragmentation(fleet, after) - fragmentation(fleet, before);
+    int64_t growth = fleet_fragmentation(fleet, after) - fleet_fragmentation(fleet, before);
 
-    return growth * 16 + free_units(fleet, after);
+    return growth * 16 + fleet_free_units(fleet, after);
 }
 
 static int64_t (*const costs[BH_MIG_POLICIES])(const struct bh_mig_fleet *fleet,
                                                const struct bh_occupancy *before,
                                                const struct bh_occupancy *after) = {
-    [BH_MIG_ROUND_ROBIN] = first_fit,
-    [BH_MIG_WORST_FIT] = worst_fit,
-    [BH_MIG_FIRST_FIT] = first_fit,
-    [BH_MIG_BEST_FIT] = best_fit,
-    [BH_MIG_BEST_INDEX] = best_index,
-    [BH_MIG_MCC] = mcc,
-    [BH_MIG_FRAG] = frag,
-    [BH_MIG_SLICE_FIT] = slice_fit,
+    [BH_MIG_ROUND_ROBIN] = fleet_first_fit,
+    [BH_MIG_WORST_FIT] = fleet_worst_fit,
+    [BH_MIG_FIRST_FIT] = fleet_first_fit,
+    [BH_MIG_BEST_FIT] = fleet_best_fit,
+    [BH_MIG_BEST_INDEX] = fleet_best_index,
+    [BH_MIG_MCC] = fleet_mcc,
+    [BH_MIG_FRAG] = fleet_frag,
+    [BH_MIG_SLICE_FIT] = fleet_slice_fit,
 };
 
 /* ---- the fleet ---- */
 
 static bool
-smaller(const struct bh_profile *a, const struct bh_profile *b)
+fleet_smaller(const struct bh_profile *a, const struct bh_profile *b)
 {
     if (a->memory_units != b->memory_units)
         return a->memory_units < b->memory_units;
@@ -156,7 +156,7 @@ smaller(const struct bh_profile *a, const struct bh_profile *b)
 }
 
 static void
-find_profiles(struct bh_mig_fleet *fleet, enum bh_gpu_model model)
+fleet_find_profiles(struct bh_mig_fleet *fleet, enum bh_gpu_model model)
 {
     uint32_t rows, count = 0;
     const struct bh_profile *profile = bh_profile_first(model, &rows);
@@ -167,7 +167,7 @@ find_profiles(struct bh_mig_fleet *fleet, enum bh_gpu_model model)
         if (!profile->plain)
             continue;
         BH_ASSERT(count < BH_MIG_FLEET_PROFILES);
-        for (; at > 0 && smaller(profile, fleet->profiles[at - 1]); at--)
+        for (; at > 0 && fleet_smaller(profile, fleet->profiles[at - 1]); at--)
             fleet->profiles[at] = fleet->profiles[at - 1];
         fleet->profiles[at] = profile;
         count++;
@@ -186,7 +186,7 @@ bh_mig_fleet_new(enum bh_gpu_model model, uint32_t gpus, enum bh_mig_policy poli
     fleet->mix = mix;
     fleet->policy = policy;
     fleet->gpu_count = gpus;
-    find_profiles(fleet, model);
+    fleet_find_profiles(fleet, model);
     if (policy != BH_MIG_BULKHEAD)
         return fleet;
     fleet->mig = malloc(bh_mig_size());
@@ -224,7 +224,7 @@ bh_mig_fleet_gpu(const struct bh_mig_fleet *fleet, uint32_t gpu)
 /* ---- placing ---- */
 
 static void
-weigh(const struct bh_mig_fleet *fleet, uint32_t kind, struct fleet_gpu *gpu)
+fleet_weigh(const struct bh_mig_fleet *fleet, uint32_t kind, struct fleet_gpu *gpu)
 {
     const struct bh_profile *profile = fleet->profiles[kind];
     struct fleet_offer offer = { .known = true };
@@ -247,7 +247,7 @@ weigh(const struct bh_mig_fleet *fleet, uint32_t kind, struct fleet_gpu *gpu)
 }
 
 static struct fleet_offer
-offer_of(struct bh_mig_fleet *fleet, const struct bh_mig_prices *prices, uint32_t kind,
+fleet_offer_of(struct bh_mig_fleet *fleet, const struct bh_mig_prices *prices, uint32_t kind,
          struct fleet_gpu *gpu)
 {
     if (fleet->mig) {
@@ -257,12 +257,12 @@ offer_of(struct bh_mig_fleet *fleet, const struct bh_mig_prices *prices, uint32_
         return (struct fleet_offer){ true, choice.starts, choice.cost };
     }
     if (!gpu->offers[kind].known)
-        weigh(fleet, kind, gpu);
+        fleet_weigh(fleet, kind, gpu);
     return gpu->offers[kind];
 }
 
 static void
-change(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot *spot, bool adds)
+fleet_change(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot *spot, bool adds)
 {
     struct fleet_gpu *gpu = &fleet->gpus[spot->gpu];
 
@@ -291,7 +291,7 @@ bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot
     }
     for (uint32_t i = 0; i < fleet->gpu_count; i++) {
         uint32_t at = (fleet->next + i) % fleet->gpu_count;
-        struct fleet_offer offer = offer_of(fleet, &prices, kind, &fleet->gpus[at]);
+        struct fleet_offer offer = fleet_offer_of(fleet, &prices, kind, &fleet->gpus[at]);
 
         if (offer.starts == 0 || (best.starts && offer.cost >= best.cost))
             continue;
@@ -300,7 +300,7 @@ bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot
     }
     if (best.starts == 0)
         return false;
-    change(fleet, kind, &spot, true);
+    fleet_change(fleet, kind, &spot, true);
     if (fleet->policy == BH_MIG_ROUND_ROBIN)
         fleet->next = (spot.gpu + 1) % fleet->gpu_count;
     *ret_spot = spot;
@@ -311,5 +311,5 @@ void
 bh_mig_fleet_end(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot *spot)
 {
     BH_ASSERT(spot->gpu < fleet->gpu_count);
-    change(fleet, kind, spot, false);
+    fleet_change(fleet, kind, spot, false);
 }

@@ -22,20 +22,20 @@ enum { LOAD_ONE = 1000 };
 /* ---- options ---- */
 
 static const char *
-mix_name(uint32_t at)
+mig_mix_name(uint32_t at)
 {
     return bh_mig_mixes[at].name;
 }
 
 static const char *
-policy_name(uint32_t at)
+mig_policy_name(uint32_t at)
 {
     return bh_mig_policy_names[at];
 }
 
 /* One of `count` names, or all of them. */
 static bh_rc
-parse_name(const char *(*name)(uint32_t at), uint32_t count, const char *word,
+mig_parse_name(const char *(*name)(uint32_t at), uint32_t count, const char *word,
            uint32_t *ret_set, struct bh_err *err)
 {
     if (strcmp(word, "all") == 0) {
@@ -52,7 +52,7 @@ parse_name(const char *(*name)(uint32_t at), uint32_t count, const char *word,
 }
 
 static bh_rc
-parse_loads(const char *word, struct bh_mig_options *options, struct bh_err *err)
+mig_parse_loads(const char *word, struct bh_mig_options *options, struct bh_err *err)
 {
     uint64_t thousandths;
     bh_rc rc;
@@ -76,7 +76,7 @@ parse_loads(const char *word, struct bh_mig_options *options, struct bh_err *err
 
 /* "A-B", or "A" for one seed. */
 static bh_rc
-parse_seeds(const char *word, struct bh_mig_options *options, struct bh_err *err)
+mig_parse_seeds(const char *word, struct bh_mig_options *options, struct bh_err *err)
 {
     const char *dash = strchr(word, '-');
     char first[24];
@@ -97,17 +97,17 @@ parse_seeds(const char *word, struct bh_mig_options *options, struct bh_err *err
 }
 
 static bh_rc
-parse_option(int option, struct bh_mig_options *options, struct bh_err *err)
+mig_parse_option(int option, struct bh_mig_options *options, struct bh_err *err)
 {
     switch (option) {
     case 'm':
-        return parse_name(mix_name, BH_MIG_MIXES, optarg, &options->mixes, err);
+        return mig_parse_name(mig_mix_name, BH_MIG_MIXES, optarg, &options->mixes, err);
     case 'p':
-        return parse_name(policy_name, BH_MIG_POLICIES, optarg, &options->policies, err);
+        return mig_parse_name(mig_policy_name, BH_MIG_POLICIES, optarg, &options->policies, err);
     case 'l':
-        return parse_loads(optarg, options, err);
+        return mig_parse_loads(optarg, options, err);
     case 's':
-        return parse_seeds(optarg, options, err);
+        return mig_parse_seeds(optarg, options, err);
     case 'g':
         return bh_parse_u32(optarg, 1, BH_MIG_FLEET_GPUS_MAX, &options->gpus, err);
     case 'n':
@@ -154,7 +154,7 @@ bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_o
     opterr = 0;
     while ((option = getopt_long(count + 1, (char *const *)(words - 1), "", known, NULL))
            != -1) {
-        bh_rc rc = parse_option(option, &options, err);
+        bh_rc rc = mig_parse_option(option, &options, err);
 
         if (rc != BH_OK)
             return rc == BH_RANGE
@@ -202,20 +202,20 @@ struct mig_test {
 };
 
 static bool
-runs(const struct mig_test *test, uint32_t policy)
+mig_runs(const struct mig_test *test, uint32_t policy)
 {
     return test->options->policies >> policy & 1;
 }
 
 /* Ours and at least one to compare with. */
 static bool
-compares(const struct mig_test *test)
+mig_compares(const struct mig_test *test)
 {
-    return runs(test, BH_MIG_BULKHEAD) && test->options->policies != 1u << BH_MIG_BULKHEAD;
+    return mig_runs(test, BH_MIG_BULKHEAD) && test->options->policies != 1u << BH_MIG_BULKHEAD;
 }
 
 static void
-print_kinds(FILE *out, const char *key, const uint64_t counts[BH_MIG_FLEET_PROFILES])
+mig_print_kinds(FILE *out, const char *key, const uint64_t counts[BH_MIG_FLEET_PROFILES])
 {
     fprintf(out, ",\"%s\":[", key);
     for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++)
@@ -224,7 +224,7 @@ print_kinds(FILE *out, const char *key, const uint64_t counts[BH_MIG_FLEET_PROFI
 }
 
 static void
-print_run(FILE *out, const struct bh_mig_course *course,
+mig_print_run(FILE *out, const struct bh_mig_course *course,
           const struct bh_mig_outcome *outcome)
 {
     fprintf(out,
@@ -233,13 +233,13 @@ print_run(FILE *out, const struct bh_mig_course *course,
             course->mix->name, course->load, bh_mig_policy_names[course->policy],
             course->seed, course->gpus, course->arrivals, outcome->acceptance,
             outcome->utilisation);
-    print_kinds(out, "asked", outcome->asked);
-    print_kinds(out, "refused", outcome->refused);
+    mig_print_kinds(out, "asked", outcome->asked);
+    mig_print_kinds(out, "refused", outcome->refused);
     fputs("}\n", out);
 }
 
 static void
-run_policy(struct mig_test *test, const struct bh_mig_mix *mix, double load, uint32_t policy)
+mig_run_policy(struct mig_test *test, const struct bh_mig_mix *mix, double load, uint32_t policy)
 {
     struct bh_mig_course course = { .model = BH_GPU_H100_80GB,
                                     .mix = mix,
@@ -255,7 +255,7 @@ run_policy(struct mig_test *test, const struct bh_mig_mix *mix, double load, uin
         course.seed = test->options->first_seed + i;
         outcome = bh_mig_course_run(&course);
         if (test->options->json)
-            print_run(test->out, &course, &outcome);
+            mig_print_run(test->out, &course, &outcome);
         test->cell.by_seed[policy][i] = 100 * outcome.acceptance;
         sum += 100 * outcome.acceptance;
     }
@@ -264,12 +264,12 @@ run_policy(struct mig_test *test, const struct bh_mig_mix *mix, double load, uin
 }
 
 static uint32_t
-best_other(const struct mig_test *test)
+mig_best_other(const struct mig_test *test)
 {
     uint32_t best = BH_MIG_BULKHEAD;
 
     for (uint32_t policy = 0; policy < BH_MIG_BULKHEAD; policy++)
-        if (runs(test, policy)
+        if (mig_runs(test, policy)
             && (best == BH_MIG_BULKHEAD
                 || test->cell.means[policy] > test->cell.means[best]))
             best = policy;
@@ -278,9 +278,9 @@ best_other(const struct mig_test *test)
 
 /* How far ours is ahead of the best other, and the standard error of that over seeds. */
 static void
-print_ahead(struct mig_test *test)
+mig_print_ahead(struct mig_test *test)
 {
-    uint32_t other = best_other(test);
+    uint32_t other = mig_best_other(test);
     double ahead = test->cell.means[BH_MIG_BULKHEAD] - test->cell.means[other], squares = 0;
 
     for (uint32_t i = 0; i < test->seeds; i++) {
@@ -296,18 +296,18 @@ print_ahead(struct mig_test *test)
 }
 
 static bool
-finds(const struct mig_test *test, uint32_t bound)
+mig_finds(const struct mig_test *test, uint32_t bound)
 {
     return test->options->bounds && test->options->gpus <= bounds[bound].gpus_max;
 }
 
 static void
-find_bounds(struct mig_test *test, const struct bh_mig_mix *mix, double load)
+mig_find_bounds(struct mig_test *test, const struct bh_mig_mix *mix, double load)
 {
     for (uint32_t bound = 0; bound < BOUNDS; bound++) {
         double acceptance;
 
-        if (!finds(test, bound))
+        if (!mig_finds(test, bound))
             continue;
         acceptance = bounds[bound].find(BH_GPU_H100_80GB, mix, load, test->options->gpus);
         test->bounds[bound] += 100 * acceptance;
@@ -322,7 +322,7 @@ find_bounds(struct mig_test *test, const struct bh_mig_mix *mix, double load)
 }
 
 static void
-print_head(const struct mig_test *test)
+mig_print_head(const struct mig_test *test)
 {
     if (test->options->json)
         return;
@@ -331,66 +331,66 @@ print_head(const struct mig_test *test)
             "%-10s  load",
             test->seeds, test->options->gpus, test->options->arrivals, "mix");
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
-        if (runs(test, policy))
+        if (mig_runs(test, policy))
             fprintf(test->out, " %10s", bh_mig_policy_names[policy]);
     for (uint32_t bound = 0; bound < BOUNDS; bound++)
-        if (finds(test, bound))
+        if (mig_finds(test, bound))
             fprintf(test->out, " %10s", bounds[bound].name);
-    fprintf(test->out, "%s\n", compares(test) ? "   ahead" : "");
+    fprintf(test->out, "%s\n", mig_compares(test) ? "   ahead" : "");
 }
 
 static void
-print_row(struct mig_test *test, const struct bh_mig_mix *mix, double load)
+mig_print_row(struct mig_test *test, const struct bh_mig_mix *mix, double load)
 {
     if (test->options->json) {
-        find_bounds(test, mix, load);
+        mig_find_bounds(test, mix, load);
         return;
     }
     fprintf(test->out, "%-10s %5.2f", mix->name, load);
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
-        if (runs(test, policy))
+        if (mig_runs(test, policy))
             fprintf(test->out, " %10.2f", test->cell.means[policy]);
-    find_bounds(test, mix, load);
-    if (compares(test))
-        print_ahead(test);
+    mig_find_bounds(test, mix, load);
+    if (mig_compares(test))
+        mig_print_ahead(test);
     fputc('\n', test->out);
 }
 
 static void
-print_means(const struct mig_test *test)
+mig_print_means(const struct mig_test *test)
 {
     if (test->options->json)
         return;
     fprintf(test->out, "%-16s", "mean");
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
-        if (runs(test, policy))
+        if (mig_runs(test, policy))
             fprintf(test->out, " %10.2f", test->sums[policy] / test->cells);
     for (uint32_t bound = 0; bound < BOUNDS; bound++)
-        if (finds(test, bound))
+        if (mig_finds(test, bound))
             fprintf(test->out, " %10.2f", test->bounds[bound] / test->cells);
-    if (compares(test))
+    if (mig_compares(test))
         fprintf(test->out, "  %+6.2f", test->ahead / test->cells);
     fputc('\n', test->out);
 }
 
 static void
-run_cell(struct mig_test *test, const struct bh_mig_mix *mix, uint32_t load)
+mig_run_cell(struct mig_test *test, const struct bh_mig_mix *mix, uint32_t load)
 {
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
-        if (!runs(test, policy))
+        if (!mig_runs(test, policy))
             continue;
-        run_policy(test, mix, test->options->loads[load], policy);
+        mig_run_policy(test, mix, test->options->loads[load], policy);
         test->by_load[policy][load] += test->cell.means[policy];
     }
     test->cells++;
-    print_row(test, mix, test->options->loads[load]);
+    mig_print_row(test, mix, test->options->loads[load]);
     fflush(test->out);
 }
 
 /* ---- the chart ---- */
 
 static bh_rc
-draw_chart(struct mig_test *test, struct bh_err *err)
+mig_draw_chart(struct mig_test *test, struct bh_err *err)
 {
     struct bh_chart_line lines[BH_MIG_POLICIES];
     struct bh_chart chart = { .title = "Acceptance of MIG placement policies",
@@ -404,7 +404,7 @@ draw_chart(struct mig_test *test, struct bh_err *err)
     if (!out)
         return bh_err_errno(err, "cannot write %s", test->options->svg);
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
-        if (!runs(test, policy))
+        if (!mig_runs(test, policy))
             continue;
         for (uint32_t load = 0; load < test->options->load_count; load++)
             test->by_load[policy][load] /= mixes;
@@ -431,14 +431,14 @@ bh_mig_test(const struct bh_mig_options *options, FILE *out, struct bh_err *err)
     test->options = options;
     test->out = out;
     test->seeds = (uint32_t)(options->last_seed - options->first_seed) + 1;
-    print_head(test);
+    mig_print_head(test);
     for (uint32_t mix = 0; mix < BH_MIG_MIXES; mix++)
         for (uint32_t load = 0; (options->mixes >> mix & 1) && load < options->load_count;
              load++)
-            run_cell(test, &bh_mig_mixes[mix], load);
-    print_means(test);
+            mig_run_cell(test, &bh_mig_mixes[mix], load);
+    mig_print_means(test);
     if (options->svg)
-        rc = draw_chart(test, err);
+        rc = mig_draw_chart(test, err);
     if (rc == BH_OK && ferror(out))
         rc = bh_err_set(err, BH_IO, "cannot write the results");
     free(test);

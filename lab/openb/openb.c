@@ -20,7 +20,7 @@ struct play {
 };
 
 static void
-show_progress(const struct play *play, uint64_t seed, const char *policy)
+openb_show_progress(const struct play *play, uint64_t seed, const char *policy)
 {
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K%s %s, seed %" PRIu64 " (%u done)\r", play->variant,
@@ -28,7 +28,7 @@ show_progress(const struct play *play, uint64_t seed, const char *policy)
 }
 
 static bh_rc
-read_order(struct play *play, struct bh_openb_order *order)
+openb_read_order(struct play *play, struct bh_openb_order *order)
 {
     const struct bh_openb_options *options = play->options;
     char path[BH_OPENB_PATH_MAX + BH_OPENB_NAME_MAX + 32];
@@ -43,7 +43,7 @@ read_order(struct play *play, struct bh_openb_order *order)
 }
 
 static bh_rc
-play_policy(struct play *play, const struct bh_openb_order *order,
+openb_play_policy(struct play *play, const struct bh_openb_order *order,
             enum bh_pack_policy policy)
 {
     struct bh_openb_row row = { .name = { play->variant, policy, order->seed } };
@@ -57,7 +57,7 @@ play_policy(struct play *play, const struct bh_openb_order *order,
     };
     bh_rc rc;
 
-    show_progress(play, order->seed, bh_pack_policy_names[policy]);
+    openb_show_progress(play, order->seed, bh_pack_policy_names[policy]);
     rc = bh_openb_run(&plan, &row.result, play->err);
     if (rc != BH_OK)
         return rc;
@@ -65,19 +65,19 @@ play_policy(struct play *play, const struct bh_openb_order *order,
 }
 
 static bh_rc
-play_seed(struct play *play, uint64_t seed)
+openb_play_seed(struct play *play, uint64_t seed)
 {
     struct bh_openb_order order = { .seed = seed };
-    bh_rc rc = read_order(play, &order);
+    bh_rc rc = openb_read_order(play, &order);
 
     for (enum bh_pack_policy p = 0; p < BH_PACK_POLICIES && rc == BH_OK; p++)
         if (play->options->policies[p])
-            rc = play_policy(play, &order, p);
+            rc = openb_play_policy(play, &order, p);
     return rc;
 }
 
 static bh_rc
-play_variant(struct bh_openb_report *report, const char *variant, struct bh_err *err)
+openb_play_variant(struct bh_openb_report *report, const char *variant, struct bh_err *err)
 {
     const struct bh_openb_options *options = report->options;
     BH_AUTO(bh_arena_free)
@@ -96,22 +96,22 @@ play_variant(struct bh_openb_report *report, const char *variant, struct bh_err 
     if (rc == BH_OK)
         rc = bh_openb_load_read(&play.trace, arena, &play.load, err);
     for (uint64_t i = 0; rc == BH_OK && i <= options->last_seed - options->first_seed; i++)
-        rc = play_seed(&play, options->first_seed + i);
+        rc = openb_play_seed(&play, options->first_seed + i);
     return rc;
 }
 
 static void
-free_rows_auto(struct bh_openb_row **rows)
+openb_free_rows_auto(struct bh_openb_row **rows)
 {
     free(*rows);
 }
 
 static bh_rc
-play_all(const struct bh_openb_options *options, bool *ret_off, struct bh_err *err)
+openb_play_all(const struct bh_openb_options *options, bool *ret_off, struct bh_err *err)
 {
     uint64_t runs = options->variant_count * BH_PACK_POLICIES *
                     (options->last_seed - options->first_seed + 1);
-    BH_AUTO(free_rows)
+    BH_AUTO(openb_free_rows)
     struct bh_openb_row *rows = calloc(runs, sizeof *rows);
     struct bh_openb_report report = { .options = options, .out = stdout, .rows = rows };
     bh_rc rc = BH_OK;
@@ -120,7 +120,7 @@ play_all(const struct bh_openb_options *options, bool *ret_off, struct bh_err *e
         return bh_err_set(err, BH_FULL, "no memory for %" PRIu64 " runs", runs);
     bh_openb_report_begin(&report);
     for (uint32_t v = 0; v < options->variant_count && rc == BH_OK; v++)
-        rc = play_variant(&report, options->variants[v], err);
+        rc = openb_play_variant(&report, options->variants[v], err);
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (rc == BH_OK)
@@ -144,7 +144,7 @@ bh_openb_main(int argc, char **argv)
     }
     if (rc == BH_OK) {
         failed = EXIT_FAILURE;
-        rc = play_all(&options, &off, &err);
+        rc = openb_play_all(&options, &off, &err);
     }
     if (rc == BH_OK)
         return off || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -15,7 +15,7 @@ typedef bh_rc read_option(struct bh_openb_options *options, const char *value,
                           struct bh_err *err);
 
 static bh_rc
-read_data(struct bh_openb_options *options, const char *value, struct bh_err *err)
+options_read_data(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
     if (strlen(value) >= BH_OPENB_PATH_MAX / 2)
         return bh_err_set(err, BH_RANGE, "--data: the path is too long");
@@ -24,16 +24,16 @@ read_data(struct bh_openb_options *options, const char *value, struct bh_err *er
 }
 
 static bool
-is_name(const char *text)
+options_is_name(const char *text)
 {
     return *text && strlen(text) < BH_OPENB_NAME_MAX &&
            text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-")] == '\0';
 }
 
 static bh_rc
-add_variant(struct bh_openb_options *options, const char *name, struct bh_err *err)
+options_add_variant(struct bh_openb_options *options, const char *name, struct bh_err *err)
 {
-    if (!is_name(name))
+    if (!options_is_name(name))
         return bh_err_set(err, BH_INVALID, "--variant: \"%s\" is not the name of one",
                           name);
     if (options->variant_count == BH_OPENB_VARIANTS_MAX)
@@ -44,7 +44,7 @@ add_variant(struct bh_openb_options *options, const char *name, struct bh_err *e
 
 /* Call `read` for each word of a list with commas. */
 static bh_rc
-read_words(struct bh_openb_options *options, const char *value, struct bh_err *err,
+options_read_words(struct bh_openb_options *options, const char *value, struct bh_err *err,
            read_option *read)
 {
     char text[BH_OPENB_PATH_MAX], *words[BH_OPENB_VARIANTS_MAX];
@@ -63,13 +63,13 @@ read_words(struct bh_openb_options *options, const char *value, struct bh_err *e
 }
 
 static bh_rc
-read_variants(struct bh_openb_options *options, const char *value, struct bh_err *err)
+options_read_variants(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
-    return read_words(options, value, err, add_variant);
+    return options_read_words(options, value, err, options_add_variant);
 }
 
 static bh_rc
-add_policy(struct bh_openb_options *options, const char *name, struct bh_err *err)
+options_add_policy(struct bh_openb_options *options, const char *name, struct bh_err *err)
 {
     bool all = strcmp(name, "all") == 0, known = all;
 
@@ -83,13 +83,13 @@ add_policy(struct bh_openb_options *options, const char *name, struct bh_err *er
 }
 
 static bh_rc
-read_policies(struct bh_openb_options *options, const char *value, struct bh_err *err)
+options_read_policies(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
-    return read_words(options, value, err, add_policy);
+    return options_read_words(options, value, err, options_add_policy);
 }
 
 static bh_rc
-read_seeds(struct bh_openb_options *options, const char *value, struct bh_err *err)
+options_read_seeds(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
     char text[64], *ends[2];
     uint32_t count;
@@ -113,7 +113,7 @@ read_seeds(struct bh_openb_options *options, const char *value, struct bh_err *e
 }
 
 static bh_rc
-read_scale(struct bh_openb_options *options, const char *value, struct bh_err *err)
+options_read_scale(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
     bh_rc rc = bh_parse_u32(value, 1, SCALE_MAX, &options->scale, err);
 
@@ -121,7 +121,7 @@ read_scale(struct bh_openb_options *options, const char *value, struct bh_err *e
 }
 
 static bh_rc
-read_sequences(struct bh_openb_options *options, const char *value, struct bh_err *err)
+options_read_sequences(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
     (void)err;
     options->sequences = value;
@@ -129,7 +129,7 @@ read_sequences(struct bh_openb_options *options, const char *value, struct bh_er
 }
 
 static bh_rc
-read_svg(struct bh_openb_options *options, const char *value, struct bh_err *err)
+options_read_svg(struct bh_openb_options *options, const char *value, struct bh_err *err)
 {
     (void)err;
     options->svg = value;
@@ -155,20 +155,20 @@ static const struct {
     read_option *read;
     const char *help;
 } table[] = {
-    { "data", "DIR", read_data,
+    { "data", "DIR", options_read_data,
       "the openb folder, or the folder that holds it (docs/lab.md)" },
-    { "variant", "V[,V...]|all", read_variants,
+    { "variant", "V[,V...]|all", options_read_variants,
       "which lists of pods; all: those with sequences; else `default`" },
-    { "policy", "P[,P...]|all", read_policies, "bestfit, fgd, bulkhead; else bulkhead" },
-    { "seeds", "A[-B]", read_seeds, "orders of nodes and arrivals; else 42-51" },
-    { "sequences", "FILE", read_sequences,
+    { "policy", "P[,P...]|all", options_read_policies, "bestfit, fgd, bulkhead; else bulkhead" },
+    { "seeds", "A[-B]", options_read_seeds, "orders of nodes and arrivals; else 42-51" },
+    { "sequences", "FILE", options_read_sequences,
       "orders to play; else DIR/sequences/V.txt.gz, else orders drawn from the seed" },
-    { "scale", "N", read_scale, "the cluster and all arrivals N times" },
+    { "scale", "N", options_read_scale, "the cluster and all arrivals N times" },
     { "check", NULL, set_check,
       "compare bestfit and fgd with DIR/expected; status 1 beyond 0.01" },
     { "latency", NULL, set_latency, "take the time of each decision: p50, p99, p99.9" },
     { "json", NULL, set_json, "one JSON object for each run, on a line" },
-    { "svg", "FILE", read_svg, "draw allocation over load, means over the seeds" },
+    { "svg", "FILE", options_read_svg, "draw allocation over load, means over the seeds" },
     { "help", NULL, set_help, "this text" },
 };
 
@@ -188,7 +188,7 @@ bh_openb_options_help(FILE *out)
 }
 
 static bh_rc
-read_arguments(int argc, char **argv, struct bh_openb_options *options, struct bh_err *err)
+options_read_arguments(int argc, char **argv, struct bh_openb_options *options, struct bh_err *err)
 {
     struct option names[BH_COUNT(table) + 1] = { 0 };
     int index, option;
@@ -213,7 +213,7 @@ read_arguments(int argc, char **argv, struct bh_openb_options *options, struct b
 }
 
 static bool
-has_nodes(const char *folder)
+options_has_nodes(const char *folder)
 {
     char path[BH_OPENB_PATH_MAX];
 
@@ -222,16 +222,16 @@ has_nodes(const char *folder)
 }
 
 static bh_rc
-find_data(struct bh_openb_options *options, struct bh_err *err)
+options_find_data(struct bh_openb_options *options, struct bh_err *err)
 {
     size_t length = strlen(options->data);
 
     if (length == 0)
         return bh_err_set(err, BH_INVALID, "--data is needed");
-    if (has_nodes(options->data))
+    if (options_has_nodes(options->data))
         return BH_OK;
     snprintf(options->data + length, sizeof options->data - length, "/openb");
-    if (has_nodes(options->data))
+    if (options_has_nodes(options->data))
         return BH_OK;
     options->data[length] = '\0';
     return bh_err_set(err, BH_NOT_FOUND, "%s: no openb_node_list_gpu_node.csv in it",
@@ -239,13 +239,13 @@ find_data(struct bh_openb_options *options, struct bh_err *err)
 }
 
 static int
-compare_names(const void *a, const void *b)
+options_compare_names(const void *a, const void *b)
 {
     return strcmp(a, b);
 }
 
 static void
-close_folder_auto(DIR **folder)
+options_close_folder_auto(DIR **folder)
 {
     if (*folder)
         closedir(*folder);
@@ -253,11 +253,11 @@ close_folder_auto(DIR **folder)
 
 /* Every V for which there is a sequences/V.txt.gz. */
 static bh_rc
-find_variants(struct bh_openb_options *options, struct bh_err *err)
+options_find_variants(struct bh_openb_options *options, struct bh_err *err)
 {
     static const char suffix[] = ".txt.gz";
     char path[BH_OPENB_PATH_MAX + 16];
-    BH_AUTO(close_folder)
+    BH_AUTO(options_close_folder)
     DIR *folder = NULL;
     struct dirent *entry;
 
@@ -273,12 +273,12 @@ find_variants(struct bh_openb_options *options, struct bh_err *err)
         if (!end || end[sizeof suffix - 1])
             continue;
         *end = '\0';
-        rc = add_variant(options, entry->d_name, err);
+        rc = options_add_variant(options, entry->d_name, err);
         if (rc != BH_OK)
             return rc;
     }
     qsort(options->variants, options->variant_count, sizeof options->variants[0],
-          compare_names);
+          options_compare_names);
     return options->variant_count ? BH_OK
                                   : bh_err_set(err, BH_NOT_FOUND, "%s is empty", path);
 }
@@ -292,15 +292,15 @@ bh_openb_options_read(int argc, char **argv, struct bh_openb_options *ret_option
     bh_rc rc;
 
     *options = (struct bh_openb_options) { .first_seed = 42, .last_seed = 51, .scale = 1 };
-    rc = read_arguments(argc, argv, options, err);
+    rc = options_read_arguments(argc, argv, options, err);
     if (rc != BH_OK || options->help)
         return rc;
-    rc = find_data(options, err);
+    rc = options_find_data(options, err);
     if (rc == BH_OK && options->variant_count == 0)
-        rc = add_variant(options, "default", err);
+        rc = options_add_variant(options, "default", err);
     if (rc == BH_OK && options->variant_count == 1 &&
         strcmp(options->variants[0], "all") == 0)
-        rc = find_variants(options, err);
+        rc = options_find_variants(options, err);
     for (int p = 0; p < BH_PACK_POLICIES; p++)
         policy |= options->policies[p];
     options->policies[BH_PACK_BULKHEAD] |= !policy;

@@ -7,13 +7,13 @@
 #include "lab/openb/text.h"
 
 static bh_rc
-no_memory(struct bh_err *err)
+order_no_memory(struct bh_err *err)
 {
     return bh_err_set(err, BH_FULL, "the order takes more memory than is allowed");
 }
 
 static uint32_t
-count_commas(const char *text)
+order_count_commas(const char *text)
 {
     uint32_t count = 0;
 
@@ -24,14 +24,14 @@ count_commas(const char *text)
 
 /* "3,1,2": numbers below `limit`. */
 static bh_rc
-read_list(char *text, uint32_t limit, struct bh_arena *arena,
+order_read_list(char *text, uint32_t limit, struct bh_arena *arena,
           struct bh_openb_list *ret_list, struct bh_err *err)
 {
-    uint32_t count = count_commas(text) + 1;
+    uint32_t count = order_count_commas(text) + 1;
     uint32_t *numbers = bh_arena_alloc(arena, count * sizeof *numbers);
 
     if (!numbers)
-        return no_memory(err);
+        return order_no_memory(err);
     for (uint32_t i = 0; i < count; i++) {
         char *end = strchr(text, ',');
         bh_rc rc;
@@ -49,13 +49,13 @@ read_list(char *text, uint32_t limit, struct bh_arena *arena,
 
 /* Every node exactly once? */
 static bh_rc
-check_nodes(const struct bh_openb_list *nodes, uint32_t node_count, struct bh_arena *arena,
+order_check_nodes(const struct bh_openb_list *nodes, uint32_t node_count, struct bh_arena *arena,
             struct bh_err *err)
 {
     uint8_t *met = bh_arena_alloc(arena, node_count);
 
     if (!met)
-        return no_memory(err);
+        return order_no_memory(err);
     if (nodes->count != node_count)
         return bh_err_set(err, BH_INVALID, "%u nodes, the cluster has %u", nodes->count,
                           node_count);
@@ -68,15 +68,15 @@ check_nodes(const struct bh_openb_list *nodes, uint32_t node_count, struct bh_ar
 enum { SEED, NODES, PODS, FIELDS };
 
 static bh_rc
-read_line(char **fields, const struct bh_openb_trace *trace, struct bh_arena *arena,
+order_read_line(char **fields, const struct bh_openb_trace *trace, struct bh_arena *arena,
           struct bh_openb_order *order, struct bh_err *err)
 {
-    bh_rc rc = read_list(fields[NODES], trace->node_count, arena, &order->nodes, err);
+    bh_rc rc = order_read_list(fields[NODES], trace->node_count, arena, &order->nodes, err);
 
     if (rc == BH_OK)
-        rc = check_nodes(&order->nodes, trace->node_count, arena, err);
+        rc = order_check_nodes(&order->nodes, trace->node_count, arena, err);
     if (rc == BH_OK)
-        rc = read_list(fields[PODS], trace->pod_count, arena, &order->pods, err);
+        rc = order_read_list(fields[PODS], trace->pod_count, arena, &order->pods, err);
     return rc;
 }
 
@@ -101,7 +101,7 @@ bh_openb_order_read(const char *path, const struct bh_openb_trace *trace,
         if (rc == BH_OK && seed != order->seed)
             continue;
         if (rc == BH_OK)
-            rc = read_line(fields, trace, arena, order, err);
+            rc = order_read_line(fields, trace, arena, order, err);
         return rc == BH_OK ? BH_OK : bh_openb_text_wrap(&text, err);
     }
     return rc != BH_OK ? rc
@@ -110,18 +110,18 @@ bh_openb_order_read(const char *path, const struct bh_openb_trace *trace,
 }
 
 static uint32_t
-random_below(uint64_t *state, uint32_t limit)
+order_random_below(uint64_t *state, uint32_t limit)
 {
     return (uint32_t)((unsigned __int128)bh_splitmix_next(state) * limit >> 64);
 }
 
 static void
-shuffle(uint32_t *numbers, uint32_t count, uint64_t *state)
+order_shuffle(uint32_t *numbers, uint32_t count, uint64_t *state)
 {
     for (uint32_t i = 0; i < count; i++)
         numbers[i] = i;
     for (uint32_t i = count; i > 1; i--) {
-        uint32_t other = random_below(state, i), moved = numbers[i - 1];
+        uint32_t other = order_random_below(state, i), moved = numbers[i - 1];
 
         numbers[i - 1] = numbers[other];
         numbers[other] = moved;
@@ -131,7 +131,7 @@ shuffle(uint32_t *numbers, uint32_t count, uint64_t *state)
 /* Append copies up to 130 % of the cluster; returns how many arrivals there are, or would
  * be one more than there is room for. */
 static uint32_t
-draw_copies(const struct bh_openb_trace *trace, uint32_t *pods, uint32_t room,
+order_draw_copies(const struct bh_openb_trace *trace, uint32_t *pods, uint32_t room,
             uint64_t *state)
 {
     uint64_t asked = 0;
@@ -140,7 +140,7 @@ draw_copies(const struct bh_openb_trace *trace, uint32_t *pods, uint32_t room,
     for (uint32_t i = 0; i < trace->pod_count; i++)
         asked += (uint64_t)trace->pods[i].shape.gpus * trace->pods[i].milli;
     for (;;) {
-        uint32_t drawn = random_below(state, trace->pod_count);
+        uint32_t drawn = order_random_below(state, trace->pod_count);
         const struct bh_openb_pod *pod = &trace->pods[drawn];
 
         if ((asked + pod->milli) * 10 > trace->gpu_milli * 13)
@@ -162,13 +162,13 @@ bh_openb_order_draw(const struct bh_openb_trace *trace, struct bh_arena *arena,
     uint32_t *pods = bh_arena_alloc(arena, room * sizeof *pods), count;
 
     if (!nodes || !pods)
-        return no_memory(err);
-    shuffle(pods, trace->pod_count, &state);
-    count = draw_copies(trace, pods, room, &state);
+        return order_no_memory(err);
+    order_shuffle(pods, trace->pod_count, &state);
+    count = order_draw_copies(trace, pods, room, &state);
     if (count > room)
         return bh_err_set(err, BH_FULL, "over %u arrivals: the pods ask for too few GPUs",
                           room);
-    shuffle(nodes, trace->node_count, &state);
+    order_shuffle(nodes, trace->node_count, &state);
     order->nodes = (struct bh_openb_list) { trace->node_count, nodes };
     order->pods = (struct bh_openb_list) { count, pods };
     return BH_OK;

@@ -12,20 +12,20 @@ enum { AT_FULL = 100, AT_END = 130, NS_PER_US = 1000 };
 static const double tolerance = 0.01, noise = 1e-6;
 
 static double
-seconds_of(const struct bh_openb_result *result)
+report_seconds_of(const struct bh_openb_result *result)
 {
     return (double)result->span_ns / 1e9;
 }
 
 static double
-rate_of(const struct bh_openb_result *result)
+report_rate_of(const struct bh_openb_result *result)
 {
-    return (double)result->arrivals / seconds_of(result);
+    return (double)result->arrivals / report_seconds_of(result);
 }
 
 /* GPUs that are free in the end and of no use to what is expected. */
 static double
-unusable(const struct bh_openb_result *result)
+report_unusable(const struct bh_openb_result *result)
 {
     return (double)result->fragmented / BH_GPU_PARTS;
 }
@@ -45,7 +45,7 @@ bh_openb_report_begin(const struct bh_openb_report *report)
 }
 
 static void
-put_latency(FILE *out, const struct bh_openb_result *result)
+report_put_latency(FILE *out, const struct bh_openb_result *result)
 {
     const uint64_t spans[] = { result->p50_ns, result->p99_ns, result->p999_ns };
 
@@ -54,23 +54,23 @@ put_latency(FILE *out, const struct bh_openb_result *result)
 }
 
 static void
-put_row(const struct bh_openb_report *report, const struct bh_openb_row *row, double off)
+report_put_row(const struct bh_openb_report *report, const struct bh_openb_row *row, double off)
 {
     const struct bh_openb_result *result = &row->result;
 
     fprintf(report->out, "%-12s %-8s %5" PRIu64 " %8.2f %8.2f %8.2f %10.0f %9.6f %9.6f",
             row->name.variant, bh_pack_policy_names[row->name.policy], row->name.seed,
-            result->point[AT_FULL], result->point[AT_END], unusable(result), rate_of(result),
-            seconds_of(result), (double)result->cpu_ns / 1e9);
+            result->point[AT_FULL], result->point[AT_END], report_unusable(result), report_rate_of(result),
+            report_seconds_of(result), (double)result->cpu_ns / 1e9);
     if (report->options->latency)
-        put_latency(report->out, result);
+        report_put_latency(report->out, result);
     if (off >= 0)
         fprintf(report->out, " %8.2f", off);
     fputc('\n', report->out);
 }
 
 static void
-put_point(FILE *out, double point)
+report_put_point(FILE *out, double point)
 {
     if (point < 0)
         fputs("null", out);
@@ -80,7 +80,7 @@ put_point(FILE *out, double point)
 
 /* Names are checked to be plain words, so nothing needs escaping. */
 static void
-put_json(const struct bh_openb_report *report, const struct bh_openb_row *row, double off)
+report_put_json(const struct bh_openb_report *report, const struct bh_openb_row *row, double off)
 {
     const struct bh_openb_result *result = &row->result;
     FILE *out = report->out;
@@ -89,19 +89,19 @@ put_json(const struct bh_openb_report *report, const struct bh_openb_row *row, d
             row->name.variant, bh_pack_policy_names[row->name.policy], row->name.seed);
     fprintf(out, ",\"nodes\":%u,\"gpus\":%" PRIu64 ",\"at100\":", result->nodes,
             result->gpus);
-    put_point(out, result->point[AT_FULL]);
+    report_put_point(out, result->point[AT_FULL]);
     fputs(",\"at130\":", out);
-    put_point(out, result->point[AT_END]);
+    report_put_point(out, result->point[AT_END]);
     fputs(",\"points\":[", out);
     for (int i = 0; i < BH_OPENB_POINTS; i++) {
         fputs(i ? "," : "", out);
-        put_point(out, result->point[i]);
+        report_put_point(out, result->point[i]);
     }
     fprintf(out, "],\"pods\":%" PRIu64 ",\"placed\":%" PRIu64 ",\"seconds\":%.6f",
-            result->arrivals, result->placed, seconds_of(result));
+            result->arrivals, result->placed, report_seconds_of(result));
     fprintf(out, ",\"cpu_seconds\":%.6f,\"tables_cpu_seconds\":%.6f,\"pods_per_s\":%.0f",
-            (double)result->cpu_ns / 1e9, (double)result->tables_ns / 1e9, rate_of(result));
-    fprintf(out, ",\"unusable_gpus\":%.3f", unusable(result));
+            (double)result->cpu_ns / 1e9, (double)result->tables_ns / 1e9, report_rate_of(result));
+    fprintf(out, ",\"unusable_gpus\":%.3f", report_unusable(result));
     if (report->options->latency)
         fprintf(out, ",\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64 ",\"p999_ns\":%" PRIu64,
                 result->p50_ns, result->p99_ns, result->p999_ns);
@@ -112,7 +112,7 @@ put_json(const struct bh_openb_report *report, const struct bh_openb_row *row, d
 
 /* The largest difference over all points, both rounded to hundredths. */
 static bh_rc
-compare(const struct bh_openb_report *report, const struct bh_openb_row *row,
+report_compare(const struct bh_openb_report *report, const struct bh_openb_row *row,
         double *ret_off, struct bh_err *err)
 {
     double point[BH_OPENB_POINTS], worst = 0;
@@ -137,15 +137,15 @@ bh_openb_report_add(struct bh_openb_report *report, const struct bh_openb_row *r
     bh_rc rc = BH_OK;
 
     if (report->options->check && bh_openb_expected_has(row->name.policy))
-        rc = compare(report, row, &off, err);
+        rc = report_compare(report, row, &off, err);
     if (rc != BH_OK)
         return rc;
     report->worst = fmax(report->worst, off);
     report->rows[report->row_count++] = *row;
     if (report->options->json)
-        put_json(report, row, off);
+        report_put_json(report, row, off);
     else
-        put_row(report, row, off);
+        report_put_row(report, row, off);
     return BH_OK;
 }
 
@@ -157,14 +157,14 @@ bh_openb_report_is_off(const struct bh_openb_report *report)
 
 /* Rows of a policy, and of a variant unless that is NULL. */
 static bool
-is_of(const struct bh_openb_row *row, enum bh_pack_policy policy, const char *variant)
+report_is_of(const struct bh_openb_row *row, enum bh_pack_policy policy, const char *variant)
 {
     return row->name.policy == policy &&
            (!variant || strcmp(row->name.variant, variant) == 0);
 }
 
 static void
-put_mean(const struct bh_openb_report *report, enum bh_pack_policy policy,
+report_put_mean(const struct bh_openb_report *report, enum bh_pack_policy policy,
          const char *variant)
 {
     double full = 0, end = 0, seconds = 0, pods = 0;
@@ -173,11 +173,11 @@ put_mean(const struct bh_openb_report *report, enum bh_pack_policy policy,
     for (uint32_t i = 0; i < report->row_count; i++) {
         const struct bh_openb_row *row = &report->rows[i];
 
-        if (!is_of(row, policy, variant))
+        if (!report_is_of(row, policy, variant))
             continue;
         full += row->result.point[AT_FULL];
         end += row->result.point[AT_END];
-        seconds += seconds_of(&row->result);
+        seconds += report_seconds_of(&row->result);
         pods += (double)row->result.arrivals;
         count++;
     }
@@ -188,15 +188,15 @@ put_mean(const struct bh_openb_report *report, enum bh_pack_policy policy,
 }
 
 static void
-put_means(const struct bh_openb_report *report)
+report_put_means(const struct bh_openb_report *report)
 {
     const struct bh_openb_options *options = report->options;
 
     for (enum bh_pack_policy p = 0; p < BH_PACK_POLICIES; p++) {
         for (uint32_t v = 0; v < options->variant_count; v++)
-            put_mean(report, p, options->variants[v]);
+            report_put_mean(report, p, options->variants[v]);
         if (options->variant_count > 1)
-            put_mean(report, p, NULL);
+            report_put_mean(report, p, NULL);
     }
     if (options->check)
         fprintf(report->out, "%s: at most %.2f off the artifact in any point\n",
@@ -210,7 +210,7 @@ struct curve {
 };
 
 static bool
-draw_curve(const struct bh_openb_report *report, enum bh_pack_policy policy,
+report_draw_curve(const struct bh_openb_report *report, enum bh_pack_policy policy,
            const char *variant, struct curve *curve)
 {
     uint32_t count = 0;
@@ -218,7 +218,7 @@ draw_curve(const struct bh_openb_report *report, enum bh_pack_policy policy,
     snprintf(curve->name, sizeof curve->name, "%s %s", bh_pack_policy_names[policy],
              variant);
     for (uint32_t i = 0; i < report->row_count; i++) {
-        if (!is_of(&report->rows[i], policy, variant))
+        if (!report_is_of(&report->rows[i], policy, variant))
             continue;
         count++;
         for (int p = 0; p < BH_OPENB_POINTS; p++)
@@ -232,7 +232,7 @@ draw_curve(const struct bh_openb_report *report, enum bh_pack_policy policy,
 }
 
 static bh_rc
-write_chart(const struct bh_openb_report *report, const struct bh_chart_line *lines,
+report_write_chart(const struct bh_openb_report *report, const struct bh_chart_line *lines,
             uint32_t count, struct bh_err *err)
 {
     struct bh_chart chart = {
@@ -255,17 +255,17 @@ write_chart(const struct bh_openb_report *report, const struct bh_chart_line *li
 }
 
 static void
-free_curves_auto(struct curve **curves)
+report_free_curves_auto(struct curve **curves)
 {
     free(*curves);
 }
 
 static bh_rc
-draw(const struct bh_openb_report *report, struct bh_err *err)
+report_draw(const struct bh_openb_report *report, struct bh_err *err)
 {
     const struct bh_openb_options *options = report->options;
     struct bh_chart_line lines[BH_OPENB_VARIANTS_MAX * BH_PACK_POLICIES];
-    BH_AUTO(free_curves)
+    BH_AUTO(report_free_curves)
     struct curve *curves = calloc(BH_COUNT(lines), sizeof *curves);
     uint32_t count = 0;
 
@@ -275,19 +275,19 @@ draw(const struct bh_openb_report *report, struct bh_err *err)
         for (uint32_t v = 0; v < options->variant_count; v++) {
             struct curve *curve = &curves[count];
 
-            if (!draw_curve(report, p, options->variants[v], curve))
+            if (!report_draw_curve(report, p, options->variants[v], curve))
                 continue;
             lines[count++] =
                 (struct bh_chart_line) { curve->name, curve->x, curve->y, BH_OPENB_POINTS };
         }
     }
-    return write_chart(report, lines, count, err);
+    return report_write_chart(report, lines, count, err);
 }
 
 bh_rc
 bh_openb_report_end(const struct bh_openb_report *report, struct bh_err *err)
 {
     if (!report->options->json)
-        put_means(report);
-    return report->options->svg ? draw(report, err) : BH_OK;
+        report_put_means(report);
+    return report->options->svg ? report_draw(report, err) : BH_OK;
 }

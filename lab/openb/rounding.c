@@ -16,13 +16,13 @@ struct bh_openb_rounding {
     fixed frequency[];
 };
 
-/* Where the artifact books what a node has free, by why a shape cannot use it: 0 lacks
+/* Where the artifact books what a node has free, by rounding_why a shape cannot use it: 0 lacks
  * cores and GPUs, 1 lacks GPUs, 2 can use it, 3 lacks cores, 4 and 5 a shape of cores alone
  * that fits or not, 6 another model.  F is the sum but for 2, in this order. */
 enum { LACKS_BOTH, LACKS_GPUS, FITS, LACKS_CORES, CORES_FIT, CORES_LACK, NO_ACCESS, WHYS };
 
 static uint32_t
-bits_of(fixed value)
+rounding_bits_of(fixed value)
 {
     uint64_t high = (uint64_t)(value >> 64), low = (uint64_t)value;
 
@@ -33,9 +33,9 @@ bits_of(fixed value)
 
 /* To 53 bits, half to even. */
 static fixed
-round_off(fixed value)
+rounding_round_off(fixed value)
 {
-    uint32_t bits = bits_of(value);
+    uint32_t bits = rounding_bits_of(value);
     fixed step, rest;
 
     if (bits <= SIGNIFICANT_BITS)
@@ -51,17 +51,17 @@ round_off(fixed value)
 /* The quotient as a double; `a` is at most `b`, both of at most 53 significant bits.  Where
  * the division leaves something, the last bit says so and keeps it off the ties. */
 static fixed
-divide(fixed a, fixed b)
+rounding_divide(fixed a, fixed b)
 {
-    uint32_t shift = 127 - bits_of(a);
+    uint32_t shift = 127 - rounding_bits_of(a);
     fixed divisor = b, quotient;
-    uint32_t lost = bits_of(b) > 64 ? bits_of(b) - 64 : 0;
+    uint32_t lost = rounding_bits_of(b) > 64 ? rounding_bits_of(b) - 64 : 0;
 
     divisor >>= lost;
     BH_ASSERT(a <= b && divisor << lost == b);
     quotient = (a << shift) / divisor;
     quotient |= quotient * divisor != a << shift;
-    quotient = round_off(quotient);
+    quotient = rounding_round_off(quotient);
     shift += lost;
     return shift > UNIT_BITS ? quotient >> (shift - UNIT_BITS)
                              : quotient << (UNIT_BITS - shift);
@@ -81,9 +81,9 @@ bh_openb_rounding_new(const struct bh_openb_kind *expected, uint32_t count, uint
         known += expected[i].count;
     if (known == 0)
         return rounding;
-    share = divide(known, known + unexpected);
+    share = rounding_divide(known, known + unexpected);
     for (uint32_t i = 0; i < count; i++)
-        rounding->frequency[i] = divide(divide(expected[i].count, known + unexpected), share);
+        rounding->frequency[i] = rounding_divide(rounding_divide(expected[i].count, known + unexpected), share);
     return rounding;
 }
 
@@ -94,7 +94,7 @@ struct free_milli {
 };
 
 static uint32_t
-why(const struct bh_pack_node *left, const struct bh_pack_shape *want,
+rounding_why(const struct bh_pack_node *left, const struct bh_pack_shape *want,
     struct free_milli *milli)
 {
     bool cores = left->cpu_milli >= want->cpu_milli;
@@ -115,7 +115,7 @@ why(const struct bh_pack_node *left, const struct bh_pack_shape *want,
 }
 
 static fixed
-sum_of(const struct bh_openb_rounding *rounding, const struct bh_pack_node *left)
+rounding_sum_of(const struct bh_openb_rounding *rounding, const struct bh_pack_node *left)
 {
     struct free_milli milli = { 0 };
     fixed booked[WHYS] = { 0 }, sum = 0;
@@ -123,21 +123,21 @@ sum_of(const struct bh_openb_rounding *rounding, const struct bh_pack_node *left
     for (uint32_t g = 0; g < left->gpus; g++)
         milli.all += left->parts[g] * 5U / 21;
     for (uint32_t i = 0; i < rounding->count; i++) {
-        uint32_t because = why(left, &rounding->expected[i].shape, &milli);
+        uint32_t because = rounding_why(left, &rounding->expected[i].shape, &milli);
         uint32_t lost = because == FITS ? milli.too_little : milli.all;
         fixed *book = &booked[because == FITS ? LACKS_GPUS : because];
 
         if (lost > 0)
-            *book = round_off(*book + round_off(rounding->frequency[i] * lost));
+            *book = rounding_round_off(*book + rounding_round_off(rounding->frequency[i] * lost));
     }
     for (uint32_t because = 0; because < WHYS; because++)
-        sum = round_off(sum + booked[because]);
+        sum = rounding_round_off(sum + booked[because]);
     return sum;
 }
 
 /* Does the change leave every sum's terms as they are?  Then it leaves the sums. */
 static bool
-changes_nothing(const struct bh_openb_rounding *rounding, const struct bh_pack_node *left,
+rounding_changes_nothing(const struct bh_openb_rounding *rounding, const struct bh_pack_node *left,
                 const struct bh_pack_shape *want)
 {
     bool any = false, changes = false;
@@ -161,7 +161,7 @@ bh_openb_rounding_seems_loss(const void *self, const struct bh_pack_node *left,
     struct bh_pack_node after = *left;
     fixed before;
 
-    if (changes_nothing(rounding, left, want))
+    if (rounding_changes_nothing(rounding, left, want))
         return false;
     after.cpu_milli -= want->cpu_milli;
     for (; gpus; gpus &= gpus - 1) {
@@ -169,6 +169,6 @@ bh_openb_rounding_seems_loss(const void *self, const struct bh_pack_node *left,
 
         *parts = (uint16_t)(*parts - want->parts);
     }
-    before = sum_of(rounding, left);
-    return sum_of(rounding, &after) >= before + least;
+    before = rounding_sum_of(rounding, left);
+    return rounding_sum_of(rounding, &after) >= before + least;
 }

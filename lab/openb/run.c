@@ -22,7 +22,7 @@ struct run_course {
 };
 
 static void
-course_fini_auto(struct run_course *course)
+run_course_fini_auto(struct run_course *course)
 {
     free(course->used);
     free(course->span_ns);
@@ -32,7 +32,7 @@ course_fini_auto(struct run_course *course)
 }
 
 static bh_rc
-build_index(const struct bh_openb_plan *plan, struct run_course *course, struct bh_err *err)
+run_build_index(const struct bh_openb_plan *plan, struct run_course *course, struct bh_err *err)
 {
     const struct bh_openb_load *load = plan->load;
     const struct bh_openb_list *order = &plan->order->nodes;
@@ -57,7 +57,7 @@ build_index(const struct bh_openb_plan *plan, struct run_course *course, struct 
 
 /* Place one pod if there is room; the milli-GPUs it got. */
 static uint64_t
-place(struct run_course *course, const struct bh_openb_pod *pod, uint32_t shape,
+run_place(struct run_course *course, const struct bh_openb_pod *pod, uint32_t shape,
       bool *ret_placed)
 {
     struct bh_pack_rounding rounding = { bh_openb_rounding_seems_loss, course->rounding };
@@ -71,7 +71,7 @@ place(struct run_course *course, const struct bh_openb_pod *pod, uint32_t shape,
 }
 
 static uint64_t
-place_all(const struct bh_openb_plan *plan, struct run_course *course)
+run_place_all(const struct bh_openb_plan *plan, struct run_course *course)
 {
     const struct bh_openb_list *order = &plan->order->pods;
     uint64_t used = 0, placed = 0, before = 0;
@@ -83,7 +83,7 @@ place_all(const struct bh_openb_plan *plan, struct run_course *course)
         next = next + 1 < order->count ? next + 1 : 0;
         if (course->span_ns)
             before = bh_time_monotonic();
-        used += place(course, &plan->trace->pods[pod],
+        used += run_place(course, &plan->trace->pods[pod],
                       course->shapes[plan->load->kind_of[pod]], &fits);
         if (course->span_ns)
             course->span_ns[i] = (uint32_t)(bh_time_monotonic() - before);
@@ -95,7 +95,7 @@ place_all(const struct bh_openb_plan *plan, struct run_course *course)
 
 /* As the artifact's analysis does: numpy rounds half to even, as nearbyint. */
 static void
-sum_up_points(const struct bh_openb_plan *plan, const struct run_course *course,
+run_sum_up_points(const struct bh_openb_plan *plan, const struct run_course *course,
               struct bh_openb_result *result)
 {
     const struct bh_openb_list *order = &plan->order->pods;
@@ -119,7 +119,7 @@ sum_up_points(const struct bh_openb_plan *plan, const struct run_course *course,
 }
 
 static int
-compare_spans(const void *a, const void *b)
+run_compare_spans(const void *a, const void *b)
 {
     uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
@@ -127,18 +127,18 @@ compare_spans(const void *a, const void *b)
 }
 
 static void
-sum_up_spans(const struct run_course *course, struct bh_openb_result *result)
+run_sum_up_spans(const struct run_course *course, struct bh_openb_result *result)
 {
     uint64_t last = course->arrivals - 1;
 
-    qsort(course->span_ns, course->arrivals, sizeof *course->span_ns, compare_spans);
+    qsort(course->span_ns, course->arrivals, sizeof *course->span_ns, run_compare_spans);
     result->p50_ns = course->span_ns[last / 2];
     result->p99_ns = course->span_ns[last * 99 / 100];
     result->p999_ns = course->span_ns[last * 999 / 1000];
 }
 
 static uint64_t
-processor_ns(void)
+run_processor_ns(void)
 {
     struct timespec now;
 
@@ -147,7 +147,7 @@ processor_ns(void)
 }
 
 static void *
-allocate(size_t count, size_t bytes)
+run_allocate(size_t count, size_t bytes)
 {
     void *memory = calloc(count, bytes);
 
@@ -157,30 +157,30 @@ allocate(size_t count, size_t bytes)
 
 /* Everything that counts as the run's time. */
 static bh_rc
-fill_cluster(const struct bh_openb_plan *plan, struct run_course *course,
+run_fill_cluster(const struct bh_openb_plan *plan, struct run_course *course,
              struct bh_openb_result *result, struct bh_err *err)
 {
     struct bh_pack_caps caps = { course->nodes,
                                  plan->load->kind_count + plan->load->expected_count };
-    uint64_t begun = bh_time_monotonic(), cpu = processor_ns();
+    uint64_t begun = bh_time_monotonic(), cpu = run_processor_ns();
     bh_rc rc;
 
-    course->pack = bh_pack_init(allocate(1, bh_pack_size(&caps)), &caps, plan->policy);
-    rc = build_index(plan, course, err);
+    course->pack = bh_pack_init(run_allocate(1, bh_pack_size(&caps)), &caps, plan->policy);
+    rc = run_build_index(plan, course, err);
     if (rc != BH_OK)
         return rc;
-    result->tables_ns = processor_ns();
+    result->tables_ns = run_processor_ns();
     bh_pack_prepare(course->pack);
-    result->tables_ns = processor_ns() - result->tables_ns;
-    result->placed = place_all(plan, course);
-    result->cpu_ns = processor_ns() - cpu;
+    result->tables_ns = run_processor_ns() - result->tables_ns;
+    result->placed = run_place_all(plan, course);
+    result->cpu_ns = run_processor_ns() - cpu;
     result->span_ns = bh_time_monotonic() - begun;
     return BH_OK;
 }
 
 /* FGD's measure is a sum over the expected pods; this is its mean. */
 static uint64_t
-fragmented(const struct bh_openb_plan *plan, const struct run_course *course)
+run_fragmented(const struct bh_openb_plan *plan, const struct run_course *course)
 {
     uint64_t weights = plan->load->unexpected;
 
@@ -193,7 +193,7 @@ bh_rc
 bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_result,
              struct bh_err *err)
 {
-    BH_AUTO(course_fini)
+    BH_AUTO(run_course_fini)
     struct run_course course = { .nodes = 0 };
     uint64_t nodes = (uint64_t)plan->order->nodes.count * plan->scale;
     bh_rc rc;
@@ -203,19 +203,19 @@ bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_resul
         return bh_err_set(err, BH_RANGE, "over %d nodes or %d arrivals", NODES_MAX,
                           ARRIVALS_MAX);
     course.nodes = (uint32_t)nodes;
-    course.used = allocate(course.arrivals, sizeof *course.used);
-    course.shapes = allocate(plan->load->kind_count, sizeof *course.shapes);
+    course.used = run_allocate(course.arrivals, sizeof *course.used);
+    course.shapes = run_allocate(plan->load->kind_count, sizeof *course.shapes);
     if (plan->latency)
-        course.span_ns = allocate(course.arrivals, sizeof *course.span_ns);
-    rc = fill_cluster(plan, &course, ret_result, err);
+        course.span_ns = run_allocate(course.arrivals, sizeof *course.span_ns);
+    rc = run_fill_cluster(plan, &course, ret_result, err);
     if (rc != BH_OK)
         return rc;
     ret_result->arrivals = course.arrivals;
     ret_result->nodes = course.nodes;
-    ret_result->fragmented = fragmented(plan, &course);
+    ret_result->fragmented = run_fragmented(plan, &course);
     ret_result->gpus = plan->trace->gpu_milli / BH_OPENB_MILLI * plan->scale;
-    sum_up_points(plan, &course, ret_result);
+    run_sum_up_points(plan, &course, ret_result);
     if (plan->latency)
-        sum_up_spans(&course, ret_result);
+        run_sum_up_spans(&course, ret_result);
     return BH_OK;
 }

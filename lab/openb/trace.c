@@ -27,13 +27,13 @@ struct trace_reader {
 typedef bh_rc read_row(struct trace_reader *reader, char **fields);
 
 static bh_rc
-no_memory(struct bh_err *err)
+trace_no_memory(struct bh_err *err)
 {
     return bh_err_set(err, BH_FULL, "the trace takes more memory than is allowed");
 }
 
 static bh_rc
-find_model(struct trace_reader *reader, const char *name, uint32_t *ret_model)
+trace_find_model(struct trace_reader *reader, const char *name, uint32_t *ret_model)
 {
     struct bh_openb_model_names *models = &reader->trace->models;
     uint32_t model = 0;
@@ -47,7 +47,7 @@ find_model(struct trace_reader *reader, const char *name, uint32_t *ret_model)
     if (model == models->count) {
         models->name[model] = bh_arena_strdup(reader->arena, name);
         if (!models->name[model])
-            return no_memory(reader->err);
+            return trace_no_memory(reader->err);
         models->count++;
     }
     *ret_model = model;
@@ -56,7 +56,7 @@ find_model(struct trace_reader *reader, const char *name, uint32_t *ret_model)
 
 /* "A|B" as a set; nothing is every model. */
 static bh_rc
-read_models(struct trace_reader *reader, const char *spec, uint64_t *ret_models)
+trace_read_models(struct trace_reader *reader, const char *spec, uint64_t *ret_models)
 {
     char text[256], *names[BH_PACK_MODELS_MAX];
     uint32_t count, model;
@@ -70,7 +70,7 @@ read_models(struct trace_reader *reader, const char *spec, uint64_t *ret_models)
     memcpy(text, spec, strlen(spec) + 1);
     count = bh_openb_split(text, '|', names, BH_COUNT(names));
     for (uint32_t i = 0; i < count && i < BH_COUNT(names); i++) {
-        bh_rc rc = find_model(reader, names[i], &model);
+        bh_rc rc = trace_find_model(reader, names[i], &model);
 
         if (rc != BH_OK)
             return rc;
@@ -80,7 +80,7 @@ read_models(struct trace_reader *reader, const char *spec, uint64_t *ret_models)
 }
 
 static bh_rc
-read_number(struct trace_reader *reader, const char *column, const char *text, uint32_t most,
+trace_read_number(struct trace_reader *reader, const char *column, const char *text, uint32_t most,
             uint32_t *ret_number)
 {
     bh_rc rc = bh_parse_u32(text, 0, most, ret_number, reader->err);
@@ -89,21 +89,21 @@ read_number(struct trace_reader *reader, const char *column, const char *text, u
 }
 
 static bh_rc
-read_node(struct trace_reader *reader, char **fields)
+trace_read_node(struct trace_reader *reader, char **fields)
 {
     struct bh_openb_trace *trace = reader->trace;
     struct bh_openb_node *node = &trace->nodes[trace->node_count];
     struct bh_pack_node *has = &node->has;
     bh_rc rc =
-        read_number(reader, "cpu_milli", fields[NODE_CORES], CORES_MAX, &has->cpu_milli);
+        trace_read_number(reader, "cpu_milli", fields[NODE_CORES], CORES_MAX, &has->cpu_milli);
 
     if (rc == BH_OK)
-        rc = read_number(reader, "memory_mib", fields[NODE_MEMORY], MEMORY_MAX,
+        rc = trace_read_number(reader, "memory_mib", fields[NODE_MEMORY], MEMORY_MAX,
                          &has->memory_mib);
     if (rc == BH_OK)
-        rc = read_number(reader, "gpu", fields[NODE_GPUS], BH_PACK_GPUS_MAX, &has->gpus);
+        rc = trace_read_number(reader, "gpu", fields[NODE_GPUS], BH_PACK_GPUS_MAX, &has->gpus);
     if (rc == BH_OK && (has->gpus || *fields[NODE_MODEL]))
-        rc = find_model(reader, fields[NODE_MODEL], &has->model);
+        rc = trace_find_model(reader, fields[NODE_MODEL], &has->model);
     if (rc != BH_OK)
         return rc;
     for (uint32_t g = 0; g < has->gpus; g++)
@@ -111,12 +111,12 @@ read_node(struct trace_reader *reader, char **fields)
     node->name = bh_arena_strdup(reader->arena, fields[NODE_NAME]);
     trace->gpu_milli += (uint64_t)has->gpus * BH_OPENB_MILLI;
     trace->node_count++;
-    return node->name ? BH_OK : no_memory(reader->err);
+    return node->name ? BH_OK : trace_no_memory(reader->err);
 }
 
 /* Thousandths of a GPU as parts: 5 are 21. */
 static bh_rc
-set_parts(struct bh_openb_pod *pod, struct bh_err *err)
+trace_set_parts(struct bh_openb_pod *pod, struct bh_err *err)
 {
     if (pod->shape.gpus == 0 && pod->milli > 0)
         return bh_err_set(err, BH_INVALID, "gpu_milli: %u of no GPU", pod->milli);
@@ -132,38 +132,38 @@ set_parts(struct bh_openb_pod *pod, struct bh_err *err)
 }
 
 static bh_rc
-read_pod(struct trace_reader *reader, char **fields)
+trace_read_pod(struct trace_reader *reader, char **fields)
 {
     struct bh_openb_trace *trace = reader->trace;
     struct bh_openb_pod *pod = &trace->pods[trace->pod_count];
     struct bh_pack_shape *shape = &pod->shape;
     const char *models = reader->columns > POD_MODELS ? fields[POD_MODELS] : "";
     bh_rc rc =
-        read_number(reader, "cpu_milli", fields[POD_CORES], CORES_MAX, &shape->cpu_milli);
+        trace_read_number(reader, "cpu_milli", fields[POD_CORES], CORES_MAX, &shape->cpu_milli);
 
     if (rc == BH_OK)
-        rc = read_number(reader, "memory_mib", fields[POD_MEMORY], MEMORY_MAX,
+        rc = trace_read_number(reader, "memory_mib", fields[POD_MEMORY], MEMORY_MAX,
                          &shape->memory_mib);
     if (rc == BH_OK)
-        rc = read_number(reader, "num_gpu", fields[POD_GPUS], BH_PACK_GPUS_MAX,
+        rc = trace_read_number(reader, "num_gpu", fields[POD_GPUS], BH_PACK_GPUS_MAX,
                          &shape->gpus);
     if (rc == BH_OK)
-        rc = read_number(reader, "gpu_milli", fields[POD_MILLI], BH_OPENB_MILLI,
+        rc = trace_read_number(reader, "gpu_milli", fields[POD_MILLI], BH_OPENB_MILLI,
                          &pod->milli);
     if (rc == BH_OK)
-        rc = set_parts(pod, reader->err);
+        rc = trace_set_parts(pod, reader->err);
     if (rc == BH_OK)
-        rc = read_models(reader, models, &shape->models);
+        rc = trace_read_models(reader, models, &shape->models);
     if (rc != BH_OK)
         return rc;
     pod->name = bh_arena_strdup(reader->arena, fields[POD_NAME]);
     pod->models_text = bh_arena_strdup(reader->arena, models);
     trace->pod_count++;
-    return pod->name && pod->models_text ? BH_OK : no_memory(reader->err);
+    return pod->name && pod->models_text ? BH_OK : trace_no_memory(reader->err);
 }
 
 static bh_rc
-read_rows(struct trace_reader *reader, read_row *read)
+trace_read_rows(struct trace_reader *reader, read_row *read)
 {
     char *line, *fields[COLUMNS_MAX];
 
@@ -186,7 +186,7 @@ read_rows(struct trace_reader *reader, read_row *read)
 
 /* Check that the header begins with these columns; count all it has. */
 static bh_rc
-read_header(struct trace_reader *reader, const char *header)
+trace_read_header(struct trace_reader *reader, const char *header)
 {
     char *line = bh_openb_text_next(reader->text);
     size_t length = strlen(header);
@@ -208,25 +208,25 @@ read_header(struct trace_reader *reader, const char *header)
 
 /* The rows behind the header, in memory for as many as there are lines. */
 static bh_rc
-read_table(struct trace_reader *reader, size_t row_size, void **ret_rows)
+trace_read_table(struct trace_reader *reader, size_t row_size, void **ret_rows)
 {
     uint32_t lines = bh_openb_text_lines(reader->text);
 
     if (lines == 0 || lines > BH_OPENB_ROWS_MAX)
         return bh_err_set(reader->err, BH_RANGE, "%s: %u rows", reader->text->path, lines);
     *ret_rows = bh_arena_alloc(reader->arena, lines * row_size);
-    return *ret_rows ? BH_OK : no_memory(reader->err);
+    return *ret_rows ? BH_OK : trace_no_memory(reader->err);
 }
 
 static int
-compare_nodes(const void *a, const void *b)
+trace_compare_nodes(const void *a, const void *b)
 {
     return strcmp(((const struct bh_openb_node *)a)->name,
                   ((const struct bh_openb_node *)b)->name);
 }
 
 static int
-compare_pods(const void *a, const void *b)
+trace_compare_pods(const void *a, const void *b)
 {
     return strcmp(((const struct bh_openb_pod *)a)->name,
                   ((const struct bh_openb_pod *)b)->name);
@@ -243,14 +243,14 @@ bh_openb_read_nodes(const char *path, struct bh_arena *arena,
     bh_rc rc = bh_openb_text_open(path, &text, err);
 
     if (rc == BH_OK)
-        rc = read_header(&reader, node_header);
+        rc = trace_read_header(&reader, node_header);
     if (rc == BH_OK)
-        rc = read_table(&reader, sizeof *trace.nodes, (void **)&trace.nodes);
+        rc = trace_read_table(&reader, sizeof *trace.nodes, (void **)&trace.nodes);
     if (rc == BH_OK)
-        rc = read_rows(&reader, read_node);
+        rc = trace_read_rows(&reader, trace_read_node);
     if (rc != BH_OK)
         return rc;
-    qsort(trace.nodes, trace.node_count, sizeof *trace.nodes, compare_nodes);
+    qsort(trace.nodes, trace.node_count, sizeof *trace.nodes, trace_compare_nodes);
     *ret_trace = trace;
     return BH_OK;
 }
@@ -266,13 +266,13 @@ bh_openb_read_pods(const char *path, struct bh_arena *arena, struct bh_openb_tra
 
     trace->pod_count = 0;
     if (rc == BH_OK)
-        rc = read_header(&reader, pod_header);
+        rc = trace_read_header(&reader, pod_header);
     if (rc == BH_OK)
-        rc = read_table(&reader, sizeof *trace->pods, (void **)&trace->pods);
+        rc = trace_read_table(&reader, sizeof *trace->pods, (void **)&trace->pods);
     if (rc == BH_OK)
-        rc = read_rows(&reader, read_pod);
+        rc = trace_read_rows(&reader, trace_read_pod);
     if (rc != BH_OK)
         return rc;
-    qsort(trace->pods, trace->pod_count, sizeof *trace->pods, compare_pods);
+    qsort(trace->pods, trace->pod_count, sizeof *trace->pods, trace_compare_pods);
     return BH_OK;
 }

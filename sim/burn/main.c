@@ -28,7 +28,7 @@ struct count {
 };
 
 static struct count
-count(struct burn *burn)
+burn_count(struct burn *burn)
 {
     return (struct count) { bh_burn_now(), burn->kernels, burn->launches, burn->allocations,
                             burn->refused };
@@ -36,7 +36,7 @@ count(struct burn *burn)
 
 /* A line is one write, so lines of several processes do not mix. */
 static void
-tell(const struct burn *burn, const char *event, const struct count *from,
+burn_tell(const struct burn *burn, const char *event, const struct count *from,
      const struct count *to)
 {
     uint64_t kernels = to->kernels - from->kernels;
@@ -52,7 +52,7 @@ tell(const struct burn *burn, const char *event, const struct count *from,
 
 /* A device's name has no character that JSON wants escaped. */
 static void
-tell_start(const struct burn *burn, const char *device)
+burn_tell_start(const struct burn *burn, const char *device)
 {
     struct timespec now;
 
@@ -67,7 +67,7 @@ tell_start(const struct burn *burn, const char *device)
 /* ---- one process ---- */
 
 static void
-open_device(struct burn *burn)
+burn_open_device(struct burn *burn)
 {
     char name[NAME_MAX_BYTES] = "";
     const char *cause = "";
@@ -103,11 +103,11 @@ open_device(struct burn *burn)
             (uint64_t)((double)burn->plan->kernel_ns / 1e6 * (double)loops_per_ms);
         burn->loops = burn->loops == 0 ? 1 : burn->loops;
     }
-    tell_start(burn, name);
+    burn_tell_start(burn, name);
 }
 
 static size_t
-start_threads(struct burn *burn, pthread_t threads[THREADS_MAX])
+burn_start_threads(struct burn *burn, pthread_t threads[THREADS_MAX])
 {
     size_t count = 0;
 
@@ -119,27 +119,27 @@ start_threads(struct burn *burn, pthread_t threads[THREADS_MAX])
 }
 
 static int
-run(const struct burn_plan *plan)
+burn_run(const struct burn_plan *plan)
 {
     struct burn burn = { .plan = plan };
     pthread_t threads[THREADS_MAX];
     struct count first, last, next;
     size_t started;
 
-    open_device(&burn);
-    first = last = count(&burn);
+    burn_open_device(&burn);
+    first = last = burn_count(&burn);
     burn.end_ns = first.at_ns + plan->time_ns;
-    started = start_threads(&burn, threads);
+    started = burn_start_threads(&burn, threads);
     while (!bh_burn_is_over(&burn)) {
         uint64_t end = last.at_ns + plan->window_ns;
 
         bh_burn_sleep_until(end < burn.end_ns ? end : burn.end_ns);
         bh_burn_note(&burn);
-        next = count(&burn);
-        tell(&burn, "window", &last, &next);
+        next = burn_count(&burn);
+        burn_tell(&burn, "window", &last, &next);
         last = next;
     }
-    tell(&burn, "end", &first, &last);
+    burn_tell(&burn, "end", &first, &last);
     burn.stop = true;
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
@@ -159,7 +159,7 @@ struct children {
 };
 
 static void
-stop_children(const struct children *children)
+burn_stop_children(const struct children *children)
 {
     for (uint64_t i = 0; i < children->count; i++)
         kill(children->pid[i], SIGTERM);
@@ -167,7 +167,7 @@ stop_children(const struct children *children)
 
 /* The worst of their exit statuses; a signal is passed on. */
 static int
-wait_for_children(const struct children *children)
+burn_wait_for_children(const struct children *children)
 {
     int worst = 0, status;
 
@@ -175,7 +175,7 @@ wait_for_children(const struct children *children)
         pid_t pid = wait(&status);
 
         if (pid < 0 && errno == EINTR) {
-            stop_children(children);
+            burn_stop_children(children);
             continue;
         }
         if (pid < 0)
@@ -188,7 +188,7 @@ wait_for_children(const struct children *children)
 }
 
 static int
-run_processes(const struct burn_plan *plan)
+burn_run_processes(const struct burn_plan *plan)
 {
     struct children children = { calloc(plan->processes, sizeof(pid_t)), 0 };
     int worst;
@@ -199,15 +199,15 @@ run_processes(const struct burn_plan *plan)
         pid_t pid = fork();
 
         if (pid == 0)
-            exit(run(plan));
+            exit(burn_run(plan));
         if (pid < 0) {
             perror("bulkhead-burn: fork");
-            stop_children(&children);
+            burn_stop_children(&children);
             break;
         }
         children.pid[children.count++] = pid;
     }
-    worst = wait_for_children(&children);
+    worst = burn_wait_for_children(&children);
     free(children.pid);
     return children.count < plan->processes ? BURN_EXIT_FAILED : worst;
 }
@@ -228,5 +228,5 @@ main(int argc, char **argv)
     }
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    return plan.processes == 1 ? run(&plan) : run_processes(&plan);
+    return plan.processes == 1 ? burn_run(&plan) : burn_run_processes(&plan);
 }

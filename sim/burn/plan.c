@@ -88,7 +88,7 @@ static const struct row {
 #define VERSION (ROWS + 1)
 
 static bool
-parse_number(const char *text, const char **ret_end, uint64_t *ret_number)
+plan_parse_number(const char *text, const char **ret_end, uint64_t *ret_number)
 {
     char *end;
 
@@ -110,7 +110,7 @@ bh_burn_parse_time(const char *text, uint64_t *ret_ns)
     const char *unit;
     uint64_t number;
 
-    if (!parse_number(text, &unit, &number))
+    if (!plan_parse_number(text, &unit, &number))
         return false;
     if (number == 0 && *unit == '\0') {
         *ret_ns = 0;
@@ -125,7 +125,7 @@ bh_burn_parse_time(const char *text, uint64_t *ret_ns)
 }
 
 static bool
-parse_storm(const char *text, enum burn_storm *ret_storm)
+plan_parse_storm(const char *text, enum burn_storm *ret_storm)
 {
     for (size_t i = 1; i < sizeof(storms) / sizeof(storms[0]); i++)
         if (strcmp(text, storms[i]) == 0) {
@@ -136,7 +136,7 @@ parse_storm(const char *text, enum burn_storm *ret_storm)
 }
 
 static bool
-parse_row(const struct row *row, const char *text, struct burn_plan *plan)
+plan_parse_row(const struct row *row, const char *text, struct burn_plan *plan)
 {
     void *field = (char *)plan + row->offset;
     uint64_t number = 0;
@@ -147,9 +147,9 @@ parse_row(const struct row *row, const char *text, struct burn_plan *plan)
         return true;
     }
     if (row->kind == KIND_STORM)
-        return parse_storm(text, field);
+        return plan_parse_storm(text, field);
     if (!(row->kind == KIND_TIME ? bh_burn_parse_time(text, &number)
-                                 : parse_number(text, &end, &number)) ||
+                                 : plan_parse_number(text, &end, &number)) ||
         *end != '\0' || number < row->least || number > row->most)
         return false;
     memcpy(field, &number, sizeof(number));
@@ -157,7 +157,7 @@ parse_row(const struct row *row, const char *text, struct burn_plan *plan)
 }
 
 static enum burn_parse
-answer(bool written)
+plan_answer(bool written)
 {
     return written ? BURN_PARSE_DONE : BURN_PARSE_USAGE;
 }
@@ -184,12 +184,12 @@ bh_burn_plan_parse(int argc, char **argv, struct burn_plan *ret_plan)
                                      .library = "libcuda.so.1" };
     while ((choice = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (choice == HELP)
-            return answer(fputs(usage_text, stdout) >= 0);
+            return plan_answer(fputs(usage_text, stdout) >= 0);
         if (choice == VERSION)
-            return answer(printf("bulkhead-burn %s\n", BH_VERSION) >= 0);
+            return plan_answer(printf("bulkhead-burn %s\n", BH_VERSION) >= 0);
         if (choice == '?')
             return BURN_PARSE_USAGE;
-        if (!parse_row(&rows[choice], optarg, ret_plan)) {
+        if (!plan_parse_row(&rows[choice], optarg, ret_plan)) {
             fprintf(stderr, "bulkhead-burn: --%s: cannot be %s\n", rows[choice].name,
                     optarg);
             return BURN_PARSE_USAGE;

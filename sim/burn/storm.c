@@ -16,7 +16,7 @@ union memory {
 };
 
 static CUresult
-allocate(struct burn *burn, size_t bytes, union memory *memory)
+storm_allocate(struct burn *burn, size_t bytes, union memory *memory)
 {
     const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                        .location = { CU_MEM_LOCATION_TYPE_DEVICE,
@@ -48,7 +48,7 @@ allocate(struct burn *burn, size_t bytes, union memory *memory)
 }
 
 static CUresult
-release(struct burn *burn, const union memory *memory)
+storm_release(struct burn *burn, const union memory *memory)
 {
     const struct burn_driver *driver = &burn->driver;
 
@@ -81,7 +81,7 @@ bh_burn_storm(void *self)
         bh_burn_must(burn, "calloc", CUDA_ERROR_OUT_OF_MEMORY);
     BURN_MUST(burn, cuCtxSetCurrent, burn->context);
     while (!bh_burn_is_over(burn)) {
-        CUresult rc = allocate(burn, burn->plan->storm_mib * MIB, &memory[next % live]);
+        CUresult rc = storm_allocate(burn, burn->plan->storm_mib * MIB, &memory[next % live]);
 
         if (rc == CUDA_SUCCESS) {
             next++;
@@ -92,10 +92,10 @@ bh_burn_storm(void *self)
             bh_burn_must(burn, bh_burn_storm_name(burn->plan->storm), rc);
         }
         if (next - first == live || (rc != CUDA_SUCCESS && first < next))
-            bh_burn_must(burn, "free", release(burn, &memory[first++ % live]));
+            bh_burn_must(burn, "free", storm_release(burn, &memory[first++ % live]));
     }
     while (first < next)
-        bh_burn_must(burn, "free", release(burn, &memory[first++ % live]));
+        bh_burn_must(burn, "free", storm_release(burn, &memory[first++ % live]));
     free(memory);
     return NULL;
 }

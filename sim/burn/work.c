@@ -38,7 +38,7 @@ struct burn_worker {
 };
 
 static void
-launch_kernel(struct burn *burn, CUstream stream, uint64_t ns, uint64_t loops)
+work_launch_kernel(struct burn *burn, CUstream stream, uint64_t ns, uint64_t loops)
 {
     void *parameters[] = { &ns, &loops };
 
@@ -60,9 +60,9 @@ bh_burn_measure(struct burn *burn)
     for (unsigned i = 0; i < MEASURES; i++) {
         uint64_t measured_ns;
 
-        launch_kernel(burn, stream, MEASURE_NS, loops); /* the first of all is translated */
+        work_launch_kernel(burn, stream, MEASURE_NS, loops); /* the first of all is translated */
         BURN_MUST(burn, cuEventRecord, start, stream);
-        launch_kernel(burn, stream, MEASURE_NS, loops);
+        work_launch_kernel(burn, stream, MEASURE_NS, loops);
         BURN_MUST(burn, cuEventRecord, end, stream);
         BURN_MUST(burn, cuEventSynchronize, end);
         BURN_MUST(burn, cuEventElapsedTime, &ms, start, end);
@@ -79,32 +79,32 @@ bh_burn_measure(struct burn *burn)
 }
 
 static void
-record_graph(struct burn *burn, struct lane *lane)
+work_record_graph(struct burn *burn, struct lane *lane)
 {
     CUgraph graph;
 
     BURN_MUST(burn, cuStreamBeginCapture, lane->stream,
               CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     for (uint64_t i = 0; i < burn->plan->graph; i++)
-        launch_kernel(burn, lane->stream, burn->plan->kernel_ns, burn->loops);
+        work_launch_kernel(burn, lane->stream, burn->plan->kernel_ns, burn->loops);
     BURN_MUST(burn, cuStreamEndCapture, lane->stream, &graph);
     BURN_MUST(burn, cuGraphInstantiate, &lane->graph, graph, 0);
     BURN_MUST(burn, cuGraphDestroy, graph);
 }
 
 static void
-open_lane(struct burn *burn, struct lane *lane)
+work_open_lane(struct burn *burn, struct lane *lane)
 {
     BURN_MUST(burn, cuStreamCreate, &lane->stream, CU_STREAM_NON_BLOCKING);
     for (unsigned i = 0; i < BATCHES; i++)
         BURN_MUST(burn, cuEventCreate, &lane->batch[i].event, CU_EVENT_DISABLE_TIMING);
     if (burn->plan->graph > 0)
-        record_graph(burn, lane);
+        work_record_graph(burn, lane);
 }
 
 /* What is in flight runs on. */
 static void
-close_lane(struct burn *burn, struct lane *lane)
+work_close_lane(struct burn *burn, struct lane *lane)
 {
     for (unsigned i = 0; i < BATCHES; i++)
         BURN_MUST(burn, cuEventDestroy, lane->batch[i].event);
@@ -114,7 +114,7 @@ close_lane(struct burn *burn, struct lane *lane)
 }
 
 static void
-note_batch(struct burn *burn, struct lane *lane)
+work_note_batch(struct burn *burn, struct lane *lane)
 {
     uint64_t kernels = lane->batch[lane->first++ % BATCHES].kernels;
 
@@ -123,7 +123,7 @@ note_batch(struct burn *burn, struct lane *lane)
 }
 
 static void
-note_ended(struct burn *burn, struct lane *lane)
+work_note_ended(struct burn *burn, struct lane *lane)
 {
     while (lane->first < lane->next) {
         CUresult rc = burn->driver.cuEventQuery(lane->batch[lane->first % BATCHES].event);
@@ -131,16 +131,16 @@ note_ended(struct burn *burn, struct lane *lane)
         if (rc == CUDA_ERROR_NOT_READY)
             return;
         bh_burn_must(burn, "cuEventQuery", rc);
-        note_batch(burn, lane);
+        work_note_batch(burn, lane);
     }
 }
 
 static void
-note_all_ended(struct burn_worker *worker)
+work_note_all_ended(struct burn_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
     for (uint64_t i = 0; i < worker->burn->plan->streams && !worker->closed; i++)
-        note_ended(worker->burn, &worker->lane[i]);
+        work_note_ended(worker->burn, &worker->lane[i]);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -148,7 +148,7 @@ void
 bh_burn_note(struct burn *burn)
 {
     for (struct burn_worker *worker = burn->workers; worker != NULL; worker = worker->next)
-        note_all_ended(worker);
+        work_note_all_ended(worker);
 }
 
 void
@@ -166,7 +166,7 @@ bh_burn_forget(struct burn *burn)
 
 /* With a rate, launches come at even distances. */
 static void
-wait_for_rate(struct burn_worker *worker)
+work_wait_for_rate(struct burn_worker *worker)
 {
     uint64_t rate = worker->burn->plan->rate;
 
@@ -177,18 +177,18 @@ wait_for_rate(struct burn_worker *worker)
 }
 
 static void
-launch_batch(struct burn_worker *worker, struct lane *lane)
+work_launch_batch(struct burn_worker *worker, struct lane *lane)
 {
     struct burn *burn = worker->burn;
     struct batch *batch = &lane->batch[lane->next % BATCHES];
 
     batch->kernels = 0;
     for (uint64_t i = 0; i < worker->batch_launches && !bh_burn_is_over(burn); i++) {
-        wait_for_rate(worker);
+        work_wait_for_rate(worker);
         if (lane->graph != NULL)
             BURN_MUST(burn, cuGraphLaunch, lane->graph, lane->stream);
         else
-            launch_kernel(burn, lane->stream, burn->plan->kernel_ns, burn->loops);
+            work_launch_kernel(burn, lane->stream, burn->plan->kernel_ns, burn->loops);
         batch->kernels += worker->launch_kernels;
     }
     BURN_MUST(burn, cuEventRecord, batch->event, lane->stream);
@@ -199,7 +199,7 @@ launch_batch(struct burn_worker *worker, struct lane *lane)
 }
 
 static bool
-is_full(struct burn_worker *worker, const struct lane *lane)
+work_is_full(struct burn_worker *worker, const struct lane *lane)
 {
     bool full;
 
@@ -211,24 +211,24 @@ is_full(struct burn_worker *worker, const struct lane *lane)
 
 /* True when anything was launched. */
 static bool
-fill_lanes(struct burn_worker *worker)
+work_fill_lanes(struct burn_worker *worker)
 {
     bool launched = false;
 
-    note_all_ended(worker);
+    work_note_all_ended(worker);
     for (uint64_t i = 0; i < worker->burn->plan->streams; i++) {
         struct lane *lane = &worker->lane[i];
 
-        if (is_full(worker, lane))
+        if (work_is_full(worker, lane))
             continue;
-        launch_batch(worker, lane);
+        work_launch_batch(worker, lane);
         launched = true;
     }
     return launched;
 }
 
 static void
-wait_for_first(struct burn_worker *worker)
+work_wait_for_first(struct burn_worker *worker)
 {
     struct lane *lane = &worker->lane[0];
     CUevent event = NULL;
@@ -242,7 +242,7 @@ wait_for_first(struct burn_worker *worker)
 }
 
 static void
-plan_batches(struct burn_worker *worker)
+work_plan_batches(struct burn_worker *worker)
 {
     const struct burn_plan *plan = worker->burn->plan;
     uint64_t batch = BATCH_NS / plan->kernel_ns;
@@ -258,7 +258,7 @@ plan_batches(struct burn_worker *worker)
 
 /* It stays when its thread ends: whoever counts may be looking at it. */
 static void
-join(struct burn *burn, struct burn_worker *worker)
+work_join(struct burn *burn, struct burn_worker *worker)
 {
     worker->next = burn->workers;
     while (!atomic_compare_exchange_weak(&burn->workers, &worker->next, worker)) {
@@ -276,18 +276,18 @@ bh_burn_work(void *self)
     BURN_MUST(burn, cuCtxSetCurrent, burn->context);
     worker->burn = burn;
     pthread_mutex_init(&worker->lock, NULL);
-    plan_batches(worker);
+    work_plan_batches(worker);
     for (uint64_t i = 0; i < burn->plan->streams; i++)
-        open_lane(burn, &worker->lane[i]);
-    join(burn, worker);
+        work_open_lane(burn, &worker->lane[i]);
+    work_join(burn, worker);
     worker->started_ns = bh_burn_now();
     while (!bh_burn_is_over(burn))
-        if (!fill_lanes(worker))
-            wait_for_first(worker);
+        if (!work_fill_lanes(worker))
+            work_wait_for_first(worker);
     pthread_mutex_lock(&worker->lock);
     worker->closed = true;
     pthread_mutex_unlock(&worker->lock);
     for (uint64_t i = 0; i < burn->plan->streams; i++)
-        close_lane(burn, &worker->lane[i]);
+        work_close_lane(burn, &worker->lane[i]);
     return NULL;
 }

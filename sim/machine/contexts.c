@@ -38,7 +38,7 @@ struct area {
 };
 
 static bool
-parse_area(const char *line, struct area *ret_area)
+contexts_parse_area(const char *line, struct area *ret_area)
 {
     char access[8];
     unsigned major, minor;
@@ -54,11 +54,11 @@ parse_area(const char *line, struct area *ret_area)
 
 typedef void (*visit_fn)(void *self, const struct area *area);
 
-/* The same as each_line, where the kernel can be asked for shared areas alone: most processes
+/* The same as contexts_each_line, where the kernel can be asked for shared areas alone: most processes
  * have none, and the text of all that they map takes it ten times as long.  False where it
  * cannot be asked. */
 static bool
-each_shared(int fd, visit_fn visit, void *self)
+contexts_each_shared(int fd, visit_fn visit, void *self)
 {
     char name[PATH_BYTES];
     struct area_query query = { .size = sizeof(query),
@@ -84,7 +84,7 @@ each_shared(int fd, visit_fn visit, void *self)
 }
 
 static void
-each_line(int fd, visit_fn visit, void *self)
+contexts_each_line(int fd, visit_fn visit, void *self)
 {
     char *text = malloc(CHUNK_BYTES + 1);
     size_t kept = 0;
@@ -97,7 +97,7 @@ each_line(int fd, visit_fn visit, void *self)
         text[kept + (size_t)got] = '\0';
         for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
             *end = '\0';
-            if (strstr(line, FILE_NAME) != NULL && parse_area(line, &area))
+            if (strstr(line, FILE_NAME) != NULL && contexts_parse_area(line, &area))
                 visit(self, &area);
         }
         kept = strlen(line);
@@ -110,14 +110,14 @@ each_line(int fd, visit_fn visit, void *self)
 
 /* Call `visit` for each shared area of a maps file that names a memory file. */
 static void
-each_area(const char *path, visit_fn visit, void *self)
+contexts_each_area(const char *path, visit_fn visit, void *self)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return;
-    if (!each_shared(fd, visit, self))
-        each_line(fd, visit, self);
+    if (!contexts_each_shared(fd, visit, self))
+        contexts_each_line(fd, visit, self);
     close(fd);
 }
 
@@ -128,7 +128,7 @@ struct contexts_search {
 };
 
 static void
-match_address(void *self, const struct area *area)
+contexts_match_address(void *self, const struct area *area)
 {
     struct contexts_search *search = self;
 
@@ -152,7 +152,7 @@ sim_mapping_find(const char *path, struct sim_mapping *ret_mapping)
     if (page == MAP_FAILED)
         return false;
     search.address = (uintptr_t)page;
-    each_area("/proc/self/maps", match_address, &search);
+    contexts_each_area("/proc/self/maps", contexts_match_address, &search);
     munmap(page, 1);
     *ret_mapping = search.file;
     return search.found;
@@ -197,26 +197,26 @@ struct collection {
 };
 
 static bool
-is_same_file(const struct sim_mapping *one, const struct sim_mapping *other)
+contexts_is_same_file(const struct sim_mapping *one, const struct sim_mapping *other)
 {
     return one->inode == other->inode && one->device == other->device;
 }
 
 static bool
-is_wanted(const struct collection *all, const struct sim_mapping *file)
+contexts_is_wanted(const struct collection *all, const struct sim_mapping *file)
 {
     for (size_t i = 0; i < all->file_count; i++)
-        if (is_same_file(&all->files[i], file))
+        if (contexts_is_same_file(&all->files[i], file))
             return true;
     return false;
 }
 
 /* The entry of the process that is looked at now; NULL: there is no room for it. */
 static struct sim_context *
-entry_for(struct collection *all, const struct sim_mapping *file)
+contexts_entry_for(struct collection *all, const struct sim_mapping *file)
 {
     for (size_t i = all->count; i-- > 0 && all->contexts[i].pid == all->pid;)
-        if (is_same_file(&all->contexts[i].file, file))
+        if (contexts_is_same_file(&all->contexts[i].file, file))
             return &all->contexts[i];
     if (all->count == all->most)
         return NULL;
@@ -227,12 +227,12 @@ entry_for(struct collection *all, const struct sim_mapping *file)
 /* A page whose number is a slot's: what the process has stands in the ledger.  A process has one
  * slot: of several pages the first says which, and one beyond the table none. */
 static void
-collect(void *self, const struct area *area)
+contexts_collect(void *self, const struct area *area)
 {
     struct collection *all = self;
     uint64_t slot = area->offset / SIM_BLOCK_BYTES;
     struct sim_context *context =
-        area->context && is_wanted(all, &area->file) ? entry_for(all, &area->file) : NULL;
+        area->context && contexts_is_wanted(all, &area->file) ? contexts_entry_for(all, &area->file) : NULL;
 
     if (context == NULL)
         return;
@@ -245,7 +245,7 @@ collect(void *self, const struct area *area)
 /* CPU time and start of a process, from the 14th, 15th and 22nd field of its
  * stat line; the name, the 2nd, may hold blanks and brackets. */
 static void
-read_cpu(struct sim_context *context)
+contexts_read_cpu(struct sim_context *context)
 {
     char path[64], text[1024];
     uint64_t user = 0, system = 0, started = 0;
@@ -288,11 +288,11 @@ sim_contexts_scan(const struct sim_mapping *files, size_t file_count,
             continue;
         all.pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         snprintf(path, sizeof(path), "/proc/%s/maps", entry->d_name);
-        each_area(path, collect, &all);
+        contexts_each_area(path, contexts_collect, &all);
     }
     closedir(folder);
     for (size_t i = 0; i < all.count; i++)
-        read_cpu(&contexts[i]);
+        contexts_read_cpu(&contexts[i]);
     return all.count;
 }
 

@@ -36,13 +36,13 @@ static const struct {
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool
-is_word(struct control_word word, const char *text)
+control_is_word(struct control_word word, const char *text)
 {
     return strlen(text) == word.length && memcmp(word.text, text, word.length) == 0;
 }
 
 static bool
-parse_number(struct control_word word, uint64_t *ret_number)
+control_parse_number(struct control_word word, uint64_t *ret_number)
 {
     uint64_t number = 0;
 
@@ -58,24 +58,24 @@ parse_number(struct control_word word, uint64_t *ret_number)
 }
 
 static bool
-parse_id(struct control_word word, uint32_t *ret_id)
+control_parse_id(struct control_word word, uint32_t *ret_id)
 {
     uint64_t number;
 
-    if (!parse_number(word, &number) || number >= SIM_NO_ID)
+    if (!control_parse_number(word, &number) || number >= SIM_NO_ID)
         return false;
     *ret_id = (uint32_t)number;
     return true;
 }
 
 static bool
-parse_kind(struct control_word key, struct control_word value, struct sim_rule *rule)
+control_parse_kind(struct control_word key, struct control_word value, struct sim_rule *rule)
 {
     nvmlReturn_t code;
 
     if (rule->kind != SIM_RULE_NONE)
         return false;
-    if (is_word(key, "fail")) {
+    if (control_is_word(key, "fail")) {
         rule->kind = SIM_RULE_FAIL;
         if (!sim_error_parse(value.text, value.length, &code))
             return false;
@@ -83,18 +83,18 @@ parse_kind(struct control_word key, struct control_word value, struct sim_rule *
         return rule->function[0] != '\0';
     }
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        if (!is_word(key, kinds[i].name))
+        if (!control_is_word(key, kinds[i].name))
             continue;
         rule->kind = kinds[i].kind;
         if (kinds[i].about_call != (rule->function[0] != '\0'))
             return false;
-        return kinds[i].has_number ? parse_number(value, &rule->value) : value.length == 0;
+        return kinds[i].has_number ? control_parse_number(value, &rule->value) : value.length == 0;
     }
     return false;
 }
 
 static bool
-parse_word(struct control_word word, struct sim_rule *rule)
+control_parse_word(struct control_word word, struct sim_rule *rule)
 {
     const char *sign = memchr(word.text, '=', word.length);
     struct control_word key = { word.text,
@@ -103,15 +103,15 @@ parse_word(struct control_word word, struct sim_rule *rule)
 
     if (sign != NULL)
         value = (struct control_word) { sign + 1, word.length - key.length - 1 };
-    if (is_word(key, "gpu"))
-        return parse_id(value, &rule->gpu);
-    if (is_word(key, "gi"))
-        return parse_id(value, &rule->gi);
-    if (is_word(key, "ci"))
-        return parse_id(value, &rule->ci);
-    if (is_word(key, "count"))
-        return parse_number(value, &rule->count) && rule->count > 0;
-    if (is_word(key, "id"))
+    if (control_is_word(key, "gpu"))
+        return control_parse_id(value, &rule->gpu);
+    if (control_is_word(key, "gi"))
+        return control_parse_id(value, &rule->gi);
+    if (control_is_word(key, "ci"))
+        return control_parse_id(value, &rule->ci);
+    if (control_is_word(key, "count"))
+        return control_parse_number(value, &rule->count) && rule->count > 0;
+    if (control_is_word(key, "id"))
         return value.length > 0;
     if (word.length > 4 && memcmp(word.text, "nvml", 4) == 0 && sign == NULL) {
         if (word.length >= sizeof(rule->function) || rule->function[0] != '\0')
@@ -119,11 +119,11 @@ parse_word(struct control_word word, struct sim_rule *rule)
         memcpy(rule->function, word.text, word.length);
         return true;
     }
-    return parse_kind(key, value, rule);
+    return control_parse_kind(key, value, rule);
 }
 
 static struct control_word
-next_word(const char **cursor)
+control_next_word(const char **cursor)
 {
     struct control_word word;
 
@@ -136,7 +136,7 @@ next_word(const char **cursor)
 
 /* FNV-1a over the line and its number: equal lines are different rules. */
 static uint64_t
-line_key(const char *line, int number)
+control_line_key(const char *line, int number)
 {
     uint64_t key = 0xcbf29ce484222325u ^ (uint64_t)number;
 
@@ -147,17 +147,17 @@ line_key(const char *line, int number)
 
 /* True for a rule and for a line without one (kind NONE). */
 static bool
-parse_line(const char *line, int number, struct sim_rule *ret_rule)
+control_parse_line(const char *line, int number, struct sim_rule *ret_rule)
 {
     struct sim_rule rule = { .gpu = SIM_NO_ID, .gi = SIM_NO_ID, .ci = SIM_NO_ID };
     const char *cursor = line;
-    struct control_word word = next_word(&cursor);
+    struct control_word word = control_next_word(&cursor);
     bool empty = word.length == 0;
 
-    for (; word.length > 0; word = next_word(&cursor))
-        if (!parse_word(word, &rule))
+    for (; word.length > 0; word = control_next_word(&cursor))
+        if (!control_parse_word(word, &rule))
             return false;
-    rule.key = line_key(line, number);
+    rule.key = control_line_key(line, number);
     *ret_rule = rule;
     if (rule.function[0] == '\0' && rule.gpu == SIM_NO_ID)
         return empty;
@@ -171,7 +171,7 @@ sim_control_parse(const char *text, struct sim_rules *ret_rules)
 
     memset(ret_rules, 0, sizeof(*ret_rules));
     for (int number = 1; *text != '\0'; number++) {
-        bool valid = parse_line(text, number, &rule) && ret_rules->count < SIM_RULES_MAX;
+        bool valid = control_parse_line(text, number, &rule) && ret_rules->count < SIM_RULES_MAX;
 
         if (valid && rule.kind != SIM_RULE_NONE)
             ret_rules->rule[ret_rules->count++] = rule;
@@ -183,7 +183,7 @@ sim_control_parse(const char *text, struct sim_rules *ret_rules)
 }
 
 static const struct sim_rule_use *
-find_use(const struct sim_rule_use *uses, uint64_t key)
+control_find_use(const struct sim_rule_use *uses, uint64_t key)
 {
     for (unsigned i = 0; i < SIM_RULES_MAX; i++)
         if (uses[i].key == key)
@@ -197,7 +197,7 @@ sim_control_match(const struct sim_rules *rules, const char *function, uint32_t 
 {
     for (unsigned i = 0; i < rules->count; i++) {
         const struct sim_rule *rule = &rules->rule[i];
-        const struct sim_rule_use *use = find_use(uses, rule->key);
+        const struct sim_rule_use *use = control_find_use(uses, rule->key);
 
         if (strcmp(rule->function, function) != 0)
             continue;
@@ -212,10 +212,10 @@ sim_control_match(const struct sim_rules *rules, const char *function, uint32_t 
 bool
 sim_control_use(struct sim_state *state, const struct sim_rule *rule)
 {
-    struct sim_rule_use *use = (struct sim_rule_use *)find_use(state->rule, rule->key);
+    struct sim_rule_use *use = (struct sim_rule_use *)control_find_use(state->rule, rule->key);
 
     if (use == NULL)
-        use = (struct sim_rule_use *)find_use(state->rule, 0);
+        use = (struct sim_rule_use *)control_find_use(state->rule, 0);
     if (use == NULL || use->uses >= rule->count)
         return false;
     use->key = rule->key;
@@ -233,7 +233,7 @@ sim_event_add(struct sim_state *state, const struct sim_event *event)
 }
 
 static bool
-still_stands(const struct sim_rules *rules, uint64_t key)
+control_still_stands(const struct sim_rules *rules, uint64_t key)
 {
     for (unsigned i = 0; i < rules->count; i++)
         if (rules->rule[i].key == key)
@@ -244,12 +244,12 @@ still_stands(const struct sim_rules *rules, uint64_t key)
 /* Forget the uses of lines that are gone, so that a line written again fires
  * again. */
 static bool
-forget_uses(const struct sim_rules *rules, struct sim_state *state)
+control_forget_uses(const struct sim_rules *rules, struct sim_state *state)
 {
     bool changed = false;
 
     for (unsigned i = 0; i < SIM_RULES_MAX; i++) {
-        if (state->rule[i].key == 0 || still_stands(rules, state->rule[i].key))
+        if (state->rule[i].key == 0 || control_still_stands(rules, state->rule[i].key))
             continue;
         state->rule[i] = (struct sim_rule_use) { 0 };
         changed = true;
@@ -258,7 +258,7 @@ forget_uses(const struct sim_rules *rules, struct sim_state *state)
 }
 
 static void
-count_errors(const struct sim_rule *rule, struct sim_gpu *gpu)
+control_count_errors(const struct sim_rule *rule, struct sim_gpu *gpu)
 {
     bool corrected = rule->kind == SIM_RULE_ECC_CORRECTED;
     uint64_t *counts = corrected ? gpu->ecc.corrected : gpu->ecc.uncorrected;
@@ -272,7 +272,7 @@ count_errors(const struct sim_rule *rule, struct sim_gpu *gpu)
 
 /* What happens once. */
 static bool
-happen(const struct sim_rule *rule, struct sim_state *state, struct sim_gpu *gpu)
+control_happen(const struct sim_rule *rule, struct sim_state *state, struct sim_gpu *gpu)
 {
     struct sim_rule once = *rule;
     struct sim_event event = { .gpu = gpu->index, .gi = rule->gi, .ci = rule->ci };
@@ -283,7 +283,7 @@ happen(const struct sim_rule *rule, struct sim_state *state, struct sim_gpu *gpu
     event.value = rule->value;
     event.type = nvmlEventTypeXidCriticalError;
     if (rule->kind != SIM_RULE_XID) {
-        count_errors(rule, gpu);
+        control_count_errors(rule, gpu);
         event.type = rule->kind == SIM_RULE_ECC_CORRECTED ? nvmlEventTypeSingleBitEccError
                                                           : nvmlEventTypeDoubleBitEccError;
     }
@@ -292,7 +292,7 @@ happen(const struct sim_rule *rule, struct sim_state *state, struct sim_gpu *gpu
 }
 
 static bool
-set_level(uint32_t *level, uint32_t value)
+control_set_level(uint32_t *level, uint32_t value)
 {
     bool changed = *level != value;
 
@@ -301,53 +301,53 @@ set_level(uint32_t *level, uint32_t value)
 }
 
 static bool
-has_number(enum sim_rule_kind kind)
+control_has_number(enum sim_rule_kind kind)
 {
     return kind == SIM_RULE_RECOVERY || kind == SIM_RULE_THERMAL;
 }
 
 /* The level that stands; 0: none. */
 static uint32_t
-level_of(const struct sim_rules *rules, enum sim_rule_kind kind, uint32_t gpu)
+control_level_of(const struct sim_rules *rules, enum sim_rule_kind kind, uint32_t gpu)
 {
     for (unsigned i = 0; i < rules->count; i++)
         if (rules->rule[i].kind == kind && rules->rule[i].gpu == gpu)
-            return has_number(kind) ? (uint32_t)rules->rule[i].value : 1;
+            return control_has_number(kind) ? (uint32_t)rules->rule[i].value : 1;
     return 0;
 }
 
 static uint32_t
-memory_faults(const struct sim_rules *rules, uint32_t gpu)
+control_memory_faults(const struct sim_rules *rules, uint32_t gpu)
 {
-    return level_of(rules, SIM_RULE_LEAK, gpu) * SIM_FAULT_LEAK |
-           level_of(rules, SIM_RULE_STUCK, gpu) * SIM_FAULT_STUCK |
-           level_of(rules, SIM_RULE_CUDA_HANG, gpu) * SIM_FAULT_CUDA_HANG |
-           level_of(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL |
-           level_of(rules, SIM_RULE_CUDA_BUSY, gpu) * SIM_FAULT_CUDA_BUSY;
+    return control_level_of(rules, SIM_RULE_LEAK, gpu) * SIM_FAULT_LEAK |
+           control_level_of(rules, SIM_RULE_STUCK, gpu) * SIM_FAULT_STUCK |
+           control_level_of(rules, SIM_RULE_CUDA_HANG, gpu) * SIM_FAULT_CUDA_HANG |
+           control_level_of(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL |
+           control_level_of(rules, SIM_RULE_CUDA_BUSY, gpu) * SIM_FAULT_CUDA_BUSY;
 }
 
 bool
 sim_control_apply(const struct sim_rules *rules, struct sim_state *state)
 {
-    bool changed = forget_uses(rules, state);
+    bool changed = control_forget_uses(rules, state);
 
     for (uint32_t i = 0; i < state->system.gpus; i++) {
         struct sim_gpu *gpu = &state->gpu[i];
 
-        changed |= set_level(&gpu->lost, level_of(rules, SIM_RULE_LOST, i));
+        changed |= control_set_level(&gpu->lost, control_level_of(rules, SIM_RULE_LOST, i));
         changed |=
-            set_level(&gpu->ecc.remap_pending, level_of(rules, SIM_RULE_REMAP_PENDING, i));
+            control_set_level(&gpu->ecc.remap_pending, control_level_of(rules, SIM_RULE_REMAP_PENDING, i));
         changed |=
-            set_level(&gpu->ecc.remap_failure, level_of(rules, SIM_RULE_REMAP_FAILURE, i));
-        changed |= set_level(&gpu->memory_faults, memory_faults(rules, i));
-        changed |= set_level(&gpu->ecc.recovery, level_of(rules, SIM_RULE_RECOVERY, i));
-        changed |= set_level(&gpu->ecc.thermal_ms, level_of(rules, SIM_RULE_THERMAL, i));
+            control_set_level(&gpu->ecc.remap_failure, control_level_of(rules, SIM_RULE_REMAP_FAILURE, i));
+        changed |= control_set_level(&gpu->memory_faults, control_memory_faults(rules, i));
+        changed |= control_set_level(&gpu->ecc.recovery, control_level_of(rules, SIM_RULE_RECOVERY, i));
+        changed |= control_set_level(&gpu->ecc.thermal_ms, control_level_of(rules, SIM_RULE_THERMAL, i));
     }
     for (unsigned i = 0; i < rules->count; i++) {
         const struct sim_rule *rule = &rules->rule[i];
 
         if (rule->kind >= SIM_RULE_XID && rule->gpu < state->system.gpus)
-            changed |= happen(rule, state, &state->gpu[rule->gpu]);
+            changed |= control_happen(rule, state, &state->gpu[rule->gpu]);
     }
     return changed;
 }

@@ -14,7 +14,7 @@ struct sim_gauge {
 };
 
 static uint64_t
-least(uint64_t a, uint64_t b)
+gauge_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -98,7 +98,7 @@ sim_gauge_busy(const struct sim_gauge *gauge, uint32_t user, uint64_t *ret_busy_
         submitted += slot->submitted;
     }
     if (submitted > 0)
-        *ret_busy_ns = least(busy_ns, gauge->device.now_ns);
+        *ret_busy_ns = gauge_least(busy_ns, gauge->device.now_ns);
     return submitted > 0;
 }
 
@@ -126,7 +126,7 @@ sim_gauge_share_of(const struct sim_gauge *gauge, uint32_t user, uint64_t since_
         all_ns += SIM_TASK_SAMPLE_NS;
         if (!is_users(device, user, sample->birth))
             continue;
-        busy_ns += least(sample->busy_ns, SIM_TASK_SAMPLE_NS);
+        busy_ns += gauge_least(sample->busy_ns, SIM_TASK_SAMPLE_NS);
         last_ns = sample->end_ns > last_ns ? sample->end_ns : last_ns;
     }
     percent = all_ns == 0 ? 0 : (busy_ns * 100 + all_ns / 2) / all_ns;

@@ -9,11 +9,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_handle table[HANDLES_MAX];
 static uint32_t used;
-static uint32_t oldest; /* next place to reuse once the table is full */
+static uint32_t oldest; /* next handle_place to reuse once the table is full */
 static uint64_t epoch = 1;
 
 static struct sim_handle *
-find(const struct sim_handle *wanted)
+handle_find(const struct sim_handle *wanted)
 {
     for (uint32_t i = 0; i < used; i++) {
         struct sim_handle *handle = &table[i];
@@ -26,10 +26,10 @@ find(const struct sim_handle *wanted)
     return NULL;
 }
 
-/* A place for a new handle.  A full table gives up its oldest entry that is
+/* A handle_place for a new handle.  A full table gives up its oldest entry that is
  * no GPU's: by then thousands of instances have come and gone since. */
 static struct sim_handle *
-place(void)
+handle_place(void)
 {
     if (used < HANDLES_MAX)
         return &table[used++];
@@ -50,9 +50,9 @@ sim_handle_get(enum sim_handle_kind kind, uint32_t gpu, uint64_t gi, uint64_t ci
 
     pthread_mutex_lock(&lock);
     struct sim_handle wanted = { HANDLE_MAGIC, gpu, kind, epoch, gi, ci };
-    handle = find(&wanted);
+    handle = handle_find(&wanted);
     if (handle == NULL) {
-        handle = place();
+        handle = handle_place();
         if (handle != NULL)
             *handle = wanted;
     }

@@ -26,7 +26,7 @@ sim_ledger_slot(struct sim_vram *vram, uint32_t slot)
 }
 
 static uint32_t
-last_used(const struct sim_vram *vram)
+ledger_last_used(const struct sim_vram *vram)
 {
     uint32_t high = SIM_READ(HIGH_WATER(vram));
 
@@ -34,7 +34,7 @@ last_used(const struct sim_vram *vram)
 }
 
 static uint32_t
-pages_in(const struct sim_vram *vram, uint64_t held)
+ledger_pages_in(const struct sim_vram *vram, uint64_t held)
 {
     uint32_t pages = (uint32_t)held;
 
@@ -44,13 +44,13 @@ pages_in(const struct sim_vram *vram, uint64_t held)
 uint32_t
 sim_ledger_held(struct sim_vram *vram, uint32_t slot)
 {
-    return pages_in(vram, SIM_READ(sim_ledger_slot(vram, slot)->held));
+    return ledger_pages_in(vram, SIM_READ(sim_ledger_slot(vram, slot)->held));
 }
 
 /* ---- who lives ---- */
 
 static bool
-lock_slot(int fd, uint32_t slot, short type)
+ledger_lock_slot(int fd, uint32_t slot, short type)
 {
     struct flock lock = {
         .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1
@@ -61,7 +61,7 @@ lock_slot(int fd, uint32_t slot, short type)
 
 /* Does another open file hold the slot? */
 static bool
-is_held(int fd, uint32_t slot)
+ledger_is_held(int fd, uint32_t slot)
 {
     struct flock probe = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1
@@ -71,27 +71,27 @@ is_held(int fd, uint32_t slot)
 }
 
 static uint16_t *
-owner_of(struct sim_vram *vram, uint32_t page)
+ledger_owner_of(struct sim_vram *vram, uint32_t page)
 {
     return &vram->unit[page / vram->unit_pages].owner[page % vram->unit_pages];
 }
 
 /* All pages of a slot become free; only for whoever holds its write lock. */
 static void
-strip(struct sim_vram *vram, uint32_t slot)
+ledger_strip(struct sim_vram *vram, uint32_t slot)
 {
     for (uint32_t page = 0; page < vram->pages; page++) {
         uint16_t owner = (uint16_t)slot;
 
-        if (__atomic_load_n(owner_of(vram, page), __ATOMIC_RELAXED) == owner)
-            __atomic_compare_exchange_n(owner_of(vram, page), &owner, 0, false,
+        if (__atomic_load_n(ledger_owner_of(vram, page), __ATOMIC_RELAXED) == owner)
+            __atomic_compare_exchange_n(ledger_owner_of(vram, page), &owner, 0, false,
                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     }
     vram->lowest = 0;
 }
 
 static void
-empty_slot(struct sim_vram *vram, uint32_t slot)
+ledger_empty_slot(struct sim_vram *vram, uint32_t slot)
 {
     struct sim_slot *record = sim_ledger_slot(vram, slot);
 
@@ -100,29 +100,29 @@ empty_slot(struct sim_vram *vram, uint32_t slot)
                      (__atomic_load_n(&record->held, __ATOMIC_RELAXED) / CHANGE + 1) *
                          CHANGE,
                      __ATOMIC_RELEASE);
-    strip(vram, slot);
+    ledger_strip(vram, slot);
 }
 
 void
 sim_ledger_reap(struct sim_vram *vram)
 {
-    uint32_t high = last_used(vram);
+    uint32_t high = ledger_last_used(vram);
     int fd = vram->unit[0].fd;
 
     for (uint32_t slot = 1; slot <= high; slot++) {
         if (slot == vram->slot ||
             SIM_READ(sim_ledger_slot(vram, slot)->kind) == SIM_SLOT_FREE ||
-            is_held(fd, slot) || !lock_slot(fd, slot, F_WRLCK))
+            ledger_is_held(fd, slot) || !ledger_lock_slot(fd, slot, F_WRLCK))
             continue;
-        empty_slot(vram, slot);
-        lock_slot(fd, slot, F_UNLCK);
+        ledger_empty_slot(vram, slot);
+        ledger_lock_slot(fd, slot, F_UNLCK);
     }
 }
 
 /* ---- taking slots ---- */
 
 static void
-raise_high_water(struct sim_vram *vram, uint32_t slot)
+ledger_raise_high_water(struct sim_vram *vram, uint32_t slot)
 {
     uint32_t high = __atomic_load_n(&HIGH_WATER(vram), __ATOMIC_RELAXED);
 
@@ -134,23 +134,23 @@ raise_high_water(struct sim_vram *vram, uint32_t slot)
 
 /* The lowest slot that nobody holds becomes `fd`'s.  0: there is none. */
 static uint32_t
-take_slot(struct sim_vram *vram, int fd, enum sim_slot_kind kind)
+ledger_take_slot(struct sim_vram *vram, int fd, enum sim_slot_kind kind)
 {
     for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++) {
         struct sim_slot *record = sim_ledger_slot(vram, slot);
 
         /* locks of this very file do not exclude each other */
-        if (slot == vram->slot || is_held(fd, slot) || !lock_slot(fd, slot, F_WRLCK))
+        if (slot == vram->slot || ledger_is_held(fd, slot) || !ledger_lock_slot(fd, slot, F_WRLCK))
             continue;
-        empty_slot(vram, slot);
+        ledger_empty_slot(vram, slot);
         record->bytes = 0;
         record->creator = record->gate = record->busy = record->moves = 0;
         record->location = record->aside = 0;
         record->pid = (int32_t)getpid();
         __atomic_fetch_add(&record->generation, 1, __ATOMIC_RELAXED);
-        raise_high_water(vram, slot);
+        ledger_raise_high_water(vram, slot);
         __atomic_store_n(&record->kind, kind, __ATOMIC_RELEASE);
-        lock_slot(fd, slot, F_RDLCK);
+        ledger_lock_slot(fd, slot, F_RDLCK);
         return slot;
     }
     errno = ENOSPC;
@@ -161,7 +161,7 @@ bool
 sim_ledger_join(struct sim_vram *vram)
 {
     if (vram->slot == 0)
-        vram->slot = take_slot(vram, vram->unit[0].fd, SIM_SLOT_PROCESS);
+        vram->slot = ledger_take_slot(vram, vram->unit[0].fd, SIM_SLOT_PROCESS);
     return vram->slot != 0;
 }
 
@@ -172,7 +172,7 @@ sim_ledger_own(const struct sim_vram *vram)
 }
 
 static int
-open_again(const struct sim_vram *vram)
+ledger_open_again(const struct sim_vram *vram)
 {
     char path[SIM_PATH_MAX];
 
@@ -194,7 +194,7 @@ sim_ledger_abandon(struct sim_vram *vram)
 
 /* Add one page, which mostly lies next to the last run. */
 static bool
-add_page(struct sim_extents *list, uint32_t page, uint32_t unit_pages)
+ledger_add_page(struct sim_extents *list, uint32_t page, uint32_t unit_pages)
 {
     struct sim_extent *last =
         list->count > 0 ? sim_extents_at(list, list->count - 1) : NULL;
@@ -229,11 +229,11 @@ add_page(struct sim_extents *list, uint32_t page, uint32_t unit_pages)
 }
 
 static bool
-add_run(struct sim_extents *list, uint32_t page, uint32_t count, uint32_t unit_pages)
+ledger_add_run(struct sim_extents *list, uint32_t page, uint32_t count, uint32_t unit_pages)
 {
     if (count == 0)
         return true;
-    if (!add_page(list, page, unit_pages))
+    if (!ledger_add_page(list, page, unit_pages))
         return false;
     sim_extents_at(list, list->count - 1)->count += count - 1;
     return true;
@@ -242,7 +242,7 @@ add_run(struct sim_extents *list, uint32_t page, uint32_t count, uint32_t unit_p
 /* ---- taking pages ---- */
 
 static bool
-swap_owner(uint16_t *owner, uint16_t from, uint16_t to)
+ledger_swap_owner(uint16_t *owner, uint16_t from, uint16_t to)
 {
     return __atomic_compare_exchange_n(owner, &from, to, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
@@ -250,7 +250,7 @@ swap_owner(uint16_t *owner, uint16_t from, uint16_t to)
 
 /* Four pages that lie together, where nobody has any of them. */
 static bool
-swap_four(uint16_t *owner, uint16_t from, uint16_t to)
+ledger_swap_four(uint16_t *owner, uint16_t from, uint16_t to)
 {
     quad was = from * QUAD;
 
@@ -260,19 +260,19 @@ swap_four(uint16_t *owner, uint16_t from, uint16_t to)
 
 /* Take free pages from `page` on until one is not, the unit ends, or there are `most`. */
 static uint32_t
-take_run(struct sim_vram *vram, uint32_t page, uint32_t most)
+ledger_take_run(struct sim_vram *vram, uint32_t page, uint32_t most)
 {
     uint32_t end = (page / vram->unit_pages + 1) * vram->unit_pages, taken = 0;
-    uint16_t *owner = owner_of(vram, page), slot = (uint16_t)vram->slot;
+    uint16_t *owner = ledger_owner_of(vram, page), slot = (uint16_t)vram->slot;
 
     end = end < vram->pages ? end : vram->pages;
     most = most < end - page ? most : end - page;
     while (taken < most) {
         bool four = most - taken >= 4 && (page + taken) % vram->unit_pages % 4 == 0;
 
-        if (four && swap_four(owner + taken, 0, slot))
+        if (four && ledger_swap_four(owner + taken, 0, slot))
             taken += 4;
-        else if (swap_owner(owner + taken, 0, slot))
+        else if (ledger_swap_owner(owner + taken, 0, slot))
             taken++;
         else
             break;
@@ -281,16 +281,16 @@ take_run(struct sim_vram *vram, uint32_t page, uint32_t most)
 }
 
 static bool
-take_low(struct sim_vram *vram, uint32_t count, struct sim_extents *list)
+ledger_take_low(struct sim_vram *vram, uint32_t count, struct sim_extents *list)
 {
     uint32_t page = vram->lowest;
 
     while (count > 0 && page < vram->pages) {
         uint32_t taken = 0;
 
-        if (__atomic_load_n(owner_of(vram, page), __ATOMIC_RELAXED) == 0)
-            taken = take_run(vram, page, count);
-        if (!add_run(list, page, taken, vram->unit_pages))
+        if (__atomic_load_n(ledger_owner_of(vram, page), __ATOMIC_RELAXED) == 0)
+            taken = ledger_take_run(vram, page, count);
+        if (!ledger_add_run(list, page, taken, vram->unit_pages))
             return false; /* those pages come back when the process ends */
         count -= taken;
         page += taken > 0 ? taken : 1;
@@ -301,12 +301,12 @@ take_low(struct sim_vram *vram, uint32_t count, struct sim_extents *list)
 }
 
 static bool
-take_high(struct sim_vram *vram, uint32_t count, struct sim_extents *list)
+ledger_take_high(struct sim_vram *vram, uint32_t count, struct sim_extents *list)
 {
     for (uint32_t page = vram->pages; count > 0 && page-- > 0;) {
-        if (!swap_owner(owner_of(vram, page), 0, (uint16_t)vram->slot))
+        if (!ledger_swap_owner(ledger_owner_of(vram, page), 0, (uint16_t)vram->slot))
             continue;
-        if (!add_page(list, page, vram->unit_pages))
+        if (!ledger_add_page(list, page, vram->unit_pages))
             return false;
         count--;
     }
@@ -314,7 +314,7 @@ take_high(struct sim_vram *vram, uint32_t count, struct sim_extents *list)
 }
 
 static void
-clear_pages(struct sim_vram *vram, struct sim_extents *list)
+ledger_clear_pages(struct sim_vram *vram, struct sim_extents *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct sim_extent *extent = sim_extents_at(list, i);
@@ -325,7 +325,7 @@ clear_pages(struct sim_vram *vram, struct sim_extents *list)
 }
 
 static void
-free_list(struct sim_extents *list)
+ledger_free_list(struct sim_extents *list)
 {
     free(list->more);
     *list = (struct sim_extents) { 0 };
@@ -333,7 +333,7 @@ free_list(struct sim_extents *list)
 
 /* Pages of the list that are the slot's become another's (0: nobody's). */
 static uint32_t
-give(struct sim_vram *vram, uint32_t slot, uint32_t to, struct sim_extents *list)
+ledger_give(struct sim_vram *vram, uint32_t slot, uint32_t to, struct sim_extents *list)
 {
     uint32_t given = 0;
 
@@ -342,7 +342,7 @@ give(struct sim_vram *vram, uint32_t slot, uint32_t to, struct sim_extents *list
 
         for (uint32_t at = 0; at < extent->count; at++)
             given +=
-                swap_owner(owner_of(vram, extent->page + at), (uint16_t)slot, (uint16_t)to);
+                ledger_swap_owner(ledger_owner_of(vram, extent->page + at), (uint16_t)slot, (uint16_t)to);
         if (extent->page < vram->lowest)
             vram->lowest = extent->page;
     }
@@ -354,25 +354,25 @@ sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how,
                 struct sim_extents *ret_extents)
 {
     bool (*take)(struct sim_vram *, uint32_t, struct sim_extents *) =
-        (how & SIM_TAKE_TOP) != 0 ? take_high : take_low;
+        (how & SIM_TAKE_TOP) != 0 ? ledger_take_high : ledger_take_low;
     struct sim_extents list = { 0 };
     bool taken = count <= vram->pages && take(vram, count, &list);
 
     if (!taken && count <= vram->pages) { /* the dead, and what lies lower */
-        give(vram, vram->slot, 0, &list);
-        free_list(&list);
+        ledger_give(vram, vram->slot, 0, &list);
+        ledger_free_list(&list);
         sim_ledger_reap(vram);
         vram->lowest = 0;
         taken = take(vram, count, &list);
     }
     if (!taken) {
-        give(vram, vram->slot, 0, &list);
-        free_list(&list);
+        ledger_give(vram, vram->slot, 0, &list);
+        ledger_free_list(&list);
         errno = ENOMEM;
         return false;
     }
     if ((how & SIM_TAKE_CLEAR) != 0)
-        clear_pages(vram, &list);
+        ledger_clear_pages(vram, &list);
     __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE + count,
                        __ATOMIC_ACQ_REL);
     *ret_extents = list;
@@ -399,8 +399,8 @@ sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *ext
     if (count > 0)
         __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE - count,
                            __ATOMIC_ACQ_REL);
-    give(vram, slot, 0, extents);
-    free_list(extents);
+    ledger_give(vram, slot, 0, extents);
+    ledger_free_list(extents);
 }
 
 void
@@ -410,16 +410,16 @@ sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *extent
 
     __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count,
                        __ATOMIC_ACQ_REL);
-    give(vram, vram->slot, slot, extents);
+    ledger_give(vram, vram->slot, slot, extents);
     __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE + count,
                        __ATOMIC_ACQ_REL);
-    free_list(extents);
+    ledger_free_list(extents);
 }
 
 bool
 sim_extents_add(const struct sim_vram *vram, struct sim_extents *extents, uint32_t page)
 {
-    return add_page(extents, page, vram->unit_pages);
+    return ledger_add_page(extents, page, vram->unit_pages);
 }
 
 bool
@@ -428,9 +428,9 @@ sim_ledger_pages(struct sim_vram *vram, uint32_t slot, struct sim_extents *ret_e
     struct sim_extents list = { 0 };
 
     for (uint32_t page = 0; page < vram->pages; page++)
-        if (__atomic_load_n(owner_of(vram, page), __ATOMIC_RELAXED) == slot &&
-            !add_page(&list, page, vram->unit_pages)) {
-            free_list(&list);
+        if (__atomic_load_n(ledger_owner_of(vram, page), __ATOMIC_RELAXED) == slot &&
+            !ledger_add_page(&list, page, vram->unit_pages)) {
+            ledger_free_list(&list);
             return false;
         }
     *ret_extents = list;
@@ -443,8 +443,8 @@ int
 sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t bytes,
                  uint32_t location, uint32_t *ret_slot)
 {
-    int fd = open_again(vram);
-    uint32_t slot = fd < 0 ? 0 : take_slot(vram, fd, SIM_SLOT_SHARED);
+    int fd = ledger_open_again(vram);
+    uint32_t slot = fd < 0 ? 0 : ledger_take_slot(vram, fd, SIM_SLOT_SHARED);
     uint32_t count = sim_extents_pages(extents);
     struct sim_slot *record;
 
@@ -460,7 +460,7 @@ sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t by
     record->location = location;
     __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count,
                        __ATOMIC_ACQ_REL);
-    give(vram, vram->slot, slot, extents);
+    ledger_give(vram, vram->slot, slot, extents);
     __atomic_fetch_add(&record->held, CHANGE + count, __ATOMIC_ACQ_REL);
     *ret_slot = slot;
     return fd;
@@ -483,14 +483,14 @@ sim_ledger_shared_slot(struct sim_vram *vram, int fd)
 int
 sim_ledger_reopen(struct sim_vram *vram, uint32_t slot, uint32_t generation)
 {
-    int fd = slot > 0 && slot < SIM_SLOTS_MAX && is_held(vram->unit[0].fd, slot)
-                 ? open_again(vram)
+    int fd = slot > 0 && slot < SIM_SLOTS_MAX && ledger_is_held(vram->unit[0].fd, slot)
+                 ? ledger_open_again(vram)
                  : -1;
     const struct sim_slot *record = sim_ledger_slot(vram, slot);
 
     if (fd < 0)
         return -1;
-    if (lock_slot(fd, slot, F_RDLCK) && SIM_READ(record->kind) == SIM_SLOT_SHARED &&
+    if (ledger_lock_slot(fd, slot, F_RDLCK) && SIM_READ(record->kind) == SIM_SLOT_SHARED &&
         SIM_READ(record->generation) == generation)
         return fd;
     close(fd);
@@ -509,7 +509,7 @@ sim_ledger_snapshot(struct sim_vram *vram, uint32_t *ret_pages)
     bool same = false;
 
     sim_ledger_reap(vram);
-    high = last_used(vram);
+    high = ledger_last_used(vram);
     for (uint32_t slot = 1; slot <= high; slot++)
         seen[slot] = __atomic_load_n(&sim_ledger_slot(vram, slot)->held, __ATOMIC_SEQ_CST);
     for (unsigned tries = 0; !same && tries < SNAPSHOT_TRIES; tries++) {
@@ -525,9 +525,9 @@ sim_ledger_snapshot(struct sim_vram *vram, uint32_t *ret_pages)
     if (ret_pages != NULL)
         memset(ret_pages, 0, SIM_SLOTS_MAX * sizeof(*ret_pages));
     for (uint32_t slot = 1; slot <= high; slot++) {
-        pages += pages_in(vram, seen[slot]);
+        pages += ledger_pages_in(vram, seen[slot]);
         if (ret_pages != NULL)
-            ret_pages[slot] = pages_in(vram, seen[slot]);
+            ret_pages[slot] = ledger_pages_in(vram, seen[slot]);
     }
     return pages < vram->pages ? pages : vram->pages;
 }

@@ -52,7 +52,7 @@ sim_ci_by_mig_index(const struct sim_gpu *gpu, uint32_t index, const struct sim_
 }
 
 static bool
-overlaps(uint32_t a, uint32_t a_size, uint32_t b, uint32_t b_size)
+partition_overlaps(uint32_t a, uint32_t a_size, uint32_t b, uint32_t b_size)
 {
     return a < b + b_size && b < a + a_size;
 }
@@ -68,7 +68,7 @@ sim_gi_fits(const struct sim_gpu *gpu, const struct sim_profile *profile, uint32
         if (gi->birth == 0)
             continue;
         const struct sim_profile *other = sim_gi_profile(gpu, gi);
-        if (overlaps(start, profile->units, gi->start, gi->size))
+        if (partition_overlaps(start, profile->units, gi->start, gi->size))
             return false;
         if (sim_profile_is_media(profile) && sim_profile_is_media(other))
             return false;
@@ -110,7 +110,7 @@ sim_gi_last_start(const struct sim_gpu *gpu, const struct sim_profile *profile)
 }
 
 static struct sim_gi *
-free_gi(struct sim_gpu *gpu)
+partition_free_gi(struct sim_gpu *gpu)
 {
     for (unsigned i = 0; i < SIM_GIS_MAX; i++)
         if (gpu->gi[i].birth == 0)
@@ -119,7 +119,7 @@ free_gi(struct sim_gpu *gpu)
 }
 
 static struct sim_gi *
-gi_born(struct sim_gpu *gpu, uint64_t birth)
+partition_gi_born(struct sim_gpu *gpu, uint64_t birth)
 {
     for (unsigned i = 0; i < SIM_GIS_MAX; i++)
         if (birth != 0 && gpu->gi[i].birth == birth)
@@ -132,7 +132,7 @@ sim_gi_create(struct sim_state *state, struct sim_gpu *gpu, uint32_t profile,
               uint32_t start, uint64_t *ret_birth)
 {
     const struct sim_profile *wanted = sim_profile_at(gpu->model, profile);
-    struct sim_gi *gi = free_gi(gpu);
+    struct sim_gi *gi = partition_free_gi(gpu);
 
     if (wanted == NULL || !sim_profile_starts_at(wanted, start))
         return NVML_ERROR_INVALID_ARGUMENT;
@@ -149,7 +149,7 @@ sim_gi_create(struct sim_state *state, struct sim_gpu *gpu, uint32_t profile,
 }
 
 static bool
-has_ci(const struct sim_gi *gi)
+partition_has_ci(const struct sim_gi *gi)
 {
     for (unsigned i = 0; i < SIM_CIS_MAX; i++)
         if (gi->ci[i].birth != 0)
@@ -160,11 +160,11 @@ has_ci(const struct sim_gi *gi)
 nvmlReturn_t
 sim_gi_destroy(struct sim_gpu *gpu, uint64_t birth)
 {
-    struct sim_gi *gi = gi_born(gpu, birth);
+    struct sim_gi *gi = partition_gi_born(gpu, birth);
 
     if (gi == NULL)
         return NVML_ERROR_NOT_FOUND;
-    if (has_ci(gi))
+    if (partition_has_ci(gi))
         return NVML_ERROR_IN_USE;
     memset(gi, 0, sizeof(*gi));
     return NVML_SUCCESS;
@@ -176,7 +176,7 @@ sim_ci_fits(const struct sim_gi *gi, const struct sim_ci_profile *profile, uint3
     for (unsigned i = 0; i < SIM_CIS_MAX; i++) {
         const struct sim_ci *ci = &gi->ci[i];
 
-        if (ci->birth != 0 && overlaps(start, profile->slices, ci->start, ci->size))
+        if (ci->birth != 0 && partition_overlaps(start, profile->slices, ci->start, ci->size))
             return false;
     }
     return true;
@@ -202,7 +202,7 @@ sim_ci_capacity(const struct sim_gi *gi, const struct sim_ci_profile *profile)
 }
 
 static uint32_t
-free_ci_id(const struct sim_gi *gi)
+partition_free_ci_id(const struct sim_gi *gi)
 {
     uint32_t id = 0;
 
@@ -212,7 +212,7 @@ free_ci_id(const struct sim_gi *gi)
 }
 
 static uint32_t
-free_mig_index(const struct sim_gpu *gpu)
+partition_free_mig_index(const struct sim_gpu *gpu)
 {
     const struct sim_gi *unused;
     uint32_t index = 0;
@@ -227,14 +227,14 @@ sim_ci_create(struct sim_state *state, struct sim_gpu *gpu, const struct sim_ci_
               uint64_t *ret_birth)
 {
     const struct sim_ci_profile *profile = wish->profile;
-    struct sim_gi *gi = gi_born(gpu, wish->gi);
+    struct sim_gi *gi = partition_gi_born(gpu, wish->gi);
     uint32_t id, start = wish->start;
 
     if (gi == NULL)
         return NVML_ERROR_NOT_FOUND;
     if (start >= SIM_CIS_MAX || (profile->starts >> start & 1) == 0)
         return NVML_ERROR_INVALID_ARGUMENT;
-    id = free_ci_id(gi);
+    id = partition_free_ci_id(gi);
     if (id >= SIM_CIS_MAX || !sim_ci_fits(gi, profile, start))
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
 
@@ -243,7 +243,7 @@ sim_ci_create(struct sim_state *state, struct sim_gpu *gpu, const struct sim_ci_
                            .profile = profile->number,
                            .start = start,
                            .size = profile->slices,
-                           .mig_index = free_mig_index(gpu) };
+                           .mig_index = partition_free_mig_index(gpu) };
     made.uuid = sim_uuid_make(state->system.nonce ^ (uint64_t)gpu->index << 56, made.birth);
     for (unsigned i = 0; i < SIM_CIS_MAX; i++) {
         if (gi->ci[i].birth != 0)
@@ -270,7 +270,7 @@ sim_ci_destroy(struct sim_gpu *gpu, uint64_t birth)
 }
 
 static void
-take_mode(struct sim_state *state, struct sim_gpu *gpu, uint32_t mode)
+partition_take_mode(struct sim_state *state, struct sim_gpu *gpu, uint32_t mode)
 {
     if (gpu->mig_current != mode)
         gpu->birth = ++state->births;
@@ -295,7 +295,7 @@ sim_mig_request(struct sim_state *state, struct sim_gpu *gpu, uint32_t mode, boo
         gpu->mig_pending = mode;
         return NVML_ERROR_RESET_REQUIRED;
     }
-    take_mode(state, gpu, mode);
+    partition_take_mode(state, gpu, mode);
     return NVML_SUCCESS;
 }
 
@@ -305,7 +305,7 @@ sim_gpu_reset(struct sim_state *state, struct sim_gpu *gpu)
     bool forgets = sim_model_at(gpu->model)->arch >= NVML_DEVICE_ARCH_HOPPER;
 
     memset(gpu->gi, 0, sizeof(gpu->gi));
-    take_mode(state, gpu, forgets ? NVML_DEVICE_MIG_DISABLE : gpu->mig_pending);
+    partition_take_mode(state, gpu, forgets ? NVML_DEVICE_MIG_DISABLE : gpu->mig_pending);
     gpu->birth = ++state->births;
     gpu->lost = 0;
     gpu->compute_mode = NVML_COMPUTEMODE_DEFAULT;
@@ -318,7 +318,7 @@ sim_gpu_reset(struct sim_state *state, struct sim_gpu *gpu)
 
 /* splitmix64: spreads every bit of its input over its output. */
 static uint64_t
-mix(uint64_t x)
+partition_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -330,7 +330,7 @@ struct sim_uuid
 sim_uuid_make(uint64_t a, uint64_t b)
 {
     struct sim_uuid uuid;
-    uint64_t half[2] = { mix(mix(a) ^ b), mix(mix(b + 1) ^ a) };
+    uint64_t half[2] = { partition_mix(partition_mix(a) ^ b), partition_mix(partition_mix(b + 1) ^ a) };
 
     memcpy(uuid.bytes, half, sizeof(half));
     uuid.bytes[6] = (uint8_t)((uuid.bytes[6] & 0x0f) | 0x50); /* RFC 9562 version 5 */

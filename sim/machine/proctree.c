@@ -16,7 +16,7 @@
 #define MINORS_BYTES (256 * 1024)
 
 static bool
-put_text(const char *path, mode_t mode, const char *text)
+proctree_put_text(const char *path, mode_t mode, const char *text)
 {
     char folder[SIM_PATH_MAX];
 
@@ -27,31 +27,31 @@ put_text(const char *path, mode_t mode, const char *text)
 }
 
 static bool
-put_capability(const char *path, uint32_t minor, mode_t mode)
+proctree_put_capability(const char *path, uint32_t minor, mode_t mode)
 {
     char text[128];
 
     snprintf(text, sizeof(text),
              "DeviceFileMinor: %u\nDeviceFileMode: %u\nDeviceFileModify: 1\n", minor,
              (unsigned)mode);
-    return put_text(path, mode, text);
+    return proctree_put_text(path, mode, text);
 }
 
 /* The file of an instance that there is. */
 static bool
-need_capability(const char *folder, uint32_t minor)
+proctree_need_capability(const char *folder, uint32_t minor)
 {
     char path[SIM_PATH_MAX];
 
     if (!sim_path(path, "%s/access", folder))
         return false;
-    return access(path, F_OK) == 0 || put_capability(path, minor, 0444);
+    return access(path, F_OK) == 0 || proctree_put_capability(path, minor, 0444);
 }
 
 /* Remove the folders of instances that there are not: "gi" or "ci", and a number that is not among
  * the wanted ones.  What stands there is listed: to try each name that might takes far longer. */
 static bool
-remove_others(const char *path, const char *kind, uint32_t wanted)
+proctree_remove_others(const char *path, const char *kind, uint32_t wanted)
 {
     DIR *folder = opendir(path);
     const struct dirent *entry;
@@ -77,9 +77,9 @@ remove_others(const char *path, const char *kind, uint32_t wanted)
 }
 
 static bool
-sync_gi(const char *folder, const struct sim_gpu *gpu, const struct sim_gi *gi)
+proctree_sync_gi(const char *folder, const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    bool synced = need_capability(folder, sim_cap_minor(gpu->minor, gi->id, SIM_NO_ID));
+    bool synced = proctree_need_capability(folder, sim_cap_minor(gpu->minor, gi->id, SIM_NO_ID));
     char path[SIM_PATH_MAX];
     uint32_t wanted = 0;
 
@@ -88,13 +88,13 @@ sync_gi(const char *folder, const struct sim_gpu *gpu, const struct sim_gi *gi)
             continue;
         wanted |= 1u << ci;
         synced = sim_path(path, "%s/ci%u", folder, ci) &&
-                 need_capability(path, sim_cap_minor(gpu->minor, gi->id, ci)) && synced;
+                 proctree_need_capability(path, sim_cap_minor(gpu->minor, gi->id, ci)) && synced;
     }
-    return remove_others(folder, "ci", wanted) && synced;
+    return proctree_remove_others(folder, "ci", wanted) && synced;
 }
 
 static bool
-sync_gpu(const char *folder, const struct sim_gpu *gpu)
+proctree_sync_gpu(const char *folder, const struct sim_gpu *gpu)
 {
     char path[SIM_PATH_MAX];
     bool synced = true;
@@ -106,13 +106,13 @@ sync_gpu(const char *folder, const struct sim_gpu *gpu)
         if (gi == NULL)
             continue;
         wanted |= 1u << id;
-        synced = sim_path(path, "%s/gi%u", folder, id) && sync_gi(path, gpu, gi) && synced;
+        synced = sim_path(path, "%s/gi%u", folder, id) && proctree_sync_gi(path, gpu, gi) && synced;
     }
-    return remove_others(folder, "gi", wanted) && synced;
+    return proctree_remove_others(folder, "gi", wanted) && synced;
 }
 
 static bool
-put_mig_minors(const char *dir)
+proctree_put_mig_minors(const char *dir)
 {
     char path[SIM_PATH_MAX];
     char *text = malloc(MINORS_BYTES);
@@ -134,13 +134,13 @@ put_mig_minors(const char *dir)
                                  sim_cap_minor(gpu, gi, ci > 0 ? ci - 1 : SIM_NO_ID));
     }
     if (sim_path(path, "%s/proc/driver/nvidia-caps/mig-minors", dir))
-        written = put_text(path, 0444, text);
+        written = proctree_put_text(path, 0444, text);
     free(text);
     return written;
 }
 
 static bool
-put_gpu(const char *dir, const struct sim_gpu *gpu)
+proctree_put_gpu(const char *dir, const struct sim_gpu *gpu)
 {
     char path[SIM_PATH_MAX], text[512], uuid[64];
 
@@ -153,7 +153,7 @@ put_gpu(const char *dir, const struct sim_gpu *gpu)
         sim_model_at(gpu->model)->product, 100 + gpu->index, uuid, gpu->bus, gpu->minor);
     return sim_path(path, "%s/proc/driver/nvidia/gpus/0000:%02x:00.0/information", dir,
                     gpu->bus) &&
-           put_text(path, 0444, text);
+           proctree_put_text(path, 0444, text);
 }
 
 static const char params[] =
@@ -163,7 +163,7 @@ static const char params[] =
     "GpuBlacklist: \"\"\nTemporaryFilePath: \"\"\nExcludedGpus: \"\"\n";
 
 static bool
-put_driver_files(const char *dir, const struct sim_system *system)
+proctree_put_driver_files(const char *dir, const struct sim_system *system)
 {
     char path[SIM_PATH_MAX], text[256];
 
@@ -172,41 +172,41 @@ put_driver_files(const char *dir, const struct sim_system *system)
              "GCC version:  none (simulated)\n",
              system->driver);
     if (!sim_path(path, "%s/proc/driver/nvidia/version", dir) ||
-        !put_text(path, 0444, text))
+        !proctree_put_text(path, 0444, text))
         return false;
     if (!sim_path(path, "%s/proc/driver/nvidia/params", dir) ||
-        !put_text(path, 0444, params))
+        !proctree_put_text(path, 0444, params))
         return false;
     snprintf(text, sizeof(text),
              "Character devices:\n195 nvidia\n195 nvidiactl\n%3u nvidia-caps\n\nBlock "
              "devices:\n",
              system->caps_major);
-    return sim_path(path, "%s/proc/devices", dir) && put_text(path, 0444, text);
+    return sim_path(path, "%s/proc/devices", dir) && proctree_put_text(path, 0444, text);
 }
 
 static bool
-put_fixed_files(const char *dir, const struct sim_state *state)
+proctree_put_fixed_files(const char *dir, const struct sim_state *state)
 {
     char path[SIM_PATH_MAX];
-    bool written = put_driver_files(dir, &state->system) && put_mig_minors(dir);
+    bool written = proctree_put_driver_files(dir, &state->system) && proctree_put_mig_minors(dir);
 
     for (uint32_t i = 0; i < state->system.gpus; i++)
-        written = put_gpu(dir, &state->gpu[i]) && written;
+        written = proctree_put_gpu(dir, &state->gpu[i]) && written;
     written = sim_path(path, "%s/proc/driver/nvidia/capabilities/mig/config", dir) &&
-              put_capability(path, 1, 0400) && written;
+              proctree_put_capability(path, 1, 0400) && written;
     return sim_path(path, "%s/proc/driver/nvidia/capabilities/mig/monitor", dir) &&
-           put_capability(path, 2, 0444) && written;
+           proctree_put_capability(path, 2, 0444) && written;
 }
 
 bool
 sim_proctree_publish(const char *dir, const struct sim_state *state, bool anew)
 {
     char path[SIM_PATH_MAX];
-    bool written = !anew || put_fixed_files(dir, state);
+    bool written = !anew || proctree_put_fixed_files(dir, state);
 
     for (uint32_t i = 0; i < state->system.gpus; i++)
         written = sim_path(path, "%s/proc/driver/nvidia/capabilities/gpu%u/mig", dir,
                            state->gpu[i].minor) &&
-                  sync_gpu(path, &state->gpu[i]) && written;
+                  proctree_sync_gpu(path, &state->gpu[i]) && written;
     return written;
 }

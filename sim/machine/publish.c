@@ -27,7 +27,7 @@ sim_memory_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi)
 /* Which instance the folder `name` ("0-7", "0-w") stands for.  False when no
  * such instance exists. */
 static bool
-find_wanted(const struct sim_state *state, const char *name, const struct sim_gpu **ret_gpu,
+publish_find_wanted(const struct sim_state *state, const char *name, const struct sim_gpu **ret_gpu,
             const struct sim_gi **ret_gi)
 {
     char *end = NULL;
@@ -45,7 +45,7 @@ find_wanted(const struct sim_state *state, const char *name, const struct sim_gp
 
 /* Folders of places where nothing stands are emptied. */
 static bool
-remove_unwanted(const char *views, const struct sim_state *state)
+publish_remove_unwanted(const char *views, const struct sim_state *state)
 {
     DIR *folder = opendir(views);
     const struct dirent *entry;
@@ -57,7 +57,7 @@ remove_unwanted(const char *views, const struct sim_state *state)
     if (folder == NULL)
         return false;
     while ((entry = readdir(folder)) != NULL) {
-        if (entry->d_name[0] == '.' || find_wanted(state, entry->d_name, &gpu, &gi))
+        if (entry->d_name[0] == '.' || publish_find_wanted(state, entry->d_name, &gpu, &gi))
             continue;
         removed = sim_path(path, "%s/%s", views, entry->d_name) && sim_empty_folder(path) &&
                   removed;
@@ -67,7 +67,7 @@ remove_unwanted(const char *views, const struct sim_state *state)
 }
 
 static void
-fill_view(struct sim_view *view, const struct sim_state *state, const struct sim_gpu *gpu,
+publish_fill_view(struct sim_view *view, const struct sim_state *state, const struct sim_gpu *gpu,
           const struct sim_gi *gi)
 {
     memset(view, 0, sizeof(*view));
@@ -84,7 +84,7 @@ fill_view(struct sim_view *view, const struct sim_state *state, const struct sim
 }
 
 static bool
-read_view(const char *path, struct sim_view *ret_view)
+publish_read_view(const char *path, struct sim_view *ret_view)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t got;
@@ -97,16 +97,16 @@ read_view(const char *path, struct sim_view *ret_view)
 }
 
 static uint64_t
-view_birth(const struct sim_view *view)
+publish_view_birth(const struct sim_view *view)
 {
     return view->gpu.mig_current != 0 ? view->gpu.gi[0].birth : view->gpu.birth;
 }
 
 /* Births begin anew in each state file. */
 static bool
-is_same_instance(const struct sim_view *a, const struct sim_view *b)
+publish_is_same_instance(const struct sim_view *a, const struct sim_view *b)
 {
-    return a->system.created_ns == b->system.created_ns && view_birth(a) == view_birth(b);
+    return a->system.created_ns == b->system.created_ns && publish_view_birth(a) == publish_view_birth(b);
 }
 
 /* What an earlier instance with the same ids left is replaced, with its memory file: a
@@ -125,11 +125,11 @@ publish_view(const char *dir, const struct sim_state *state, const struct sim_gp
     if (!sim_path(folder, "%s/view/%u-%s", dir, gpu->minor, name) ||
         !sim_path(path, "%s/view", folder) || !sim_path(memory, "%s/memory", folder))
         return false;
-    fill_view(&wanted, state, gpu, gi);
-    exists = read_view(path, &present);
+    publish_fill_view(&wanted, state, gpu, gi);
+    exists = publish_read_view(path, &present);
     if (exists && memcmp(&wanted, &present, sizeof(wanted)) == 0)
         return true;
-    if (!exists || !is_same_instance(&present, &wanted))
+    if (!exists || !publish_is_same_instance(&present, &wanted))
         if (!sim_empty_folder(folder) || !sim_make_folders(folder, 0755) ||
             !sim_put_sparse(memory, 0444, (off_t)sim_memory_bytes(gpu, gi)) ||
             !sim_vram_publish(dir, gpu, gi))
@@ -176,7 +176,7 @@ sim_publish(const char *dir, const struct sim_state *state, bool anew)
     /* Closed to all but root: a tenant reaches its view by a bind mount only. */
     if (!sim_path(views, "%s/view", dir) || !sim_make_folders(views, 0700))
         return false;
-    published = remove_unwanted(views, state);
+    published = publish_remove_unwanted(views, state);
     for (uint32_t i = 0; i < state->system.gpus; i++)
         published = publish_gpu(dir, state, &state->gpu[i]) && published;
     return sim_proctree_publish(dir, state, anew) && published;

@@ -63,7 +63,7 @@ sim_queue_now(void)
 }
 
 static struct sim_task_slot *
-slot_of(const struct sim_queue *queue)
+queue_slot_of(const struct sim_queue *queue)
 {
     return &queue->device->slot[queue->slot];
 }
@@ -71,14 +71,14 @@ slot_of(const struct sim_queue *queue)
 /* ---- sleeping ---- */
 
 static void
-ring(struct sim_queue *queue)
+queue_ring(struct sim_queue *queue)
 {
     __atomic_fetch_add(&queue->bell, 1, __ATOMIC_RELEASE);
     syscall(SYS_futex, &queue->bell, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 static void
-nap(struct sim_queue *queue, uint32_t bell, uint64_t until_ns)
+queue_nap(struct sim_queue *queue, uint32_t bell, uint64_t until_ns)
 {
     struct timespec until = { (time_t)(until_ns / 1000000000u),
                               (long)(until_ns % 1000000000u) };
@@ -90,7 +90,7 @@ nap(struct sim_queue *queue, uint32_t bell, uint64_t until_ns)
 /* Until `when`, at the latest NAP_MOST; never so short that waiting becomes work: at least
  * a sixteenth of the time already waited. */
 static void
-sleep_until(struct sim_queue *queue, uint32_t bell, uint64_t began_ns, uint64_t when_ns)
+queue_sleep_until(struct sim_queue *queue, uint32_t bell, uint64_t began_ns, uint64_t when_ns)
 {
     uint64_t now = sim_queue_now(), least = NAP_LEAST_NS + (now - began_ns) / 16;
 
@@ -102,12 +102,12 @@ sleep_until(struct sim_queue *queue, uint32_t bell, uint64_t began_ns, uint64_t 
     least = least < NAP_MOST_NS ? least : NAP_MOST_NS;
     if (when_ns > now + NAP_MOST_NS)
         when_ns = now + NAP_MOST_NS;
-    nap(queue, bell, when_ns > now + least ? when_ns : now + least);
+    queue_nap(queue, bell, when_ns > now + least ? when_ns : now + least);
 }
 
 /* A thread that waits for the GPU wants to be woken in time; others keep what they have. */
 static int
-sharpen(void)
+queue_sharpen(void)
 {
     int slack_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
 
@@ -116,7 +116,7 @@ sharpen(void)
 }
 
 static void
-blunt(int slack_ns)
+queue_blunt(int slack_ns)
 {
     prctl(PR_SET_TIMERSLACK, slack_ns > 0 ? slack_ns : 0, 0, 0, 0);
 }
@@ -124,7 +124,7 @@ blunt(int slack_ns)
 /* ---- the record, locked ---- */
 
 static struct flock
-life_of(uint32_t slot, short type)
+queue_life_of(uint32_t slot, short type)
 {
     return (struct flock) {
         .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1
@@ -134,14 +134,14 @@ life_of(uint32_t slot, short type)
 bool
 sim_queue_is_alive(int fd, uint32_t slot)
 {
-    struct flock life = life_of(slot, F_WRLCK);
+    struct flock life = queue_life_of(slot, F_WRLCK);
 
     return fcntl(fd, F_OFD_GETLK, &life) != 0 || life.l_type != F_UNLCK;
 }
 
 /* Contexts whose process has died hold no lock on their byte. */
 static void
-reap(struct sim_queue *queue)
+queue_reap(struct sim_queue *queue)
 {
     for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++)
         if (i != queue->slot && queue->device->slot[i].birth != 0 &&
@@ -150,9 +150,9 @@ reap(struct sim_queue *queue)
 }
 
 static void
-tell(struct sim_queue *queue)
+queue_tell(struct sim_queue *queue)
 {
-    struct sim_task_slot *slot = slot_of(queue);
+    struct sim_task_slot *slot = queue_slot_of(queue);
     uint64_t first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
 
     if (first > queue->told && first - queue->told > SIM_TASK_DEPTH) /* there are no more notes */
@@ -167,7 +167,7 @@ tell(struct sim_queue *queue)
 }
 
 static void
-lock_device(struct sim_device *device)
+queue_lock_device(struct sim_device *device)
 {
     if (pthread_mutex_lock(&device->lock) != EOWNERDEAD)
         return;
@@ -176,7 +176,7 @@ lock_device(struct sim_device *device)
 }
 
 static void
-catch_up(struct sim_queue *queue)
+queue_catch_up(struct sim_queue *queue)
 {
     uint64_t now = sim_queue_now();
 
@@ -184,17 +184,17 @@ catch_up(struct sim_queue *queue)
     sim_task_advance(queue->device, now);
     if (now - queue->device->reaped_ns > REAP_NS) {
         queue->device->reaped_ns = now;
-        reap(queue);
+        queue_reap(queue);
         sim_task_advance(queue->device, now);
     }
-    tell(queue);
+    queue_tell(queue);
 }
 
 void
 sim_queue_lock(struct sim_queue *queue)
 {
-    lock_device(queue->device);
-    catch_up(queue);
+    queue_lock_device(queue->device);
+    queue_catch_up(queue);
 }
 
 void
@@ -206,18 +206,18 @@ sim_queue_unlock(struct sim_queue *queue)
 /* ---- making and opening it ---- */
 
 static bool
-slice_path(char *ret_path, const char *folder)
+queue_slice_path(char *ret_path, const char *folder)
 {
     return sim_path(ret_path, "%s.slice", folder);
 }
 
 /* Not what the record before says: a job can write there. */
 static void
-read_slice(const char *folder, uint64_t *slice_ns)
+queue_read_slice(const char *folder, uint64_t *slice_ns)
 {
     char path[SIM_PATH_MAX];
     uint64_t kept;
-    int fd = slice_path(path, folder) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int fd = queue_slice_path(path, folder) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
 
     if (fd < 0)
         return;
@@ -231,7 +231,7 @@ sim_queue_forget_slice(const char *folder)
 {
     char path[SIM_PATH_MAX];
 
-    return slice_path(path, folder) && (unlink(path) == 0 || errno == ENOENT);
+    return queue_slice_path(path, folder) && (unlink(path) == 0 || errno == ENOENT);
 }
 
 bool
@@ -251,7 +251,7 @@ sim_queue_publish(const char *folder)
         pthread_mutex_init(&device->lock, &kind);
         pthread_mutexattr_destroy(&kind);
         sim_task_init(device);
-        read_slice(folder, &device->slice_ns);
+        queue_read_slice(folder, &device->slice_ns);
         made = sim_put_file(path, FILE_MODE, device, head) &&
                sim_put_sparse(path, FILE_MODE, sizeof(struct sim_device));
     }
@@ -268,7 +268,7 @@ sim_queue_set_slice(const char *folder, uint64_t slice_ns)
                  ? open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
                  : -1;
     uint64_t kept = slice_ns < SLICE_MOST_NS ? slice_ns : SLICE_MOST_NS;
-    bool written = fd >= 0 && slice_path(slice, folder) &&
+    bool written = fd >= 0 && queue_slice_path(slice, folder) &&
                    sim_put_file(slice, 0600, &kept, sizeof(kept)) && pwrite(fd, &kept, sizeof(kept),
                                      offsetof(struct sim_device, slice_ns)) == sizeof(kept);
 
@@ -278,7 +278,7 @@ sim_queue_set_slice(const char *folder, uint64_t slice_ns)
 }
 
 static bool
-map_device(struct sim_queue *queue, const char *folder)
+queue_map_device(struct sim_queue *queue, const char *folder)
 {
     char path[SIM_PATH_MAX];
     struct stat st;
@@ -303,7 +303,7 @@ map_device(struct sim_queue *queue, const char *folder)
 
 /* A record that nobody uses may be from before the machine was started again. */
 static void
-renew(struct sim_device *device)
+queue_renew(struct sim_device *device)
 {
     for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++)
         if (device->slot[i].birth != 0)
@@ -313,20 +313,20 @@ renew(struct sim_device *device)
 }
 
 static bool
-enter_device(struct sim_queue *queue, uint32_t user)
+queue_enter_device(struct sim_queue *queue, uint32_t user)
 {
     struct flock life;
     uint64_t now;
 
-    lock_device(queue->device);
+    queue_lock_device(queue->device);
     queue->slot = SIM_TASK_SLOTS;
-    reap(queue);
-    renew(queue->device);
+    queue_reap(queue);
+    queue_renew(queue->device);
     now = sim_queue_now();
     sim_task_catch(queue->device, now);
     sim_task_advance(queue->device, now);
     queue->slot = sim_task_enter(queue->device, user);
-    life = life_of(queue->slot, F_WRLCK);
+    life = queue_life_of(queue->slot, F_WRLCK);
     if (queue->slot < SIM_TASK_SLOTS && fcntl(queue->fd, F_OFD_SETLK, &life) != 0) {
         sim_task_leave(queue->device, queue->slot);
         queue->slot = SIM_TASK_SLOTS;
@@ -338,7 +338,7 @@ enter_device(struct sim_queue *queue, uint32_t user)
 
 /* A child has nothing of its parent's contexts: it must not keep their locks alive. */
 static void
-after_fork(void)
+queue_after_fork(void)
 {
     for (struct sim_queue *queue = all.first; queue != NULL; queue = queue->next) {
         close(queue->fd);
@@ -353,7 +353,7 @@ register_queue(struct sim_queue *queue)
 {
     pthread_mutex_lock(&all.lock);
     if (!all.watches_forks)
-        all.watches_forks = pthread_atfork(NULL, NULL, after_fork) == 0;
+        all.watches_forks = pthread_atfork(NULL, NULL, queue_after_fork) == 0;
     queue->next = all.first;
     all.first = queue;
     pthread_mutex_unlock(&all.lock);
@@ -391,7 +391,7 @@ sim_queue_open(const char *folder, uint32_t user)
         return NULL;
     queue->fd = -1;
     queue->told = 1;
-    if (map_device(queue, folder) && enter_device(queue, user)) {
+    if (queue_map_device(queue, folder) && queue_enter_device(queue, user)) {
         register_queue(queue);
         return queue;
     }
@@ -425,18 +425,18 @@ sim_queue_close(struct sim_queue *queue)
     queue->closing = true;
     joins = queue->has_thread && !pthread_equal(queue->thread, pthread_self());
     sim_queue_unlock(queue);
-    ring(queue);
+    queue_ring(queue);
     if (joins)
         pthread_join(queue->thread, NULL);
     sim_queue_lock(queue);
-    slot = slot_of(queue);
+    slot = queue_slot_of(queue);
     first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
     end = sim_task_end(slot, first);
     for (uint64_t n = first; n < end; n++)
         if (sim_task_at(slot, n)->state != SIM_TASK_DONE)
             sim_task_at(slot, n)->ended_ns = queue->device->now_ns;
     sim_task_leave(queue->device, queue->slot);
-    tell(queue);
+    queue_tell(queue);
     sim_queue_unlock(queue);
     free_queue(queue);
 }
@@ -446,11 +446,11 @@ sim_queue_close(struct sim_queue *queue)
 /* The first HOST work whose turn has come and that can be ended; 0: none.  Those that are
  * asked are asked without the lock. */
 static uint64_t
-find_host_work(struct sim_queue *queue, struct queue_note *ret_note)
+queue_find_host_work(struct sim_queue *queue, struct queue_note *ret_note)
 {
-    uint64_t number = sim_task_turn(slot_of(queue), 1);
+    uint64_t number = sim_task_turn(queue_slot_of(queue), 1);
 
-    for (; number != 0; number = sim_task_turn(slot_of(queue), number + 1)) {
+    for (; number != 0; number = sim_task_turn(queue_slot_of(queue), number + 1)) {
         *ret_note = queue->note[number % SIM_TASK_DEPTH];
         if (ret_note->poll == NULL)
             return number;
@@ -464,9 +464,9 @@ find_host_work(struct sim_queue *queue, struct queue_note *ret_note)
 }
 
 static uint64_t
-next_host_work_ns(struct sim_queue *queue)
+queue_next_host_work_ns(struct sim_queue *queue)
 {
-    const struct sim_task_slot *slot = slot_of(queue);
+    const struct sim_task_slot *slot = queue_slot_of(queue);
     uint64_t first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
     uint64_t end = sim_task_end(slot, first), when = UINT64_MAX;
     unsigned looked_at = 0;
@@ -487,22 +487,22 @@ next_host_work_ns(struct sim_queue *queue)
 }
 
 static void *
-run_thread(void *self)
+queue_run_thread(void *self)
 {
     struct sim_queue *queue = self;
     uint64_t began = sim_queue_now();
     struct queue_note note;
 
-    sharpen();
+    queue_sharpen();
     sim_queue_lock(queue);
     while (!queue->closing) {
         uint32_t bell = __atomic_load_n(&queue->bell, __ATOMIC_ACQUIRE);
-        uint64_t number = find_host_work(queue, &note), when;
+        uint64_t number = queue_find_host_work(queue, &note), when;
 
         if (number == 0) {
-            when = next_host_work_ns(queue);
+            when = queue_next_host_work_ns(queue);
             sim_queue_unlock(queue);
-            sleep_until(queue, bell, began, when);
+            queue_sleep_until(queue, bell, began, when);
             sim_queue_lock(queue);
             continue;
         }
@@ -512,7 +512,7 @@ run_thread(void *self)
         sim_queue_lock(queue);
         sim_task_finish(queue->device, queue->slot, number);
         began = sim_queue_now();
-        ring(queue);
+        queue_ring(queue);
     }
     sim_queue_unlock(queue);
     return NULL;
@@ -520,13 +520,13 @@ run_thread(void *self)
 
 /* No signal of the program's lands on it. */
 static void
-start_thread(struct sim_queue *queue)
+queue_start_thread(struct sim_queue *queue)
 {
     sigset_t none, before;
 
     sigfillset(&none);
     pthread_sigmask(SIG_SETMASK, &none, &before);
-    queue->has_thread = pthread_create(&queue->thread, NULL, run_thread, queue) == 0;
+    queue->has_thread = pthread_create(&queue->thread, NULL, queue_run_thread, queue) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -545,18 +545,18 @@ sim_queue_submit(struct sim_queue *queue, const struct sim_order *order)
         if (number != 0)
             break;
         bell = __atomic_load_n(&queue->bell, __ATOMIC_ACQUIRE);
-        when = sim_task_earliest(queue->device, queue->slot, slot_of(queue)->first);
+        when = sim_task_earliest(queue->device, queue->slot, queue_slot_of(queue)->first);
         sim_queue_unlock(queue);
         began = began == 0 ? sim_queue_now() : began;
-        sleep_until(queue, bell, began, when);
+        queue_sleep_until(queue, bell, began, when);
     }
     queue->note[number % SIM_TASK_DEPTH] =
         (struct queue_note) { order->act, order->poll, order->ended, order->self };
     if (is_host && !queue->has_thread)
-        start_thread(queue);
+        queue_start_thread(queue);
     sim_queue_unlock(queue);
     if (is_host)
-        ring(queue);
+        queue_ring(queue);
     return number;
 }
 
@@ -566,9 +566,9 @@ sim_queue_ended(struct sim_queue *queue, uint64_t number, uint64_t *ret_ended_ns
     bool ended;
 
     sim_queue_lock(queue);
-    ended = sim_task_ended(slot_of(queue), number);
+    ended = sim_task_ended(queue_slot_of(queue), number);
     if (ended && number >= queue->told && ret_ended_ns != NULL)
-        *ret_ended_ns = sim_task_at(slot_of(queue), number)->ended_ns;
+        *ret_ended_ns = sim_task_at(queue_slot_of(queue), number)->ended_ns;
     sim_queue_unlock(queue);
     return ended;
 }
@@ -583,19 +583,19 @@ sim_queue_wait(struct sim_queue *queue, uint64_t number)
 
     for (;;) {
         sim_queue_lock(queue);
-        if (sim_task_ended(slot_of(queue), number))
+        if (sim_task_ended(queue_slot_of(queue), number))
             break;
         bell = __atomic_load_n(&queue->bell, __ATOMIC_ACQUIRE);
         when = sim_task_earliest(queue->device, queue->slot, number);
         sim_queue_unlock(queue);
         if (!sharp)
-            slack_ns = sharpen();
+            slack_ns = queue_sharpen();
         sharp = true;
-        sleep_until(queue, bell, began, when);
+        queue_sleep_until(queue, bell, began, when);
     }
     sim_queue_unlock(queue);
     if (sharp)
-        blunt(slack_ns);
+        queue_blunt(slack_ns);
 }
 
 void
@@ -604,14 +604,14 @@ sim_queue_drain(struct sim_queue *queue)
     uint64_t last;
 
     sim_queue_lock(queue);
-    last = slot_of(queue)->next;
+    last = queue_slot_of(queue)->next;
     sim_queue_unlock(queue);
     if (last > 1)
         sim_queue_wait(queue, last - 1);
     /* streams may overtake each other */
     for (uint64_t first = 0; first < last;) {
         sim_queue_lock(queue);
-        first = slot_of(queue)->first;
+        first = queue_slot_of(queue)->first;
         sim_queue_unlock(queue);
         if (first < last)
             sim_queue_wait(queue, first);
@@ -624,7 +624,7 @@ sim_queue_depth(struct sim_queue *queue)
     uint64_t depth;
 
     sim_queue_lock(queue);
-    depth = slot_of(queue)->next - slot_of(queue)->first;
+    depth = queue_slot_of(queue)->next - queue_slot_of(queue)->first;
     sim_queue_unlock(queue);
     return depth;
 }

@@ -43,7 +43,7 @@ static struct {
 static pthread_rwlock_t store_use = PTHREAD_RWLOCK_INITIALIZER;
 
 static bool
-store_acquire(void)
+session_store_acquire(void)
 {
     pthread_rwlock_rdlock(&store_use);
     if (session.store != NULL)
@@ -53,24 +53,24 @@ store_acquire(void)
 }
 
 static void
-store_release(void)
+session_store_release(void)
 {
     pthread_rwlock_unlock(&store_use);
 }
 
 /* Copy a part of struct sim_state; zeros where there is no store. */
 static void
-store_copy(size_t offset, size_t length, void *ret_copy)
+session_store_copy(size_t offset, size_t length, void *ret_copy)
 {
     memset(ret_copy, 0, length);
-    if (!store_acquire())
+    if (!session_store_acquire())
         return;
     sim_store_read(session.store, offset, length, ret_copy);
-    store_release();
+    session_store_release();
 }
 
 static void
-store_drop(void)
+session_store_drop(void)
 {
     pthread_rwlock_wrlock(&store_use);
     sim_store_close(session.store);
@@ -81,7 +81,7 @@ store_drop(void)
 /* The state directory; a program with raised rights does not take it from its
  * environment. */
 static const char *
-state_dir(void)
+session_state_dir(void)
 {
     const char *dir = secure_getenv("BULKHEAD_SIM_STATE");
 
@@ -90,7 +90,7 @@ state_dir(void)
 }
 
 static bool
-exists(const char *dir, const char *name)
+session_exists(const char *dir, const char *name)
 {
     char path[SIM_PATH_MAX];
     struct stat st;
@@ -99,7 +99,7 @@ exists(const char *dir, const char *name)
 }
 
 static void
-publish(void)
+session_publish(void)
 {
     uint64_t generation = sim_store_generation(session.store);
     uint64_t published = sim_store_published(session.store);
@@ -111,11 +111,11 @@ publish(void)
 }
 
 static nvmlReturn_t
-end_change(nvmlReturn_t rc)
+session_end_change(nvmlReturn_t rc)
 {
     if (rc == NVML_SUCCESS)
         sim_store_commit(session.store);
-    publish();
+    session_publish();
     sim_store_end(session.store);
     return rc;
 }
@@ -127,19 +127,19 @@ sim_change_begin(struct sim_state **ret_draft)
 
     if (sim_folder.view)
         return NVML_ERROR_NO_PERMISSION;
-    if (!store_acquire())
+    if (!session_store_acquire())
         return NVML_ERROR_UNINITIALIZED;
     rc = sim_store_begin(session.store, ret_draft);
     if (rc != NVML_SUCCESS)
-        store_release(); /* else sim_change_end does */
+        session_store_release(); /* else sim_change_end does */
     return rc;
 }
 
 nvmlReturn_t
 sim_change_end(nvmlReturn_t rc)
 {
-    end_change(rc);
-    store_release();
+    session_end_change(rc);
+    session_store_release();
     return rc;
 }
 
@@ -156,7 +156,7 @@ sim_session_renew(const struct sim_gpu *gpu)
 }
 
 static nvmlReturn_t
-open_store(void)
+session_open_store(void)
 {
     struct sim_state *draft;
     nvmlReturn_t rc;
@@ -171,22 +171,22 @@ open_store(void)
         return rc;
     rc = sim_store_begin(session.store, &draft);
     if (rc == NVML_SUCCESS)
-        end_change(NVML_ERROR_NO_DATA); /* nothing to commit, but to write out */
+        session_end_change(NVML_ERROR_NO_DATA); /* nothing to commit, but to write out */
     return rc;
 }
 
 static nvmlReturn_t
-open_anew(void)
+session_open_anew(void)
 {
     sim_usage_forget();
     session.stamp = (struct stamp) { 0 };
     memset(&session.rules, 0, sizeof(session.rules));
-    if (strcmp(sim_folder.dir, state_dir()) != 0)
-        snprintf(sim_folder.dir, sizeof(sim_folder.dir), "%s", state_dir());
+    if (strcmp(sim_folder.dir, session_state_dir()) != 0)
+        snprintf(sim_folder.dir, sizeof(sim_folder.dir), "%s", session_state_dir());
     sim_folder.view = false;
-    if (exists(sim_folder.dir, "state") || exists(sim_folder.dir, "topology"))
-        return open_store();
-    sim_folder.view = exists(sim_folder.dir, "view/view");
+    if (session_exists(sim_folder.dir, "state") || session_exists(sim_folder.dir, "topology"))
+        return session_open_store();
+    sim_folder.view = session_exists(sim_folder.dir, "view/view");
     return sim_folder.view ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED;
 }
 
@@ -199,10 +199,10 @@ sim_session_open(unsigned flags)
         return NVML_ERROR_INVALID_ARGUMENT;
     pthread_mutex_lock(&session.lock);
     if (session.references == 0)
-        rc = open_anew();
+        rc = session_open_anew();
     session.references += rc == NVML_SUCCESS;
     if (session.references == 0)
-        store_drop();
+        session_store_drop();
     pthread_mutex_unlock(&session.lock);
     return rc;
 }
@@ -218,7 +218,7 @@ sim_session_close(void)
     else if (--session.references == 0) {
         sim_handle_retire();
         sim_usage_forget();
-        store_drop();
+        session_store_drop();
     }
     pthread_mutex_unlock(&session.lock);
     return rc;
@@ -228,7 +228,7 @@ sim_session_close(void)
  * may change the state: one that read an older file and comes later would undo what the newer one
  * did, and have what happens once happen again. */
 static void
-refresh(void)
+session_refresh(void)
 {
     struct stat st = { 0 };
     struct stamp stamp = { 0 };
@@ -249,7 +249,7 @@ refresh(void)
     sim_control_parse(text == NULL ? "" : text, &session.rules);
     free(text);
     if (rc == NVML_SUCCESS)
-        end_change(sim_control_apply(&session.rules, draft) ? NVML_SUCCESS
+        session_end_change(sim_control_apply(&session.rules, draft) ? NVML_SUCCESS
                                                             : NVML_ERROR_NO_DATA);
 }
 
@@ -258,7 +258,7 @@ sim_session_refresh(void)
 {
     pthread_mutex_lock(&session.lock);
     if (session.references > 0)
-        refresh();
+        session_refresh();
     pthread_mutex_unlock(&session.lock);
 }
 
@@ -285,7 +285,7 @@ sim_session_uses(const struct sim_rule *rule)
 
 /* Find the fault for this call and, for a rule with a count, use one up. */
 static bool
-find_fault(const char *function, uint32_t gpu, struct sim_rule *ret_rule)
+session_find_fault(const char *function, uint32_t gpu, struct sim_rule *ret_rule)
 {
     struct sim_rule_use uses[SIM_RULES_MAX];
     const struct sim_rule *rule;
@@ -304,12 +304,12 @@ find_fault(const char *function, uint32_t gpu, struct sim_rule *ret_rule)
     if (sim_store_begin(session.store, &draft) != NVML_SUCCESS)
         return false;
     mine = sim_control_use(draft, rule);
-    end_change(mine ? NVML_SUCCESS : NVML_ERROR_NO_DATA);
+    session_end_change(mine ? NVML_SUCCESS : NVML_ERROR_NO_DATA);
     return mine;
 }
 
 static nvmlReturn_t
-suffer(const struct sim_rule *rule)
+session_suffer(const struct sim_rule *rule)
 {
     struct timespec pause = { 3600, 0 };
 
@@ -327,7 +327,7 @@ suffer(const struct sim_rule *rule)
 }
 
 static nvmlReturn_t
-enter(const char *function, uint32_t gpu)
+session_enter(const char *function, uint32_t gpu)
 {
     struct sim_rule rule = { 0 };
     bool ready, fault = false;
@@ -335,19 +335,19 @@ enter(const char *function, uint32_t gpu)
     pthread_mutex_lock(&session.lock);
     ready = session.references > 0;
     if (ready && !sim_folder.view) {
-        refresh();
-        fault = find_fault(function, gpu, &rule);
+        session_refresh();
+        fault = session_find_fault(function, gpu, &rule);
     }
     pthread_mutex_unlock(&session.lock);
     if (!ready)
         return NVML_ERROR_UNINITIALIZED;
-    return fault ? suffer(&rule) : NVML_SUCCESS;
+    return fault ? session_suffer(&rule) : NVML_SUCCESS;
 }
 
 nvmlReturn_t
 sim_enter(const char *function)
 {
-    return enter(function, SIM_NO_ID);
+    return session_enter(function, SIM_NO_ID);
 }
 
 void
@@ -357,7 +357,7 @@ sim_session_system(struct sim_system *ret_system)
 
     memset(ret_system, 0, sizeof(*ret_system));
     if (!sim_folder.view)
-        store_copy(offsetof(struct sim_state, system), sizeof(*ret_system), ret_system);
+        session_store_copy(offsetof(struct sim_state, system), sizeof(*ret_system), ret_system);
     else if (sim_access_read(sim_folder.dir, &view))
         *ret_system = view.system;
 }
@@ -393,7 +393,7 @@ sim_session_gpu(unsigned index, struct sim_gpu *ret_gpu)
     sim_session_system(&system);
     if (index >= system.gpus)
         return NVML_ERROR_INVALID_ARGUMENT;
-    store_copy(offsetof(struct sim_state, gpu) + index * sizeof(*ret_gpu), sizeof(*ret_gpu),
+    session_store_copy(offsetof(struct sim_state, gpu) + index * sizeof(*ret_gpu), sizeof(*ret_gpu),
                ret_gpu);
     return NVML_SUCCESS;
 }
@@ -401,7 +401,7 @@ sim_session_gpu(unsigned index, struct sim_gpu *ret_gpu)
 /* Point the target at the instance that the handle names: false when it is
  * gone. */
 static bool
-find_instance(const struct sim_handle *handle, struct sim_target *target)
+session_find_instance(const struct sim_handle *handle, struct sim_target *target)
 {
     for (unsigned i = 0; i < SIM_GIS_MAX; i++)
         if (handle->gi != 0 && target->gpu.gi[i].birth == handle->gi)
@@ -414,7 +414,7 @@ find_instance(const struct sim_handle *handle, struct sim_target *target)
 }
 
 static nvmlReturn_t
-check_wants(enum sim_handle_kind kind, unsigned wants, const struct sim_target *target)
+session_check_wants(enum sim_handle_kind kind, unsigned wants, const struct sim_target *target)
 {
     static const unsigned accepts[] = { 0, SIM_GPU, SIM_MIG, SIM_GI, SIM_CI };
 
@@ -439,7 +439,7 @@ sim_open(const char *function, const void *pointer, unsigned wants,
 {
     struct sim_handle handle;
     bool known = sim_handle_find(pointer, &handle);
-    nvmlReturn_t rc = enter(function, known ? handle.gpu : SIM_NO_ID);
+    nvmlReturn_t rc = session_enter(function, known ? handle.gpu : SIM_NO_ID);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -453,9 +453,9 @@ sim_open(const char *function, const void *pointer, unsigned wants,
     target->model = sim_model_at(target->gpu.model);
     target->is_mig = handle.kind == SIM_HANDLE_MIG;
     target->privileged = !sim_folder.view && geteuid() == 0;
-    if (target->model == NULL || !find_instance(&handle, target))
+    if (target->model == NULL || !session_find_instance(&handle, target))
         return NVML_ERROR_INVALID_ARGUMENT;
-    return check_wants(handle.kind, wants, target);
+    return session_check_wants(handle.kind, wants, target);
 }
 
 uint64_t
@@ -464,7 +464,7 @@ sim_session_event_seq(void)
     uint64_t seq = 0;
 
     if (!sim_folder.view)
-        store_copy(offsetof(struct sim_state, event_seq), sizeof(seq), &seq);
+        session_store_copy(offsetof(struct sim_state, event_seq), sizeof(seq), &seq);
     return seq;
 }
 
@@ -480,7 +480,7 @@ sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types,
         struct sim_event event;
         uint64_t next = ++*seq;
 
-        store_copy(offsetof(struct sim_state, event) +
+        session_store_copy(offsetof(struct sim_state, event) +
                        next % SIM_EVENTS_MAX * sizeof(event),
                    sizeof(event), &event);
         if (event.seq != next || (mask >> event.gpu & 1) == 0 || (event.type & types) == 0)

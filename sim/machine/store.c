@@ -54,7 +54,7 @@ sim_read_text(const char *path, size_t limit)
 }
 
 static nvmlReturn_t
-from_errno(int number)
+store_from_errno(int number)
 {
     if (number == EACCES || number == EPERM)
         return NVML_ERROR_NO_PERMISSION;
@@ -62,7 +62,7 @@ from_errno(int number)
 }
 
 static struct store_image *
-map_image(int fd)
+store_map_image(int fd)
 {
     void *map = mmap(NULL, sizeof(struct store_image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -70,7 +70,7 @@ map_image(int fd)
 }
 
 static void
-init_lock(pthread_mutex_t *lock)
+store_init_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attributes;
 
@@ -82,7 +82,7 @@ init_lock(pthread_mutex_t *lock)
 }
 
 static void
-init_image(struct store_image *image, const struct sim_state *state)
+store_init_image(struct store_image *image, const struct sim_state *state)
 {
     struct timespec now;
 
@@ -92,7 +92,7 @@ init_image(struct store_image *image, const struct sim_state *state)
         (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     if (getrandom(&image->half[0].system.nonce, sizeof(uint64_t), 0) != sizeof(uint64_t))
         image->half[0].system.nonce = image->half[0].system.created_ns;
-    init_lock(&image->lock);
+    store_init_lock(&image->lock);
     image->generation = 2;
     image->bytes = sizeof(*image);
     image->layout = SIM_LAYOUT;
@@ -101,27 +101,27 @@ init_image(struct store_image *image, const struct sim_state *state)
 
 /* Write a complete state file under a name of its own. */
 static nvmlReturn_t
-write_draft(const char *path, const struct sim_state *state)
+store_write_draft(const char *path, const struct sim_state *state)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct store_image *image = NULL;
 
     if (fd < 0)
-        return from_errno(errno);
+        return store_from_errno(errno);
     if (ftruncate(fd, sizeof(struct store_image)) == 0)
-        image = map_image(fd);
+        image = store_map_image(fd);
     close(fd);
     if (image == NULL) {
         unlink(path);
         return NVML_ERROR_OPERATING_SYSTEM;
     }
-    init_image(image, state);
+    store_init_image(image, state);
     munmap(image, sizeof(*image));
     return NVML_SUCCESS;
 }
 
 static bool
-path_in(char path[SIM_PATH_MAX], const char *dir, const char *name)
+store_path_in(char path[SIM_PATH_MAX], const char *dir, const char *name)
 {
     int length = snprintf(path, SIM_PATH_MAX, "%s/%s", dir, name);
 
@@ -130,7 +130,7 @@ path_in(char path[SIM_PATH_MAX], const char *dir, const char *name)
 
 /* A name that no other thread or process uses. */
 static bool
-draft_path(char path[SIM_PATH_MAX], const char *dir)
+store_draft_path(char path[SIM_PATH_MAX], const char *dir)
 {
     char name[64];
     uint64_t unique = 0;
@@ -138,7 +138,7 @@ draft_path(char path[SIM_PATH_MAX], const char *dir)
     if (getrandom(&unique, sizeof(unique), 0) != sizeof(unique))
         return false;
     snprintf(name, sizeof(name), ".state.%016llx", (unsigned long long)unique);
-    return path_in(path, dir, name);
+    return store_path_in(path, dir, name);
 }
 
 nvmlReturn_t
@@ -147,9 +147,9 @@ sim_store_replace(const char *dir, const struct sim_state *state)
     char draft[SIM_PATH_MAX], path[SIM_PATH_MAX];
     nvmlReturn_t rc;
 
-    if (!draft_path(draft, dir) || !path_in(path, dir, "state"))
+    if (!store_draft_path(draft, dir) || !store_path_in(path, dir, "state"))
         return NVML_ERROR_OPERATING_SYSTEM;
-    rc = write_draft(draft, state);
+    rc = store_write_draft(draft, state);
     if (rc != NVML_SUCCESS)
         return rc;
     if (rename(draft, path) == 0)
@@ -160,20 +160,20 @@ sim_store_replace(const char *dir, const struct sim_state *state)
 
 /* Create the file from the topology; harmless when another process was first. */
 static nvmlReturn_t
-create_from_topology(const char *dir)
+store_create_from_topology(const char *dir)
 {
     char draft[SIM_PATH_MAX], path[SIM_PATH_MAX];
     struct sim_state *state = calloc(1, sizeof(*state));
     char *text =
-        path_in(path, dir, "topology") ? sim_read_text(path, TOPOLOGY_BYTES_MAX) : NULL;
+        store_path_in(path, dir, "topology") ? sim_read_text(path, TOPOLOGY_BYTES_MAX) : NULL;
     nvmlReturn_t rc = NVML_ERROR_DRIVER_NOT_LOADED;
 
     if (state != NULL && text != NULL && sim_topology_parse(text, state) == 0 &&
-        draft_path(draft, dir) && path_in(path, dir, "state"))
-        rc = write_draft(draft, state);
+        store_draft_path(draft, dir) && store_path_in(path, dir, "state"))
+        rc = store_write_draft(draft, state);
     if (rc == NVML_SUCCESS) {
         if (link(draft, path) != 0 && errno != EEXIST)
-            rc = from_errno(errno);
+            rc = store_from_errno(errno);
         unlink(draft);
     }
     free(text);
@@ -182,16 +182,16 @@ create_from_topology(const char *dir)
 }
 
 static nvmlReturn_t
-open_existing(const char *path, struct sim_store **ret_store)
+store_open_existing(const char *path, struct sim_store **ret_store)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     struct store_image *image = NULL;
     struct stat st = { 0 };
 
     if (fd < 0)
-        return from_errno(errno);
+        return store_from_errno(errno);
     if (fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(*image))
-        image = map_image(fd);
+        image = store_map_image(fd);
     close(fd);
     if (image == NULL)
         return NVML_ERROR_LIB_RM_VERSION_MISMATCH;
@@ -212,13 +212,13 @@ sim_store_open(const char *dir, struct sim_store **ret_store)
     char path[SIM_PATH_MAX];
     nvmlReturn_t rc;
 
-    if (!path_in(path, dir, "state"))
+    if (!store_path_in(path, dir, "state"))
         return NVML_ERROR_OPERATING_SYSTEM;
-    rc = open_existing(path, ret_store);
+    rc = store_open_existing(path, ret_store);
     if (rc != NVML_ERROR_DRIVER_NOT_LOADED)
         return rc;
-    rc = create_from_topology(dir);
-    return rc == NVML_SUCCESS ? open_existing(path, ret_store) : rc;
+    rc = store_create_from_topology(dir);
+    return rc == NVML_SUCCESS ? store_open_existing(path, ret_store) : rc;
 }
 
 void
@@ -258,7 +258,7 @@ sim_store_read(const struct sim_store *store, size_t offset, size_t length, void
 }
 
 static int
-take_lock(pthread_mutex_t *lock)
+store_take_lock(pthread_mutex_t *lock)
 {
 #ifdef __SANITIZE_THREAD__ /* it does not know clocklock */
     return pthread_mutex_lock(lock);
@@ -276,7 +276,7 @@ sim_store_begin(struct sim_store *store, struct sim_state **ret_draft)
 {
     struct store_image *image = store->image;
     uint64_t generation;
-    int rc = take_lock(&image->lock);
+    int rc = store_take_lock(&image->lock);
 
     if (rc == EOWNERDEAD)
         /* The holder died.  Its draft was never current, so nothing needs

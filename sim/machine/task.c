@@ -4,26 +4,26 @@
 #include <string.h>
 
 #define NOBODY SIM_TASK_SLOTS
-#define STEPS_MAX (1u << 18) /* of one look: more only with nonsense in the record */
+#define STEPS_MAX (1u << 18) /* of one task_look: more only with nonsense in the record */
 
 /* Of a record that others write, with the lock or without: what is a place or a count is what was
  * looked at. */
 #define READ_ONCE(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 
 static uint64_t
-least(uint64_t a, uint64_t b)
+task_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 static bool
-is_active(const struct sim_device *device, uint32_t slot)
+task_is_active(const struct sim_device *device, uint32_t slot)
 {
     return (device->active[slot / 64] >> slot % 64 & 1) != 0;
 }
 
 static void
-set_active(struct sim_device *device, uint32_t slot, bool active)
+task_set_active(struct sim_device *device, uint32_t slot, bool active)
 {
     uint64_t bit = 1ull << slot % 64;
 
@@ -44,7 +44,7 @@ sim_task_ended(const struct sim_task_slot *slot, uint64_t number)
 }
 
 static void
-end_work(struct sim_task_slot *slot, struct sim_task *work, uint64_t now_ns)
+task_end_work(struct sim_task_slot *slot, struct sim_task *work, uint64_t now_ns)
 {
     uint16_t *pending = &slot->pending[work->stream % SIM_TASK_STREAMS];
 
@@ -65,7 +65,7 @@ sim_task_end(const struct sim_task_slot *slot, uint64_t first)
 
 /* By priority, and then by age: what does not fit in is the last. */
 static void
-add_ready(struct sim_task_slot *slot, uint64_t number)
+task_add_ready(struct sim_task_slot *slot, uint64_t number)
 {
     const struct sim_task *work = sim_task_at(slot, number);
     uint32_t engine = READ_ONCE(work->engine) % SIM_ENGINES;
@@ -86,7 +86,7 @@ add_ready(struct sim_task_slot *slot, uint64_t number)
 
 /* Nothing holds the work back.  True when it ended at once. */
 static bool
-begin_work(struct sim_task_slot *slot, uint64_t number, uint64_t now_ns)
+task_begin_work(struct sim_task_slot *slot, uint64_t number, uint64_t now_ns)
 {
     struct sim_task *work = sim_task_at(slot, number);
     bool ends = false;
@@ -105,14 +105,14 @@ begin_work(struct sim_task_slot *slot, uint64_t number, uint64_t now_ns)
     default:
         ends = work->cost_ns == 0;
         if (!ends)
-            add_ready(slot, number);
+            task_add_ready(slot, number);
     }
     if (ends)
-        end_work(slot, work, now_ns);
+        task_end_work(slot, work, now_ns);
     return ends;
 }
 
-/* What earlier works that have not ended hold back. */
+/* What earlier works that have not ended task_hold back. */
 struct held {
     uint64_t stream[SIM_TASK_STREAMS / 64];
     uint32_t streams;
@@ -120,7 +120,7 @@ struct held {
 };
 
 static bool
-is_held(const struct held *held, const struct sim_task *work)
+task_is_held(const struct held *held, const struct sim_task *work)
 {
     uint32_t stream = work->stream % SIM_TASK_STREAMS;
 
@@ -130,7 +130,7 @@ is_held(const struct held *held, const struct sim_task *work)
 }
 
 static void
-hold(struct held *held, const struct sim_task *work)
+task_hold(struct held *held, const struct sim_task *work)
 {
     uint32_t stream = work->stream % SIM_TASK_STREAMS;
     uint64_t bit = 1ull << stream % 64;
@@ -144,7 +144,7 @@ hold(struct held *held, const struct sim_task *work)
 /* Find what may run now.  Works only ever wait for earlier ones, so one pass is enough;
  * it stops when every stream is known to wait. */
 static void
-look(struct sim_task_slot *slot, uint64_t now_ns)
+task_look(struct sim_task_slot *slot, uint64_t now_ns)
 {
     uint64_t first = READ_ONCE(slot->first), end = sim_task_end(slot, first);
     struct held held = { 0 };
@@ -155,11 +155,11 @@ look(struct sim_task_slot *slot, uint64_t now_ns)
         struct sim_task *work = sim_task_at(slot, number);
 
         if (work->state == SIM_TASK_DONE ||
-            (!is_held(&held, work) && begin_work(slot, number, now_ns))) {
+            (!task_is_held(&held, work) && task_begin_work(slot, number, now_ns))) {
             slot->first += number == slot->first;
             continue;
         }
-        hold(&held, work);
+        task_hold(&held, work);
         if (held.streams >= slot->streams)
             break;
     }
@@ -170,7 +170,7 @@ look(struct sim_task_slot *slot, uint64_t now_ns)
 
 /* The context after `slot` that has something for the engine; NOBODY: none but itself. */
 static uint32_t
-next_ready(const struct sim_device *device, uint32_t engine, uint32_t slot)
+task_next_ready(const struct sim_device *device, uint32_t engine, uint32_t slot)
 {
     uint32_t start = slot == NOBODY ? SIM_TASK_SLOTS - 1 : slot;
 
@@ -179,7 +179,7 @@ next_ready(const struct sim_device *device, uint32_t engine, uint32_t slot)
 
         if (other % 64 == 0 && device->active[other / 64] == 0)
             i += 63; /* nobody in this word */
-        else if (other != slot && is_active(device, other) &&
+        else if (other != slot && task_is_active(device, other) &&
                  device->slot[other].ready[engine] > 0)
             return other;
     }
@@ -187,7 +187,7 @@ next_ready(const struct sim_device *device, uint32_t engine, uint32_t slot)
 }
 
 static void
-give_engine(struct sim_device *device, uint32_t engine, uint32_t slot, uint64_t cost_ns)
+task_give_engine(struct sim_device *device, uint32_t engine, uint32_t slot, uint64_t cost_ns)
 {
     struct sim_task_engine *e = &device->engine[engine];
 
@@ -201,7 +201,7 @@ give_engine(struct sim_device *device, uint32_t engine, uint32_t slot, uint64_t 
 
 /* A context that works alone keeps its rhythm: who comes then waits for the slice's end. */
 static void
-contend(struct sim_device *device, struct sim_task_engine *engine)
+task_contend(struct sim_device *device, struct sim_task_engine *engine)
 {
     uint64_t slice_ns = READ_ONCE(device->slice_ns);
     uint64_t late = device->now_ns - engine->slice_end_ns;
@@ -212,37 +212,37 @@ contend(struct sim_device *device, struct sim_task_engine *engine)
 }
 
 static void
-choose(struct sim_device *device, uint32_t engine)
+task_choose(struct sim_device *device, uint32_t engine)
 {
     struct sim_task_engine *e = &device->engine[engine];
     uint32_t holder = READ_ONCE(e->slot), other;
     uint32_t current = holder == 0 ? NOBODY : (holder - 1) % SIM_TASK_SLOTS;
-    bool has_work = current != NOBODY && is_active(device, current) &&
+    bool has_work = current != NOBODY && task_is_active(device, current) &&
                     device->slot[current].ready[engine] > 0;
 
     if (e->switched_ns > device->now_ns)
         return;
-    other = next_ready(device, engine, current);
+    other = task_next_ready(device, engine, current);
     if (other == NOBODY) {
         e->contended = 0;
     } else if (!has_work) {
-        give_engine(device, engine, other, current == NOBODY ? 0 : device->handover_ns);
+        task_give_engine(device, engine, other, current == NOBODY ? 0 : device->handover_ns);
     } else {
-        contend(device, e);
+        task_contend(device, e);
         if (device->now_ns >= e->slice_end_ns)
-            give_engine(device, engine, other, device->switch_ns);
+            task_give_engine(device, engine, other, device->switch_ns);
     }
 }
 
 /* ---- running ---- */
 
 static struct sim_task_slot *
-runs_on(struct sim_device *device, uint32_t engine)
+task_runs_on(struct sim_device *device, uint32_t engine)
 {
     const struct sim_task_engine *e = &device->engine[engine];
     uint32_t holder = READ_ONCE(e->slot), slot = (holder - 1) % SIM_TASK_SLOTS;
 
-    if (holder == 0 || e->switched_ns > device->now_ns || !is_active(device, slot) ||
+    if (holder == 0 || e->switched_ns > device->now_ns || !task_is_active(device, slot) ||
         device->slot[slot].ready[engine] == 0)
         return NULL;
     return &device->slot[slot];
@@ -250,7 +250,7 @@ runs_on(struct sim_device *device, uint32_t engine)
 
 /* Call `visit` for what runs: of SM work all that fits, of copies the first. */
 static void
-each_running(struct sim_task_slot *slot, uint32_t engine,
+task_each_running(struct sim_task_slot *slot, uint32_t engine,
              void (*visit)(struct sim_task *work, void *self), void *self)
 {
     uint32_t used = 0;
@@ -266,11 +266,11 @@ each_running(struct sim_task_slot *slot, uint32_t engine,
 }
 
 static void
-take_least(struct sim_task *work, void *self)
+task_take_least(struct sim_task *work, void *self)
 {
     uint64_t *cost_ns = self;
 
-    *cost_ns = least(*cost_ns, work->cost_ns);
+    *cost_ns = task_least(*cost_ns, work->cost_ns);
 }
 
 struct task_progress {
@@ -279,43 +279,43 @@ struct task_progress {
 };
 
 static void
-progress(struct sim_task *work, void *self)
+task_advance(struct sim_task *work, void *self)
 {
     const struct task_progress *p = self;
-    uint64_t past = least(p->past_ns, work->cost_ns);
+    uint64_t past = task_least(p->past_ns, work->cost_ns);
 
     work->cost_ns -= past;
     if (work->engine == SIM_ENGINE_COMPUTE)
-        p->slot->left_ns -= least(past, p->slot->left_ns);
+        p->slot->left_ns -= task_least(past, p->slot->left_ns);
     if (work->cost_ns == 0)
-        end_work(p->slot, work, p->now_ns);
+        task_end_work(p->slot, work, p->now_ns);
 }
 
 static uint64_t
-next_event(struct sim_device *device, uint64_t until_ns)
+task_next_event(struct sim_device *device, uint64_t until_ns)
 {
     uint64_t next = until_ns;
 
     for (uint32_t i = 0; i < SIM_ENGINES; i++) {
         const struct sim_task_engine *engine = &device->engine[i];
-        struct sim_task_slot *slot = runs_on(device, i);
+        struct sim_task_slot *slot = task_runs_on(device, i);
         uint64_t cost_ns = UINT64_MAX - device->now_ns;
 
         if (engine->switched_ns > device->now_ns)
-            next = least(next, engine->switched_ns);
+            next = task_least(next, engine->switched_ns);
         if (slot == NULL)
             continue;
-        each_running(slot, i, take_least, &cost_ns);
-        next = least(next, device->now_ns + cost_ns);
+        task_each_running(slot, i, task_take_least, &cost_ns);
+        next = task_least(next, device->now_ns + cost_ns);
         if (engine->contended != 0 && engine->slice_end_ns > device->now_ns)
-            next = least(next, engine->slice_end_ns);
+            next = task_least(next, engine->slice_end_ns);
     }
     return next;
 }
 
 /* Take the samples that end until then; all the while the SMs are those of `birth`. */
 static void
-sample(struct sim_device *device, uint64_t until_ns, uint64_t birth)
+task_sample(struct sim_device *device, uint64_t until_ns, uint64_t birth)
 {
     uint64_t from_ns = device->now_ns, first = until_ns / SIM_TASK_SAMPLE_NS;
 
@@ -328,8 +328,8 @@ sample(struct sim_device *device, uint64_t until_ns, uint64_t birth)
         uint64_t number = from_ns / SIM_TASK_SAMPLE_NS + 1;
         uint64_t end_ns = number * SIM_TASK_SAMPLE_NS;
 
-        device->sampling_ns += birth != 0 ? least(end_ns, until_ns) - from_ns : 0;
-        from_ns = least(end_ns, until_ns);
+        device->sampling_ns += birth != 0 ? task_least(end_ns, until_ns) - from_ns : 0;
+        from_ns = task_least(end_ns, until_ns);
         if (from_ns < end_ns)
             break;
         device->sample[number % SIM_TASK_SAMPLES] =
@@ -340,14 +340,14 @@ sample(struct sim_device *device, uint64_t until_ns, uint64_t birth)
 
 /* The SMs are whose they are also while they are switched to him. */
 static void
-note_busy(struct sim_device *device, uint64_t past_ns)
+task_note_busy(struct sim_device *device, uint64_t past_ns)
 {
     const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
     struct sim_task_slot *slot = &device->slot[(engine->slot - 1) % SIM_TASK_SLOTS];
-    bool busy = runs_on(device, SIM_ENGINE_COMPUTE) != NULL ||
+    bool busy = task_runs_on(device, SIM_ENGINE_COMPUTE) != NULL ||
                 engine->switched_ns > device->now_ns;
 
-    sample(device, device->now_ns + past_ns, busy ? slot->birth : 0);
+    task_sample(device, device->now_ns + past_ns, busy ? slot->birth : 0);
     if (!busy)
         return;
     device->busy_ns += past_ns;
@@ -355,25 +355,25 @@ note_busy(struct sim_device *device, uint64_t past_ns)
 }
 
 static void
-run_until(struct sim_device *device, uint64_t next_ns)
+task_run_until(struct sim_device *device, uint64_t next_ns)
 {
     uint64_t past_ns = next_ns - device->now_ns;
 
     for (uint32_t i = 0; i < SIM_ENGINES; i++) {
-        struct sim_task_slot *slot = runs_on(device, i);
+        struct sim_task_slot *slot = task_runs_on(device, i);
         struct task_progress p = { slot, past_ns, next_ns };
 
         if (i == SIM_ENGINE_COMPUTE)
-            note_busy(device, past_ns);
+            task_note_busy(device, past_ns);
         if (slot == NULL)
             continue;
-        each_running(slot, i, progress, &p);
+        task_each_running(slot, i, task_advance, &p);
     }
     device->now_ns = next_ns;
 }
 
 static void
-settle(struct sim_device *device)
+task_settle(struct sim_device *device)
 {
     for (uint32_t word = 0; word < SIM_TASK_SLOTS / 64; word++)
         for (uint64_t bits = device->active[word]; bits != 0; bits &= bits - 1) {
@@ -381,21 +381,21 @@ settle(struct sim_device *device)
             struct sim_task_slot *slot = &device->slot[at];
 
             if (slot->changed != 0)
-                look(slot, device->now_ns);
+                task_look(slot, device->now_ns);
             if (slot->first == slot->next)
-                set_active(device, at, false);
+                task_set_active(device, at, false);
         }
     for (uint32_t i = 0; i < SIM_ENGINES; i++)
-        choose(device, i);
+        task_choose(device, i);
 }
 
 void
 sim_task_advance(struct sim_device *device, uint64_t now_ns)
 {
-    settle(device);
+    task_settle(device);
     for (uint32_t step = 0; device->now_ns < now_ns && step < STEPS_MAX; step++) {
-        run_until(device, next_event(device, now_ns));
-        settle(device);
+        task_run_until(device, task_next_event(device, now_ns));
+        task_settle(device);
     }
     if (device->now_ns < now_ns)
         device->now_ns = now_ns;
@@ -413,7 +413,7 @@ sim_task_init(struct sim_device *device)
 }
 
 static void
-repair_slot(struct sim_task_slot *slot)
+task_repair_slot(struct sim_task_slot *slot)
 {
     slot->streams = 0;
     slot->left_ns = 0;
@@ -437,19 +437,19 @@ repair_slot(struct sim_task_slot *slot)
 void
 sim_task_catch(struct sim_device *device, uint64_t now_ns)
 {
-    device->now_ns = least(device->now_ns, now_ns);
+    device->now_ns = task_least(device->now_ns, now_ns);
 }
 
 void
 sim_task_repair(struct sim_device *device, uint64_t now_ns)
 {
     sim_task_catch(device, now_ns);
-    device->busy_ns = least(device->busy_ns, device->now_ns);
+    device->busy_ns = task_least(device->busy_ns, device->now_ns);
     for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++) {
         if (device->slot[i].birth != 0)
-            repair_slot(&device->slot[i]);
-        device->slot[i].busy_ns = least(device->slot[i].busy_ns, device->now_ns);
-        set_active(device, i,
+            task_repair_slot(&device->slot[i]);
+        device->slot[i].busy_ns = task_least(device->slot[i].busy_ns, device->now_ns);
+        task_set_active(device, i,
                    device->slot[i].birth != 0 &&
                        device->slot[i].first < device->slot[i].next);
     }
@@ -466,7 +466,7 @@ sim_task_enter(struct sim_device *device, uint32_t user)
     if (at == SIM_TASK_SLOTS)
         return at;
     slot = &device->slot[at];
-    set_active(device, at, false);
+    task_set_active(device, at, false);
     memset(slot, 0, offsetof(struct sim_task_slot, work));
     slot->user = user;
     slot->first = slot->next = 1;
@@ -477,7 +477,7 @@ sim_task_enter(struct sim_device *device, uint32_t user)
 void
 sim_task_leave(struct sim_device *device, uint32_t slot)
 {
-    set_active(device, slot, false);
+    task_set_active(device, slot, false);
     device->slot[slot].birth = 0;
     device->slot[slot].first = device->slot[slot].next;
 }
@@ -499,7 +499,7 @@ sim_task_submit(struct sim_device *device, uint32_t at, const struct sim_task *w
     }
     slot->streams += slot->pending[added->stream]++ == 0;
     slot->changed = 1;
-    set_active(device, at, true);
+    task_set_active(device, at, true);
     return slot->next++;
 }
 
@@ -510,7 +510,7 @@ sim_task_finish(struct sim_device *device, uint32_t at, uint64_t number)
     struct sim_task *work = sim_task_at(slot, number);
 
     if (number >= slot->first && number < slot->next && work->state == SIM_TASK_TURN)
-        end_work(slot, work, device->now_ns);
+        task_end_work(slot, work, device->now_ns);
 }
 
 uint64_t
@@ -534,7 +534,7 @@ struct ahead {
 };
 
 static struct ahead
-look_ahead(const struct sim_task_slot *slot, uint64_t number)
+task_look_ahead(const struct sim_task_slot *slot, uint64_t number)
 {
     const struct sim_task *wanted = &slot->work[number % SIM_TASK_DEPTH];
     uint64_t first = READ_ONCE(slot->first), end = sim_task_end(slot, first);
@@ -554,7 +554,7 @@ look_ahead(const struct sim_task_slot *slot, uint64_t number)
 }
 
 static void
-note_running(struct sim_task *work, void *self)
+task_note_running(struct sim_task *work, void *self)
 {
     const struct sim_task **wanted = self;
 
@@ -564,12 +564,12 @@ note_running(struct sim_task *work, void *self)
 
 /* The SMs are another context's: they pass on at the end of its slice, or of its work. */
 static uint64_t
-wait_for_turn(const struct sim_device *device)
+task_wait_for_turn(const struct sim_device *device)
 {
     const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
     const struct sim_task_slot *current =
         &device->slot[(engine->slot - 1) % SIM_TASK_SLOTS];
-    uint64_t end = least(engine->slice_end_ns, device->now_ns + current->left_ns);
+    uint64_t end = task_least(engine->slice_end_ns, device->now_ns + current->left_ns);
 
     if (engine->switched_ns > device->now_ns)
         return engine->switched_ns - device->now_ns;
@@ -580,7 +580,7 @@ uint64_t
 sim_task_earliest(const struct sim_device *device, uint32_t at, uint64_t number)
 {
     const struct sim_task_slot *slot = &device->slot[at];
-    struct ahead ahead = look_ahead(slot, number);
+    struct ahead ahead = task_look_ahead(slot, number);
     const struct sim_task *waits = ahead.head;
     const struct sim_task_engine *compute = &device->engine[SIM_ENGINE_COMPUTE];
     uint64_t next_ns = UINT64_MAX;
@@ -593,11 +593,11 @@ sim_task_earliest(const struct sim_device *device, uint32_t at, uint64_t number)
     if (compute->slot != at + 1 || compute->switched_ns > device->now_ns)
         return waits->kind == SIM_TASK_RUN && waits->engine != SIM_ENGINE_COMPUTE
                    ? device->now_ns + ahead.cost_ns
-                   : device->now_ns + wait_for_turn(device) + ahead.cost_ns;
+                   : device->now_ns + task_wait_for_turn(device) + ahead.cost_ns;
     /* behind what runs now, or running */
-    each_running((struct sim_task_slot *)slot, SIM_ENGINE_COMPUTE, note_running, &waits);
+    task_each_running((struct sim_task_slot *)slot, SIM_ENGINE_COMPUTE, task_note_running, &waits);
     if (waits == NULL || waits->engine != SIM_ENGINE_COMPUTE)
         return device->now_ns + ahead.cost_ns;
-    each_running((struct sim_task_slot *)slot, SIM_ENGINE_COMPUTE, take_least, &next_ns);
+    task_each_running((struct sim_task_slot *)slot, SIM_ENGINE_COMPUTE, task_take_least, &next_ns);
     return device->now_ns + (next_ns == UINT64_MAX ? 0 : next_ns) + ahead.cost_ns;
 }

@@ -24,7 +24,7 @@ struct topology_word {
 
 /* Take the next blank-separated word of the line; length 0 at its end. */
 static struct topology_word
-next_word(const char **cursor)
+topology_next_word(const char **cursor)
 {
     struct topology_word word;
 
@@ -36,7 +36,7 @@ next_word(const char **cursor)
 }
 
 static bool
-parse_number(struct topology_word word, uint64_t limit, uint64_t *ret_number)
+topology_parse_number(struct topology_word word, uint64_t limit, uint64_t *ret_number)
 {
     uint64_t number = 0;
 
@@ -52,20 +52,20 @@ parse_number(struct topology_word word, uint64_t limit, uint64_t *ret_number)
 }
 
 static bool
-is_word(struct topology_word word, const char *text)
+topology_is_word(struct topology_word word, const char *text)
 {
     return strlen(text) == word.length && memcmp(word.text, text, word.length) == 0;
 }
 
 static bool
-parse_switch(struct topology_word value, bool *ret_on)
+topology_parse_switch(struct topology_word value, bool *ret_on)
 {
-    *ret_on = is_word(value, "on");
-    return *ret_on || is_word(value, "off");
+    *ret_on = topology_is_word(value, "on");
+    return *ret_on || topology_is_word(value, "off");
 }
 
 static bool
-parse_driver(struct topology_word value, char driver[32])
+topology_parse_driver(struct topology_word value, char driver[32])
 {
     if (value.length == 0 || value.length >= 32 ||
         strspn(value.text, "0123456789.") < value.length)
@@ -76,7 +76,7 @@ parse_driver(struct topology_word value, char driver[32])
 }
 
 static bool
-parse_option(struct topology_word word, struct topology_line *line, struct sim_system *system)
+topology_parse_option(struct topology_word word, struct topology_line *line, struct sim_system *system)
 {
     const char *sign = memchr(word.text, '=', word.length);
     struct topology_word key, value;
@@ -86,43 +86,43 @@ parse_option(struct topology_word word, struct topology_line *line, struct sim_s
         return false;
     key = (struct topology_word) { word.text, (size_t)(sign - word.text) };
     value = (struct topology_word) { sign + 1, word.length - key.length - 1 };
-    if (is_word(key, "mig")) {
-        bool valid = parse_switch(value, &on);
+    if (topology_is_word(key, "mig")) {
+        bool valid = topology_parse_switch(value, &on);
         line->mig = on;
         return valid;
     }
-    if (is_word(key, "unbind")) {
-        bool valid = parse_switch(value, &on);
+    if (topology_is_word(key, "unbind")) {
+        bool valid = topology_parse_switch(value, &on);
         line->no_unbind = !on;
         return valid;
     }
-    if (is_word(key, "context")) {
+    if (topology_is_word(key, "context")) {
         uint64_t mib;
 
-        if (!parse_number(value, CONTEXT_MIB_MOST, &mib))
+        if (!topology_parse_number(value, CONTEXT_MIB_MOST, &mib))
             return false;
         line->context_mib = (uint32_t)mib;
         return true;
     }
-    if (is_word(key, "seed"))
-        return parse_number(value, UINT64_MAX, &system->seed);
-    return is_word(key, "driver") && parse_driver(value, system->driver);
+    if (topology_is_word(key, "seed"))
+        return topology_parse_number(value, UINT64_MAX, &system->seed);
+    return topology_is_word(key, "driver") && topology_parse_driver(value, system->driver);
 }
 
 /* "8x H100-80GB": the count may stand apart from the model. */
 static bool
-parse_boards(const char **cursor, struct topology_line *line)
+topology_parse_boards(const char **cursor, struct topology_line *line)
 {
-    struct topology_word word = next_word(cursor);
+    struct topology_word word = topology_next_word(cursor);
     uint64_t count = 0;
     int model;
 
     if (word.length < 2 || word.text[word.length - 1] != 'x')
         return false;
     word.length--;
-    if (!parse_number(word, SIM_GPUS_MAX, &count) || count == 0)
+    if (!topology_parse_number(word, SIM_GPUS_MAX, &count) || count == 0)
         return false;
-    word = next_word(cursor);
+    word = topology_next_word(cursor);
     model = sim_model_find(word.text, word.length);
     if (model < 0)
         return false;
@@ -132,7 +132,7 @@ parse_boards(const char **cursor, struct topology_line *line)
 }
 
 static void
-add_gpu(struct sim_state *state, const struct topology_line *line)
+topology_add_gpu(struct sim_state *state, const struct topology_line *line)
 {
     uint32_t index = state->system.gpus++;
     const struct sim_model *model = sim_model_at(line->model);
@@ -153,23 +153,23 @@ add_gpu(struct sim_state *state, const struct topology_line *line)
 }
 
 static bool
-parse_line(const char *text, struct sim_state *state)
+topology_parse_line(const char *text, struct sim_state *state)
 {
     const char *cursor = text;
     struct topology_line line = { .context_mib = SIM_CONTEXT_MIB };
-    struct topology_word word = next_word(&cursor);
+    struct topology_word word = topology_next_word(&cursor);
 
     if (word.length == 0)
         return true;
-    if (!is_word(word, "node:") || !parse_boards(&cursor, &line))
+    if (!topology_is_word(word, "node:") || !topology_parse_boards(&cursor, &line))
         return false;
-    for (word = next_word(&cursor); word.length > 0; word = next_word(&cursor))
-        if (!parse_option(word, &line, &state->system))
+    for (word = topology_next_word(&cursor); word.length > 0; word = topology_next_word(&cursor))
+        if (!topology_parse_option(word, &line, &state->system))
             return false;
     if (state->system.gpus + line.count > SIM_GPUS_MAX)
         return false;
     for (uint32_t i = 0; i < line.count; i++)
-        add_gpu(state, &line);
+        topology_add_gpu(state, &line);
     return true;
 }
 
@@ -182,7 +182,7 @@ sim_topology_parse(const char *text, struct sim_state *ret_state)
     memcpy(ret_state->system.driver, DEFAULT_DRIVER, sizeof(DEFAULT_DRIVER));
     ret_state->system.caps_major = CAPS_MAJOR;
     for (const char *line = text; *line != '\0'; number++) {
-        if (!parse_line(line, ret_state))
+        if (!topology_parse_line(line, ret_state))
             return number;
         line += strcspn(line, "\n");
         line += *line == '\n';

@@ -60,7 +60,7 @@ sim_usage_forget(void)
 
 /* Make the table larger; false when it is as large as it may be. */
 static bool
-grow(void)
+usage_grow(void)
 {
     size_t room = usage.room == 0 ? CONTEXTS_LEAST : usage.room * 2;
     struct sim_context *context;
@@ -77,7 +77,7 @@ grow(void)
 
 /* The memory files that are known. */
 static size_t
-list_files(struct sim_mapping files[SIM_GPUS_MAX * (WHOLE + 1)])
+usage_list_files(struct sim_mapping files[SIM_GPUS_MAX * (WHOLE + 1)])
 {
     size_t count = 0;
 
@@ -91,26 +91,26 @@ list_files(struct sim_mapping files[SIM_GPUS_MAX * (WHOLE + 1)])
 /* A full table may have left some out: a tenant with many processes must not
  * hide those of another. */
 static void
-scan(bool fresh)
+usage_scan(bool fresh)
 {
     struct sim_mapping files[SIM_GPUS_MAX * (WHOLE + 1)];
-    size_t file_count = list_files(files);
+    size_t file_count = usage_list_files(files);
     uint64_t now = sim_boot_ns();
 
     if (!fresh && usage.scanned_ns != 0 && now - usage.scanned_ns < SCAN_LIFE_NS)
         return;
-    if (usage.room == 0 && !grow())
+    if (usage.room == 0 && !usage_grow())
         return;
     do
         usage.count = sim_contexts_scan(files, file_count, usage.context, usage.room);
-    while (usage.count == usage.room && grow());
+    while (usage.count == usage.room && usage_grow());
     usage.scanned_ns = sim_boot_ns();
 }
 
 /* The place of an instance; NULL when its memory file is not there.  What was scanned before it
  * was known tells nothing of it. */
 static struct usage_place *
-find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
+usage_find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     struct usage_place *place =
         &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
@@ -129,7 +129,7 @@ find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
 }
 
 static uint32_t
-first_ci(const struct sim_gi *gi)
+usage_first_ci(const struct sim_gi *gi)
 {
     for (unsigned i = 0; gi != NULL && i < SIM_CIS_MAX; i++)
         if (gi->ci[i].birth != 0)
@@ -145,7 +145,7 @@ struct visitor {
 /* The meter of an instance's ledger; NULL where its files are not to be seen, as in a job
  * that was given none. */
 static struct sim_meter *
-open_meter(const struct sim_gpu *gpu, const struct sim_gi *gi)
+usage_open_meter(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char folder[SIM_PATH_MAX];
 
@@ -156,9 +156,9 @@ open_meter(const struct sim_gpu *gpu, const struct sim_gi *gi)
 
 /* Once for all users of an instance: a job has as many processes as it likes. */
 static struct sim_meter *
-look(const struct sim_gpu *gpu, const struct sim_gi *gi)
+usage_look(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct sim_meter *meter = open_meter(gpu, gi);
+    struct sim_meter *meter = usage_open_meter(gpu, gi);
 
     usage.reading.users = 0;
     if (meter != NULL)
@@ -167,7 +167,7 @@ look(const struct sim_gpu *gpu, const struct sim_gi *gi)
 }
 
 static struct sim_gauge *
-open_gauge(const struct sim_gpu *gpu, const struct sim_gi *gi)
+usage_open_gauge(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char folder[SIM_PATH_MAX];
 
@@ -176,7 +176,7 @@ open_gauge(const struct sim_gpu *gpu, const struct sim_gi *gi)
 
 /* A moment that a gauge tells of, on the clock of scans. */
 static uint64_t
-boot_ns_of(const struct sim_gauge *gauge)
+usage_boot_ns_of(const struct sim_gauge *gauge)
 {
     return sim_boot_ns() - (sim_queue_now() - sim_gauge_at(gauge));
 }
@@ -184,25 +184,25 @@ boot_ns_of(const struct sim_gauge *gauge)
 /* What stands in the ledger and in the record of work for the process: instead of CPU time,
  * how long the GPU worked for it, if ever, and up to when. */
 static void
-measure(struct sim_user *user, const struct sim_gauge *gauge)
+usage_measure(struct sim_user *user, const struct sim_gauge *gauge)
 {
     user->context.bytes += sim_meter_slot(&usage.reading, user->context.slot);
     if (gauge != NULL && sim_gauge_busy(gauge, user->context.slot, &user->context.cpu_ns))
-        user->at_ns = boot_ns_of(gauge);
+        user->at_ns = usage_boot_ns_of(gauge);
 }
 
 static void
-visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
+usage_visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
                const struct visitor *visitor)
 {
-    const struct usage_place *place = find_place(gpu, gi);
+    const struct usage_place *place = usage_find_place(gpu, gi);
     struct sim_meter *meter = NULL;
     struct sim_gauge *gauge = NULL;
     bool looked = false;
 
     for (size_t i = 0; place != NULL && i < usage.count; i++) {
         const struct sim_context *context = &usage.context[i];
-        struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, first_ci(gi),
+        struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, usage_first_ci(gi),
                                  usage.scanned_ns, NULL };
 
         if (context->file.device != place->file.device ||
@@ -210,13 +210,13 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
             continue;
         if (context->slot != 0 && !looked) {
             looked = true;
-            meter = look(gpu, gi);
-            gauge = open_gauge(gpu, gi);
+            meter = usage_look(gpu, gi);
+            gauge = usage_open_gauge(gpu, gi);
         }
         if (context->slot != 0 && meter != NULL && sim_meter_is_away(meter, context->slot))
             continue; /* the driver lists it no more */
         if (context->slot != 0)
-            measure(&user, gauge);
+            usage_measure(&user, gauge);
         user.gauge = context->slot != 0 ? gauge : NULL;
         visitor->visit(visitor->self, &user);
     }
@@ -225,7 +225,7 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
 }
 
 static bool
-may_have_users(const struct sim_gpu *gpu, const struct sim_gi *gi)
+usage_may_have_users(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char path[SIM_PATH_MAX];
 
@@ -234,7 +234,7 @@ may_have_users(const struct sim_gpu *gpu, const struct sim_gi *gi)
 
 /* What is meant: an instance, or with `gi` NULL all on the GPU, of which NULL is the whole. */
 static unsigned
-list_instances(const struct sim_gpu *gpu, const struct sim_gi *gi,
+usage_list_instances(const struct sim_gpu *gpu, const struct sim_gi *gi,
                const struct sim_gi *ret_instances[SIM_GIS_MAX + 1])
 {
     unsigned count = 0;
@@ -252,21 +252,21 @@ sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
                void (*visit)(void *self, const struct sim_user *user), void *self)
 {
     const struct sim_gi *instances[SIM_GIS_MAX + 1];
-    unsigned count = list_instances(gpu, gi, instances);
+    unsigned count = usage_list_instances(gpu, gi, instances);
     const struct visitor visitor = { visit, self };
     uint64_t scanned_ns;
     bool any = false;
 
     for (unsigned i = 0; i < count && !any; i++)
-        any = may_have_users(gpu, instances[i]);
+        any = usage_may_have_users(gpu, instances[i]);
     if (!any)
         return sim_boot_ns();
     pthread_mutex_lock(&usage.lock);
     for (unsigned i = 0; i < count; i++)
-        (void)find_place(gpu, instances[i]);
-    scan(fresh);
+        (void)usage_find_place(gpu, instances[i]);
+    usage_scan(fresh);
     for (unsigned i = 0; i < count; i++)
-        visit_instance(gpu, instances[i], &visitor);
+        usage_visit_instance(gpu, instances[i], &visitor);
     scanned_ns = usage.scanned_ns;
     pthread_mutex_unlock(&usage.lock);
     return scanned_ns;
@@ -278,7 +278,7 @@ struct total {
 };
 
 static void
-add_user(void *self, const struct sim_user *user)
+usage_add_user(void *self, const struct sim_user *user)
 {
     struct total *total = self;
 
@@ -291,10 +291,10 @@ add_user(void *self, const struct sim_user *user)
 }
 
 static struct total
-sum_users(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh)
+usage_sum_users(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh)
 {
     struct total total = { 0 };
-    uint64_t scanned_ns = sim_users_each(gpu, gi, fresh, add_user, &total);
+    uint64_t scanned_ns = sim_users_each(gpu, gi, fresh, usage_add_user, &total);
 
     if (total.users == 0)
         total.at_ns = scanned_ns;
@@ -304,14 +304,14 @@ sum_users(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh)
 bool
 sim_users_any(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    return sum_users(gpu, gi, true).users > 0;
+    return usage_sum_users(gpu, gi, true).users > 0;
 }
 
 /* What processes mapped, and what the ledger says now. */
 static uint64_t
-used_on(const struct sim_gpu *gpu, const struct sim_gi *gi)
+usage_used_on(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct sim_meter *meter = open_meter(gpu, gi);
+    struct sim_meter *meter = usage_open_meter(gpu, gi);
     uint64_t used = meter == NULL ? 0 : sim_meter_used(meter);
 
     sim_meter_close(meter);
@@ -319,7 +319,7 @@ used_on(const struct sim_gpu *gpu, const struct sim_gi *gi)
 }
 
 static void
-add_mapped(void *self, const struct sim_user *user)
+usage_add_mapped(void *self, const struct sim_user *user)
 {
     if (user->context.slot == 0)
         *(uint64_t *)self += user->context.bytes;
@@ -329,35 +329,35 @@ uint64_t
 sim_used_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     const struct sim_gi *instances[SIM_GIS_MAX + 1];
-    unsigned count = list_instances(gpu, gi, instances);
+    unsigned count = usage_list_instances(gpu, gi, instances);
     uint64_t used = 0, total = sim_memory_bytes(gpu, gi);
 
-    sim_users_each(gpu, gi, false, add_mapped, &used);
+    sim_users_each(gpu, gi, false, usage_add_mapped, &used);
     for (unsigned i = 0; i < count; i++)
-        used += used_on(gpu, instances[i]);
+        used += usage_used_on(gpu, instances[i]);
     return used < total ? used : total;
 }
 
 uint64_t
 sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi, uint64_t *ret_now_ns)
 {
-    struct total total = sum_users(gpu, gi, true);
+    struct total total = usage_sum_users(gpu, gi, true);
 
     *ret_now_ns = total.at_ns;
     return total.cpu_ns;
 }
 
 static unsigned
-share(uint64_t cpu_ns, uint64_t span_ns)
+usage_share(uint64_t cpu_ns, uint64_t span_ns)
 {
     uint64_t percent = span_ns == 0 ? 0 : cpu_ns * 100 / span_ns;
 
     return percent > 100 ? 100 : (unsigned)percent;
 }
 
-/* At first, the share since the oldest of the processes started. */
+/* At first, the usage_share since the oldest of the processes started. */
 static void
-update(struct usage_place *place, const struct total *total)
+usage_update(struct usage_place *place, const struct total *total)
 {
     uint64_t now = total->at_ns;
     uint64_t grown = total->cpu_ns > place->cpu_ns ? total->cpu_ns - place->cpu_ns : 0;
@@ -365,10 +365,10 @@ update(struct usage_place *place, const struct total *total)
     if (place->asked_ns != 0 && now < place->asked_ns + INTERVAL_LEAST_NS)
         return;
     if (place->asked_ns != 0)
-        place->percent = share(grown, now - place->asked_ns);
+        place->percent = usage_share(grown, now - place->asked_ns);
     else
         place->percent =
-            now > total->oldest_ns ? share(total->cpu_ns, now - total->oldest_ns) : 0;
+            now > total->oldest_ns ? usage_share(total->cpu_ns, now - total->oldest_ns) : 0;
     place->asked_ns = now;
     place->cpu_ns = total->cpu_ns;
 }
@@ -378,11 +378,11 @@ sim_utilization(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     struct usage_place *place =
         &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
-    struct total total = sum_users(gpu, gi, false);
+    struct total total = usage_sum_users(gpu, gi, false);
     unsigned percent;
 
     pthread_mutex_lock(&usage.lock);
-    update(place, &total);
+    usage_update(place, &total);
     percent = place->percent;
     pthread_mutex_unlock(&usage.lock);
     return percent;

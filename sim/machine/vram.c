@@ -18,7 +18,7 @@
 #define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
 
 static uint32_t
-pages_of_unit(const struct sim_gpu *gpu)
+vram_pages_of_unit(const struct sim_gpu *gpu)
 {
     const struct sim_model *model = sim_model_at(gpu->model);
     uint64_t bytes = (model->memory_mib << 20) / (model->units > 0 ? model->units : 1);
@@ -27,28 +27,28 @@ pages_of_unit(const struct sim_gpu *gpu)
 }
 
 static uint64_t
-owners_bytes(uint32_t pages)
+vram_owners_bytes(uint32_t pages)
 {
     return (pages * sizeof(uint16_t) + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES *
            SIM_BLOCK_BYTES;
 }
 
 static uint64_t
-records_bytes(uint32_t pages)
+vram_records_bytes(uint32_t pages)
 {
-    return SLOTS_BYTES + owners_bytes(pages) + (uint64_t)pages * sizeof(struct page);
+    return SLOTS_BYTES + vram_owners_bytes(pages) + (uint64_t)pages * sizeof(struct page);
 }
 
 static uint64_t
-head_bytes(uint32_t pages)
+vram_head_bytes(uint32_t pages)
 {
-    return (records_bytes(pages) + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES * SIM_PAGE_BYTES;
+    return (vram_records_bytes(pages) + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES * SIM_PAGE_BYTES;
 }
 
 static off_t
-file_bytes(uint32_t pages)
+vram_file_bytes(uint32_t pages)
 {
-    return (off_t)(head_bytes(pages) + pages * SIM_PAGE_BYTES);
+    return (off_t)(vram_head_bytes(pages) + pages * SIM_PAGE_BYTES);
 }
 
 /* ---- where the units lie ---- */
@@ -56,7 +56,7 @@ file_bytes(uint32_t pages)
 /* What is zero is only read, which costs a third.  By calls: a job that makes the file shorter meanwhile
  * would kill who has it mapped. */
 static bool
-put_zeros(int fd, uint64_t from, uint64_t to)
+vram_put_zeros(int fd, uint64_t from, uint64_t to)
 {
     static const char zeros[PART_BYTES];
     char part[PART_BYTES];
@@ -76,24 +76,24 @@ put_zeros(int fd, uint64_t from, uint64_t to)
 /* The pages of a unit become nobody's: the instance that they were in is gone.  Where freed
  * memory is cleared their bytes go, too, and the room that they took. */
 static bool
-forget_owners(int fd, uint32_t pages, bool clears)
+vram_forget_owners(int fd, uint32_t pages, bool clears)
 {
-    return put_zeros(fd, 0, clears ? records_bytes(pages) : SLOTS_BYTES + owners_bytes(pages)) &&
+    return vram_put_zeros(fd, 0, clears ? vram_records_bytes(pages) : SLOTS_BYTES + vram_owners_bytes(pages)) &&
            (!clears || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                 (off_t)head_bytes(pages),
+                                 (off_t)vram_head_bytes(pages),
                                  (off_t)(pages * SIM_PAGE_BYTES)) == 0);
 }
 
 /* The records have their room for good, so that no writing to them fails, and none by a mapping
  * kills, because the file system is full. */
 static bool
-make_unit(const char *path, const struct sim_gpu *gpu)
+vram_make_unit(const char *path, const struct sim_gpu *gpu)
 {
-    uint32_t pages = pages_of_unit(gpu);
+    uint32_t pages = vram_pages_of_unit(gpu);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, UNIT_MODE);
-    bool made = fd >= 0 && ftruncate(fd, file_bytes(pages)) == 0 && fchmod(fd, UNIT_MODE) == 0 &&
-                fallocate(fd, 0, 0, (off_t)records_bytes(pages)) == 0 &&
-                forget_owners(fd, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
+    bool made = fd >= 0 && ftruncate(fd, vram_file_bytes(pages)) == 0 && fchmod(fd, UNIT_MODE) == 0 &&
+                fallocate(fd, 0, 0, (off_t)vram_records_bytes(pages)) == 0 &&
+                vram_forget_owners(fd, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
 
     if (fd >= 0)
         close(fd);
@@ -101,7 +101,7 @@ make_unit(const char *path, const struct sim_gpu *gpu)
 }
 
 static bool
-link_unit(const char *from, const char *to)
+vram_link_unit(const char *from, const char *to)
 {
     return link(from, to) == 0 || errno == EEXIST;
 }
@@ -132,20 +132,20 @@ sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi
            sim_queue_forget_slice(folder);
     for (uint32_t i = 0; made && i < (count > 0 ? count : 1); i++)
         made = sim_path(from, "%s/vram/unit-%u-%u", dir, gpu->minor, first + i) &&
-               make_unit(from, gpu) && sim_path(to, "%s/%u", folder, i) &&
-               link_unit(from, to);
+               vram_make_unit(from, gpu) && sim_path(to, "%s/%u", folder, i) &&
+               vram_link_unit(from, to);
     return made && sim_queue_publish(folder);
 }
 
 static bool
-clear_pads(int fd, uint32_t pages)
+vram_clear_pads(int fd, uint32_t pages)
 {
     struct page part[PART_BYTES / sizeof(struct page)];
     uint32_t most = sizeof(part) / sizeof(part[0]);
 
     for (uint32_t i = 0; i < pages; i += most) {
         size_t length = (pages - i < most ? pages - i : most) * sizeof(part[0]);
-        off_t at = (off_t)(SLOTS_BYTES + owners_bytes(pages) + i * sizeof(part[0]));
+        off_t at = (off_t)(SLOTS_BYTES + vram_owners_bytes(pages) + i * sizeof(part[0]));
         bool written = false;
 
         if (pread(fd, part, length, at) != (ssize_t)length)
@@ -163,12 +163,12 @@ clear_pads(int fd, uint32_t pages)
 /* What a job wrote of a unit where no page's bytes lie: behind the records, and in them where these
  * stay. */
 static bool
-clear_gaps(int fd, uint32_t pages, bool clears)
+vram_clear_gaps(int fd, uint32_t pages, bool clears)
 {
-    uint64_t length = records_bytes(pages), head = head_bytes(pages);
+    uint64_t length = vram_records_bytes(pages), head = vram_head_bytes(pages);
     uint64_t whole = (length + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
 
-    return (clears || clear_pads(fd, pages)) && put_zeros(fd, length, whole) &&
+    return (clears || vram_clear_pads(fd, pages)) && vram_put_zeros(fd, length, whole) &&
            fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)whole,
                      (off_t)(head - whole)) == 0;
 }
@@ -176,7 +176,7 @@ clear_gaps(int fd, uint32_t pages, bool clears)
 bool
 sim_vram_renew(const char *dir, const struct sim_gpu *gpu)
 {
-    uint32_t pages = pages_of_unit(gpu), units = sim_model_at(gpu->model)->units;
+    uint32_t pages = vram_pages_of_unit(gpu), units = sim_model_at(gpu->model)->units;
     char folder[SIM_PATH_MAX], path[SIM_PATH_MAX];
     bool clears = (gpu->memory_faults & SIM_FAULT_LEAK) == 0;
     bool renewed = sim_path(folder, "%s/vram/%u-w", dir, gpu->minor);
@@ -186,9 +186,9 @@ sim_vram_renew(const char *dir, const struct sim_gpu *gpu)
                      ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
                      : -1;
 
-        renewed = fd >= 0 && ftruncate(fd, file_bytes(pages)) == 0 &&
-                  fallocate(fd, 0, 0, (off_t)records_bytes(pages)) == 0 &&
-                  forget_owners(fd, pages, clears) && clear_gaps(fd, pages, clears);
+        renewed = fd >= 0 && ftruncate(fd, vram_file_bytes(pages)) == 0 &&
+                  fallocate(fd, 0, 0, (off_t)vram_records_bytes(pages)) == 0 &&
+                  vram_forget_owners(fd, pages, clears) && vram_clear_gaps(fd, pages, clears);
         if (fd >= 0)
             close(fd);
     }
@@ -206,10 +206,10 @@ sim_vram_forget(const char *dir)
 /* ---- opening ---- */
 
 static bool
-open_unit(struct sim_vram *vram, const char *folder, uint32_t index)
+vram_open_unit(struct sim_vram *vram, const char *folder, uint32_t index)
 {
     struct unit *unit = &vram->unit[index];
-    off_t wanted = file_bytes(vram->unit_pages);
+    off_t wanted = vram_file_bytes(vram->unit_pages);
     char path[SIM_PATH_MAX];
     struct stat st;
     void *map;
@@ -221,14 +221,14 @@ open_unit(struct sim_vram *vram, const char *folder, uint32_t index)
     if (unit->fd < 0 || fstat(unit->fd, &st) != 0 ||
         (st.st_size != wanted && ftruncate(unit->fd, wanted) != 0))
         return false;
-    map = mmap(NULL, head_bytes(vram->unit_pages), PROT_READ | PROT_WRITE, MAP_SHARED,
+    map = mmap(NULL, vram_head_bytes(vram->unit_pages), PROT_READ | PROT_WRITE, MAP_SHARED,
                unit->fd, 0);
     if (map == MAP_FAILED)
         return false;
     unit->slots = map;
     unit->owner = (uint16_t *)(void *)((char *)map + SLOTS_BYTES);
     unit->pages = (struct page *)(void *)((char *)map + SLOTS_BYTES +
-                                          owners_bytes(vram->unit_pages));
+                                          vram_owners_bytes(vram->unit_pages));
     return true;
 }
 
@@ -242,14 +242,14 @@ sim_vram_open(const char *folder, const struct sim_gpu *gpu, uint64_t bytes)
         return NULL;
     for (uint32_t i = 0; i < UNITS_MAX; i++)
         vram->unit[i].fd = -1;
-    vram->unit_pages = pages_of_unit(gpu);
-    vram->data = head_bytes(vram->unit_pages);
+    vram->unit_pages = vram_pages_of_unit(gpu);
+    vram->data = vram_head_bytes(vram->unit_pages);
     vram->pages = (uint32_t)(bytes / SIM_PAGE_BYTES);
     vram->units = (vram->pages + vram->unit_pages - 1) / vram->unit_pages;
     opened = vram->units > 0 && vram->units <= UNITS_MAX &&
              sim_path(vram->folder, "%s", folder);
     for (uint32_t i = 0; opened && i < vram->units; i++)
-        opened = open_unit(vram, folder, i);
+        opened = vram_open_unit(vram, folder, i);
     if (opened)
         return vram;
     int number = errno;
@@ -265,7 +265,7 @@ sim_vram_close(struct sim_vram *vram)
         return;
     for (uint32_t i = 0; i < UNITS_MAX; i++) {
         if (vram->unit[i].slots != NULL)
-            munmap(vram->unit[i].slots, head_bytes(vram->unit_pages));
+            munmap(vram->unit[i].slots, vram_head_bytes(vram->unit_pages));
         if (vram->unit[i].fd >= 0)
             close(vram->unit[i].fd);
     }
@@ -281,7 +281,7 @@ struct vram_place {
 };
 
 static struct vram_place
-place_of(struct sim_vram *vram, uint32_t page)
+vram_place_of(struct sim_vram *vram, uint32_t page)
 {
     struct unit *unit = &vram->unit[page / vram->unit_pages];
     uint32_t index = page % vram->unit_pages;
@@ -291,13 +291,13 @@ place_of(struct sim_vram *vram, uint32_t page)
 }
 
 static bool
-is_own(const struct page *page, uint64_t block)
+vram_is_own(const struct page *page, uint64_t block)
 {
     return (page->own[block / 64] >> block % 64 & 1) != 0;
 }
 
 static bool
-has_own(const struct page *page)
+vram_has_own(const struct page *page)
 {
     for (size_t i = 0; i < BLOCKS / 64; i++)
         if (page->own[i] != 0)
@@ -306,9 +306,9 @@ has_own(const struct page *page)
 }
 
 static bool
-read_block(const struct vram_place *place, uint64_t block, uint8_t bytes[SIM_BLOCK_BYTES])
+vram_read_block(const struct vram_place *place, uint64_t block, uint8_t bytes[SIM_BLOCK_BYTES])
 {
-    if (is_own(place->page, block))
+    if (vram_is_own(place->page, block))
         return pread(place->unit->fd, bytes, SIM_BLOCK_BYTES,
                      (off_t)(place->data + block * SIM_BLOCK_BYTES)) == SIM_BLOCK_BYTES;
     for (size_t i = 0; i < SIM_BLOCK_BYTES; i += sizeof(place->page->word))
@@ -317,7 +317,7 @@ read_block(const struct vram_place *place, uint64_t block, uint8_t bytes[SIM_BLO
 }
 
 static bool
-write_block(const struct vram_place *place, uint64_t block, const uint8_t bytes[SIM_BLOCK_BYTES])
+vram_write_block(const struct vram_place *place, uint64_t block, const uint8_t bytes[SIM_BLOCK_BYTES])
 {
     if (pwrite(place->unit->fd, bytes, SIM_BLOCK_BYTES,
                (off_t)(place->data + block * SIM_BLOCK_BYTES)) != SIM_BLOCK_BYTES)
@@ -329,11 +329,11 @@ write_block(const struct vram_place *place, uint64_t block, const uint8_t bytes[
 /* The whole page is one word again; the file gives the room back where it can, also that of
  * bytes that a job wrote past this library. */
 static void
-fill_page(const struct vram_place *place, uint32_t word)
+vram_fill_page(const struct vram_place *place, uint32_t word)
 {
     (void)!fallocate(place->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                      (off_t)place->data, SIM_PAGE_BYTES);
-    if (has_own(place->page))
+    if (vram_has_own(place->page))
         memset(place->page->own, 0, sizeof(place->page->own));
     if (place->page->word != word)
         place->page->word = word;
@@ -342,23 +342,23 @@ fill_page(const struct vram_place *place, uint32_t word)
 bool
 sim_vram_is_clear(struct sim_vram *vram, uint32_t page)
 {
-    struct vram_place place = place_of(vram, page);
+    struct vram_place place = vram_place_of(vram, page);
 
-    return place.page->word == 0 && !has_own(place.page);
+    return place.page->word == 0 && !vram_has_own(place.page);
 }
 
 bool
 sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target,
               size_t length)
 {
-    struct vram_place place = place_of(vram, page);
+    struct vram_place place = vram_place_of(vram, page);
     uint8_t bytes[SIM_BLOCK_BYTES], *to = target;
 
     while (length > 0) {
         uint64_t block = offset / SIM_BLOCK_BYTES, at = offset % SIM_BLOCK_BYTES;
         size_t part = length < SIM_BLOCK_BYTES - at ? length : SIM_BLOCK_BYTES - at;
 
-        if (!read_block(&place, block, bytes))
+        if (!vram_read_block(&place, block, bytes))
             return false;
         memcpy(to, bytes + at, part);
         to += part;
@@ -370,29 +370,29 @@ sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *targe
 
 /* Change a part of a block.  A block that is written whole need not be read. */
 static bool
-change_block(const struct vram_place *place, uint64_t offset, const void *source, size_t length)
+vram_change_block(const struct vram_place *place, uint64_t offset, const void *source, size_t length)
 {
     uint8_t bytes[SIM_BLOCK_BYTES];
     uint64_t block = offset / SIM_BLOCK_BYTES;
 
-    if (length < SIM_BLOCK_BYTES && !read_block(place, block, bytes))
+    if (length < SIM_BLOCK_BYTES && !vram_read_block(place, block, bytes))
         return false;
     memcpy(bytes + offset % SIM_BLOCK_BYTES, source, length);
-    return write_block(place, block, bytes);
+    return vram_write_block(place, block, bytes);
 }
 
 bool
 sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset, const void *source,
                size_t length)
 {
-    struct vram_place place = place_of(vram, page);
+    struct vram_place place = vram_place_of(vram, page);
     const uint8_t *from = source;
 
     while (length > 0) {
         uint64_t at = offset % SIM_BLOCK_BYTES;
         size_t part = length < SIM_BLOCK_BYTES - at ? length : SIM_BLOCK_BYTES - at;
 
-        if (!change_block(&place, offset, from, part))
+        if (!vram_change_block(&place, offset, from, part))
             return false;
         from += part;
         offset += part;
@@ -408,9 +408,9 @@ sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t leng
     uint8_t bytes[SIM_BLOCK_BYTES];
 
     if (offset == 0 && length == SIM_PAGE_BYTES) {
-        struct vram_place place = place_of(vram, page);
+        struct vram_place place = vram_place_of(vram, page);
 
-        fill_page(&place, word);
+        vram_fill_page(&place, word);
         return true;
     }
     for (size_t i = 0; i < sizeof(bytes); i += sizeof(word))

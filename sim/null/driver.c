@@ -61,7 +61,7 @@ static __thread struct {
 
 /* The last place is for all for whom there is none. */
 static void
-take_place(void)
+driver_take_place(void)
 {
     uint32_t nobody = 0, me = (uint32_t)getpid();
 
@@ -85,7 +85,7 @@ cuInit(unsigned int flags)
         bh_null_shared = found != MAP_FAILED;
         if (bh_null_shared) {
             bh_null_world = found;
-            take_place();
+            driver_take_place();
         }
         if (fd >= 0)
             close(fd);
@@ -188,7 +188,7 @@ unsigned bh_null_context_count;
 
 /* Under the lock. */
 static void
-add_context(struct CUctx_st *context)
+driver_add_context(struct CUctx_st *context)
 {
     atomic_fetch_add(&bh_null_world->contexts, 1);
     if (bh_null_context_count < CONTEXTS_MAX)
@@ -198,7 +198,7 @@ add_context(struct CUctx_st *context)
 }
 
 static void
-remove_context(struct CUctx_st *context)
+driver_remove_context(struct CUctx_st *context)
 {
     bh_null_code_end(context);
     bh_null_give(context->device, bh_null_world->context_bytes);
@@ -214,7 +214,7 @@ cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     pthread_mutex_lock(&bh_null_lock);
     primary_references[device]++;
     if (!primary[device].alive)
-        add_context(&primary[device]);
+        driver_add_context(&primary[device]);
     primary[device].alive = true;
     pthread_mutex_unlock(&bh_null_lock);
     *context = &primary[device];
@@ -228,14 +228,14 @@ cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
     (*context)->device = device;
     (*context)->alive = true;
     pthread_mutex_lock(&bh_null_lock);
-    add_context(*context);
+    driver_add_context(*context);
     pthread_mutex_unlock(&bh_null_lock);
     return cuCtxPushCurrent_v2(*context);
 }
 
 /* What was allocated in it goes, too.  Under the lock. */
 static void
-drop_all(const struct CUctx_st *context)
+driver_drop_all(const struct CUctx_st *context)
 {
     for (uint32_t i = 0; i < next_unit && i < UNITS; i++)
         if (large[i].units != 0 && large[i].context == context) {
@@ -249,8 +249,8 @@ CUresult
 cuCtxDestroy_v2(CUcontext context)
 {
     pthread_mutex_lock(&bh_null_lock);
-    drop_all(context);
-    remove_context(context);
+    driver_drop_all(context);
+    driver_remove_context(context);
     pthread_mutex_unlock(&bh_null_lock);
     if (depth > 0 && stack[depth - 1] == context)
         depth--;
@@ -260,13 +260,13 @@ cuCtxDestroy_v2(CUcontext context)
 
 /* Under the lock. */
 static void
-end_primary(CUdevice device)
+driver_end_primary(CUdevice device)
 {
     if (!primary[device].alive)
         return;
     primary[device].alive = false;
-    drop_all(&primary[device]);
-    remove_context(&primary[device]);
+    driver_drop_all(&primary[device]);
+    driver_remove_context(&primary[device]);
 }
 
 CUresult
@@ -274,7 +274,7 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
     pthread_mutex_lock(&bh_null_lock);
     if (--primary_references[device] == 0) {
-        end_primary(device);
+        driver_end_primary(device);
         if (!bh_null_shared) { /* one that begins anew finds the same addresses */
             atomic_store(&next_unit, 0);
             free_count = 0;
@@ -290,7 +290,7 @@ CUresult
 cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
     pthread_mutex_lock(&bh_null_lock);
-    end_primary(device);
+    driver_end_primary(device);
     pthread_mutex_unlock(&bh_null_lock);
     return CUDA_SUCCESS;
 }
@@ -304,7 +304,7 @@ cuCtxSetLimit(CUlimit limit, size_t value)
 /* ---- linear memory ---- */
 
 static uint32_t
-take_units(uint32_t units)
+driver_take_units(uint32_t units)
 {
     if (units == 1 && free_count > 0)
         return free_units[--free_count];
@@ -314,7 +314,7 @@ take_units(uint32_t units)
 }
 
 static void
-free_range_of(uint32_t at, uint32_t units)
+driver_free_range_of(uint32_t at, uint32_t units)
 {
     if (units == 1 && free_count < sizeof(free_units) / sizeof(free_units[0]))
         free_units[free_count++] = at;
@@ -323,10 +323,10 @@ free_range_of(uint32_t at, uint32_t units)
 }
 
 static CUdeviceptr
-large_range(uint64_t bytes, int device)
+driver_large_range(uint64_t bytes, int device)
 {
     uint32_t units = (uint32_t)(bh_null_up(bytes, NULL_UNIT) / NULL_UNIT);
-    uint32_t at = take_units(units);
+    uint32_t at = driver_take_units(units);
 
     if (at + units > UNITS)
         return 0;
@@ -340,12 +340,12 @@ large_range(uint64_t bytes, int device)
 }
 
 static void
-free_range(uint32_t at)
+driver_free_range(uint32_t at)
 {
     uint32_t units = large[at].units;
 
     large[at].units = 0;
-    free_range_of(at, units);
+    driver_free_range_of(at, units);
 }
 
 CUresult
@@ -363,7 +363,7 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
         *address = bh_null_small_take(stack[depth - 1], bytes);
         return *address != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    at = large_range(bytes, stack[depth - 1]->device);
+    at = driver_large_range(bytes, stack[depth - 1]->device);
     if (at == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     large[(at - LARGE_BASE) / NULL_UNIT].context = stack[depth - 1];
@@ -386,7 +386,7 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
     return cuMemAlloc_v2(address, *pitch * height);
 }
 
-static CUresult pool_free(uint32_t at);
+static CUresult driver_pool_free(uint32_t at);
 
 CUresult
 cuMemFree_v2(CUdeviceptr address)
@@ -405,9 +405,9 @@ cuMemFree_v2(CUdeviceptr address)
         large[at].object != NULL)
         return CUDA_ERROR_INVALID_VALUE;
     if (large[at].pool != NULL)
-        return pool_free(at);
+        return driver_pool_free(at);
     bh_null_give(large[at].device, bh_null_up(large[at].bytes, NULL_UNIT));
-    free_range(at);
+    driver_free_range(at);
     return CUDA_SUCCESS;
 }
 
@@ -423,9 +423,9 @@ cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 /* ---- pools ---- */
 
 static CUresult
-pool_alloc(CUdeviceptr *address, size_t bytes, struct CUmemPoolHandle_st *pool)
+driver_pool_alloc(CUdeviceptr *address, size_t bytes, struct CUmemPoolHandle_st *pool)
 {
-    CUdeviceptr at = large_range(bytes, pool->device);
+    CUdeviceptr at = driver_large_range(bytes, pool->device);
 
     if (at == 0 || bh_null_fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -442,17 +442,17 @@ pool_alloc(CUdeviceptr *address, size_t bytes, struct CUmemPoolHandle_st *pool)
 }
 
 static CUresult
-pool_free(uint32_t at)
+driver_pool_free(uint32_t at)
 {
     pthread_mutex_lock(&bh_null_lock);
     large[at].pool->used -= bh_null_up(large[at].bytes, 512);
     pthread_mutex_unlock(&bh_null_lock);
-    free_range(at);
+    driver_free_range(at);
     return CUDA_SUCCESS;
 }
 
 static void
-shrink(struct CUmemPoolHandle_st *pool, uint64_t keep)
+driver_shrink(struct CUmemPoolHandle_st *pool, uint64_t keep)
 {
     uint64_t need;
 
@@ -476,7 +476,7 @@ cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
         *address = NULL_GRAPH_BASE | bh_null_up(bytes, NULL_UNIT);
         return CUDA_SUCCESS;
     }
-    return pool_alloc(address, bytes, current_pool[stack[depth - 1]->device]);
+    return driver_pool_alloc(address, bytes, current_pool[stack[depth - 1]->device]);
 }
 
 CUresult
@@ -489,7 +489,7 @@ CUresult
 cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
                         CUstream stream)
 {
-    return pool_alloc(address, bytes, pool);
+    return driver_pool_alloc(address, bytes, pool);
 }
 
 CUresult
@@ -509,7 +509,7 @@ cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool_props)
 CUresult
 cuMemPoolDestroy(CUmemoryPool pool)
 {
-    shrink(pool, 0);
+    driver_shrink(pool, 0);
     return CUDA_SUCCESS;
 }
 
@@ -535,13 +535,13 @@ void
 bh_null_pools_waited(void)
 {
     for (int i = 0; i < NULL_DEVICES_MAX; i++)
-        shrink(&default_pool[i], default_pool[i].threshold);
+        driver_shrink(&default_pool[i], default_pool[i].threshold);
 }
 
 CUresult
 cuMemPoolTrimTo(CUmemoryPool pool, size_t min_bytes_to_keep)
 {
-    shrink(pool, min_bytes_to_keep);
+    driver_shrink(pool, min_bytes_to_keep);
     return CUDA_SUCCESS;
 }
 
@@ -617,7 +617,7 @@ cuDeviceGraphMemTrim(CUdevice device)
 /* ---- memory objects ---- */
 
 static void
-let_go(struct driver_object *object)
+driver_let_go(struct driver_object *object)
 {
     if (atomic_fetch_sub(&object->references, 1) > 1)
         return;
@@ -647,7 +647,7 @@ cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 CUresult
 cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    let_go((struct driver_object *)(uintptr_t)handle);
+    driver_let_go((struct driver_object *)(uintptr_t)handle);
     return CUDA_SUCCESS;
 }
 
@@ -655,7 +655,7 @@ CUresult
 cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr addr,
                     unsigned long long flags)
 {
-    uint32_t units = (uint32_t)(size / NULL_UNIT), at = take_units(units);
+    uint32_t units = (uint32_t)(size / NULL_UNIT), at = driver_take_units(units);
 
     if (at + units > UNITS)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -666,7 +666,7 @@ cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdevic
 CUresult
 cuMemAddressFree(CUdeviceptr address, size_t size)
 {
-    free_range_of((uint32_t)((address - LARGE_BASE) / NULL_UNIT), (uint32_t)(size / NULL_UNIT));
+    driver_free_range_of((uint32_t)((address - LARGE_BASE) / NULL_UNIT), (uint32_t)(size / NULL_UNIT));
     return CUDA_SUCCESS;
 }
 
@@ -694,7 +694,7 @@ cuMemUnmap(CUdeviceptr address, size_t size)
         return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t end = at + (uint32_t)(size / NULL_UNIT); at < end; at++)
         if (large[at].object != NULL) {
-            let_go(large[at].object);
+            driver_let_go(large[at].object);
             large[at].object = NULL;
             large[at].units = 0;
         }

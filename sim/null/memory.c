@@ -27,7 +27,7 @@ static const struct {
 
 /* Of this library alone, and not of the one that stands in front of it. */
 static void *
-null_symbol(const char *name)
+memory_null_symbol(const char *name)
 {
     static void *self;
     Dl_info about;
@@ -40,19 +40,19 @@ null_symbol(const char *name)
 #define NEWER 99000
 
 static CUresult
-from_the_future(void)
+memory_from_the_future(void)
 {
     return CUDA_ERROR_NOT_READY;
 }
 
 /* What only a newer driver has: a call, and a form of one. */
 static void *
-newer_symbol(const char *symbol, int version)
+memory_newer_symbol(const char *symbol, int version)
 {
     bool has = bh_null_world->newer != 0 && version >= NEWER &&
                (strcmp(symbol, "cuFromTheFuture") == 0 || strcmp(symbol, "cuMemAlloc") == 0);
 
-    return has ? (void *)from_the_future : NULL;
+    return has ? (void *)memory_from_the_future : NULL;
 }
 
 CUresult
@@ -79,14 +79,14 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
         if (strcmp(calls[i].base, symbol) != 0 || calls[i].since > version ||
             calls[i].since < best || (per_thread && flags != 2))
             continue;
-        there = null_symbol(calls[i].name);
+        there = memory_null_symbol(calls[i].name);
         if (there == NULL)
             continue;
         best = calls[i].since;
         *function = there;
     }
-    if (newer_symbol(symbol, version) != NULL)
-        *function = newer_symbol(symbol, version);
+    if (memory_newer_symbol(symbol, version) != NULL)
+        *function = memory_newer_symbol(symbol, version);
     if (status != NULL)
         *status = *function == NULL ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
                                     : CU_GET_PROC_ADDRESS_SUCCESS;

@@ -20,7 +20,7 @@ struct CUextMemory_st {
 };
 
 static uint64_t
-bytes_of(const char *image)
+module_bytes_of(const char *image)
 {
     uint64_t bytes = strlen(image);
 
@@ -39,7 +39,7 @@ cuModuleLoadData(CUmodule *module, const void *image)
     if (bh_null_fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *module = calloc(1, sizeof(**module));
-    **module = (struct CUmod_st) { context, bytes_of(image) };
+    **module = (struct CUmod_st) { context, module_bytes_of(image) };
     bh_null_code_change(context, (*module)->bytes, 0);
     return CUDA_SUCCESS;
 }
@@ -72,7 +72,7 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_option
     if (bh_null_fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *library = calloc(1, sizeof(**library));
-    (*library)->bytes = bytes_of(code);
+    (*library)->bytes = module_bytes_of(code);
     pthread_mutex_lock(&bh_null_lock);
     bh_null_library_bytes += (*library)->bytes;
     for (unsigned i = 0; i < bh_null_context_count; i++)

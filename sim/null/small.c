@@ -1,6 +1,6 @@
 /* The null driver's small allocations: parts of chunks of 2 MiB, each of one context, found
  * by first fit.  A chunk is taken when none of the context's has room, and given back with
- * its last part.  With nobody watching nothing is counted, and a part costs next to nothing. */
+ * its last part.  With nobody watching nothing is counted, and a part costs small_next to nothing. */
 #include "sim/null/small.h"
 
 #define GRAIN UINT64_C(512)
@@ -14,11 +14,11 @@ enum { CHUNKS = 2048, GRAINS = (int)(NULL_UNIT / 512), QUICK = 1 << 22 };
 bool bh_null_small_anew;
 static uint32_t quick_grains[QUICK];
 static _Atomic uint32_t next_grain;
-/* A part that was freed is the next one of its size, as with any allocator. */
+/* A part that was freed is the small_next one of its size, as with any allocator. */
 static __thread uint32_t free_grains, free_at;
 
 static CUdeviceptr
-take_quickly(uint32_t grains)
+small_take_quickly(uint32_t grains)
 {
     uint32_t at = free_at;
 
@@ -31,7 +31,7 @@ take_quickly(uint32_t grains)
 }
 
 static bool
-free_quickly(uint32_t at)
+small_free_quickly(uint32_t at)
 {
     uint32_t grains = at < QUICK ? quick_grains[at] : 0;
 
@@ -65,7 +65,7 @@ static uint32_t chunks_used; /* none behind */
 
 /* The first grain from `at` on that is taken, or is not. */
 static uint32_t
-next(const struct chunk *chunk, uint32_t at, bool taken)
+small_next(const struct chunk *chunk, uint32_t at, bool taken)
 {
     while (at < GRAINS) {
         uint64_t word = chunk->taken[at / BITS];
@@ -79,7 +79,7 @@ next(const struct chunk *chunk, uint32_t at, bool taken)
 }
 
 static void
-mark(struct chunk *chunk, uint32_t at, uint32_t grains, bool taken)
+small_mark(struct chunk *chunk, uint32_t at, uint32_t grains, bool taken)
 {
     for (uint32_t end = at + grains; at < end; at++)
         if (taken)
@@ -89,23 +89,23 @@ mark(struct chunk *chunk, uint32_t at, uint32_t grains, bool taken)
 }
 
 static bool
-take_part(struct chunk *chunk, uint32_t grains, uint32_t *ret_at)
+small_take_part(struct chunk *chunk, uint32_t grains, uint32_t *ret_at)
 {
-    uint32_t at = next(chunk, 0, false);
+    uint32_t at = small_next(chunk, 0, false);
 
     if (grains > GRAINS - chunk->used)
         return false;
     while (at < GRAINS) {
-        uint32_t end = next(chunk, at, true);
+        uint32_t end = small_next(chunk, at, true);
 
         if (end - at >= grains) {
-            mark(chunk, at, grains, true);
+            small_mark(chunk, at, grains, true);
             chunk->grains[at] = (uint16_t)grains;
             chunk->used += grains;
             *ret_at = at;
             return true;
         }
-        at = next(chunk, end, false);
+        at = small_next(chunk, end, false);
     }
     return false;
 }
@@ -113,7 +113,7 @@ take_part(struct chunk *chunk, uint32_t grains, uint32_t *ret_at)
 /* The lowest that there is room for: addresses come again as soon as they can, also in
  * another context. */
 static struct chunk *
-new_chunk(struct CUctx_st *context)
+small_new_chunk(struct CUctx_st *context)
 {
     for (uint32_t i = 0; i < CHUNKS; i++)
         if (chunks[i].context == NULL) {
@@ -127,29 +127,29 @@ new_chunk(struct CUctx_st *context)
 }
 
 static void
-free_chunk(struct chunk *chunk)
+small_free_chunk(struct chunk *chunk)
 {
     bh_null_give(chunk->device, NULL_UNIT);
     *chunk = (struct chunk) { 0 };
 }
 
 static CUdeviceptr
-take_in_chunks(struct CUctx_st *context, uint32_t grains)
+small_take_in_chunks(struct CUctx_st *context, uint32_t grains)
 {
     struct chunk *chunk;
     uint32_t at;
 
     for (uint32_t i = 0; i < chunks_used; i++)
-        if (chunks[i].context == context && take_part(&chunks[i], grains, &at))
+        if (chunks[i].context == context && small_take_part(&chunks[i], grains, &at))
             return SMALL_BASE + i * NULL_UNIT + at * GRAIN;
-    chunk = new_chunk(context);
-    if (chunk == NULL || !take_part(chunk, grains, &at))
+    chunk = small_new_chunk(context);
+    if (chunk == NULL || !small_take_part(chunk, grains, &at))
         return 0;
     return SMALL_BASE + (uint64_t)(chunk - chunks) * NULL_UNIT + at * GRAIN;
 }
 
 static bool
-free_in_chunks(uint64_t offset)
+small_free_in_chunks(uint64_t offset)
 {
     struct chunk *chunk = &chunks[offset / NULL_UNIT];
     uint32_t at = (uint32_t)(offset % NULL_UNIT / GRAIN), grains;
@@ -158,10 +158,10 @@ free_in_chunks(uint64_t offset)
         return false;
     grains = chunk->grains[at];
     chunk->grains[at] = 0;
-    mark(chunk, at, grains, false);
+    small_mark(chunk, at, grains, false);
     chunk->used -= grains;
     if (chunk->used == 0)
-        free_chunk(chunk);
+        small_free_chunk(chunk);
     return true;
 }
 
@@ -175,9 +175,9 @@ bh_null_small_take(struct CUctx_st *context, uint64_t bytes)
     sigset_t before;
 
     if (!bh_null_shared)
-        return take_quickly(grains);
+        return small_take_quickly(grains);
     bh_null_lock_quietly(&bh_null_lock, &before);
-    at = take_in_chunks(context, grains);
+    at = small_take_in_chunks(context, grains);
     bh_null_unlock(&bh_null_lock, &before);
     return at;
 }
@@ -198,9 +198,9 @@ bh_null_small_free(CUdeviceptr address)
     if (offset % GRAIN != 0)
         return false;
     if (!bh_null_shared)
-        return free_quickly((uint32_t)(offset / GRAIN));
+        return small_free_quickly((uint32_t)(offset / GRAIN));
     bh_null_lock_quietly(&bh_null_lock, &before);
-    freed = free_in_chunks(offset);
+    freed = small_free_in_chunks(offset);
     bh_null_unlock(&bh_null_lock, &before);
     return freed;
 }
@@ -210,5 +210,5 @@ bh_null_small_drop(const struct CUctx_st *context)
 {
     for (uint32_t i = 0; i < chunks_used; i++)
         if (chunks[i].context == context)
-            free_chunk(&chunks[i]);
+            small_free_chunk(&chunks[i]);
 }

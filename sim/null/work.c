@@ -6,7 +6,7 @@
 #include "sim/null/driver.h"
 
 static void
-busy(uint64_t ns)
+work_busy(uint64_t ns)
 {
     _Atomic uint64_t *until = &bh_null_world->busy_until_ns[0];
     uint64_t now, before, from;
@@ -24,13 +24,13 @@ busy(uint64_t ns)
 }
 
 static uint64_t
-done_ns(void)
+work_done_ns(void)
 {
     return bh_null_shared ? atomic_load(&bh_null_world->busy_until_ns[0]) : 0;
 }
 
 static void
-wait_until(uint64_t ns)
+work_wait_until(uint64_t ns)
 {
     struct timespec at = { .tv_sec = (time_t)(ns / 1000000000u),
                            .tv_nsec = (long)(ns % 1000000000u) };
@@ -45,7 +45,7 @@ cuLaunchKernel(CUfunction function, unsigned int grid_dim_x, unsigned int grid_d
                unsigned int block_dim_z, unsigned int shared_mem_bytes, CUstream stream,
                void **kernel_params, void **extra)
 {
-    busy((uintptr_t)function);
+    work_busy((uintptr_t)function);
     return CUDA_SUCCESS;
 }
 
@@ -56,7 +56,7 @@ cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_dim_x, unsigned int g
                     unsigned int shared_mem_bytes, CUstream stream, void **kernel_params,
                     void **extra)
 {
-    busy((uintptr_t)function);
+    work_busy((uintptr_t)function);
     return CUDA_SUCCESS;
 }
 
@@ -64,7 +64,7 @@ CUresult
 cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **kernel_params,
                  void **extra)
 {
-    busy((uintptr_t)function);
+    work_busy((uintptr_t)function);
     return CUDA_SUCCESS;
 }
 
@@ -75,21 +75,21 @@ cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_dim_x,
                           unsigned int block_dim_z, unsigned int shared_mem_bytes,
                           CUstream stream, void **kernel_params)
 {
-    busy((uintptr_t)function);
+    work_busy((uintptr_t)function);
     return CUDA_SUCCESS;
 }
 
 CUresult
 cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t count, CUstream stream)
 {
-    busy(count >> 10);
+    work_busy(count >> 10);
     return CUDA_SUCCESS;
 }
 
 CUresult
 cuCtxSynchronize(void)
 {
-    wait_until(done_ns());
+    work_wait_until(work_done_ns());
     bh_null_pools_waited();
     return CUDA_SUCCESS;
 }
@@ -97,7 +97,7 @@ cuCtxSynchronize(void)
 CUresult
 cuStreamSynchronize(CUstream stream)
 {
-    wait_until(done_ns());
+    work_wait_until(work_done_ns());
     bh_null_pools_waited();
     return CUDA_SUCCESS;
 }
@@ -133,7 +133,7 @@ cuEventDestroy_v2(CUevent event)
 CUresult
 cuEventRecord(CUevent event, CUstream stream)
 {
-    event->done_ns = done_ns();
+    event->done_ns = work_done_ns();
     return CUDA_SUCCESS;
 }
 
@@ -161,7 +161,7 @@ cuStreamEndCapture(CUstream stream, CUgraph *graph)
 }
 
 static CUgraph
-capture_of(CUstream stream)
+work_capture_of(CUstream stream)
 {
     return (uintptr_t)stream > 2 ? stream->captured : NULL;
 }
@@ -169,7 +169,7 @@ capture_of(CUstream stream)
 CUresult
 cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *capture_status)
 {
-    *capture_status = capture_of(stream) != NULL ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+    *capture_status = work_capture_of(stream) != NULL ? CU_STREAM_CAPTURE_STATUS_ACTIVE
                                                  : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
@@ -180,7 +180,7 @@ cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *capture_status
                           const CUgraphNode **dependencies_out,
                           size_t *num_dependencies_out)
 {
-    *graph_out = capture_of(stream);
+    *graph_out = work_capture_of(stream);
     return cuStreamIsCapturing(stream, capture_status_out);
 }
 
@@ -237,7 +237,7 @@ cuGraphLaunch(CUgraphExec graph, CUstream stream)
         bh_null_graph_take(graph->bytes);
         graph->there = true;
     }
-    busy(1000);
+    work_busy(1000);
     return CUDA_SUCCESS;
 }
 

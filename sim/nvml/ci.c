@@ -17,29 +17,29 @@ ci_handle(const struct sim_target *target, uint64_t birth)
 }
 
 static const struct sim_profile *
-gi_profile(const struct sim_target *target)
+ci_gi_profile(const struct sim_target *target)
 {
     return sim_gi_profile(&target->gpu, target->gi);
 }
 
 /* NVML's number and the driver's id are the same for compute instances. */
 static nvmlReturn_t
-find_profile(const struct sim_target *target, unsigned number,
+ci_find_profile(const struct sim_target *target, unsigned number,
              const struct sim_ci_profile **ret_profile)
 {
     if (number >= NVML_COMPUTE_INSTANCE_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *ret_profile = sim_ci_profile_find(gi_profile(target)->slices, number);
+    *ret_profile = sim_ci_profile_find(ci_gi_profile(target)->slices, number);
     return *ret_profile == NULL ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
 }
 
 static nvmlReturn_t
-open_profile(const char *function, nvmlGpuInstance_t gi, unsigned profile,
+ci_open_profile(const char *function, nvmlGpuInstance_t gi, unsigned profile,
              struct sim_target *target, const struct sim_ci_profile **ret_profile)
 {
     nvmlReturn_t rc = sim_open(function, gi, SIM_GI, target);
 
-    return rc == NVML_SUCCESS ? find_profile(target, profile, ret_profile) : rc;
+    return rc == NVML_SUCCESS ? ci_find_profile(target, profile, ret_profile) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -49,13 +49,13 @@ nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t gpuInstance,
 {
     struct sim_target target;
     const struct sim_ci_profile *p = NULL;
-    nvmlReturn_t rc = open_profile(__func__, gpuInstance, profile, &target, &p);
+    nvmlReturn_t rc = ci_open_profile(__func__, gpuInstance, profile, &target, &p);
 
     if (rc != NVML_SUCCESS)
         return rc;
     if (engProfile >= NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
-    const struct sim_profile *gi = gi_profile(&target);
+    const struct sim_profile *gi = ci_gi_profile(&target);
     return SIM_PUT(info, ((nvmlComputeInstanceProfileInfo_t) {
                              .id = p->number,
                              .sliceCount = p->slices,
@@ -70,7 +70,7 @@ nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t gpuInstance,
 
 /* The third version is the second with one more word at its end. */
 static nvmlReturn_t
-fill_by_version(const struct sim_profile *gi, const struct sim_ci_profile *p,
+ci_fill_by_version(const struct sim_profile *gi, const struct sim_ci_profile *p,
                 nvmlComputeInstanceProfileInfo_v2_t *info)
 {
     unsigned version = info->version;
@@ -106,13 +106,13 @@ nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t gpuInstance,
 {
     struct sim_target target;
     const struct sim_ci_profile *p = NULL;
-    nvmlReturn_t rc = open_profile(__func__, gpuInstance, profile, &target, &p);
+    nvmlReturn_t rc = ci_open_profile(__func__, gpuInstance, profile, &target, &p);
 
     if (rc != NVML_SUCCESS)
         return rc;
     if (engProfile >= NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT || info == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
-    return fill_by_version(gi_profile(&target), p, info);
+    return ci_fill_by_version(ci_gi_profile(&target), p, info);
 }
 
 NVML_API nvmlReturn_t
@@ -122,7 +122,7 @@ nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t gpuInstance
 {
     struct sim_target target;
     const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = open_profile(__func__, gpuInstance, profileId, &target, &profile);
+    nvmlReturn_t rc = ci_open_profile(__func__, gpuInstance, profileId, &target, &profile);
 
     return rc == NVML_SUCCESS ? SIM_PUT(count, sim_ci_capacity(target.gi, profile)) : rc;
 }
@@ -134,7 +134,7 @@ nvmlGpuInstanceGetComputeInstancePossiblePlacements(
 {
     struct sim_target target;
     const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = open_profile(__func__, gpuInstance, profileId, &target, &profile);
+    nvmlReturn_t rc = ci_open_profile(__func__, gpuInstance, profileId, &target, &profile);
     unsigned found = 0;
 
     if (rc != NVML_SUCCESS)
@@ -156,7 +156,7 @@ nvmlGpuInstanceGetComputeInstancePossiblePlacements(
 
 /* Create at `start`, or at the lowest that is free (SIM_NO_ID). */
 static nvmlReturn_t
-create(const struct sim_target *target, const struct sim_ci_profile *profile,
+ci_create(const struct sim_target *target, const struct sim_ci_profile *profile,
        uint32_t start, nvmlComputeInstance_t *ret_instance)
 {
     struct sim_state *draft;
@@ -178,12 +178,12 @@ create(const struct sim_target *target, const struct sim_ci_profile *profile,
 }
 
 static nvmlReturn_t
-open_create(const char *function, nvmlGpuInstance_t gi, unsigned profile,
+ci_open_create(const char *function, nvmlGpuInstance_t gi, unsigned profile,
             struct sim_target *target, const struct sim_ci_profile **ret_profile)
 {
     nvmlReturn_t rc = sim_open(function, gi, CHANGE, target);
 
-    return rc == NVML_SUCCESS ? find_profile(target, profile, ret_profile) : rc;
+    return rc == NVML_SUCCESS ? ci_find_profile(target, profile, ret_profile) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -192,11 +192,11 @@ nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t gpuInstance, unsigned int
 {
     struct sim_target target;
     const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = open_create(__func__, gpuInstance, profileId, &target, &profile);
+    nvmlReturn_t rc = ci_open_create(__func__, gpuInstance, profileId, &target, &profile);
 
     if (rc == NVML_SUCCESS && computeInstance == NULL)
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? create(&target, profile, SIM_NO_ID, computeInstance) : rc;
+    return rc == NVML_SUCCESS ? ci_create(&target, profile, SIM_NO_ID, computeInstance) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -206,13 +206,13 @@ nvmlGpuInstanceCreateComputeInstanceWithPlacement(
 {
     struct sim_target target;
     const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = open_create(__func__, gpuInstance, profileId, &target, &profile);
+    nvmlReturn_t rc = ci_open_create(__func__, gpuInstance, profileId, &target, &profile);
 
     if (rc == NVML_SUCCESS &&
         (computeInstance == NULL || placement == NULL ||
          placement->size != profile->slices || placement->start >= SIM_CIS_MAX))
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? create(&target, profile, placement->start, computeInstance)
+    return rc == NVML_SUCCESS ? ci_create(&target, profile, placement->start, computeInstance)
                               : rc;
 }
 
@@ -240,7 +240,7 @@ nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t gpuInstance, unsigned int p
 {
     struct sim_target target;
     const struct sim_ci_profile *profile = NULL;
-    nvmlReturn_t rc = open_create(__func__, gpuInstance, profileId, &target, &profile);
+    nvmlReturn_t rc = ci_open_create(__func__, gpuInstance, profileId, &target, &profile);
     unsigned found = 0;
 
     if (rc == NVML_SUCCESS && (computeInstances == NULL || count == NULL))
@@ -305,7 +305,7 @@ nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attribut
         return rc;
     if (!target.is_mig)
         return NVML_ERROR_NOT_SUPPORTED;
-    const struct sim_profile *gi = gi_profile(&target);
+    const struct sim_profile *gi = ci_gi_profile(&target);
     return SIM_PUT(attributes, ((nvmlDeviceAttributes_t) {
                                    .multiprocessorCount = sim_ci_sms(gi, target.ci->size),
                                    .sharedCopyEngineCount = gi->copy,

@@ -6,7 +6,7 @@
 #include "sim/machine/partition.h"
 
 static const uint64_t *
-counts_of(const struct sim_gpu *gpu, nvmlMemoryErrorType_t type)
+ecc_counts_of(const struct sim_gpu *gpu, nvmlMemoryErrorType_t type)
 {
     return type == NVML_MEMORY_ERROR_TYPE_CORRECTED ? gpu->ecc.corrected
                                                     : gpu->ecc.uncorrected;
@@ -14,7 +14,7 @@ counts_of(const struct sim_gpu *gpu, nvmlMemoryErrorType_t type)
 
 /* A MIG device counts volatile uncorrected errors only. */
 static nvmlReturn_t
-put_count(const char *function, nvmlDevice_t device, nvmlMemoryErrorType_t type,
+ecc_put_count(const char *function, nvmlDevice_t device, nvmlMemoryErrorType_t type,
           nvmlEccCounterType_t counter, unsigned long long *count)
 {
     struct sim_target target;
@@ -26,7 +26,7 @@ put_count(const char *function, nvmlDevice_t device, nvmlMemoryErrorType_t type,
         (unsigned)counter >= NVML_ECC_COUNTER_TYPE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (!target.is_mig)
-        return SIM_PUT(count, counts_of(&target.gpu, type)[counter]);
+        return SIM_PUT(count, ecc_counts_of(&target.gpu, type)[counter]);
     if (type != NVML_MEMORY_ERROR_TYPE_UNCORRECTED || counter != NVML_VOLATILE_ECC)
         return NVML_ERROR_NOT_SUPPORTED;
     return SIM_PUT(count, target.gi->ecc_uncorrected);
@@ -36,7 +36,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t errorType,
                             nvmlEccCounterType_t counterType, unsigned long long *eccCounts)
 {
-    return put_count(__func__, device, errorType, counterType, eccCounts);
+    return ecc_put_count(__func__, device, errorType, counterType, eccCounts);
 }
 
 /* All simulated errors lie in SRAM for a MIG device, in DRAM for a board. */
@@ -51,7 +51,7 @@ nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t error
 
     if ((unsigned)locationType >= NVML_MEMORY_LOCATION_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
-    rc = put_count(__func__, device, errorType, counterType, count);
+    rc = ecc_put_count(__func__, device, errorType, counterType, count);
     if (rc == NVML_SUCCESS)
         rc = nvmlDeviceIsMigDeviceHandle(device, &is_mig);
     if (rc == NVML_SUCCESS &&
@@ -66,7 +66,7 @@ nvmlDeviceGetDetailedEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t errorT
                                nvmlEccErrorCounts_t *eccCounts)
 {
     unsigned long long count = 0;
-    nvmlReturn_t rc = put_count(__func__, device, errorType, counterType, &count);
+    nvmlReturn_t rc = ecc_put_count(__func__, device, errorType, counterType, &count);
 
     return rc == NVML_SUCCESS
                ? SIM_PUT(eccCounts, ((nvmlEccErrorCounts_t) { .deviceMemory = count }))
@@ -151,7 +151,7 @@ nvmlDeviceClearEccErrorCounts(nvmlDevice_t device, nvmlEccCounterType_t counterT
 
 /* Row remapping took the place of page retirement on all these boards. */
 static nvmlReturn_t
-no_pages(const char *function, nvmlDevice_t device)
+ecc_no_pages(const char *function, nvmlDevice_t device)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(function, device, SIM_GPU, &target);
@@ -164,7 +164,7 @@ nvmlDeviceGetRetiredPages(nvmlDevice_t device, nvmlPageRetirementCause_t cause,
                           unsigned int *pageCount, unsigned long long *addresses)
 {
     (void)cause, (void)pageCount, (void)addresses;
-    return no_pages(__func__, device);
+    return ecc_no_pages(__func__, device);
 }
 
 NVML_API nvmlReturn_t
@@ -173,19 +173,19 @@ nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device, nvmlPageRetirementCause_t caus
                              unsigned long long *timestamps)
 {
     (void)cause, (void)pageCount, (void)addresses, (void)timestamps;
-    return no_pages(__func__, device);
+    return ecc_no_pages(__func__, device);
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t device, nvmlEnableState_t *isPending)
 {
     (void)isPending;
-    return no_pages(__func__, device);
+    return ecc_no_pages(__func__, device);
 }
 
 /* Not answered while MIG instances exist. */
 static nvmlReturn_t
-open_rows(const char *function, nvmlDevice_t device, struct sim_target *target)
+ecc_open_rows(const char *function, nvmlDevice_t device, struct sim_target *target)
 {
     nvmlReturn_t rc = sim_open(function, device, SIM_GPU, target);
 
@@ -199,7 +199,7 @@ nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *corrRows,
                           unsigned int *failureOccurred)
 {
     struct sim_target target;
-    nvmlReturn_t rc = open_rows(__func__, device, &target);
+    nvmlReturn_t rc = ecc_open_rows(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -216,7 +216,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetRemappedRows_v2(nvmlDevice_t device, nvmlRemappedRowsInfo_v2_t *info)
 {
     struct sim_target target;
-    nvmlReturn_t rc = open_rows(__func__, device, &target);
+    nvmlReturn_t rc = ecc_open_rows(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -231,7 +231,7 @@ nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
                                   nvmlRowRemapperHistogramValues_t *values)
 {
     struct sim_target target;
-    nvmlReturn_t rc = open_rows(__func__, device, &target);
+    nvmlReturn_t rc = ecc_open_rows(__func__, device, &target);
 
     return rc == NVML_SUCCESS
                ? SIM_PUT(values, ((nvmlRowRemapperHistogramValues_t) { .max = 640 }))

@@ -26,7 +26,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct event_set sets[SETS_MAX];
 
 static struct event_set *
-find_set(nvmlEventSet_t handle)
+event_find_set(nvmlEventSet_t handle)
 {
     for (unsigned i = 0; i < SETS_MAX; i++)
         if ((void *)&sets[i] == (void *)handle && sets[i].magic == SET_MAGIC)
@@ -64,7 +64,7 @@ nvmlEventSetFree(nvmlEventSet_t set)
     if (rc != NVML_SUCCESS)
         return rc;
     pthread_mutex_lock(&lock);
-    found = find_set(set);
+    found = event_find_set(set);
     if (found != NULL)
         memset(found, 0, sizeof(*found));
     pthread_mutex_unlock(&lock);
@@ -94,7 +94,7 @@ nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long eventTypes,
     if ((eventTypes & ~SUPPORTED) != 0)
         return NVML_ERROR_NOT_SUPPORTED;
     pthread_mutex_lock(&lock);
-    found = find_set(set);
+    found = event_find_set(set);
     if (found != NULL && found->gpus == 0)
         found->seq = sim_session_event_seq();
     if (found != NULL) {
@@ -113,7 +113,7 @@ take_event(nvmlEventSet_t handle, nvmlEventData_t *data)
     struct sim_event event;
 
     pthread_mutex_lock(&lock);
-    set = find_set(handle);
+    set = event_find_set(handle);
     if (set == NULL)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     else if (sim_session_next_event(&set->seq, set->gpus, set->types, &event))
@@ -130,7 +130,7 @@ take_event(nvmlEventSet_t handle, nvmlEventData_t *data)
 }
 
 static uint64_t
-now_ns(void)
+event_now_ns(void)
 {
     struct timespec now;
 
@@ -144,7 +144,7 @@ wait_event(const char *function, nvmlEventSet_t set, nvmlEventData_t *data,
 {
     const struct timespec poll = { 0, POLL_NS };
     nvmlReturn_t rc = sim_enter(function);
-    uint64_t until = now_ns() + timeout_ms * 1000000ull;
+    uint64_t until = event_now_ns() + timeout_ms * 1000000ull;
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -152,7 +152,7 @@ wait_event(const char *function, nvmlEventSet_t set, nvmlEventData_t *data,
         return NVML_ERROR_INVALID_ARGUMENT;
     for (;;) {
         rc = take_event(set, data);
-        if (rc != NVML_ERROR_TIMEOUT || now_ns() >= until)
+        if (rc != NVML_ERROR_TIMEOUT || event_now_ns() >= until)
             return rc;
         nanosleep(&poll, NULL);
         sim_session_refresh();

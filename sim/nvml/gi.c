@@ -20,7 +20,7 @@ gi_handle(const struct sim_gpu *gpu, uint64_t birth)
 /* INVALID_ARGUMENT past the last number that NVML knows, NOT_SUPPORTED for one
  * that this board does not have. */
 static nvmlReturn_t
-profile_by_number(const struct sim_target *target, unsigned number,
+gi_profile_by_number(const struct sim_target *target, unsigned number,
                   const struct sim_profile **ret_profile)
 {
     int at = sim_profile_by_number(target->gpu.model, number);
@@ -34,7 +34,7 @@ profile_by_number(const struct sim_target *target, unsigned number,
 }
 
 static nvmlReturn_t
-profile_by_id(const struct sim_target *target, unsigned id,
+gi_profile_by_id(const struct sim_target *target, unsigned id,
               const struct sim_profile **ret_profile)
 {
     int at = sim_profile_by_id(target->gpu.model, id);
@@ -61,14 +61,14 @@ nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int profile,
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_MIG_INVALID, &target);
 
     if (rc == NVML_SUCCESS)
-        rc = profile_by_number(&target, profile, &p);
+        rc = gi_profile_by_number(&target, profile, &p);
     if (rc != NVML_SUCCESS)
         return rc;
     return SIM_PUT(info, ((nvmlGpuInstanceProfileInfo_t) { COMMON_FIELDS(p) }));
 }
 
 static void
-fill_v2(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
+gi_fill_v2(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
 {
     *info = (nvmlGpuInstanceProfileInfo_v2_t) {
         .version = nvmlGpuInstanceProfileInfo_v2_t_WORD, COMMON_FIELDS(p)
@@ -77,7 +77,7 @@ fill_v2(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
 }
 
 static void
-fill_v3(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v3_t *info)
+gi_fill_v3(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v3_t *info)
 {
     *info = (nvmlGpuInstanceProfileInfo_v3_t) {
         .version = nvmlGpuInstanceProfileInfo_v3_t_WORD,
@@ -89,12 +89,12 @@ fill_v3(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v3_t *info)
 
 /* One call, two structs: the version word says which. */
 static nvmlReturn_t
-fill_by_version(const struct sim_profile *profile, nvmlGpuInstanceProfileInfo_v2_t *info)
+gi_fill_by_version(const struct sim_profile *profile, nvmlGpuInstanceProfileInfo_v2_t *info)
 {
     if (info->version == nvmlGpuInstanceProfileInfo_v2_t_WORD)
-        fill_v2(profile, info);
+        gi_fill_v2(profile, info);
     else if (info->version == nvmlGpuInstanceProfileInfo_v3_t_WORD)
-        fill_v3(profile, (void *)info);
+        gi_fill_v3(profile, (void *)info);
     else
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     return NVML_SUCCESS;
@@ -111,8 +111,8 @@ nvmlDeviceGetGpuInstanceProfileInfoV(nvmlDevice_t device, unsigned int profile,
     if (rc == NVML_SUCCESS && info == NULL)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        rc = profile_by_number(&target, profile, &found);
-    return rc == NVML_SUCCESS ? fill_by_version(found, info) : rc;
+        rc = gi_profile_by_number(&target, profile, &found);
+    return rc == NVML_SUCCESS ? gi_fill_by_version(found, info) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -126,8 +126,8 @@ nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_t device, unsigned int profi
     if (rc == NVML_SUCCESS && info == NULL)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        rc = profile_by_id(&target, profileId, &found);
-    return rc == NVML_SUCCESS ? fill_by_version(found, info) : rc;
+        rc = gi_profile_by_id(&target, profileId, &found);
+    return rc == NVML_SUCCESS ? gi_fill_by_version(found, info) : rc;
 }
 
 /* All placements that the profile knows, free or not, also with MIG off. */
@@ -143,7 +143,7 @@ nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, unsigned int 
     unsigned found = 0;
 
     if (rc == NVML_SUCCESS)
-        rc = profile_by_id(&target, profileId, &profile);
+        rc = gi_profile_by_id(&target, profileId, &profile);
     if (rc == NVML_SUCCESS && count == NULL)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc != NVML_SUCCESS)
@@ -173,13 +173,13 @@ nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int prof
     nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
 
     if (rc == NVML_SUCCESS)
-        rc = profile_by_id(&target, profileId, &profile);
+        rc = gi_profile_by_id(&target, profileId, &profile);
     return rc == NVML_SUCCESS ? SIM_PUT(count, sim_gi_capacity(&target.gpu, profile)) : rc;
 }
 
 /* Create at `start`, or where the driver likes (SIM_NO_ID). */
 static nvmlReturn_t
-create(const struct sim_target *target, const struct sim_profile *profile, uint32_t start,
+gi_create(const struct sim_target *target, const struct sim_profile *profile, uint32_t start,
        nvmlGpuInstance_t *ret_instance)
 {
     struct sim_state *draft;
@@ -213,10 +213,10 @@ nvmlDeviceCreateGpuInstance(nvmlDevice_t device, unsigned int profileId,
     nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
 
     if (rc == NVML_SUCCESS)
-        rc = profile_by_id(&target, profileId, &profile);
+        rc = gi_profile_by_id(&target, profileId, &profile);
     if (rc == NVML_SUCCESS && gpuInstance == NULL)
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? create(&target, profile, SIM_NO_ID, gpuInstance) : rc;
+    return rc == NVML_SUCCESS ? gi_create(&target, profile, SIM_NO_ID, gpuInstance) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -229,11 +229,11 @@ nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t device, unsigned int profi
     nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
 
     if (rc == NVML_SUCCESS)
-        rc = profile_by_id(&target, profileId, &profile);
+        rc = gi_profile_by_id(&target, profileId, &profile);
     if (rc == NVML_SUCCESS && (gpuInstance == NULL || placement == NULL ||
                                placement->size != profile->units || placement->start >= 32))
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? create(&target, profile, placement->start, gpuInstance)
+    return rc == NVML_SUCCESS ? gi_create(&target, profile, placement->start, gpuInstance)
                               : rc;
 }
 
@@ -264,7 +264,7 @@ nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int profileId,
     unsigned found = 0;
 
     if (rc == NVML_SUCCESS)
-        rc = profile_by_id(&target, profileId, &profile);
+        rc = gi_profile_by_id(&target, profileId, &profile);
     if (rc == NVML_SUCCESS && (gpuInstances == NULL || count == NULL))
         rc = NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned i = 0; rc == NVML_SUCCESS && i < SIM_GIS_MAX; i++) {

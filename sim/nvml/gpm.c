@@ -73,7 +73,7 @@ nvmlGpmSampleAlloc(nvmlGpmSample_t *gpmSample)
 }
 
 static struct sample *
-as_sample(nvmlGpmSample_t handle)
+gpm_as_sample(nvmlGpmSample_t handle)
 {
     struct sample *sample = (void *)handle;
 
@@ -84,7 +84,7 @@ NVML_API nvmlReturn_t
 nvmlGpmSampleFree(nvmlGpmSample_t gpmSample)
 {
     nvmlReturn_t rc = sim_enter(__func__);
-    struct sample *sample = as_sample(gpmSample);
+    struct sample *sample = gpm_as_sample(gpmSample);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -96,10 +96,10 @@ nvmlGpmSampleFree(nvmlGpmSample_t gpmSample)
 }
 
 static nvmlReturn_t
-take_sample(const struct sim_target *target, const struct sim_gi *gi,
+gpm_take_sample(const struct sim_target *target, const struct sim_gi *gi,
             nvmlGpmSample_t handle)
 {
-    struct sample *sample = as_sample(handle);
+    struct sample *sample = gpm_as_sample(handle);
 
     if (sample == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
@@ -113,7 +113,7 @@ nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t gpmSample)
     struct sim_target target;
     nvmlReturn_t rc = open_gpm(__func__, device, &target);
 
-    return rc == NVML_SUCCESS ? take_sample(&target, target.gi, gpmSample) : rc;
+    return rc == NVML_SUCCESS ? gpm_take_sample(&target, target.gi, gpmSample) : rc;
 }
 
 /* A GPU instance without a compute instance runs nothing to sample. */
@@ -132,11 +132,11 @@ nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpuInstanceId,
         return NVML_ERROR_INVALID_ARGUMENT;
     if (sim_ci_find(gi, 0) == NULL)
         return NVML_ERROR_NOT_FOUND;
-    return take_sample(&target, gi, gpmSample);
+    return gpm_take_sample(&target, gi, gpmSample);
 }
 
 static double
-busy_percent(const struct sample *first, const struct sample *second)
+gpm_busy_percent(const struct sample *first, const struct sample *second)
 {
     double span = second->taken_ns > first->taken_ns
                       ? (double)(second->taken_ns - first->taken_ns)
@@ -149,7 +149,7 @@ busy_percent(const struct sample *first, const struct sample *second)
 }
 
 static void
-fill_metric(const struct sample *first, const struct sample *second,
+gpm_fill_metric(const struct sample *first, const struct sample *second,
             nvmlGpmMetric_t *metric)
 {
     metric->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
@@ -158,7 +158,7 @@ fill_metric(const struct sample *first, const struct sample *second,
         if (metrics[i].id != metric->metricId)
             continue;
         metric->nvmlReturn = NVML_SUCCESS;
-        metric->value = busy_percent(first, second);
+        metric->value = gpm_busy_percent(first, second);
         if (metric->metricId == NVML_GPM_METRIC_DRAM_BW_UTIL)
             metric->value /= 2;
         metric->metricInfo.shortName = metrics[i].name;
@@ -181,11 +181,11 @@ nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *metricsGet)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (metricsGet->version != NVML_GPM_METRICS_GET_VERSION)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    first = as_sample(metricsGet->sample1);
-    second = as_sample(metricsGet->sample2);
+    first = gpm_as_sample(metricsGet->sample1);
+    second = gpm_as_sample(metricsGet->sample2);
     if (first == NULL || second == NULL || metricsGet->numMetrics > 333)
         return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned i = 0; i < metricsGet->numMetrics; i++)
-        fill_metric(first, second, &metricsGet->metrics[i]);
+        gpm_fill_metric(first, second, &metricsGet->metrics[i]);
     return NVML_SUCCESS;
 }

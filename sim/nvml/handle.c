@@ -47,7 +47,7 @@ nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 SIM_ALIAS(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2);
 
 static bool
-has_uuid(const char *prefix, const struct sim_uuid *uuid, const char *text)
+handle_has_uuid(const char *prefix, const struct sim_uuid *uuid, const char *text)
 {
     char own[64];
 
@@ -56,13 +56,13 @@ has_uuid(const char *prefix, const struct sim_uuid *uuid, const char *text)
 }
 
 static nvmlReturn_t
-find_mig(const struct sim_gpu *gpu, unsigned index, const char *uuid, nvmlDevice_t *device)
+handle_find_mig(const struct sim_gpu *gpu, unsigned index, const char *uuid, nvmlDevice_t *device)
 {
     for (unsigned i = 0; i < SIM_GIS_MAX * SIM_CIS_MAX; i++) {
         const struct sim_gi *gi = &gpu->gi[i / SIM_CIS_MAX];
         const struct sim_ci *ci = &gi->ci[i % SIM_CIS_MAX];
 
-        if (gi->birth != 0 && ci->birth != 0 && has_uuid("MIG", &ci->uuid, uuid))
+        if (gi->birth != 0 && ci->birth != 0 && handle_has_uuid("MIG", &ci->uuid, uuid))
             return put_handle(device, SIM_HANDLE_MIG, index, gi->birth, ci->birth);
     }
     return NVML_ERROR_NOT_FOUND;
@@ -82,9 +82,9 @@ nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
     for (unsigned i = 0; i < gpus; i++) {
         if (sim_session_gpu(i, &gpu) != NVML_SUCCESS)
             continue;
-        if (has_uuid("GPU", &gpu.uuid, uuid))
+        if (handle_has_uuid("GPU", &gpu.uuid, uuid))
             return put_handle(device, SIM_HANDLE_GPU, i, 0, 0);
-        rc = find_mig(&gpu, i, uuid, device);
+        rc = handle_find_mig(&gpu, i, uuid, device);
         if (rc != NVML_ERROR_NOT_FOUND)
             return rc;
     }
@@ -121,7 +121,7 @@ nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)
 
 /* A GPU by a property that `matches` compares. */
 static nvmlReturn_t
-find_gpu(const char *text, bool (*matches)(const struct sim_gpu *gpu, const char *text),
+handle_find_gpu(const char *text, bool (*matches)(const struct sim_gpu *gpu, const char *text),
          nvmlDevice_t *device)
 {
     unsigned gpus = sim_session_gpus();
@@ -137,7 +137,7 @@ find_gpu(const char *text, bool (*matches)(const struct sim_gpu *gpu, const char
 
 /* "00000000:3B:00.0", with a shorter domain or without one. */
 static bool
-matches_bus(const struct sim_gpu *gpu, const char *text)
+handle_matches_bus(const struct sim_gpu *gpu, const char *text)
 {
     unsigned domain = 0, bus = 0, device = 0, function = 0;
 
@@ -150,7 +150,7 @@ matches_bus(const struct sim_gpu *gpu, const char *text)
 }
 
 static bool
-matches_serial(const struct sim_gpu *gpu, const char *text)
+handle_matches_serial(const struct sim_gpu *gpu, const char *text)
 {
     char own[NVML_DEVICE_SERIAL_BUFFER_SIZE];
 
@@ -163,7 +163,7 @@ nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvmlDevice_t *device)
 {
     nvmlReturn_t rc = sim_enter(__func__);
 
-    return rc == NVML_SUCCESS ? find_gpu(pciBusId, matches_bus, device) : rc;
+    return rc == NVML_SUCCESS ? handle_find_gpu(pciBusId, handle_matches_bus, device) : rc;
 }
 
 SIM_ALIAS(nvmlDeviceGetHandleByPciBusId, nvmlDeviceGetHandleByPciBusId_v2);
@@ -173,7 +173,7 @@ nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *device)
 {
     nvmlReturn_t rc = sim_enter(__func__);
 
-    return rc == NVML_SUCCESS ? find_gpu(serial, matches_serial, device) : rc;
+    return rc == NVML_SUCCESS ? handle_find_gpu(serial, handle_matches_serial, device) : rc;
 }
 
 NVML_API nvmlReturn_t

@@ -270,7 +270,7 @@ nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo_t *platformInfo)
 
 /* Every CPU that is there is near every board. */
 static nvmlReturn_t
-put_cpus(const char *function, nvmlDevice_t device, unsigned size, unsigned long *set)
+identity_put_cpus(const char *function, nvmlDevice_t device, unsigned size, unsigned long *set)
 {
     const unsigned bits = 8 * sizeof(unsigned long);
     struct sim_target target;
@@ -291,7 +291,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int cpuSetSize,
                          unsigned long *cpuSet)
 {
-    return put_cpus(__func__, device, cpuSetSize, cpuSet);
+    return identity_put_cpus(__func__, device, cpuSetSize, cpuSet);
 }
 
 NVML_API nvmlReturn_t
@@ -299,7 +299,7 @@ nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int cpuSetSize
                                     unsigned long *cpuSet, nvmlAffinityScope_t scope)
 {
     (void)scope;
-    return put_cpus(__func__, device, cpuSetSize, cpuSet);
+    return identity_put_cpus(__func__, device, cpuSetSize, cpuSet);
 }
 
 NVML_API nvmlReturn_t
@@ -321,7 +321,7 @@ nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int nodeSetSize,
 
 /* Boards of a server have nothing to show pictures on. */
 static nvmlReturn_t
-put_no_display(const char *function, nvmlDevice_t device, nvmlEnableState_t *state)
+identity_put_no_display(const char *function, nvmlDevice_t device, nvmlEnableState_t *state)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(function, device, SIM_GPU, &target);
@@ -332,13 +332,13 @@ put_no_display(const char *function, nvmlDevice_t device, nvmlEnableState_t *sta
 NVML_API nvmlReturn_t
 nvmlDeviceGetDisplayActive(nvmlDevice_t device, nvmlEnableState_t *isActive)
 {
-    return put_no_display(__func__, device, isActive);
+    return identity_put_no_display(__func__, device, isActive);
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetDisplayMode(nvmlDevice_t device, nvmlEnableState_t *display)
 {
-    return put_no_display(__func__, device, display);
+    return identity_put_no_display(__func__, device, display);
 }
 
 /* The firmware comes with the driver. */

@@ -10,7 +10,7 @@
 
 /* On a divided GPU the list of all processes is for privileged callers. */
 static nvmlReturn_t
-open_users(const char *function, nvmlDevice_t device, struct sim_target *target)
+process_open_users(const char *function, nvmlDevice_t device, struct sim_target *target)
 {
     nvmlReturn_t rc = sim_open(function, device, ANY, target);
 
@@ -28,7 +28,7 @@ struct nvml_process_list {
 };
 
 static void
-list_user(void *self, const struct sim_user *user)
+process_list_user(void *self, const struct sim_user *user)
 {
     struct nvml_process_list *list = self;
 
@@ -40,13 +40,13 @@ list_user(void *self, const struct sim_user *user)
 /* The size protocol of all lists: *count says how many fit, and then how many
  * there are. */
 static nvmlReturn_t
-list_users(const struct sim_target *target, struct nvml_process_list *list, unsigned *count)
+process_list_users(const struct sim_target *target, struct nvml_process_list *list, unsigned *count)
 {
     if (count == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
     list->room = *count;
     /* the truth now: a caller that has just frozen a process asks whether it is here */
-    sim_users_each(&target->gpu, target->gi, true, list_user, list);
+    sim_users_each(&target->gpu, target->gi, true, process_list_user, list);
     *count = list->count;
     if (list->count == 0 && target->gi == NULL && target->gpu.mig_current == 0)
         sim_session_renew(&target->gpu);
@@ -57,7 +57,7 @@ list_users(const struct sim_target *target, struct nvml_process_list *list, unsi
 }
 
 static void
-put_v1(void *entries, unsigned at, const struct sim_user *user)
+process_put_v1(void *entries, unsigned at, const struct sim_user *user)
 {
     ((nvmlProcessInfo_v1_t *)entries)[at] =
         (nvmlProcessInfo_v1_t) { .pid = user->context.pid,
@@ -65,7 +65,7 @@ put_v1(void *entries, unsigned at, const struct sim_user *user)
 }
 
 static void
-put_v2(void *entries, unsigned at, const struct sim_user *user)
+process_put_v2(void *entries, unsigned at, const struct sim_user *user)
 {
     ((nvmlProcessInfo_v2_t *)entries)[at] =
         (nvmlProcessInfo_v2_t) { .pid = user->context.pid,
@@ -75,7 +75,7 @@ put_v2(void *entries, unsigned at, const struct sim_user *user)
 }
 
 static void
-put_detail(void *entries, unsigned at, const struct sim_user *user)
+process_put_detail(void *entries, unsigned at, const struct sim_user *user)
 {
     ((nvmlProcessDetail_v1_t *)entries)[at] =
         (nvmlProcessDetail_v1_t) { .pid = user->context.pid,
@@ -89,10 +89,10 @@ nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *infoC
                                         nvmlProcessInfo_t *infos)
 {
     struct sim_target target;
-    struct nvml_process_list list = { .entries = infos, .put = put_v2 };
-    nvmlReturn_t rc = open_users(__func__, device, &target);
+    struct nvml_process_list list = { .entries = infos, .put = process_put_v2 };
+    nvmlReturn_t rc = process_open_users(__func__, device, &target);
 
-    return rc == NVML_SUCCESS ? list_users(&target, &list, infoCount) : rc;
+    return rc == NVML_SUCCESS ? process_list_users(&target, &list, infoCount) : rc;
 }
 
 SIM_ALIAS(nvmlDeviceGetComputeRunningProcesses_v2, nvmlDeviceGetComputeRunningProcesses_v3);
@@ -102,15 +102,15 @@ nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *infoCoun
                                      nvmlProcessInfo_v1_t *infos)
 {
     struct sim_target target;
-    struct nvml_process_list list = { .entries = infos, .put = put_v1 };
-    nvmlReturn_t rc = open_users(__func__, device, &target);
+    struct nvml_process_list list = { .entries = infos, .put = process_put_v1 };
+    nvmlReturn_t rc = process_open_users(__func__, device, &target);
 
-    return rc == NVML_SUCCESS ? list_users(&target, &list, infoCount) : rc;
+    return rc == NVML_SUCCESS ? process_list_users(&target, &list, infoCount) : rc;
 }
 
 /* No simulated process draws, and none goes through MPS. */
 static nvmlReturn_t
-put_none(const char *function, nvmlDevice_t device, unsigned *count)
+process_put_none(const char *function, nvmlDevice_t device, unsigned *count)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(function, device, ANY, &target);
@@ -122,7 +122,7 @@ put_none(const char *function, nvmlDevice_t device, unsigned *count)
     NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *infoCount, type *infos)  \
     {                                                                                      \
         (void)infos;                                                                       \
-        return put_none(__func__, device, infoCount);                                      \
+        return process_put_none(__func__, device, infoCount);                                      \
     }
 
 NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t)
@@ -136,7 +136,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *plist)
 {
     struct sim_target target;
-    nvmlReturn_t rc = open_users(__func__, device, &target);
+    nvmlReturn_t rc = process_open_users(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -148,14 +148,14 @@ nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList
         plist->numProcArrayEntries = 0;
         return NVML_SUCCESS;
     }
-    struct nvml_process_list list = { .entries = plist->procArray, .put = put_detail };
-    return list_users(&target, &list, &plist->numProcArrayEntries);
+    struct nvml_process_list list = { .entries = plist->procArray, .put = process_put_detail };
+    return process_list_users(&target, &list, &plist->numProcArrayEntries);
 }
 
 /* Share of its life that a process spent on a CPU: the time stamps that would
  * name an interval belong to the caller, and are not remembered here. */
 static unsigned
-life_percent(const struct sim_context *context)
+process_life_percent(const struct sim_context *context)
 {
     uint64_t now = sim_boot_ns();
     uint64_t life = now > context->started_ns ? now - context->started_ns : 0;
@@ -175,7 +175,7 @@ struct sampled {
 };
 
 static void
-put_sampled(struct sampled *list, const nvmlProcessUtilizationSample_t *sample)
+process_put_sampled(struct sampled *list, const nvmlProcessUtilizationSample_t *sample)
 {
     if (list->entries != NULL && list->count < list->room)
         list->entries[list->count] = *sample;
@@ -184,7 +184,7 @@ put_sampled(struct sampled *list, const nvmlProcessUtilizationSample_t *sample)
 
 /* Of one that has no slot, and so no record of its work, how much it used a CPU. */
 static void
-add_sampled(void *self, const struct sim_user *user)
+process_add_sampled(void *self, const struct sim_user *user)
 {
     struct sampled *list = self;
     nvmlProcessUtilizationSample_t sample = { .pid = user->context.pid,
@@ -197,10 +197,10 @@ add_sampled(void *self, const struct sim_user *user)
         if (share.last_ns < list->now_ns) /* it may have ended since the call began */
             sample.timeStamp -= (list->now_ns - share.last_ns) / 1000;
     } else if (user->context.slot == 0) {
-        sample.smUtil = life_percent(&user->context);
+        sample.smUtil = process_life_percent(&user->context);
     }
     if (sample.smUtil > 0)
-        put_sampled(list, &sample);
+        process_put_sampled(list, &sample);
 }
 
 NVML_API nvmlReturn_t
@@ -222,7 +222,7 @@ nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
     list.room = *processSamplesCount;
     list.since_ns =
         past_us < list.now_ns / 1000 ? list.now_ns - past_us * 1000 + CLOCKS_APART_NS : 0;
-    sim_users_each(&target.gpu, target.gi, false, add_sampled, &list);
+    sim_users_each(&target.gpu, target.gi, false, process_add_sampled, &list);
     *processSamplesCount = list.count;
     if (list.count == 0)
         return NVML_ERROR_NOT_FOUND;
@@ -254,14 +254,14 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count, unsigned int *pids)
 {
     (void)pids;
-    return put_none(__func__, device, count);
+    return process_put_none(__func__, device, count);
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessionCount,
                           unsigned int *averageFps, unsigned int *averageLatency)
 {
-    nvmlReturn_t rc = put_none(__func__, device, sessionCount);
+    nvmlReturn_t rc = process_put_none(__func__, device, sessionCount);
 
     if (rc == NVML_SUCCESS && (averageFps == NULL || averageLatency == NULL))
         rc = NVML_ERROR_INVALID_ARGUMENT;

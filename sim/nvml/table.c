@@ -11,7 +11,7 @@ enum { LIST_MAX = 512 };
 typedef __typeof__(nvmlDeviceGetComputeRunningProcesses_v3) list_call;
 
 static void
-put(struct bh_smi_process *process, const nvmlProcessInfo_t *info)
+table_put(struct bh_smi_process *process, const nvmlProcessInfo_t *info)
 {
     process->pid = info->pid;
     process->used_bytes = info->usedGpuMemory;
@@ -37,7 +37,7 @@ list(list_call *call, nvmlDevice_t device, unsigned *count,
         *count = LIST_MAX;
     rc = call(device, count, processes == NULL ? NULL : infos);
     for (unsigned i = 0; rc == NVML_SUCCESS && processes != NULL && i < *count; i++)
-        put(&processes[i], &infos[i]);
+        table_put(&processes[i], &infos[i]);
     return rc;
 }
 

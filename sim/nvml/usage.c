@@ -10,7 +10,7 @@
 
 /* The sum over a divided GPU is for privileged callers. */
 static nvmlReturn_t
-open_memory(const char *function, nvmlDevice_t device, struct sim_target *target)
+usage_open_memory(const char *function, nvmlDevice_t device, struct sim_target *target)
 {
     nvmlReturn_t rc = sim_open(function, device, ANY, target);
 
@@ -24,7 +24,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     struct sim_target target;
-    nvmlReturn_t rc = open_memory(__func__, device, &target);
+    nvmlReturn_t rc = usage_open_memory(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -40,7 +40,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     struct sim_target target;
-    nvmlReturn_t rc = open_memory(__func__, device, &target);
+    nvmlReturn_t rc = usage_open_memory(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -59,7 +59,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *bar1Memory)
 {
     struct sim_target target;
-    nvmlReturn_t rc = open_memory(__func__, device, &target);
+    nvmlReturn_t rc = usage_open_memory(__func__, device, &target);
     uint64_t total = 0;
 
     if (rc != NVML_SUCCESS)
@@ -88,7 +88,7 @@ nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilizatio
 
 /* No simulated work uses the media engines. */
 static nvmlReturn_t
-put_idle_engine(const char *function, nvmlDevice_t device, unsigned *utilization,
+usage_put_idle_engine(const char *function, nvmlDevice_t device, unsigned *utilization,
                 unsigned *period)
 {
     struct sim_target target;
@@ -107,7 +107,7 @@ put_idle_engine(const char *function, nvmlDevice_t device, unsigned *utilization
     NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *utilization,             \
                                unsigned int *us)                                           \
     {                                                                                      \
-        return put_idle_engine(__func__, device, utilization, us);                         \
+        return usage_put_idle_engine(__func__, device, utilization, us);                         \
     }
 
 IDLE_ENGINE(nvmlDeviceGetEncoderUtilization)
@@ -295,7 +295,7 @@ static const unsigned clocks_mhz[][2] = {
 };
 
 static nvmlReturn_t
-put_clock(const char *function, nvmlDevice_t device, nvmlClockType_t type, bool most,
+usage_put_clock(const char *function, nvmlDevice_t device, nvmlClockType_t type, bool most,
           unsigned *clock)
 {
     struct sim_target target;
@@ -311,13 +311,13 @@ put_clock(const char *function, nvmlDevice_t device, nvmlClockType_t type, bool 
 NVML_API nvmlReturn_t
 nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *clock)
 {
-    return put_clock(__func__, device, type, false, clock);
+    return usage_put_clock(__func__, device, type, false, clock);
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *clock)
 {
-    return put_clock(__func__, device, type, true, clock);
+    return usage_put_clock(__func__, device, type, true, clock);
 }
 
 /* Nobody has set others: they are the most. */
@@ -325,21 +325,21 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType,
                                       unsigned int *clockMHz)
 {
-    return put_clock(__func__, device, clockType, true, clockMHz);
+    return usage_put_clock(__func__, device, clockType, true, clockMHz);
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType,
                                unsigned int *clockMHz)
 {
-    return put_clock(__func__, device, clockType, true, clockMHz);
+    return usage_put_clock(__func__, device, clockType, true, clockMHz);
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t clockType, nvmlClockId_t clockId,
                    unsigned int *clockMHz)
 {
-    return put_clock(__func__, device, clockType, clockId != NVML_CLOCK_ID_CURRENT,
+    return usage_put_clock(__func__, device, clockType, clockId != NVML_CLOCK_ID_CURRENT,
                      clockMHz);
 }
 

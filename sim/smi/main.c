@@ -19,7 +19,7 @@ static const char usage_text[] =
     "Exit status: 0 shown, 2 usage, 8 no library or no driver.\n";
 
 static int
-run(const char *library, void (*print)(const struct bh_smi_report *report, FILE *out))
+smi_run(const char *library, void (*print)(const struct bh_smi_report *report, FILE *out))
 {
     static struct bh_smi_report report;
     struct bh_smi_nvml nvml;
@@ -63,5 +63,5 @@ main(int argc, char **argv)
     }
     if (optind != argc)
         return fputs(usage_text, stderr), EXIT_USAGE;
-    return run(library, print);
+    return smi_run(library, print);
 }

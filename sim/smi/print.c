@@ -10,7 +10,7 @@
 
 /* `number` divided and with its unit, or a dash. */
 static const char *
-show(struct bh_smi_number number, unsigned long long divisor, const char *unit,
+print_show(struct bh_smi_number number, unsigned long long divisor, const char *unit,
      char text[32])
 {
     if (number.known)
@@ -32,11 +32,11 @@ print_device(const struct bh_smi_device *device, FILE *out)
     else
         snprintf(label, sizeof(label), "%u  %s", device->index, device->name);
     fprintf(out, "| %-39.39s %10s / %-10s %6s %6s %6s |\n", label,
-            device->lost ? "lost" : show(device->memory_used, 1 << 20, "", used),
-            show(device->memory_total, 1 << 20, "MiB", total),
-            show(device->utilization, 1, "%", busy),
-            show(device->power_mw, 1000, "W", power),
-            show(device->temperature, 1, "C", heat));
+            device->lost ? "lost" : print_show(device->memory_used, 1 << 20, "", used),
+            print_show(device->memory_total, 1 << 20, "MiB", total),
+            print_show(device->utilization, 1, "%", busy),
+            print_show(device->power_mw, 1000, "W", power),
+            print_show(device->temperature, 1, "C", heat));
 }
 
 static void
@@ -47,8 +47,8 @@ print_process(const struct bh_smi_report *report, const struct bh_smi_process *p
     char gi[32], ci[32], memory[32];
 
     fprintf(out, "| %-6u %6s %6s %10u %12s  %-36.36s   |\n", device->index,
-            show(device->gi, 1, "", gi), show(device->ci, 1, "", ci), process->pid,
-            show(process->memory, 1 << 20, "MiB", memory), process->name);
+            print_show(device->gi, 1, "", gi), print_show(device->ci, 1, "", ci), process->pid,
+            print_show(process->memory, 1 << 20, "MiB", memory), process->name);
 }
 
 void
@@ -100,7 +100,7 @@ bh_smi_report_list(const struct bh_smi_report *report, FILE *out)
 
 /* Names come from drivers and processes: escape what JSON wants escaped. */
 static void
-json_text(const char *key, const char *text, FILE *out)
+print_json_text(const char *key, const char *text, FILE *out)
 {
     fprintf(out, "\"%s\": \"", key);
     for (; *text != '\0'; text++) {
@@ -115,7 +115,7 @@ json_text(const char *key, const char *text, FILE *out)
 }
 
 static void
-json_number(const char *key, struct bh_smi_number number, FILE *out)
+print_json_number(const char *key, struct bh_smi_number number, FILE *out)
 {
     if (number.known)
         fprintf(out, ", \"%s\": %llu", key, number.value);
@@ -124,23 +124,23 @@ json_number(const char *key, struct bh_smi_number number, FILE *out)
 }
 
 static void
-json_device(const struct bh_smi_device *device, FILE *out)
+print_json_device(const struct bh_smi_device *device, FILE *out)
 {
     fprintf(out, "    {\"type\": \"%s\", \"index\": %u, ", device->is_mig ? "mig" : "gpu",
             device->index);
-    json_text("name", device->name, out);
+    print_json_text("name", device->name, out);
     fprintf(out, ", ");
-    json_text("uuid", device->uuid, out);
+    print_json_text("uuid", device->uuid, out);
     fprintf(out, ", \"mig_mode\": %s, \"lost\": %s", device->mig_mode ? "true" : "false",
             device->lost ? "true" : "false");
-    json_number("gi", device->gi, out);
-    json_number("ci", device->ci, out);
-    json_number("memory_total_bytes", device->memory_total, out);
-    json_number("memory_used_bytes", device->memory_used, out);
-    json_number("utilization_percent", device->utilization, out);
-    json_number("power_mw", device->power_mw, out);
-    json_number("power_limit_mw", device->power_limit_mw, out);
-    json_number("temperature_c", device->temperature, out);
+    print_json_number("gi", device->gi, out);
+    print_json_number("ci", device->ci, out);
+    print_json_number("memory_total_bytes", device->memory_total, out);
+    print_json_number("memory_used_bytes", device->memory_used, out);
+    print_json_number("utilization_percent", device->utilization, out);
+    print_json_number("power_mw", device->power_mw, out);
+    print_json_number("power_limit_mw", device->power_limit_mw, out);
+    print_json_number("temperature_c", device->temperature, out);
     fputc('}', out);
 }
 
@@ -148,24 +148,24 @@ void
 bh_smi_report_json(const struct bh_smi_report *report, FILE *out)
 {
     fprintf(out, "{\n  ");
-    json_text("library", report->library, out);
+    print_json_text("library", report->library, out);
     fprintf(out, ",\n  ");
-    json_text("driver_version", report->driver, out);
+    print_json_text("driver_version", report->driver, out);
     fprintf(out, ",\n  \"cuda_version\": %d,\n  \"simulated\": %s,\n  \"devices\": [",
             report->cuda, report->simulated ? "true" : "false");
     for (unsigned i = 0; i < report->devices; i++) {
         fprintf(out, "%s\n", i > 0 ? "," : "");
-        json_device(&report->device[i], out);
+        print_json_device(&report->device[i], out);
     }
     fprintf(out, "%s],\n  \"processes\": [", report->devices > 0 ? "\n  " : "");
     for (unsigned i = 0; i < report->processes; i++) {
         const struct bh_smi_process *process = &report->process[i];
 
         fprintf(out, "%s\n    {\"pid\": %u, ", i > 0 ? "," : "", process->pid);
-        json_text("uuid", report->device[process->device].uuid, out);
+        print_json_text("uuid", report->device[process->device].uuid, out);
         fprintf(out, ", ");
-        json_text("name", process->name, out);
-        json_number("memory_bytes", process->memory, out);
+        print_json_text("name", process->name, out);
+        print_json_number("memory_bytes", process->memory, out);
         fputc('}', out);
     }
     fprintf(out, "%s]\n}\n", report->processes > 0 ? "\n  " : "");

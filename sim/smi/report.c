@@ -8,46 +8,46 @@
 #define PROCESSES_AT_ONCE BH_SMI_PROCESSES_MAX
 
 static struct bh_smi_number
-number(nvmlReturn_t rc, unsigned long long value)
+report_number(nvmlReturn_t rc, unsigned long long value)
 {
     return (struct bh_smi_number) { .known = rc == NVML_SUCCESS,
                                     .value = rc == NVML_SUCCESS ? value : 0 };
 }
 
 static void
-take_memory(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
+report_take_memory(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
             struct bh_smi_device *device)
 {
     nvmlMemory_t memory = { 0 };
     nvmlReturn_t rc = nvml->nvmlDeviceGetMemoryInfo(handle, &memory);
 
-    device->memory_total = number(rc, memory.total);
-    device->memory_used = number(rc, memory.used);
+    device->memory_total = report_number(rc, memory.total);
+    device->memory_used = report_number(rc, memory.used);
 }
 
 static void
-take_sensors(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
+report_take_sensors(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
              struct bh_smi_device *device)
 {
     nvmlUtilization_t utilization = { 0 };
     unsigned value = 0, current = 0, pending = 0;
     nvmlReturn_t rc = nvml->nvmlDeviceGetUtilizationRates(handle, &utilization);
 
-    device->utilization = number(rc, utilization.gpu);
+    device->utilization = report_number(rc, utilization.gpu);
     rc = nvml->nvmlDeviceGetPowerUsage(handle, &value);
     device->lost = rc == NVML_ERROR_GPU_IS_LOST;
-    device->power_mw = number(rc, value);
+    device->power_mw = report_number(rc, value);
     rc = nvml->nvmlDeviceGetEnforcedPowerLimit(handle, &value);
-    device->power_limit_mw = number(rc, value);
+    device->power_limit_mw = report_number(rc, value);
     rc = nvml->nvmlDeviceGetTemperature(handle, NVML_TEMPERATURE_GPU, &value);
-    device->temperature = number(rc, value);
+    device->temperature = report_number(rc, value);
     rc = nvml->nvmlDeviceGetMigMode(handle, &current, &pending);
     device->mig_mode = rc == NVML_SUCCESS && current == NVML_DEVICE_MIG_ENABLE;
 }
 
 /* cmdline holds the arguments with zero bytes between: the first one shows. */
 static void
-take_name(const struct bh_smi_nvml *nvml, struct bh_smi_process *process)
+report_take_name(const struct bh_smi_nvml *nvml, struct bh_smi_process *process)
 {
     if (nvml->nvmlSystemGetProcessName(process->pid, process->name,
                                        sizeof(process->name)) != NVML_SUCCESS)
@@ -58,7 +58,7 @@ take_name(const struct bh_smi_nvml *nvml, struct bh_smi_process *process)
 }
 
 static void
-take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
+report_take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
                struct bh_smi_report *report)
 {
     static nvmlProcessInfo_t list[PROCESSES_AT_ONCE];
@@ -73,12 +73,12 @@ take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
         process->pid = list[i].pid;
         process->memory.known = list[i].usedGpuMemory != NVML_VALUE_NOT_AVAILABLE;
         process->memory.value = process->memory.known ? list[i].usedGpuMemory : 0;
-        take_name(nvml, process);
+        report_take_name(nvml, process);
     }
 }
 
 static struct bh_smi_device *
-add_device(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
+report_add_device(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
            struct bh_smi_report *report)
 {
     struct bh_smi_device *device;
@@ -90,7 +90,7 @@ add_device(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
         snprintf(device->name, sizeof(device->name), "unknown device");
     if (nvml->nvmlDeviceGetUUID(handle, device->uuid, sizeof(device->uuid)) != NVML_SUCCESS)
         device->uuid[0] = '\0';
-    take_memory(nvml, handle, device);
+    report_take_memory(nvml, handle, device);
     return device;
 }
 
@@ -102,11 +102,11 @@ struct pass {
 };
 
 static void
-take_mig(const struct pass *pass, nvmlDevice_t handle, unsigned index)
+report_take_mig(const struct pass *pass, nvmlDevice_t handle, unsigned index)
 {
     const struct bh_smi_nvml *nvml = pass->nvml;
     struct bh_smi_report *report = pass->report;
-    struct bh_smi_device *device = add_device(nvml, handle, report);
+    struct bh_smi_device *device = report_add_device(nvml, handle, report);
     unsigned id = 0;
     nvmlReturn_t rc;
 
@@ -115,15 +115,15 @@ take_mig(const struct pass *pass, nvmlDevice_t handle, unsigned index)
     device->is_mig = true;
     device->index = index;
     rc = nvml->nvmlDeviceGetGpuInstanceId(handle, &id);
-    device->gi = number(rc, id);
+    device->gi = report_number(rc, id);
     rc = nvml->nvmlDeviceGetComputeInstanceId(handle, &id);
-    device->ci = number(rc, id);
-    take_processes(nvml, handle, report);
+    device->ci = report_number(rc, id);
+    report_take_processes(nvml, handle, report);
     bh_smi_busy_start(pass->busy, handle, report->devices - 1);
 }
 
 static void
-take_gpu(const struct pass *pass, unsigned index)
+report_take_gpu(const struct pass *pass, unsigned index)
 {
     const struct bh_smi_nvml *nvml = pass->nvml;
     struct bh_smi_report *report = pass->report;
@@ -133,20 +133,20 @@ take_gpu(const struct pass *pass, unsigned index)
 
     if (nvml->nvmlDeviceGetHandleByIndex_v2(index, &handle) != NVML_SUCCESS)
         return;
-    device = add_device(nvml, handle, report);
+    device = report_add_device(nvml, handle, report);
     if (device == NULL)
         return;
     device->index = index;
-    take_sensors(nvml, handle, device);
+    report_take_sensors(nvml, handle, device);
     if (!device->mig_mode) {
-        take_processes(nvml, handle, report);
+        report_take_processes(nvml, handle, report);
         return;
     }
     if (nvml->nvmlDeviceGetMaxMigDeviceCount(handle, &most) != NVML_SUCCESS)
         return;
     for (unsigned i = 0; i < most; i++)
         if (nvml->nvmlDeviceGetMigDeviceHandleByIndex(handle, i, &mig) == NVML_SUCCESS)
-            take_mig(pass, mig, i);
+            report_take_mig(pass, mig, i);
 }
 
 void
@@ -166,7 +166,7 @@ bh_smi_report_take(const struct bh_smi_nvml *nvml, struct bh_smi_report *ret_rep
     if (nvml->nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS)
         count = 0;
     for (unsigned i = 0; i < count; i++)
-        take_gpu(&pass, i);
+        report_take_gpu(&pass, i);
     bh_smi_busy_finish(pass.busy, ret_report);
     bh_smi_busy_free(pass.busy);
 }

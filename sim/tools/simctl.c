@@ -1,4 +1,4 @@
-/* bulkhead-simctl: sets up a simulated server and makes its GPUs fail. */
+/* bulkhead-simctl: sets up a simulated server and makes its GPUs simctl_fail. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -57,20 +57,20 @@ static const char *dir;
 static bool force;
 
 static int
-fail(const char *what, const char *cause)
+simctl_fail(const char *what, const char *cause)
 {
     fprintf(stderr, "bulkhead-simctl: %s: %s\n", what, cause);
     return 1;
 }
 
 static int
-fail_rc(const char *what, nvmlReturn_t rc)
+simctl_fail_rc(const char *what, nvmlReturn_t rc)
 {
-    return fail(what, sim_error_text(rc));
+    return simctl_fail(what, sim_error_text(rc));
 }
 
 static bool
-put_control(const char *text)
+simctl_put_control(const char *text)
 {
     char path[SIM_PATH_MAX];
 
@@ -79,7 +79,7 @@ put_control(const char *text)
 }
 
 static char *
-get_control(void)
+simctl_get_control(void)
 {
     char path[SIM_PATH_MAX];
     char *text =
@@ -91,7 +91,7 @@ get_control(void)
 /* From reading the control file to writing it: two commands at once would lose a rule of one.
  * Until this process ends. */
 static bool
-hold_control(void)
+simctl_hold_control(void)
 {
     static int fd = -1;
     char path[SIM_PATH_MAX];
@@ -102,40 +102,40 @@ hold_control(void)
 }
 
 static int
-open_driver(void)
+simctl_open_driver(void)
 {
     nvmlReturn_t rc = sim_session_open(0);
 
     if (rc != NVML_SUCCESS)
-        return fail_rc(dir, rc);
+        return simctl_fail_rc(dir, rc);
     sim_session_refresh();
     return 0;
 }
 
 /* A rule about a GPU that is not there would never be met. */
 static int
-check_gpu(const struct sim_rule *rule)
+simctl_check_gpu(const struct sim_rule *rule)
 {
     char what[32], cause[64];
 
     if (rule->gpu == SIM_NO_ID)
         return 0;
-    if (open_driver() != 0)
+    if (simctl_open_driver() != 0)
         return 1;
     if (rule->gpu < sim_session_gpus())
         return 0;
     snprintf(what, sizeof(what), "no GPU %u", rule->gpu);
     snprintf(cause, sizeof(cause), "there are %u, counted from 0", sim_session_gpus());
-    return fail(what, cause);
+    return simctl_fail(what, cause);
 }
 
 /* Append one rule.  `id=` makes a line that was written before a new one. */
 static int
-add_rule(const char *rule)
+simctl_add_rule(const char *rule)
 {
     static struct sim_rules rules;
-    bool held = hold_control();
-    char *old = get_control();
+    bool held = simctl_hold_control();
+    char *old = simctl_get_control();
     char *text = NULL;
     struct timespec now;
     int rc = 0;
@@ -143,16 +143,16 @@ add_rule(const char *rule)
     clock_gettime(CLOCK_REALTIME, &now);
     sim_control_parse(rule, &rules);
     if (rules.count != 1 || rules.bad_line != 0)
-        rc = fail(rule, "this is no rule of a control file");
-    else if (check_gpu(&rules.rule[0]) != 0)
+        rc = simctl_fail(rule, "this is no rule of a control file");
+    else if (simctl_check_gpu(&rules.rule[0]) != 0)
         rc = 1;
     else if (old == NULL ||
              asprintf(&text, "%s%s%s id=%llx%lx\n", old,
                       *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
                       (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec) < 0)
-        rc = fail("control file", "out of memory");
-    else if (!held || !put_control(text))
-        rc = fail("cannot write the control file", strerror(errno));
+        rc = simctl_fail("control file", "out of memory");
+    else if (!held || !simctl_put_control(text))
+        rc = simctl_fail("cannot write the control file", strerror(errno));
     free(text);
     free(old);
     return rc;
@@ -160,7 +160,7 @@ add_rule(const char *rule)
 
 /* Does this line keep the GPU lost or in need of a reset? */
 static bool
-is_level(const char *line, uint32_t gpu)
+simctl_is_level(const char *line, uint32_t gpu)
 {
     static struct sim_rules rules;
 
@@ -172,19 +172,19 @@ is_level(const char *line, uint32_t gpu)
 
 /* Empty those lines: what stands below keeps its number, and does not happen again. */
 static bool
-drop_levels(uint32_t gpu)
+simctl_drop_levels(uint32_t gpu)
 {
-    bool held = hold_control(), written = false;
-    char *old = get_control(), *rest = old;
+    bool held = simctl_hold_control(), written = false;
+    char *old = simctl_get_control(), *rest = old;
     FILE *kept = tmpfile();
     char text[TEXT_BYTES_MAX];
 
     if (held && old != NULL && kept != NULL) {
         for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n"))
-            fprintf(kept, "%s%s", is_level(line, gpu) ? "" : line, rest != NULL ? "\n" : "");
+            fprintf(kept, "%s%s", simctl_is_level(line, gpu) ? "" : line, rest != NULL ? "\n" : "");
         rewind(kept);
         text[fread(text, 1, sizeof(text) - 1, kept)] = '\0';
-        written = put_control(text);
+        written = simctl_put_control(text);
     }
     if (kept != NULL)
         fclose(kept);
@@ -194,7 +194,7 @@ drop_levels(uint32_t gpu)
 
 /* The text of a topology: a file's, or "8x H100-80GB" as its only line. */
 static char *
-topology_text(const char *argument)
+simctl_topology_text(const char *argument)
 {
     char *text = NULL;
 
@@ -206,9 +206,9 @@ topology_text(const char *argument)
 /* The topology's text, parsed into `ret_state`, or NULL: it is wrong, and how it is written was
  * said. */
 static char *
-read_topology(const char *argument, struct sim_state *ret_state)
+simctl_read_topology(const char *argument, struct sim_state *ret_state)
 {
-    char *text = topology_text(argument);
+    char *text = simctl_topology_text(argument);
     int line = text == NULL ? 1 : sim_topology_parse(text, ret_state);
 
     if (line == 0)
@@ -224,10 +224,10 @@ read_topology(const char *argument, struct sim_state *ret_state)
 }
 
 static int
-run_check(int count, char **words)
+simctl_run_check(int count, char **words)
 {
     static struct sim_state state;
-    char *text = read_topology(words[count - 1], &state);
+    char *text = simctl_read_topology(words[count - 1], &state);
     bool right = text != NULL;
 
     free(text);
@@ -235,33 +235,33 @@ run_check(int count, char **words)
 }
 
 static int
-run_init(int count, char **words)
+simctl_run_init(int count, char **words)
 {
     static struct sim_state state;
     char path[SIM_PATH_MAX];
-    char *text = read_topology(words[count - 1], &state);
+    char *text = simctl_read_topology(words[count - 1], &state);
 
     if (text == NULL)
         return 1;
     /* Faults of the server that was here before are not the new one's. */
-    bool made = sim_make_folders(dir, 0755) && put_control("") &&
+    bool made = sim_make_folders(dir, 0755) && simctl_put_control("") &&
                 sim_path(path, "%s/topology", dir) &&
                 sim_put_file(path, 0644, text, strlen(text)) && sim_vram_forget(dir) &&
                 sim_path(path, "%s/proc", dir) && sim_remove_tree(path);
     free(text);
     if (!made)
-        return fail(dir, strerror(errno));
+        return simctl_fail(dir, strerror(errno));
     nvmlReturn_t rc = sim_store_replace(dir, &state);
     if (rc != NVML_SUCCESS)
-        return fail_rc(dir, rc);
-    if (open_driver() != 0)
+        return simctl_fail_rc(dir, rc);
+    if (simctl_open_driver() != 0)
         return 1;
     printf("%u simulated GPUs in %s\n", state.system.gpus, dir);
     return 0;
 }
 
 static void
-print_gpu(const struct sim_gpu *gpu)
+simctl_print_gpu(const struct sim_gpu *gpu)
 {
     static const char *const modes[] = { "off", "on" };
 
@@ -280,28 +280,28 @@ print_gpu(const struct sim_gpu *gpu)
 }
 
 static int
-run_status(int count, char **words)
+simctl_run_status(int count, char **words)
 {
     static struct sim_rules rules;
     struct sim_gpu gpu;
     char *text;
 
     (void)count, (void)words;
-    if (open_driver() != 0)
+    if (simctl_open_driver() != 0)
         return 1;
     for (unsigned i = 0; i < sim_session_gpus(); i++)
         if (sim_session_gpu(i, &gpu) == NVML_SUCCESS)
-            print_gpu(&gpu);
-    text = get_control();
+            simctl_print_gpu(&gpu);
+    text = simctl_get_control();
     sim_control_parse(text == NULL ? "" : text, &rules);
     free(text);
     printf("rules %u\n", rules.count);
     return rules.bad_line == 0 ? 0
-                               : fail("control file", "it has a line that means nothing");
+                               : simctl_fail("control file", "it has a line that means nothing");
 }
 
 static int
-print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
+simctl_print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     static struct sim_meter_reading reading;
     char folder[SIM_PATH_MAX], name[16] = "w";
@@ -311,7 +311,7 @@ print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
             : NULL;
 
     if (meter == NULL)
-        return fail("cannot read the memory", strerror(errno));
+        return simctl_fail("cannot read the memory", strerror(errno));
     sim_meter_read(meter, &reading);
     sim_meter_close(meter);
     if (gi != NULL)
@@ -326,12 +326,12 @@ print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
 
 /* Visit what a context may be on, up to the first failure. */
 static int
-each_device(int (*visit)(const struct sim_gpu *gpu, const struct sim_gi *gi))
+simctl_each_device(int (*visit)(const struct sim_gpu *gpu, const struct sim_gi *gi))
 {
     struct sim_gpu gpu;
     int rc = 0;
 
-    if (open_driver() != 0)
+    if (simctl_open_driver() != 0)
         return 1;
     for (unsigned i = 0; rc == 0 && i < sim_session_gpus(); i++) {
         if (sim_session_gpu(i, &gpu) != NVML_SUCCESS)
@@ -346,61 +346,61 @@ each_device(int (*visit)(const struct sim_gpu *gpu, const struct sim_gi *gi))
 }
 
 static int
-run_memory(int count, char **words)
+simctl_run_memory(int count, char **words)
 {
     (void)count, (void)words;
-    return each_device(print_memory);
+    return simctl_each_device(simctl_print_memory);
 }
 
 static int
-put_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
+simctl_put_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     return sim_vram_publish(dir, gpu, gi) ? 0
-                                          : fail("cannot make the memory", strerror(errno));
+                                          : simctl_fail("cannot make the memory", strerror(errno));
 }
 
 static int
-run_mount(int count, char **words)
+simctl_run_mount(int count, char **words)
 {
     char *end = NULL;
     unsigned long mib = count > 1 ? strtoul(words[1], &end, 10) : MEMORY_MIB;
 
     if (count > 1 && (*end != '\0' || end == words[1] || mib == 0 || mib > MEMORY_MOST_MIB))
-        return fail(words[1], "no number of MiB");
-    if (open_driver() != 0)
+        return simctl_fail(words[1], "no number of MiB");
+    if (simctl_open_driver() != 0)
         return 1;
     if (sim_vram_is_mounted(dir))
         return 0;
     if (!sim_vram_mount(dir, (uint32_t)mib))
-        return fail("cannot mount the memory", strerror(errno));
-    return each_device(put_memory);
+        return simctl_fail("cannot mount the memory", strerror(errno));
+    return simctl_each_device(simctl_put_memory);
 }
 
 static int
-run_unmount(int count, char **words)
+simctl_run_unmount(int count, char **words)
 {
     (void)count, (void)words;
     if (sim_vram_unmount(dir))
         return 0;
-    return errno == EBUSY ? fail("the memory stays mounted", "jobs have it")
-                          : fail("cannot unmount the memory", strerror(errno));
+    return errno == EBUSY ? simctl_fail("the memory stays mounted", "jobs have it")
+                          : simctl_fail("cannot unmount the memory", strerror(errno));
 }
 
 static uint64_t slice_ns;
 
 static int
-set_slice(const struct sim_gpu *gpu, const struct sim_gi *gi)
+simctl_set_slice(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char folder[SIM_PATH_MAX];
 
     return sim_folder_vram_path(gpu, gi, folder) && sim_queue_set_slice(folder, slice_ns)
                ? 0
-               : fail("cannot write the record of work", strerror(errno));
+               : simctl_fail("cannot write the record of work", strerror(errno));
 }
 
 /* Instances that are made later have the usual length again. */
 static int
-run_timeslice(int count, char **words)
+simctl_run_timeslice(int count, char **words)
 {
     char *end = words[1];
     unsigned long long us = strtoull(words[1], &end, 10);
@@ -409,10 +409,10 @@ run_timeslice(int count, char **words)
     if (strcmp(words[1], "exclusive") == 0)
         slice_ns = UINT64_MAX;
     else if (*end != '\0' || us < SLICE_LEAST_US || us > SLICE_MOST_US)
-        return fail(words[1], "is no length from 100 to 1000000 us");
+        return simctl_fail(words[1], "is no length from 100 to 1000000 us");
     else
         slice_ns = us * 1000;
-    return each_device(set_slice);
+    return simctl_each_device(simctl_set_slice);
 }
 
 /* XIDs that mean something: runs of them. */
@@ -425,7 +425,7 @@ static const struct {
 };
 
 static bool
-is_known_xid(const char *word)
+simctl_is_known_xid(const char *word)
 {
     char *end = NULL;
     unsigned long number = strtoul(word, &end, 10);
@@ -437,7 +437,7 @@ is_known_xid(const char *word)
 }
 
 static int
-fail_xid(const char *word)
+simctl_fail_xid(const char *word)
 {
     fprintf(stderr, "bulkhead-simctl: no XID %s: there are", word);
     for (size_t i = 0; i < sizeof(xids) / sizeof(xids[0]); i++) {
@@ -450,72 +450,72 @@ fail_xid(const char *word)
 }
 
 static int
-run_xid(int count, char **words)
+simctl_run_xid(int count, char **words)
 {
     char rule[256];
 
-    if (!is_known_xid(words[2]))
-        return fail_xid(words[2]);
+    if (!simctl_is_known_xid(words[2]))
+        return simctl_fail_xid(words[2]);
     snprintf(rule, sizeof(rule), "gpu=%s xid=%s %s%s %s%s", words[1], words[2],
              count > 3 ? "gi=" : "", count > 3 ? words[3] : "", count > 4 ? "ci=" : "",
              count > 4 ? words[4] : "");
-    return add_rule(rule);
+    return simctl_add_rule(rule);
 }
 
 static int
-run_ecc(int count, char **words)
+simctl_run_ecc(int count, char **words)
 {
     char rule[256];
 
     snprintf(rule, sizeof(rule), "gpu=%s ecc-uncorrected=%s %s%s", words[1], words[2],
              count > 3 ? "gi=" : "", count > 3 ? words[3] : "");
-    return add_rule(rule);
+    return simctl_add_rule(rule);
 }
 
 static int
-run_lose(int count, char **words)
+simctl_run_lose(int count, char **words)
 {
     char rule[128];
 
     (void)count;
     snprintf(rule, sizeof(rule), "gpu=%s lost", words[1]);
-    return add_rule(rule);
+    return simctl_add_rule(rule);
 }
 
 static int
-run_hang(int count, char **words)
+simctl_run_hang(int count, char **words)
 {
     char rule[256];
 
     snprintf(rule, sizeof(rule), "%s %s%s hang", words[1], count > 2 ? "gpu=" : "",
              count > 2 ? words[2] : "");
-    return add_rule(rule);
+    return simctl_add_rule(rule);
 }
 
 static int
-run_fail(int count, char **words)
+simctl_run_fail(int count, char **words)
 {
     char rule[256];
 
     snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2],
              count > 3 ? "count=" : "", count > 3 ? words[3] : "");
-    return add_rule(rule);
+    return simctl_add_rule(rule);
 }
 
 static int
-run_inject(int count, char **words)
+simctl_run_inject(int count, char **words)
 {
     char rule[512] = "";
     size_t used = 0;
 
     for (int i = 1; i < count && used < sizeof(rule); i++)
         used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s ", words[i]);
-    return add_rule(rule);
+    return simctl_add_rule(rule);
 }
 
 /* Calls that met a rule with a count are counted before they suffer from it. */
 static int
-run_await(int count, char **words)
+simctl_run_await(int count, char **words)
 {
     const struct timespec pause = { 0, 1000000 };
     struct sim_rule rule;
@@ -523,25 +523,25 @@ run_await(int count, char **words)
     unsigned long number = strtoul(words[1], &end, 10);
 
     (void)count;
-    if (open_driver() != 0)
+    if (simctl_open_driver() != 0)
         return 1;
     if (*end != '\0' || number == 0 || !sim_session_rule((unsigned)number - 1, &rule)
         || rule.count == 0)
-        return fail(words[1], "no number of a rule with a count");
+        return simctl_fail(words[1], "no number of a rule with a count");
     while (sim_session_uses(&rule) == 0)
         nanosleep(&pause, NULL);
     return 0;
 }
 
 static int
-run_clear(int count, char **words)
+simctl_run_clear(int count, char **words)
 {
     (void)count, (void)words;
-    return hold_control() && put_control("") ? 0 : fail("cannot write the control file", strerror(errno));
+    return simctl_hold_control() && simctl_put_control("") ? 0 : simctl_fail("cannot write the control file", strerror(errno));
 }
 
 static int
-reset_gpu(unsigned index)
+simctl_reset_gpu(unsigned index)
 {
     struct sim_state *draft;
     struct sim_gpu gpu;
@@ -550,14 +550,14 @@ reset_gpu(unsigned index)
 
     snprintf(name, sizeof(name), "reset gpu %u", index);
     if (rc != NVML_SUCCESS)
-        return fail_rc(name, rc);
+        return simctl_fail_rc(name, rc);
     if (!force && sim_users_any(&gpu, NULL))
-        return fail_rc(name, NVML_ERROR_IN_USE);
-    if (!drop_levels(index))
-        return fail(name, strerror(errno));
+        return simctl_fail_rc(name, NVML_ERROR_IN_USE);
+    if (!simctl_drop_levels(index))
+        return simctl_fail(name, strerror(errno));
     rc = sim_change_begin(&draft);
     if (rc != NVML_SUCCESS)
-        return fail_rc(name, rc);
+        return simctl_fail_rc(name, rc);
     sim_gpu_reset(draft, &draft->gpu[index]);
     sim_change_end(NVML_SUCCESS);
     sim_session_refresh();
@@ -565,32 +565,32 @@ reset_gpu(unsigned index)
 }
 
 static int
-run_reset(int count, char **words)
+simctl_run_reset(int count, char **words)
 {
     char *end = NULL;
     unsigned long index = strtoul(words[1], &end, 10);
     int rc = 0;
 
     (void)count;
-    if (open_driver() != 0)
+    if (simctl_open_driver() != 0)
         return 1;
     if (strcmp(words[1], "all") != 0)
-        return *end != '\0' || end == words[1] ? fail(words[1], "no GPU number")
-                                               : reset_gpu((unsigned)index);
+        return *end != '\0' || end == words[1] ? simctl_fail(words[1], "no GPU number")
+                                               : simctl_reset_gpu((unsigned)index);
     for (unsigned i = 0; i < sim_session_gpus(); i++)
-        rc |= reset_gpu(i);
+        rc |= simctl_reset_gpu(i);
     return rc;
 }
 
 /* As nvidia-smi: the GPU of that bus address, or all. */
 static int
-reset_by_pci(const char *pci)
+simctl_reset_by_pci(const char *pci)
 {
     struct sim_gpu gpu;
 
     if (pci == NULL)
-        return run_reset(2, (char *[]){ (char *)"reset", (char *)"all" });
-    if (open_driver() != 0)
+        return simctl_run_reset(2, (char *[]){ (char *)"reset", (char *)"all" });
+    if (simctl_open_driver() != 0)
         return 1;
     for (unsigned i = 0; i < sim_session_gpus(); i++) {
         char name[32];
@@ -599,9 +599,9 @@ reset_by_pci(const char *pci)
             continue;
         snprintf(name, sizeof(name), "00000000:%02X:00.0", gpu.bus);
         if (strcmp(name, pci) == 0)
-            return reset_gpu(i);
+            return simctl_reset_gpu(i);
     }
-    return fail(pci, "no such GPU");
+    return simctl_fail(pci, "no such GPU");
 }
 
 static const struct {
@@ -609,33 +609,33 @@ static const struct {
     int least, most; /* words, with the command's own */
     int (*run)(int count, char **words);
 } commands[] = {
-    { "init", 2, 2, run_init },      { "check", 2, 2, run_check },
-    { "status", 1, 1, run_status },
-    { "mount", 1, 2, run_mount },    { "unmount", 1, 1, run_unmount },
-    { "memory", 1, 1, run_memory },  { "timeslice", 2, 2, run_timeslice },
-    { "xid", 3, 5, run_xid },        { "ecc", 3, 4, run_ecc },
-    { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },
-    { "hang", 2, 3, run_hang },      { "fail", 3, 4, run_fail },
-    { "inject", 2, 32, run_inject }, { "clear", 1, 1, run_clear },
-    { "await", 2, 2, run_await },
+    { "init", 2, 2, simctl_run_init },      { "check", 2, 2, simctl_run_check },
+    { "status", 1, 1, simctl_run_status },
+    { "mount", 1, 2, simctl_run_mount },    { "unmount", 1, 1, simctl_run_unmount },
+    { "memory", 1, 1, simctl_run_memory },  { "timeslice", 2, 2, simctl_run_timeslice },
+    { "xid", 3, 5, simctl_run_xid },        { "ecc", 3, 4, simctl_run_ecc },
+    { "lose", 2, 2, simctl_run_lose },      { "reset", 2, 2, simctl_run_reset },
+    { "hang", 2, 3, simctl_run_hang },      { "fail", 3, 4, simctl_run_fail },
+    { "inject", 2, 32, simctl_run_inject }, { "clear", 1, 1, simctl_run_clear },
+    { "await", 2, 2, simctl_run_await },
 };
 
 static int
-complain(void)
+simctl_complain(void)
 {
     fputs(usage_text, stderr);
     return EXIT_USAGE;
 }
 
 static int
-run_command(int count, char **words)
+simctl_run_command(int count, char **words)
 {
     for (size_t i = 0; count > 0 && i < sizeof(commands) / sizeof(commands[0]); i++)
         if (strcmp(words[0], commands[i].name) == 0)
             return count >= commands[i].least && count <= commands[i].most
                        ? commands[i].run(count, words)
-                       : complain();
-    return complain();
+                       : simctl_complain();
+    return simctl_complain();
 }
 
 int
@@ -669,16 +669,16 @@ main(int argc, char **argv)
         else if (choice == 'v')
             return printf("bulkhead-simctl %s\n", BH_VERSION) < 0;
         else
-            return complain();
+            return simctl_complain();
     }
     dir = getenv("BULKHEAD_SIM_STATE");
     if (dir == NULL || *dir == '\0')
         dir = "/run/bulkhead-sim";
     if (by_pci)
-        return reset_by_pci(pci);
+        return simctl_reset_by_pci(pci);
     for (; optind < argc && count < 31; optind++)
         words[count++] = argv[optind];
     if (topology != NULL)
         words[count++] = topology;
-    return run_command(count, words);
+    return simctl_run_command(count, words);
 }

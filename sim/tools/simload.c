@@ -33,7 +33,7 @@ struct simload_wish {
 };
 
 static int
-fail(const char *what, const char *cause)
+simload_fail(const char *what, const char *cause)
 {
     fprintf(stderr, "bulkhead-simload: %s: %s\n", what, cause);
     return 1;
@@ -41,7 +41,7 @@ fail(const char *what, const char *cause)
 
 /* Inside a job the device nodes decide, as they do for the library. */
 static bool
-find_memory(const struct simload_wish *wish, char path[SIM_PATH_MAX])
+simload_find_memory(const struct simload_wish *wish, char path[SIM_PATH_MAX])
 {
     struct sim_view view;
 
@@ -56,7 +56,7 @@ find_memory(const struct simload_wish *wish, char path[SIM_PATH_MAX])
 
 /* The folder of the memory's bytes beside the view; false: this job was given none. */
 static bool
-find_folder(const struct simload_wish *wish, char folder[SIM_PATH_MAX])
+simload_find_folder(const struct simload_wish *wish, char folder[SIM_PATH_MAX])
 {
     return wish->view != NULL ? sim_path(folder, "%s/vram/%s", wish->dir, wish->view)
                               : sim_path(folder, "%s/vram", wish->dir);
@@ -64,7 +64,7 @@ find_folder(const struct simload_wish *wish, char folder[SIM_PATH_MAX])
 
 /* What the view says of its GPU. */
 static bool
-read_view(const char *memory_path, struct sim_view *ret_view)
+simload_read_view(const char *memory_path, struct sim_view *ret_view)
 {
     char path[SIM_PATH_MAX];
     int length = (int)(strrchr(memory_path, '/') - memory_path);
@@ -80,7 +80,7 @@ read_view(const char *memory_path, struct sim_view *ret_view)
 /* Take pages, as libcuda.so.1 does, and show it by a page of the memory file.  They are held as
  * long as what is returned is open; NULL: the bytes cannot be opened. */
 static struct sim_vram *
-take_pages(const struct simload_wish *wish, const char *path, int fd, int *ret_status)
+simload_take_pages(const struct simload_wish *wish, const char *path, int fd, int *ret_status)
 {
     struct sim_extents pages;
     struct sim_vram *vram;
@@ -89,7 +89,7 @@ take_pages(const struct simload_wish *wish, const char *path, int fd, int *ret_s
     struct stat st;
     void *map;
 
-    if (!find_folder(wish, folder) || !read_view(path, &view) || fstat(fd, &st) != 0)
+    if (!simload_find_folder(wish, folder) || !simload_read_view(path, &view) || fstat(fd, &st) != 0)
         return NULL;
     vram = sim_vram_open(folder, &view.gpu, (uint64_t)st.st_size);
     if (vram == NULL || !sim_ledger_join(vram)) {
@@ -101,14 +101,14 @@ take_pages(const struct simload_wish *wish, const char *path, int fd, int *ret_s
     *ret_status = 0;
     if (map == MAP_FAILED ||
         !sim_ledger_take(vram, (uint32_t)((wish->mib + 1) / 2), 0, &pages))
-        *ret_status = fail("out of device memory", strerror(errno));
+        *ret_status = simload_fail("out of device memory", strerror(errno));
     return vram;
 }
 
 /* The mapping is the context.  Its pages are never touched, so it costs no
  * memory of the machine. */
 static int
-map_bytes(const char *path, int fd, uint64_t bytes)
+simload_map_bytes(const char *path, int fd, uint64_t bytes)
 {
     static struct sim_context others[CONTEXTS_MAX];
     struct stat st;
@@ -119,25 +119,25 @@ map_bytes(const char *path, int fd, uint64_t bytes)
         map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     else
         errno = ENOMEM;
-    return map == MAP_FAILED ? fail("out of device memory", strerror(errno)) : 0;
+    return map == MAP_FAILED ? simload_fail("out of device memory", strerror(errno)) : 0;
 }
 
 static int
-open_context(const struct simload_wish *wish, const char *path, struct sim_vram **ret_vram)
+simload_open_context(const struct simload_wish *wish, const char *path, struct sim_vram **ret_vram)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), status = 0;
 
     if (fd < 0)
-        return fail(path, strerror(errno));
-    *ret_vram = take_pages(wish, path, fd, &status);
+        return simload_fail(path, strerror(errno));
+    *ret_vram = simload_take_pages(wish, path, fd, &status);
     if (*ret_vram == NULL)
-        status = map_bytes(path, fd, wish->mib << 20);
+        status = simload_map_bytes(path, fd, wish->mib << 20);
     close(fd);
     return status;
 }
 
 static uint64_t
-now_ms(void)
+simload_now_ms(void)
 {
     struct timespec now;
 
@@ -145,24 +145,24 @@ now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* In every 100 ms, work for `busy` ms and sleep the rest. */
+/* In every 100 ms, simload_work for `busy` ms and sleep the rest. */
 static void
-work(const struct simload_wish *wish)
+simload_work(const struct simload_wish *wish)
 {
-    uint64_t end = now_ms() + wish->seconds * 1000;
+    uint64_t end = simload_now_ms() + wish->seconds * 1000;
     struct timespec rest = { 0, (long)(100 - wish->busy) * 1000000 };
 
-    while (now_ms() < end) {
-        uint64_t until = now_ms() + wish->busy;
+    while (simload_now_ms() < end) {
+        uint64_t until = simload_now_ms() + wish->busy;
 
-        while (now_ms() < until) {
+        while (simload_now_ms() < until) {
         }
         nanosleep(&rest, NULL);
     }
 }
 
 static bool
-parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *ret_number)
+simload_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *ret_number)
 {
     char *end = NULL;
 
@@ -174,15 +174,15 @@ parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *ret_numb
 }
 
 static bool
-parse_option(int choice, struct simload_wish *wish)
+simload_parse_option(int choice, struct simload_wish *wish)
 {
     switch (choice) {
     case 'm':
-        return parse_number(optarg, 1, 1u << 24, &wish->mib);
+        return simload_parse_number(optarg, 1, 1u << 24, &wish->mib);
     case 'n':
-        return parse_number(optarg, 0, 1u << 24, &wish->seconds);
+        return simload_parse_number(optarg, 0, 1u << 24, &wish->seconds);
     case 'b':
-        return parse_number(optarg, 0, 99, &wish->busy);
+        return simload_parse_number(optarg, 0, 99, &wish->busy);
     case 's':
         wish->dir = optarg;
         return true;
@@ -218,19 +218,19 @@ main(int argc, char **argv)
             return fputs(usage_text, stdout) < 0;
         if (choice == 'v')
             return printf("bulkhead-simload %s\n", BH_VERSION) < 0;
-        if (!parse_option(choice, &wish))
+        if (!simload_parse_option(choice, &wish))
             return fputs(usage_text, stderr), EXIT_USAGE;
     }
     if (wish.mib == 0 || wish.seconds == UINT64_MAX || optind != argc)
         return fputs(usage_text, stderr), EXIT_USAGE;
-    if (!find_memory(&wish, path))
-        return fail("no simulated device", strerror(errno));
-    status = open_context(&wish, path, &vram);
+    if (!simload_find_memory(&wish, path))
+        return simload_fail("no simulated device", strerror(errno));
+    status = simload_open_context(&wish, path, &vram);
     if (status == 0) {
         printf("bulkhead-simload: pid %d holds %llu MiB of %s for %llu s\n", (int)getpid(),
                (unsigned long long)wish.mib, path, (unsigned long long)wish.seconds);
         fflush(stdout);
-        work(&wish);
+        simload_work(&wish);
     }
     sim_vram_close(vram);
     return status;

@@ -29,7 +29,7 @@ find_account(const struct bh_call *call, const char *typed)
 
 /* Read it for an attempt; nobody's is empty, so that all goes on the same way. */
 static bh_rc
-read_for(struct bh_accounts *accounts, struct bh_call *call,
+account_read_for(struct bh_accounts *accounts, struct bh_call *call,
          const struct bh_dir_principal *principal, struct bh_account *ret_account,
          struct bh_err *err)
 {
@@ -42,7 +42,7 @@ read_for(struct bh_accounts *accounts, struct bh_call *call,
 /* Whether password and code are right, with what the account has of factors; `ret_level` is
  * what was shown. */
 static bool
-is_right(struct bh_accounts *accounts, struct bh_account *account,
+account_is_right(struct bh_accounts *accounts, struct bh_account *account,
          const struct bh_sign_in_request *request, enum bh_level *ret_level)
 {
     bool right = bh_password_right(accounts, account->password ? account : NULL, request->password);
@@ -90,10 +90,10 @@ bh_serve_sign_in(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
                       principal ? principal->id.v : 0);
     rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc == BH_OK)
-        rc = read_for(accounts, call, principal, &account, err);
+        rc = account_read_for(accounts, call, principal, &account, err);
     if (rc != BH_OK)
         return rc;
-    if (!is_right(accounts, &account, &request, &opening.session.level) || !principal)
+    if (!account_is_right(accounts, &account, &request, &opening.session.level) || !principal)
         return bh_attempt_failed(accounts, call, &attempt, err);
     opening.session.host = request.host;
     opening.principal = principal->id.v;
@@ -168,7 +168,7 @@ bh_serve_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
 /* Whether who asks has shown the account's second factor, where it has one: whoever learned the
  * password alone must not set another. */
 static bool
-has_shown(struct bh_accounts *accounts, struct bh_call *call, const struct bh_account *account)
+account_has_shown(struct bh_accounts *accounts, struct bh_call *call, const struct bh_account *account)
 {
     struct bh_caller caller = { .token = NULL };
 
@@ -181,14 +181,14 @@ has_shown(struct bh_accounts *accounts, struct bh_call *call, const struct bh_ac
 
 /* The one-time code, or the password that is to be replaced. */
 static bool
-may_set(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
+account_may_set(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
         const struct bh_password_request *request)
 {
     uint8_t digest[32];
 
     if (!request->enrol)
         return bh_password_right(accounts, account->password ? account : NULL, request->old)
-               && has_shown(accounts, call, account);
+               && account_has_shown(accounts, call, account);
     accounts->options.crypto->sha256(request->enrol, strlen(request->enrol), "", 0, digest);
     return account->enrol_until_ns > bh_accounts_now(accounts)
            && bh_token_same(digest, account->enrol);
@@ -213,10 +213,10 @@ bh_serve_password(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     attempt = bh_attempt_from_call(accounts, call, request.account, NULL, principal ? principal->id.v : 0);
     rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc == BH_OK)
-        rc = read_for(accounts, call, principal, &account, err);
+        rc = account_read_for(accounts, call, principal, &account, err);
     if (rc != BH_OK)
         return rc;
-    if (!may_set(accounts, call, &account, &request) || !principal)
+    if (!account_may_set(accounts, call, &account, &request) || !principal)
         return bh_attempt_failed(accounts, call, &attempt, err);
     rc = bh_password_new(accounts, call, request.password, &account, err);
     memset(account.enrol, 0, sizeof account.enrol);
@@ -262,7 +262,7 @@ account_count_row(void *self, const struct bh_document_row *row)
 }
 
 static uint64_t
-count_of(const struct bh_accounts *accounts, enum bh_document_kind kind, uint32_t principal)
+account_count_of(const struct bh_accounts *accounts, enum bh_document_kind kind, uint32_t principal)
 {
     const struct bh_store *store = &accounts->options.store;
     struct bh_document_filter filter = { kind, principal };
@@ -297,14 +297,14 @@ list_account(void *self, const struct bh_document_row *row)
 
 /* The store is asked for what each has when it has listed all: no sink asks it. */
 static void
-put_listed(struct bh_json_writer *w, const struct bh_accounts *accounts,
+account_put_listed(struct bh_json_writer *w, const struct bh_accounts *accounts,
            const struct listed_account *listed)
 {
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "name", listed->name);
-    bh_json_u64(w, "passkeys", count_of(accounts, BH_DOCUMENT_PASSKEY, listed->account.principal));
+    bh_json_u64(w, "passkeys", account_count_of(accounts, BH_DOCUMENT_PASSKEY, listed->account.principal));
     put_account(w, &listed->account);
-    bh_json_u64(w, "sessions", count_of(accounts, BH_DOCUMENT_SESSION, listed->account.principal));
+    bh_json_u64(w, "sessions", account_count_of(accounts, BH_DOCUMENT_SESSION, listed->account.principal));
     bh_json_close(w, '}');
 }
 
@@ -324,7 +324,7 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
     for (const struct listed_account *listed = list.first; listed; listed = listed->next)
-        put_listed(&w, accounts, listed);
+        account_put_listed(&w, accounts, listed);
     bh_json_close(&w, ']');
     bh_json_close(&w, '}');
     return BH_OK;
@@ -332,7 +332,7 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 
 /* A new one-time code: the digest goes into the account, the text to whom it is for. */
 static bh_rc
-make_enroll(struct bh_accounts *accounts, struct bh_account *account, char ret_code[33],
+account_make_enroll(struct bh_accounts *accounts, struct bh_account *account, char ret_code[33],
            struct bh_err *err)
 {
     bh_rc rc = bh_accounts_random_hex(accounts, 16, ret_code, err);
@@ -365,9 +365,9 @@ bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
                    request.principal);
         return bh_err_hint(err, "in the site file: principals: [{name: NAME, account: true}]");
     }
-    rc = read_for(accounts, call, principal, &account, err);
+    rc = account_read_for(accounts, call, principal, &account, err);
     if (rc == BH_OK)
-        rc = make_enroll(accounts, &account, code, err);
+        rc = account_make_enroll(accounts, &account, code, err);
     if (rc == BH_OK)
         rc = bh_account_put(&account, call->arena, &put, err);
     change.object = (struct bh_record_object){ "account", account.principal };
@@ -391,7 +391,7 @@ struct account_leaving {
 };
 
 static bool
-list_passkey(void *self, const struct bh_document_row *row)
+account_list_passkey(void *self, const struct bh_document_row *row)
 {
     struct account_leaving *leaving = self;
 
@@ -423,7 +423,7 @@ bh_serve_reset(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     if (rc == BH_OK)
         rc = store->ops->list_documents(
             store->self, &(struct bh_document_filter){ BH_DOCUMENT_PASSKEY, principal->id.v },
-            list_passkey, &leaving, err);
+            account_list_passkey, &leaving, err);
     account = (struct bh_account){ .created_ns = account.created_ns, .version = account.version,
                                    .identity = account.identity, .principal = principal->id.v };
     if (rc == BH_OK)

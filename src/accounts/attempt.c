@@ -54,7 +54,7 @@ attempt_put_count(const struct bh_lockout_count *count, uint32_t at, struct bh_a
 
 /* What changed since it was last asked.  An attempt touches two places. */
 static bh_rc
-load_changes(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_puts *puts,
+attempt_load_changes(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_puts *puts,
              struct bh_err *err)
 {
     bh_rc rc = BH_OK;
@@ -105,7 +105,7 @@ enum { DEVICE_ID = 16, DEVICE_TEXT = 2 * DEVICE_ID + 1 + 64 };
 /* What proves that an account signed in from a device before: its id and a keyed hash of id
  * and account. */
 static void
-sign_device_id(const struct bh_accounts *accounts, const char *id, uint32_t principal, char ret_hex[65])
+attempt_sign_device_id(const struct bh_accounts *accounts, const char *id, uint32_t principal, char ret_hex[65])
 {
     const struct bh_crypto_ops *crypto = accounts->options.crypto;
     uint8_t inner[32], outer[32];
@@ -128,12 +128,12 @@ bh_device_make(const struct bh_accounts *accounts, struct bh_arena *arena, uint3
 
     if (bh_accounts_random_hex(accounts, DEVICE_ID, id, &err) != BH_OK)
         return NULL;
-    sign_device_id(accounts, id, principal, hex);
+    attempt_sign_device_id(accounts, id, principal, hex);
     return bh_arena_printf(arena, "%s.%s", id, hex);
 }
 
 static bool
-device_known(const struct bh_accounts *accounts, const char *device, uint32_t principal)
+attempt_device_known(const struct bh_accounts *accounts, const char *device, uint32_t principal)
 {
     char id[2 * DEVICE_ID + 1], hex[65];
 
@@ -141,7 +141,7 @@ device_known(const struct bh_accounts *accounts, const char *device, uint32_t pr
         return false;
     memcpy(id, device, 2 * DEVICE_ID);
     id[2 * DEVICE_ID] = '\0';
-    sign_device_id(accounts, id, principal, hex);
+    attempt_sign_device_id(accounts, id, principal, hex);
     return bh_secret_equal(hex, device + 2 * DEVICE_ID + 1);
 }
 
@@ -158,7 +158,7 @@ bh_attempt_from_call(const struct bh_accounts *accounts, struct bh_call *call, c
                                     : bh_arena_strdup(call->arena, peer->block);
     if (!attempt.source)
         attempt.source = "";
-    if (device_known(accounts, device, principal))
+    if (attempt_device_known(accounts, device, principal))
         attempt.device = device;
     return attempt;
 }
@@ -178,7 +178,7 @@ attempt_refused_change(const struct bh_sign_in_attempt *attempt)
 
 /* It may not be made: that is in the log as those are that were made. */
 static bh_rc
-not_now(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt, bh_ns until,
+attempt_not_now(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt, bh_ns until,
         struct bh_err *err)
 {
     struct bh_accounts_change change = attempt_refused_change(attempt);
@@ -214,10 +214,10 @@ bh_attempt_begin(struct bh_accounts *accounts, struct bh_call *call, const struc
     pthread_mutex_lock(&accounts->mutex);
     fault = bh_lockout_begin(&accounts->lockout, &lockout_attempt, bh_accounts_now(accounts), &until, &alert);
     if (fault == BH_FAULT_NONE)
-        rc = load_changes(accounts, call->arena, &puts, err);
+        rc = attempt_load_changes(accounts, call->arena, &puts, err);
     pthread_mutex_unlock(&accounts->mutex);
     if (fault != BH_FAULT_NONE)
-        return not_now(accounts, call, attempt, until, err);
+        return attempt_not_now(accounts, call, attempt, until, err);
     if (alert)
         bh_log(ACCOUNT_ATTACKED, BH_U64("principal", attempt->principal));
     change.put_count = puts.count;
@@ -248,7 +248,7 @@ bh_attempt_succeeded(struct bh_accounts *accounts, struct bh_call *call, const s
 
     pthread_mutex_lock(&accounts->mutex);
     bh_lockout_succeed(&accounts->lockout, &lockout_attempt);
-    rc = load_changes(accounts, call->arena, puts, err);
+    rc = attempt_load_changes(accounts, call->arena, puts, err);
     pthread_mutex_unlock(&accounts->mutex);
     return rc;
 }

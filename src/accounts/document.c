@@ -58,7 +58,7 @@ struct decoding {
 };
 
 static bh_rc
-open_value(const struct bh_documents *documents, const struct bh_document_row *row,
+document_open_value(const struct bh_documents *documents, const struct bh_document_row *row,
            const struct decoding *decoding, struct bh_err *err)
 {
     const struct bh_slice item = { row->value, strlen(row->value) };
@@ -81,7 +81,7 @@ bh_account_of(const struct bh_documents *documents, const struct bh_document_row
               struct bh_arena *arena, struct bh_account *ret_account, struct bh_err *err)
 {
     struct decoding decoding = { &account_fields, ret_account, arena };
-    bh_rc rc = open_value(documents, row, &decoding, err);
+    bh_rc rc = document_open_value(documents, row, &decoding, err);
 
     if (rc != BH_OK)
         return document_damaged("account", err);
@@ -92,7 +92,7 @@ bh_account_of(const struct bh_documents *documents, const struct bh_document_row
 }
 
 static bool
-count_passkey(void *self, const struct bh_document_row *row)
+document_count_passkey(void *self, const struct bh_document_row *row)
 {
     ++*(uint32_t *)self;
     return true;
@@ -107,7 +107,7 @@ bh_account_read(const struct bh_documents *documents, uint32_t principal, struct
     struct bh_document_row row;
     uint32_t passkeys = 0;
     char key[16];
-    bh_rc rc = store->ops->list_documents(store->self, &filter, count_passkey, &passkeys, err);
+    bh_rc rc = store->ops->list_documents(store->self, &filter, document_count_passkey, &passkeys, err);
 
     *ret_account = (struct bh_account){ .principal = principal, .passkeys = passkeys };
     snprintf(key, sizeof key, "%" PRIu32, principal);
@@ -127,7 +127,7 @@ bh_session_of(const struct bh_documents *documents, const struct bh_document_row
               struct bh_arena *arena, struct bh_session *ret_session, struct bh_err *err)
 {
     struct decoding decoding = { &session_fields, ret_session, arena };
-    bh_rc rc = open_value(documents, row, &decoding, err);
+    bh_rc rc = document_open_value(documents, row, &decoding, err);
 
     if (rc != BH_OK)
         return document_damaged("session", err);

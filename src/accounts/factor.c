@@ -13,7 +13,7 @@ enum { PASSWORD_LEAST = 12 };
 
 /* A hash takes 19 MiB: a few at a time. */
 static void
-hash_begin(struct bh_accounts *accounts)
+factor_hash_begin(struct bh_accounts *accounts)
 {
     pthread_mutex_lock(&accounts->mutex);
     while (accounts->hashing >= BH_HASHES_AT_ONCE)
@@ -23,7 +23,7 @@ hash_begin(struct bh_accounts *accounts)
 }
 
 static void
-hash_end(struct bh_accounts *accounts)
+factor_hash_end(struct bh_accounts *accounts)
 {
     pthread_mutex_lock(&accounts->mutex);
     accounts->hashing--;
@@ -37,10 +37,10 @@ bh_password_right(struct bh_accounts *accounts, const struct bh_account *account
 {
     enum bh_identity_fault fault;
 
-    hash_begin(accounts);
+    factor_hash_begin(accounts);
     fault = bh_password_check(account ? account->password : NULL, password ? password : "",
                               &accounts->cost);
-    hash_end(accounts);
+    factor_hash_end(accounts);
     return fault == BH_FAULT_NONE;
 }
 
@@ -61,9 +61,9 @@ bh_password_new(struct bh_accounts *accounts, struct bh_call *call, const char *
     rc = accounts->options.crypto->random(salt, sizeof salt, err);
     if (rc != BH_OK)
         return rc;
-    hash_begin(accounts);
+    factor_hash_begin(accounts);
     fault = bh_password_hash(password, salt, &accounts->cost, kept);
-    hash_end(accounts);
+    factor_hash_end(accounts);
     if (fault != BH_FAULT_NONE)
         return bh_fault_err(fault, err);
     account->password = bh_arena_strdup(call->arena, kept);
@@ -87,7 +87,7 @@ bh_account_has_factor(const struct bh_account *account)
 }
 
 static bool
-totp_right(struct bh_accounts *accounts, struct bh_account *account, const char *code)
+factor_totp_right(struct bh_accounts *accounts, struct bh_account *account, const char *code)
 {
     struct bh_totp totp = { BH_TOTP_SHA1, 6, 30, 1, { 0 }, BH_TOTP_SECRET_BYTES };
     enum bh_identity_fault fault;
@@ -102,13 +102,13 @@ totp_right(struct bh_accounts *accounts, struct bh_account *account, const char 
 
 /* The salt makes equal codes of two accounts different; it is not secret. */
 static void
-salt_of(const struct bh_account *account, char ret_salt[16])
+factor_salt_of(const struct bh_account *account, char ret_salt[16])
 {
     snprintf(ret_salt, 16, "%u", account->principal);
 }
 
 static bool
-recovery_right(struct bh_account *account, const char *code)
+factor_recovery_right(struct bh_account *account, const char *code)
 {
     struct bh_recovery set = { 0 };
     char salt[16];
@@ -117,7 +117,7 @@ recovery_right(struct bh_account *account, const char *code)
         return false;
     for (uint32_t i = 0; i < BH_RECOVERY_CODES; i++)
         snprintf(set.hashes[i], sizeof set.hashes[i], "%s", account->recovery.items[i]);
-    salt_of(account, salt);
+    factor_salt_of(account, salt);
     if (!bh_recovery_use(&set, salt, code))
         return false;
     for (uint32_t i = 0; i < BH_RECOVERY_CODES; i++)
@@ -129,7 +129,7 @@ recovery_right(struct bh_account *account, const char *code)
 bool
 bh_code_right(struct bh_accounts *accounts, struct bh_account *account, const char *code)
 {
-    return code && (totp_right(accounts, account, code) || recovery_right(account, code));
+    return code && (factor_totp_right(accounts, account, code) || factor_recovery_right(account, code));
 }
 
 /* ---- the account's own changes ---- */
@@ -157,7 +157,7 @@ bh_recovery_new(struct bh_accounts *accounts, struct bh_call *call, struct bh_ac
     account->recovery.count = BH_RECOVERY_CODES;
     if (rc != BH_OK || !account->recovery.items)
         return rc != BH_OK ? rc : bh_err_set(err, BH_FULL, "no room for recovery codes");
-    salt_of(account, salt);
+    factor_salt_of(account, salt);
     bh_recovery_make((const uint8_t (*)[BH_RECOVERY_RANDOM])random, salt, &set, ret_codes);
     bh_secret_wipe(random, sizeof random);
     for (uint32_t i = 0; i < BH_RECOVERY_CODES; i++) {
@@ -189,7 +189,7 @@ bh_own_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_acc
 }
 
 static bh_rc
-write_account(struct bh_accounts *accounts, struct bh_call *call, const char *verb,
+factor_write_account(struct bh_accounts *accounts, struct bh_call *call, const char *verb,
               const struct bh_account *account, struct bh_err *err)
 {
     struct bh_document_put put;
@@ -238,7 +238,7 @@ bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct b
 }
 
 static bh_rc
-accept_totp(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
+factor_accept_totp(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
           struct bh_err *err)
 {
     struct bh_code_request request = { 0 };
@@ -251,7 +251,7 @@ accept_totp(struct bh_accounts *accounts, struct bh_call *call, struct bh_accoun
         return bh_err_set(err, BH_CONFLICT, "no authenticator app is waiting for a code");
     account->totp_step = 0;
     if (!bh_parse_hex(pending.secret, account->totp, sizeof account->totp)
-        || !totp_right(accounts, account, request.code)) {
+        || !factor_totp_right(accounts, account, request.code)) {
         bh_secret_wipe(&pending, sizeof pending);
         bh_err_set(err, BH_INVALID, "the code is not the app's: begin again");
         return bh_err_hint(err, "compare the clock of the device with this machine's");
@@ -273,7 +273,7 @@ bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct
     bh_rc rc = bh_own_account(accounts, call, &account, err);
 
     if (rc == BH_OK)
-        rc = accept_totp(accounts, call, &account, err);
+        rc = factor_accept_totp(accounts, call, &account, err);
     first = account.recovery.count == 0;
     if (rc == BH_OK && first)
         rc = bh_recovery_new(accounts, call, &account, codes, err);
@@ -313,7 +313,7 @@ bh_serve_totp_remove(struct bh_accounts *accounts, struct bh_call *call, struct 
     }
     memset(account.totp, 0, sizeof account.totp);
     account.totp_step = 0;
-    rc = write_account(accounts, call, "account.totp_removed", &account, err);
+    rc = factor_write_account(accounts, call, "account.totp_removed", &account, err);
     bh_json_open(&w, NULL, '{');
     bh_json_bool(&w, "removed", true);
     bh_json_close(&w, '}');
@@ -334,7 +334,7 @@ bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     if (rc == BH_OK)
         rc = bh_recovery_new(accounts, call, &account, codes, err);
     if (rc == BH_OK)
-        rc = write_account(accounts, call, "account.recovery", &account, err);
+        rc = factor_write_account(accounts, call, "account.recovery", &account, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

@@ -38,7 +38,7 @@ is_admin(const struct bh_dir_binding *binding)
 
 /* Whether somebody may be an admin who can come in by a door. */
 static bool
-is_needed(const struct bh_directory *dir)
+admin_is_needed(const struct bh_directory *dir)
 {
     for (uint32_t i = 0; i < dir->binding_count; i++) {
         const struct bh_dir_principal *who =
@@ -53,7 +53,7 @@ is_needed(const struct bh_directory *dir)
 
 /* The code that the file holds; false: it holds none, or one that others could read. */
 static bool
-read_code(const char *path, char ret_code[CODE_BYTES + 1])
+admin_read_code(const char *path, char ret_code[CODE_BYTES + 1])
 {
     uint8_t bytes[CODE_BYTES / 2];
     char memory[CODE_BYTES + 1];
@@ -77,7 +77,7 @@ read_code(const char *path, char ret_code[CODE_BYTES + 1])
 }
 
 static bh_rc
-make_code(struct bh_accounts *accounts, const char *path, char ret_code[CODE_BYTES + 2], struct bh_err *err)
+admin_make_code(struct bh_accounts *accounts, const char *path, char ret_code[CODE_BYTES + 2], struct bh_err *err)
 {
     bh_rc rc = bh_accounts_random_hex(accounts, CODE_BYTES / 2, ret_code, err);
 
@@ -92,7 +92,7 @@ bh_first_admin_offer(struct bh_accounts *accounts, struct bh_err *err)
 {
     const struct bh_owner *owner = &accounts->options.owner;
     const struct bh_directory *dir = owner->ops->directory_get(owner->self);
-    bool needed = is_needed(dir);
+    bool needed = admin_is_needed(dir);
     char path[4096], code[CODE_BYTES + 2];
     bh_rc rc;
 
@@ -102,7 +102,7 @@ bh_first_admin_offer(struct bh_accounts *accounts, struct bh_err *err)
         (void)unlink(path);
         return BH_OK;
     }
-    rc = read_code(path, code) ? BH_OK : make_code(accounts, path, code, err);
+    rc = admin_read_code(path, code) ? BH_OK : admin_make_code(accounts, path, code, err);
     if (rc == BH_OK)
         accounts->options.crypto->sha256(code, CODE_BYTES, "", 0, accounts->first_code);
     accounts->first_offered = rc == BH_OK;
@@ -115,7 +115,7 @@ bh_first_admin_offer(struct bh_accounts *accounts, struct bh_err *err)
 /* ---- the site file with one more admin ---- */
 
 static bh_rc
-read_site(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_site *ret_site,
+admin_read_site(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_site *ret_site,
           struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
@@ -152,7 +152,7 @@ first_admin_append(struct bh_list *list, const void *item, size_t size, struct b
 }
 
 static bool
-has_account(struct bh_site *site, const char *name)
+admin_has_account(struct bh_site *site, const char *name)
 {
     struct bh_site_principal *principals = site->principals.items;
 
@@ -174,11 +174,11 @@ first_admin_apply(struct bh_accounts *accounts, struct bh_call *call, const char
     struct bh_answer answer = { 0 };
     struct bh_site site;
     struct bh_buf text;
-    bh_rc rc = read_site(accounts, call->arena, &site, err);
+    bh_rc rc = admin_read_site(accounts, call->arena, &site, err);
 
     if (rc != BH_OK)
         return rc;
-    if ((!has_account(&site, name)
+    if ((!admin_has_account(&site, name)
          && !first_admin_append(&site.principals, &principal, sizeof principal, call->arena))
         || !first_admin_append(&site.bindings, &binding, sizeof binding, call->arena))
         return bh_err_set(err, BH_FULL, "no room for the site file");
@@ -202,7 +202,7 @@ first_admin_apply(struct bh_accounts *accounts, struct bh_call *call, const char
 /* ---- the operation ---- */
 
 static bool
-consume_code(struct bh_accounts *accounts, const char *code)
+admin_consume_code(struct bh_accounts *accounts, const char *code)
 {
     uint8_t digest[32];
     bool right;
@@ -270,7 +270,7 @@ bh_serve_first_admin(struct bh_accounts *accounts, struct bh_call *call, struct 
     rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc != BH_OK)
         return rc;
-    if (!consume_code(accounts, request.code))
+    if (!admin_consume_code(accounts, request.code))
         return bh_attempt_failed(accounts, call, &attempt, err);
     call->caller.name = name;
     rc = bh_password_new(accounts, call, request.password, &account, err);

@@ -38,7 +38,7 @@ issuer_slot_of(struct bh_accounts *accounts, const struct bh_site_sign_in *sign_
 }
 
 static const char *
-secret_path(const struct bh_accounts *accounts, struct bh_arena *arena,
+issuer_secret_path(const struct bh_accounts *accounts, struct bh_arena *arena,
             const struct bh_site_issuer *site)
 {
     return bh_arena_printf(arena, "%s/%s", accounts->options.secrets_dir, site->client_secret);
@@ -46,10 +46,10 @@ secret_path(const struct bh_accounts *accounts, struct bh_arena *arena,
 
 /* A secret's file as text, without the end of its line. */
 static bh_rc
-read_secret(const struct bh_accounts *accounts, struct bh_call *call,
+issuer_read_secret(const struct bh_accounts *accounts, struct bh_call *call,
             const struct bh_site_issuer *site, const char **ret_secret, struct bh_err *err)
 {
-    const char *path = secret_path(accounts, call->arena, site);
+    const char *path = issuer_secret_path(accounts, call->arena, site);
     char *memory = bh_arena_alloc(call->arena, SECRET_FILE_MAX + 1);
     struct bh_buf text;
     bh_rc rc;
@@ -67,13 +67,13 @@ read_secret(const struct bh_accounts *accounts, struct bh_call *call,
 }
 
 static bool
-uses_secret(const struct bh_site_issuer *site)
+issuer_uses_secret(const struct bh_site_issuer *site)
 {
     return site->client_secret && site->client_auth != BH_CLIENT_KEY;
 }
 
 static bh_rc
-fill_client(const struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
+issuer_fill_client(const struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
             struct bh_err *err)
 {
     const struct bh_site_issuer *site = view->site;
@@ -85,7 +85,7 @@ fill_client(const struct bh_accounts *accounts, struct bh_call *call, struct bh_
                                             address ? address : "");
     if (!view->client.redirect)
         return bh_err_set(err, BH_FULL, "no room for an address");
-    return uses_secret(site) ? read_secret(accounts, call, site, &view->client.secret, err) : BH_OK;
+    return issuer_uses_secret(site) ? issuer_read_secret(accounts, call, site, &view->client.secret, err) : BH_OK;
 }
 
 /* ---- asking ---- */
@@ -119,7 +119,7 @@ bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault faul
 
 /* Ask for the configuration, outside the mutex: others are served meanwhile. */
 static bh_rc
-discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
+issuer_discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
          struct bh_err *err)
 {
     const struct bh_site_issuer *site = view->site;
@@ -182,19 +182,19 @@ bh_issuer_ready(struct bh_accounts *accounts, struct bh_call *call, const char *
     if (!view->site || !accounts->options.https.ops)
         return bh_err_set(err, BH_NOT_FOUND, "there is no issuer \"%.60s\" here", name);
     *ret_view = view;
-    rc = fill_client(accounts, call, view, err);
+    rc = issuer_fill_client(accounts, call, view, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "issuer %.63s", name);
     if (issuer_known(accounts, call, view, &resting))
         return BH_OK;
     return resting ? bh_issuer_refused(view, BH_FAULT_PROVIDER_DOWN, err)
-                   : discover(accounts, call, view, err);
+                   : issuer_discover(accounts, call, view, err);
 }
 
 /* ---- keys ---- */
 
 static bh_rc
-fetch_keys(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
+issuer_fetch_keys(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
            struct bh_err *err)
 {
     struct bh_https_request request = { .url = view->provider.jwks };
@@ -230,7 +230,7 @@ bh_issuer_keys(struct bh_accounts *accounts, struct bh_call *call, bool unknown_
     due = slot && bh_jwks_cache_due(&slot->keys, unknown_key, bh_accounts_now(accounts));
     pthread_mutex_unlock(&accounts->mutex);
     if (due)
-        rc = fetch_keys(accounts, call, view, err);
+        rc = issuer_fetch_keys(accounts, call, view, err);
     if (rc != BH_OK)
         return rc;
     pthread_mutex_lock(&accounts->mutex);
@@ -260,7 +260,7 @@ bh_issuer_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_is
 
     if (view->site->client_auth != BH_CLIENT_KEY)
         return BH_OK;
-    rc = read_secret(accounts, call, view->site, &pem, err);
+    rc = issuer_read_secret(accounts, call, view->site, &pem, err);
     if (rc == BH_OK)
         rc = bh_assertion_key_open(pem, strlen(pem), NULL, &key, err);
     if (rc == BH_OK)

@@ -12,7 +12,7 @@ enum { ADDRESS_MAX = 8192, SKEW_S = 60, LOGIN_WITHIN_S = 600, STEP_UP_WITHIN_S =
 /* ---- who arrived ---- */
 
 static const char *
-identity_of(struct bh_call *call, const struct bh_oidc_sign_in *sign_in)
+oidc_identity_of(struct bh_call *call, const struct bh_oidc_sign_in *sign_in)
 {
     return bh_arena_printf(call->arena, "%s/%s", sign_in->issuer->site->name,
                            sign_in->token.subject);
@@ -48,7 +48,7 @@ const char *
 bh_oidc_sign_in_principal(struct bh_accounts *accounts, struct bh_call *call,
                   const struct bh_oidc_sign_in *sign_in, uint32_t *ret_principal)
 {
-    const char *identity = identity_of(call, sign_in), *name;
+    const char *identity = oidc_identity_of(call, sign_in), *name;
     const struct bh_dir_principal *principal =
         identity ? bh_directory_principal_known(call->dir, identity) : NULL;
 
@@ -163,7 +163,7 @@ bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
     bh_ns now = bh_accounts_now(accounts);
     struct bh_session_opening opening = { .session = {
         .host = sign_in->host, .kind = sign_in->kind, .level = bh_oidc_sign_in_level(sign_in),
-        .identity = identity_of(call, sign_in), .refresh = sign_in->tokens.refresh,
+        .identity = oidc_identity_of(call, sign_in), .refresh = sign_in->tokens.refresh,
         .refresh_ns = sign_in->tokens.refresh ? now + REFRESH_S * BH_NS_PER_S : 0,
         .sid = sign_in->token.session[0] ? sign_in->token.session : NULL } };
     struct bh_session_opened opened = { 0 };
@@ -185,7 +185,7 @@ bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
 
 /* Who is signed in has shown again that it is him. */
 static bh_rc
-complete_step_up(struct bh_accounts *accounts, struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
+oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
            struct bh_session *session, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
@@ -277,7 +277,7 @@ oidc_exchange(struct bh_accounts *accounts, struct bh_call *call, const struct b
 }
 
 static bh_rc
-complete_callback(struct bh_accounts *accounts, struct bh_call *call, struct bh_pending *pending,
+oidc_complete_callback(struct bh_accounts *accounts, struct bh_call *call, struct bh_pending *pending,
           const char *query, struct bh_err *err)
 {
     struct bh_issuer_view *issuer;
@@ -306,7 +306,7 @@ complete_callback(struct bh_accounts *accounts, struct bh_call *call, struct bh_
         rc = bh_oidc_sign_in_check(accounts, call, &expected, &sign_in, err);
     if (rc != BH_OK)
         return rc;
-    return expected.fresh ? complete_step_up(accounts, call, &sign_in, &session, err)
+    return expected.fresh ? oidc_complete_step_up(accounts, call, &sign_in, &session, err)
                       : bh_oidc_sign_in_complete(accounts, call, &sign_in, err);
 }
 
@@ -323,7 +323,7 @@ bh_serve_return(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
         bh_err_set(err, BH_NOT_FOUND, "no such sign-in is under way");
         return bh_err_hint(err, "begin again; a sign-in waits for ten minutes");
     }
-    rc = complete_callback(accounts, call, &pending, request.query, err);
+    rc = oidc_complete_callback(accounts, call, &pending, request.query, err);
     bh_secret_wipe(&pending, sizeof pending);
     return rc;
 }

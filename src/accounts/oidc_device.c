@@ -9,7 +9,7 @@
  * provider when it is time: nobody makes us ask more often. */
 
 static bh_rc
-ask_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *issuer,
+device_ask_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *issuer,
          struct bh_device_login *ret_login, struct bh_err *err)
 {
     struct bh_https_request request;
@@ -43,7 +43,7 @@ bh_serve_device(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     if (rc == BH_OK)
         rc = bh_issuer_ready(accounts, call, request.issuer, &issuer, err);
     if (rc == BH_OK)
-        rc = ask_code(accounts, call, issuer, &draft.device, err);
+        rc = device_ask_code(accounts, call, issuer, &draft.device, err);
     if (rc != BH_OK)
         return rc;
     snprintf(draft.issuer, sizeof draft.issuer, "%s", issuer->site->name);
@@ -66,7 +66,7 @@ bh_serve_device(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
 
 /* Put what was taken out back, for the next poll. */
 static void
-restore_pending(struct bh_accounts *accounts, const struct bh_pending *pending)
+device_restore_pending(struct bh_accounts *accounts, const struct bh_pending *pending)
 {
     pthread_mutex_lock(&accounts->mutex);
     for (uint32_t i = 0; i < BH_PENDING_MAX; i++)
@@ -90,7 +90,7 @@ put_device_pending(struct bh_call *call, const struct bh_device_login *login)
 
 /* Ask the provider once; when the login is done then, the arrival has its tokens. */
 static bh_rc
-poll_once(struct bh_accounts *accounts, struct bh_call *call, struct bh_device_login *login,
+device_poll_once(struct bh_accounts *accounts, struct bh_call *call, struct bh_device_login *login,
           struct bh_oidc_sign_in *sign_in, struct bh_err *err)
 {
     struct bh_issuer_view *issuer = sign_in->issuer;
@@ -119,15 +119,15 @@ oidc_device_continue(struct bh_accounts *accounts, struct bh_call *call, struct 
     bh_rc rc = bh_issuer_ready(accounts, call, pending->issuer, &sign_in.issuer, err);
 
     if (rc == BH_OK && bh_device_due(&pending->device, bh_accounts_now(accounts)))
-        rc = poll_once(accounts, call, &pending->device, &sign_in, err);
+        rc = device_poll_once(accounts, call, &pending->device, &sign_in, err);
     if (rc != BH_OK) {
         if (pending->device.state == BH_DEVICE_PENDING) /* it may answer the next time */
-            restore_pending(accounts, pending);
+            device_restore_pending(accounts, pending);
         return rc;
     }
     if (pending->device.state == BH_DEVICE_PENDING) {
         put_device_pending(call, &pending->device);
-        restore_pending(accounts, pending);
+        device_restore_pending(accounts, pending);
         return BH_OK;
     }
     if (pending->device.state != BH_DEVICE_DONE)

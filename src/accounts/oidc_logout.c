@@ -11,7 +11,7 @@
 
 /* The token of the form, or of JSON for those who send that. */
 static bh_rc
-read_token_parameter(struct bh_call *call, const char **ret_token, struct bh_err *err)
+logout_read_token_parameter(struct bh_call *call, const char **ret_token, struct bh_err *err)
 {
     struct bh_sign_in_logout_request request = { 0 };
     const char *type = call->request->content_type;
@@ -79,7 +79,7 @@ struct logout_leaving {
 };
 
 static bool
-is_of_subject(const struct logout_leaving *leaving, const struct bh_session *session)
+logout_is_of_subject(const struct logout_leaving *leaving, const struct bh_session *session)
 {
     size_t length = strlen(leaving->issuer);
 
@@ -88,7 +88,7 @@ is_of_subject(const struct logout_leaving *leaving, const struct bh_session *ses
 }
 
 static bool
-end_matching_session(void *self, const struct bh_document_row *row)
+logout_end_matching_session(void *self, const struct bh_document_row *row)
 {
     struct logout_leaving *leaving = self;
     struct bh_session session;
@@ -97,7 +97,7 @@ end_matching_session(void *self, const struct bh_document_row *row)
     if (leaving->count == BH_COUNT(leaving->puts))
         return false;
     if (bh_session_of(leaving->documents, row, leaving->call->arena, &session, &err) != BH_OK || !session.identity
-        || !is_of_subject(leaving, &session)
+        || !logout_is_of_subject(leaving, &session)
         || (leaving->sid && (!session.sid || strcmp(session.sid, leaving->sid) != 0)))
         return true;
     if (bh_session_drop(&session, leaving->call->arena, &leaving->puts[leaving->count], &err)
@@ -107,7 +107,7 @@ end_matching_session(void *self, const struct bh_document_row *row)
 }
 
 static bh_rc
-end_sessions(struct bh_accounts *accounts, struct bh_call *call, const struct bh_issuer_view *issuer,
+logout_end_sessions(struct bh_accounts *accounts, struct bh_call *call, const struct bh_issuer_view *issuer,
              const struct bh_logout *logout, struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
@@ -126,7 +126,7 @@ end_sessions(struct bh_accounts *accounts, struct bh_call *call, const struct bh
     do {
         leaving->count = 0;
         rc = store->ops->list_documents(
-            store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, end_matching_session,
+            store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, logout_end_matching_session,
             leaving, err);
         change.puts = leaving->puts;
         change.put_count = leaving->count;
@@ -141,14 +141,14 @@ bh_serve_logout(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct logout_word word;
-    bh_rc rc = read_token_parameter(call, &word.token, err);
+    bh_rc rc = logout_read_token_parameter(call, &word.token, err);
 
     if (rc == BH_OK)
         rc = bh_issuer_ready(accounts, call, call->id, &word.issuer, err);
     if (rc == BH_OK)
         rc = read_logout(accounts, call, &word, err);
     if (rc == BH_OK)
-        rc = end_sessions(accounts, call, word.issuer, &word.logout, err);
+        rc = logout_end_sessions(accounts, call, word.issuer, &word.logout, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

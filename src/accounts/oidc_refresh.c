@@ -16,7 +16,7 @@ struct due {
 };
 
 static bool
-find_due(void *self, const struct bh_document_row *row)
+refresh_find_due(void *self, const struct bh_document_row *row)
 {
     struct due *due = self;
     struct bh_session *session = &due->sessions[due->count];
@@ -30,7 +30,7 @@ find_due(void *self, const struct bh_document_row *row)
 
 /* Whether a group that he had is not among those he has. */
 static bool
-lost_role(const struct bh_texts *roles_before, const struct bh_texts *has)
+refresh_lost_role(const struct bh_texts *roles_before, const struct bh_texts *has)
 {
     for (uint32_t i = 0; i < roles_before->count; i++) {
         uint32_t at = 0;
@@ -87,7 +87,7 @@ oidc_refresh_decide(struct bh_accounts *accounts, struct bh_call *call, struct b
     if (rc == BH_UNAVAILABLE)
         return LATER;
     if (rc != BH_OK || bh_oidc_sign_in_groups(call, sign_in, &groups, &err) != BH_OK
-        || lost_role(&session->groups, &groups))
+        || refresh_lost_role(&session->groups, &groups))
         return OUT;
     session->groups = groups;
     return STAYS;
@@ -125,7 +125,7 @@ struct theirs {
 };
 
 static bool
-revoke_sessions(void *self, const struct bh_document_row *row)
+refresh_revoke_sessions(void *self, const struct bh_document_row *row)
 {
     struct theirs *theirs = self;
     struct bh_session session;
@@ -142,7 +142,7 @@ revoke_sessions(void *self, const struct bh_document_row *row)
 }
 
 static bh_rc
-end_all(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
+refresh_end_all(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
         struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
@@ -152,7 +152,7 @@ end_all(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sess
     struct bh_answer answer;
     bh_rc rc = store->ops->list_documents(
         store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, session->principal },
-        revoke_sessions, &theirs, err);
+        refresh_revoke_sessions, &theirs, err);
 
     change.put_count = theirs.count;
     bh_log(SESSION_LOST, BH_U64("principal", session->principal));
@@ -160,7 +160,7 @@ end_all(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sess
 }
 
 static bh_rc
-write(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *session, bool later,
+refresh_write(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *session, bool later,
       struct bh_err *err)
 {
     struct bh_document_put put;
@@ -188,12 +188,12 @@ bh_oidc_refresh(struct bh_accounts *accounts, struct bh_call *call)
         return;
     *due = (struct due){ .accounts = accounts, .arena = call->arena, .now = bh_accounts_now(accounts) };
     rc = store->ops->list_documents(
-        store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, find_due, due, &err);
+        store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, refresh_find_due, due, &err);
     for (uint32_t i = 0; rc == BH_OK && i < due->count; i++) {
         enum outcome outcome = oidc_refresh_one(accounts, call, &due->sessions[i]);
 
-        rc = outcome == OUT ? end_all(accounts, call, &due->sessions[i], &err)
-                            : write(accounts, call, &due->sessions[i], outcome == LATER, &err);
+        rc = outcome == OUT ? refresh_end_all(accounts, call, &due->sessions[i], &err)
+                            : refresh_write(accounts, call, &due->sessions[i], outcome == LATER, &err);
         if (rc == BH_CONFLICT)
             rc = BH_OK; /* it was used, or ended, meanwhile */
     }

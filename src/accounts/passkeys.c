@@ -19,7 +19,7 @@ struct party {
 };
 
 static bool
-is_number(const char *host)
+passkeys_is_number(const char *host)
 {
     return host[0] == '[' || host[strspn(host, "0123456789.")] == '\0';
 }
@@ -27,7 +27,7 @@ is_number(const char *host)
 /* BH_UNAVAILABLE: the site file does not say at which address browsers come, or it names no
  * host: browsers make no passkeys for numbers.  A port that browsers leave out is left out. */
 static bh_rc
-party_of(const struct bh_call *call, struct party *ret_party, struct bh_err *err)
+passkeys_party_of(const struct bh_call *call, struct party *ret_party, struct bh_err *err)
 {
     static const char scheme[] = "https://", port[] = ":443";
     const char *address = call->dir->sign_in->address;
@@ -37,7 +37,7 @@ party_of(const struct bh_call *call, struct party *ret_party, struct bh_err *err
     if (length < sizeof ret_party->id)
         snprintf(ret_party->id, sizeof ret_party->id, "%.*s", (int)length,
                  address ? address + sizeof scheme - 1 : "");
-    if (is_number(ret_party->id)) {
+    if (passkeys_is_number(ret_party->id)) {
         bh_err_set(err, BH_UNAVAILABLE, "passkeys are made for an address, and there is none");
         return bh_err_hint(err, "in the site file: sign_in: {address: https://HOST}");
     }
@@ -55,7 +55,7 @@ bh_passkeys_offered(const struct bh_call *call)
     struct party party;
     struct bh_err err;
 
-    return party_of(call, &party, &err) == BH_OK;
+    return passkeys_party_of(call, &party, &err) == BH_OK;
 }
 
 /* ---- what is asked for a new one: a challenge, and the handle of an account without ---- */
@@ -80,7 +80,7 @@ passkeys_begin(struct bh_accounts *accounts, const struct bh_webauthn_user *user
 
 /* The ceremony that was begun with it. */
 static struct bh_webauthn
-ceremony_of(const struct bh_pending *pending)
+passkeys_ceremony_of(const struct bh_pending *pending)
 {
     uint8_t challenge[BH_SECRET_BYTES];
     char hex[2 * BH_SECRET_BYTES + 1];
@@ -97,7 +97,7 @@ ceremony_of(const struct bh_pending *pending)
 
 /* Answer with a challenge's id and the options that are in `options`. */
 static void
-put_challenge(struct bh_call *call, const char *id, const char *options)
+passkeys_put_challenge(struct bh_call *call, const char *id, const char *options)
 {
     struct bh_json_writer w = bh_call_writer(call);
 
@@ -194,7 +194,7 @@ bh_passkeys_put(const struct bh_accounts *accounts, struct bh_call *call, struct
 /* Who is signed in and shows a passkey again is asked for one of his own, as some authenticators
  * need to be told.  This operation asks for no session: it is read from the header. */
 static uint32_t
-present_principal(struct bh_accounts *accounts, struct bh_call *call)
+passkeys_present_principal(struct bh_accounts *accounts, struct bh_call *call)
 {
     static const char scheme[] = "Bearer ";
     const char *header = call->request->authorization;
@@ -210,12 +210,12 @@ present_principal(struct bh_accounts *accounts, struct bh_call *call)
 bh_rc
 bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
-    uint32_t principal = present_principal(accounts, call);
+    uint32_t principal = passkeys_present_principal(accounts, call);
     struct passkey_list list = { .count = 0 };
     struct bh_challenge challenge;
     struct party party;
     struct bh_buf text;
-    bh_rc rc = party_of(call, &party, err);
+    bh_rc rc = passkeys_party_of(call, &party, err);
 
     if (rc == BH_OK && principal)
         rc = read_passkeys(accounts, call, principal, &list, err);
@@ -228,7 +228,7 @@ bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh
                             &(struct bh_passkeys) { list.items, list.count },
                             &challenge.ceremony);
     BH_ASSERT(bh_buf_text(&text));
-    put_challenge(call, challenge.id, bh_buf_text(&text));
+    passkeys_put_challenge(call, challenge.id, bh_buf_text(&text));
     bh_buf_fini(&text);
     return BH_OK;
 }
@@ -246,7 +246,7 @@ bh_passkey_attempt(const struct bh_accounts *accounts, struct bh_call *call)
 
 /* The passkey of that id with its account; false when there is none, or its owner is gone. */
 static bool
-read_owner(const struct bh_accounts *accounts, struct bh_call *call, const char *credential,
+passkeys_read_owner(const struct bh_accounts *accounts, struct bh_call *call, const char *credential,
            struct bh_document_row *ret_row, struct bh_account *ret_account)
 {
     const struct bh_store *store = &accounts->options.store;
@@ -266,7 +266,7 @@ read_owner(const struct bh_accounts *accounts, struct bh_call *call, const char 
 }
 
 static struct bh_webauthn_response
-answer_of(const struct bh_sign_in_request *request)
+passkeys_answer_of(const struct bh_sign_in_request *request)
 {
     return (struct bh_webauthn_response) {
         .authenticator_data = request->authenticator_data ? request->authenticator_data : "",
@@ -278,7 +278,7 @@ answer_of(const struct bh_sign_in_request *request)
 }
 
 static struct bh_webauthn_user
-user_of(const struct bh_account *account, const char *name)
+passkeys_user_of(const struct bh_account *account, const char *name)
 {
     struct bh_webauthn_user user = { .handle_bytes = sizeof account->handle, .name = name };
 
@@ -292,7 +292,7 @@ assert_passkey(struct bh_accounts *accounts, struct bh_call *call,
                const struct bh_sign_in_request *request, struct bh_document_row *ret_row,
                struct bh_webauthn_proof *ret_proof)
 {
-    struct bh_webauthn_response answer = answer_of(request);
+    struct bh_webauthn_response answer = passkeys_answer_of(request);
     struct bh_challenge challenge;
     struct bh_webauthn_user user;
     struct bh_account account;
@@ -302,15 +302,15 @@ assert_passkey(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_err err;
 
     *ret_row = (struct bh_document_row) { .kind = BH_DOCUMENT_PASSKEY };
-    if (party_of(call, &party, &err) != BH_OK ||
+    if (passkeys_party_of(call, &party, &err) != BH_OK ||
         !bh_challenge_find(accounts, request->challenge, &challenge))
         return BH_FAULT_WEBAUTHN_CHALLENGE;
-    if (!read_owner(accounts, call, request->credential, ret_row, &account))
+    if (!passkeys_read_owner(accounts, call, request->credential, ret_row, &account))
         return BH_FAULT_WEBAUTHN_UNKNOWN;
     fault = bh_passkey_decode(ret_row->value, strlen(ret_row->value), call->arena, &passkey);
     if (fault != BH_FAULT_NONE)
         return fault;
-    user = user_of(&account, "");
+    user = passkeys_user_of(&account, "");
     fault = bh_webauthn_assert(
         &(struct bh_webauthn_owner) { &party.site, &user, { &passkey, 1 } },
         &challenge.ceremony, &answer, bh_accounts_now(accounts), ret_proof);
@@ -343,7 +343,7 @@ bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call,
 
 /* Only a local account's passkey is a way in by itself. */
 static const struct bh_dir_principal *
-may_sign_in(const struct bh_call *call, uint32_t principal)
+passkeys_may_sign_in(const struct bh_call *call, uint32_t principal)
 {
     const struct bh_dir_principal *found =
         bh_directory_principal(call->dir, (bh_principal_id) { principal });
@@ -364,7 +364,7 @@ bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,
     bh_rc rc;
 
     if (bh_passkey_right(accounts, call, request, &shown))
-        principal = may_sign_in(call, shown.principal);
+        principal = passkeys_may_sign_in(call, shown.principal);
     if (!principal)
         return bh_attempt_failed(accounts, call, &attempt, err);
     opening.puts = &shown.put;
@@ -381,7 +381,7 @@ bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,
 /* ---- adding and removing ---- */
 
 static bool
-has_handle(const struct bh_account *account)
+passkeys_has_handle(const struct bh_account *account)
 {
     static const uint8_t none[sizeof account->handle];
 
@@ -399,11 +399,11 @@ bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struc
     struct party party;
     struct bh_buf text;
     char id[33];
-    bh_rc rc = party_of(call, &party, err);
+    bh_rc rc = passkeys_party_of(call, &party, err);
 
     if (rc == BH_OK)
         rc = bh_own_account(accounts, call, &account, err);
-    if (rc == BH_OK && !has_handle(&account))
+    if (rc == BH_OK && !passkeys_has_handle(&account))
         rc = accounts->options.crypto->random(account.handle, sizeof account.handle, err);
     if (rc == BH_OK)
         rc = read_passkeys(accounts, call, draft.principal, &list, err);
@@ -411,25 +411,25 @@ bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struc
         rc = bh_fault_err(BH_FAULT_PASSKEY_MANY, err);
     if (rc != BH_OK)
         return rc;
-    user = user_of(&account, call->caller.name);
+    user = passkeys_user_of(&account, call->caller.name);
     rc = passkeys_begin(accounts, &user, &draft, err);
     if (rc == BH_OK)
         rc = bh_pending_put(accounts, &draft, id, err);
     if (rc != BH_OK)
         return rc;
-    ceremony = ceremony_of(&draft);
+    ceremony = passkeys_ceremony_of(&draft);
     bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
     bh_webauthn_put_creation(&text, &party.site, &user,
                              &(struct bh_passkeys) { list.items, list.count }, &ceremony);
     BH_ASSERT(bh_buf_text(&text));
-    put_challenge(call, id, bh_buf_text(&text));
+    passkeys_put_challenge(call, id, bh_buf_text(&text));
     bh_buf_fini(&text);
     return BH_OK;
 }
 
 /* What the caller's browser made, and the handle that it was made with. */
 static bh_rc
-verify_creation(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
+passkeys_verify_creation(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
               struct bh_passkey *ret_passkey, struct bh_err *err)
 {
     struct bh_passkey_request request = { 0 };
@@ -441,7 +441,7 @@ verify_creation(struct bh_accounts *accounts, struct bh_call *call, struct bh_ac
     bh_rc rc = bh_call_body(call, &bh_passkey_request_fields, &request, err);
 
     if (rc == BH_OK)
-        rc = party_of(call, &party, err);
+        rc = passkeys_party_of(call, &party, err);
     if (rc != BH_OK)
         return rc;
     if (!bh_pending_consume(accounts, BH_PENDING_PASSKEY, request.challenge, account->principal,
@@ -450,7 +450,7 @@ verify_creation(struct bh_accounts *accounts, struct bh_call *call, struct bh_ac
     good = bh_parse_hex(pending.secret + 2 * BH_SECRET_BYTES, account->handle,
                         sizeof account->handle);
     BH_ASSERT(good);
-    ceremony = ceremony_of(&pending);
+    ceremony = passkeys_ceremony_of(&pending);
     answer = (struct bh_webauthn_response) { .authenticator_data = request.authenticator_data,
                                            .client_data = request.client_data,
                                            .credential = request.credential,
@@ -462,7 +462,7 @@ verify_creation(struct bh_accounts *accounts, struct bh_call *call, struct bh_ac
 }
 
 static void
-put_added(struct bh_call *call, const struct bh_passkey *passkey,
+passkeys_put_added(struct bh_call *call, const struct bh_passkey *passkey,
           char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
 {
     struct bh_json_writer w = bh_call_writer(call);
@@ -478,7 +478,7 @@ put_added(struct bh_call *call, const struct bh_passkey *passkey,
 
 /* BH_CONFLICT: some account has it already. */
 static bh_rc
-check_new(const struct bh_accounts *accounts, struct bh_call *call, const char *id,
+passkeys_check_new(const struct bh_accounts *accounts, struct bh_call *call, const char *id,
           struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
@@ -508,9 +508,9 @@ bh_serve_passkey_add(struct bh_accounts *accounts, struct bh_call *call, struct 
     if (rc == BH_OK && account.passkeys >= BH_PASSKEYS_MAX)
         rc = bh_fault_err(BH_FAULT_PASSKEY_MANY, err);
     if (rc == BH_OK)
-        rc = verify_creation(accounts, call, &account, &passkey, err);
+        rc = passkeys_verify_creation(accounts, call, &account, &passkey, err);
     if (rc == BH_OK)
-        rc = check_new(accounts, call, passkey.id, err);
+        rc = passkeys_check_new(accounts, call, passkey.id, err);
     first = rc == BH_OK && account.recovery.count == 0;
     if (first)
         rc = bh_recovery_new(accounts, call, &account, codes, err);
@@ -526,7 +526,7 @@ bh_serve_passkey_add(struct bh_accounts *accounts, struct bh_call *call, struct 
     change.object = (struct bh_record_object) { "account", account.principal };
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc == BH_OK)
-        put_added(call, &passkey, first ? codes : NULL);
+        passkeys_put_added(call, &passkey, first ? codes : NULL);
     bh_secret_wipe(codes, sizeof codes);
     return rc;
 }
@@ -540,7 +540,7 @@ no_passkey(struct bh_call *call, struct bh_err *err)
 
 /* BH_CONFLICT: nothing else would be left to show. */
 static bh_rc
-check_other_factor(const struct bh_account *account, struct bh_err *err)
+passkeys_check_other_factor(const struct bh_account *account, struct bh_err *err)
 {
     if (account->passkeys > 1 || bh_account_has_totp(account))
         return BH_OK;
@@ -570,7 +570,7 @@ bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, stru
         at++;
     if (at == list.count)
         return no_passkey(call, err);
-    rc = check_other_factor(&account, err);
+    rc = passkeys_check_other_factor(&account, err);
     if (rc == BH_OK) /* written as it is, so that of two removals at once one is refused */
         rc = bh_account_put(&account, call->arena, &puts[1], err);
     if (rc != BH_OK)

@@ -90,7 +90,7 @@ no_session(struct bh_err *err)
 }
 
 static uint64_t
-last_use(struct bh_accounts *accounts, const struct bh_session *session)
+session_last_use(struct bh_accounts *accounts, const struct bh_session *session)
 {
     uint64_t used;
 
@@ -109,12 +109,12 @@ session_is_over(struct bh_accounts *accounts, const struct bh_site_sign_in *sign
     bh_ns now = bh_accounts_now(accounts);
 
     return now >= session->expires_ns
-           || now >= last_use(accounts, session) + bh_sign_in_idle_ns(sign_in);
+           || now >= session_last_use(accounts, session) + bh_sign_in_idle_ns(sign_in);
 }
 
 /* The ids of the provider's groups that bindings name. */
 static uint32_t
-groups_of(const struct bh_directory *dir, const struct bh_session *session, uint32_t *ret_ids)
+session_groups_of(const struct bh_directory *dir, const struct bh_session *session, uint32_t *ret_ids)
 {
     uint32_t count = 0;
 
@@ -143,7 +143,7 @@ restrict_session(struct bh_accounts *accounts, struct bh_call *call, const struc
 }
 
 static bh_rc
-fill_caller(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
+session_fill_caller(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
             struct bh_err *err)
 {
     const struct bh_dir_principal *principal =
@@ -162,7 +162,7 @@ fill_caller(struct bh_accounts *accounts, struct bh_call *call, const struct bh_
         .principal = principal->id,
         .uid = UINT32_MAX,
         .groups = groups,
-        .group_count = groups_of(call->dir, session, groups),
+        .group_count = session_groups_of(call->dir, session, groups),
         .presence = { BH_PRESENCE_SESSION, session->level, session->shown_ns,
                       bh_accounts_now(accounts), session->glass_until_ns },
     };
@@ -172,7 +172,7 @@ fill_caller(struct bh_accounts *accounts, struct bh_call *call, const struct bh_
 /* A session is of no use without the certificate that it was opened with, so that whoever gets
  * hold of its secret needs the key as well. */
 static bool
-is_bound_elsewhere(const struct bh_call *call, const struct bh_session *session)
+session_is_bound_elsewhere(const struct bh_call *call, const struct bh_session *session)
 {
     static const uint8_t none[sizeof session->certificate];
     const uint8_t *shown = call->request->transport->certificate;
@@ -183,7 +183,7 @@ is_bound_elsewhere(const struct bh_call *call, const struct bh_session *session)
 
 /* The right secret, shown without its certificate: whose it was goes into the record. */
 static bh_rc
-refuse_elsewhere(struct bh_call *call, const struct bh_session *session, struct bh_err *err)
+session_refuse_elsewhere(struct bh_call *call, const struct bh_session *session, struct bh_err *err)
 {
     call->caller.via = BH_VIA_SESSION;
     call->caller.token = session->id;
@@ -210,9 +210,9 @@ bh_session_identify(struct bh_accounts *accounts, const char *secret, struct bh_
     if (!bh_token_same(session.secret, token.secret)
         || session_is_over(accounts, call->dir->sign_in, &session))
         return no_session(err);
-    if (is_bound_elsewhere(call, &session))
-        return refuse_elsewhere(call, &session, err);
-    rc = fill_caller(accounts, call, &session, err);
+    if (session_is_bound_elsewhere(call, &session))
+        return session_refuse_elsewhere(call, &session, err);
+    rc = session_fill_caller(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     pthread_mutex_lock(&accounts->mutex);
@@ -295,7 +295,7 @@ struct ending {
 };
 
 static bool
-end_matching(void *self, const struct bh_document_row *row)
+session_end_matching(void *self, const struct bh_document_row *row)
 {
     struct ending *ending = self;
     struct bh_session session;
@@ -329,7 +329,7 @@ bh_sessions_end(struct bh_accounts *accounts, struct bh_call *call, uint32_t pri
     *ending = (struct ending){ .documents = &accounts->documents, .arena = call->arena, .except = except };
     do {
         ending->count = 0;
-        rc = store->ops->list_documents(store->self, &filter, end_matching, ending, err);
+        rc = store->ops->list_documents(store->self, &filter, session_end_matching, ending, err);
         if (rc != BH_OK || ending->count == 0)
             return rc;
         change.puts = ending->puts;
@@ -353,7 +353,7 @@ bh_sessions_sweep(struct bh_accounts *accounts, struct bh_call *call, struct bh_
         return BH_OK;
     *ending = (struct ending){ .documents = &accounts->documents, .arena = call->arena, .accounts = accounts,
                                .sign_in = call->dir->sign_in };
-    rc = store->ops->list_documents(store->self, &filter, end_matching, ending, err);
+    rc = store->ops->list_documents(store->self, &filter, session_end_matching, ending, err);
     if (rc != BH_OK || ending->count == 0)
         return rc;
     change.puts = ending->puts;

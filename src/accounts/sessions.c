@@ -21,7 +21,7 @@ struct session_list {
 
 /* A thumbprint in hex, "" where there is none. */
 static void
-put_certificate(struct bh_json_writer *w, const uint8_t certificate[32])
+sessions_put_certificate(struct bh_json_writer *w, const uint8_t certificate[32])
 {
     static const uint8_t none[32];
     char text[65];
@@ -46,7 +46,7 @@ put_session(struct session_list *list, const struct bh_session *session)
     pthread_mutex_unlock(&list->accounts->mutex);
     slash = session->identity ? strchr(session->identity, '/') : NULL;
     bh_json_open(w, NULL, '{');
-    put_certificate(w, session->certificate);
+    sessions_put_certificate(w, session->certificate);
     bh_json_ns(w, "created_ns", session->created_ns);
     bh_json_ns(w, "expires_ns", session->expires_ns);
     bh_json_ns(w, "glass_until_ns", session->glass_until_ns);
@@ -138,7 +138,7 @@ bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct 
 
 /* Where the browser can sign out of the provider as well; "" where it cannot. */
 static const char *
-logout_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session)
+sessions_logout_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session)
 {
     const char *slash = strchr(session->identity, '/');
     struct bh_logout_request logout_request = { .state = session->id };
@@ -174,14 +174,14 @@ bh_serve_sign_out(struct bh_accounts *accounts, struct bh_call *call, struct bh_
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_bool(&w, "ended", true);
-    bh_json_str(&w, "logout", session.identity ? logout_of(accounts, call, &session) : "");
+    bh_json_str(&w, "logout", session.identity ? sessions_logout_of(accounts, call, &session) : "");
     bh_json_close(&w, '}');
     return BH_OK;
 }
 
 /* Write the session with its account and the counts: all or nothing. */
 static bh_rc
-write_proof(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *puts,
+sessions_write_proof(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *puts,
             struct bh_session *session, struct bh_err *err)
 {
     struct bh_accounts_change change = { .verb = "session.prove", .puts = puts->items,
@@ -197,7 +197,7 @@ write_proof(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *
 
 /* A code, with what must be written when it was right. */
 static bh_rc
-prove_by_code(struct bh_accounts *accounts, struct bh_call *call,
+sessions_prove_by_code(struct bh_accounts *accounts, struct bh_call *call,
               const struct bh_sign_in_request *request, struct bh_session *session,
               struct bh_err *err)
 {
@@ -221,12 +221,12 @@ prove_by_code(struct bh_accounts *accounts, struct bh_call *call,
     if (rc == BH_OK)
         rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
     session->level = BH_LEVEL_CODE;
-    return rc == BH_OK ? write_proof(accounts, call, &puts, session, err) : rc;
+    return rc == BH_OK ? sessions_write_proof(accounts, call, &puts, session, err) : rc;
 }
 
 /* The same with a passkey. */
 static bh_rc
-prove_by_passkey(struct bh_accounts *accounts, struct bh_call *call,
+sessions_prove_by_passkey(struct bh_accounts *accounts, struct bh_call *call,
                  const struct bh_sign_in_request *request, struct bh_session *session,
                  struct bh_err *err)
 {
@@ -239,7 +239,7 @@ prove_by_passkey(struct bh_accounts *accounts, struct bh_call *call,
         return bh_attempt_failed(accounts, call, &attempt, err);
     puts.items[puts.count++] = shown.put;
     session->level = BH_LEVEL_PASSKEY;
-    return write_proof(accounts, call, &puts, session, err);
+    return sessions_write_proof(accounts, call, &puts, session, err);
 }
 
 bh_rc
@@ -253,8 +253,8 @@ bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     if (rc == BH_OK)
         rc = bh_session_own(accounts, call, &session, err);
     if (rc == BH_OK)
-        rc = request.credential ? prove_by_passkey(accounts, call, &request, &session, err)
-                                : prove_by_code(accounts, call, &request, &session, err);
+        rc = request.credential ? sessions_prove_by_passkey(accounts, call, &request, &session, err)
+                                : sessions_prove_by_code(accounts, call, &request, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -266,7 +266,7 @@ bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
 
 /* No role allows it, and whose it is stands with his name. */
 static bh_rc
-deny_break_glass(struct bh_call *call, struct bh_err *err)
+sessions_deny_break_glass(struct bh_call *call, struct bh_err *err)
 {
     static const struct bh_denial denial = { "glass.break", { false, BH_RULE_DEFAULT_DENY },
                                              BH_REACH_OBJECT };
@@ -289,7 +289,7 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
     bh_rc rc = bh_call_body(call, &bh_reason_request_fields, &request, err);
 
     if (rc == BH_OK && (!principal || !principal->break_glass))
-        rc = deny_break_glass(call, err);
+        rc = sessions_deny_break_glass(call, err);
     if (rc == BH_OK)
         rc = bh_session_own(accounts, call, &session, err);
     if (rc != BH_OK)

@@ -168,7 +168,7 @@ bh_api_free(struct bh_api *api)
 
 /* The methods that exist on `path`, "GET, POST"; "" when there is no such path. */
 static const char *
-methods_of(struct bh_arena *arena, const char *path)
+api_methods_of(struct bh_arena *arena, const char *path)
 {
     const char *allowed = "";
 
@@ -184,7 +184,7 @@ methods_of(struct bh_arena *arena, const char *path)
 }
 
 static bool
-route(struct bh_call *call)
+api_route(struct bh_call *call)
 {
     for (int op = 0; op < BH_OPERATIONS; op++) {
         const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
@@ -201,9 +201,9 @@ route(struct bh_call *call)
 }
 
 static void
-refuse_route(struct bh_call *call)
+api_refuse_route(struct bh_call *call)
 {
-    const char *allowed = methods_of(call->arena, call->request->path);
+    const char *allowed = api_methods_of(call->arena, call->request->path);
     struct bh_err err;
 
     if (allowed[0]) {
@@ -224,7 +224,7 @@ struct query_check {
 };
 
 static bool
-plain_text(const char *text)
+api_plain_text(const char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < 0x20 || *text == 0x7f)
@@ -238,7 +238,7 @@ struct name_count {
 };
 
 static void
-count_name(void *self, const char *name, const char *value)
+api_count_name(void *self, const char *name, const char *value)
 {
     struct name_count *tally = self;
 
@@ -246,16 +246,16 @@ count_name(void *self, const char *name, const char *value)
 }
 
 static bool
-given_twice(const struct bh_call *call, const char *name)
+api_given_twice(const struct bh_call *call, const char *name)
 {
     struct name_count tally = { name, 0 };
 
-    call->request->each_query(call->request, count_name, &tally);
+    call->request->each_query(call->request, api_count_name, &tally);
     return tally.count > 1;
 }
 
 static void
-check_parameter(void *self, const char *name, const char *value)
+api_check_parameter(void *self, const char *name, const char *value)
 {
     struct query_check *check = self;
     const struct bh_operation_row *op = check->call->op;
@@ -267,26 +267,26 @@ check_parameter(void *self, const char *name, const char *value)
         bh_err_hint(check->err, op->query[0] ? "this operation takes: %s"
                                              : "this operation takes no parameters%s",
                     op->query);
-    } else if (!plain_text(value)) {
+    } else if (!api_plain_text(value)) {
         check->rc = bh_err_set(check->err, BH_INVALID, "%s: has a control character", name);
-    } else if (given_twice(check->call, name)) {
+    } else if (api_given_twice(check->call, name)) {
         check->rc = bh_err_set(check->err, BH_INVALID, "query parameter %s is given twice", name);
         bh_err_hint(check->err, "give it once");
     }
 }
 
 static bh_rc
-check_query(const struct bh_call *call, struct bh_err *err)
+api_check_query(const struct bh_call *call, struct bh_err *err)
 {
     struct query_check check = { call, err, BH_OK };
 
-    call->request->each_query(call->request, check_parameter, &check);
+    call->request->each_query(call->request, api_check_parameter, &check);
     return check.rc;
 }
 
 /* A body where none belongs would be ignored, and its sender deceived. */
 static bh_rc
-check_no_body(const struct bh_call *call, struct bh_err *err)
+api_check_no_body(const struct bh_call *call, struct bh_err *err)
 {
     const char *body = call->request->body;
 
@@ -297,13 +297,13 @@ check_no_body(const struct bh_call *call, struct bh_err *err)
 }
 
 static bh_rc
-check_key(struct bh_call *call, struct bh_err *err)
+api_check_key(struct bh_call *call, struct bh_err *err)
 {
     const char *key = call->request->idempotency_key;
 
     if (!key || call->op->kind != BH_OPERATION_MUTATE || call->op->scope == BH_SCOPE_NOBODY)
         return BH_OK;
-    if (key[0] == '\0' || strlen(key) > 128 || !plain_text(key)) {
+    if (key[0] == '\0' || strlen(key) > 128 || !api_plain_text(key)) {
         bh_err_set(err, BH_INVALID, "Idempotency-Key: not 1 to 128 printable characters");
         return bh_err_hint(err, "a UUID is a good key");
     }
@@ -313,7 +313,7 @@ check_key(struct bh_call *call, struct bh_err *err)
 
 /* What a key stands for: the same request has the same digest. */
 static void
-digest_request(struct bh_call *call)
+api_digest_request(struct bh_call *call)
 {
     const struct bh_crypto_ops *crypto = call->api->options.crypto;
     static const char *const flags[] = { "dry_run", "now" };
@@ -392,18 +392,18 @@ api_identify(struct bh_call *call, struct bh_err *err)
 static bh_rc
 api_serve(struct bh_call *call, struct bh_err *err)
 {
-    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = { check_key, api_authorise };
+    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = { api_check_key, api_authorise };
     bh_rc rc = api_identify(call, err);
 
     if (rc == BH_OK)
-        rc = check_query(call, err);
+        rc = api_check_query(call, err);
     if (rc == BH_OK)
-        rc = check_no_body(call, err);
+        rc = api_check_no_body(call, err);
     for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
         rc = checks[i](call, err);
     if (rc != BH_OK)
         return rc;
-    digest_request(call);
+    api_digest_request(call);
     call->reply->status = 200;
     rc = resources[call->op->id](call, err);
     if (rc == BH_OK && call->reply->body.overflow)
@@ -414,7 +414,7 @@ api_serve(struct bh_call *call, struct bh_err *err)
 /* Attempts that fail before the owner sees them leave a record too, where it is known
  * whose they are: changes, denials, and looks at what does not exist for the caller. */
 static void
-record_refusal(struct bh_call *call, const struct bh_err *err)
+api_record_refusal(struct bh_call *call, const struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED
@@ -431,7 +431,7 @@ record_refusal(struct bh_call *call, const struct bh_err *err)
 
 /* Whose connection it is. */
 static void
-say_who(const struct bh_call *call)
+api_say_who(const struct bh_call *call)
 {
     struct bh_reply *reply = call->reply;
 
@@ -451,19 +451,19 @@ bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *rep
     bh_rc rc;
 
     reply->content_type = "application/json";
-    if (!route(&call)) {
-        refuse_route(&call);
+    if (!api_route(&call)) {
+        api_refuse_route(&call);
         return;
     }
     call.dir = owner->ops->directory_get(owner->self);
     rc = api_serve(&call, &err);
     if (call.identified)
-        say_who(&call);
+        api_say_who(&call);
     if (rc == BH_OK) {
         if (call.status)
             reply->status = call.status;
     } else {
-        record_refusal(&call, &err);
+        api_record_refusal(&call, &err);
         bh_error_write(&call, &err);
     }
     owner->ops->directory_put(owner->self, call.dir);

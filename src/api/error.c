@@ -15,7 +15,7 @@ static const char default_next[] = "correct the request; /openapi.json describes
 /* The field that a message begins with: "mounts[0].target: ...", "mounts[0]: target: ...",
  * "tenants[0] acme: limit: ...". */
 static const struct bh_field *
-field_named(const struct bh_fields *fields, const char *message)
+error_field_named(const struct bh_fields *fields, const char *message)
 {
     size_t length = strcspn(message, ".[: ");
     const struct bh_field *field = bh_fields_find(fields, message, length), *inner = NULL;
@@ -28,9 +28,9 @@ field_named(const struct bh_fields *fields, const char *message)
     if (*rest == ' ' && strstr(rest, ": ")) /* the entry's name */
         rest = strstr(rest, ": ");
     if (field->of && *rest == '.')
-        inner = field_named(field->of, rest + 1);
+        inner = error_field_named(field->of, rest + 1);
     else if (field->of && strncmp(rest, ": ", 2) == 0)
-        inner = field_named(field->of, rest + 2);
+        inner = error_field_named(field->of, rest + 2);
     if (inner)
         return inner;
     return *rest == ':' ? field : NULL;
@@ -39,10 +39,10 @@ field_named(const struct bh_fields *fields, const char *message)
 /* What the field or the query parameter that the message begins with takes, in the call's arena;
  * NULL: it names none. */
 static const char *
-next_of_field(const struct bh_call *call, const char *message)
+error_next_of_field(const struct bh_call *call, const char *message)
 {
     const struct bh_fields *body = call->op ? bh_openapi_body_of(call->op->id) : NULL;
-    const struct bh_field *field = body ? field_named(body, message) : NULL;
+    const struct bh_field *field = body ? error_field_named(body, message) : NULL;
     size_t length = strcspn(message, ": ");
     char text[sizeof((struct bh_err *)0)->hint];
     const char *doc;
@@ -57,7 +57,7 @@ next_of_field(const struct bh_call *call, const char *message)
 
 /* What to do, by the kind of the error. */
 static const char *
-next_of_kind(const struct bh_err *err)
+error_next_of_kind(const struct bh_err *err)
 {
     if (bh_rc_retryable(err->rc))
         return "try again in a moment";
@@ -88,15 +88,15 @@ next_of_kind(const struct bh_err *err)
 }
 
 static const char *
-next_of(const struct bh_call *call, const struct bh_err *err)
+error_next_of(const struct bh_call *call, const struct bh_err *err)
 {
     const char *next = NULL;
 
     if (err->hint[0])
         return err->hint;
     if (err->rc == BH_INVALID || err->rc == BH_RANGE)
-        next = next_of_field(call, err->msg);
-    return next ? next : next_of_kind(err);
+        next = error_next_of_field(call, err->msg);
+    return next ? next : error_next_of_kind(err);
 }
 
 /* Operands are a help: where they cannot be made the error goes out without. */
@@ -132,7 +132,7 @@ write_error(struct bh_call *call, const char *code, const char *message, const c
 
 /* Who is known and is to show again that it is him, is told so as RFC 9470 has it. */
 static const char *
-challenge_of(const struct bh_call *call)
+error_challenge_of(const struct bh_call *call)
 {
     static const char plain[] = "Bearer realm=\"bulkhead\"";
     const struct bh_dir_step_up *asked =
@@ -153,7 +153,7 @@ challenge_of(const struct bh_call *call)
 }
 
 static void
-put_retry_after(struct bh_call *call)
+error_put_retry_after(struct bh_call *call)
 {
     const char *seconds = bh_arena_printf(call->arena, "%" PRIu32, call->retry_after_s);
 
@@ -166,10 +166,10 @@ bh_error_write(struct bh_call *call, const struct bh_err *err)
 {
     call->reply->status = (uint32_t)bh_rc_http(err->rc);
     if (err->rc == BH_UNAUTHENTICATED)
-        bh_reply_header(call->reply, "WWW-Authenticate", challenge_of(call));
+        bh_reply_header(call->reply, "WWW-Authenticate", error_challenge_of(call));
     if (call->retry_after_s)
-        put_retry_after(call);
-    write_error(call, bh_rc_name(err->rc), err->msg, next_of(call, err));
+        error_put_retry_after(call);
+    write_error(call, bh_rc_name(err->rc), err->msg, error_next_of(call, err));
 }
 
 void

@@ -92,7 +92,7 @@ static const struct parameter {
 };
 
 static const struct parameter *
-find_parameter(const char *name, size_t length)
+openapi_find_parameter(const char *name, size_t length)
 {
     for (size_t i = 0; i < BH_COUNT(parameters); i++)
         if (strlen(parameters[i].name) == length
@@ -104,7 +104,7 @@ find_parameter(const char *name, size_t length)
 const char *
 bh_openapi_parameter_doc(const char *name, size_t length)
 {
-    const struct parameter *found = find_parameter(name, length);
+    const struct parameter *found = openapi_find_parameter(name, length);
 
     return found ? found->doc : NULL;
 }
@@ -139,7 +139,7 @@ openapi_collect(struct schemas *schemas, const struct bh_fields *fields)
 }
 
 static void
-put_ref(struct bh_json_writer *w, const char *name)
+openapi_put_ref(struct bh_json_writer *w, const char *name)
 {
     char text[100];
     struct bh_buf ref;
@@ -167,7 +167,7 @@ openapi_put_list(struct bh_json_writer *w, const struct bh_field *field)
     bh_json_u64(w, "maxItems", field->max ? field->max : BH_FIELD_ITEMS_MAX);
     bh_json_open(w, "items", '{');
     if (field->of)
-        put_ref(w, field->of->name);
+        openapi_put_ref(w, field->of->name);
     else
         bh_json_str(w, "type", "string");
     bh_json_close(w, '}');
@@ -184,7 +184,7 @@ openapi_put_text(struct bh_json_writer *w, uint64_t most, const char *pattern)
 
 /* An amount: text, or an integer where it is whole. */
 static void
-put_amount(struct bh_json_writer *w, const struct bh_field *field)
+openapi_put_amount(struct bh_json_writer *w, const struct bh_field *field)
 {
     bh_json_open(w, "type", '[');
     bh_json_str(w, NULL, "string");
@@ -194,7 +194,7 @@ put_amount(struct bh_json_writer *w, const struct bh_field *field)
 }
 
 static void
-put_integer(struct bh_json_writer *w, int64_t least, uint64_t most)
+openapi_put_integer(struct bh_json_writer *w, int64_t least, uint64_t most)
 {
     bh_json_str(w, "type", "integer");
     bh_json_i64(w, "minimum", least);
@@ -203,18 +203,18 @@ put_integer(struct bh_json_writer *w, int64_t least, uint64_t most)
 
 /* What a field takes; an integer over 2^53 is a string of digits in JSON. */
 static void
-put_type(struct bh_json_writer *w, const struct bh_field *field)
+openapi_put_type(struct bh_json_writer *w, const struct bh_field *field)
 {
     switch (field->kind) {
     case BH_FIELD_BOOL:
         bh_json_str(w, "type", "boolean");
         return;
     case BH_FIELD_U32:
-        put_integer(w, field->flags & BH_FIELD_POSITIVE ? 1 : 0,
+        openapi_put_integer(w, field->flags & BH_FIELD_POSITIVE ? 1 : 0,
                     field->max ? field->max : UINT32_MAX);
         return;
     case BH_FIELD_I32:
-        put_integer(w, INT32_MIN, INT32_MAX);
+        openapi_put_integer(w, INT32_MIN, INT32_MAX);
         return;
     case BH_FIELD_U64:
     case BH_FIELD_NS:
@@ -228,7 +228,7 @@ put_type(struct bh_json_writer *w, const struct bh_field *field)
         return;
     case BH_FIELD_TEXT:
         if (field->flags & BH_FIELD_NUMBERS) {
-            put_amount(w, field);
+            openapi_put_amount(w, field);
             return;
         }
         openapi_put_text(w, field->max ? field->max : BH_FIELD_TEXT_MAX, NULL);
@@ -237,7 +237,7 @@ put_type(struct bh_json_writer *w, const struct bh_field *field)
         openapi_put_text(w, 2 * field->size, "^[0-9a-f]*$");
         return;
     case BH_FIELD_STRUCT:
-        put_ref(w, field->of->name);
+        openapi_put_ref(w, field->of->name);
         return;
     case BH_FIELD_TEXTS:
     case BH_FIELD_ARRAY:
@@ -248,7 +248,7 @@ put_type(struct bh_json_writer *w, const struct bh_field *field)
 }
 
 static void
-put_required(struct bh_json_writer *w, const struct bh_fields *fields)
+openapi_put_required(struct bh_json_writer *w, const struct bh_fields *fields)
 {
     bh_json_open(w, "required", '[');
     for (uint32_t i = 0; i < fields->count; i++)
@@ -258,16 +258,16 @@ put_required(struct bh_json_writer *w, const struct bh_fields *fields)
 }
 
 static void
-put_schema(struct bh_json_writer *w, const struct bh_fields *fields)
+openapi_put_schema(struct bh_json_writer *w, const struct bh_fields *fields)
 {
     bh_json_open(w, fields->name, '{');
     bh_json_str(w, "type", "object");
     bh_json_bool(w, "additionalProperties", false);
-    put_required(w, fields);
+    openapi_put_required(w, fields);
     bh_json_open(w, "properties", '{');
     for (uint32_t i = 0; i < fields->count; i++) {
         bh_json_open(w, fields->fields[i].name, '{');
-        put_type(w, &fields->fields[i]);
+        openapi_put_type(w, &fields->fields[i]);
         if (fields->fields[i].doc)
             bh_json_str(w, "description", fields->fields[i].doc);
         bh_json_close(w, '}');
@@ -277,7 +277,7 @@ put_schema(struct bh_json_writer *w, const struct bh_fields *fields)
 }
 
 static void
-put_text_property(struct bh_json_writer *w, const char *name, const char *doc)
+openapi_put_text_property(struct bh_json_writer *w, const char *name, const char *doc)
 {
     bh_json_open(w, name, '{');
     bh_json_str(w, "type", "string");
@@ -287,7 +287,7 @@ put_text_property(struct bh_json_writer *w, const char *name, const char *doc)
 
 /* Codes with what they mean, from tables/errors.tbl. */
 static void
-put_error_code(struct bh_json_writer *w)
+openapi_put_error_code(struct bh_json_writer *w)
 {
     bh_json_open(w, "code", '{');
     bh_json_str(w, "type", "string");
@@ -312,7 +312,7 @@ openapi_put_reason(struct bh_json_writer *w)
 }
 
 static void
-put_error_schema(struct bh_json_writer *w)
+openapi_put_error_schema(struct bh_json_writer *w)
 {
     static const char *const required[] = { "code", "message", "next", "reason" };
 
@@ -329,9 +329,9 @@ put_error_schema(struct bh_json_writer *w)
         bh_json_str(w, NULL, required[i]);
     bh_json_close(w, ']');
     bh_json_open(w, "properties", '{');
-    put_error_code(w);
-    put_text_property(w, "message", "what is wrong, naming the object and the cause");
-    put_text_property(w, "next", "what can be done about it");
+    openapi_put_error_code(w);
+    openapi_put_text_property(w, "message", "what is wrong, naming the object and the cause");
+    openapi_put_text_property(w, "next", "what can be done about it");
     bh_json_open(w, "operands", '{');
     bh_json_str(w, "type", "object");
     bh_json_str(w, "description", "the reason's numbers and names");
@@ -344,7 +344,7 @@ put_error_schema(struct bh_json_writer *w)
 }
 
 static void
-put_components(struct bh_json_writer *w)
+openapi_put_components(struct bh_json_writer *w)
 {
     struct schemas schemas = { .count = 0 };
 
@@ -353,9 +353,9 @@ put_components(struct bh_json_writer *w)
             openapi_collect(&schemas, bodies[op]);
     bh_json_open(w, "components", '{');
     bh_json_open(w, "schemas", '{');
-    put_error_schema(w);
+    openapi_put_error_schema(w);
     for (uint32_t i = 0; i < schemas.count; i++)
-        put_schema(w, schemas.items[i]);
+        openapi_put_schema(w, schemas.items[i]);
     bh_openapi_put_replies(w);
     bh_json_close(w, '}');
     bh_json_open(w, "securitySchemes", '{');
@@ -372,7 +372,7 @@ put_components(struct bh_json_writer *w)
 /* ---- operations ---- */
 
 static void
-put_parameter(struct bh_json_writer *w, const char *where, const struct parameter *parameter)
+openapi_put_parameter(struct bh_json_writer *w, const char *where, const struct parameter *parameter)
 {
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "name", parameter->name);
@@ -386,7 +386,7 @@ put_parameter(struct bh_json_writer *w, const char *where, const struct paramete
 }
 
 static void
-put_parameters(struct bh_json_writer *w, const struct bh_operation_row *op)
+openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
     static const struct parameter id = { "id", "string", "which one" };
     static const struct parameter key = { "Idempotency-Key", "string",
@@ -397,35 +397,35 @@ put_parameters(struct bh_json_writer *w, const struct bh_operation_row *op)
 
     bh_json_open(w, "parameters", '[');
     if (strstr(op->path, "{id}"))
-        put_parameter(w, "path", &id);
+        openapi_put_parameter(w, "path", &id);
     if (strstr(op->path, "{rest}"))
-        put_parameter(w, "path", &rest);
+        openapi_put_parameter(w, "path", &rest);
     if (op->kind == BH_OPERATION_MUTATE)
-        put_parameter(w, "header", &key);
+        openapi_put_parameter(w, "header", &key);
     for (const char *at = op->query; *at;) {
         size_t length = strcspn(at, " ");
-        const struct parameter *found = find_parameter(at, length);
+        const struct parameter *found = openapi_find_parameter(at, length);
 
         BH_ASSERT(found); /* a parameter without a meaning is our omission */
-        put_parameter(w, "query", found);
+        openapi_put_parameter(w, "query", found);
         at += length + (at[length] == ' ');
     }
     bh_json_close(w, ']');
 }
 
 static void
-put_content(struct bh_json_writer *w, const char *type, const char *ref)
+openapi_put_content(struct bh_json_writer *w, const char *type, const char *ref)
 {
     bh_json_open(w, type, '{');
     bh_json_open(w, "schema", '{');
     if (ref)
-        put_ref(w, ref);
+        openapi_put_ref(w, ref);
     bh_json_close(w, '}');
     bh_json_close(w, '}');
 }
 
 static void
-put_body(struct bh_json_writer *w, const struct bh_operation_row *op)
+openapi_put_body(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
     const struct bh_fields *body = bodies[op->id];
 
@@ -434,26 +434,26 @@ put_body(struct bh_json_writer *w, const struct bh_operation_row *op)
     bh_json_open(w, "requestBody", '{');
     bh_json_bool(w, "required", op->id != BH_OP_TOKEN_CREATE);
     bh_json_open(w, "content", '{');
-    put_content(w, "application/json", body->name);
-    put_content(w, "application/yaml", body->name);
+    openapi_put_content(w, "application/json", body->name);
+    openapi_put_content(w, "application/yaml", body->name);
     bh_json_close(w, '}');
     bh_json_close(w, '}');
 }
 
 static void
-put_response(struct bh_json_writer *w, const char *status, const char *doc, const char *type,
+openapi_put_response(struct bh_json_writer *w, const char *status, const char *doc, const char *type,
              const char *schema)
 {
     bh_json_open(w, status, '{');
     bh_json_str(w, "description", doc);
     bh_json_open(w, "content", '{');
-    put_content(w, type, schema);
+    openapi_put_content(w, type, schema);
     bh_json_close(w, '}');
     bh_json_close(w, '}');
 }
 
 static const char *
-type_of(const struct bh_operation_row *op)
+openapi_type_of(const struct bh_operation_row *op)
 {
     if (op->id == BH_OP_LOG_TILE || op->id == BH_OP_LOG_ENTRIES)
         return "application/octet-stream";
@@ -467,7 +467,7 @@ type_of(const struct bh_operation_row *op)
 }
 
 static void
-put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
+openapi_put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
     bool makes = op->id == BH_OP_JOB_SUBMIT || op->id == BH_OP_TOKEN_CREATE
                  || op->id == BH_OP_JOB_EXEC || op->id == BH_OP_JOB_ATTACH
@@ -475,16 +475,16 @@ put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
 
     bh_json_open(w, "responses", '{');
     if (op->id == BH_OP_STREAM_OPEN)
-        put_response(w, "101", op->summary, "application/octet-stream", NULL);
+        openapi_put_response(w, "101", op->summary, "application/octet-stream", NULL);
     else
-        put_response(w, makes ? "201" : "200", op->summary,
-                 type_of(op), bh_openapi_reply_of(op->id));
-    put_response(w, "default", "an error", "application/json", "error");
+        openapi_put_response(w, makes ? "201" : "200", op->summary,
+                 openapi_type_of(op), bh_openapi_reply_of(op->id));
+    openapi_put_response(w, "default", "an error", "application/json", "error");
     bh_json_close(w, '}');
 }
 
 static void
-put_security(struct bh_json_writer *w, const struct bh_operation_row *op)
+openapi_put_security(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
     bh_json_open(w, "security", '[');
     if (op->scope != BH_SCOPE_NOBODY) {
@@ -498,7 +498,7 @@ put_security(struct bh_json_writer *w, const struct bh_operation_row *op)
 
 /* "JOB_SUBMIT" is jobSubmit to generated clients. */
 static void
-put_operation_id(struct bh_json_writer *w, const char *name)
+openapi_put_operation_id(struct bh_json_writer *w, const char *name)
 {
     char text[40];
     size_t length = 0;
@@ -514,7 +514,7 @@ put_operation_id(struct bh_json_writer *w, const char *name)
 }
 
 static void
-put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
+openapi_put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
     static const char *const scopes[BH_SCOPES] = {
         [BH_SCOPE_NOBODY] = "open to anybody",
@@ -545,26 +545,26 @@ put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
 }
 
 static void
-put_operation(struct bh_json_writer *w, const struct bh_operation_row *op)
+openapi_put_operation(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
     static const char *const members[BH_METHODS] = {
         [BH_GET] = "get", [BH_POST] = "post", [BH_PUT] = "put", [BH_DELETE] = "delete",
     };
 
     bh_json_open(w, members[op->method], '{');
-    put_operation_id(w, op->name);
+    openapi_put_operation_id(w, op->name);
     bh_json_str(w, "summary", op->summary);
-    put_permission(w, op);
-    put_parameters(w, op);
-    put_body(w, op);
-    put_responses(w, op);
-    put_security(w, op);
+    openapi_put_permission(w, op);
+    openapi_put_parameters(w, op);
+    openapi_put_body(w, op);
+    openapi_put_responses(w, op);
+    openapi_put_security(w, op);
     bh_json_close(w, '}');
 }
 
 /* Whether an operation before `at` has the same path: it is written already. */
 static bool
-path_is_written(int at)
+openapi_path_is_written(int at)
 {
     const char *path = bh_operation_get((enum bh_operation)at)->path;
 
@@ -584,7 +584,7 @@ openapi_put_path(struct bh_json_writer *w, int at)
         const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
 
         if (strcmp(row->path, path) == 0)
-            put_operation(w, row);
+            openapi_put_operation(w, row);
     }
     bh_json_close(w, '}');
 }
@@ -603,10 +603,10 @@ openapi_put_document(struct bh_buf *out)
     bh_json_close(&w, '}');
     bh_json_open(&w, "paths", '{');
     for (int op = 0; op < BH_OPERATIONS; op++)
-        if (!path_is_written(op))
+        if (!openapi_path_is_written(op))
             openapi_put_path(&w, op);
     bh_json_close(&w, '}');
-    put_components(&w);
+    openapi_put_components(&w);
     bh_json_close(&w, '}');
 }
 

@@ -277,7 +277,7 @@ bh_openapi_reply_of(enum bh_operation op)
 }
 
 static void
-put_ref(struct bh_json_writer *w, const char *name, size_t length)
+replies_put_ref(struct bh_json_writer *w, const char *name, size_t length)
 {
     char text[80];
     struct bh_buf ref;
@@ -292,12 +292,12 @@ replies_put_list(struct bh_json_writer *w, const char *of)
 {
     bh_json_str(w, "type", "array");
     bh_json_open(w, "items", '{');
-    put_ref(w, of, strlen(of) - 1);
+    replies_put_ref(w, of, strlen(of) - 1);
     bh_json_close(w, '}');
 }
 
 static void
-put_integer_or_null(struct bh_json_writer *w)
+replies_put_integer_or_null(struct bh_json_writer *w)
 {
     bh_json_open(w, "type", '[');
     bh_json_str(w, NULL, "integer");
@@ -327,11 +327,11 @@ replies_put_member(struct bh_json_writer *w, const struct replies_member *member
         bh_json_str(w, "type", "string");
         bh_json_str(w, "pattern", "^(0|[1-9][0-9]*)$");
     } else if (strcmp(member->type, "exit_status") == 0) {
-        put_integer_or_null(w);
+        replies_put_integer_or_null(w);
     } else if (replies_is_plain(member->type)) {
         bh_json_str(w, "type", member->type);
     } else {
-        put_ref(w, member->type, strlen(member->type));
+        replies_put_ref(w, member->type, strlen(member->type));
     }
     bh_json_close(w, '}');
 }

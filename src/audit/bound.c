@@ -160,7 +160,7 @@ bound_number_of(const struct log_claim *claim)
 
 /* Words of records are no longer than that. */
 static void
-put_word(char ret[WORD_BYTES], const char *word)
+bound_put_word(char ret[WORD_BYTES], const char *word)
 {
     size_t length = strlen(word);
 
@@ -234,7 +234,7 @@ bound_bind_document(const struct bh_claims *claims, const void *slot, void *item
         .optional = document->optional || document->kind == BH_CLAIMED_REVISION,
         .principal = document->principal,
     };
-    put_word(ret->kind, bh_claimed_kinds[document->kind]);
+    bound_put_word(ret->kind, bh_claimed_kinds[document->kind]);
     memcpy(ret->digest, document->digest, sizeof ret->digest);
     return true;
 }
@@ -273,8 +273,8 @@ bound_bind_submission(const struct job_claim *job, struct bound_job *ret)
     ret->checkpoint_signal = job->checkpoint_signal;
     ret->time_limit_ns = job->time_limit_ns;
     ret->deadline_ns = job->deadline_ns;
-    put_word(ret->kind, job->kind);
-    put_word(ret->contract, job->contract);
+    bound_put_word(ret->kind, job->kind);
+    bound_put_word(ret->contract, job->contract);
 }
 
 static bool

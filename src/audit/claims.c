@@ -97,7 +97,7 @@ claims_job_of(struct bh_claims *claims, uint64_t job)
 
 /* Which of the names the member is; an event leaves the first one out. */
 static uint32_t
-word_of(struct bh_slice object, const char *key, const char *const *names, uint32_t count)
+claims_word_of(struct bh_slice object, const char *key, const char *const *names, uint32_t count)
 {
     struct bh_slice value;
     char word[24];
@@ -112,7 +112,7 @@ word_of(struct bh_slice object, const char *key, const char *const *names, uint3
 
 /* A checkpoint is asked for by a signal, which has a standard one. */
 static uint32_t
-signal_of(struct bh_slice submit, uint32_t contract)
+claims_signal_of(struct bh_slice submit, uint32_t contract)
 {
     uint32_t given = (uint32_t)bh_claim_number(submit, "checkpoint_signal");
 
@@ -126,14 +126,14 @@ static void
 claims_fill(const struct bh_claims *claims, struct job_claim *job, struct bh_slice submit, uint64_t seq)
 {
     const struct bh_job_placement nowhere = { .lease = 0 };
-    uint32_t contract = word_of(submit, "contract", bh_contract_names, BH_CONTRACTS);
+    uint32_t contract = claims_word_of(submit, "contract", bh_contract_names, BH_CONTRACTS);
 
     job->filled = job->placed = true;
     job->placed_by = seq;
-    job->kind = bh_job_kind_names[word_of(submit, "kind", bh_job_kind_names, BH_JOB_KINDS)];
+    job->kind = bh_job_kind_names[claims_word_of(submit, "kind", bh_job_kind_names, BH_JOB_KINDS)];
     job->contract = bh_contract_names[contract];
-    job->priority = word_of(submit, "priority", bh_priority_names, BH_PRIORITIES);
-    job->checkpoint_signal = signal_of(submit, contract);
+    job->priority = claims_word_of(submit, "priority", bh_priority_names, BH_PRIORITIES);
+    job->checkpoint_signal = claims_signal_of(submit, contract);
     job->gang = (uint32_t)bh_claim_number(submit, "gang");
     job->time_limit_ns = bh_claim_number(submit, "time_limit_ns");
     job->deadline_ns = bh_claim_number(submit, "deadline_ns");

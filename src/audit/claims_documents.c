@@ -46,7 +46,7 @@ add_document(struct bh_claims *claims, enum bh_claimed_kind kind, uint64_t numbe
 /* Before version 4 a document named the first of the records names.give that its own took along,
  * instead of that: then it stands under either number. */
 static bh_rc
-add_other_number(struct bh_claims *claims, struct document_claim *document,
+documents_add_other_number(struct bh_claims *claims, struct document_claim *document,
                  const struct bh_record *record, struct bh_err *err)
 {
     struct document_claim *other;
@@ -67,7 +67,7 @@ claims_documents_read_receipt_record(struct bh_claims *claims, const struct bh_r
 {
     struct document_claim *receipt = add_document(claims, BH_CLAIMED_RECEIPT, record->seq, record);
 
-    return receipt ? add_other_number(claims, receipt, record, err) : bh_claims_full(err);
+    return receipt ? documents_add_other_number(claims, receipt, record, err) : bh_claims_full(err);
 }
 
 static bh_rc
@@ -128,7 +128,7 @@ claims_documents_read_site(struct bh_claims *claims, const struct bh_record *rec
     site->revision = record->seq;
     site->version = record->version;
     memcpy(site->digest, record->text, sizeof site->digest);
-    return add_other_number(claims, revision, record, err);
+    return documents_add_other_number(claims, revision, record, err);
 }
 
 static bh_rc
@@ -174,7 +174,7 @@ struct content {
 };
 
 static bool
-read_digest(struct bh_slice object, const char *key, uint8_t ret[32])
+documents_read_digest(struct bh_slice object, const char *key, uint8_t ret[32])
 {
     struct bh_slice value;
     char digits[65];
@@ -197,7 +197,7 @@ claims_documents_read_number(const char *key, uint64_t *ret)
 
 /* What was written, once more: whether the document says it and nothing else. */
 static bool
-is_written(struct bh_buf *wanted, const char *value)
+documents_is_written(struct bh_buf *wanted, const char *value)
 {
     const char *text = bh_buf_text(wanted);
 
@@ -206,7 +206,7 @@ is_written(struct bh_buf *wanted, const char *value)
 
 /* The same of a beginning, which ends where `end` is. */
 static bool
-is_written_before(struct bh_buf *wanted, const char *value, const char *end)
+documents_is_written_before(struct bh_buf *wanted, const char *value, const char *end)
 {
     const char *text = bh_buf_text(wanted);
 
@@ -214,7 +214,7 @@ is_written_before(struct bh_buf *wanted, const char *value, const char *end)
 }
 
 static bool
-read_receipt(const struct bh_claims *claims, const struct bh_claimed_document *row,
+documents_read_receipt(const struct bh_claims *claims, const struct bh_claimed_document *row,
              struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) }, receipt;
@@ -228,23 +228,23 @@ read_receipt(const struct bh_claims *claims, const struct bh_claimed_document *r
     bh_buf_init_fixed(&wanted, key, sizeof key);
     bh_buf_printf(&wanted, "%020" PRIu64 "-%020" PRIu64, bh_claim_number(receipt, "order"),
                   bh_claim_number(receipt, "begun_ns"));
-    if (!is_written(&wanted, row->key))
+    if (!documents_is_written(&wanted, row->key))
         return false;
     bh_buf_init_fixed(&wanted, head, sizeof head);
     bh_buf_puts(&wanted, "{\"digest\":\"");
     bh_buf_put_hex(&wanted, ret->digest, sizeof ret->digest);
     bh_buf_puts(&wanted, "\",\"receipt\":");
-    if (!is_written_before(&wanted, whole.text, receipt.text))
+    if (!documents_is_written_before(&wanted, whole.text, receipt.text))
         return false;
     bh_buf_init_fixed(&wanted, tail, sizeof tail);
     bh_buf_puts(&wanted, ",\"record\":");
     bh_json_put_u64(&wanted, ret->number);
     bh_buf_putc(&wanted, '}');
-    return is_written(&wanted, receipt.text + receipt.length);
+    return documents_is_written(&wanted, receipt.text + receipt.length);
 }
 
 static bool
-read_revision(const struct bh_claims *claims, const struct bh_claimed_document *row,
+documents_read_revision(const struct bh_claims *claims, const struct bh_claimed_document *row,
               struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) };
@@ -252,24 +252,24 @@ read_revision(const struct bh_claims *claims, const struct bh_claimed_document *
     (void)claims;
     ret->at_ns = bh_claim_number(whole, "at_ns");
     ret->principal = (uint32_t)bh_claim_number(whole, "principal");
-    return claims_documents_read_number(row->key, &ret->number) && read_digest(whole, "digest", ret->digest);
+    return claims_documents_read_number(row->key, &ret->number) && documents_read_digest(whole, "digest", ret->digest);
 }
 
 static bool
-read_image(const struct bh_claims *claims, const struct bh_claimed_document *row, struct content *ret)
+documents_read_image(const struct bh_claims *claims, const struct bh_claimed_document *row, struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) };
 
     (void)claims;
-    return claims_documents_read_number(row->key, &ret->number) && read_digest(whole, "digest", ret->digest);
+    return claims_documents_read_number(row->key, &ret->number) && documents_read_digest(whole, "digest", ret->digest);
 }
 
 static bool (*const readers[BH_CLAIMED_KINDS])(const struct bh_claims *claims,
                                                const struct bh_claimed_document *row,
                                                struct content *ret) = {
-    [BH_CLAIMED_RECEIPT] = read_receipt,
-    [BH_CLAIMED_REVISION] = read_revision,
-    [BH_CLAIMED_IMAGE] = read_image,
+    [BH_CLAIMED_RECEIPT] = documents_read_receipt,
+    [BH_CLAIMED_REVISION] = documents_read_revision,
+    [BH_CLAIMED_IMAGE] = documents_read_image,
 };
 
 /* In the one way of writing it, and with what makes it one of its kind. */

@@ -131,7 +131,7 @@ bh_claims_read_keys(struct bh_claims *claims, const struct bh_record *record, st
 
 /* A record that says another tenant, or other facts. */
 static bool
-is_made_so(const struct bh_claims *claims, const struct key_claim *key,
+keys_is_made_so(const struct bh_claims *claims, const struct key_claim *key,
            const struct bh_claimed_key *row)
 {
     uint8_t digest[32];
@@ -147,7 +147,7 @@ is_made_so(const struct bh_claims *claims, const struct key_claim *key,
 /* What an export has of after the last of its records is nobody's business yet: the time decides
  * that only where no record speaks of it. */
 static bool
-is_later(const struct bh_claims *claims, const struct bh_claimed_key *row, uint64_t time_ns)
+keys_is_later(const struct bh_claims *claims, const struct bh_claimed_key *row, uint64_t time_ns)
 {
     return row->exported && time_ns >= claims->last_ts_ns
            && time_ns - claims->last_ts_ns < BH_CLAIMS_LATE_NS;
@@ -156,12 +156,12 @@ is_later(const struct bh_claims *claims, const struct bh_claimed_key *row, uint6
 /* Rows of before have a time a little after that of the record that destroyed the key, which may be
  * the last. */
 static bool
-is_destroyed(const struct bh_claims *claims, const struct key_claim *key,
+keys_is_destroyed(const struct bh_claims *claims, const struct key_claim *key,
              const struct bh_claimed_key *row)
 {
     if ((key && key->destroyed) || row->destroyed_ns == 0)
         return row->destroyed_ns || row->empty;
-    return !is_later(claims, row, row->destroyed_ns);
+    return !keys_is_later(claims, row, row->destroyed_ns);
 }
 
 /* What the key's texts go by: its month, and whether it was destroyed after the last record.  Of a
@@ -171,7 +171,7 @@ date_key(struct bh_claims *claims, struct key_claim *key, const struct bh_claime
          struct bh_err *err)
 {
     bool since = row->destroyed_ns && !(key && key->destroyed)
-                 && is_later(claims, row, row->destroyed_ns);
+                 && keys_is_later(claims, row, row->destroyed_ns);
     bh_rc rc = BH_OK;
 
     if (!key && since && claims->pruned_to > 0)
@@ -180,13 +180,13 @@ date_key(struct bh_claims *claims, struct key_claim *key, const struct bh_claime
         return rc;
     key->destroyed_since = since;
     key->month = row->facts.month;
-    key->dated = key->made ? key->filled && is_made_so(claims, key, row)
+    key->dated = key->made ? key->filled && keys_is_made_so(claims, key, row)
                            : key->month <= bh_time_month(claims->first_ts_ns);
     return BH_OK;
 }
 
 static bool
-is_destroyed_then(const struct key_claim *key, const struct bh_claimed_key *row)
+keys_is_destroyed_then(const struct key_claim *key, const struct bh_claimed_key *row)
 {
     return row->destroyed_ns >= key->destroyed_ns
            && row->destroyed_ns - key->destroyed_ns <= BH_CLAIMS_MOMENT_NS;
@@ -195,21 +195,21 @@ is_destroyed_then(const struct key_claim *key, const struct bh_claimed_key *row)
 static void
 judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh_claimed_key *row)
 {
-    bool destroyed = is_destroyed(claims, key, row);
+    bool destroyed = keys_is_destroyed(claims, key, row);
 
-    if (!key && is_later(claims, row, row->facts.created_ns))
+    if (!key && keys_is_later(claims, row, row->facts.created_ns))
         return;
     if ((!key || !key->made) && bh_claims_has_lost(claims))
         claims->result.keys.unbound++;
     else if (!key || !key->made)
         bh_claims_report(claims, "key %" PRIu64 " is in the table, and no record made it", row->id);
-    else if (!is_made_so(claims, key, row))
+    else if (!keys_is_made_so(claims, key, row))
         bh_claims_report(claims, "key %" PRIu64 ": it is not the one that record %" PRIu64 " made",
                        row->id, key->claim.record);
     else if (key->destroyed && !(row->destroyed_ns && row->empty))
         bh_claims_report(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
                        ", but its row does not say so", row->id, key->destroyed_by);
-    else if (key->destroyed && !is_destroyed_then(key, row))
+    else if (key->destroyed && !keys_is_destroyed_then(key, row))
         bh_claims_report(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
                        ", at another time than its row says", row->id, key->destroyed_by);
     else if (!key->destroyed && destroyed)

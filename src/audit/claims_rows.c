@@ -35,7 +35,7 @@ bh_claims_differ(struct bh_claims *claims, const char *what)
 /* ---- names ---- */
 
 static bool
-has_key(const uint8_t *key)
+rows_has_key(const uint8_t *key)
 {
     for (size_t i = 0; i < BH_BINDING_KEY_BYTES; i++)
         if (key[i])
@@ -47,7 +47,7 @@ has_key(const uint8_t *key)
 static bool
 claims_rows_is_blank(const struct bh_claimed_name *row)
 {
-    return strcmp(row->name, erased_text) == 0 && !has_key(row->key);
+    return strcmp(row->name, erased_text) == 0 && !rows_has_key(row->key);
 }
 
 static void
@@ -69,7 +69,7 @@ claims_rows_check_erased(struct bh_claims *claims, struct name_claim *name, cons
 /* Whether these records cannot say what the row should be: they bind no names, it was erased after
  * them, or so was its name before a pruning, which binds only what the table has. */
 static bool
-is_unbound(const struct bh_claims *claims, const struct name_claim *name,
+rows_is_unbound(const struct bh_claims *claims, const struct name_claim *name,
            const struct bh_claimed_name *row)
 {
     if (claims->bindings == 0 || row->erased_by >= claims->size)
@@ -97,7 +97,7 @@ claims_rows_check_bound(struct bh_claims *claims, struct name_claim *name, const
              kind, row->id, row->name);
         return false;
     }
-    if (!has_key(row->key)) {
+    if (!rows_has_key(row->key)) {
         bh_claims_report(claims,
              "%s %" PRIu32 ": the key of its name is gone, and no record erased it; record %" PRIu64
              " bound it", kind, row->id, name->claim.record);
@@ -125,7 +125,7 @@ claims_rows_read_row(struct bh_claims *claims, struct name_claim *name, const st
         bh_claims_report(claims, "%s %" PRIu32 " was erased by record %" PRIu64
                        ", as its row says, which has a name", bh_binding_kinds[row->kind], row->id,
                        row->erased_by);
-    } else if (is_unbound(claims, name, row)) {
+    } else if (rows_is_unbound(claims, name, row)) {
         claims_rows_check_unbound(claims, name, row);
     } else if (claims_rows_check_bound(claims, name, row)) {
         name->name = bh_arena_strdup(claims->arena, row->name);
@@ -180,7 +180,7 @@ claims_rows_is_named(const struct bh_claims *claims, uint32_t kind, uint32_t id,
 
 /* The same of a name that can be erased: an export may be made, and the API asked, while it is. */
 static bool
-is_named_or_erased(const struct bh_claims *claims, const struct bh_claimed_job *row, uint32_t kind,
+rows_is_named_or_erased(const struct bh_claims *claims, const struct bh_claimed_job *row, uint32_t kind,
                    const char *text)
 {
     uint32_t id = kind == TENANT ? row->tenant_id : row->principal_id;
@@ -191,13 +191,13 @@ is_named_or_erased(const struct bh_claims *claims, const struct bh_claimed_job *
 
 /* What of the submission the row says otherwise; NULL: nothing. */
 static const char *
-differs_in_submission(const struct bh_claims *claims, const struct job_claim *job,
+rows_differs_in_submission(const struct bh_claims *claims, const struct job_claim *job,
                       const struct bh_claimed_job *row)
 {
-    if (row->tenant_id != job->tenant || !is_named_or_erased(claims, row, TENANT, row->tenant))
+    if (row->tenant_id != job->tenant || !rows_is_named_or_erased(claims, row, TENANT, row->tenant))
         return "tenant";
     if (row->principal_id != job->principal
-        || !is_named_or_erased(claims, row, PRINCIPAL, row->principal))
+        || !rows_is_named_or_erased(claims, row, PRINCIPAL, row->principal))
         return "principal";
     if (!claims_rows_is_named(claims, SKU, job->sku, row->sku))
         return "SKU";
@@ -210,7 +210,7 @@ differs_in_submission(const struct bh_claims *claims, const struct job_claim *jo
 
 /* What of the submission's other columns. */
 static const char *
-differs_in_columns(const struct job_claim *job, const struct bh_claimed_job *row)
+rows_differs_in_columns(const struct job_claim *job, const struct bh_claimed_job *row)
 {
     const struct {
         const char *name;
@@ -247,7 +247,7 @@ claims_rows_differs_in_placement(const struct bh_claims *claims, const struct jo
 }
 
 static int32_t
-status_of(const struct bh_job_status *state)
+rows_status_of(const struct bh_job_status *state)
 {
     bool reported = strcmp(state->cause, "exited") == 0 || strcmp(state->cause, "signalled") == 0;
 
@@ -256,7 +256,7 @@ status_of(const struct bh_job_status *state)
 
 /* What of its state; a reason to wait changes without a record. */
 static const char *
-differs_in_state(const struct job_claim *job, const struct bh_claimed_job *row)
+rows_differs_in_state(const struct job_claim *job, const struct bh_claimed_job *row)
 {
     if (strcmp(row->state, job->state.state) != 0)
         return "state";
@@ -268,7 +268,7 @@ differs_in_state(const struct job_claim *job, const struct bh_claimed_job *row)
         return "cause of the end";
     if (row->ended_by && row->ended_by != (job->state.ended_ns ? job->stated_by : 0))
         return "record of the end";
-    return row->exit_status == status_of(&job->state) ? NULL : "exit status";
+    return row->exit_status == rows_status_of(&job->state) ? NULL : "exit status";
 }
 
 static void
@@ -288,9 +288,9 @@ claims_rows_is_as_recorded(struct bh_claims *claims, const struct job_claim *job
         const char *what;
         uint64_t record;
     } parts[] = {
-        { job->submitted ? differs_in_submission(claims, job, row) : NULL, job->claim.record },
-        { differs_in_columns(job, row), job->claim.record },
-        { job->stated ? differs_in_state(job, row) : NULL, job->stated_by },
+        { job->submitted ? rows_differs_in_submission(claims, job, row) : NULL, job->claim.record },
+        { rows_differs_in_columns(job, row), job->claim.record },
+        { job->stated ? rows_differs_in_state(job, row) : NULL, job->stated_by },
         { claims_rows_differs_in_placement(claims, job, row), job->placed_by },
     };
 

@@ -1,4 +1,4 @@
-/* The texts that records name, and which of them may be missing: those whose key was destroyed. */
+/* The texts that records texts_name, and which of them may be missing: those whose key was destroyed. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ names_a_text(const char *verb)
 
 /* A record about a dataset names the specification of a job, which was submitted before. */
 static void
-name(const struct bh_claims *claims, struct text_claim *text, const struct bh_record *record)
+texts_name(const struct bh_claims *claims, struct text_claim *text, const struct bh_record *record)
 {
     text->named = true;
     text->claim.record = record->seq;
@@ -47,7 +47,7 @@ bh_claims_read_text(struct bh_claims *claims, const struct bh_record *record,
     if (!text)
         return bh_claims_full(err);
     if (!text->named)
-        name(claims, text, record);
+        texts_name(claims, text, record);
     text->for_ever = text->for_ever || for_ever;
     return BH_OK;
 }
@@ -63,7 +63,7 @@ bh_claims_read_texts(struct bh_claims *claims, const struct bh_record *record, s
 /* ---- the rows ---- */
 
 static void
-put_digest(char ret_text[17], const uint8_t digest[32])
+texts_put_digest(char ret_text[17], const uint8_t digest[32])
 {
     struct bh_buf text;
 
@@ -82,7 +82,7 @@ claims_texts_add_unnamed(struct bh_claims *claims, const struct bh_claimed_text 
     if (claims->pruned_to > 0 || claims->older)
         return;
     if (!row->exported) {
-        put_digest(shown, row->digest);
+        texts_put_digest(shown, row->digest);
         bh_claims_report(claims, "text %s... is in the table, and no record names it", shown);
     } else if (claims->unnamed_text == 0 || row->number < claims->unnamed_text) {
         claims->unnamed_text = row->number;
@@ -100,7 +100,7 @@ bh_claims_text(struct bh_claims *claims, const struct bh_claimed_text *row)
         claims_texts_add_unnamed(claims, row);
         return;
     }
-    put_digest(shown, row->digest);
+    texts_put_digest(shown, row->digest);
     if (text->claim.seen)
         bh_claims_report(claims, "text %s... stands twice", shown);
     text->claim.seen = true;
@@ -121,7 +121,7 @@ struct months {
 
 /* In which the text of a record was sealed, or the key that it tells of made. */
 static struct months
-months_of(uint64_t record_ns)
+texts_months_of(uint64_t record_ns)
 {
     uint64_t before_ns = record_ns > BH_CLAIMS_MOMENT_NS ? record_ns - BH_CLAIMS_MOMENT_NS : 0;
 
@@ -131,23 +131,23 @@ months_of(uint64_t record_ns)
 /* In which the key sealed.  Where no bound row says it, the time of its record does: a key is made
  * when it is first needed.  One whose record was pruned sealed before the first that is left. */
 static struct months
-months_of_key(const struct bh_claims *claims, const struct key_claim *key)
+texts_months_of_key(const struct bh_claims *claims, const struct key_claim *key)
 {
     if (key->dated)
         return (struct months){ key->month, key->month };
     if (key->made)
-        return months_of(key->made_ns);
+        return texts_months_of(key->made_ns);
     return (struct months){ 0, bh_time_month(claims->first_ts_ns) };
 }
 
 static bool
-is_common(struct months a, struct months b)
+texts_is_common(struct months a, struct months b)
 {
     return a.first <= b.last && b.first <= a.last;
 }
 
 static bool
-is_destroyed_after(const struct key_claim *key, uint64_t record)
+texts_is_destroyed_after(const struct key_claim *key, uint64_t record)
 {
     return key->destroyed_since || (key->destroyed && key->destroyed_by > record);
 }
@@ -157,7 +157,7 @@ is_destroyed_after(const struct key_claim *key, uint64_t record)
 bool
 bh_claims_is_erased(const struct bh_claims *claims, const struct text_claim *text)
 {
-    const struct months sealed = months_of(text->at_ns);
+    const struct months sealed = texts_months_of(text->at_ns);
     const struct tenant_claim *tenant;
     uint8_t of[32];
 
@@ -168,15 +168,15 @@ bh_claims_is_erased(const struct bh_claims *claims, const struct text_claim *tex
     if (text->older && tenant->shredded && tenant->claim.record > text->claim.record)
         return true;
     for (const struct key_claim *key = tenant->keys; key; key = key->next)
-        if (is_destroyed_after(key, text->claim.record)
-            && (text->older || is_common(sealed, months_of_key(claims, key))))
+        if (texts_is_destroyed_after(key, text->claim.record)
+            && (text->older || texts_is_common(sealed, texts_months_of_key(claims, key))))
             return true;
     return false;
 }
 
 /* The store drops the oldest revisions with their texts. */
 static bool
-is_behind(const struct bh_claims *claims, const struct text_claim *text)
+texts_is_behind(const struct bh_claims *claims, const struct text_claim *text)
 {
     return !text->for_ever && text->revision > 0 && bh_claims_is_behind(claims, text->revision);
 }
@@ -187,14 +187,14 @@ bh_claims_end_texts(struct bh_claims *claims)
     if (claims->unnamed_text && claims->unnamed_text < claims->last_text) {
         char shown[17];
 
-        put_digest(shown, claims->unnamed);
+        texts_put_digest(shown, claims->unnamed);
         bh_claims_report(claims, "text %s... is in the table, and no record names it", shown);
     }
     for (size_t i = 0; i < claims->texts.capacity; i++) {
         const struct text_claim *text = claims->texts.slots[i];
         char shown[17];
 
-        if (!text || text->claim.seen || is_behind(claims, text))
+        if (!text || text->claim.seen || texts_is_behind(claims, text))
             continue;
         BH_ASSERT(text->named);
         if (text->elsewhere) {
@@ -205,7 +205,7 @@ bh_claims_end_texts(struct bh_claims *claims)
             claims->result.texts.erased++;
             continue;
         }
-        put_digest(shown, text->claim.key);
+        texts_put_digest(shown, text->claim.key);
         bh_claims_report(claims, "text %s... of record %" PRIu64
                        " is missing, and no record erased it", shown, text->claim.record);
     }

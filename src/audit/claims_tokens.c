@@ -86,7 +86,7 @@ bh_claims_read_token(struct bh_claims *claims, const struct bh_record *record, s
 
 /* Records of before did not say what it may. */
 static bool
-is_made_so(const struct bh_claims *claims, const struct token_claim *token,
+tokens_is_made_so(const struct bh_claims *claims, const struct token_claim *token,
            const struct bh_claimed_token *row)
 {
     char memory[FACTS_BYTES_MAX];
@@ -117,7 +117,7 @@ bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row)
         claims->result.tokens.unbound++;
     else if (!token || !token->made)
         bh_claims_report(claims, "token %s is in the table, and no record made it", row->id);
-    else if (!is_made_so(claims, token, row))
+    else if (!tokens_is_made_so(claims, token, row))
         bh_claims_report(claims, "token %s: its owner, scopes or end are not those of record %" PRIu64,
                        row->id, token->claim.record);
     else if (token->revoked && !row->revoked)

@@ -22,7 +22,7 @@ folder_read_file(const struct bh_folder *folder, const char *path, struct bh_buf
 }
 
 static bh_rc
-read_tile(const struct folder_walk *walk, const struct bh_tile *tile, char path[BH_TILE_PATH_MAX],
+folder_read_tile(const struct folder_walk *walk, const struct bh_tile *tile, char path[BH_TILE_PATH_MAX],
           struct bh_buf *out)
 {
     struct bh_buf text;
@@ -35,13 +35,13 @@ read_tile(const struct folder_walk *walk, const struct bh_tile *tile, char path[
 
 /* A tile is there and says what the records say: a bh_tile_sink. */
 static bh_rc
-compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32],
+folder_compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32],
              struct bh_err *err)
 {
     const struct folder_walk *walk = self;
     struct bh_buf *found = walk->folder->tile;
     char path[BH_TILE_PATH_MAX];
-    bh_rc rc = read_tile(walk, tile, path, found);
+    bh_rc rc = folder_read_tile(walk, tile, path, found);
 
     if (rc != BH_OK)
         return rc;
@@ -55,16 +55,16 @@ compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32]
 }
 
 static bh_rc
-take_hash(struct folder_walk *walk, const uint8_t hash[32])
+folder_take_hash(struct folder_walk *walk, const uint8_t hash[32])
 {
     struct bh_folder_verifier *verifier = walk->verifier;
-    const struct bh_tile_sink sink = { compare_tile, walk };
+    const struct bh_tile_sink sink = { folder_compare_tile, walk };
 
     return bh_tiler_add(&verifier->tiler, verifier->records.crypto, hash, &sink, walk->err);
 }
 
 static bh_rc
-take_record(struct folder_walk *walk, const char *record, size_t length)
+folder_take_record(struct folder_walk *walk, const char *record, size_t length)
 {
     struct bh_folder_verifier *verifier = walk->verifier;
     uint8_t hash[32];
@@ -73,17 +73,17 @@ take_record(struct folder_walk *walk, const char *record, size_t length)
     if (rc != BH_OK)
         return rc;
     bh_merkle_leaf(verifier->records.crypto, record, length, hash);
-    return take_hash(walk, hash);
+    return folder_take_hash(walk, hash);
 }
 
 /* The bundle may have been pruned: its hashes stand in the lowest tile. */
 static bh_rc
-take_hashes(struct folder_walk *walk, const struct bh_tile *bundle)
+folder_take_hashes(struct folder_walk *walk, const struct bh_tile *bundle)
 {
     struct bh_tile tile = { .index = bundle->index, .width = bundle->width };
     struct bh_buf *hashes = walk->folder->bundle;
     char path[BH_TILE_PATH_MAX];
-    bh_rc rc = read_tile(walk, &tile, path, hashes);
+    bh_rc rc = folder_read_tile(walk, &tile, path, hashes);
 
     if (rc == BH_OK && hashes->length != 32 * (size_t)tile.width)
         return bh_err_set(walk->err, BH_CONFLICT, "%s: it has %zu bytes, not %u", path,
@@ -93,14 +93,14 @@ take_hashes(struct folder_walk *walk, const struct bh_tile *bundle)
 
         rc = bh_audit_verifier_hash(&walk->verifier->records, hash, walk->err);
         if (rc == BH_OK)
-            rc = take_hash(walk, hash);
+            rc = folder_take_hash(walk, hash);
     }
     return rc;
 }
 
 /* A bundle is missing although nobody pruned it. */
 static bh_rc
-check_lack(const struct folder_walk *walk)
+folder_check_lack(const struct folder_walk *walk)
 {
     const struct bh_audit_verifier *records = &walk->verifier->records;
     struct bh_tile tile = { .entries = true, .width = BH_TILE_WIDTH };
@@ -117,20 +117,20 @@ check_lack(const struct folder_walk *walk)
 }
 
 static bh_rc
-take_bundle(struct folder_walk *walk, const struct bh_tile *tile)
+folder_take_bundle(struct folder_walk *walk, const struct bh_tile *tile)
 {
     struct bh_buf *bundle = walk->folder->bundle;
     char path[BH_TILE_PATH_MAX];
     size_t at = 0, length;
-    bh_rc rc = read_tile(walk, tile, path, bundle);
+    bh_rc rc = folder_read_tile(walk, tile, path, bundle);
 
     if (rc == BH_NOT_FOUND && tile->width == BH_TILE_WIDTH)
-        return take_hashes(walk, tile);
+        return folder_take_hashes(walk, tile);
     for (uint32_t i = 0; rc == BH_OK && i < tile->width; i++) {
         if (!bh_bundle_step(bundle->bytes + at, bundle->length - at, &length))
             return bh_err_set(walk->err, BH_CONFLICT, "%s: it ends within record %" PRIu64,
                               path, walk->verifier->records.frontier.size);
-        rc = take_record(walk, bundle->bytes + at + 2, length);
+        rc = folder_take_record(walk, bundle->bytes + at + 2, length);
         at += 2 + length;
     }
     if (rc == BH_OK && at != bundle->length)
@@ -140,7 +140,7 @@ take_bundle(struct folder_walk *walk, const struct bh_tile *tile)
 
 /* The checkpoint of the folder, which the bundles must end with. */
 static bh_rc
-read_checkpoint(struct folder_walk *walk, char note[BH_NODE_RECORD_BYTES_MAX + 1], uint64_t *ret_size)
+folder_read_checkpoint(struct folder_walk *walk, char note[BH_NODE_RECORD_BYTES_MAX + 1], uint64_t *ret_size)
 {
     const struct bh_audit_verifier *records = &walk->verifier->records;
     struct bh_buf *text = walk->folder->tile;
@@ -167,10 +167,10 @@ bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *veri
                  struct bh_err *err)
 {
     struct folder_walk walk = { folder, verifier, err };
-    const struct bh_tile_sink sink = { compare_tile, &walk };
+    const struct bh_tile_sink sink = { folder_compare_tile, &walk };
     char note[BH_NODE_RECORD_BYTES_MAX + 1];
     uint64_t size = 0;
-    bh_rc rc = read_checkpoint(&walk, note, &size);
+    bh_rc rc = folder_read_checkpoint(&walk, note, &size);
 
     if (rc == BH_OK)
         rc = bh_audit_verifier_reaches(&verifier->records, size, err);
@@ -178,12 +178,12 @@ bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *veri
         const struct bh_tile tile = { .entries = true, .index = index,
                                       .width = bh_tile_width(0, index, size) };
 
-        rc = take_bundle(&walk, &tile);
+        rc = folder_take_bundle(&walk, &tile);
     }
     if (rc == BH_OK)
         rc = bh_tiler_end(&verifier->tiler, &sink, err);
     bh_audit_orders_close(&verifier->records.orders);
     if (rc == BH_OK)
         rc = bh_audit_verifier_checkpoint(&verifier->records, note, err);
-    return rc == BH_OK ? check_lack(&walk) : rc;
+    return rc == BH_OK ? folder_check_lack(&walk) : rc;
 }

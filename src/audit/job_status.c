@@ -22,7 +22,7 @@ static const struct bh_fields placement_fields =
 
 /* What is empty is left out. */
 static const char *
-or_none(const char *text)
+status_or_none(const char *text)
 {
     return text && *text ? text : NULL;
 }
@@ -31,8 +31,8 @@ void
 bh_job_placement_digest(const struct bh_crypto_ops *crypto, const struct bh_job_placement *place,
                     uint8_t ret_digest[32])
 {
-    const struct bh_job_placement written = { place->lease, place->restarts, or_none(place->node),
-                                          or_none(place->partitions), or_none(place->grade) };
+    const struct bh_job_placement written = { place->lease, place->restarts, status_or_none(place->node),
+                                          status_or_none(place->partitions), status_or_none(place->grade) };
     char memory[PLACEMENT_TEXT_MAX];
     struct bh_buf text;
 
@@ -45,7 +45,7 @@ bh_job_placement_digest(const struct bh_crypto_ops *crypto, const struct bh_job_
 }
 
 static void
-put_word(struct bh_buf *list, const char *opening, const char *word)
+status_put_word(struct bh_buf *list, const char *opening, const char *word)
 {
     bh_buf_puts(list, opening);
     bh_buf_puts(list, word);
@@ -61,7 +61,7 @@ job_status_put_time(struct bh_buf *list, const char *opening, uint64_t time_ns)
 }
 
 static bool
-has_row(const struct bh_job_status *state)
+status_has_row(const struct bh_job_status *state)
 {
     static const uint8_t none[sizeof state->row];
 
@@ -75,20 +75,20 @@ bh_job_status_put(struct bh_buf *list, const struct bh_job_status *state)
     bh_item_begin(list);
     bh_buf_putc(list, '{');
     if (state->ended_ns) {
-        put_word(list, "\"cause\":\"", state->cause);
+        status_put_word(list, "\"cause\":\"", state->cause);
         job_status_put_time(list, ",\"ended\":\"", state->ended_ns);
         bh_buf_putc(list, ',');
     }
     bh_buf_puts(list, "\"job\":");
     bh_json_put_u64(list, state->job);
-    if (has_row(state)) {
+    if (status_has_row(state)) {
         bh_buf_puts(list, ",\"row\":\"");
         bh_buf_put_hex(list, state->row, sizeof state->row);
         bh_buf_putc(list, '"');
     }
     if (state->started_ns && !state->ended_ns)
         job_status_put_time(list, ",\"started\":\"", state->started_ns);
-    put_word(list, ",\"state\":\"", state->state);
+    status_put_word(list, ",\"state\":\"", state->state);
     if (state->exit_status) {
         bh_buf_puts(list, ",\"status\":");
         bh_buf_put_i64(list, state->exit_status);
@@ -97,7 +97,7 @@ bh_job_status_put(struct bh_buf *list, const struct bh_job_status *state)
 }
 
 static bool
-read_word(struct bh_slice item, const char *key, char ret[BH_JOB_STATUS_TEXT_MAX])
+status_read_word(struct bh_slice item, const char *key, char ret[BH_JOB_STATUS_TEXT_MAX])
 {
     struct bh_slice value;
 
@@ -127,7 +127,7 @@ read_status(struct bh_slice item, int32_t *ret)
 }
 
 static bool
-read_row(struct bh_slice item, uint8_t ret[32])
+status_read_row(struct bh_slice item, uint8_t ret[32])
 {
     struct bh_slice value;
     char digits[2 * 32 + 1];
@@ -138,7 +138,7 @@ read_row(struct bh_slice item, uint8_t ret[32])
 }
 
 static bool
-read_item(struct bh_slice item, void *self)
+status_read_item(struct bh_slice item, void *self)
 {
     struct bh_job_status *ret = self;
     struct bh_slice value;
@@ -150,8 +150,8 @@ read_item(struct bh_slice item, void *self)
         return false;
     if (bh_slice_get(item, "ended", &value) && !bh_slice_u64(value, &ret->ended_ns))
         return false;
-    return read_word(item, "cause", ret->cause) && read_word(item, "state", ret->state)
-           && ret->state[0] && (ret->cause[0] || !ret->ended_ns) && read_row(item, ret->row) && read_status(item, &ret->exit_status);
+    return status_read_word(item, "cause", ret->cause) && status_read_word(item, "state", ret->state)
+           && ret->state[0] && (ret->cause[0] || !ret->ended_ns) && status_read_row(item, ret->row) && read_status(item, &ret->exit_status);
 }
 
 static void
@@ -160,7 +160,7 @@ job_status_put_item(struct bh_buf *list, const void *item)
     bh_job_status_put(list, item);
 }
 
-static const struct bh_item_kind status_items = { read_item, job_status_put_item };
+static const struct bh_item_kind status_items = { status_read_item, job_status_put_item };
 
 bool
 bh_job_status_next(struct bh_slice list, size_t *cursor, struct bh_job_status *ret)
@@ -183,7 +183,7 @@ bh_job_status_has_row(struct bh_slice list)
     size_t cursor = 0;
 
     while (bh_job_status_next(list, &cursor, &state))
-        if (has_row(&state))
+        if (status_has_row(&state))
             return true;
     return false;
 }

@@ -82,7 +82,7 @@ bh_note_key_format(struct bh_buf *out, const struct bh_note_key *key)
 
 /* Exactly `size` bytes from base 64; false otherwise. */
 static bool
-decode_exactly(const char *text, size_t length, void *ret_bytes, size_t size)
+note_decode_exactly(const char *text, size_t length, void *ret_bytes, size_t size)
 {
     struct bh_buf out;
 
@@ -91,7 +91,7 @@ decode_exactly(const char *text, size_t length, void *ret_bytes, size_t size)
 }
 
 static bh_rc
-parse_key(const struct bh_crypto_ops *crypto, const char *vkey, uint8_t type,
+note_parse_key(const struct bh_crypto_ops *crypto, const char *vkey, uint8_t type,
           struct bh_note_key *ret_key, struct bh_err *err)
 {
     const char *plus = strchr(vkey, '+'), *code = plus ? plus + 1 + 2 * ID_BYTES : NULL;
@@ -106,7 +106,7 @@ parse_key(const struct bh_crypto_ops *crypto, const char *vkey, uint8_t type,
     memcpy(name, vkey, (size_t)(plus - vkey));
     memcpy(hex, plus + 1, 2 * ID_BYTES);
     if (!bh_parse_hex(hex, id, sizeof id)
-        || !decode_exactly(code + 1, strlen(code + 1), bytes, sizeof bytes)
+        || !note_decode_exactly(code + 1, strlen(code + 1), bytes, sizeof bytes)
         || bytes[0] != type)
         return bh_err_set(err, BH_INVALID, "verifier key of %s is no Ed25519 key%s", name,
                           type == KEY_COSIGNATURE ? " of a witness" : "");
@@ -124,14 +124,14 @@ bh_rc
 bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
                   struct bh_note_key *ret_key, struct bh_err *err)
 {
-    return parse_key(crypto, vkey, KEY_ED25519, ret_key, err);
+    return note_parse_key(crypto, vkey, KEY_ED25519, ret_key, err);
 }
 
 bh_rc
 bh_note_witness_parse(const struct bh_crypto_ops *crypto, const char *vkey,
                       struct bh_note_key *ret_witness, struct bh_err *err)
 {
-    return parse_key(crypto, vkey, KEY_COSIGNATURE, ret_witness, err);
+    return note_parse_key(crypto, vkey, KEY_COSIGNATURE, ret_witness, err);
 }
 
 bh_rc
@@ -167,7 +167,7 @@ struct signer {
 
 /* Append the signature line of the first `length` bytes. */
 static bh_rc
-put_signature(const struct bh_crypto_ops *crypto, struct signer signer, size_t length,
+note_put_signature(const struct bh_crypto_ops *crypto, struct signer signer, size_t length,
               struct bh_buf *note, struct bh_err *err)
 {
     uint8_t public_key[32], signature[SIGNATURE_BYTES];
@@ -195,12 +195,12 @@ bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
 {
     if (note->length == 0 || note->bytes[note->length - 1] != '\n')
         return bh_err_set(err, BH_INVALID, "the text of a note ends with a newline");
-    return put_signature(crypto, (struct signer){ name, private_key }, note->length, note, err);
+    return note_put_signature(crypto, (struct signer){ name, private_key }, note->length, note, err);
 }
 
 /* Valid UTF-8 without control characters but newlines, ending with one. */
 static bool
-is_clean(const char *note, size_t length)
+note_is_clean(const char *note, size_t length)
 {
     for (size_t i = 0; i < length;) {
         size_t step = bh_utf8_step(note + i, length - i);
@@ -214,7 +214,7 @@ is_clean(const char *note, size_t length)
 
 /* Where the signatures begin: behind the last empty line.  NULL: there is none. */
 static const char *
-find_signatures(const char *note, size_t length)
+note_find_signatures(const char *note, size_t length)
 {
     for (size_t i = length; i-- > 1;)
         if (note[i] == '\n' && note[i - 1] == '\n')
@@ -226,11 +226,11 @@ bh_rc
 bh_note_sign_too(const struct bh_crypto_ops *crypto, const char *name,
                  const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
 {
-    const char *lines = find_signatures(note->bytes, note->length);
+    const char *lines = note_find_signatures(note->bytes, note->length);
 
     if (!lines || lines == note->bytes + note->length)
         return bh_err_set(err, BH_INVALID, "the note has no signature yet");
-    return put_signature(crypto, (struct signer){ name, private_key },
+    return note_put_signature(crypto, (struct signer){ name, private_key },
                          (size_t)(lines - note->bytes) - 1, note, err);
 }
 
@@ -241,7 +241,7 @@ struct signature_line {
 
 /* Take the line at *at apart and step behind it. */
 static bool
-split_line(const char **at, struct signature_line *ret)
+note_split_line(const char **at, struct signature_line *ret)
 {
     const char *end = strchr(*at, '\n'), *name = *at + strlen(EM_DASH), *blank;
 
@@ -257,7 +257,7 @@ split_line(const char **at, struct signature_line *ret)
 }
 
 static bool
-is_by(const struct signature_line *line, const struct bh_note_key *key)
+note_is_by(const struct signature_line *line, const struct bh_note_key *key)
 {
     return line->name_length == strlen(key->name)
            && memcmp(line->name, key->name, line->name_length) == 0;
@@ -273,7 +273,7 @@ struct opening {
 /* Whether it is a good signature by one of the keys, which have one name.  A line of that name that
  * is no base 64, and any other signature under the id of a key, are faults. */
 static bh_rc
-check_line(const struct opening *opening, const struct signature_line *line, bool *verified,
+note_check_line(const struct opening *opening, const struct signature_line *line, bool *verified,
            struct bh_err *err)
 {
     const struct bh_note_key *key = opening->key;
@@ -282,7 +282,7 @@ check_line(const struct opening *opening, const struct signature_line *line, boo
     struct bh_buf signature;
     bh_rc rc;
 
-    if (!is_by(line, key))
+    if (!note_is_by(line, key))
         return BH_OK;
     bh_buf_init_fixed(&signature, bytes, sizeof bytes);
     if (!bh_base64_decode(&signature, line->code, line->code_length))
@@ -302,7 +302,7 @@ check_line(const struct opening *opening, const struct signature_line *line, boo
 }
 
 static bh_rc
-check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
+note_check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
                  const char *note, const char *lines, struct bh_err *err)
 {
     const struct opening opening = { crypto, key, { note, (size_t)(lines - note) - 1 } };
@@ -312,10 +312,10 @@ check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *k
         struct signature_line line;
         bh_rc rc;
 
-        if (count == BH_NODE_RECORD_SIGNATURES_MAX || !split_line(&lines, &line))
+        if (count == BH_NODE_RECORD_SIGNATURES_MAX || !note_split_line(&lines, &line))
             return bh_err_set(err, BH_INVALID,
                               "note has a malformed signature line, or too many");
-        rc = check_line(&opening, &line, &verified, err);
+        rc = note_check_line(&opening, &line, &verified, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -335,12 +335,12 @@ bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
     if (length > BH_NODE_RECORD_BYTES_MAX)
         return bh_err_set(err, BH_INVALID, "note is longer than %d bytes",
                           BH_NODE_RECORD_BYTES_MAX);
-    if (!is_clean(note, length))
+    if (!note_is_clean(note, length))
         return bh_err_set(err, BH_INVALID, "note is not lines of plain UTF-8 text");
-    lines = find_signatures(note, length);
+    lines = note_find_signatures(note, length);
     if (!lines || !*lines)
         return bh_err_set(err, BH_INVALID, "note has no signatures");
-    rc = check_signatures(crypto, key, note, lines, err);
+    rc = note_check_signatures(crypto, key, note, lines, err);
     if (rc == BH_OK)
         *ret_text_length = (size_t)(lines - note) - 1;
     return rc;
@@ -348,7 +348,7 @@ bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
 
 /* A cosignature says when it was made, and signs that with the note's text. */
 static bh_rc
-check_cosignature(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness,
+note_check_cosignature(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness,
                   struct bh_slice text, const uint8_t cosignature[COSIGNATURE_BYTES],
                   struct bh_err *err)
 {
@@ -371,20 +371,20 @@ bh_rc
 bh_note_cosigned(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness,
                  const char *note, uint64_t *ret_time_s, struct bh_err *err)
 {
-    const char *lines = find_signatures(note, strlen(note));
+    const char *lines = note_find_signatures(note, strlen(note));
     struct bh_slice text = { note, lines ? (size_t)(lines - note) - 1 : 0 };
     uint8_t bytes[COSIGNATURE_BYTES];
     struct signature_line line;
 
-    while (lines && *lines && split_line(&lines, &line)) {
+    while (lines && *lines && note_split_line(&lines, &line)) {
         bh_rc rc;
 
         if (line.name_length != strlen(witness->name)
             || memcmp(line.name, witness->name, line.name_length) != 0
-            || !decode_exactly(line.code, line.code_length, bytes, sizeof bytes)
+            || !note_decode_exactly(line.code, line.code_length, bytes, sizeof bytes)
             || memcmp(bytes, witness->id, ID_BYTES) != 0)
             continue;
-        rc = check_cosignature(crypto, witness, text, bytes, err);
+        rc = note_check_cosignature(crypto, witness, text, bytes, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "cosignature of %s", witness->name);
         *ret_time_s = 0;

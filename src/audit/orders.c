@@ -21,7 +21,7 @@ static const struct {
 };
 
 static bool
-verb_of(char letter, const char **ret_verb)
+orders_verb_of(char letter, const char **ret_verb)
 {
     for (size_t i = 0; i < BH_COUNT(kinds); i++)
         if (kinds[i].letter == letter) {
@@ -47,7 +47,7 @@ orders_home_of(uint64_t number)
 }
 
 static uint32_t
-next_slot(uint32_t slot)
+orders_next_slot(uint32_t slot)
 {
     return (slot + 1) % BH_ORDERS_SLOTS;
 }
@@ -59,7 +59,7 @@ orders_slot_of(struct bh_audit_orders *orders, uint64_t number)
     uint32_t slot = orders_home_of(number);
 
     while (orders->slots[slot].number != 0 && orders->slots[slot].number != number)
-        slot = next_slot(slot);
+        slot = orders_next_slot(slot);
     return &orders->slots[slot];
 }
 
@@ -75,7 +75,7 @@ remove_order(struct bh_audit_orders *orders, struct bh_audit_order *order)
     for (;;) {
         uint32_t home;
 
-        slot = next_slot(slot);
+        slot = orders_next_slot(slot);
         if (orders->slots[slot].number == 0)
             break;
         home = orders_home_of(orders->slots[slot].number);
@@ -88,7 +88,7 @@ remove_order(struct bh_audit_orders *orders, struct bh_audit_order *order)
 }
 
 static uint64_t
-oldest_of(const struct bh_audit_orders *orders, bool abandoned)
+orders_oldest_of(const struct bh_audit_orders *orders, bool abandoned)
 {
     uint64_t oldest = UINT64_MAX;
 
@@ -104,7 +104,7 @@ oldest_of(const struct bh_audit_orders *orders, bool abandoned)
 
 /* Orders of records before `from` are not looked at any more. */
 static void
-forget_before(struct bh_audit_orders *orders, uint64_t from)
+orders_forget_before(struct bh_audit_orders *orders, uint64_t from)
 {
     orders->exact_from = from;
     for (uint32_t i = 0; i < BH_ORDERS_SLOTS;) {
@@ -119,11 +119,11 @@ forget_before(struct bh_audit_orders *orders, uint64_t from)
 
 /* Too many are open: those of the older half of the records are forgotten. */
 static void
-forget_old(struct bh_audit_orders *orders, uint64_t now)
+orders_forget_old(struct bh_audit_orders *orders, uint64_t now)
 {
-    uint64_t oldest = oldest_of(orders, true);
+    uint64_t oldest = orders_oldest_of(orders, true);
 
-    forget_before(orders, oldest + (now - oldest) / 2 + 1);
+    orders_forget_before(orders, oldest + (now - oldest) / 2 + 1);
 }
 
 /* ---- taking records ---- */
@@ -131,17 +131,17 @@ forget_old(struct bh_audit_orders *orders, uint64_t now)
 /* An event may name the start that it is a condition of (a dataset that the job mounts):
  * it answers nothing. */
 static bool
-names_start(const struct bh_record *record)
+orders_names_start(const struct bh_record *record)
 {
     return record->phase == BH_PHASE_EVENT && record->order != 0;
 }
 
 static bh_rc
-check_number(const struct bh_record *record, struct bh_err *err)
+orders_check_number(const struct bh_record *record, struct bh_err *err)
 {
     if (record->phase == BH_PHASE_INTENT && record->order)
         return bh_err_set(err, BH_CONFLICT, "it answers an order but is an intent");
-    if ((record->phase == BH_PHASE_OUTCOME || names_start(record))
+    if ((record->phase == BH_PHASE_OUTCOME || orders_names_start(record))
         && ORDER_RECORD(record->order) >= record->seq)
         return bh_err_set(err, BH_CONFLICT, "it names an order of the later record %" PRIu64,
                           ORDER_RECORD(record->order));
@@ -149,7 +149,7 @@ check_number(const struct bh_record *record, struct bh_err *err)
 }
 
 static bh_rc
-check_start(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
+orders_check_start(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
 {
     const struct bh_audit_order *order = orders_slot_of(orders, record->order);
 
@@ -197,7 +197,7 @@ orders_answer(struct bh_audit_orders *orders, const struct bh_record *record, st
         order->unknown = true;
         return BH_OK;
     }
-    if (!verb_of(order->letter, &verb) || !verb || strcmp(verb, word) != 0)
+    if (!orders_verb_of(order->letter, &verb) || !verb || strcmp(verb, word) != 0)
         return bh_err_set(err, BH_CONFLICT, "\"%s\" does not answer what record %" PRIu64
                           " ordered", word, ORDER_RECORD(record->order));
     remove_order(orders, order);
@@ -205,7 +205,7 @@ orders_answer(struct bh_audit_orders *orders, const struct bh_record *record, st
 }
 
 static bh_rc
-add_all(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
+orders_add_all(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
 {
     size_t count = strlen(record->orders);
 
@@ -215,7 +215,7 @@ add_all(struct bh_audit_orders *orders, const struct bh_record *record, struct b
         uint64_t number = record->seq << ORDER_BITS | i;
         const char *verb;
 
-        if (!verb_of(record->orders[i], &verb))
+        if (!orders_verb_of(record->orders[i], &verb))
             return bh_err_set(err, BH_CONFLICT, "its orders are malformed");
         if (!verb)
             continue;
@@ -224,7 +224,7 @@ add_all(struct bh_audit_orders *orders, const struct bh_record *record, struct b
         *orders_slot_of(orders, number) = (struct bh_audit_order){ .number = number,
                                                              .letter = record->orders[i] };
         if (++orders->open + orders->abandoned > BH_ORDERS_OPEN_MAX)
-            forget_old(orders, record->seq);
+            orders_forget_old(orders, record->seq);
     }
     return BH_OK;
 }
@@ -233,7 +233,7 @@ bh_rc
 bh_audit_orders_read(struct bh_audit_orders *orders, const struct bh_record *record,
                      struct bh_err *err)
 {
-    bh_rc rc = check_number(record, err);
+    bh_rc rc = orders_check_number(record, err);
 
     if (rc == BH_OK && orders->begun && record->version < 2)
         rc = bh_err_set(err, BH_CONFLICT, "it is of an older version than those before it");
@@ -246,10 +246,10 @@ bh_audit_orders_read(struct bh_audit_orders *orders, const struct bh_record *rec
     if (orders->begun && ORDER_RECORD(record->order) >= orders->exact_from) {
         if (record->phase == BH_PHASE_OUTCOME)
             rc = orders_answer(orders, record, err);
-        else if (names_start(record))
-            rc = check_start(orders, record, err);
+        else if (orders_names_start(record))
+            rc = orders_check_start(orders, record, err);
     }
-    return rc == BH_OK && record->orders ? add_all(orders, record, err) : rc;
+    return rc == BH_OK && record->orders ? orders_add_all(orders, record, err) : rc;
 }
 
 void
@@ -257,11 +257,11 @@ bh_audit_orders_skip(struct bh_audit_orders *orders, uint64_t seq)
 {
     BH_ASSERT(seq < UINT64_MAX >> ORDER_BITS);
     if (orders->begun)
-        forget_before(orders, seq + 1);
+        orders_forget_before(orders, seq + 1);
 }
 
 void
 bh_audit_orders_close(struct bh_audit_orders *orders)
 {
-    orders->oldest_open = oldest_of(orders, false);
+    orders->oldest_open = orders_oldest_of(orders, false);
 }

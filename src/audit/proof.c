@@ -20,14 +20,14 @@ struct proof_range {
 };
 
 static bool
-is_power(uint64_t count)
+proof_is_power(uint64_t count)
 {
     return (count & (count - 1)) == 0;
 }
 
 /* The largest power of two below `count`, which is at least 2. */
 static uint64_t
-split_of(uint64_t count)
+proof_split_of(uint64_t count)
 {
     BH_ASSERT(count > 1);
     return UINT64_C(1) << (63 - __builtin_clzll(count - 1));
@@ -35,7 +35,7 @@ split_of(uint64_t count)
 
 /* Its root; splitting a tree as RFC 6962 does keeps whole subtrees on their places. */
 static bh_rc
-hash_range(const struct maker *maker, struct proof_range range, uint8_t ret_hash[32])
+proof_hash_range(const struct maker *maker, struct proof_range range, uint8_t ret_hash[32])
 {
     unsigned level = (unsigned)__builtin_ctzll(range.count);
     uint8_t right[32];
@@ -43,13 +43,13 @@ hash_range(const struct maker *maker, struct proof_range range, uint8_t ret_hash
     bh_rc rc;
 
     BH_ASSERT(range.count > 0);
-    if (is_power(range.count))
+    if (proof_is_power(range.count))
         return maker->source->subtree(maker->source->self, level, range.first >> level,
                                       ret_hash, maker->err);
-    split = split_of(range.count);
-    rc = hash_range(maker, (struct proof_range){ range.first, split }, ret_hash);
+    split = proof_split_of(range.count);
+    rc = proof_hash_range(maker, (struct proof_range){ range.first, split }, ret_hash);
     if (rc == BH_OK)
-        rc = hash_range(maker, (struct proof_range){ range.first + split, range.count - split },
+        rc = proof_hash_range(maker, (struct proof_range){ range.first + split, range.count - split },
                         right);
     if (rc == BH_OK)
         bh_merkle_node(maker->crypto, ret_hash, right, ret_hash);
@@ -57,10 +57,10 @@ hash_range(const struct maker *maker, struct proof_range range, uint8_t ret_hash
 }
 
 static bh_rc
-put_range(struct maker *maker, struct proof_range range)
+proof_put_range(struct maker *maker, struct proof_range range)
 {
     BH_ASSERT(maker->proof.count < BH_PROOF_HASHES_MAX);
-    return hash_range(maker, range, maker->proof.hashes[maker->proof.count++]);
+    return proof_hash_range(maker, range, maker->proof.hashes[maker->proof.count++]);
 }
 
 bh_rc
@@ -70,7 +70,7 @@ bh_proof_root(const struct bh_crypto_ops *crypto, const struct bh_merkle_source 
     const struct maker maker = { .crypto = crypto, .source = source, .err = err };
 
     if (size > 0)
-        return hash_range(&maker, (struct proof_range){ 0, size }, ret_root);
+        return proof_hash_range(&maker, (struct proof_range){ 0, size }, ret_root);
     bh_merkle_root(crypto, NULL, 0, ret_root);
     return BH_OK;
 }
@@ -85,11 +85,11 @@ proof_put_path(struct maker *maker, struct proof_range range, uint64_t index)
 
     if (range.count == 1)
         return BH_OK;
-    left = (struct proof_range){ range.first, split_of(range.count) };
+    left = (struct proof_range){ range.first, proof_split_of(range.count) };
     right = (struct proof_range){ range.first + left.count, range.count - left.count };
     below = index < left.count;
     rc = below ? proof_put_path(maker, left, index) : proof_put_path(maker, right, index - left.count);
-    return rc == BH_OK ? put_range(maker, below ? right : left) : rc;
+    return rc == BH_OK ? proof_put_range(maker, below ? right : left) : rc;
 }
 
 bh_rc
@@ -113,20 +113,20 @@ bh_proof_inclusion(const struct bh_crypto_ops *crypto, const struct bh_merkle_so
 /* SUBPROOF of RFC 6962, 2.1.2: the first `count` leaves of the range are the older
  * tree's; `known` while they are all of it, so that its root needs no telling. */
 static bh_rc
-put_subproof(struct maker *maker, struct proof_range range, uint64_t count, bool known)
+proof_put_subproof(struct maker *maker, struct proof_range range, uint64_t count, bool known)
 {
     struct proof_range left, right;
     bool below;
     bh_rc rc;
 
     if (count == range.count)
-        return known ? BH_OK : put_range(maker, range);
-    left = (struct proof_range){ range.first, split_of(range.count) };
+        return known ? BH_OK : proof_put_range(maker, range);
+    left = (struct proof_range){ range.first, proof_split_of(range.count) };
     right = (struct proof_range){ range.first + left.count, range.count - left.count };
     below = count <= left.count;
-    rc = below ? put_subproof(maker, left, count, known)
-               : put_subproof(maker, right, count - left.count, false);
-    return rc == BH_OK ? put_range(maker, below ? right : left) : rc;
+    rc = below ? proof_put_subproof(maker, left, count, known)
+               : proof_put_subproof(maker, right, count - left.count, false);
+    return rc == BH_OK ? proof_put_range(maker, below ? right : left) : rc;
 }
 
 bh_rc
@@ -142,7 +142,7 @@ bh_proof_consistency(const struct bh_crypto_ops *crypto,
                           "a tree of %" PRIu64 " records does not begin one of %" PRIu64,
                           sizes[0], sizes[1]);
     if (sizes[0] > 0)
-        rc = put_subproof(&maker, (struct proof_range){ 0, sizes[1] }, sizes[0], true);
+        rc = proof_put_subproof(&maker, (struct proof_range){ 0, sizes[1] }, sizes[0], true);
     if (rc == BH_OK)
         *ret_proof = maker.proof;
     return rc;
@@ -157,14 +157,14 @@ struct climb {
 
 /* Whether the next hash stands left of the node. */
 static bool
-is_right(const struct climb *climb)
+proof_is_right(const struct climb *climb)
 {
     return climb->node & 1 || climb->node == climb->last;
 }
 
 /* To the parent; past levels where a last node has no sibling. */
 static void
-rise(struct climb *climb)
+proof_rise(struct climb *climb)
 {
     while (!(climb->node & 1) && climb->node == climb->last && climb->node > 0) {
         climb->node >>= 1;
@@ -188,11 +188,11 @@ bh_proof_check_inclusion(const struct bh_crypto_ops *crypto, const struct bh_pro
     for (uint32_t i = 0; i < proof->count; i++) {
         if (climb.last == 0)
             return BH_CONFLICT;
-        if (is_right(&climb))
+        if (proof_is_right(&climb))
             bh_merkle_node(crypto, proof->hashes[i], hash, hash);
         else
             bh_merkle_node(crypto, hash, proof->hashes[i], hash);
-        rise(&climb);
+        proof_rise(&climb);
     }
     return climb.last == 0 && memcmp(hash, tree->root, sizeof hash) == 0 ? BH_OK
                                                                          : BH_CONFLICT;
@@ -200,7 +200,7 @@ bh_proof_check_inclusion(const struct bh_crypto_ops *crypto, const struct bh_pro
 
 /* An empty tree begins every other; its root is known. */
 static bh_rc
-check_empty(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
+proof_check_empty(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
             const struct bh_tree_head *tree)
 {
     uint8_t empty[32];
@@ -212,12 +212,12 @@ check_empty(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
 
 /* Both roots, from the hash that both trees share on. */
 static bh_rc
-check_climb(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
+proof_check_climb(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
             const struct bh_tree_head trees[2])
 {
     struct climb climb = { trees[0].size - 1, trees[1].size - 1 };
     uint8_t old[32], new[32];
-    uint32_t next = is_power(trees[0].size) ? 0 : 1;
+    uint32_t next = proof_is_power(trees[0].size) ? 0 : 1;
 
     memcpy(old, next ? proof->hashes[0] : trees[0].root, sizeof old);
     memcpy(new, old, sizeof new);
@@ -228,13 +228,13 @@ check_climb(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
     for (; next < proof->count; next++) {
         if (climb.last == 0)
             return BH_CONFLICT;
-        if (is_right(&climb)) {
+        if (proof_is_right(&climb)) {
             bh_merkle_node(crypto, proof->hashes[next], old, old);
             bh_merkle_node(crypto, proof->hashes[next], new, new);
         } else {
             bh_merkle_node(crypto, new, proof->hashes[next], new);
         }
-        rise(&climb);
+        proof_rise(&climb);
     }
     return climb.last == 0 && memcmp(old, trees[0].root, sizeof old) == 0
                    && memcmp(new, trees[1].root, sizeof new) == 0
@@ -249,10 +249,10 @@ bh_proof_check_consistency(const struct bh_crypto_ops *crypto, const struct bh_p
     if (trees[0].size > trees[1].size || proof->count > BH_PROOF_HASHES_MAX)
         return BH_CONFLICT;
     if (trees[0].size == 0)
-        return check_empty(crypto, proof, &trees[0]);
+        return proof_check_empty(crypto, proof, &trees[0]);
     if (trees[0].size == trees[1].size)
         return proof->count == 0 && memcmp(trees[0].root, trees[1].root, 32) == 0
                    ? BH_OK
                    : BH_CONFLICT;
-    return proof->count == 0 ? BH_CONFLICT : check_climb(crypto, proof, trees);
+    return proof->count == 0 ? BH_CONFLICT : proof_check_climb(crypto, proof, trees);
 }

@@ -36,7 +36,7 @@ record_put_key(struct bh_buf *out, const char *key)
 }
 
 static bool
-is_set(const void *bytes, size_t length)
+record_is_set(const void *bytes, size_t length)
 {
     const uint8_t *byte = bytes;
 
@@ -67,7 +67,7 @@ record_put_text(struct bh_buf *out, const char *key, const char *text)
 static void
 record_put_hex(struct bh_buf *out, const char *key, const uint8_t *bytes, size_t length)
 {
-    if (!is_set(bytes, length))
+    if (!record_is_set(bytes, length))
         return;
     record_put_key(out, key);
     bh_buf_putc(out, '"');
@@ -85,7 +85,7 @@ record_put_json(struct bh_buf *out, const char *key, const char *json)
 }
 
 static void
-put_actor(struct bh_buf *out, const struct bh_record_actor *actor)
+record_put_actor(struct bh_buf *out, const struct bh_record_actor *actor)
 {
     if (!actor->id && !actor->via && !actor->uid && !actor->token[0])
         return;
@@ -99,7 +99,7 @@ put_actor(struct bh_buf *out, const struct bh_record_actor *actor)
 }
 
 static void
-put_decision(struct bh_buf *out, const struct bh_record_decision *dec)
+record_put_decision(struct bh_buf *out, const struct bh_record_decision *dec)
 {
     if (!dec->allow && !dec->rule)
         return;
@@ -110,7 +110,7 @@ put_decision(struct bh_buf *out, const struct bh_record_decision *dec)
 }
 
 static void
-put_object(struct bh_buf *out, const struct bh_record_object *obj)
+record_put_object(struct bh_buf *out, const struct bh_record_object *obj)
 {
     if (!obj->id && !obj->type[0])
         return;
@@ -122,7 +122,7 @@ put_object(struct bh_buf *out, const struct bh_record_object *obj)
 }
 
 static void
-put_seq(struct bh_buf *out, uint64_t seq)
+record_put_seq(struct bh_buf *out, uint64_t seq)
 {
     record_put_key(out, "seq");
     bh_json_put_u64(out, seq);
@@ -141,15 +141,15 @@ void
 bh_record_encode(struct bh_buf *out, const struct bh_record *record)
 {
     bh_buf_putc(out, '{');
-    put_actor(out, &record->actor);
+    record_put_actor(out, &record->actor);
     record_put_number(out, "boot", record->boot);
     record_put_number(out, "count", record->count);
-    put_decision(out, &record->dec);
+    record_put_decision(out, &record->dec);
     record_put_json(out, "do", record->do_json);
     record_put_json(out, "ev", record->ev_json);
     record_put_json(out, "jobs", record->jobs_json);
     record_put_json(out, "names", record->names_json);
-    put_object(out, &record->obj);
+    record_put_object(out, &record->obj);
     record_put_number(out, "order", record->order);
     record_put_text(out, "orders", record->orders);
     record_put_text(out, "phase", bh_phase_names[record->phase]);
@@ -157,7 +157,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     record_put_text(out, "res", record->res);
     record_put_hex(out, "salt", record->salt, sizeof record->salt);
     record_put_json(out, "sealed", record->sealed_json);
-    put_seq(out, record->seq);
+    record_put_seq(out, record->seq);
     record_put_number(out, "tenant", record->tenant);
     record_put_hex(out, "text", record->text, sizeof record->text);
     record_put_time(out, record->ts_ns, record->version);
@@ -173,13 +173,13 @@ struct record_reader {
 };
 
 static bool
-read_u64(struct bh_slice value, uint64_t *ret)
+record_read_u64(struct bh_slice value, uint64_t *ret)
 {
     return bh_slice_u64(value, ret);
 }
 
 static bool
-read_u32(struct bh_slice value, uint32_t *ret)
+record_read_u32(struct bh_slice value, uint32_t *ret)
 {
     uint64_t wide;
 
@@ -190,7 +190,7 @@ read_u32(struct bh_slice value, uint32_t *ret)
 }
 
 static bool
-read_hex(struct bh_slice value, uint8_t *ret, size_t bytes)
+record_read_hex(struct bh_slice value, uint8_t *ret, size_t bytes)
 {
     char digits[2 * 32 + 1];
 
@@ -210,7 +210,7 @@ record_read_text(struct record_reader *r, struct bh_slice value, const char **re
 }
 
 static bool
-read_json(struct record_reader *r, struct bh_slice value, const char **ret)
+record_read_json(struct record_reader *r, struct bh_slice value, const char **ret)
 {
     memcpy(r->scratch, value.text, value.length);
     r->scratch[value.length] = '\0';
@@ -241,12 +241,12 @@ record_decode_actor(struct record_reader *r, struct bh_slice value)
     struct bh_slice part;
     unsigned via = 0;
 
-    if (bh_slice_get(value, "id", &part) && !read_u32(part, &actor->id))
+    if (bh_slice_get(value, "id", &part) && !record_read_u32(part, &actor->id))
         return false;
     if (bh_slice_get(value, "token", &part)
         && !bh_slice_str(part, actor->token, sizeof actor->token))
         return false;
-    if (bh_slice_get(value, "uid", &part) && !read_u32(part, &actor->uid))
+    if (bh_slice_get(value, "uid", &part) && !record_read_u32(part, &actor->uid))
         return false;
     if (bh_slice_get(value, "via", &part) && !record_read_name(part, bh_via_names, BH_VIAS, &via))
         return false;
@@ -257,13 +257,13 @@ record_decode_actor(struct record_reader *r, struct bh_slice value)
 static bool
 record_decode_boot(struct record_reader *r, struct bh_slice value)
 {
-    return read_u32(value, &r->record.boot);
+    return record_read_u32(value, &r->record.boot);
 }
 
 static bool
 record_decode_count(struct record_reader *r, struct bh_slice value)
 {
-    return read_u64(value, &r->record.count) && r->record.count >= 2;
+    return record_read_u64(value, &r->record.count) && r->record.count >= 2;
 }
 
 static bool
@@ -271,7 +271,7 @@ record_decode_decision(struct record_reader *r, struct bh_slice value)
 {
     struct bh_slice part;
 
-    if (bh_slice_get(value, "rule", &part) && !read_u32(part, &r->record.dec.rule))
+    if (bh_slice_get(value, "rule", &part) && !record_read_u32(part, &r->record.dec.rule))
         return false;
     r->record.dec.allow = bh_slice_get(value, "allow", &part) && part.length == 4
                           && memcmp(part.text, "true", 4) == 0;
@@ -281,25 +281,25 @@ record_decode_decision(struct record_reader *r, struct bh_slice value)
 static bool
 record_decode_do(struct record_reader *r, struct bh_slice value)
 {
-    return read_json(r, value, &r->record.do_json);
+    return record_read_json(r, value, &r->record.do_json);
 }
 
 static bool
 record_decode_event(struct record_reader *r, struct bh_slice value)
 {
-    return read_json(r, value, &r->record.ev_json);
+    return record_read_json(r, value, &r->record.ev_json);
 }
 
 static bool
 record_decode_jobs(struct record_reader *r, struct bh_slice value)
 {
-    return bh_job_status_is_list(value) && read_json(r, value, &r->record.jobs_json);
+    return bh_job_status_is_list(value) && record_read_json(r, value, &r->record.jobs_json);
 }
 
 static bool
 record_decode_names(struct record_reader *r, struct bh_slice value)
 {
-    return bh_binding_is_list(value) && read_json(r, value, &r->record.names_json);
+    return bh_binding_is_list(value) && record_read_json(r, value, &r->record.names_json);
 }
 
 static bool
@@ -308,7 +308,7 @@ record_decode_object(struct record_reader *r, struct bh_slice value)
     struct bh_record_object *obj = &r->record.obj;
     struct bh_slice part;
 
-    if (bh_slice_get(value, "id", &part) && !read_u64(part, &obj->id))
+    if (bh_slice_get(value, "id", &part) && !record_read_u64(part, &obj->id))
         return false;
     return !bh_slice_get(value, "type", &part)
            || bh_slice_str(part, obj->type, sizeof obj->type);
@@ -317,7 +317,7 @@ record_decode_object(struct record_reader *r, struct bh_slice value)
 static bool
 record_decode_order(struct record_reader *r, struct bh_slice value)
 {
-    return read_u64(value, &r->record.order);
+    return record_read_u64(value, &r->record.order);
 }
 
 static bool
@@ -340,7 +340,7 @@ record_decode_phase(struct record_reader *r, struct bh_slice value)
 static bool
 record_decode_request(struct record_reader *r, struct bh_slice value)
 {
-    return read_hex(value, r->record.req, sizeof r->record.req);
+    return record_read_hex(value, r->record.req, sizeof r->record.req);
 }
 
 static bool
@@ -350,39 +350,39 @@ record_decode_result(struct record_reader *r, struct bh_slice value)
 }
 
 static bool
-take_salt(struct record_reader *r, struct bh_slice value)
+record_take_salt(struct record_reader *r, struct bh_slice value)
 {
-    return read_hex(value, r->record.salt, sizeof r->record.salt);
+    return record_read_hex(value, r->record.salt, sizeof r->record.salt);
 }
 
 static bool
 record_decode_sealed(struct record_reader *r, struct bh_slice value)
 {
-    return bh_sealed_is_list(value) && read_json(r, value, &r->record.sealed_json);
+    return bh_sealed_is_list(value) && record_read_json(r, value, &r->record.sealed_json);
 }
 
 static bool
 record_decode_seq(struct record_reader *r, struct bh_slice value)
 {
-    return read_u64(value, &r->record.seq);
+    return record_read_u64(value, &r->record.seq);
 }
 
 static bool
 record_decode_tenant(struct record_reader *r, struct bh_slice value)
 {
-    return read_u32(value, &r->record.tenant);
+    return record_read_u32(value, &r->record.tenant);
 }
 
 static bool
 record_decode_digest(struct record_reader *r, struct bh_slice value)
 {
-    return read_hex(value, r->record.text, sizeof r->record.text);
+    return record_read_hex(value, r->record.text, sizeof r->record.text);
 }
 
 static bool
 record_decode_time(struct record_reader *r, struct bh_slice value)
 {
-    return read_u64(value, &r->record.ts_ns);
+    return record_read_u64(value, &r->record.ts_ns);
 }
 
 static bool
@@ -391,9 +391,9 @@ record_decode_version(struct record_reader *r, struct bh_slice value)
     const struct bh_record *record = &r->record;
     uint32_t *version = &r->record.version;
 
-    if (!read_u32(value, version))
+    if (!record_read_u32(value, version))
         return false;
-    if (*version < 4 && is_set(record->salt, sizeof record->salt))
+    if (*version < 4 && record_is_set(record->salt, sizeof record->salt))
         return false;
     if (*version < 4 && record->jobs_json
         && bh_job_status_has_row((struct bh_slice){ record->jobs_json, strlen(record->jobs_json) }))
@@ -417,7 +417,7 @@ static const struct member {
     { "dec", record_decode_decision }, { "do", record_decode_do },      { "ev", record_decode_event },
     { "jobs", record_decode_jobs },   { "names", record_decode_names }, { "obj", record_decode_object },
     { "order", record_decode_order }, { "orders", record_decode_orders }, { "phase", record_decode_phase },
-    { "req", record_decode_request }, { "res", record_decode_result },  { "salt", take_salt },
+    { "req", record_decode_request }, { "res", record_decode_result },  { "salt", record_take_salt },
     { "sealed", record_decode_sealed }, { "seq", record_decode_seq },   { "tenant", record_decode_tenant },
     { "text", record_decode_digest }, { "ts", record_decode_time },     { "v", record_decode_version },
     { "verb", record_decode_verb },
@@ -425,7 +425,7 @@ static const struct member {
 
 /* Whether `"key":` stands at `at`; steps over it. */
 static bool
-step_key(const char **at, const char *end, const char *key)
+record_step_key(const char **at, const char *end, const char *key)
 {
     size_t length = strlen(key);
 
@@ -437,14 +437,14 @@ step_key(const char **at, const char *end, const char *key)
 }
 
 static bh_rc
-read_members(struct record_reader *r, struct bh_slice leaf, struct bh_err *err)
+record_read_members(struct record_reader *r, struct bh_slice leaf, struct bh_err *err)
 {
     const char *at = leaf.text + 1, *end = leaf.text + leaf.length;
 
     for (size_t i = 0; i < BH_COUNT(members); i++) {
         struct bh_slice value;
 
-        if (!step_key(&at, end, members[i].key))
+        if (!record_step_key(&at, end, members[i].key))
             continue;
         value = (struct bh_slice){ at, bh_canonical_step(at, (size_t)(end - at)) };
         if (value.length == 0 || !members[i].decode(r, value))
@@ -464,7 +464,7 @@ read_members(struct record_reader *r, struct bh_slice leaf, struct bh_err *err)
 /* What the reader skipped, such as members that should have been left out, shows as a
  * difference between the leaf and what we would have written. */
 static bh_rc
-check_canonical(const struct bh_record *record, struct bh_slice leaf, struct bh_err *err)
+record_check_canonical(const struct bh_record *record, struct bh_slice leaf, struct bh_err *err)
 {
     char again[BH_RECORD_BYTES_MAX];
     struct bh_buf out;
@@ -493,9 +493,9 @@ bh_record_decode(const char *leaf, size_t length, char *scratch,
                           BH_RECORD_BYTES_MAX);
     if (length < 2 || leaf[0] != '{')
         return bh_err_set(err, BH_INVALID, "record is malformed: not an object");
-    rc = read_members(&r, text, err);
+    rc = record_read_members(&r, text, err);
     if (rc == BH_OK)
-        rc = check_canonical(&r.record, text, err);
+        rc = record_check_canonical(&r.record, text, err);
     if (rc == BH_OK)
         *ret_record = r.record;
     return rc;

@@ -11,7 +11,7 @@ enum { GROUP = 1000, LEVEL_BITS = 8 };
 
 /* Groups of three digits, all but the last with an x before them. */
 static void
-put_index(struct bh_buf *out, uint64_t index)
+tile_put_index(struct bh_buf *out, uint64_t index)
 {
     char groups[8][8];
     unsigned count = 0;
@@ -42,7 +42,7 @@ bh_tile_path_format(struct bh_buf *out, const struct bh_tile *tile)
     else
         bh_buf_put_u64(out, tile->level);
     bh_buf_putc(out, '/');
-    put_index(out, tile->index);
+    tile_put_index(out, tile->index);
     if (tile->width == BH_TILE_WIDTH)
         return;
     bh_buf_puts(out, ".p/");
@@ -50,7 +50,7 @@ bh_tile_path_format(struct bh_buf *out, const struct bh_tile *tile)
 }
 
 static bool
-step_text(const char **at, const char *text)
+tile_step_text(const char **at, const char *text)
 {
     size_t length = strlen(text);
 
@@ -61,7 +61,7 @@ step_text(const char **at, const char *text)
 }
 
 static bool
-step_digits(const char **at, unsigned least, unsigned most, uint64_t *ret)
+tile_step_digits(const char **at, unsigned least, unsigned most, uint64_t *ret)
 {
     uint64_t value = 0;
     unsigned count = 0;
@@ -73,14 +73,14 @@ step_digits(const char **at, unsigned least, unsigned most, uint64_t *ret)
 }
 
 static bool
-step_index(const char **at, uint64_t *ret)
+tile_step_index(const char **at, uint64_t *ret)
 {
     uint64_t index = 0, group;
     bool more = true;
 
     while (more) {
-        more = step_text(at, "x");
-        if (!step_digits(at, 3, 3, &group) || (more && !step_text(at, "/"))
+        more = tile_step_text(at, "x");
+        if (!tile_step_digits(at, 3, 3, &group) || (more && !tile_step_text(at, "/"))
             || !bh_mul_u64(index, GROUP, &index) || !bh_add_u64(index, group, &index))
             return false;
     }
@@ -97,14 +97,14 @@ bh_tile_path_parse(const char *path, struct bh_tile *ret_tile)
     uint64_t level = 0, width = BH_TILE_WIDTH;
     struct bh_buf out;
 
-    if (!step_text(&at, "tile/"))
+    if (!tile_step_text(&at, "tile/"))
         return false;
-    tile.entries = step_text(&at, "entries/");
-    if (!tile.entries && (!step_digits(&at, 1, 1, &level) || !step_text(&at, "/")))
+    tile.entries = tile_step_text(&at, "entries/");
+    if (!tile.entries && (!tile_step_digits(&at, 1, 1, &level) || !tile_step_text(&at, "/")))
         return false;
-    if (level >= BH_TILE_LEVELS || !step_index(&at, &tile.index))
+    if (level >= BH_TILE_LEVELS || !tile_step_index(&at, &tile.index))
         return false;
-    if (step_text(&at, ".p/") && (!step_digits(&at, 1, 3, &width) || width == 0))
+    if (tile_step_text(&at, ".p/") && (!tile_step_digits(&at, 1, 3, &width) || width == 0))
         return false;
     tile.level = (uint32_t)level;
     tile.width = (uint32_t)width;

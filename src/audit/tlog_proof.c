@@ -45,7 +45,7 @@ tlog_proof_parse_line(const char **at, char ret_line[LINE_MAX])
 
 /* Whether it is base 64, of whatever length. */
 static bool
-is_base64(const char *text, size_t length)
+proof_is_base64(const char *text, size_t length)
 {
     if (length % 4)
         return false;
@@ -75,11 +75,11 @@ tlog_proof_parse_extra(const char **at, struct bh_tlog_proof *ret)
         return false;
     ret->extra_length = (size_t)(end - ret->extra);
     *at = end + 1;
-    return is_base64(ret->extra, ret->extra_length);
+    return proof_is_base64(ret->extra, ret->extra_length);
 }
 
 static bool
-parse_head(const char **at, struct bh_tlog_proof *ret)
+proof_parse_head(const char **at, struct bh_tlog_proof *ret)
 {
     char line[LINE_MAX];
     struct bh_err err;
@@ -90,7 +90,7 @@ parse_head(const char **at, struct bh_tlog_proof *ret)
 }
 
 static bool
-parse_hash(const char *line, uint8_t ret_hash[32])
+proof_parse_hash(const char *line, uint8_t ret_hash[32])
 {
     struct bh_buf out;
 
@@ -100,7 +100,7 @@ parse_hash(const char *line, uint8_t ret_hash[32])
 
 /* Hashes up to the empty line. */
 static bool
-parse_path(const char **at, struct bh_proof *ret)
+proof_parse_path(const char **at, struct bh_proof *ret)
 {
     char line[LINE_MAX];
 
@@ -109,7 +109,7 @@ parse_path(const char **at, struct bh_proof *ret)
             return false;
         if (line[0] == '\0')
             return true;
-        if (ret->count == BH_PROOF_HASHES_MAX || !parse_hash(line, ret->hashes[ret->count]))
+        if (ret->count == BH_PROOF_HASHES_MAX || !proof_parse_hash(line, ret->hashes[ret->count]))
             return false;
         ret->count++;
     }
@@ -121,11 +121,11 @@ bh_tlog_proof_parse(const char *text, struct bh_tlog_proof *ret_proof, struct bh
     struct bh_tlog_proof proof = { 0 };
     const char *at = text;
 
-    if (!parse_head(&at, &proof))
+    if (!proof_parse_head(&at, &proof))
         return bh_err_set(err, BH_INVALID,
                           "not a proof: it does not begin with \"%s\" and an index",
                           first_line);
-    if (!parse_path(&at, &proof.path))
+    if (!proof_parse_path(&at, &proof.path))
         return bh_err_set(err, BH_INVALID,
                           "not a proof: its hashes are not lines of 32 bytes in base 64");
     proof.note = at;

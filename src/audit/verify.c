@@ -25,7 +25,7 @@ verify_fault(struct bh_audit_verifier *verifier, uint64_t first, uint64_t last, 
 }
 
 static bh_rc
-check_hash(const struct bh_audit_verifier *verifier, const uint8_t hash[32],
+verify_check_hash(const struct bh_audit_verifier *verifier, const uint8_t hash[32],
            const uint8_t *stored_hash, struct bh_err *err)
 {
     (void)verifier;
@@ -72,7 +72,7 @@ verify_read_minimum(struct bh_audit_verifier *verifier, const struct bh_record *
 }
 
 static bh_rc
-refuse_after_fault(const struct bh_audit_verifier *verifier, struct bh_err *err)
+verify_refuse_after_fault(const struct bh_audit_verifier *verifier, struct bh_err *err)
 {
     return bh_err_set(err, BH_CONFLICT, "record %" PRIu64 " was bad already",
                       verifier->bad_first);
@@ -123,9 +123,9 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
     bh_rc rc;
 
     if (verifier->faulty)
-        return refuse_after_fault(verifier, err);
+        return verify_refuse_after_fault(verifier, err);
     bh_merkle_leaf(verifier->crypto, leaf, length, hash);
-    rc = check_hash(verifier, hash, stored_hash, err);
+    rc = verify_check_hash(verifier, hash, stored_hash, err);
     if (rc == BH_OK)
         rc = bh_record_decode(leaf, length, verifier->scratch, &record, err);
     if (rc == BH_OK)
@@ -151,7 +151,7 @@ bh_audit_verifier_hash(struct bh_audit_verifier *verifier, const uint8_t hash[32
                        struct bh_err *err)
 {
     if (verifier->faulty)
-        return refuse_after_fault(verifier, err);
+        return verify_refuse_after_fault(verifier, err);
     bh_audit_orders_skip(&verifier->orders, verifier->frontier.size);
     if (verifier->claims)
         bh_claims_skip(verifier->claims, verifier->frontier.size);
@@ -167,7 +167,7 @@ bh_audit_verifier_lacks(const struct bh_audit_verifier *verifier)
 
 /* The root does not fit: the change lies behind the last checkpoint that held. */
 static bh_rc
-root_differs(struct bh_audit_verifier *verifier, struct bh_err *err)
+verify_root_differs(struct bh_audit_verifier *verifier, struct bh_err *err)
 {
     uint64_t first = verifier->sealed, last = verifier->frontier.size - 1;
 
@@ -189,7 +189,7 @@ bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier, const char *not
     bh_rc rc;
 
     if (verifier->faulty)
-        return refuse_after_fault(verifier, err);
+        return verify_refuse_after_fault(verifier, err);
     rc = bh_checkpoint_open(verifier->crypto, &verifier->key, note, &checkpoint, err);
     if (rc == BH_OK && checkpoint.size != size)
         rc = bh_err_set(err, BH_CONFLICT, "it covers %" PRIu64 " records", checkpoint.size);
@@ -199,7 +199,7 @@ bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier, const char *not
     }
     bh_merkle_frontier_root(&verifier->frontier, verifier->crypto, root);
     if (memcmp(root, checkpoint.root, sizeof root) != 0)
-        return root_differs(verifier, err);
+        return verify_root_differs(verifier, err);
     verifier->sealed = size;
     verifier->checkpoints++;
     return BH_OK;
@@ -228,7 +228,7 @@ bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
     uint64_t size = verifier->frontier.size;
 
     if (verifier->faulty)
-        return refuse_after_fault(verifier, err);
+        return verify_refuse_after_fault(verifier, err);
     bh_audit_orders_close(&verifier->orders);
     if (bh_audit_verifier_lacks(verifier)) {
         bh_err_set(err, BH_CONFLICT,

@@ -13,7 +13,7 @@ static const struct variant standard = { '+', '/', true }, url = { '-', '_', fal
 enum { CHUNK_GROUPS = 64 }; /* written at once */
 
 static char
-digit_of(const struct variant *variant, uint32_t value)
+base64_digit_of(const struct variant *variant, uint32_t value)
 {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -25,7 +25,7 @@ digit_of(const struct variant *variant, uint32_t value)
 
 /* Whole groups of three bytes, at most CHUNK_GROUPS. */
 static void
-encode_chunk(const struct variant *variant, struct bh_buf *out, const unsigned char *byte,
+base64_encode_chunk(const struct variant *variant, struct bh_buf *out, const unsigned char *byte,
              size_t groups)
 {
     char text[4 * CHUNK_GROUPS];
@@ -34,7 +34,7 @@ encode_chunk(const struct variant *variant, struct bh_buf *out, const unsigned c
         uint32_t group = (uint32_t)byte[0] << 16 | (uint32_t)byte[1] << 8 | byte[2];
 
         for (size_t k = 0; k < 4; k++)
-            text[4 * i + k] = digit_of(variant, group >> (18 - 6 * k) & 63);
+            text[4 * i + k] = base64_digit_of(variant, group >> (18 - 6 * k) & 63);
     }
     bh_buf_put(out, text, 4 * groups);
 }
@@ -46,7 +46,7 @@ base64_encode(const struct variant *variant, struct bh_buf *out, const void *byt
     size_t whole = length / 3, rest = length % 3;
 
     for (size_t done = 0; done < whole; done += CHUNK_GROUPS)
-        encode_chunk(variant, out, byte + 3 * done,
+        base64_encode_chunk(variant, out, byte + 3 * done,
                      whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS);
     if (rest > 0) {
         uint32_t group = (uint32_t)byte[3 * whole] << 16
@@ -54,13 +54,13 @@ base64_encode(const struct variant *variant, struct bh_buf *out, const void *byt
         char text[4];
 
         for (size_t k = 0; k < 4; k++)
-            text[k] = k <= rest ? digit_of(variant, group >> (18 - 6 * k) & 63) : '=';
+            text[k] = k <= rest ? base64_digit_of(variant, group >> (18 - 6 * k) & 63) : '=';
         bh_buf_put(out, text, variant->padded ? sizeof text : rest + 1);
     }
 }
 
 static int
-digit_value(const struct variant *variant, char c)
+base64_digit_value(const struct variant *variant, char c)
 {
     static const uint8_t values[256] = { /* one more than the value; 0: none */
     ['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7, ['H'] = 8,
@@ -84,14 +84,14 @@ digit_value(const struct variant *variant, char c)
 
 /* One group of four characters, of which `digits` (2 to 4) stand for something. */
 static bool
-decode_group(const struct variant *variant, struct bh_buf *out, const char *text,
+base64_decode_group(const struct variant *variant, struct bh_buf *out, const char *text,
              size_t digits)
 {
     unsigned char bytes[3];
     uint32_t group = 0;
 
     for (size_t k = 0; k < 4; k++) {
-        int value = k < digits ? digit_value(variant, text[k]) : 0;
+        int value = k < digits ? base64_digit_value(variant, text[k]) : 0;
 
         if (value < 0)
             return false;
@@ -107,7 +107,7 @@ decode_group(const struct variant *variant, struct bh_buf *out, const char *text
 
 /* Whole groups of four digits, at most CHUNK_GROUPS. */
 static bool
-decode_chunk(const struct variant *variant, struct bh_buf *out, const char *text,
+base64_decode_chunk(const struct variant *variant, struct bh_buf *out, const char *text,
              size_t groups)
 {
     unsigned char bytes[3 * CHUNK_GROUPS];
@@ -117,7 +117,7 @@ decode_chunk(const struct variant *variant, struct bh_buf *out, const char *text
         int group = 0;
 
         for (size_t k = 0; k < 4; k++) {
-            int value = digit_value(variant, text[k]);
+            int value = base64_digit_value(variant, text[k]);
 
             wrong |= value; /* negative when any is */
             group = group << 6 | (value & 63);
@@ -133,7 +133,7 @@ decode_chunk(const struct variant *variant, struct bh_buf *out, const char *text
 
 /* How many characters of the last group stand for something. */
 static size_t
-last_digits(const struct variant *variant, const char *text, size_t length)
+base64_last_digits(const struct variant *variant, const char *text, size_t length)
 {
     size_t digits = length % 4 ? length % 4 : 4;
 
@@ -143,16 +143,16 @@ last_digits(const struct variant *variant, const char *text, size_t length)
 }
 
 static bool
-decode_all(const struct variant *variant, struct bh_buf *out, const char *text, size_t length)
+base64_decode_all(const struct variant *variant, struct bh_buf *out, const char *text, size_t length)
 {
     size_t whole = length > 0 ? (length - 1) / 4 : 0; /* the last group may be shorter */
 
     for (size_t done = 0; done < whole; done += CHUNK_GROUPS)
-        if (!decode_chunk(variant, out, text + 4 * done,
+        if (!base64_decode_chunk(variant, out, text + 4 * done,
                           whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS))
             return false;
     return length == 0
-           || decode_group(variant, out, text + 4 * whole, last_digits(variant, text, length));
+           || base64_decode_group(variant, out, text + 4 * whole, base64_last_digits(variant, text, length));
 }
 
 static bool
@@ -162,7 +162,7 @@ base64_decode(const struct variant *variant, struct bh_buf *out, const char *tex
 
     if (variant->padded ? length % 4 != 0 : length % 4 == 1)
         return false;
-    if (decode_all(variant, out, text, length))
+    if (base64_decode_all(variant, out, text, length))
         return true;
     out->length = start;
     return false;

@@ -19,7 +19,7 @@ struct edits_pair {
 };
 
 static const char *
-member_at(const void *value, const struct bh_field *field)
+edits_member_at(const void *value, const struct bh_field *field)
 {
     return value ? (const char *)value + field->offset : NULL;
 }
@@ -27,7 +27,7 @@ member_at(const void *value, const struct bh_field *field)
 /* ---- keys ---- */
 
 static const char *
-key_members(const struct bh_edits *edits, const struct bh_fields *of)
+edits_key_members(const struct bh_edits *edits, const struct bh_fields *of)
 {
     for (uint32_t i = 0; i < edits->key_count; i++)
         if (strcmp(edits->keys[i].of, of->name) == 0)
@@ -37,7 +37,7 @@ key_members(const struct bh_edits *edits, const struct bh_fields *of)
 
 /* The next member of a key; start with *at on the list of their names. NULL at the end. */
 static const struct bh_field *
-next_member(const struct bh_fields *of, const char **at)
+edits_next_member(const struct bh_fields *of, const char **at)
 {
     const struct bh_field *field;
     size_t length = strcspn(*at, " ");
@@ -51,9 +51,9 @@ next_member(const struct bh_fields *of, const char **at)
 }
 
 static bool
-same_scalar(const struct bh_field *field, const void *a, const void *b)
+edits_same_scalar(const struct bh_field *field, const void *a, const void *b)
 {
-    const char *one = member_at(a, field), *other = member_at(b, field);
+    const char *one = edits_member_at(a, field), *other = edits_member_at(b, field);
     const char *text, *other_text;
 
     if (field->kind != BH_FIELD_TEXT)
@@ -64,12 +64,12 @@ same_scalar(const struct bh_field *field, const void *a, const void *b)
 }
 
 static bool
-same_key(const char *members, const struct bh_fields *of, struct edits_pair items)
+edits_same_key(const char *members, const struct bh_fields *of, struct edits_pair items)
 {
     const struct bh_field *field;
 
-    while ((field = next_member(of, &members)))
-        if (!same_scalar(field, items.from, items.to))
+    while ((field = edits_next_member(of, &members)))
+        if (!edits_same_scalar(field, items.from, items.to))
             return false;
     return true;
 }
@@ -89,7 +89,7 @@ edits_is_plain(const char *text, size_t length)
 
 /* JSON, cut when it is long, a simple string without its quotes. */
 static void
-put_value(struct bh_buf *out, const char *json, size_t length)
+edits_put_value(struct bh_buf *out, const char *json, size_t length)
 {
     size_t kept = length < BH_EDIT_VALUE_MAX ? length : BH_EDIT_VALUE_MAX - 32;
 
@@ -132,7 +132,7 @@ edits_put_key(struct bh_buf *out, const char *members, const struct bh_fields *o
 
     bh_buf_putc(out, '[');
     begun = out->length;
-    while ((field = next_member(of, &members))) {
+    while ((field = edits_next_member(of, &members))) {
         struct bh_buf json;
 
         bh_buf_init(&json, ENCODED_MAX);
@@ -140,7 +140,7 @@ edits_put_key(struct bh_buf *out, const char *members, const struct bh_fields *o
         if (json.length > 0) {
             bh_buf_puts(out, out->length > begun ? "," : "");
             bh_buf_printf(out, "%s%s", single ? "" : field->name, single ? "" : "=");
-            put_value(out, json.bytes, json.length);
+            edits_put_value(out, json.bytes, json.length);
         }
         bh_buf_fini(&json);
     }
@@ -164,7 +164,7 @@ edits_put_line(const struct edits_walk *walk, const char *what, const struct bh_
 }
 
 static void
-put_change(const struct edits_walk *walk, const struct bh_buf *from, const struct bh_buf *to)
+edits_put_change(const struct edits_walk *walk, const struct bh_buf *from, const struct bh_buf *to)
 {
     static const char absent[] = "(absent)";
     char memory[2 * BH_EDIT_VALUE_MAX + 64];
@@ -172,12 +172,12 @@ put_change(const struct edits_walk *walk, const struct bh_buf *from, const struc
 
     bh_buf_init_fixed(&both, memory, sizeof memory);
     if (from->length)
-        put_value(&both, from->bytes, from->length);
+        edits_put_value(&both, from->bytes, from->length);
     else
         bh_buf_puts(&both, absent);
     bh_buf_puts(&both, " -> ");
     if (to->length)
-        put_value(&both, to->bytes, to->length);
+        edits_put_value(&both, to->bytes, to->length);
     else
         bh_buf_puts(&both, absent);
     edits_put_line(walk, "", &both);
@@ -208,9 +208,9 @@ struct items {
 };
 
 static struct items
-items_of(const struct bh_field *field, const void *value)
+edits_items_of(const struct bh_field *field, const void *value)
 {
-    const char *at = member_at(value, field);
+    const char *at = edits_member_at(value, field);
     struct items items = { .of = field->of };
     struct bh_texts texts;
     struct bh_list list;
@@ -234,17 +234,17 @@ items_of(const struct bh_field *field, const void *value)
 }
 
 static const char *
-item_at(const struct items *items, uint32_t at)
+edits_item_at(const struct items *items, uint32_t at)
 {
     return items->base + (size_t)at * items->size;
 }
 
 static const char *
-text_at(const struct items *items, uint32_t at)
+edits_text_at(const struct items *items, uint32_t at)
 {
     const char *text;
 
-    memcpy(&text, item_at(items, at), sizeof text);
+    memcpy(&text, edits_item_at(items, at), sizeof text);
     return text;
 }
 
@@ -258,17 +258,17 @@ struct matching {
 };
 
 static bool
-same_item(const struct edits_walk *walk, const struct matching *m, uint32_t from, uint32_t to)
+edits_same_item(const struct edits_walk *walk, const struct matching *m, uint32_t from, uint32_t to)
 {
     if (!m->from.of)
-        return strcmp(text_at(&m->from, from), text_at(&m->to, to)) == 0;
-    return same_key(key_members(walk->edits, m->from.of), m->from.of,
-                    (struct edits_pair){ item_at(&m->from, from), item_at(&m->to, to) });
+        return strcmp(edits_text_at(&m->from, from), edits_text_at(&m->to, to)) == 0;
+    return edits_same_key(edits_key_members(walk->edits, m->from.of), m->from.of,
+                    (struct edits_pair){ edits_item_at(&m->from, from), edits_item_at(&m->to, to) });
 }
 
 /* Lists change little: each is looked for behind the one before first. */
 static void
-match(const struct edits_walk *walk, struct matching *m)
+edits_match(const struct edits_walk *walk, struct matching *m)
 {
     uint32_t begin = 0;
 
@@ -278,7 +278,7 @@ match(const struct edits_walk *walk, struct matching *m)
         for (uint32_t tried = 0; tried < m->to.count; tried++) {
             uint32_t at = (begin + tried) % m->to.count;
 
-            if (m->from_of[at] != LONE || !same_item(walk, m, i, at))
+            if (m->from_of[at] != LONE || !edits_same_item(walk, m, i, at))
                 continue;
             m->to_of[i] = (uint16_t)at;
             m->from_of[at] = (uint16_t)i;
@@ -288,7 +288,7 @@ match(const struct edits_walk *walk, struct matching *m)
 }
 
 static bool
-is_reordered(const struct matching *m)
+edits_is_reordered(const struct matching *m)
 {
     uint32_t last = 0;
 
@@ -303,35 +303,35 @@ is_reordered(const struct matching *m)
 }
 
 static void
-enter_item(struct edits_walk *walk, const struct items *items, uint32_t at)
+edits_enter_item(struct edits_walk *walk, const struct items *items, uint32_t at)
 {
     struct bh_buf json;
 
     if (items->of) {
-        edits_put_key(&walk->path, key_members(walk->edits, items->of), items->of, item_at(items, at));
+        edits_put_key(&walk->path, edits_key_members(walk->edits, items->of), items->of, edits_item_at(items, at));
         return;
     }
     bh_buf_init(&json, ENCODED_MAX);
-    bh_json_put_str(&json, text_at(items, at));
+    bh_json_put_str(&json, edits_text_at(items, at));
     bh_buf_putc(&walk->path, '[');
-    put_value(&walk->path, json.bytes, json.length);
+    edits_put_value(&walk->path, json.bytes, json.length);
     bh_buf_putc(&walk->path, ']');
     bh_buf_fini(&json);
 }
 
 static bool
-is_in_key(const char *members, const struct bh_fields *of, const struct bh_field *field)
+edits_is_in_key(const char *members, const struct bh_fields *of, const struct bh_field *field)
 {
     const struct bh_field *member;
 
-    while ((member = next_member(of, &members)))
+    while ((member = edits_next_member(of, &members)))
         if (member == field)
             return true;
     return false;
 }
 
 static bool
-says_more(const char *members, const struct bh_fields *of, const void *item)
+edits_says_more(const char *members, const struct bh_fields *of, const void *item)
 {
     bool more = false;
 
@@ -340,7 +340,7 @@ says_more(const char *members, const struct bh_fields *of, const void *item)
 
         bh_buf_init(&json, ENCODED_MAX);
         edits_put_member(&json, &of->fields[i], item);
-        more = json.length > 0 && !is_in_key(members, of, &of->fields[i]);
+        more = json.length > 0 && !edits_is_in_key(members, of, &of->fields[i]);
         bh_buf_fini(&json);
     }
     return more;
@@ -348,7 +348,7 @@ says_more(const char *members, const struct bh_fields *of, const void *item)
 
 /* An item that one side alone has, with what it says beyond its key. */
 static void
-put_lone(struct edits_walk *walk, const struct items *items, uint32_t at, const char *what)
+edits_put_lone(struct edits_walk *walk, const struct items *items, uint32_t at, const char *what)
 {
     size_t length = walk->path.length;
     char memory[BH_EDIT_VALUE_MAX + 64];
@@ -356,57 +356,57 @@ put_lone(struct edits_walk *walk, const struct items *items, uint32_t at, const 
 
     bh_buf_init(&json, ENCODED_MAX);
     bh_buf_init_fixed(&rest, memory, sizeof memory);
-    if (items->of && says_more(key_members(walk->edits, items->of), items->of, item_at(items, at))) {
-        bh_json_encode(&json, items->of, item_at(items, at));
+    if (items->of && edits_says_more(edits_key_members(walk->edits, items->of), items->of, edits_item_at(items, at))) {
+        bh_json_encode(&json, items->of, edits_item_at(items, at));
         bh_buf_putc(&rest, ' ');
-        put_value(&rest, json.bytes, json.length);
+        edits_put_value(&rest, json.bytes, json.length);
     }
-    enter_item(walk, items, at);
+    edits_enter_item(walk, items, at);
     edits_put_line(walk, what, &rest);
     edits_leave(walk, length);
     bh_buf_fini(&json);
 }
 
-static void walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struct edits_pair values);
+static void edits_walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struct edits_pair values);
 
 static void
-walk_list(struct edits_walk *walk, const struct bh_field *field, struct edits_pair values)
+edits_walk_list(struct edits_walk *walk, const struct bh_field *field, struct edits_pair values)
 {
-    struct matching m = { items_of(field, values.from), items_of(field, values.to), { 0 }, { 0 } };
+    struct matching m = { edits_items_of(field, values.from), edits_items_of(field, values.to), { 0 }, { 0 } };
     size_t length = edits_enter(walk, field->name), item;
 
     BH_ASSERT(m.from.count <= BH_EDIT_ITEMS_MAX && m.to.count <= BH_EDIT_ITEMS_MAX);
-    match(walk, &m);
+    edits_match(walk, &m);
     for (uint32_t i = 0; i < m.from.count; i++) {
         if (m.to_of[i] == LONE) {
-            put_lone(walk, &m.from, i, "removed");
+            edits_put_lone(walk, &m.from, i, "removed");
             continue;
         }
         if (!field->of)
             continue;
         item = walk->path.length;
-        enter_item(walk, &m.from, i);
-        walk_struct(walk, field->of,
-                    (struct edits_pair){ item_at(&m.from, i), item_at(&m.to, m.to_of[i]) });
+        edits_enter_item(walk, &m.from, i);
+        edits_walk_struct(walk, field->of,
+                    (struct edits_pair){ edits_item_at(&m.from, i), edits_item_at(&m.to, m.to_of[i]) });
         edits_leave(walk, item);
     }
     for (uint32_t i = 0; i < m.to.count; i++)
         if (m.from_of[i] == LONE)
-            put_lone(walk, &m.to, i, "added");
-    if (is_reordered(&m))
+            edits_put_lone(walk, &m.to, i, "added");
+    if (edits_is_reordered(&m))
         edits_put_line(walk, "reordered", NULL);
     edits_leave(walk, length);
 }
 
 static bool
-same_text(const struct bh_buf *a, const struct bh_buf *b)
+edits_same_text(const struct bh_buf *a, const struct bh_buf *b)
 {
     return a->length == b->length && (a->length == 0 || memcmp(a->bytes, b->bytes, a->length) == 0);
 }
 
 /* A struct that is left out on one side has its members absent there. */
 static void
-walk_value(struct edits_walk *walk, const struct bh_field *field, struct edits_pair values)
+edits_walk_value(struct edits_walk *walk, const struct bh_field *field, struct edits_pair values)
 {
     size_t length = edits_enter(walk, field->name);
     struct bh_buf from, to;
@@ -415,31 +415,31 @@ walk_value(struct edits_walk *walk, const struct bh_field *field, struct edits_p
     bh_buf_init(&to, ENCODED_MAX);
     edits_put_member(&from, field, values.from);
     edits_put_member(&to, field, values.to);
-    if (field->kind == BH_FIELD_STRUCT && !same_text(&from, &to))
-        walk_struct(walk, field->of,
-                    (struct edits_pair){ from.length ? member_at(values.from, field) : NULL,
-                                   to.length ? member_at(values.to, field) : NULL });
-    else if (!same_text(&from, &to))
-        put_change(walk, &from, &to);
+    if (field->kind == BH_FIELD_STRUCT && !edits_same_text(&from, &to))
+        edits_walk_struct(walk, field->of,
+                    (struct edits_pair){ from.length ? edits_member_at(values.from, field) : NULL,
+                                   to.length ? edits_member_at(values.to, field) : NULL });
+    else if (!edits_same_text(&from, &to))
+        edits_put_change(walk, &from, &to);
     bh_buf_fini(&from);
     bh_buf_fini(&to);
     edits_leave(walk, length);
 }
 
 static bool
-is_list(enum bh_field_kind kind)
+edits_is_list(enum bh_field_kind kind)
 {
     return kind == BH_FIELD_LIST || kind == BH_FIELD_ARRAY || kind == BH_FIELD_TEXTS;
 }
 
 static void
-walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struct edits_pair values)
+edits_walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struct edits_pair values)
 {
     for (uint32_t i = 0; i < fields->count; i++) {
-        if (is_list(fields->fields[i].kind))
-            walk_list(walk, &fields->fields[i], values);
+        if (edits_is_list(fields->fields[i].kind))
+            edits_walk_list(walk, &fields->fields[i], values);
         else
-            walk_value(walk, &fields->fields[i], values);
+            edits_walk_value(walk, &fields->fields[i], values);
     }
 }
 
@@ -451,13 +451,13 @@ bh_edits_find(const struct bh_edits *edits, const struct bh_fields *fields, cons
     struct edits_walk walk = { .edits = edits };
 
     bh_buf_init_fixed(&walk.path, memory, sizeof memory);
-    walk_struct(&walk, fields, (struct edits_pair){ from, to });
+    edits_walk_struct(&walk, fields, (struct edits_pair){ from, to });
 }
 
 static bool
-has_key(const struct bh_edits *edits, const struct bh_fields *of)
+edits_has_key(const struct bh_edits *edits, const struct bh_fields *of)
 {
-    const char *at = key_members(edits, of);
+    const char *at = edits_key_members(edits, of);
 
     while (*at) {
         size_t length = strcspn(at, " ");
@@ -477,7 +477,7 @@ bh_edits_known(const struct bh_edits *edits, const struct bh_fields *fields)
     for (uint32_t i = 0; i < fields->count; i++) {
         const struct bh_field *field = &fields->fields[i];
 
-        if (is_list(field->kind) && field->of && !has_key(edits, field->of))
+        if (edits_is_list(field->kind) && field->of && !edits_has_key(edits, field->of))
             return false;
         if (field->of && !bh_edits_known(edits, field->of))
             return false;

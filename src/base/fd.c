@@ -62,7 +62,7 @@ bh_file_read(const char *path, size_t max, struct bh_buf *ret_text, struct bh_er
 }
 
 static bh_rc
-sync_folder(const char *path, struct bh_err *err)
+fd_sync_folder(const char *path, struct bh_err *err)
 {
     char copy[4096];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -97,11 +97,11 @@ bh_file_replace(const char *path, const void *bytes, size_t length, mode_t mode,
         unlink(temp);
         return rc;
     }
-    return sync_folder(path, err);
+    return fd_sync_folder(path, err);
 }
 
 static bool
-holds(const char *path, const void *bytes, size_t length, mode_t mode)
+fd_holds(const char *path, const void *bytes, size_t length, mode_t mode)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat found;
@@ -123,12 +123,12 @@ holds(const char *path, const void *bytes, size_t length, mode_t mode)
 bh_rc
 bh_file_keep(const char *path, const void *bytes, size_t length, mode_t mode, struct bh_err *err)
 {
-    return holds(path, bytes, length, mode) ? BH_OK : bh_file_replace(path, bytes, length, mode, err);
+    return fd_holds(path, bytes, length, mode) ? BH_OK : bh_file_replace(path, bytes, length, mode, err);
 }
 
 /* False with errno set; a folder that is there already is fine, a file is not. */
 static bool
-make_one_folder(const char *path, mode_t mode)
+fd_make_one_folder(const char *path, mode_t mode)
 {
     struct stat found;
 
@@ -149,7 +149,7 @@ bh_dir_make(const char *path, mode_t mode, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "the folder's path is empty");
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
         return bh_err_set(err, BH_INVALID, "path is too long: %.60s", path);
-    if (make_one_folder(copy, mode))
+    if (fd_make_one_folder(copy, mode))
         return BH_OK; /* as a rule only the last is missing */
     for (char *slash = copy + 1;; slash++) {
         char kept = *slash;
@@ -157,7 +157,7 @@ bh_dir_make(const char *path, mode_t mode, struct bh_err *err)
         if (kept && kept != '/')
             continue;
         *slash = '\0';
-        if (!make_one_folder(copy, mode))
+        if (!fd_make_one_folder(copy, mode))
             return bh_err_errno(err, "make folder %s", copy);
         if (!kept)
             return BH_OK;
@@ -166,7 +166,7 @@ bh_dir_make(const char *path, mode_t mode, struct bh_err *err)
 }
 
 static bh_rc
-set_address(const char *path, struct sockaddr_un *ret_address, struct bh_err *err)
+fd_set_address(const char *path, struct sockaddr_un *ret_address, struct bh_err *err)
 {
     *ret_address = (struct sockaddr_un){ .sun_family = AF_UNIX };
     if (strlen(path) >= sizeof ret_address->sun_path)
@@ -179,7 +179,7 @@ set_address(const char *path, struct sockaddr_un *ret_address, struct bh_err *er
 /* Makes way for a new socket: what a dead program left is removed, a socket that
  * someone listens on and anything that is no socket stay. */
 static bh_rc
-clear_stale(const char *path, const struct sockaddr_un *address, struct bh_err *err)
+fd_clear_stale(const char *path, const struct sockaddr_un *address, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     struct stat found;
@@ -203,11 +203,11 @@ bh_unix_listen(const char *path, mode_t mode, int *ret_fd, struct bh_err *err)
 {
     struct sockaddr_un address;
     BH_AUTO(bh_fd_close) int fd = -1;
-    bh_rc rc = set_address(path, &address, err);
+    bh_rc rc = fd_set_address(path, &address, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = clear_stale(path, &address, err);
+    rc = fd_clear_stale(path, &address, err);
     if (rc != BH_OK)
         return rc;
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -225,7 +225,7 @@ bh_unix_connect(const char *path, int *ret_fd, struct bh_err *err)
 {
     struct sockaddr_un address;
     BH_AUTO(bh_fd_close) int fd = -1;
-    bh_rc rc = set_address(path, &address, err);
+    bh_rc rc = fd_set_address(path, &address, err);
 
     if (rc != BH_OK)
         return rc;

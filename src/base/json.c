@@ -13,7 +13,7 @@
 /* jansson takes want of memory for a syntax error, and no one may call a good journal
  * record bad: when malloc fails, so does the program. */
 static void *
-malloc_or_abort(size_t bytes)
+json_malloc_or_abort(size_t bytes)
 {
     void *memory = malloc(bytes);
 
@@ -22,9 +22,9 @@ malloc_or_abort(size_t bytes)
 }
 
 __attribute__((constructor)) static void
-use_malloc_or_abort(void)
+json_use_malloc_or_abort(void)
 {
-    json_set_alloc_funcs(malloc_or_abort, free);
+    json_set_alloc_funcs(json_malloc_or_abort, free);
 }
 
 /* Where in the document decoding stands, for messages. */
@@ -81,7 +81,7 @@ json_fail(struct decoder *d, const struct position *at, bh_rc rc, const char *fo
 
 /* Nesting beyond the limit is refused before the parser recurses into it. */
 static bool
-too_deep(const char *text, size_t length)
+json_too_deep(const char *text, size_t length)
 {
     uint32_t depth = 0;
     bool in_string = false;
@@ -107,7 +107,7 @@ too_deep(const char *text, size_t length)
 }
 
 static bh_rc
-refuse_syntax(const json_error_t *why, struct bh_err *err)
+json_refuse_syntax(const json_error_t *why, struct bh_err *err)
 {
     enum json_error_code code = json_error_code(why);
     bool nul = code == json_error_null_character || code == json_error_null_byte_in_key;
@@ -133,21 +133,21 @@ json_load(const char *text, size_t length, json_t **ret_root, struct bh_err *err
     /* jansson passes over a NUL that follows a number or a word */
     if (memchr(text, '\0', length))
         return bh_err_set(err, BH_INVALID, "not valid JSON: NUL characters are not accepted");
-    if (too_deep(text, length))
+    if (json_too_deep(text, length))
         return bh_err_set(err, BH_INVALID, "nested deeper than %d levels", BH_JSON_DEPTH_MAX);
     root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!root)
-        return refuse_syntax(&why, err);
+        return json_refuse_syntax(&why, err);
     *ret_root = root;
     return BH_OK;
 }
 
-static bh_rc decode_object(struct decoder *d, const json_t *json,
+static bh_rc json_decode_object(struct decoder *d, const json_t *json,
                            const struct bh_fields *fields, void *ret_struct,
                            const struct position *at);
 
 static bh_rc
-decode_u64(struct decoder *d, const json_t *json, uint64_t *ret_value, const struct position *at)
+json_decode_u64(struct decoder *d, const json_t *json, uint64_t *ret_value, const struct position *at)
 {
     if (json_is_integer(json)) {
         json_int_t value = json_integer_value(json);
@@ -170,7 +170,7 @@ decode_u64(struct decoder *d, const json_t *json, uint64_t *ret_value, const str
 }
 
 static bh_rc
-decode_32(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_32(struct decoder *d, const json_t *json, const struct bh_field *field,
           unsigned char *position, const struct position *at)
 {
     bool is_signed = field->kind == BH_FIELD_I32;
@@ -193,7 +193,7 @@ decode_32(struct decoder *d, const json_t *json, const struct bh_field *field,
 }
 
 static bh_rc
-decode_enum(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_enum(struct decoder *d, const json_t *json, const struct bh_field *field,
             unsigned char *position, const struct position *at)
 {
     char memory[120];
@@ -219,7 +219,7 @@ decode_enum(struct decoder *d, const json_t *json, const struct bh_field *field,
 
 /* Control characters never enter: they could forge lines in logs and tables. */
 static bh_rc
-check_text(struct decoder *d, const json_t *json, size_t max, const struct position *at)
+json_check_text(struct decoder *d, const json_t *json, size_t max, const struct position *at)
 {
     const unsigned char *text;
 
@@ -235,10 +235,10 @@ check_text(struct decoder *d, const json_t *json, size_t max, const struct posit
 }
 
 static bh_rc
-decode_str(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_str(struct decoder *d, const json_t *json, const struct bh_field *field,
            unsigned char *position, const struct position *at)
 {
-    bh_rc rc = check_text(d, json, field->size - 1, at);
+    bh_rc rc = json_check_text(d, json, field->size - 1, at);
 
     if (rc != BH_OK)
         return rc;
@@ -249,10 +249,10 @@ decode_str(struct decoder *d, const json_t *json, const struct bh_field *field,
 }
 
 static bh_rc
-decode_text(struct decoder *d, const json_t *json, size_t max, const char **ret_text,
+json_decode_text(struct decoder *d, const json_t *json, size_t max, const char **ret_text,
             const struct position *at)
 {
-    bh_rc rc = check_text(d, json, max ? max : BH_FIELD_TEXT_MAX, at);
+    bh_rc rc = json_check_text(d, json, max ? max : BH_FIELD_TEXT_MAX, at);
 
     if (rc != BH_OK)
         return rc;
@@ -262,11 +262,11 @@ decode_text(struct decoder *d, const json_t *json, size_t max, const char **ret_
 
 /* An amount may be written without quotes where it is whole. */
 static bh_rc
-decode_amount(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_amount(struct decoder *d, const json_t *json, const struct bh_field *field,
               const char **ret_text, const struct position *at)
 {
     if (!(field->flags & BH_FIELD_NUMBERS) || !json_is_integer(json))
-        return decode_text(d, json, field->max, ret_text, at);
+        return json_decode_text(d, json, field->max, ret_text, at);
     if (json_integer_value(json) < 0)
         return json_fail(d, at, BH_RANGE, "must not be negative");
     *ret_text = bh_arena_printf(d->arena, "%lld", (long long)json_integer_value(json));
@@ -274,7 +274,7 @@ decode_amount(struct decoder *d, const json_t *json, const struct bh_field *fiel
 }
 
 static bh_rc
-check_array(struct decoder *d, const json_t *json, uint32_t max, const struct position *at)
+json_check_array(struct decoder *d, const json_t *json, uint32_t max, const struct position *at)
 {
     if (!json_is_array(json))
         return json_fail(d, at, BH_INVALID, "expected a list");
@@ -285,10 +285,10 @@ check_array(struct decoder *d, const json_t *json, uint32_t max, const struct po
 }
 
 static bh_rc
-decode_texts(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_texts(struct decoder *d, const json_t *json, const struct bh_field *field,
              struct bh_texts *ret_texts, const struct position *at)
 {
-    bh_rc rc = check_array(d, json, field->max, at);
+    bh_rc rc = json_check_array(d, json, field->max, at);
     size_t count = json_array_size(json);
     const char **items;
 
@@ -300,14 +300,14 @@ decode_texts(struct decoder *d, const json_t *json, const struct bh_field *field
     for (uint32_t i = 0; i < count && rc == BH_OK; i++) {
         struct position here = { .up = at, .index = i };
 
-        rc = decode_text(d, json_array_get(json, i), 0, &items[i], &here);
+        rc = json_decode_text(d, json_array_get(json, i), 0, &items[i], &here);
     }
     *ret_texts = (struct bh_texts){ items, (uint32_t)count };
     return rc;
 }
 
 static bh_rc
-decode_items(struct decoder *d, const json_t *json, const struct bh_fields *of, void *ret_items,
+json_decode_items(struct decoder *d, const json_t *json, const struct bh_fields *of, void *ret_items,
              const struct position *at)
 {
     unsigned char *item = ret_items;
@@ -316,16 +316,16 @@ decode_items(struct decoder *d, const json_t *json, const struct bh_fields *of, 
     for (uint32_t i = 0; i < json_array_size(json) && rc == BH_OK; i++, item += of->size) {
         struct position here = { .up = at, .index = i };
 
-        rc = decode_object(d, json_array_get(json, i), of, item, &here);
+        rc = json_decode_object(d, json_array_get(json, i), of, item, &here);
     }
     return rc;
 }
 
 static bh_rc
-decode_list(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_list(struct decoder *d, const json_t *json, const struct bh_field *field,
             struct bh_list *ret_list, const struct position *at)
 {
-    bh_rc rc = check_array(d, json, field->max, at);
+    bh_rc rc = json_check_array(d, json, field->max, at);
     size_t count = rc == BH_OK ? json_array_size(json) : 0;
 
     if (rc != BH_OK)
@@ -334,24 +334,24 @@ decode_list(struct decoder *d, const json_t *json, const struct bh_field *field,
     if (!ret_list->items)
         return json_fail(d, at, BH_FULL, "the request is too large");
     ret_list->count = (uint32_t)count;
-    return decode_items(d, json, field->of, ret_list->items, at);
+    return json_decode_items(d, json, field->of, ret_list->items, at);
 }
 
 static bh_rc
-decode_array(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_array(struct decoder *d, const json_t *json, const struct bh_field *field,
              unsigned char *base, const struct position *at)
 {
-    bh_rc rc = check_array(d, json, field->max, at);
+    bh_rc rc = json_check_array(d, json, field->max, at);
     uint32_t count = rc == BH_OK ? (uint32_t)json_array_size(json) : 0;
 
     if (rc != BH_OK)
         return rc;
     memcpy(base + field->count_offset, &count, sizeof count);
-    return decode_items(d, json, field->of, base + field->offset, at);
+    return json_decode_items(d, json, field->of, base + field->offset, at);
 }
 
 static bh_rc
-decode_hex(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_hex(struct decoder *d, const json_t *json, const struct bh_field *field,
            unsigned char *position, const struct position *at)
 {
     if (!json_is_string(json) || json_string_length(json) != 2 * field->size
@@ -362,7 +362,7 @@ decode_hex(struct decoder *d, const json_t *json, const struct bh_field *field,
 }
 
 static bh_rc
-decode_field(struct decoder *d, const json_t *json, const struct bh_field *field,
+json_decode_field(struct decoder *d, const json_t *json, const struct bh_field *field,
              unsigned char *base, const struct position *at)
 {
     unsigned char *position = base + field->offset;
@@ -375,32 +375,32 @@ decode_field(struct decoder *d, const json_t *json, const struct bh_field *field
         return BH_OK;
     case BH_FIELD_U32:
     case BH_FIELD_I32:
-        return decode_32(d, json, field, position, at);
+        return json_decode_32(d, json, field, position, at);
     case BH_FIELD_U64:
     case BH_FIELD_NS:
-        return decode_u64(d, json, (uint64_t *)(void *)position, at);
+        return json_decode_u64(d, json, (uint64_t *)(void *)position, at);
     case BH_FIELD_ENUM:
-        return decode_enum(d, json, field, position, at);
+        return json_decode_enum(d, json, field, position, at);
     case BH_FIELD_STR:
-        return decode_str(d, json, field, position, at);
+        return json_decode_str(d, json, field, position, at);
     case BH_FIELD_TEXT:
-        return decode_amount(d, json, field, (const char **)(void *)position, at);
+        return json_decode_amount(d, json, field, (const char **)(void *)position, at);
     case BH_FIELD_TEXTS:
-        return decode_texts(d, json, field, (struct bh_texts *)(void *)position, at);
+        return json_decode_texts(d, json, field, (struct bh_texts *)(void *)position, at);
     case BH_FIELD_HEX:
-        return decode_hex(d, json, field, position, at);
+        return json_decode_hex(d, json, field, position, at);
     case BH_FIELD_STRUCT:
-        return decode_object(d, json, field->of, position, at);
+        return json_decode_object(d, json, field->of, position, at);
     case BH_FIELD_ARRAY:
-        return decode_array(d, json, field, base, at);
+        return json_decode_array(d, json, field, base, at);
     case BH_FIELD_LIST:
-        return decode_list(d, json, field, (struct bh_list *)(void *)position, at);
+        return json_decode_list(d, json, field, (struct bh_list *)(void *)position, at);
     }
     return json_fail(d, at, BH_BUG, "field has no kind");
 }
 
 static bh_rc
-hint_field(struct decoder *d, const struct bh_field *field)
+json_hint_field(struct decoder *d, const struct bh_field *field)
 {
     char text[sizeof d->err->hint];
 
@@ -409,7 +409,7 @@ hint_field(struct decoder *d, const struct bh_field *field)
 }
 
 static bh_rc
-check_required(struct decoder *d, const json_t *json, const struct bh_fields *fields,
+json_check_required(struct decoder *d, const json_t *json, const struct bh_fields *fields,
                const struct position *at)
 {
     for (uint32_t i = 0; i < fields->count; i++) {
@@ -418,13 +418,13 @@ check_required(struct decoder *d, const json_t *json, const struct bh_fields *fi
         if (!(field->flags & BH_FIELD_REQUIRED) || json_object_get(json, field->name))
             continue;
         (void)json_fail(d, at, BH_INVALID, "\"%s\" is missing", field->name);
-        return hint_field(d, field);
+        return json_hint_field(d, field);
     }
     return BH_OK;
 }
 
 static bh_rc
-refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields,
+json_refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields,
            const struct position *at)
 {
     char memory[sizeof d->err->hint] = "";
@@ -447,7 +447,7 @@ refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields,
 }
 
 static bh_rc
-decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fields,
+json_decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fields,
               void *ret_struct, const struct position *at)
 {
     const char *key;
@@ -462,15 +462,15 @@ decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fie
         bh_rc rc;
 
         if (!field)
-            return refuse_key(d, key, fields, at);
+            return json_refuse_key(d, key, fields, at);
         here.key = field->name;
-        rc = decode_field(d, value, field, ret_struct, &here);
+        rc = json_decode_field(d, value, field, ret_struct, &here);
         if (rc != BH_OK && !d->err->hint[0])
-            return hint_field(d, field);
+            return json_hint_field(d, field);
         if (rc != BH_OK)
             return rc;
     }
-    return check_required(d, json, fields, at);
+    return json_check_required(d, json, fields, at);
 }
 
 bh_rc
@@ -483,7 +483,7 @@ bh_json_decode(const char *text, size_t length, const struct bh_fields *fields,
 
     if (rc != BH_OK)
         return rc;
-    rc = decode_object(&d, root, fields, ret_struct, NULL);
+    rc = json_decode_object(&d, root, fields, ret_struct, NULL);
     json_decref(root);
     return rc;
 }
@@ -494,16 +494,16 @@ struct bh_json {
 
 /* Whether a number with a fraction or an exponent stands anywhere. */
 static bool
-holds_real(const json_t *json)
+json_holds_real(const json_t *json)
 {
     const char *key;
     json_t *value;
 
     for (size_t i = 0; i < json_array_size(json); i++)
-        if (holds_real(json_array_get(json, i)))
+        if (json_holds_real(json_array_get(json, i)))
             return true;
     json_object_foreach((json_t *)(uintptr_t)json, key, value)
-        if (holds_real(value))
+        if (json_holds_real(value))
             return true;
     return json_is_real(json);
 }
@@ -516,7 +516,7 @@ bh_json_parse(const char *text, size_t length, struct bh_json **ret_json, struct
 
     if (rc != BH_OK)
         return rc;
-    if (holds_real(root)) {
+    if (json_holds_real(root)) {
         json_decref(root);
         return bh_err_set(err, BH_INVALID, "fractions are not accepted");
     }

@@ -10,7 +10,7 @@
 /* A character that cannot stand in JSON as it is; a byte that is no UTF-8 becomes
  * U+FFFD, so that what was written can always be read. */
 static void
-put_escaped(struct bh_buf *out, unsigned char c)
+write_put_escaped(struct bh_buf *out, unsigned char c)
 {
     static const char *const shorts[] = { ['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n",
                                           ['\f'] = "\\f", ['\r'] = "\\r", ['"'] = "\\\"",
@@ -26,7 +26,7 @@ put_escaped(struct bh_buf *out, unsigned char c)
 
 /* Bytes of the character at the front when it may stand as it is, else 0. */
 static size_t
-plain_bytes(const char *text, size_t length)
+write_plain_bytes(const char *text, size_t length)
 {
     unsigned char c = (unsigned char)text[0];
 
@@ -42,13 +42,13 @@ bh_json_put_strn(struct bh_buf *out, const char *text, size_t length)
 
     bh_buf_putc(out, '"');
     for (size_t i = 0; i < length;) {
-        size_t plain = plain_bytes(text + i, length - i);
+        size_t plain = write_plain_bytes(text + i, length - i);
 
         i += plain;
         if (plain > 0)
             continue;
         bh_buf_put(out, text + start, i - start);
-        put_escaped(out, (unsigned char)text[i]);
+        write_put_escaped(out, (unsigned char)text[i]);
         start = ++i;
     }
     bh_buf_put(out, text + start, length - start);
@@ -74,7 +74,7 @@ bh_json_put_u64(struct bh_buf *out, uint64_t value)
 }
 
 static uint32_t
-load_u32(const void *position)
+write_load_u32(const void *position)
 {
     uint32_t value;
 
@@ -83,7 +83,7 @@ load_u32(const void *position)
 }
 
 static uint64_t
-load_u64(const void *position)
+write_load_u64(const void *position)
 {
     uint64_t value;
 
@@ -91,7 +91,7 @@ load_u64(const void *position)
     return value;
 }
 
-static bool all_zero(const struct bh_fields *fields, const unsigned char *base);
+static bool write_all_zero(const struct bh_fields *fields, const unsigned char *base);
 
 static bool
 json_is_zero(const struct bh_field *field, const unsigned char *base)
@@ -100,7 +100,7 @@ json_is_zero(const struct bh_field *field, const unsigned char *base)
 
     switch (field->kind) {
     case BH_FIELD_ARRAY:
-        return load_u32(base + field->count_offset) == 0;
+        return write_load_u32(base + field->count_offset) == 0;
     case BH_FIELD_LIST:
         return ((const struct bh_list *)(const void *)position)->count == 0;
     case BH_FIELD_TEXTS:
@@ -120,13 +120,13 @@ json_is_zero(const struct bh_field *field, const unsigned char *base)
                 return false;
         return true;
     case BH_FIELD_STRUCT:
-        return all_zero(field->of, position);
+        return write_all_zero(field->of, position);
     }
     return false;
 }
 
 static bool
-all_zero(const struct bh_fields *fields, const unsigned char *base)
+write_all_zero(const struct bh_fields *fields, const unsigned char *base)
 {
     for (uint32_t i = 0; i < fields->count; i++)
         if (!json_is_zero(&fields->fields[i], base))
@@ -135,7 +135,7 @@ all_zero(const struct bh_fields *fields, const unsigned char *base)
 }
 
 static void
-put_items(struct bh_buf *out, const struct bh_fields *of, const unsigned char *items,
+write_put_items(struct bh_buf *out, const struct bh_fields *of, const unsigned char *items,
           uint32_t count)
 {
     bh_buf_putc(out, '[');
@@ -163,22 +163,22 @@ static void
 json_put_number(struct bh_buf *out, const struct bh_field *field, const unsigned char *position)
 {
     if (field->kind == BH_FIELD_U32) {
-        bh_buf_put_u64(out, load_u32(position));
+        bh_buf_put_u64(out, write_load_u32(position));
     } else if (field->kind == BH_FIELD_I32) {
-        bh_buf_put_i64(out, (int32_t)load_u32(position));
+        bh_buf_put_i64(out, (int32_t)write_load_u32(position));
     } else if (field->kind == BH_FIELD_NS) {
         bh_buf_putc(out, '"');
-        bh_buf_put_u64(out, load_u64(position));
+        bh_buf_put_u64(out, write_load_u64(position));
         bh_buf_putc(out, '"');
     } else {
-        bh_json_put_u64(out, load_u64(position));
+        bh_json_put_u64(out, write_load_u64(position));
     }
 }
 
 static void
-put_enum(struct bh_buf *out, const struct bh_field *field, const unsigned char *position)
+write_put_enum(struct bh_buf *out, const struct bh_field *field, const unsigned char *position)
 {
-    uint32_t value = load_u32(position);
+    uint32_t value = write_load_u32(position);
 
     BH_ASSERT(value < field->name_count && field->names[value]);
     bh_json_put_str(out, field->names[value]);
@@ -194,7 +194,7 @@ json_put_text(struct bh_buf *out, const unsigned char *position)
 }
 
 static void
-put_field(struct bh_buf *out, const struct bh_field *field, const unsigned char *base)
+write_put_field(struct bh_buf *out, const struct bh_field *field, const unsigned char *base)
 {
     const unsigned char *position = base + field->offset;
 
@@ -209,7 +209,7 @@ put_field(struct bh_buf *out, const struct bh_field *field, const unsigned char 
         json_put_number(out, field, position);
         break;
     case BH_FIELD_ENUM:
-        put_enum(out, field, position);
+        write_put_enum(out, field, position);
         break;
     case BH_FIELD_STR:
         bh_json_put_strn(out, (const char *)position, strnlen((const char *)position, field->size));
@@ -229,13 +229,13 @@ put_field(struct bh_buf *out, const struct bh_field *field, const unsigned char 
         bh_json_encode(out, field->of, position);
         break;
     case BH_FIELD_ARRAY:
-        BH_ASSERT(load_u32(base + field->count_offset) <= field->max);
-        put_items(out, field->of, position, load_u32(base + field->count_offset));
+        BH_ASSERT(write_load_u32(base + field->count_offset) <= field->max);
+        write_put_items(out, field->of, position, write_load_u32(base + field->count_offset));
         break;
     case BH_FIELD_LIST: {
         const struct bh_list *list = (const struct bh_list *)(const void *)position;
 
-        put_items(out, field->of, list->items, list->count);
+        write_put_items(out, field->of, list->items, list->count);
         break;
     }
     }
@@ -259,7 +259,7 @@ bh_json_encode(struct bh_buf *out, const struct bh_fields *fields, const void *v
         first = false;
         bh_json_put_str(out, field->name);
         bh_buf_putc(out, ':');
-        put_field(out, field, base);
+        write_put_field(out, field, base);
     }
     bh_buf_putc(out, '}');
 }

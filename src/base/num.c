@@ -5,7 +5,7 @@
 #include "base/buf.h"
 
 static bool
-is_digit(char c)
+num_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -13,15 +13,15 @@ is_digit(char c)
 /* Reads digits at *at, moving it behind them; BH_INVALID when there are none.  Leading
  * zeros pass: clocks and fractions have them. */
 static bh_rc
-read_digits(const char **at, uint64_t *ret_value, struct bh_err *err)
+num_read_digits(const char **at, uint64_t *ret_value, struct bh_err *err)
 {
     const char *start = *at, *p = start;
     uint64_t value = 0;
 
-    for (; is_digit(*p); p++)
+    for (; num_is_digit(*p); p++)
         if (!bh_mul_u64(value, 10, &value) || !bh_add_u64(value, (uint64_t)(*p - '0'), &value))
             return bh_err_set(err, BH_RANGE, "\"%.30s\" is too large", start);
-    if (p == start && *start == '-' && is_digit(start[1]))
+    if (p == start && *start == '-' && num_is_digit(start[1]))
         return bh_err_set(err, BH_INVALID, "\"%.40s\" is negative", start);
     if (p == start)
         return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a number", start);
@@ -30,15 +30,15 @@ read_digits(const char **at, uint64_t *ret_value, struct bh_err *err)
     return BH_OK;
 }
 
-/* As read_digits, refusing leading zeros: some would read them as octal. */
+/* As num_read_digits, refusing leading zeros: some would read them as octal. */
 static bh_rc
 num_read_number(const char **at, uint64_t *ret_value, struct bh_err *err)
 {
     const char *start = *at;
 
-    if (start[0] == '0' && is_digit(start[1]))
+    if (start[0] == '0' && num_is_digit(start[1]))
         return bh_err_set(err, BH_INVALID, "\"%.40s\" has a leading zero", start);
-    return read_digits(at, ret_value, err);
+    return num_read_digits(at, ret_value, err);
 }
 
 bh_rc
@@ -85,7 +85,7 @@ struct units {
 
 /* "known units: Ki, Mi; bare digits are bytes" */
 static bh_rc
-refuse_unit(const char *text, const struct units *units, struct bh_err *err)
+num_refuse_unit(const char *text, const struct units *units, struct bh_err *err)
 {
     char memory[sizeof err->hint];
     struct bh_buf hint;
@@ -105,7 +105,7 @@ refuse_unit(const char *text, const struct units *units, struct bh_err *err)
 }
 
 static const struct num_unit *
-find_unit(const struct units *units, const char *suffix)
+num_find_unit(const struct units *units, const char *suffix)
 {
     for (size_t i = 0; i < units->count; i++)
         if (strcmp(units->all[i].suffix, suffix) == 0)
@@ -114,7 +114,7 @@ find_unit(const struct units *units, const char *suffix)
 }
 
 static bh_rc
-parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value,
+num_parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value,
                 struct bh_err *err)
 {
     const char *at = text;
@@ -124,9 +124,9 @@ parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value
 
     if (rc != BH_OK)
         return rc;
-    unit = find_unit(units, at);
+    unit = num_find_unit(units, at);
     if (!unit)
-        return refuse_unit(text, units, err);
+        return num_refuse_unit(text, units, err);
     if (!bh_mul_u64(value, unit->factor, &value))
         return bh_err_set(err, BH_RANGE, "\"%.40s\" is too large", text);
     *ret_value = value;
@@ -143,18 +143,18 @@ bh_parse_bytes(const char *text, uint64_t *ret_bytes, struct bh_err *err)
     };
     static const struct units units = { all, BH_COUNT(all), "bare digits are bytes" };
 
-    return parse_with_unit(text, &units, ret_bytes, err);
+    return num_parse_with_unit(text, &units, ret_bytes, err);
 }
 
 /* "HH:MM:SS" or "D-HH:MM:SS", in seconds. */
 static bh_rc
-parse_clock(const char *text, uint64_t *ret_seconds, struct bh_err *err)
+num_parse_clock(const char *text, uint64_t *ret_seconds, struct bh_err *err)
 {
     uint64_t field[3], days = 0;
     const char *at = text;
 
     if (strchr(text, '-')) {
-        bh_rc rc = read_digits(&at, &days, err);
+        bh_rc rc = num_read_digits(&at, &days, err);
 
         if (rc != BH_OK)
             return rc;
@@ -162,7 +162,7 @@ parse_clock(const char *text, uint64_t *ret_seconds, struct bh_err *err)
             return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a span", text);
     }
     for (int i = 0; i < 3; i++) {
-        bh_rc rc = read_digits(&at, &field[i], err);
+        bh_rc rc = num_read_digits(&at, &field[i], err);
 
         if (rc != BH_OK)
             return rc;
@@ -186,8 +186,8 @@ bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err)
     bh_rc rc;
 
     if (!strchr(text, ':'))
-        return parse_with_unit(text, &units, ret_ns, err);
-    rc = parse_clock(text, &seconds, err);
+        return num_parse_with_unit(text, &units, ret_ns, err);
+    rc = num_parse_clock(text, &seconds, err);
     if (rc == BH_OK)
         *ret_ns = seconds * 1000000000;
     return rc;
@@ -195,7 +195,7 @@ bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err)
 
 /* Days from 1970-01-01 to a day of the Gregorian calendar. */
 static uint64_t
-days_before(uint32_t year, uint32_t month, uint32_t day)
+num_days_before(uint32_t year, uint32_t month, uint32_t day)
 {
     static const uint16_t before[] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334 };
     uint32_t leap_years = month > 2 ? year : year - 1; /* those whose 29 February is over */
@@ -205,7 +205,7 @@ days_before(uint32_t year, uint32_t month, uint32_t day)
 }
 
 static uint32_t
-days_in(uint32_t year, uint32_t month)
+num_days_in(uint32_t year, uint32_t month)
 {
     static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -223,7 +223,7 @@ bh_parse_utc(const char *text, uint64_t *ret_ns, struct bh_err *err)
     bool fits = strlen(text) == sizeof form - 1;
 
     for (size_t i = 0; fits && form[i]; i++) {
-        fits = form[i] == 'd' ? is_digit(text[i]) : text[i] == form[i];
+        fits = form[i] == 'd' ? num_is_digit(text[i]) : text[i] == form[i];
         if (form[i] == 'd')
             field[at] = field[at] * 10 + (uint32_t)(text[i] - '0');
         else
@@ -231,26 +231,26 @@ bh_parse_utc(const char *text, uint64_t *ret_ns, struct bh_err *err)
     }
     for (uint32_t i = 0; fits && i < 6; i++)
         fits = field[i] >= low[i] && field[i] <= high[i];
-    if (!fits || field[2] > days_in(field[0], field[1]))
+    if (!fits || field[2] > num_days_in(field[0], field[1]))
         return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a moment like "
                           "2026-11-20T09:27:00Z", text);
-    *ret_ns = (days_before(field[0], field[1], field[2]) * 86400 + field[3] * 3600
+    *ret_ns = (num_days_before(field[0], field[1], field[2]) * 86400 + field[3] * 3600
                + field[4] * 60 + field[5]) * 1000000000;
     return BH_OK;
 }
 
 /* What follows the point, put behind the digits of *num; *den is the power of ten. */
 static bh_rc
-read_fraction(const char **at, uint64_t *num, uint64_t *den, struct bh_err *err)
+num_read_fraction(const char **at, uint64_t *num, uint64_t *den, struct bh_err *err)
 {
     const char *start = *at, *p = start;
 
-    for (; is_digit(*p) && p - start < 9; p++, *den *= 10)
+    for (; num_is_digit(*p) && p - start < 9; p++, *den *= 10)
         if (!bh_mul_u64(*num, 10, num) || !bh_add_u64(*num, (uint64_t)(*p - '0'), num))
             return bh_err_set(err, BH_RANGE, "the amount is too large");
     if (p == start)
         return bh_err_set(err, BH_INVALID, "no digits after the point");
-    if (is_digit(*p))
+    if (num_is_digit(*p))
         return bh_err_set(err, BH_INVALID, "more than 9 digits after the point");
     *at = p;
     return BH_OK;
@@ -258,7 +258,7 @@ read_fraction(const char **at, uint64_t *num, uint64_t *den, struct bh_err *err)
 
 /* An amount as a fraction numerator/denominator. */
 static bh_rc
-read_amount(const char *text, uint64_t *ret_num, uint64_t *ret_den, struct bh_err *err)
+num_read_amount(const char *text, uint64_t *ret_num, uint64_t *ret_den, struct bh_err *err)
 {
     const char *at = text;
     uint64_t num, den = 1;
@@ -269,7 +269,7 @@ read_amount(const char *text, uint64_t *ret_num, uint64_t *ret_den, struct bh_er
         rc = num_read_number(&at, &den, err);
     } else if (rc == BH_OK && *at == '.') {
         at++;
-        rc = read_fraction(&at, &num, &den, err);
+        rc = num_read_fraction(&at, &num, &den, err);
     }
     if (rc != BH_OK)
         return rc;
@@ -284,7 +284,7 @@ bh_rc
 bh_parse_parts(const char *text, uint32_t whole, uint64_t *ret_parts, struct bh_err *err)
 {
     uint64_t num, den, product;
-    bh_rc rc = read_amount(text, &num, &den, err);
+    bh_rc rc = num_read_amount(text, &num, &den, err);
 
     if (rc != BH_OK)
         return rc;
@@ -301,9 +301,9 @@ bh_parse_parts(const char *text, uint32_t whole, uint64_t *ret_parts, struct bh_
 }
 
 static int
-hex_digit(char c)
+num_hex_digit(char c)
 {
-    if (is_digit(c))
+    if (num_is_digit(c))
         return c - '0';
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -316,9 +316,9 @@ bh_parse_hex(const char *text, void *ret_bytes, size_t bytes)
     if (strnlen(text, 2 * bytes + 1) != 2 * bytes)
         return false;
     for (size_t i = 0; i < 2 * bytes; i++)
-        if (hex_digit(text[i]) < 0)
+        if (num_hex_digit(text[i]) < 0)
             return false;
     for (size_t i = 0; i < bytes; i++)
-        out[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
+        out[i] = (unsigned char)(num_hex_digit(text[2 * i]) << 4 | num_hex_digit(text[2 * i + 1]));
     return true;
 }

@@ -16,7 +16,7 @@ params_find(const struct bh_params *params, const char *name, size_t length)
 }
 
 static bh_rc
-check_range(const struct bh_param *param, uint64_t value, struct bh_err *err)
+params_check_range(const struct bh_param *param, uint64_t value, struct bh_err *err)
 {
     uint64_t most = param->kind == BH_PARAM_U32 ? UINT32_MAX : UINT64_MAX;
 
@@ -29,7 +29,7 @@ check_range(const struct bh_param *param, uint64_t value, struct bh_err *err)
 }
 
 static bh_rc
-set_number(const struct bh_param *param, const char *value, void *target, struct bh_err *err)
+params_set_number(const struct bh_param *param, const char *value, void *target, struct bh_err *err)
 {
     uint64_t number = 0;
     bh_rc rc;
@@ -42,7 +42,7 @@ set_number(const struct bh_param *param, const char *value, void *target, struct
         rc = bh_parse_u64(value, &number, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", param->name);
-    rc = check_range(param, number, err);
+    rc = params_check_range(param, number, err);
     if (rc != BH_OK)
         return rc;
     if (param->kind == BH_PARAM_U32)
@@ -53,7 +53,7 @@ set_number(const struct bh_param *param, const char *value, void *target, struct
 }
 
 static bh_rc
-set_bool(const struct bh_param *param, const char *value, bool *target, struct bh_err *err)
+params_set_bool(const struct bh_param *param, const char *value, bool *target, struct bh_err *err)
 {
     if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
         return bh_err_set(err, BH_INVALID, "%s: \"%.40s\" is neither true nor false", param->name,
@@ -63,7 +63,7 @@ set_bool(const struct bh_param *param, const char *value, bool *target, struct b
 }
 
 static bh_rc
-add_item(const struct bh_param *param, const char *value, struct bh_param_list *list,
+params_add_item(const struct bh_param *param, const char *value, struct bh_param_list *list,
          struct bh_err *err)
 {
     if (list->count == BH_PARAM_LIST_MAX)
@@ -74,21 +74,21 @@ add_item(const struct bh_param *param, const char *value, struct bh_param_list *
 }
 
 static bh_rc
-set_value(const struct bh_param *param, const char *value, void *config,
+params_set_value(const struct bh_param *param, const char *value, void *config,
           struct bh_arena *arena, struct bh_err *err)
 {
     void *target = (char *)config + param->offset;
     const char *copy;
 
     if (param->kind == BH_PARAM_BOOL)
-        return set_bool(param, value, target, err);
+        return params_set_bool(param, value, target, err);
     if (param->kind != BH_PARAM_TEXT && param->kind != BH_PARAM_LIST)
-        return set_number(param, value, target, err);
+        return params_set_number(param, value, target, err);
     copy = bh_arena_strdup(arena, value);
     if (!copy)
         return bh_err_set(err, BH_FULL, "%s: the configuration is too large", param->name);
     if (param->kind == BH_PARAM_LIST)
-        return add_item(param, copy, target, err);
+        return params_add_item(param, copy, target, err);
     *(const char **)target = copy;
     return BH_OK;
 }
@@ -125,11 +125,11 @@ bh_params_set(const struct bh_params *params, const char *assignment, void *conf
     param = params_find(params, name, strlen(name));
     if (!param)
         return bh_err_set(err, BH_INVALID, "unknown key \"%.60s\"", name);
-    return set_value(param, params_trim(equals + 1), config, arena, err);
+    return params_set_value(param, params_trim(equals + 1), config, arena, err);
 }
 
 static void
-clear_value(const struct bh_param *param, void *config)
+params_clear_value(const struct bh_param *param, void *config)
 {
     static const size_t sizes[] = {
         [BH_PARAM_TEXT] = sizeof(char *),     [BH_PARAM_U32] = sizeof(uint32_t),
@@ -141,15 +141,15 @@ clear_value(const struct bh_param *param, void *config)
 }
 
 static bh_rc
-set_defaults(const struct bh_params *params, void *config, struct bh_arena *arena,
+params_set_defaults(const struct bh_params *params, void *config, struct bh_arena *arena,
              struct bh_err *err)
 {
     for (uint32_t i = 0; i < params->count; i++) {
         bh_rc rc = BH_OK;
 
-        clear_value(&params->rows[i], config);
+        params_clear_value(&params->rows[i], config);
         if (params->rows[i].standard)
-            rc = set_value(&params->rows[i], params->rows[i].standard, config, arena, err);
+            rc = params_set_value(&params->rows[i], params->rows[i].standard, config, arena, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "default");
     }
@@ -158,7 +158,7 @@ set_defaults(const struct bh_params *params, void *config, struct bh_arena *aren
 
 /* A key in the file stands instead of its default; twice only a list may be set. */
 static bh_rc
-note_key(const struct bh_params *params, const char *line, uint64_t *given, void *config,
+params_note_key(const struct bh_params *params, const char *line, uint64_t *given, void *config,
          struct bh_err *err)
 {
     const struct bh_param *param = params_find(params, line, strcspn(line, " \t="));
@@ -171,7 +171,7 @@ note_key(const struct bh_params *params, const char *line, uint64_t *given, void
     if (param->kind != BH_PARAM_LIST && (*given & bit))
         return bh_err_set(err, BH_INVALID, "%s is set twice", param->name);
     if (param->kind == BH_PARAM_LIST && !(*given & bit))
-        clear_value(param, config);
+        params_clear_value(param, config);
     *given |= bit;
     return BH_OK;
 }
@@ -181,7 +181,7 @@ bh_params_parse(const struct bh_params *params, const char *text, void *ret_conf
                 struct bh_arena *arena, struct bh_err *err)
 {
     uint64_t given[4] = { 0 };
-    bh_rc rc = set_defaults(params, ret_config, arena, err);
+    bh_rc rc = params_set_defaults(params, ret_config, arena, err);
 
     BH_ASSERT(params->count <= 64 * BH_COUNT(given));
     if (rc != BH_OK)
@@ -196,7 +196,7 @@ bh_params_parse(const struct bh_params *params, const char *text, void *ret_conf
         line = params_trim(line);
         if (!*line || *line == '#')
             continue;
-        rc = note_key(params, line, given, ret_config, err);
+        rc = params_note_key(params, line, given, ret_config, err);
         if (rc == BH_OK)
             rc = bh_params_set(params, line, ret_config, arena, err);
         if (rc != BH_OK)

@@ -11,7 +11,7 @@ struct slice_walk {
 };
 
 static struct slice_walk
-walk_of(struct bh_slice slice)
+slice_walk_of(struct bh_slice slice)
 {
     return (struct slice_walk){ slice.text, slice.text + slice.length };
 }
@@ -23,7 +23,7 @@ slice_is_blank(char c)
 }
 
 static void
-skip_blanks(struct slice_walk *w)
+slice_skip_blanks(struct slice_walk *w)
 {
     while (w->at < w->end && slice_is_blank(*w->at))
         w->at++;
@@ -33,7 +33,7 @@ skip_blanks(struct slice_walk *w)
 static bool
 slice_consume(struct slice_walk *w, char c)
 {
-    skip_blanks(w);
+    slice_skip_blanks(w);
     if (w->at == w->end || *w->at != c)
         return false;
     w->at++;
@@ -41,7 +41,7 @@ slice_consume(struct slice_walk *w, char c)
 }
 
 static bool
-skip_string(struct slice_walk *w)
+slice_skip_string(struct slice_walk *w)
 {
     if (w->at == w->end || *w->at != '"')
         return false;
@@ -59,7 +59,7 @@ skip_string(struct slice_walk *w)
 /* One bracket or any other character between strings; `open` has a bit per level,
  * set for an object. */
 static bool
-step_bracket(char c, uint64_t *open, uint32_t *depth)
+slice_step_bracket(char c, uint64_t *open, uint32_t *depth)
 {
     if (c == '{' || c == '[') {
         if (*depth == BH_SLICE_DEPTH_MAX)
@@ -76,18 +76,18 @@ step_bracket(char c, uint64_t *open, uint32_t *depth)
 }
 
 static bool
-skip_nested(struct slice_walk *w)
+slice_skip_nested(struct slice_walk *w)
 {
     uint64_t open = 0;
     uint32_t depth = 0;
 
     while (w->at < w->end) {
         if (*w->at == '"') {
-            if (!skip_string(w))
+            if (!slice_skip_string(w))
                 return false;
             continue;
         }
-        if (!step_bracket(*w->at++, &open, &depth))
+        if (!slice_step_bracket(*w->at++, &open, &depth))
             return false;
         if (depth == 0)
             return true;
@@ -97,7 +97,7 @@ skip_nested(struct slice_walk *w)
 
 /* true, false, null or a number, as far as its characters tell. */
 static bool
-skip_word(struct slice_walk *w)
+slice_skip_word(struct slice_walk *w)
 {
     const char *start = w->at;
 
@@ -109,38 +109,38 @@ skip_word(struct slice_walk *w)
 }
 
 static bool
-parse_value(struct slice_walk *w, struct bh_slice *ret)
+slice_parse_value(struct slice_walk *w, struct bh_slice *ret)
 {
     const char *start;
     bool found;
 
-    skip_blanks(w);
+    slice_skip_blanks(w);
     start = w->at;
     if (w->at == w->end)
         return false;
     if (*w->at == '"')
-        found = skip_string(w);
+        found = slice_skip_string(w);
     else
-        found = *w->at == '{' || *w->at == '[' ? skip_nested(w) : skip_word(w);
+        found = *w->at == '{' || *w->at == '[' ? slice_skip_nested(w) : slice_skip_word(w);
     if (found)
         *ret = (struct bh_slice){ start, (size_t)(w->at - start) };
     return found;
 }
 
 static bool
-parse_member(struct slice_walk *w, struct bh_slice *ret_key, struct bh_slice *ret_value)
+slice_parse_member(struct slice_walk *w, struct bh_slice *ret_key, struct bh_slice *ret_value)
 {
-    skip_blanks(w);
+    slice_skip_blanks(w);
     ret_key->text = w->at;
-    if (!skip_string(w))
+    if (!slice_skip_string(w))
         return false;
     ret_key->length = (size_t)(w->at - ret_key->text);
-    return slice_consume(w, ':') && parse_value(w, ret_value);
+    return slice_consume(w, ':') && slice_parse_value(w, ret_value);
 }
 
 /* Whether a quoted key says `name`; escapes are rare and cost a copy. */
 static bool
-key_is(struct bh_slice key, const char *name)
+slice_key_is(struct bh_slice key, const char *name)
 {
     size_t length = strlen(name);
     char plain[256];
@@ -153,15 +153,15 @@ key_is(struct bh_slice key, const char *name)
 bool
 bh_slice_get(struct bh_slice object, const char *key, struct bh_slice *ret)
 {
-    struct slice_walk w = walk_of(object);
+    struct slice_walk w = slice_walk_of(object);
     struct bh_slice name, value;
 
     if (!slice_consume(&w, '{'))
         return false;
     do {
-        if (!parse_member(&w, &name, &value))
+        if (!slice_parse_member(&w, &name, &value))
             return false;
-        if (key_is(name, key)) {
+        if (slice_key_is(name, key)) {
             *ret = value;
             return true;
         }
@@ -172,10 +172,10 @@ bh_slice_get(struct bh_slice object, const char *key, struct bh_slice *ret)
 bool
 bh_slice_first_key(struct bh_slice object, char *ret_key, size_t size, struct bh_slice *ret_value)
 {
-    struct slice_walk w = walk_of(object);
+    struct slice_walk w = slice_walk_of(object);
     struct bh_slice name, value;
 
-    if (!slice_consume(&w, '{') || !parse_member(&w, &name, &value) || !bh_slice_str(name, ret_key, size))
+    if (!slice_consume(&w, '{') || !slice_parse_member(&w, &name, &value) || !bh_slice_str(name, ret_key, size))
         return false;
     *ret_value = value;
     return true;
@@ -184,7 +184,7 @@ bh_slice_first_key(struct bh_slice object, char *ret_key, size_t size, struct bh
 bool
 bh_slice_next_item(struct bh_slice array, size_t *cursor, struct bh_slice *ret_item)
 {
-    struct slice_walk w = walk_of(array);
+    struct slice_walk w = slice_walk_of(array);
     bool first = *cursor == 0;
 
     if (*cursor >= array.length)
@@ -196,7 +196,7 @@ bh_slice_next_item(struct bh_slice array, size_t *cursor, struct bh_slice *ret_i
         *cursor = BH_SLICE_END;
         return false;
     }
-    if ((!first && !slice_consume(&w, ',')) || !parse_value(&w, ret_item))
+    if ((!first && !slice_consume(&w, ',')) || !slice_parse_value(&w, ret_item))
         return false;
     *cursor = (size_t)(w.at - array.text);
     return true;
@@ -205,7 +205,7 @@ bh_slice_next_item(struct bh_slice array, size_t *cursor, struct bh_slice *ret_i
 bool
 bh_slice_u64(struct bh_slice value, uint64_t *ret)
 {
-    struct slice_walk w = walk_of(value);
+    struct slice_walk w = slice_walk_of(value);
     uint64_t number = 0;
 
     if (value.length > 2 && w.at[0] == '"' && w.end[-1] == '"') {
@@ -223,7 +223,7 @@ bh_slice_u64(struct bh_slice value, uint64_t *ret)
 }
 
 static int
-hex_value(char c)
+slice_hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -232,14 +232,14 @@ hex_value(char c)
 }
 
 static bool
-parse_hex4(struct slice_walk *w, uint32_t *ret_code)
+slice_parse_hex4(struct slice_walk *w, uint32_t *ret_code)
 {
     uint32_t code = 0;
 
     if (w->end - w->at < 4)
         return false;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_value(*w->at++);
+        int digit = slice_hex_value(*w->at++);
 
         if (digit < 0)
             return false;
@@ -251,16 +251,16 @@ parse_hex4(struct slice_walk *w, uint32_t *ret_code)
 
 /* What follows \u: a character, or the two halves of one. */
 static bool
-parse_unicode(struct slice_walk *w, uint32_t *ret_code)
+slice_parse_unicode(struct slice_walk *w, uint32_t *ret_code)
 {
     uint32_t high, low;
 
-    if (!parse_hex4(w, &high) || high == 0 || (high >= 0xdc00 && high <= 0xdfff))
+    if (!slice_parse_hex4(w, &high) || high == 0 || (high >= 0xdc00 && high <= 0xdfff))
         return false;
     *ret_code = high;
     if (high < 0xd800 || high > 0xdbff)
         return true;
-    if (w->end - w->at < 6 || *w->at++ != '\\' || *w->at++ != 'u' || !parse_hex4(w, &low)
+    if (w->end - w->at < 6 || *w->at++ != '\\' || *w->at++ != 'u' || !slice_parse_hex4(w, &low)
         || low < 0xdc00 || low > 0xdfff)
         return false;
     *ret_code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
@@ -269,7 +269,7 @@ parse_unicode(struct slice_walk *w, uint32_t *ret_code)
 
 /* What follows a backslash, as UTF-8: its length, 0 when malformed. */
 static size_t
-parse_escape(struct slice_walk *w, char ret_bytes[4])
+slice_parse_escape(struct slice_walk *w, char ret_bytes[4])
 {
     static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *name;
@@ -283,7 +283,7 @@ parse_escape(struct slice_walk *w, char ret_bytes[4])
         ret_bytes[0] = meant[name - names];
         return 1;
     }
-    if (*w->at++ != 'u' || !parse_unicode(w, &code))
+    if (*w->at++ != 'u' || !slice_parse_unicode(w, &code))
         return 0;
     return bh_utf8_encode(code, ret_bytes);
 }
@@ -291,7 +291,7 @@ parse_escape(struct slice_walk *w, char ret_bytes[4])
 bool
 bh_slice_str(struct bh_slice value, char *ret, size_t size)
 {
-    struct slice_walk w = walk_of(value);
+    struct slice_walk w = slice_walk_of(value);
     size_t used = 0;
 
     if (value.length < 2 || *w.at++ != '"' || *--w.end != '"')
@@ -303,7 +303,7 @@ bh_slice_str(struct bh_slice value, char *ret, size_t size)
         if ((unsigned char)bytes[0] < 0x20 || bytes[0] == '"')
             return false;
         if (bytes[0] == '\\')
-            count = parse_escape(&w, bytes);
+            count = slice_parse_escape(&w, bytes);
         if (count == 0 || count >= size - used)
             return false;
         memcpy(ret + used, bytes, count);

@@ -10,7 +10,7 @@
 static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 
 static size_t
-sequence_bytes(unsigned char lead)
+utf8_sequence_bytes(unsigned char lead)
 {
     if (lead < 0x80)
         return 1;
@@ -24,7 +24,7 @@ sequence_bytes(unsigned char lead)
 size_t
 bh_utf8_step(const char *text, size_t length)
 {
-    size_t bytes = length ? sequence_bytes((unsigned char)text[0]) : 0;
+    size_t bytes = length ? utf8_sequence_bytes((unsigned char)text[0]) : 0;
     uint32_t code;
 
     if (bytes <= 1 || bytes > length)
@@ -89,7 +89,7 @@ bh_utf8_code(const char *text, size_t bytes)
 }
 
 static bool
-is_unseen(const char *text, size_t bytes)
+utf8_is_unseen(const char *text, size_t bytes)
 {
     uint32_t code = bh_utf8_code(text, bytes);
 
@@ -106,7 +106,7 @@ bh_utf8_shown_step(const char *text, size_t length)
 {
     size_t bytes = bh_utf8_step(text, length);
 
-    return bytes == 0 || is_unseen(text, bytes) ? 0 : bytes;
+    return bytes == 0 || utf8_is_unseen(text, bytes) ? 0 : bytes;
 }
 
 bool
@@ -136,13 +136,13 @@ bh_utf8_is_shown(const char *text)
 }
 
 static void
-scrub(char *text, const char *stays)
+utf8_scrub(char *text, const char *stays)
 {
     size_t left = strlen(text);
 
     while (left > 0) {
         size_t bytes = bh_utf8_step(text, left);
-        bool kept_length = bytes > 0 && (!is_unseen(text, bytes) || strchr(stays, *text));
+        bool kept_length = bytes > 0 && (!utf8_is_unseen(text, bytes) || strchr(stays, *text));
 
         if (bytes == 0)
             bytes = 1;
@@ -156,11 +156,11 @@ scrub(char *text, const char *stays)
 void
 bh_utf8_scrub(char *text)
 {
-    scrub(text, "");
+    utf8_scrub(text, "");
 }
 
 void
 bh_utf8_scrub_lines(char *text)
 {
-    scrub(text, "\n\t");
+    utf8_scrub(text, "\n\t");
 }

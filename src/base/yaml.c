@@ -31,39 +31,39 @@ struct yaml_reader {
 };
 
 static void
-reader_fini(struct yaml_reader *r)
+yaml_reader_fini(struct yaml_reader *r)
 {
     yaml_parser_delete(&r->parser);
     free(r);
 }
-BH_AUTO_DEFINE(struct yaml_reader *, reader_fini)
+BH_AUTO_DEFINE(struct yaml_reader *, yaml_reader_fini)
 
 static bh_rc
-refuse(struct yaml_reader *r, const yaml_event_t *event, const char *what, const char *fix)
+yaml_refuse(struct yaml_reader *r, const yaml_event_t *event, const char *what, const char *fix)
 {
     bh_err_set(r->err, BH_INVALID, "line %zu: %s", event->start_mark.line + 1, what);
     return bh_err_hint(r->err, "%s", fix);
 }
 
 static struct level *
-top(struct yaml_reader *r)
+yaml_top(struct yaml_reader *r)
 {
     return r->depth ? &r->levels[r->depth - 1] : NULL;
 }
 
 static bool
-at_key(struct yaml_reader *r)
+yaml_at_key(struct yaml_reader *r)
 {
-    const struct level *level = top(r);
+    const struct level *level = yaml_top(r);
 
     return level && level->is_map && !level->at_value;
 }
 
 /* What separates the node that comes from the one before. */
 static void
-put_separator(struct yaml_reader *r)
+yaml_put_separator(struct yaml_reader *r)
 {
-    struct level *level = top(r);
+    struct level *level = yaml_top(r);
 
     if (!level)
         return;
@@ -75,51 +75,51 @@ put_separator(struct yaml_reader *r)
 
 /* After a key comes its value, and after a value the next key. */
 static void
-end_node(struct yaml_reader *r)
+yaml_end_node(struct yaml_reader *r)
 {
-    struct level *level = top(r);
+    struct level *level = yaml_top(r);
 
     if (level && level->is_map)
         level->at_value = !level->at_value;
 }
 
 static bh_rc
-check_plain_node(struct yaml_reader *r, const yaml_event_t *event, const yaml_char_t *anchor,
+yaml_check_plain_node(struct yaml_reader *r, const yaml_event_t *event, const yaml_char_t *anchor,
                  const yaml_char_t *tag)
 {
     if (anchor)
-        return refuse(r, event, "anchors are not accepted",
+        return yaml_refuse(r, event, "anchors are not accepted",
                       "write the value out where it is used");
     if (tag)
-        return refuse(r, event, "tags are not accepted",
+        return yaml_refuse(r, event, "tags are not accepted",
                       "remove the tag; put the value in quotes to make it a string");
     return BH_OK;
 }
 
 /* The key is the end of what was written, quoted and escaped already. */
 static bh_rc
-refuse_twice(struct yaml_reader *r, const yaml_event_t *event, size_t length)
+yaml_refuse_twice(struct yaml_reader *r, const yaml_event_t *event, size_t length)
 {
     char fault[100];
 
     snprintf(fault, sizeof fault, "duplicate key %.*s", (int)(length < 70 ? length : 70),
              r->out->bytes + r->out->length - length);
-    return refuse(r, event, fault, "keep one of the two");
+    return yaml_refuse(r, event, fault, "keep one of the two");
 }
 
 /* Remembers the key just written from `start` on; refuses a second one. */
 static bh_rc
-note_key(struct yaml_reader *r, const yaml_event_t *event, size_t start)
+yaml_note_key(struct yaml_reader *r, const yaml_event_t *event, size_t start)
 {
     struct key key = { start, r->out->length - start };
-    uint32_t siblings = top(r)->items - 1;
+    uint32_t siblings = yaml_top(r)->items - 1;
 
     if (r->out->overflow)
-        return BH_OK; /* read_events stops here */
+        return BH_OK; /* yaml_read_events stops here */
     for (uint32_t i = r->key_count - siblings; i < r->key_count; i++)
         if (r->keys[i].length == key.length
             && memcmp(r->out->bytes + r->keys[i].offset, r->out->bytes + start, key.length) == 0)
-            return refuse_twice(r, event, key.length);
+            return yaml_refuse_twice(r, event, key.length);
     if (siblings == BH_YAML_KEYS_MAX)
         return bh_err_set(r->err, BH_RANGE, "line %zu: more than %d keys in one mapping",
                           event->start_mark.line + 1, BH_YAML_KEYS_MAX);
@@ -134,16 +134,16 @@ yaml_put_key(struct yaml_reader *r, const yaml_event_t *event)
     size_t start;
 
     if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(text, "<<") == 0)
-        return refuse(r, event, "merge keys are not accepted", "write the keys out");
-    put_separator(r);
+        return yaml_refuse(r, event, "merge keys are not accepted", "write the keys out");
+    yaml_put_separator(r);
     start = r->out->length;
     bh_json_put_str(r->out, text);
-    return note_key(r, event, start);
+    return yaml_note_key(r, event, start);
 }
 
 /* Writes text that is null, true, false or an integer; false for any other. */
 static bool
-put_typed(struct bh_buf *out, const char *text)
+yaml_put_typed(struct bh_buf *out, const char *text)
 {
     static const struct {
         const char *text, *json;
@@ -170,88 +170,88 @@ put_typed(struct bh_buf *out, const char *text)
 }
 
 static bh_rc
-on_scalar(struct yaml_reader *r, const yaml_event_t *event)
+yaml_on_scalar(struct yaml_reader *r, const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    bh_rc rc = check_plain_node(r, event, event->data.scalar.anchor, event->data.scalar.tag);
+    bh_rc rc = yaml_check_plain_node(r, event, event->data.scalar.anchor, event->data.scalar.tag);
 
     if (rc != BH_OK)
         return rc;
     if (r->depth == 0)
-        return refuse(r, event, "expected keys and values, or a list", "write `key: value`");
+        return yaml_refuse(r, event, "expected keys and values, or a list", "write `key: value`");
     if (strlen(text) != event->data.scalar.length)
-        return refuse(r, event, "NUL characters are not accepted", "remove \\0 from the text");
-    if (at_key(r)) {
+        return yaml_refuse(r, event, "NUL characters are not accepted", "remove \\0 from the text");
+    if (yaml_at_key(r)) {
         rc = yaml_put_key(r, event);
     } else {
-        put_separator(r);
-        if (!plain || !put_typed(r->out, text))
+        yaml_put_separator(r);
+        if (!plain || !yaml_put_typed(r->out, text))
             bh_json_put_str(r->out, text);
     }
-    end_node(r);
+    yaml_end_node(r);
     return rc;
 }
 
 static bh_rc
-open_level(struct yaml_reader *r, const yaml_event_t *event, bool is_map)
+yaml_open_level(struct yaml_reader *r, const yaml_event_t *event, bool is_map)
 {
-    if (at_key(r))
-        return refuse(r, event, "a key must be plain text", "write `key: value`");
+    if (yaml_at_key(r))
+        return yaml_refuse(r, event, "a key must be plain text", "write `key: value`");
     if (r->depth == BH_JSON_DEPTH_MAX)
         return bh_err_set(r->err, BH_RANGE, "line %zu: nested deeper than %d levels",
                           event->start_mark.line + 1, BH_JSON_DEPTH_MAX);
-    put_separator(r);
+    yaml_put_separator(r);
     bh_buf_putc(r->out, is_map ? '{' : '[');
     r->levels[r->depth++] = (struct level){ .is_map = is_map };
     return BH_OK;
 }
 
 static bh_rc
-on_map(struct yaml_reader *r, const yaml_event_t *event)
+yaml_on_map(struct yaml_reader *r, const yaml_event_t *event)
 {
-    bh_rc rc = check_plain_node(r, event, event->data.mapping_start.anchor,
+    bh_rc rc = yaml_check_plain_node(r, event, event->data.mapping_start.anchor,
                                 event->data.mapping_start.tag);
 
-    return rc == BH_OK ? open_level(r, event, true) : rc;
+    return rc == BH_OK ? yaml_open_level(r, event, true) : rc;
 }
 
 static bh_rc
-on_list(struct yaml_reader *r, const yaml_event_t *event)
+yaml_on_list(struct yaml_reader *r, const yaml_event_t *event)
 {
-    bh_rc rc = check_plain_node(r, event, event->data.sequence_start.anchor,
+    bh_rc rc = yaml_check_plain_node(r, event, event->data.sequence_start.anchor,
                                 event->data.sequence_start.tag);
 
-    return rc == BH_OK ? open_level(r, event, false) : rc;
+    return rc == BH_OK ? yaml_open_level(r, event, false) : rc;
 }
 
 static bh_rc
-on_close(struct yaml_reader *r, const yaml_event_t *event)
+yaml_on_close(struct yaml_reader *r, const yaml_event_t *event)
 {
-    const struct level *level = top(r);
+    const struct level *level = yaml_top(r);
 
     bh_buf_putc(r->out, level->is_map ? '}' : ']');
     if (level->is_map)
         r->key_count -= level->items;
     r->depth--;
-    end_node(r);
+    yaml_end_node(r);
     return BH_OK;
 }
 
 static bh_rc
-on_alias(struct yaml_reader *r, const yaml_event_t *event)
+yaml_on_alias(struct yaml_reader *r, const yaml_event_t *event)
 {
-    return refuse(r, event, "aliases are not accepted", "write the value out where it is used");
+    return yaml_refuse(r, event, "aliases are not accepted", "write the value out where it is used");
 }
 
 static bh_rc
-on_document(struct yaml_reader *r, const yaml_event_t *event)
+yaml_on_document(struct yaml_reader *r, const yaml_event_t *event)
 {
     if (event->data.document_start.tag_directives.start
         != event->data.document_start.tag_directives.end)
-        return refuse(r, event, "tags are not accepted", "remove the %TAG line");
+        return yaml_refuse(r, event, "tags are not accepted", "remove the %TAG line");
     if (++r->documents > 1)
-        return refuse(r, event, "more than one document", "put each document into its own file");
+        return yaml_refuse(r, event, "more than one document", "put each document into its own file");
     return BH_OK;
 }
 
@@ -259,10 +259,10 @@ static bh_rc
 yaml_take_event(struct yaml_reader *r, const yaml_event_t *event)
 {
     static bh_rc (*const takers[])(struct yaml_reader *, const yaml_event_t *) = {
-        [YAML_DOCUMENT_START_EVENT] = on_document, [YAML_ALIAS_EVENT] = on_alias,
-        [YAML_SCALAR_EVENT] = on_scalar,           [YAML_SEQUENCE_START_EVENT] = on_list,
-        [YAML_SEQUENCE_END_EVENT] = on_close,      [YAML_MAPPING_START_EVENT] = on_map,
-        [YAML_MAPPING_END_EVENT] = on_close,
+        [YAML_DOCUMENT_START_EVENT] = yaml_on_document, [YAML_ALIAS_EVENT] = yaml_on_alias,
+        [YAML_SCALAR_EVENT] = yaml_on_scalar,           [YAML_SEQUENCE_START_EVENT] = yaml_on_list,
+        [YAML_SEQUENCE_END_EVENT] = yaml_on_close,      [YAML_MAPPING_START_EVENT] = yaml_on_map,
+        [YAML_MAPPING_END_EVENT] = yaml_on_close,
     };
 
     if ((size_t)event->type >= BH_COUNT(takers) || !takers[event->type])
@@ -272,7 +272,7 @@ yaml_take_event(struct yaml_reader *r, const yaml_event_t *event)
 
 /* The reader of bytes gives an offset, the scanner and the parser give line and column. */
 static yaml_mark_t
-position_of_problem(const yaml_parser_t *parser, const char *text)
+yaml_position_of_problem(const yaml_parser_t *parser, const char *text)
 {
     yaml_mark_t mark = { 0 };
 
@@ -286,10 +286,10 @@ position_of_problem(const yaml_parser_t *parser, const char *text)
 }
 
 static bh_rc
-refuse_syntax(struct yaml_reader *r, const char *text)
+yaml_refuse_syntax(struct yaml_reader *r, const char *text)
 {
     const yaml_parser_t *parser = &r->parser;
-    yaml_mark_t at = position_of_problem(parser, text);
+    yaml_mark_t at = yaml_position_of_problem(parser, text);
 
     BH_ASSERT(parser->error != YAML_MEMORY_ERROR);
     bh_err_set(r->err, BH_INVALID, "line %zu, column %zu: not valid YAML: %s", at.line + 1,
@@ -304,7 +304,7 @@ refuse_syntax(struct yaml_reader *r, const char *text)
 }
 
 static bh_rc
-read_events(struct yaml_reader *r, const char *text)
+yaml_read_events(struct yaml_reader *r, const char *text)
 {
     bool ended = false;
 
@@ -313,7 +313,7 @@ read_events(struct yaml_reader *r, const char *text)
         bh_rc rc;
 
         if (!yaml_parser_parse(&r->parser, &event))
-            return refuse_syntax(r, text);
+            return yaml_refuse_syntax(r, text);
         ended = event.type == YAML_STREAM_END_EVENT;
         rc = yaml_take_event(r, &event);
         yaml_event_delete(&event);
@@ -331,7 +331,7 @@ read_events(struct yaml_reader *r, const char *text)
 bh_rc
 bh_yaml_to_json(const char *text, size_t length, struct bh_buf *ret_json, struct bh_err *err)
 {
-    BH_AUTO(reader_fini) struct yaml_reader *r = NULL;
+    BH_AUTO(yaml_reader_fini) struct yaml_reader *r = NULL;
     const struct bh_buf before = *ret_json;
     bh_rc rc;
 
@@ -350,7 +350,7 @@ bh_yaml_to_json(const char *text, size_t length, struct bh_buf *ret_json, struct
     r->err = err;
     yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, length);
-    rc = read_events(r, text);
+    rc = yaml_read_events(r, text);
     if (rc != BH_OK) {
         ret_json->length = before.length;
         ret_json->overflow = before.overflow;

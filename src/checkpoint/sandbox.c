@@ -39,7 +39,7 @@ checkpoint_sandbox_show(const char *source, const char *target, unsigned long fl
 
 /* The folders of a path below the room, and the last one. */
 static bh_rc
-make_place(const char *path, char ret_place[PATH_SIZE], struct bh_err *err)
+sandbox_make_place(const char *path, char ret_place[PATH_SIZE], struct bh_err *err)
 {
     int length = snprintf(ret_place, PATH_SIZE, ROOT "%s", path);
 
@@ -58,17 +58,17 @@ make_place(const char *path, char ret_place[PATH_SIZE], struct bh_err *err)
 }
 
 static bh_rc
-show_at(const char *source, const char *path, unsigned long flags, struct bh_err *err)
+sandbox_show_at(const char *source, const char *path, unsigned long flags, struct bh_err *err)
 {
     char place[PATH_SIZE];
-    bh_rc rc = make_place(path, place, err);
+    bh_rc rc = sandbox_make_place(path, place, err);
 
     return rc == BH_OK ? checkpoint_sandbox_show(source, place, flags, err) : rc;
 }
 
 /* Programs and libraries, as this machine has them: folders, or links into /usr. */
 static bh_rc
-show_libraries(struct bh_err *err)
+sandbox_show_libraries(struct bh_err *err)
 {
     static const char *const names[] = { "/usr", "/lib", "/lib64" };
     bh_rc rc = BH_OK;
@@ -84,14 +84,14 @@ show_libraries(struct bh_err *err)
             if (symlink(link, place) != 0)
                 rc = bh_err_errno(err, "make link %s", place);
         } else if (stat(names[i], &st) == 0) {
-            rc = show_at(names[i], names[i], MS_RDONLY, err);
+            rc = sandbox_show_at(names[i], names[i], MS_RDONLY, err);
         }
     }
     return rc;
 }
 
 static bh_rc
-make_device(const struct bh_checkpoint_device *device, struct bh_err *err)
+sandbox_make_device(const struct bh_checkpoint_device *device, struct bh_err *err)
 {
     const char *slash = strrchr(device->path, '/');
     char folder[PATH_SIZE], place[PATH_SIZE], path[PATH_SIZE];
@@ -100,7 +100,7 @@ make_device(const struct bh_checkpoint_device *device, struct bh_err *err)
     if (!slash || strncmp(device->path, "/dev/", 5) != 0)
         return bh_err_set(err, BH_INVALID, "%s is no device's place", device->path);
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - device->path), device->path);
-    rc = make_place(folder, place, err);
+    rc = sandbox_make_place(folder, place, err);
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, ROOT "%s", device->path);
@@ -112,7 +112,7 @@ make_device(const struct bh_checkpoint_device *device, struct bh_err *err)
 }
 
 static bh_rc
-make_devices(const struct bh_checkpoint_request *request, struct bh_err *err)
+sandbox_make_devices(const struct bh_checkpoint_request *request, struct bh_err *err)
 {
     static const struct bh_checkpoint_device standard[] = {
         { "/dev/null", 1, 3 }, { "/dev/zero", 1, 5 }, { "/dev/urandom", 1, 9 },
@@ -121,9 +121,9 @@ make_devices(const struct bh_checkpoint_request *request, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; i < BH_COUNT(standard) && rc == BH_OK; i++)
-        rc = make_device(&standard[i], err);
+        rc = sandbox_make_device(&standard[i], err);
     for (uint32_t i = 0; i < request->devices.count && rc == BH_OK; i++)
-        rc = make_device(&devices[i], err);
+        rc = sandbox_make_device(&devices[i], err);
     return rc;
 }
 
@@ -133,7 +133,7 @@ struct sources {
 };
 
 static bh_rc
-open_source(const char *path, int *ret_fd, struct bh_err *err)
+sandbox_open_source(const char *path, int *ret_fd, struct bh_err *err)
 {
     *ret_fd = open(path ? path : "", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return *ret_fd < 0 ? bh_err_errno(err, "open %s", path ? path : "a mount") : BH_OK;
@@ -141,7 +141,7 @@ open_source(const char *path, int *ret_fd, struct bh_err *err)
 
 /* They are closed with all others, when the room is entered. */
 static bh_rc
-open_sources(const struct bh_checkpoint_request *request, struct sources *sources,
+sandbox_open_sources(const struct bh_checkpoint_request *request, struct sources *sources,
              struct bh_err *err)
 {
     const struct bh_checkpoint_mount *mounts = request->mounts.items;
@@ -149,48 +149,48 @@ open_sources(const struct bh_checkpoint_request *request, struct sources *source
 
     sources->library = -1;
     if (request->library && *request->library)
-        rc = open_source(request->library, &sources->library, err);
+        rc = sandbox_open_source(request->library, &sources->library, err);
     for (uint32_t i = 0; i < request->mounts.count && rc == BH_OK; i++)
-        rc = open_source(mounts[i].source, &sources->mount[i], err);
+        rc = sandbox_open_source(mounts[i].source, &sources->mount[i], err);
     return rc;
 }
 
 static bh_rc
-show_source(int fd, const char *path, unsigned long flags, struct bh_err *err)
+sandbox_show_source(int fd, const char *path, unsigned long flags, struct bh_err *err)
 {
     char source[64];
 
     snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
-    return show_at(source, path, flags, err);
+    return sandbox_show_at(source, path, flags, err);
 }
 
 static bh_rc
-fill_root(const struct bh_checkpoint_request *request, const struct sources *sources,
+sandbox_fill_root(const struct bh_checkpoint_request *request, const struct sources *sources,
           struct bh_err *err)
 {
     const struct bh_checkpoint_mount *mounts = request->mounts.items;
     char place[PATH_SIZE];
-    bh_rc rc = show_libraries(err);
+    bh_rc rc = sandbox_show_libraries(err);
 
     if (rc == BH_OK && sources->library >= 0)
-        rc = show_source(sources->library, BH_CHECKPOINT_SANDBOX_LIBRARY, MS_RDONLY, err);
+        rc = sandbox_show_source(sources->library, BH_CHECKPOINT_SANDBOX_LIBRARY, MS_RDONLY, err);
     if (rc == BH_OK)
-        rc = make_devices(request, err);
+        rc = sandbox_make_devices(request, err);
     for (uint32_t i = 0; i < request->mounts.count && rc == BH_OK; i++) {
         const char *target = mounts[i].target ? mounts[i].target : "";
 
-        rc = show_source(sources->mount[i], target, mounts[i].write ? 0 : MS_RDONLY, err);
+        rc = sandbox_show_source(sources->mount[i], target, mounts[i].write ? 0 : MS_RDONLY, err);
     }
     if (rc == BH_OK)
-        rc = show_at("/proc", "/proc", 0, err);
+        rc = sandbox_show_at("/proc", "/proc", 0, err);
     if (rc == BH_OK)
-        rc = make_place("/old", place, err);
+        rc = sandbox_make_place("/old", place, err);
     return rc;
 }
 
 /* Its devices can be opened and its files not written, but for those of mounts that may be. */
 static bh_rc
-enter_root(const struct bh_checkpoint_request *request, struct bh_err *err)
+sandbox_enter_root(const struct bh_checkpoint_request *request, struct bh_err *err)
 {
     struct sources sources;
     bh_rc rc;
@@ -198,12 +198,12 @@ enter_root(const struct bh_checkpoint_request *request, struct bh_err *err)
     if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0
         || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return bh_err_errno(err, "make namespaces");
-    rc = open_sources(request, &sources, err);
+    rc = sandbox_open_sources(request, &sources, err);
     if (rc != BH_OK)
         return rc;
     if (mount("bulkhead-checkpoint", ROOT, "tmpfs", MS_NOSUID, "mode=755,size=65536") != 0)
         return bh_err_errno(err, "mount the helper's root");
-    rc = fill_root(request, &sources, err);
+    rc = sandbox_fill_root(request, &sources, err);
     if (rc != BH_OK)
         return rc;
     if (syscall(SYS_pivot_root, ROOT, ROOT "/old") != 0 || chdir("/") != 0
@@ -217,7 +217,7 @@ enter_root(const struct bh_checkpoint_request *request, struct bh_err *err)
 
 /* The first line of the map says whose namespace it is. */
 static bool
-has_base(uint32_t pid, uint32_t base)
+sandbox_has_base(uint32_t pid, uint32_t base)
 {
     char path[64], text[128] = "";
     uint32_t inside, outside, count;
@@ -232,7 +232,7 @@ has_base(uint32_t pid, uint32_t base)
 
 /* That of the first process that is still there. */
 static bh_rc
-open_namespace(const struct bh_checkpoint_request *request, int *ret_fd, struct bh_err *err)
+sandbox_open_namespace(const struct bh_checkpoint_request *request, int *ret_fd, struct bh_err *err)
 {
     for (uint32_t i = 0; i < request->pid_count; i++) {
         uint32_t pid = request->pids[i].pid;
@@ -242,7 +242,7 @@ open_namespace(const struct bh_checkpoint_request *request, int *ret_fd, struct 
         *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
         if (*ret_fd < 0)
             continue;
-        return has_base(pid, request->id_base)
+        return sandbox_has_base(pid, request->id_base)
                    ? BH_OK
                    : bh_err_set(err, BH_DENIED, "process %u is not of this job", pid);
     }
@@ -254,7 +254,7 @@ static const int kept[] = { CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_KILL };
 
 /* Nobody's: nothing can be lost with it, since it is asked for no process. */
 static bh_rc
-become_nobody(struct bh_err *err)
+sandbox_become_nobody(struct bh_err *err)
 {
     bh_rc rc = bh_capability_bound(NULL, 0, err);
 
@@ -266,7 +266,7 @@ become_nobody(struct bh_err *err)
 
 /* From here on it is root of the job's namespace, which is one of the job's own ids here. */
 static bh_rc
-become_the_jobs(int namespace, struct bh_err *err)
+sandbox_become_the_jobs(int namespace, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -287,14 +287,14 @@ bh_checkpoint_sandbox_enter(const struct bh_checkpoint_request *request, struct 
     bh_rc rc = BH_OK;
 
     if (request->id_base != 0)
-        rc = open_namespace(request, &namespace, err);
+        rc = sandbox_open_namespace(request, &namespace, err);
     if (rc == BH_OK)
-        rc = enter_root(request, err);
+        rc = sandbox_enter_root(request, err);
     if (rc != BH_OK)
         return rc;
     if (setgroups(0, NULL) != 0 || setrlimit(RLIMIT_CORE, &none) != 0)
         return bh_err_errno(err, "give up groups");
-    rc = request->id_base != 0 ? become_the_jobs(namespace, err) : become_nobody(err);
+    rc = request->id_base != 0 ? sandbox_become_the_jobs(namespace, err) : sandbox_become_nobody(err);
     if (rc != BH_OK)
         return rc;
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0

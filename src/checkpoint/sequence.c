@@ -25,7 +25,7 @@ checkpoint_sequence_fail(const struct sequence *sequence, const char *call, uint
 }
 
 static bool
-fail_for(const struct sequence *sequence, uint32_t pid, CUprocessState state)
+sequence_fail_for(const struct sequence *sequence, uint32_t pid, CUprocessState state)
 {
     struct bh_checkpoint_report *report = sequence->report;
 
@@ -47,7 +47,7 @@ struct step {
 };
 
 static bool
-step_one(const struct sequence *sequence, const struct step *step, uint32_t pid)
+sequence_step_one(const struct sequence *sequence, const struct step *step, uint32_t pid)
 {
     const struct bh_checkpoint_driver *driver = sequence->driver;
     CUprocessState state;
@@ -56,7 +56,7 @@ step_one(const struct sequence *sequence, const struct step *step, uint32_t pid)
     if (rc == CUDA_SUCCESS && state != step->from)
         return (uint32_t)state < 32 && (step->fine >> state & 1) != 0
                    ? true
-                   : fail_for(sequence, pid, state);
+                   : sequence_fail_for(sequence, pid, state);
     if (rc != CUDA_SUCCESS)
         return !driver->lives(driver->self, (int)pid)
                || checkpoint_sequence_fail(sequence, "cuCheckpointProcessGetState", pid, rc);
@@ -107,22 +107,22 @@ static const struct step unlock_step = { "cuCheckpointProcessUnlock", CU_PROCESS
 
 /* True when it went well for each; `anyway`: after one that failed the others are tried, too. */
 static bool
-step_all(const struct sequence *sequence, const struct step *step, bool anyway)
+sequence_step_all(const struct sequence *sequence, const struct step *step, bool anyway)
 {
     bool well = true;
 
     sequence->report->processes = 0;
     for (uint32_t i = 0; i < sequence->request->pid_count && (well || anyway); i++)
-        well = step_one(sequence, step, sequence->request->pids[i].pid) && well;
+        well = sequence_step_one(sequence, step, sequence->request->pids[i].pid) && well;
     return well;
 }
 
 static bool
 sequence_restore(const struct sequence *sequence)
 {
-    bool restored = step_all(sequence, &restore_step, true);
+    bool restored = sequence_step_all(sequence, &restore_step, true);
     uint32_t processes = sequence->report->processes;
-    bool unlocked = restored && step_all(sequence, &unlock_step, true);
+    bool unlocked = restored && sequence_step_all(sequence, &unlock_step, true);
 
     sequence->report->processes = processes;
     return unlocked;
@@ -139,7 +139,7 @@ bh_checkpoint_save(const struct bh_checkpoint_driver *driver,
 
     BH_ASSERT(request->pid_count <= BH_CHECKPOINT_PIDS_MAX);
     *ret_report = (struct bh_checkpoint_report){ .end = BH_CHECKPOINT_DONE };
-    if (step_all(&sequence, &lock_step, false) && step_all(&sequence, &checkpoint_step, false))
+    if (sequence_step_all(&sequence, &lock_step, false) && sequence_step_all(&sequence, &checkpoint_step, false))
         return;
     ret_report->processes = 0;
     ret_report->end = sequence_restore(&back) ? BH_CHECKPOINT_REFUSED : BH_CHECKPOINT_FAILED;

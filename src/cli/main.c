@@ -34,7 +34,7 @@
 enum { STATUS_PIPE = 141 }; /* as if SIGPIPE had ended us */
 
 static bh_rc
-print_help(enum bh_command_id command, struct bh_err *err)
+cli_print_help(enum bh_command_id command, struct bh_err *err)
 {
     struct bh_buf out;
     bh_rc rc;
@@ -51,19 +51,19 @@ print_help(enum bh_command_id command, struct bh_err *err)
 
 /* `bulkhead help audit verify` */
 static bh_rc
-main_help(struct bh_cli *cli, struct bh_err *err)
+cli_main_help(struct bh_cli *cli, struct bh_err *err)
 {
     const char *const *words = cli->args->arguments;
     char name[64];
     enum bh_command_id command;
 
     if (cli->args->count == 0)
-        return print_help(BH_COMMANDS, err);
+        return cli_print_help(BH_COMMANDS, err);
     snprintf(name, sizeof name, "%s%s%s", words[0], cli->args->count > 1 ? " " : "",
              cli->args->count > 1 ? words[1] : "");
     command = bh_command_find(name);
     if (command < BH_COMMANDS)
-        return print_help(command, err);
+        return cli_print_help(command, err);
     bh_err_set(err, BH_INVALID, "no such command: %s", name);
     bh_err_hint(err, "bulkhead help lists the commands");
     bh_cli_report(err);
@@ -72,7 +72,7 @@ main_help(struct bh_cli *cli, struct bh_err *err)
 }
 
 static bh_rc
-main_completion(struct bh_cli *cli, struct bh_err *err)
+cli_main_completion(struct bh_cli *cli, struct bh_err *err)
 {
     struct bh_buf out;
     bh_rc rc;
@@ -87,7 +87,7 @@ main_completion(struct bh_cli *cli, struct bh_err *err)
 }
 
 static bh_rc
-main_version(struct bh_cli *cli, struct bh_err *err)
+cli_main_version(struct bh_cli *cli, struct bh_err *err)
 {
     printf("bulkhead %s\n", BH_VERSION);
     return BH_OK;
@@ -169,14 +169,14 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WHOAMI] = bh_cli_whoami,
     [BH_CMD_STATUS] = bh_cli_status,
     [BH_CMD_DOCTOR] = bh_cli_doctor,
-    [BH_CMD_COMPLETION] = main_completion,
-    [BH_CMD_VERSION] = main_version,
-    [BH_CMD_HELP] = main_help,
+    [BH_CMD_COMPLETION] = cli_main_completion,
+    [BH_CMD_VERSION] = cli_main_version,
+    [BH_CMD_HELP] = cli_main_help,
 };
 
 /* Commands that ask nothing of a server, or see to their session themselves. */
 static bool
-needs_no_session(const struct bh_args *args)
+cli_needs_no_session(const struct bh_args *args)
 {
     static const enum bh_command_id without[] = {
         BH_CMD_UP,         BH_CMD_LOGIN,   BH_CMD_LOGOUT, BH_CMD_AUDIT_CHECK,
@@ -194,7 +194,7 @@ cli_perform(struct bh_cli *cli, struct bh_err *err)
 {
     bh_rc rc = bh_client_init(&cli->client, cli->args, cli->arena, err);
 
-    if (rc == BH_OK && !needs_no_session(cli->args))
+    if (rc == BH_OK && !cli_needs_no_session(cli->args))
         rc = bh_session_use(cli, err);
     if (cli->args->command == BH_CMD_DOCTOR)
         rc = BH_OK; /* it says itself what it cannot reach */
@@ -221,7 +221,7 @@ main(int argc, char **argv)
     /* A server that closes early must not end us before we read why. */
     signal(SIGPIPE, SIG_IGN);
     cli.arena = bh_arena_new(ARENA_MAX);
-    rc = args.options[BH_OPT_HELP].given ? print_help(args.command, &err)
+    rc = args.options[BH_OPT_HELP].given ? cli_print_help(args.command, &err)
                                          : cli_perform(&cli, &err);
     if (rc != BH_OK && err.sys_kind == BH_SYS_ERRNO && err.sys == EPIPE)
         cli.status = STATUS_PIPE; /* whoever read our output has seen enough */

@@ -20,32 +20,32 @@ static_assert(sizeof(SHA256_CTX) <= sizeof(((struct bh_sha256 *)0)->state),
               "struct bh_sha256 holds OpenSSL's state");
 
 static SHA256_CTX *
-context_of(struct bh_sha256 *hash)
+openssl_context_of(struct bh_sha256 *hash)
 {
     return (SHA256_CTX *)(void *)hash->state;
 }
 
 static void
-sha256_begin(struct bh_sha256 *hash)
+openssl_sha256_begin(struct bh_sha256 *hash)
 {
     hash->context = NULL;
-    SHA256_Init(context_of(hash));
+    SHA256_Init(openssl_context_of(hash));
 }
 
 static void
-sha256_put(struct bh_sha256 *hash, const void *bytes, size_t length)
+openssl_sha256_put(struct bh_sha256 *hash, const void *bytes, size_t length)
 {
-    SHA256_Update(context_of(hash), bytes, length);
+    SHA256_Update(openssl_context_of(hash), bytes, length);
 }
 
 static void
-sha256_finish(struct bh_sha256 *hash, uint8_t ret_digest[32])
+openssl_sha256_finish(struct bh_sha256 *hash, uint8_t ret_digest[32])
 {
-    SHA256_Final(ret_digest, context_of(hash));
+    SHA256_Final(ret_digest, openssl_context_of(hash));
 }
 
 static void
-sha256(const void *first, size_t first_length, const void *second, size_t second_length,
+openssl_sha256(const void *first, size_t first_length, const void *second, size_t second_length,
        uint8_t ret_digest[32])
 {
     SHA256_CTX context;
@@ -89,7 +89,7 @@ openssl_verify(const uint8_t public_key[32], const void *message, size_t length,
 }
 
 static bh_rc
-public_of(const uint8_t private_key[32], uint8_t ret_public[32], struct bh_err *err)
+openssl_public_of(const uint8_t private_key[32], uint8_t ret_public[32], struct bh_err *err)
 {
     BH_AUTO(EVP_PKEY_free) EVP_PKEY *key = NULL;
     size_t size = 32;
@@ -103,7 +103,7 @@ public_of(const uint8_t private_key[32], uint8_t ret_public[32], struct bh_err *
 /* The kernel's own: each request draws its number, and OpenSSL's generator asks for the process
  * id each time and keeps a state for each thread. */
 static bh_rc
-random_bytes(void *ret_bytes, size_t length, struct bh_err *err)
+openssl_random_bytes(void *ret_bytes, size_t length, struct bh_err *err)
 {
     unsigned char *at = ret_bytes;
 
@@ -124,10 +124,10 @@ static bh_rc
 openssl_make_key(uint8_t ret_private[32], uint8_t ret_public[32], struct bh_err *err)
 {
     uint8_t private_key[32];
-    bh_rc rc = random_bytes(private_key, sizeof private_key, err);
+    bh_rc rc = openssl_random_bytes(private_key, sizeof private_key, err);
 
     if (rc == BH_OK)
-        rc = public_of(private_key, ret_public, err);
+        rc = openssl_public_of(private_key, ret_public, err);
     if (rc == BH_OK)
         memcpy(ret_private, private_key, sizeof private_key);
     OPENSSL_cleanse(private_key, sizeof private_key);
@@ -136,17 +136,17 @@ openssl_make_key(uint8_t ret_private[32], uint8_t ret_public[32], struct bh_err 
 
 const struct bh_crypto_ops bh_crypto_openssl = {
     .name = "openssl",
-    .sha256 = sha256,
-    .sha256_begin = sha256_begin,
-    .sha256_put = sha256_put,
-    .sha256_finish = sha256_finish,
+    .sha256 = openssl_sha256,
+    .sha256_begin = openssl_sha256_begin,
+    .sha256_put = openssl_sha256_put,
+    .sha256_finish = openssl_sha256_finish,
     .sign = openssl_sign,
     .verify = openssl_verify,
     .make_key = openssl_make_key,
-    .public_of = public_of,
+    .public_of = openssl_public_of,
     .hmac = bh_openssl_hmac,
     .seal = bh_openssl_seal,
     .open = bh_openssl_open,
-    .random = random_bytes,
+    .random = openssl_random_bytes,
     .make_certificate = bh_openssl_make_certificate,
 };

@@ -19,7 +19,7 @@ enum { BLOCK = 16, KEY = 32, HALF = 12, CHUNK_MAX = 1 << 30, HASH_BLOCK = 64 };
 
 /* What CMAC adds to a last block that is whole: the encrypted zero, doubled in GF(2^128). */
 static void
-double_block(uint8_t block[BLOCK])
+seal_double_block(uint8_t block[BLOCK])
 {
     uint8_t carry = block[0] >> 7;
 
@@ -29,7 +29,7 @@ double_block(uint8_t block[BLOCK])
 }
 
 static bool
-encrypt_block(EVP_CIPHER_CTX *aes, const uint8_t in[BLOCK], uint8_t ret_out[BLOCK])
+seal_encrypt_block(EVP_CIPHER_CTX *aes, const uint8_t in[BLOCK], uint8_t ret_out[BLOCK])
 {
     int length;
 
@@ -37,14 +37,14 @@ encrypt_block(EVP_CIPHER_CTX *aes, const uint8_t in[BLOCK], uint8_t ret_out[BLOC
 }
 
 static bool
-message_key(const struct bh_aead *aead, uint8_t ret_key[KEY])
+seal_message_key(const struct bh_aead *aead, uint8_t ret_key[KEY])
 {
     BH_AUTO(EVP_CIPHER_CTX_free) EVP_CIPHER_CTX *aes = EVP_CIPHER_CTX_new();
     uint8_t mask[BLOCK] = { 0 }, block[BLOCK];
     bool good = aes && EVP_EncryptInit_ex(aes, EVP_aes_256_ecb(), NULL, aead->key, NULL) == 1
-                && EVP_CIPHER_CTX_set_padding(aes, 0) == 1 && encrypt_block(aes, mask, mask);
+                && EVP_CIPHER_CTX_set_padding(aes, 0) == 1 && seal_encrypt_block(aes, mask, mask);
 
-    double_block(mask);
+    seal_double_block(mask);
     for (uint8_t half = 0; half < 2 && good; half++) {
         const uint8_t counter[4] = { 0, (uint8_t)(half + 1), 'X', 0 };
 
@@ -52,7 +52,7 @@ message_key(const struct bh_aead *aead, uint8_t ret_key[KEY])
         memcpy(block + sizeof counter, aead->nonce, HALF);
         for (int i = 0; i < BLOCK; i++)
             block[i] ^= mask[i];
-        good = encrypt_block(aes, block, ret_key + half * BLOCK);
+        good = seal_encrypt_block(aes, block, ret_key + half * BLOCK);
     }
     OPENSSL_cleanse(mask, sizeof mask);
     OPENSSL_cleanse(block, sizeof block);
@@ -65,7 +65,7 @@ seal_begin(const struct bh_aead *aead, bool encrypt)
     BH_AUTO(EVP_CIPHER_CTX_free) EVP_CIPHER_CTX *gcm = EVP_CIPHER_CTX_new();
     uint8_t key[KEY];
     int length;
-    bool good = gcm && message_key(aead, key)
+    bool good = gcm && seal_message_key(aead, key)
                 && EVP_CipherInit_ex(gcm, EVP_aes_256_gcm(), NULL, key, aead->nonce + HALF,
                                      encrypt) == 1;
 
@@ -131,7 +131,7 @@ bh_openssl_open(const struct bh_aead *aead, const void *sealed, size_t length,
 
 /* SHA-256 of a padded key and what follows it. */
 static void
-hash_behind(const uint8_t key[HASH_BLOCK], uint8_t pad, const void *message, size_t length,
+seal_hash_behind(const uint8_t key[HASH_BLOCK], uint8_t pad, const void *message, size_t length,
             uint8_t ret_digest[32])
 {
     uint8_t block[HASH_BLOCK];
@@ -152,7 +152,7 @@ bh_openssl_hmac(const void *key, size_t key_length, const void *message, size_t 
         bh_crypto_openssl.sha256(key, key_length, "", 0, block);
     else
         memcpy(block, key, key_length);
-    hash_behind(block, 0x36, message, length, inner);
-    hash_behind(block, 0x5c, inner, sizeof inner, ret_digest);
+    seal_hash_behind(block, 0x36, message, length, inner);
+    seal_hash_behind(block, 0x5c, inner, sizeof inner, ret_digest);
     OPENSSL_cleanse(block, sizeof block);
 }

@@ -86,7 +86,7 @@ struct daemon_program {
 };
 
 static void
-print_help_config(void)
+daemon_print_help_config(void)
 {
     struct bh_buf text;
 
@@ -106,7 +106,7 @@ struct daemon_arguments {
 
 /* The exit status, or -1 to go on. */
 static int
-parse_arguments(int argc, char **argv, struct daemon_arguments *args)
+daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *args)
 {
     static const struct option options[] = {
         { "config", required_argument, NULL, 'c' }, { "set", required_argument, NULL, 's' },
@@ -136,7 +136,7 @@ parse_arguments(int argc, char **argv, struct daemon_arguments *args)
             args->allow_root = true;
             break;
         case 'p':
-            print_help_config();
+            daemon_print_help_config();
             return 0;
         case 'h':
             fputs(usage, stdout);
@@ -152,7 +152,7 @@ parse_arguments(int argc, char **argv, struct daemon_arguments *args)
 }
 
 static bh_rc
-load_config(struct daemon_program *program, const struct daemon_arguments *args, struct bh_err *err)
+daemon_load_config(struct daemon_program *program, const struct daemon_arguments *args, struct bh_err *err)
 {
     bh_rc rc = bh_daemon_config_load(args->config, args->config_given, &program->config,
                                      program->arena, err);
@@ -165,7 +165,7 @@ load_config(struct daemon_program *program, const struct daemon_arguments *args,
 
 /* What to do about a full disk, and about a store that SQLite cannot open or read, by what it says. */
 static bh_rc
-advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
+daemon_advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
 {
     if (rc == BH_FULL && err->sys_kind == BH_SYS_ERRNO && !*err->hint)
         return bh_err_hint(err, "make room on the disk of %.60s, then start again", path);
@@ -181,7 +181,7 @@ advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
 }
 
 static bh_rc
-open_core(struct daemon_program *program, struct bh_err *err)
+daemon_open_core(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_core *core = &program->core;
     char path[4096];
@@ -200,15 +200,15 @@ open_core(struct daemon_program *program, struct bh_err *err)
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, core->crypto, &core->store, err);
     if (rc == BH_OK)
         rc = bh_core_open(core, err);
-    return advise_on_store(path, rc, err);
+    return daemon_advise_on_store(path, rc, err);
 }
 
 /* Started to do this only. */
 static bh_rc
-rotate_root(struct daemon_program *program, const char *path, struct bh_err *err)
+daemon_rotate_root(struct daemon_program *program, const char *path, struct bh_err *err)
 {
     uint64_t count = 0;
-    bh_rc rc = open_core(program, err);
+    bh_rc rc = daemon_open_core(program, err);
 
     if (rc == BH_OK)
         rc = bh_rotate_to_file(&program->core, path, &count, err);
@@ -220,24 +220,24 @@ rotate_root(struct daemon_program *program, const char *path, struct bh_err *err
 }
 
 static void
-log_places(const struct bh_crowding *crowding)
+daemon_log_places(const struct bh_crowding *crowding)
 {
     bh_log(PLACES_CROWDED, BH_STR("who", crowding->who), BH_U64("holds", crowding->held),
            BH_U64("taken_back", crowding->taken_back), BH_U64("refused", crowding->refused));
 }
 
 static void
-log_streams(const struct bh_crowding *crowding)
+daemon_log_streams(const struct bh_crowding *crowding)
 {
     bh_log(STREAMS_CROWDED, BH_STR("who", crowding->who), BH_U64("holds", crowding->held),
            BH_U64("refused", crowding->refused));
 }
 
 static bh_rc
-serve_socket(struct daemon_program *program, struct bh_err *err)
+daemon_serve_socket(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_server_options options = { .handler = bh_api_handle, .self = program->api,
-                                         .crowded = log_places,
+                                         .crowded = daemon_log_places,
                                          .connections_max = program->config.connections_max };
     bh_rc rc = bh_unix_listen(program->config.socket, SOCKET_MODE, &options.fd, err);
 
@@ -245,10 +245,10 @@ serve_socket(struct daemon_program *program, struct bh_err *err)
 }
 
 static bh_rc
-serve_https(struct daemon_program *program, struct bh_err *err)
+daemon_serve_https(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_server_options options = { .handler = bh_web_handle, .self = program->web,
-                                         .crowded = log_places,
+                                         .crowded = daemon_log_places,
                                          .connections_max = program->config.connections_max };
     struct bh_certificate *certificate;
     bh_rc rc;
@@ -289,7 +289,7 @@ daemon_split(struct bh_arena *arena, const char *text, struct bh_texts *ret_text
 
 /* bulkhead-fetch stands with the other programs that are not for people. */
 static const char *
-fetch_program(struct daemon_program *program)
+daemon_fetch_program(struct daemon_program *program)
 {
     const char *name = program->config.fetch_program;
     char own[4096];
@@ -313,11 +313,11 @@ fetch_program(struct daemon_program *program)
 }
 
 static bh_rc
-start_fetch(struct daemon_program *program, struct bh_err *err)
+daemon_start_fetch(struct daemon_program *program, struct bh_err *err)
 {
     const struct bh_daemon_config *config = &program->config;
     struct bh_fetch_options options = {
-        .program = fetch_program(program),
+        .program = daemon_fetch_program(program),
         .ca = config->provider_ca[0] ? config->provider_ca : NULL,
         .proxy = config->provider_proxy[0] ? config->provider_proxy : NULL,
         .plain_loopback = true, /* the site file says for which issuer */
@@ -340,7 +340,7 @@ daemon_open_accounts(struct daemon_program *program, struct bh_err *err)
     struct bh_err none;
 
     /* Without the process nobody signs in at an issuer; all else goes on. */
-    if (start_fetch(program, &none) == BH_OK)
+    if (daemon_start_fetch(program, &none) == BH_OK)
         options.https = bh_fetch_port(program->fetch);
     else
         bh_log(FETCH_MISSING, BH_ERRLOG(&none));
@@ -368,8 +368,8 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
                                                  program->config.rate_changes,
                                                  program->config.rate_expensive },
                                       .streams_max = program->config.streams_max,
-                                      .crowded = log_streams };
-    bh_rc rc = open_core(program, err);
+                                      .crowded = daemon_log_streams };
+    bh_rc rc = daemon_open_core(program, err);
 
     if (rc == BH_OK)
         rc = bh_start_record(&program->core, err);
@@ -400,13 +400,13 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
         rc = bh_ticker_start(streams_tick_ns, daemon_expire_streams, program->streams, &program->streams_ticker,
                              err);
     if (rc == BH_OK)
-        rc = serve_https(program, err);
-    return rc == BH_OK ? serve_socket(program, err) : rc; /* the last: who reaches it finds the rest there */
+        rc = daemon_serve_https(program, err);
+    return rc == BH_OK ? daemon_serve_socket(program, err) : rc; /* the last: who reaches it finds the rest there */
 }
 
 /* Until SIGTERM or SIGINT comes; the owner sends one when it cannot go on. */
 static void
-wait_for_end(int signal_fd)
+daemon_wait_for_end(int signal_fd)
 {
     struct signalfd_siginfo info;
 
@@ -415,7 +415,7 @@ wait_for_end(int signal_fd)
 }
 
 static int
-block_signals(void)
+daemon_block_signals(void)
 {
     sigset_t set;
 
@@ -429,7 +429,7 @@ block_signals(void)
 
 /* A connection each to thousands of nodes and clients: as many files as may be open. */
 static void
-raise_files_limit(void)
+daemon_raise_files_limit(void)
 {
     struct rlimit limit;
 
@@ -444,7 +444,7 @@ raise_files_limit(void)
  * from handing a dump to a program (core(5), "Piping core dumps"); a process that is not
  * dumpable has none at all, and its own user may not look into its memory. */
 static bh_rc
-forbid_core_dumps(struct bh_err *err)
+daemon_forbid_core_dumps(struct bh_err *err)
 {
     const struct rlimit none = { 0, 0 };
 
@@ -492,7 +492,7 @@ main(int argc, char **argv)
     static struct daemon_program whole; /* what a refused start leaves goes with the process */
     struct daemon_program *program = &whole;
     struct bh_err err;
-    int status = parse_arguments(argc, argv, &args), signal_fd;
+    int status = daemon_parse_arguments(argc, argv, &args), signal_fd;
 
     if (status >= 0) {
         if (status == 2)
@@ -503,7 +503,7 @@ main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     program->arena = bh_arena_new(CONFIG_ARENA_MAX);
     bh_log_setup("bulkheadd", false, BH_LOG_INFO);
-    if (load_config(program, &args, &err) != BH_OK)
+    if (daemon_load_config(program, &args, &err) != BH_OK)
         return daemon_fail(&err);
     bh_log_setup("bulkheadd", program->config.log_json, BH_LOG_INFO);
     if (geteuid() == 0 && !args.allow_root) {
@@ -511,17 +511,17 @@ main(int argc, char **argv)
         bh_err_hint(&err, "start it as a user of its own, as `bulkhead up` does");
         return daemon_fail(&err);
     }
-    if (forbid_core_dumps(&err) != BH_OK)
+    if (daemon_forbid_core_dumps(&err) != BH_OK)
         return daemon_fail(&err);
     if (args.rotate_root)
-        return rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : daemon_fail(&err);
-    signal_fd = block_signals();
-    raise_files_limit();
+        return daemon_rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : daemon_fail(&err);
+    signal_fd = daemon_block_signals();
+    daemon_raise_files_limit();
     if (daemon_start(program, &err) != BH_OK)
         return daemon_fail(&err);
     bh_log(READY, BH_STR("socket", program->config.socket),
            BH_U64("records", program->records));
-    wait_for_end(signal_fd);
+    daemon_wait_for_end(signal_fd);
     status = bh_owner_failed(program->owner) ? 8 : 0;
     daemon_stop(program);
     bh_arena_free(program->arena);

@@ -31,7 +31,7 @@ static const struct {
 
 /* Whether a path is the GPU's node, or a capability of one of its instances. */
 static bool
-is_of_gpu(const char *path, uint32_t minor)
+holders_is_of_gpu(const char *path, uint32_t minor)
 {
     static const char node[] = "/dev/nvidia", cap[] = "/dev/nvidia-caps/nvidia-cap";
     struct bh_err unused;
@@ -49,7 +49,7 @@ is_of_gpu(const char *path, uint32_t minor)
 }
 
 static bool
-has_open(const char *proc_root, const char *pid, uint32_t minor)
+holders_has_open(const char *proc_root, const char *pid, uint32_t minor)
 {
     char path[512], target[256];
     const struct dirent *entry;
@@ -64,7 +64,7 @@ has_open(const char *proc_root, const char *pid, uint32_t minor)
         ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
 
         target[length > 0 ? length : 0] = '\0';
-        found = is_of_gpu(target, minor);
+        found = holders_is_of_gpu(target, minor);
     }
     closedir(dir);
     return found;
@@ -72,7 +72,7 @@ has_open(const char *proc_root, const char *pid, uint32_t minor)
 
 /* The descriptor may be closed and the memory still mapped: the file stands at a line's end. */
 static bool
-has_mapped(const char *proc_root, const char *pid, uint32_t minor)
+holders_has_mapped(const char *proc_root, const char *pid, uint32_t minor)
 {
     char path[512];
     struct bh_buf maps;
@@ -87,7 +87,7 @@ has_mapped(const char *proc_root, const char *pid, uint32_t minor)
              line = strtok_r(NULL, "\n", &rest)) {
             const char *file = strchr(line, '/');
 
-            found = file && is_of_gpu(file, minor);
+            found = file && holders_is_of_gpu(file, minor);
         }
     bh_buf_fini(&maps);
     return found;
@@ -113,7 +113,7 @@ holders_read_name(const char *proc_root, uint32_t pid, char ret_name[64])
 
 /* Our own kind: another child of the node's, which holds the GPUs for us. */
 static bool
-is_sibling(const char *proc_root, uint32_t pid, const char *name)
+holders_is_sibling(const char *proc_root, uint32_t pid, const char *name)
 {
     char path[512], memory[512], *end;
     struct bh_buf stat;
@@ -167,11 +167,11 @@ bh_holders_put(struct bh_buf *out, const char *proc_root, uint32_t minor, uint32
         uint64_t pid;
 
         if (bh_parse_u64(entry->d_name, &pid, &err) != BH_OK || pid == (uint64_t)getpid()
-            || (!has_open(proc_root, entry->d_name, minor)
-                && !has_mapped(proc_root, entry->d_name, minor)))
+            || (!holders_has_open(proc_root, entry->d_name, minor)
+                && !holders_has_mapped(proc_root, entry->d_name, minor)))
             continue;
         holders_read_name(proc_root, (uint32_t)pid, name);
-        if (is_sibling(proc_root, (uint32_t)pid, name))
+        if (holders_is_sibling(proc_root, (uint32_t)pid, name))
             continue;
         if (found < most) {
             bh_buf_puts(out, found ? "; " : "");

@@ -28,7 +28,7 @@ nvml_carve_undo(struct bh_nvml *nvml, const struct half_made *half, struct bh_er
 }
 
 static bh_rc
-find_profile(const struct bh_nvml_gpu *gpu, const char *name,
+carve_find_profile(const struct bh_nvml_gpu *gpu, const char *name,
              struct bh_nvml_profile *ret_profile, struct bh_err *err)
 {
     const struct bh_nvml_profiles *profiles = &gpu->profiles;
@@ -44,7 +44,7 @@ find_profile(const struct bh_nvml_gpu *gpu, const char *name,
 
 /* The driver's own placement that begins at `start`: it also tells the size. */
 static bh_rc
-find_placement(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
+carve_find_placement(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
                const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t *placement,
                struct bh_err *err)
 {
@@ -72,7 +72,7 @@ find_placement(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
 
 /* The compute instance that fills the GPU instance: as many slices. */
 static nvmlReturn_t
-create_full_ci(struct bh_nvml *nvml, nvmlGpuInstance_t gi, uint32_t slices,
+carve_create_full_ci(struct bh_nvml *nvml, nvmlGpuInstance_t gi, uint32_t slices,
                nvmlComputeInstance_t *ret_ci)
 {
     for (uint32_t number = 0; number < NVML_COMPUTE_INSTANCE_PROFILE_COUNT; number++) {
@@ -130,7 +130,7 @@ nvml_carve_build(struct bh_nvml *nvml, const struct plan *plan, struct half_made
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "cannot carve %s at %u on %s", name,
                             plan->place.start, gpu->uuid);
-    result = create_full_ci(nvml, half->gi, plan->profile.slices, &half->ci);
+    result = carve_create_full_ci(nvml, half->gi, plan->profile.slices, &half->ci);
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "cannot make the compute instance of %s on %s",
                             name, gpu->uuid);
@@ -160,9 +160,9 @@ bh_nvml_carve(void *self, const char *uuid, const char *profile, uint32_t start,
     if (current != NVML_DEVICE_MIG_ENABLE)
         return bh_err_set(err, BH_CONFLICT, "%s: MIG mode is not enabled", uuid);
     bh_nvml_load_profiles(nvml, &plan.gpu);
-    rc = find_profile(&plan.gpu, profile, &plan.profile, err);
+    rc = carve_find_profile(&plan.gpu, profile, &plan.profile, err);
     if (rc == BH_OK)
-        rc = find_placement(nvml, &plan.gpu, &plan.profile, &plan.place, err);
+        rc = carve_find_placement(nvml, &plan.gpu, &plan.profile, &plan.place, err);
     if (rc != BH_OK)
         return rc;
     rc = nvml_carve_build(nvml, &plan, &half, &made, err);
@@ -175,7 +175,7 @@ bh_nvml_carve(void *self, const char *uuid, const char *profile, uint32_t start,
 /* Monitoring programs hold an instance for moments: try twice more.  Who holds it longer is
  * waited for by the node, which has other things to do meanwhile. */
 static nvmlReturn_t
-destroy_patiently(struct bh_nvml *nvml, nvmlGpuInstance_t gi)
+carve_destroy_patiently(struct bh_nvml *nvml, nvmlGpuInstance_t gi)
 {
     bh_ns pause = 50 * BH_NS_PER_MS;
     nvmlReturn_t result = nvml_call(nvml, destroy_gi, gi);
@@ -188,7 +188,7 @@ destroy_patiently(struct bh_nvml *nvml, nvmlGpuInstance_t gi)
 }
 
 static bh_rc
-not_destroyed(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi,
+carve_not_destroyed(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi,
               nvmlReturn_t result, struct bh_err *err)
 {
     bh_nvml_fail(err, result, "cannot destroy GPU instance %u of %s", gi, gpu->uuid);
@@ -218,6 +218,6 @@ bh_nvml_destroy(void *self, const char *uuid, uint32_t gi, struct bh_err *err)
             result = NVML_SUCCESS;
     }
     if (result == NVML_SUCCESS)
-        result = destroy_patiently(nvml, instance);
-    return result == NVML_SUCCESS ? BH_OK : not_destroyed(nvml, &gpu, gi, result, err);
+        result = carve_destroy_patiently(nvml, instance);
+    return result == NVML_SUCCESS ? BH_OK : carve_not_destroyed(nvml, &gpu, gi, result, err);
 }

@@ -10,7 +10,7 @@
 /* The minor of a capability's node.  The kernel module computes it like this (its
  * nv-caps.c); its own file, where there is one, has the last word. */
 static uint32_t
-capability_minor(const struct bh_nvml *nvml, uint32_t formula, const char *place)
+instances_capability_minor(const struct bh_nvml *nvml, uint32_t formula, const char *place)
 {
     static const char key[] = "DeviceFileMinor:";
     char path[512], memory[256];
@@ -35,19 +35,19 @@ capability_minor(const struct bh_nvml *nvml, uint32_t formula, const char *place
 }
 
 static void
-find_minors(const struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
+instances_find_minors(const struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
             struct bh_device_instance *instance)
 {
     uint32_t formula = 3 + 135 * gpu->minor + 9 * instance->gi;
     char place[96];
 
     snprintf(place, sizeof place, "gpu%u/mig/gi%u", gpu->minor, instance->gi);
-    instance->gi_minor = capability_minor(nvml, formula, place);
+    instance->gi_minor = instances_capability_minor(nvml, formula, place);
     if (instance->ci == BH_NVML_NO_ID)
         return;
     snprintf(place, sizeof place, "gpu%u/mig/gi%u/ci%u", gpu->minor, instance->gi,
              instance->ci);
-    instance->ci_minor = capability_minor(nvml, formula + 1 + instance->ci, place);
+    instance->ci_minor = instances_capability_minor(nvml, formula + 1 + instance->ci, place);
 }
 
 nvmlReturn_t
@@ -79,7 +79,7 @@ bh_nvml_cis(struct bh_nvml *nvml, nvmlGpuInstance_t gi, nvmlComputeInstance_t *r
 
 /* The part that only a compute instance has: its MIG device. */
 static nvmlReturn_t
-describe_ci(struct bh_nvml *nvml, nvmlComputeInstance_t ci,
+instances_describe_ci(struct bh_nvml *nvml, nvmlComputeInstance_t ci,
             struct bh_device_instance *instance)
 {
     nvmlComputeInstanceInfo_t about = { 0 };
@@ -123,9 +123,9 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
     }
     ret_instance->busy_bp =
         ci ? bh_nvml_activity(nvml, gpu, about.id).busy_bp : BH_DEVICE_UNKNOWN;
-    result = ci ? describe_ci(nvml, ci, ret_instance) : NVML_SUCCESS;
+    result = ci ? instances_describe_ci(nvml, ci, ret_instance) : NVML_SUCCESS;
     if (result == NVML_SUCCESS)
-        find_minors(nvml, gpu, ret_instance);
+        instances_find_minors(nvml, gpu, ret_instance);
     return result;
 }
 

@@ -5,7 +5,7 @@
 
 /* A GPU's text in at most `size` bytes; UUIDs and names of MIG are longer than ours. */
 static void
-copy_text(char *ret_text, size_t size, const char *text)
+scan_copy_text(char *ret_text, size_t size, const char *text)
 {
     size_t length = strnlen(text, size - 1);
 
@@ -22,22 +22,22 @@ nvml_scan_identify(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_g
     nvmlReturn_t result = nvml_call(nvml, uuid, handle, text, sizeof text);
 
     if (result == NVML_SUCCESS)
-        copy_text(gpu->uuid, sizeof gpu->uuid, text);
+        scan_copy_text(gpu->uuid, sizeof gpu->uuid, text);
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, pci, handle, &pci);
     if (result == NVML_SUCCESS)
-        copy_text(gpu->pci, sizeof gpu->pci, pci.busId);
+        scan_copy_text(gpu->pci, sizeof gpu->pci, pci.busId);
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, minor, handle, &gpu->minor);
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, name, handle, text, NVML_DEVICE_NAME_BUFFER_SIZE);
     if (result == NVML_SUCCESS)
-        copy_text(gpu->product, sizeof gpu->product, text);
+        scan_copy_text(gpu->product, sizeof gpu->product, text);
     return result;
 }
 
 static nvmlReturn_t
-measure_memory(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
+scan_measure_memory(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
 {
     nvmlMemory_v2_t memory = { .version = nvmlMemory_v2_t_WORD };
     nvmlMemory_t older = { 0 };
@@ -60,7 +60,7 @@ nvml_scan_measure(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gp
     unsigned int number = 0;
     unsigned long long count = 0;
     nvmlUtilization_t rates = { 0 };
-    nvmlReturn_t result = measure_memory(nvml, handle, gpu);
+    nvmlReturn_t result = scan_measure_memory(nvml, handle, gpu);
 
     gpu->utilisation = 255;
     if (bh_nvml_lost(result))
@@ -159,7 +159,7 @@ bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invent
     if (count > BH_NVML_GPUS_MAX)
         return bh_err_set(err, BH_RANGE, "%u GPUs, at most %d are supported", count,
                           BH_NVML_GPUS_MAX);
-    copy_text(inventory.driver, sizeof inventory.driver, version);
+    scan_copy_text(inventory.driver, sizeof inventory.driver, version);
     inventory.gpu_count = count;
     inventory.gpus = bh_arena_alloc(arena, sizeof *inventory.gpus * (count + 1));
     inventory.instances = bh_arena_alloc(arena, sizeof *inventory.instances

@@ -16,7 +16,7 @@ struct process_list {
 };
 
 static void
-add_process(struct process_list *list, const nvmlProcessInfo_t *process)
+use_add_process(struct process_list *list, const nvmlProcessInfo_t *process)
 {
     for (uint32_t i = 0; i < list->count; i++)
         if (list->items[i].pid == process->pid && list->items[i].gi == process->gpuInstanceId)
@@ -37,7 +37,7 @@ typedef __typeof__(&nvmlDeviceGetComputeRunningProcesses_v3) list_call;
 /* The processes of a GPU by one of NVML's three lists; a list that the board or the
  * library lacks is empty. */
 static nvmlReturn_t
-add_list(list_call call, nvmlDevice_t gpu, struct process_list *list)
+use_add_list(list_call call, nvmlDevice_t gpu, struct process_list *list)
 {
     static nvmlProcessInfo_t found[PROCESSES_MAX];
     unsigned int count = BH_COUNT(found);
@@ -46,19 +46,19 @@ add_list(list_call call, nvmlDevice_t gpu, struct process_list *list)
     if (result == NVML_ERROR_NOT_SUPPORTED || result == NVML_ERROR_FUNCTION_NOT_FOUND)
         return NVML_SUCCESS;
     for (unsigned int i = 0; result == NVML_SUCCESS && i < count; i++)
-        add_process(list, &found[i]);
+        use_add_process(list, &found[i]);
     return result;
 }
 
 static nvmlReturn_t
-list_processes(struct bh_nvml *nvml, nvmlDevice_t gpu, struct process_list *list)
+use_list_processes(struct bh_nvml *nvml, nvmlDevice_t gpu, struct process_list *list)
 {
     const list_call calls[] = { nvml->compute_processes, nvml->graphics_processes,
                                 nvml->mps_processes };
     nvmlReturn_t result = NVML_SUCCESS;
 
     for (size_t i = 0; i < BH_COUNT(calls) && result == NVML_SUCCESS; i++)
-        result = add_list(calls[i], gpu, list);
+        result = use_add_list(calls[i], gpu, list);
     return result;
 }
 
@@ -81,7 +81,7 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
     list.items = bh_arena_alloc(arena, PROCESSES_MAX * sizeof *list.items);
     if (!list.items)
         return bh_err_set(err, BH_FULL, "no room for the processes of %s", uuid);
-    result = list_processes(nvml, gpu.handle, &list);
+    result = use_list_processes(nvml, gpu.handle, &list);
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "%s: cannot list its processes", uuid);
     if (list.cut) /* half a list would hide who still holds the GPU */
@@ -94,7 +94,7 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
 /* The library names more than a hundred per cent where it knows nothing, and entries without a
  * process. */
 static uint32_t
-copy_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count,
+use_copy_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count,
           struct bh_device_busy *ret_busy)
 {
     uint32_t kept = 0;
@@ -128,7 +128,7 @@ bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena,
     busy = bh_arena_alloc(arena, PROCESSES_MAX * sizeof *busy);
     if (!busy)
         return bh_err_set(err, BH_FULL, "no room for the processes of %s", uuid);
-    samples->count = copy_busy(found, count < PROCESSES_MAX ? count : PROCESSES_MAX, busy);
+    samples->count = use_copy_busy(found, count < PROCESSES_MAX ? count : PROCESSES_MAX, busy);
     samples->items = busy;
     return BH_OK;
 }
@@ -145,7 +145,7 @@ bh_nvml_blame(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, struct bh_err
     bh_buf_init_fixed(&hint, memory, sizeof memory);
     snprintf(node, sizeof node, "/dev/nvidia%u", gpu->minor);
     found = bh_holders_put(&hint, "/proc", gpu->minor, BLAMED_MAX);
-    if (found == 0 && list_processes(nvml, gpu->handle, &list) == NVML_SUCCESS) {
+    if (found == 0 && use_list_processes(nvml, gpu->handle, &list) == NVML_SUCCESS) {
         for (uint32_t i = 0; i < list.count && i < BLAMED_MAX; i++) {
             bh_buf_puts(&hint, i ? "; " : "");
             bh_holders_put_one(&hint, "/proc", list.items[i].pid);
@@ -170,7 +170,7 @@ enum { XID_DOUBLE_BIT = 48 };
 /* Ask for the events of every GPU; one that cannot (lost, or none supported) is left
  * out, and only when no GPU is left it is a failure. */
 static bh_rc
-register_all(struct bh_nvml *nvml, nvmlEventSet_t set, struct bh_err *err)
+use_register_all(struct bh_nvml *nvml, nvmlEventSet_t set, struct bh_err *err)
 {
     unsigned int count = 0, registered = 0;
     nvmlReturn_t last = nvml_call(nvml, count, &count);
@@ -193,7 +193,7 @@ register_all(struct bh_nvml *nvml, nvmlEventSet_t set, struct bh_err *err)
 }
 
 static bh_rc
-open_events(struct bh_nvml *nvml, struct bh_err *err)
+use_open_events(struct bh_nvml *nvml, struct bh_err *err)
 {
     nvmlEventSet_t set = NULL;
     nvmlReturn_t result = nvml_call(nvml, event_set, &set);
@@ -201,7 +201,7 @@ open_events(struct bh_nvml *nvml, struct bh_err *err)
 
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "cannot make an event set");
-    rc = register_all(nvml, set, err);
+    rc = use_register_all(nvml, set, err);
     if (rc != BH_OK) {
         (void)nvml_call(nvml, free_event_set, set);
         return rc;
@@ -220,7 +220,7 @@ bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
     char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE] = "";
     bh_ns ms = wait / BH_NS_PER_MS;
     nvmlReturn_t result;
-    bh_rc rc = nvml->events ? BH_OK : open_events(nvml, err);
+    bh_rc rc = nvml->events ? BH_OK : use_open_events(nvml, err);
 
     if (rc != BH_OK)
         return rc;

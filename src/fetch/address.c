@@ -32,7 +32,7 @@ address_map(const uint8_t ipv4[4], uint8_t ret_bytes[16])
 
 /* NAT64 (RFC 6052) and 6to4 (RFC 3056) lead to the IPv4 address that they hold. */
 static void
-unwrap(uint8_t bytes[16])
+address_unwrap(uint8_t bytes[16])
 {
     static const uint8_t nat64[12] = { 0, 0x64, 0xff, 0x9b };
 
@@ -57,14 +57,14 @@ read_address(const struct sockaddr *address, uint8_t ret_bytes[16])
 
         memcpy(&in, address, sizeof in);
         memcpy(ret_bytes, &in.sin6_addr, 16);
-        unwrap(ret_bytes);
+        address_unwrap(ret_bytes);
         return true;
     }
     return false;
 }
 
 static bool
-bits_equal(const uint8_t a[16], const uint8_t b[16], uint32_t bits)
+address_bits_equal(const uint8_t a[16], const uint8_t b[16], uint32_t bits)
 {
     uint8_t mask = (uint8_t)(0xff00 >> (bits % 8));
 
@@ -73,7 +73,7 @@ bits_equal(const uint8_t a[16], const uint8_t b[16], uint32_t bits)
 }
 
 static bool
-read_bits(const char *text, uint32_t most, uint32_t *ret_bits)
+address_read_bits(const char *text, uint32_t most, uint32_t *ret_bits)
 {
     struct bh_err err;
 
@@ -84,7 +84,7 @@ read_bits(const char *text, uint32_t most, uint32_t *ret_bits)
 }
 
 static bool
-rest_is_zero(const struct bh_block *block)
+address_rest_is_zero(const struct bh_block *block)
 {
     for (uint32_t bit = block->bits; bit < 128; bit++)
         if (block->bytes[bit / 8] & (0x80 >> (bit % 8)))
@@ -93,7 +93,7 @@ rest_is_zero(const struct bh_block *block)
 }
 
 static bool
-read_block(const char *text, struct bh_block *block)
+address_read_block(const char *text, struct bh_block *block)
 {
     char address[INET6_ADDRSTRLEN];
     const char *slash = strchr(text, '/');
@@ -107,14 +107,14 @@ read_block(const char *text, struct bh_block *block)
     address[length] = '\0';
     if (inet_pton(AF_INET, address, ipv4) == 1) {
         address_map(ipv4, block->bytes);
-        if (!read_bits(bits, 32, &block->bits))
+        if (!address_read_bits(bits, 32, &block->bits))
             return false;
         block->bits += 96;
     } else if (inet_pton(AF_INET6, address, block->bytes) != 1 ||
-               !read_bits(bits, 128, &block->bits)) {
+               !address_read_bits(bits, 128, &block->bits)) {
         return false;
     }
-    return rest_is_zero(block);
+    return address_rest_is_zero(block);
 }
 
 bh_rc
@@ -122,7 +122,7 @@ bh_block_parse(const char *text, struct bh_block *ret_block, struct bh_err *err)
 {
     struct bh_block block;
 
-    if (!read_block(text, &block))
+    if (!address_read_block(text, &block))
         return bh_err_set(err, BH_INVALID, "\"%.60s\" is no block of addresses", text);
     *ret_block = block;
     return BH_OK;
@@ -133,15 +133,15 @@ bh_block_has(const struct bh_block *block, const struct sockaddr *address)
 {
     uint8_t bytes[16];
 
-    return read_address(address, bytes) && bits_equal(block->bytes, bytes, block->bits);
+    return read_address(address, bytes) && address_bits_equal(block->bytes, bytes, block->bits);
 }
 
 static bool
-in_block(const char *text, const struct sockaddr *address)
+address_in_block(const char *text, const struct sockaddr *address)
 {
     struct bh_block block;
 
-    BH_ASSERT(read_block(text, &block));
+    BH_ASSERT(address_read_block(text, &block));
     return bh_block_has(&block, address);
 }
 
@@ -153,7 +153,7 @@ bh_address_public(const struct sockaddr *address)
     if (!read_address(address, bytes))
         return false;
     for (size_t i = 0; i < BH_COUNT(special); i++)
-        if (in_block(special[i], address))
+        if (address_in_block(special[i], address))
             return false;
     return true;
 }
@@ -161,5 +161,5 @@ bh_address_public(const struct sockaddr *address)
 bool
 bh_address_loopback(const struct sockaddr *address)
 {
-    return in_block("127.0.0.0/8", address) || in_block("::1", address);
+    return address_in_block("127.0.0.0/8", address) || address_in_block("::1", address);
 }

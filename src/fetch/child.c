@@ -85,7 +85,7 @@ child_end(struct child *child, struct bh_transfer **slot)
 }
 
 static bh_rc
-collect_result(struct child *child, const CURLMsg *message, struct bh_err *err)
+child_collect_result(struct child *child, const CURLMsg *message, struct bh_err *err)
 {
     struct bh_fetch_response answer;
     struct bh_transfer *transfer = NULL;
@@ -101,14 +101,14 @@ collect_result(struct child *child, const CURLMsg *message, struct bh_err *err)
 }
 
 static bh_rc
-collect_results(struct child *child, struct bh_err *err)
+child_collect_results(struct child *child, struct bh_err *err)
 {
     const CURLMsg *message;
     bh_rc rc = BH_OK;
     int left;
 
     while (rc == BH_OK && (message = curl_multi_info_read(child->multi, &left)))
-        rc = message->msg == CURLMSG_DONE ? collect_result(child, message, err) : BH_OK;
+        rc = message->msg == CURLMSG_DONE ? child_collect_result(child, message, err) : BH_OK;
     return rc == BH_OK ? bh_link_flush(child->link, err) : rc;
 }
 
@@ -130,7 +130,7 @@ child_poll_once(struct child *child, struct bh_err *err)
         return bh_err_set(err, BH_IO, "libcurl gave up");
     if (socket.revents & CURL_WAIT_POLLIN)
         rc = child_receive_frames(child, err);
-    return rc == BH_OK ? collect_results(child, err) : rc;
+    return rc == BH_OK ? child_collect_results(child, err) : rc;
 }
 
 static bh_rc

@@ -65,7 +65,7 @@ fetch_finish(struct bh_fetch *fetch, struct fetch_slot *slot, enum bh_https_caus
 }
 
 static void
-finish_all(struct bh_fetch *fetch, enum fetch_slot_state state, enum bh_https_cause cause)
+fetch_finish_all(struct bh_fetch *fetch, enum fetch_slot_state state, enum bh_https_cause cause)
 {
     for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
         if (fetch->slots[i].state == state)
@@ -82,7 +82,7 @@ fetch_find_slot(struct bh_fetch *fetch, enum fetch_slot_state state)
 }
 
 static struct fetch_slot *
-find_call(struct bh_fetch *fetch, uint64_t call)
+fetch_find_call(struct bh_fetch *fetch, uint64_t call)
 {
     for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
         if (fetch->slots[i].state == SLOT_SENT && fetch->slots[i].call == call)
@@ -97,7 +97,7 @@ static void
 fetch_lose_process(struct bh_fetch *fetch, bh_rc rc, const struct bh_err *why)
 {
     bh_fetch_process_end(&fetch->process);
-    finish_all(fetch, SLOT_SENT, BH_HTTPS_PROCESS);
+    fetch_finish_all(fetch, SLOT_SENT, BH_HTTPS_PROCESS);
     if (fetch->beginning == BEGINNING) {
         fetch->beginning = FAILED;
         fetch->fault = *why;
@@ -125,7 +125,7 @@ fetch_begin(struct bh_fetch *fetch)
 
 /* See to it that a process is there for what is queued. */
 static void
-ensure_process(struct bh_fetch *fetch)
+fetch_ensure_process(struct bh_fetch *fetch)
 {
     if (!fetch_find_slot(fetch, SLOT_QUEUED))
         return;
@@ -135,7 +135,7 @@ ensure_process(struct bh_fetch *fetch)
     if (!fetch->process.pid && bh_time_monotonic() >= fetch->paused_until)
         fetch_begin(fetch);
     if (!fetch->process.pid)
-        finish_all(fetch, SLOT_QUEUED, BH_HTTPS_PROCESS);
+        fetch_finish_all(fetch, SLOT_QUEUED, BH_HTTPS_PROCESS);
 }
 
 /* A process that hangs is one that has gone. */
@@ -157,22 +157,22 @@ fetch_expire(struct bh_fetch *fetch)
 /* ---- frames ---- */
 
 static const char *
-text_or_empty(const char *text)
+fetch_text_or_empty(const char *text)
 {
     return text ? text : "";
 }
 
 static bh_rc
-send_slot(struct bh_fetch *fetch, struct fetch_slot *slot, struct bh_err *err)
+fetch_send_slot(struct bh_fetch *fetch, struct fetch_slot *slot, struct bh_err *err)
 {
     const struct bh_https_request *request = slot->request;
     const struct bh_fetch_request ask = {
         .call = slot->call,
         .post = request->post,
         .url = request->url,
-        .authorization = text_or_empty(request->authorization),
-        .body = text_or_empty(request->body),
-        .certificate = text_or_empty(request->certificate),
+        .authorization = fetch_text_or_empty(request->authorization),
+        .body = fetch_text_or_empty(request->body),
+        .certificate = fetch_text_or_empty(request->certificate),
     };
 
     slot->state = SLOT_SENT;
@@ -182,18 +182,18 @@ send_slot(struct bh_fetch *fetch, struct fetch_slot *slot, struct bh_err *err)
 }
 
 static void
-send_queued(struct bh_fetch *fetch)
+fetch_send_queued(struct bh_fetch *fetch)
 {
     struct fetch_slot *slot;
     struct bh_err err;
 
     while (fetch->process.pid && fetch->ready && (slot = fetch_find_slot(fetch, SLOT_QUEUED)))
-        if (send_slot(fetch, slot, &err) != BH_OK)
+        if (fetch_send_slot(fetch, slot, &err) != BH_OK)
             fetch_lose_process(fetch, BH_UNAVAILABLE, &err);
 }
 
 static bh_rc
-receive_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, struct bh_err *err)
+fetch_receive_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, struct bh_err *err)
 {
     if (ready->fault[0])
         return bh_err_set(err, BH_INVALID, "%s", ready->fault);
@@ -206,10 +206,10 @@ receive_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, struct
 
 /* The caller waits, so its arena may be used. */
 static bh_rc
-receive_response(struct bh_fetch *fetch, const struct bh_fetch_response *answer,
+fetch_receive_response(struct bh_fetch *fetch, const struct bh_fetch_response *answer,
             struct bh_err *err)
 {
-    struct fetch_slot *slot = find_call(fetch, answer->call);
+    struct fetch_slot *slot = fetch_find_call(fetch, answer->call);
     const char *body;
 
     if (!slot)
@@ -246,8 +246,8 @@ fetch_receive_frame(struct bh_fetch *fetch, const struct bh_frame *frame, struct
     rc = bh_frame_decode(frame, fields, &message, arena, err);
     if (rc != BH_OK)
         return rc;
-    return frame->number == BH_FETCH_MSG_READY ? receive_ready(fetch, &message.ready, err)
-                                               : receive_response(fetch, &message.answer, err);
+    return frame->number == BH_FETCH_MSG_READY ? fetch_receive_ready(fetch, &message.ready, err)
+                                               : fetch_receive_response(fetch, &message.answer, err);
 }
 
 static void
@@ -269,7 +269,7 @@ fetch_receive_frames(struct bh_fetch *fetch)
 /* ---- the thread ---- */
 
 static int
-ms_until_next(const struct bh_fetch *fetch)
+fetch_ms_until_next(const struct bh_fetch *fetch)
 {
     bh_ns next = fetch->process.pid && !fetch->ready ? fetch->ready_by : UINT64_MAX;
     bh_ns now = bh_time_monotonic();
@@ -287,7 +287,7 @@ static void
 fetch_await(struct bh_fetch *fetch)
 {
     struct pollfd ready[2] = { { .fd = fetch->wake, .events = POLLIN }, { .fd = -1 } };
-    int ms = ms_until_next(fetch);
+    int ms = fetch_ms_until_next(fetch);
     uint64_t wakes;
 
     if (fetch->process.pid) {
@@ -312,13 +312,13 @@ fetch_run(void *self)
     fetch_begin(fetch);
     while (!fetch->stopping) {
         fetch_expire(fetch);
-        ensure_process(fetch);
-        send_queued(fetch);
+        fetch_ensure_process(fetch);
+        fetch_send_queued(fetch);
         fetch_await(fetch);
     }
     bh_fetch_process_end(&fetch->process);
-    finish_all(fetch, SLOT_SENT, BH_HTTPS_PROCESS);
-    finish_all(fetch, SLOT_QUEUED, BH_HTTPS_PROCESS);
+    fetch_finish_all(fetch, SLOT_SENT, BH_HTTPS_PROCESS);
+    fetch_finish_all(fetch, SLOT_QUEUED, BH_HTTPS_PROCESS);
     pthread_mutex_unlock(&fetch->mutex);
     return NULL;
 }
@@ -334,7 +334,7 @@ fetch_wake(struct bh_fetch *fetch)
 /* ---- the port ---- */
 
 static bool
-is_within(const char *text, size_t max)
+fetch_is_within(const char *text, size_t max)
 {
     return !text || strnlen(text, max + 1) <= max;
 }
@@ -342,12 +342,12 @@ is_within(const char *text, size_t max)
 static bh_rc
 fetch_check(const struct bh_https_request *request, struct bh_err *err)
 {
-    if (!request->url || !request->url[0] || !is_within(request->url, BH_HTTPS_URL_MAX) ||
-        !is_within(request->authorization, BH_HTTPS_HEADER_MAX) ||
-        !is_within(request->body, BH_HTTPS_BODY_MAX) ||
-        !is_within(request->certificate, BH_HTTPS_NAME_MAX))
+    if (!request->url || !request->url[0] || !fetch_is_within(request->url, BH_HTTPS_URL_MAX) ||
+        !fetch_is_within(request->authorization, BH_HTTPS_HEADER_MAX) ||
+        !fetch_is_within(request->body, BH_HTTPS_BODY_MAX) ||
+        !fetch_is_within(request->certificate, BH_HTTPS_NAME_MAX))
         return bh_err_set(err, BH_INVALID, "a question without address, or too long");
-    for (const char *c = text_or_empty(request->authorization); *c; c++)
+    for (const char *c = fetch_text_or_empty(request->authorization); *c; c++)
         if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
             return bh_err_set(err, BH_INVALID, "a header with a control character");
     return BH_OK;
@@ -355,7 +355,7 @@ fetch_check(const struct bh_https_request *request, struct bh_err *err)
 
 /* The mutex is held. */
 static void
-await_answer(struct bh_fetch *fetch, struct fetch_slot *slot)
+fetch_await_answer(struct bh_fetch *fetch, struct fetch_slot *slot)
 {
     fetch_wake(fetch);
     while (slot->state != SLOT_DONE)
@@ -365,7 +365,7 @@ await_answer(struct bh_fetch *fetch, struct fetch_slot *slot)
 }
 
 static bh_rc
-send_request(void *self, const struct bh_https_request *request, struct bh_arena *arena,
+fetch_send_request(void *self, const struct bh_https_request *request, struct bh_arena *arena,
           struct bh_https_response *ret_answer, struct bh_err *err)
 {
     struct bh_fetch *fetch = self;
@@ -384,7 +384,7 @@ send_request(void *self, const struct bh_https_request *request, struct bh_arena
                                   .call = ++fetch->calls,
                                   .request = request,
                                   .arena = arena };
-        await_answer(fetch, slot);
+        fetch_await_answer(fetch, slot);
         *ret_answer = slot->answer;
         rc = slot->rc;
     }
@@ -395,7 +395,7 @@ send_request(void *self, const struct bh_https_request *request, struct bh_arena
 struct bh_https
 bh_fetch_port(struct bh_fetch *fetch)
 {
-    static const struct bh_https_ops ops = { .ask = send_request };
+    static const struct bh_https_ops ops = { .ask = fetch_send_request };
 
     return (struct bh_https) { &ops, fetch };
 }
@@ -420,7 +420,7 @@ fetch_make(const struct bh_fetch_options *options)
 
 /* The thread takes no signals: they are for the program's others. */
 static void
-start_thread(struct bh_fetch *fetch)
+fetch_start_thread(struct bh_fetch *fetch)
 {
     sigset_t all, before;
 
@@ -442,7 +442,7 @@ bh_fetch_start(const struct bh_fetch_options *options, struct bh_fetch **ret_fet
         return rc;
     fetch = fetch_make(options);
     fetch->command = command;
-    start_thread(fetch);
+    fetch_start_thread(fetch);
     pthread_mutex_lock(&fetch->mutex);
     while (fetch->beginning == BEGINNING)
         pthread_cond_wait(&fetch->changed, &fetch->mutex);

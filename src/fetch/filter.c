@@ -67,7 +67,7 @@ filter_put(struct fetch_filter_program *program, uint16_t code, uint32_t k)
 
 /* Skip the next instruction unless the test holds for what was loaded. */
 static void
-put_test(struct fetch_filter_program *program, uint16_t test, uint32_t value)
+filter_put_test(struct fetch_filter_program *program, uint16_t test, uint32_t value)
 {
     filter_put(program, (uint16_t)(BPF_JMP | test | BPF_K), value);
     program->code[program->count - 1].jf = 1;
@@ -80,16 +80,16 @@ filter_put_answer(struct fetch_filter_program *program, uint32_t action)
 }
 
 static void
-put_allow_if(struct fetch_filter_program *program, uint16_t test, uint32_t value)
+filter_put_allow_if(struct fetch_filter_program *program, uint16_t test, uint32_t value)
 {
-    put_test(program, test, value);
+    filter_put_test(program, test, value);
     filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
-put_refuse_if(struct fetch_filter_program *program, uint16_t test, uint32_t value)
+filter_put_refuse_if(struct fetch_filter_program *program, uint16_t test, uint32_t value)
 {
-    put_test(program, test, value);
+    filter_put_test(program, test, value);
     filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
@@ -103,17 +103,17 @@ filter_put_load(struct fetch_filter_program *program, uint32_t argument)
 
 /* O_TMPFILE comes with a mode that writes. */
 static void
-put_read(struct fetch_filter_program *program, uint32_t number)
+filter_put_read(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, number == SYS_openat ? 2 : 1);
-    put_refuse_if(program, BPF_JSET, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
+    filter_put_refuse_if(program, BPF_JSET, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
     filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 /* A socket of AF_UNIX could be connected to the daemon's own, or the node's: the resolver
  * does without. */
 static void
-put_socket(struct fetch_filter_program *program, uint32_t number)
+filter_put_socket(struct fetch_filter_program *program, uint32_t number)
 {
     enum { TYPE = 0xf };
 
@@ -125,16 +125,16 @@ put_socket(struct fetch_filter_program *program, uint32_t number)
     program->code[program->count - 1].jt = 1;
     filter_put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
     filter_put_load(program, 0);
-    put_allow_if(program, BPF_JEQ, AF_INET);
-    put_allow_if(program, BPF_JEQ, AF_INET6);
+    filter_put_allow_if(program, BPF_JEQ, AF_INET);
+    filter_put_allow_if(program, BPF_JEQ, AF_INET6);
     filter_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 }
 
 static void
-put_pair(struct fetch_filter_program *program, uint32_t number)
+filter_put_pair(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 0);
-    put_allow_if(program, BPF_JEQ, AF_UNIX);
+    filter_put_allow_if(program, BPF_JEQ, AF_UNIX);
     filter_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 }
 
@@ -143,24 +143,24 @@ static void
 filter_put_count(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 1);
-    put_allow_if(program, BPF_JEQ, FIONREAD);
-    put_allow_if(program, BPF_JEQ, FIONBIO);
+    filter_put_allow_if(program, BPF_JEQ, FIONREAD);
+    filter_put_allow_if(program, BPF_JEQ, FIONBIO);
     filter_put_answer(program, SECCOMP_RET_ERRNO | ENOTTY);
 }
 
 static void
-put_thread(struct fetch_filter_program *program, uint32_t number)
+filter_put_thread(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 0);
-    put_allow_if(program, BPF_JSET, CLONE_THREAD);
+    filter_put_allow_if(program, BPF_JSET, CLONE_THREAD);
     filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
 static void
-put_self(struct fetch_filter_program *program, uint32_t number)
+filter_put_self(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 0);
-    put_allow_if(program, BPF_JEQ, (uint32_t)getpid());
+    filter_put_allow_if(program, BPF_JEQ, (uint32_t)getpid());
     filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
@@ -168,50 +168,50 @@ static void
 filter_put_name(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 0);
-    put_allow_if(program, BPF_JEQ, PR_SET_NAME);
+    filter_put_allow_if(program, BPF_JEQ, PR_SET_NAME);
     filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
 /* A library that the resolver loads is mapped executable, from a file that nobody here can
  * write. */
 static void
-put_map(struct fetch_filter_program *program, uint32_t number)
+filter_put_map(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 2);
     filter_put(program, BPF_ALU | BPF_AND | BPF_K, PROT_WRITE | PROT_EXEC);
-    put_refuse_if(program, BPF_JEQ, PROT_WRITE | PROT_EXEC);
+    filter_put_refuse_if(program, BPF_JEQ, PROT_WRITE | PROT_EXEC);
     filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
-put_data(struct fetch_filter_program *program, uint32_t number)
+filter_put_data(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 2);
-    put_refuse_if(program, BPF_JSET, PROT_EXEC);
+    filter_put_refuse_if(program, BPF_JSET, PROT_EXEC);
     filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
-put_allow(struct fetch_filter_program *program, uint32_t number)
+filter_put_allow(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
-put_kill(struct fetch_filter_program *program, uint32_t number)
+filter_put_kill(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_answer(program, SECCOMP_RET_KILL_PROCESS);
 }
 
 static void (*const rules[RULES])(struct fetch_filter_program *program, uint32_t number) = {
-    [RULE_ALLOW] = put_allow, [RULE_READ] = put_read,   [RULE_SOCKET] = put_socket,
-    [RULE_PAIR] = put_pair,   [RULE_COUNT] = filter_put_count, [RULE_THREAD] = put_thread,
-    [RULE_SELF] = put_self,   [RULE_NAME] = filter_put_name,   [RULE_MAP] = put_map,
-    [RULE_DATA] = put_data,   [RULE_KILL] = put_kill,
+    [RULE_ALLOW] = filter_put_allow, [RULE_READ] = filter_put_read,   [RULE_SOCKET] = filter_put_socket,
+    [RULE_PAIR] = filter_put_pair,   [RULE_COUNT] = filter_put_count, [RULE_THREAD] = filter_put_thread,
+    [RULE_SELF] = filter_put_self,   [RULE_NAME] = filter_put_name,   [RULE_MAP] = filter_put_map,
+    [RULE_DATA] = filter_put_data,   [RULE_KILL] = filter_put_kill,
 };
 
 static void
-put_call(struct fetch_filter_program *program, const struct filter_call *call)
+filter_put_call(struct fetch_filter_program *program, const struct filter_call *call)
 {
     unsigned short test = program->count;
 
@@ -229,10 +229,10 @@ filter_make(struct fetch_filter_program *program)
     program->code[program->count - 1].jt = 1;
     filter_put_answer(program, SECCOMP_RET_KILL_PROCESS);
     filter_put(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    put_test(program, BPF_JGE, X32_BIT);
+    filter_put_test(program, BPF_JGE, X32_BIT);
     filter_put_answer(program, SECCOMP_RET_KILL_PROCESS);
     for (size_t i = 0; i < BH_COUNT(calls); i++)
-        put_call(program, &calls[i]);
+        filter_put_call(program, &calls[i]);
     filter_put_answer(program, SECCOMP_RET_ERRNO | ENOSYS);
 }
 

@@ -32,7 +32,7 @@ static void BH_PRINTF(2, 3) process_add(struct bh_fetch_command *command, const 
 }
 
 static void
-add_pair(struct bh_fetch_command *command, const char *name, const char *value)
+process_add_pair(struct bh_fetch_command *command, const char *name, const char *value)
 {
     if (!value)
         return;
@@ -74,10 +74,10 @@ bh_fetch_command_make(const struct bh_fetch_options *options,
     command.argv = calloc(ARGUMENTS_MAX, sizeof *command.argv);
     BH_ASSERT(command.argv);
     process_add(&command, "%s", options->program);
-    add_pair(&command, "--ca", options->ca);
-    add_pair(&command, "--proxy", options->proxy);
+    process_add_pair(&command, "--ca", options->ca);
+    process_add_pair(&command, "--proxy", options->proxy);
     for (uint32_t i = 0; i < options->allow.count; i++)
-        add_pair(&command, "--allow", options->allow.items[i]);
+        process_add_pair(&command, "--allow", options->allow.items[i]);
     if (options->plain_loopback)
         process_add(&command, "--plain-loopback");
     if (options->timeout_ms)
@@ -104,7 +104,7 @@ bh_fetch_command_free(struct bh_fetch_command *command)
 
 /* Which files are there: their numbers change when they are replaced. */
 static uint64_t
-files_now(void)
+process_files_now(void)
 {
     uint64_t sum = 0;
 
@@ -142,7 +142,7 @@ bh_rc
 bh_fetch_process_start(const struct bh_fetch_command *command,
                        struct bh_fetch_process *ret_process, struct bh_err *err)
 {
-    struct bh_fetch_process process = { .files = files_now() };
+    struct bh_fetch_process process = { .files = process_files_now() };
     int pair[2];
     bh_rc rc;
 
@@ -174,5 +174,5 @@ bh_fetch_process_end(struct bh_fetch_process *process)
 bool
 bh_fetch_process_stale(const struct bh_fetch_process *process)
 {
-    return files_now() != process->files;
+    return process_files_now() != process->files;
 }

@@ -26,7 +26,7 @@ struct bh_transfer {
 /* ---- what may be asked ---- */
 
 static bool
-part_is(CURLU *url, CURLUPart part, const char *const *texts, size_t count)
+transfer_part_is(CURLU *url, CURLUPart part, const char *const *texts, size_t count)
 {
     char *text = NULL;
     bool found = false;
@@ -40,7 +40,7 @@ part_is(CURLU *url, CURLUPart part, const char *const *texts, size_t count)
 }
 
 static bool
-part_is_empty(CURLU *url, CURLUPart part)
+transfer_part_is_empty(CURLU *url, CURLUPart part)
 {
     char *text = NULL;
     bool empty = curl_url_get(url, part, &text, 0) != CURLUE_OK;
@@ -51,7 +51,7 @@ part_is_empty(CURLU *url, CURLUPart part)
 
 /* https, or http to this machine where the settings have that. */
 static bool
-check_url(const struct bh_fetch_settings *settings, const char *text, bool *ret_plain)
+transfer_check_url(const struct bh_fetch_settings *settings, const char *text, bool *ret_plain)
 {
     static const char *const https[] = { "https" }, *const http[] = { "http" };
     static const char *const local[] = { "127.0.0.1", "[::1]", "localhost" };
@@ -60,10 +60,10 @@ check_url(const struct bh_fetch_settings *settings, const char *text, bool *ret_
 
     BH_ASSERT(url);
     good = curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
-           part_is_empty(url, CURLUPART_USER) && part_is_empty(url, CURLUPART_PASSWORD);
-    *ret_plain = good && part_is(url, CURLUPART_SCHEME, http, BH_COUNT(http)) &&
-                 part_is(url, CURLUPART_HOST, local, BH_COUNT(local));
-    good = good && (part_is(url, CURLUPART_SCHEME, https, BH_COUNT(https)) ||
+           transfer_part_is_empty(url, CURLUPART_USER) && transfer_part_is_empty(url, CURLUPART_PASSWORD);
+    *ret_plain = good && transfer_part_is(url, CURLUPART_SCHEME, http, BH_COUNT(http)) &&
+                 transfer_part_is(url, CURLUPART_HOST, local, BH_COUNT(local));
+    good = good && (transfer_part_is(url, CURLUPART_SCHEME, https, BH_COUNT(https)) ||
                     (*ret_plain && settings->plain_loopback));
     curl_url_cleanup(url);
     return good;
@@ -74,7 +74,7 @@ check_url(const struct bh_fetch_settings *settings, const char *text, bool *ret_
 /* The address is judged at the moment of connecting: a name that resolves to another one
  * between a check and the connection gains nothing. */
 static curl_socket_t
-open_socket(void *self, curlsocktype purpose, struct curl_sockaddr *address)
+transfer_open_socket(void *self, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct bh_transfer *transfer = self;
 
@@ -98,7 +98,7 @@ transfer_receive_body(char *bytes, size_t size, size_t count, void *self)
 
 /* Where the field's value begins, 0 when it is another field. */
 static size_t
-value_at(const char *line, size_t length, const char *name)
+transfer_value_at(const char *line, size_t length, const char *name)
 {
     size_t at = strlen(name);
 
@@ -109,12 +109,12 @@ static size_t
 transfer_receive_header(char *line, size_t size, size_t count, void *self)
 {
     struct bh_transfer *transfer = self;
-    size_t length = size * count, at = value_at(line, length, "cache-control:");
+    size_t length = size * count, at = transfer_value_at(line, length, "cache-control:");
 
     transfer->header_bytes += length;
     transfer->too_long |= transfer->header_bytes > HEADERS_MAX;
     transfer->headed = length == 2 && line[0] == '\r';
-    transfer->chunked |= value_at(line, length, "transfer-encoding:") > 0;
+    transfer->chunked |= transfer_value_at(line, length, "transfer-encoding:") > 0;
     if (at > 0) {
         uint32_t age = bh_cache_control_max_age(line + at, length - at);
 
@@ -131,7 +131,7 @@ transfer_receive_header(char *line, size_t size, size_t count, void *self)
     BH_ASSERT(curl_easy_setopt(transfer->easy, option, value) == CURLE_OK)
 
 static void
-add_header(struct bh_transfer *transfer, const char *text)
+transfer_add_header(struct bh_transfer *transfer, const char *text)
 {
     struct curl_slist *longer = curl_slist_append(transfer->headers, text);
 
@@ -140,19 +140,19 @@ add_header(struct bh_transfer *transfer, const char *text)
 }
 
 static void
-set_request(struct bh_transfer *transfer, const struct bh_fetch_request *ask)
+transfer_set_request(struct bh_transfer *transfer, const struct bh_fetch_request *ask)
 {
     char line[BH_HTTPS_HEADER_MAX + 32];
     struct bh_buf text;
 
-    add_header(transfer, "Accept: application/json");
-    add_header(transfer, "Expect:");
+    transfer_add_header(transfer, "Accept: application/json");
+    transfer_add_header(transfer, "Expect:");
     if (ask->authorization[0]) {
         bh_buf_init_fixed(&text, line, sizeof line);
         bh_buf_puts(&text, "Authorization: ");
         bh_buf_puts(&text, ask->authorization);
         BH_ASSERT(bh_buf_text(&text));
-        add_header(transfer, line);
+        transfer_add_header(transfer, line);
         explicit_bzero(line, sizeof line);
     }
     SET(CURLOPT_HTTPHEADER, transfer->headers);
@@ -167,7 +167,7 @@ set_request(struct bh_transfer *transfer, const struct bh_fetch_request *ask)
 }
 
 static void
-set_limits(struct bh_transfer *transfer)
+transfer_set_limits(struct bh_transfer *transfer)
 {
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_TIMEOUT_MS, (long)transfer->settings->timeout_ms);
@@ -181,7 +181,7 @@ set_limits(struct bh_transfer *transfer)
     SET(CURLOPT_PROXY,
         transfer->settings->proxy && !transfer->plain ? transfer->settings->proxy : "");
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    SET(CURLOPT_OPENSOCKETFUNCTION, transfer_open_socket);
     SET(CURLOPT_OPENSOCKETDATA, transfer);
     SET(CURLOPT_WRITEFUNCTION, transfer_receive_body);
     SET(CURLOPT_WRITEDATA, transfer);
@@ -191,26 +191,26 @@ set_limits(struct bh_transfer *transfer)
 }
 
 static struct curl_blob
-blob(const struct bh_buf *text)
+transfer_blob(const struct bh_buf *text)
 {
     return (struct curl_blob) { text->bytes, text->length, CURL_BLOB_NOCOPY };
 }
 
 static void
-set_trust(struct bh_transfer *transfer, const struct bh_fetch_identity *identity)
+transfer_set_trust(struct bh_transfer *transfer, const struct bh_fetch_identity *identity)
 {
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(CURLOPT_SSL_VERIFYPEER, 1L);
     SET(CURLOPT_SSL_VERIFYHOST, 2L);
     if (transfer->settings->ca.length > 0) {
-        struct curl_blob ca = blob(&transfer->settings->ca);
+        struct curl_blob ca = transfer_blob(&transfer->settings->ca);
 
         SET(CURLOPT_CAINFO_BLOB, &ca);
         SET(CURLOPT_CAPATH, NULL); /* the system's would count as well */
     }
     if (identity) {
-        struct curl_blob certificate = blob(&identity->certificate);
-        struct curl_blob key = blob(&identity->key);
+        struct curl_blob certificate = transfer_blob(&identity->certificate);
+        struct curl_blob key = transfer_blob(&identity->key);
 
         SET(CURLOPT_SSLCERT_BLOB, &certificate);
         SET(CURLOPT_SSLKEY_BLOB, &key);
@@ -227,7 +227,7 @@ bh_transfer_new(const struct bh_fetch_settings *settings, const struct bh_fetch_
     struct bh_transfer *transfer;
     bool plain;
 
-    if (!check_url(settings, ask->url, &plain)) {
+    if (!transfer_check_url(settings, ask->url, &plain)) {
         *ret_cause = BH_HTTPS_URL;
         return NULL;
     }
@@ -244,9 +244,9 @@ bh_transfer_new(const struct bh_fetch_settings *settings, const struct bh_fetch_
     transfer->easy = curl_easy_init();
     BH_ASSERT(transfer->easy);
     bh_buf_init(&transfer->body, BH_HTTPS_BYTES_MAX + 1); /* and a NUL */
-    set_request(transfer, ask);
-    set_limits(transfer);
-    set_trust(transfer, identity);
+    transfer_set_request(transfer, ask);
+    transfer_set_limits(transfer);
+    transfer_set_trust(transfer, identity);
     return transfer;
 }
 

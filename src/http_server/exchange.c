@@ -28,7 +28,7 @@ struct exchange {
 /* ---- the query ---- */
 
 static const char *
-find_query(const struct bh_request *request, const char *name)
+exchange_find_query(const struct bh_request *request, const char *name)
 {
     const struct exchange *x = request->server;
 
@@ -41,7 +41,7 @@ struct query_walk {
 };
 
 static bh_mhd_result
-pass_query(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
+exchange_pass_query(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     const struct query_walk *walk = self;
 
@@ -50,17 +50,17 @@ pass_query(void *self, enum MHD_ValueKind kind, const char *name, const char *va
 }
 
 static void
-each_query(const struct bh_request *request,
+exchange_each_query(const struct bh_request *request,
            void (*sink)(void *self, const char *name, const char *value), void *self)
 {
     const struct exchange *x = request->server;
     struct query_walk walk = { sink, self };
 
-    (void)MHD_get_connection_values(x->mhd, MHD_GET_ARGUMENT_KIND, pass_query, &walk);
+    (void)MHD_get_connection_values(x->mhd, MHD_GET_ARGUMENT_KIND, exchange_pass_query, &walk);
 }
 
 static bool
-client_gone(const struct bh_request *request)
+exchange_client_gone(const struct bh_request *request)
 {
     const struct exchange *x = request->server;
 
@@ -70,7 +70,7 @@ client_gone(const struct bh_request *request)
 /* ---- the head ---- */
 
 static bool
-find_method(const char *name, enum bh_method *ret_method)
+exchange_find_method(const char *name, enum bh_method *ret_method)
 {
     for (int method = 0; method < BH_METHODS; method++)
         if (strcmp(bh_method_names[method], name) == 0) {
@@ -82,15 +82,15 @@ find_method(const char *name, enum bh_method *ret_method)
 }
 
 static const char *
-header(struct MHD_Connection *mhd, const char *name)
+exchange_header(struct MHD_Connection *mhd, const char *name)
 {
     return MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, name);
 }
 
 static bool
-announces_too_much(struct MHD_Connection *mhd)
+exchange_announces_too_much(struct MHD_Connection *mhd)
 {
-    const char *text = header(mhd, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *text = exchange_header(mhd, MHD_HTTP_HEADER_CONTENT_LENGTH);
     struct bh_err unused;
     uint64_t length;
 
@@ -99,7 +99,7 @@ announces_too_much(struct MHD_Connection *mhd)
 }
 
 static struct bh_connection *
-connection_of(struct MHD_Connection *mhd)
+exchange_connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *context =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -116,23 +116,23 @@ exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const 
     BH_ASSERT(x);
     x->owner = owner;
     x->mhd = mhd;
-    x->connection = connection_of(mhd);
+    x->connection = exchange_connection_of(mhd);
     x->request = (struct bh_request){
         .path = url,
-        .content_type = header(mhd, MHD_HTTP_HEADER_CONTENT_TYPE),
-        .authorization = header(mhd, MHD_HTTP_HEADER_AUTHORIZATION),
-        .idempotency_key = header(mhd, "Idempotency-Key"),
-        .accept = header(mhd, MHD_HTTP_HEADER_ACCEPT),
-        .cookie = header(mhd, MHD_HTTP_HEADER_COOKIE),
-        .host = header(mhd, MHD_HTTP_HEADER_HOST),
-        .origin = header(mhd, MHD_HTTP_HEADER_ORIGIN),
-        .fetch_site = header(mhd, "Sec-Fetch-Site"),
-        .upgrade = header(mhd, MHD_HTTP_HEADER_UPGRADE),
+        .content_type = exchange_header(mhd, MHD_HTTP_HEADER_CONTENT_TYPE),
+        .authorization = exchange_header(mhd, MHD_HTTP_HEADER_AUTHORIZATION),
+        .idempotency_key = exchange_header(mhd, "Idempotency-Key"),
+        .accept = exchange_header(mhd, MHD_HTTP_HEADER_ACCEPT),
+        .cookie = exchange_header(mhd, MHD_HTTP_HEADER_COOKIE),
+        .host = exchange_header(mhd, MHD_HTTP_HEADER_HOST),
+        .origin = exchange_header(mhd, MHD_HTTP_HEADER_ORIGIN),
+        .fetch_site = exchange_header(mhd, "Sec-Fetch-Site"),
+        .upgrade = exchange_header(mhd, MHD_HTTP_HEADER_UPGRADE),
         .transport = &x->connection->transport,
         .arena = x->connection->arena,
-        .query = find_query,
-        .each_query = each_query,
-        .gone = client_gone,
+        .query = exchange_find_query,
+        .each_query = exchange_each_query,
+        .gone = exchange_client_gone,
         .server = x,
     };
     bh_buf_init(&x->body, BH_SERVER_BODY_MAX + 1);
@@ -143,7 +143,7 @@ exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const 
 /* ---- the reply ---- */
 
 static ssize_t
-read_stream(void *self, uint64_t position, char *memory, size_t size)
+exchange_read_stream(void *self, uint64_t position, char *memory, size_t size)
 {
     struct exchange *x = self;
     size_t count;
@@ -155,20 +155,20 @@ read_stream(void *self, uint64_t position, char *memory, size_t size)
 }
 
 static struct MHD_Response *
-make_response(struct exchange *x)
+exchange_make_response(struct exchange *x)
 {
     struct bh_reply *reply = &x->reply;
 
     if (reply->stream.read)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
-                                                 read_stream, x, NULL);
+                                                 exchange_read_stream, x, NULL);
     /* The body is released when the exchange completes, after it was sent. */
     return MHD_create_response_from_buffer(reply->body.length, reply->body.bytes,
                                            MHD_RESPMEM_PERSISTENT);
 }
 
 static bool
-has_header(const struct bh_reply *reply, const char *name)
+exchange_has_header(const struct bh_reply *reply, const char *name)
 {
     for (uint32_t i = 0; i < reply->header_count; i++)
         if (strcasecmp(reply->headers[i].name, name) == 0)
@@ -178,7 +178,7 @@ has_header(const struct bh_reply *reply, const char *name)
 
 /* A 101, and the connection with it. */
 static bh_mhd_result
-hand_over(struct exchange *x)
+exchange_hand_over(struct exchange *x)
 {
     struct MHD_Response *response =
         bh_upgrade_response(x->owner->upgrades, &x->reply, x->connection, &x->pending);
@@ -193,10 +193,10 @@ hand_over(struct exchange *x)
 }
 
 static bh_mhd_result
-send_reply(struct exchange *x)
+exchange_send_reply(struct exchange *x)
 {
     const struct bh_reply *reply = &x->reply;
-    struct MHD_Response *response = make_response(x);
+    struct MHD_Response *response = exchange_make_response(x);
     bh_mhd_result queued;
 
     if (!response)
@@ -204,7 +204,7 @@ send_reply(struct exchange *x)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                                   reply->content_type ? reply->content_type
                                                       : "application/json");
-    if (!has_header(reply, MHD_HTTP_HEADER_CACHE_CONTROL))
+    if (!exchange_has_header(reply, MHD_HTTP_HEADER_CACHE_CONTROL))
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     for (uint32_t i = 0; i < reply->header_count; i++)
@@ -229,11 +229,11 @@ exchange_respond(struct exchange *x)
     bh_peers_answered(x->connection, x->reply.upgrade.run    ? BH_PLACE_INTERACTIVE
                                      : x->reply.stream.read ? BH_PLACE_STREAM
                                                             : BH_PLACE_SENDING);
-    return x->reply.upgrade.run ? hand_over(x) : send_reply(x);
+    return x->reply.upgrade.run ? exchange_hand_over(x) : exchange_send_reply(x);
 }
 
 static bh_mhd_result
-receive_body(struct exchange *x, const char *chunk, size_t *chunk_length)
+exchange_receive_body(struct exchange *x, const char *chunk, size_t *chunk_length)
 {
     x->received += *chunk_length;
     if (x->received > BH_SERVER_BODY_MAX) /* more than was announced */
@@ -246,7 +246,7 @@ receive_body(struct exchange *x, const char *chunk, size_t *chunk_length)
 void *
 bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd)
 {
-    struct bh_connection *connection = connection_of(mhd);
+    struct bh_connection *connection = exchange_connection_of(mhd);
 
     connection->target = target;
     connection->target_end = target + strlen(target);
@@ -255,9 +255,9 @@ bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd)
 }
 
 static bool
-head_is_strict(struct MHD_Connection *mhd, const char *method, const char *version)
+exchange_head_is_strict(struct MHD_Connection *mhd, const char *method, const char *version)
 {
-    const struct bh_connection *connection = connection_of(mhd);
+    const struct bh_connection *connection = exchange_connection_of(mhd);
 
     return connection->target_is_plain
            && bh_head_is_strict(mhd, &(struct bh_head_line){ method, connection->target,
@@ -272,18 +272,18 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
     enum bh_method known;
 
     if (x)
-        return *chunk_length > 0 ? receive_body(x, chunk, chunk_length) : exchange_respond(x);
-    if (!bh_peers_head_received(connection_of(mhd)))
+        return *chunk_length > 0 ? exchange_receive_body(x, chunk, chunk_length) : exchange_respond(x);
+    if (!bh_peers_head_received(exchange_connection_of(mhd)))
         return bh_refusal_queue(mhd, BH_REFUSAL_PLACES);
-    if (!head_is_strict(mhd, method, version))
+    if (!exchange_head_is_strict(mhd, method, version))
         return bh_refusal_queue(mhd, BH_REFUSAL_HEAD);
-    if (header(mhd, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+    if (exchange_header(mhd, MHD_HTTP_HEADER_TRANSFER_ENCODING))
         return bh_refusal_queue(mhd, BH_REFUSAL_CHUNKS);
-    if (!find_method(method, &known))
+    if (!exchange_find_method(method, &known))
         return bh_refusal_queue(mhd, BH_REFUSAL_METHOD);
-    if (announces_too_much(mhd))
+    if (exchange_announces_too_much(mhd))
         return bh_refusal_queue(mhd, BH_REFUSAL_LARGE);
-    if (!bh_certificate_check(mhd, connection_of(mhd)->transport.certificate))
+    if (!bh_certificate_check(mhd, exchange_connection_of(mhd)->transport.certificate))
         return bh_refusal_queue(mhd, BH_REFUSAL_CERTIFICATE);
     x = exchange_new(self, mhd, url);
     x->request.method = known;

@@ -38,7 +38,7 @@ struct bh_peers {
 /* Whoever has an address of IPv6 has a block of 2^64, and is counted as one.  An address of IPv4
  * that comes to a socket of IPv6 is counted as itself. */
 static void
-name_block(const struct in6_addr *from, struct bh_transport *transport)
+peers_name_block(const struct in6_addr *from, struct bh_transport *transport)
 {
     struct in6_addr block = *from;
     char text[INET6_ADDRSTRLEN] = "";
@@ -66,14 +66,14 @@ bh_peers_read_address(const struct sockaddr *from, struct bh_transport *transpor
         return;
     }
     (void)inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof transport->address);
-    name_block(&v6->sin6_addr, transport);
+    peers_name_block(&v6->sin6_addr, transport);
 }
 
 /* ---- places ---- */
 
 /* FNV-1a; the first bits tell blocks and principals from users. */
 static uint64_t
-number_of_block(const char *block)
+peers_number_of_block(const char *block)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
@@ -83,21 +83,21 @@ number_of_block(const char *block)
 }
 
 static uint64_t
-number_of_principal(uint32_t principal)
+peers_number_of_principal(uint32_t principal)
 {
     return principal | UINT64_C(1) << 63;
 }
 
 /* Under the mutex. */
 static void
-shut_down(struct bh_connection *connection)
+peers_shut_down(struct bh_connection *connection)
 {
     connection->leaving = true;
     shutdown(connection->fd, SHUT_RDWR);
 }
 
 static void
-shut_late_ones(struct bh_peers *peers)
+peers_shut_late_ones(struct bh_peers *peers)
 {
     bh_ns now = bh_time_monotonic();
 
@@ -107,12 +107,12 @@ shut_late_ones(struct bh_peers *peers)
         bh_ns since = at->place.since;
 
         if ((waits || at->place.state == BH_PLACE_RECEIVING) && now > since && now - since > most)
-            shut_down(at);
+            peers_shut_down(at);
     }
 }
 
 static void *
-watch_connections(void *self)
+peers_watch_connections(void *self)
 {
     struct bh_peers *peers = self;
     bh_ns pause = peers->limits.head / 8 + BH_NS_PER_MS;
@@ -123,7 +123,7 @@ watch_connections(void *self)
         struct timespec at = { (time_t)(until / BH_NS_PER_S), (long)(until % BH_NS_PER_S) };
 
         pthread_cond_timedwait(&peers->wake, &peers->mutex, &at);
-        shut_late_ones(peers);
+        peers_shut_late_ones(peers);
     }
     pthread_mutex_unlock(&peers->mutex);
     return NULL;
@@ -143,7 +143,7 @@ bh_peers_new(const struct bh_peers_limits *limits)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&peers->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    failed = pthread_create(&peers->thread, NULL, watch_connections, peers);
+    failed = pthread_create(&peers->thread, NULL, peers_watch_connections, peers);
     BH_ASSERT(!failed);
     return peers;
 }
@@ -168,7 +168,7 @@ bh_peers_free(struct bh_peers *peers)
 }
 
 static bool
-is_root(const struct bh_connection *connection)
+peers_is_root(const struct bh_connection *connection)
 {
     return connection->transport.unix_socket && connection->transport.uid == 0;
 }
@@ -189,7 +189,7 @@ peers_reserve(struct bh_peers *peers, size_t wanted)
 
 /* Those that count.  Under the mutex, as all below. */
 static size_t
-gather(struct bh_peers *peers)
+peers_gather(struct bh_peers *peers)
 {
     size_t peers_count = 0;
 
@@ -205,48 +205,48 @@ gather(struct bh_peers *peers)
 
 /* Streams whose clients have gone count no more, though their threads have not seen it yet. */
 static bool
-drop_gone_streams(const struct bh_peers *peers, size_t peers_count)
+peers_drop_gone_streams(const struct bh_peers *peers, size_t peers_count)
 {
     bool found = false;
 
     for (size_t i = 0; i < peers_count; i++)
         if (peers->places[i].state == BH_PLACE_STREAM && bh_peers_gone(peers->taken[i])) {
-            shut_down(peers->taken[i]);
+            peers_shut_down(peers->taken[i]);
             found = true;
         }
     return found;
 }
 
 static struct bh_places_choice
-choose(struct bh_peers *peers, const struct bh_connection *joining)
+peers_choose(struct bh_peers *peers, const struct bh_connection *joining)
 {
     struct bh_places_choice choice;
     size_t peers_count;
 
     do {
-        peers_count = gather(peers);
+        peers_count = peers_gather(peers);
         choice = bh_places_choose(&(struct bh_places){ peers->places, peers_count, peers->scratch,
                                                        peers->limits.places, bh_time_monotonic() },
-                                  &joining->place, is_root(joining));
-    } while (choice.lacking && drop_gone_streams(peers, peers_count));
+                                  &joining->place, peers_is_root(joining));
+    } while (choice.lacking && peers_drop_gone_streams(peers, peers_count));
     return choice;
 }
 
 /* Who may not stay is told so, unless so many are being told that they would keep others out. */
 static void
-refuse(struct bh_peers *peers, struct bh_connection *joining)
+peers_refuse(struct bh_peers *peers, struct bh_connection *joining)
 {
     joining->refused = peers->refused < REFUSED_MOST;
     peers->refused += joining->refused;
     joining->leaving = true;
     if (!joining->refused)
-        shut_down(joining);
+        peers_shut_down(joining);
 }
 
 /* ---- telling of it ---- */
 
 static void
-write_name(const struct bh_connection *connection, char text[BH_WHO_TEXT])
+peers_write_name(const struct bh_connection *connection, char text[BH_WHO_TEXT])
 {
     const struct bh_transport *transport = &connection->transport;
 
@@ -260,7 +260,7 @@ write_name(const struct bh_connection *connection, char text[BH_WHO_TEXT])
 
 /* One of the same holder that says by which name it is known, and how many it holds. */
 static const struct bh_connection *
-find_named(const struct bh_peers *peers, const struct bh_connection *one, uint32_t *ret_held)
+peers_find_named(const struct bh_peers *peers, const struct bh_connection *one, uint32_t *ret_held)
 {
     const struct bh_connection *named = one;
 
@@ -275,14 +275,14 @@ find_named(const struct bh_peers *peers, const struct bh_connection *one, uint32
 
 /* Whether it is to be told now; the name stands in `text`. */
 static bool
-note(struct bh_peers *peers, const struct bh_connection *whose, char text[BH_WHO_TEXT],
+peers_note(struct bh_peers *peers, const struct bh_connection *whose, char text[BH_WHO_TEXT],
      struct bh_crowding *ret_crowding)
 {
     uint32_t held;
 
     if (!bh_crowd_news_due(&peers->news, whose->place.holder, bh_time_monotonic()))
         return false;
-    write_name(find_named(peers, whose, &held), text);
+    peers_write_name(peers_find_named(peers, whose, &held), text);
     *ret_crowding = (struct bh_crowding){ text, held, peers->untold_taken, peers->untold_refused };
     peers->untold_taken = peers->untold_refused = 0;
     return true;
@@ -294,32 +294,32 @@ static bool
 peers_evict(struct bh_peers *peers, struct bh_connection *joining, char text[BH_WHO_TEXT],
           struct bh_crowding *ret_crowding)
 {
-    struct bh_places_choice choice = choose(peers, joining);
+    struct bh_places_choice choice = peers_choose(peers, joining);
     struct bh_connection *giver;
 
     if (choice.giver != BH_PLACES_NONE) {
         giver = peers->taken[choice.giver];
-        shut_down(giver);
+        peers_shut_down(giver);
         peers->untold_taken += giver->place.known;
-        return giver->place.known && note(peers, giver, text, ret_crowding);
+        return giver->place.known && peers_note(peers, giver, text, ret_crowding);
     }
-    if (!choice.lacking || is_root(joining))
+    if (!choice.lacking || peers_is_root(joining))
         return false;
-    refuse(peers, joining);
+    peers_refuse(peers, joining);
     peers->untold_refused++;
-    return note(peers, joining, text, ret_crowding);
+    return peers_note(peers, joining, text, ret_crowding);
 }
 
 /* ---- its life ---- */
 
 static void
-begin(struct bh_connection *connection)
+peers_begin(struct bh_connection *connection)
 {
     const struct bh_transport *from = &connection->transport;
-    uint64_t peer = from->unix_socket ? from->uid : number_of_block(from->block);
+    uint64_t peer = from->unix_socket ? from->uid : peers_number_of_block(from->block);
 
     connection->place = (struct bh_place){ peer, peer, bh_time_monotonic(), BH_PLACE_WAITING,
-                                           is_root(connection) };
+                                           peers_is_root(connection) };
 }
 
 void
@@ -330,7 +330,7 @@ bh_peers_add(struct bh_peers *peers, struct bh_connection *connection)
     bool told;
 
     connection->peers = peers;
-    begin(connection);
+    peers_begin(connection);
     pthread_mutex_lock(&peers->mutex);
     told = peers_evict(peers, connection, text, &crowding);
     connection->next = peers->first;
@@ -371,7 +371,7 @@ bh_peers_head_received(struct bh_connection *connection)
 
 /* Whether it was not told to end before. */
 static bool
-enter_state(struct bh_connection *connection, enum bh_place_state state)
+peers_enter_state(struct bh_connection *connection, enum bh_place_state state)
 {
     bool stays;
 
@@ -386,7 +386,7 @@ enter_state(struct bh_connection *connection, enum bh_place_state state)
 bool
 bh_peers_request_received(struct bh_connection *connection)
 {
-    return enter_state(connection, BH_PLACE_CARRIED_OUT);
+    return peers_enter_state(connection, BH_PLACE_CARRIED_OUT);
 }
 
 void
@@ -396,20 +396,20 @@ bh_peers_authenticated(struct bh_connection *connection, uint32_t principal, con
     connection->place.known = true;
     snprintf(connection->who, sizeof connection->who, "%s", who);
     if (!connection->transport.unix_socket && principal)
-        connection->place.holder = number_of_principal(principal);
+        connection->place.holder = peers_number_of_principal(principal);
     pthread_mutex_unlock(&connection->peers->mutex);
 }
 
 void
 bh_peers_answered(struct bh_connection *connection, enum bh_place_state state)
 {
-    (void)enter_state(connection, state);
+    (void)peers_enter_state(connection, state);
 }
 
 void
 bh_peers_reply_sent(struct bh_connection *connection)
 {
-    (void)enter_state(connection, BH_PLACE_WAITING);
+    (void)peers_enter_state(connection, BH_PLACE_WAITING);
 }
 
 /* Over TCP a client that goes says so only in its own direction; on a unix socket both ends do. */

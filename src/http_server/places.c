@@ -23,7 +23,7 @@ lacks(const struct bh_places *places, const struct bh_place *joining, bool unlim
 }
 
 static int
-compare(const void *a, const void *b)
+places_compare(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
 
@@ -111,7 +111,7 @@ bh_places_choose(const struct bh_places *places, const struct bh_place *joining,
         return choice;
     for (size_t i = 0; i < count; i++)
         sorted[i] = places->taken[i].holder;
-    qsort(sorted, count, sizeof *sorted, compare);
+    qsort(sorted, count, sizeof *sorted, places_compare);
     would_hold = held_by(sorted, count, joining->holder) + 1;
     for (size_t i = 0; i < count; i++) {
         const struct bh_place *at = &places->taken[i];

@@ -41,7 +41,7 @@ struct bh_server {
 /* ---- who is at the other end ---- */
 
 static void
-read_unix_peer(int fd, struct bh_transport *transport)
+server_read_unix_peer(int fd, struct bh_transport *transport)
 {
     struct bh_peer peer = { .uid = UID_NOBODY, .gid = UID_NOBODY };
     gid_t groups[BH_COUNT(transport->gids) - 1];
@@ -63,7 +63,7 @@ read_unix_peer(int fd, struct bh_transport *transport)
 /* Copied at once: since libmicrohttpd 1.0 all answers of a connection share one place, and
  * the next question writes over it. */
 static int
-descriptor_of(struct MHD_Connection *mhd)
+server_descriptor_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *answer =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -72,32 +72,32 @@ descriptor_of(struct MHD_Connection *mhd)
 }
 
 static struct bh_connection *
-connection_new(struct MHD_Connection *mhd)
+server_connection_new(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *from;
     struct bh_connection *connection = calloc(1, sizeof *connection);
 
     BH_ASSERT(connection);
     connection->arena = bh_arena_new(ARENA_BYTES_MAX);
-    connection->fd = descriptor_of(mhd);
+    connection->fd = server_descriptor_of(mhd);
     from = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     if (from && from->client_addr
         && (from->client_addr->sa_family == AF_INET || from->client_addr->sa_family == AF_INET6))
         bh_peers_read_address(from->client_addr, &connection->transport);
     else
-        read_unix_peer(connection->fd, &connection->transport);
+        server_read_unix_peer(connection->fd, &connection->transport);
     return connection;
 }
 
 static void
-on_connection(void *self, struct MHD_Connection *mhd, void **context,
+server_on_connection(void *self, struct MHD_Connection *mhd, void **context,
               enum MHD_ConnectionNotificationCode what)
 {
     struct bh_server *server = self;
     struct bh_connection *connection = *context;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        *context = connection = connection_new(mhd);
+        *context = connection = server_connection_new(mhd);
         bh_peers_add(server->peers, connection);
     } else if (connection) {
         bh_peers_remove(connection);
@@ -110,7 +110,7 @@ on_connection(void *self, struct MHD_Connection *mhd, void **context,
 /* ---- texts in the request line ---- */
 
 static int
-hex_value(char c)
+server_hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -122,13 +122,13 @@ hex_value(char c)
 /* %XX in place.  %00 becomes a control character, which nothing accepts, instead of
  * cutting the text short. */
 static size_t
-unescape(void *self, struct MHD_Connection *mhd, char *text)
+server_unescape(void *self, struct MHD_Connection *mhd, char *text)
 {
     char *to = text;
 
     for (const char *at = text; *at; at++) {
-        int high = *at == '%' ? hex_value(at[1]) : -1;
-        int low = high >= 0 ? hex_value(at[2]) : -1;
+        int high = *at == '%' ? server_hex_value(at[1]) : -1;
+        int low = high >= 0 ? server_hex_value(at[2]) : -1;
 
         if (low < 0) {
             *to++ = *at;
@@ -144,7 +144,7 @@ unescape(void *self, struct MHD_Connection *mhd, char *text)
 /* ---- starting and stopping ---- */
 
 static bool
-is_unix(int fd)
+server_is_unix(int fd)
 {
     struct sockaddr_storage where;
     socklen_t size = sizeof where;
@@ -166,7 +166,7 @@ http_server_add(struct option_list *list, enum MHD_OPTION option, intptr_t value
 }
 
 static void
-add_tls(struct option_list *list, const struct bh_server_options *options)
+server_add_tls(struct option_list *list, const struct bh_server_options *options)
 {
     static const char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
 
@@ -178,7 +178,7 @@ add_tls(struct option_list *list, const struct bh_server_options *options)
 }
 
 static struct MHD_Daemon *
-start_daemon(struct bh_server *server, const struct bh_server_options *options)
+server_start_daemon(struct bh_server *server, const struct bh_server_options *options)
 {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION
                      | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE;
@@ -191,14 +191,14 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
     http_server_add(&list, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)options->idle_s, NULL);
     http_server_add(&list, MHD_OPTION_CONNECTION_MEMORY_LIMIT, BH_SERVER_HEADERS_MAX, NULL);
     http_server_add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
-    http_server_add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)on_connection, server);
+    http_server_add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)server_on_connection, server);
     http_server_add(&list, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)(void *)bh_exchange_completed, NULL);
     http_server_add(&list, STRICTNESS, STRICT, NULL);
     http_server_add(&list, MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)(void *)bh_exchange_target, NULL);
-    http_server_add(&list, MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)(void *)unescape, NULL);
+    http_server_add(&list, MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)(void *)server_unescape, NULL);
     if (options->certificate) {
         flags |= MHD_USE_TLS;
-        add_tls(&list, options);
+        server_add_tls(&list, options);
     }
     http_server_add(&list, MHD_OPTION_END, 0, NULL);
     return MHD_start_daemon(flags, 0, NULL, NULL, bh_exchange_step, &server->owner,
@@ -206,12 +206,12 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
 }
 
 static bh_rc
-check_options(const struct bh_server_options *options, struct bh_err *err)
+server_check_options(const struct bh_server_options *options, struct bh_err *err)
 {
     if (!options->certificate != !options->key)
         return bh_err_set(err, BH_INVALID, "a certificate needs its key, and a key its "
                           "certificate");
-    if (!options->certificate && !is_unix(options->fd)) {
+    if (!options->certificate && !server_is_unix(options->fd)) {
         bh_err_set(err, BH_INVALID, "a TCP socket needs a certificate");
         return bh_err_hint(err, "plain HTTP is served on the unix socket only");
     }
@@ -257,7 +257,7 @@ bh_server_start(const struct bh_server_options *given, struct bh_server **ret_se
 {
     struct bh_server_options whole = *given, *options = &whole;
     struct bh_server *server;
-    bh_rc rc = check_options(options, err);
+    bh_rc rc = server_check_options(options, err);
 
     if (rc != BH_OK) {
         bh_fd_close(options->fd);
@@ -268,7 +268,7 @@ bh_server_start(const struct bh_server_options *given, struct bh_server **ret_se
     if (options->idle_s == 0)
         options->idle_s = IDLE_DEFAULT_S;
     server = server_new(options);
-    server->daemon = start_daemon(server, options);
+    server->daemon = server_start_daemon(server, options);
     if (!server->daemon) { /* the library has closed the socket */
         server_free(server);
         if (options->certificate)

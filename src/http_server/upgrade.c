@@ -125,7 +125,7 @@ upgrade_run(void *self)
 /* A client whose machine is gone is found out, however silent its stream; and what is sent is
  * sent at once, not held back as the library does with replies. */
 static void
-keep_alive(int fd)
+upgrade_keep_alive(int fd)
 {
     int on = 1, off = 0, wait = KEEPALIVE_S;
 
@@ -158,7 +158,7 @@ upgrade_start(struct bh_upgrade_pending *one, pthread_t *ret_thread)
 
 /* Over TLS this thread, the connection's, carries the bytes. */
 static void
-carry_tls(struct bh_upgrade_pending *one, struct MHD_Connection *mhd)
+upgrade_carry_tls(struct bh_upgrade_pending *one, struct MHD_Connection *mhd)
 {
     pthread_t thread;
     int plain = one->plain, fd = one->fd;
@@ -174,7 +174,7 @@ carry_tls(struct bh_upgrade_pending *one, struct MHD_Connection *mhd)
 
 /* Called in the connection's thread.  Clients say nothing before the 101. */
 static void
-hand_connection_over(void *self, struct MHD_Connection *mhd, void *context, const char *extra,
+upgrade_hand_connection_over(void *self, struct MHD_Connection *mhd, void *context, const char *extra,
           size_t extra_size, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
     struct bh_upgrade_pending *one = self;
@@ -185,7 +185,7 @@ hand_connection_over(void *self, struct MHD_Connection *mhd, void *context, cons
     one->handle = handle;
     one->fd = fd;
     if (one->tcp >= 0) {
-        keep_alive(one->tcp);
+        upgrade_keep_alive(one->tcp);
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
             extra_size = 1;
         one->plain = pair[0];
@@ -197,7 +197,7 @@ hand_connection_over(void *self, struct MHD_Connection *mhd, void *context, cons
         bh_fd_close(pair[0]);
         bh_fd_close(pair[1]);
     } else if (one->tcp >= 0) {
-        carry_tls(one, mhd);
+        upgrade_carry_tls(one, mhd);
     } else {
         (void)upgrade_start(one, &thread);
     }
@@ -216,7 +216,7 @@ bh_upgrade_response(struct bh_upgrades *upgrades, struct bh_reply *reply,
                                          .tcp = connection->transport.unix_socket
                                                     ? -1
                                                     : connection->fd };
-    response = MHD_create_response_for_upgrade(hand_connection_over, one);
+    response = MHD_create_response_for_upgrade(upgrade_hand_connection_over, one);
     if (!response) {
         free(one);
         return NULL;

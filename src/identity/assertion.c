@@ -28,13 +28,13 @@ struct bh_assertion_key {
 
 /* Nobody is there to type one. */
 static int
-no_pass_phrase(char *text, int size, int writing, void *self)
+assertion_no_pass_phrase(char *text, int size, int writing, void *self)
 {
     return 0;
 }
 
 static bool
-fits(EVP_PKEY *key, bool *ret_ec)
+assertion_fits(EVP_PKEY *key, bool *ret_ec)
 {
     char curve[32] = "";
 
@@ -51,7 +51,7 @@ bh_assertion_key_open(const char *pem, size_t length, const char *kid,
                       struct bh_assertion_key **ret_key, struct bh_err *err)
 {
     BIO *bio = length <= INT32_MAX ? BIO_new_mem_buf(pem, (int)length) : NULL;
-    EVP_PKEY *pkey = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_pass_phrase, NULL) : NULL;
+    EVP_PKEY *pkey = bio ? PEM_read_bio_PrivateKey(bio, NULL, assertion_no_pass_phrase, NULL) : NULL;
     struct bh_assertion_key *key;
     bool ec;
 
@@ -59,7 +59,7 @@ bh_assertion_key_open(const char *pem, size_t length, const char *kid,
     ERR_clear_error();
     if (!pkey)
         return bh_err_set(err, BH_INVALID, "no private key in PEM without a pass phrase");
-    if (!fits(pkey, &ec)) {
+    if (!assertion_fits(pkey, &ec)) {
         EVP_PKEY_free(pkey);
         return bh_err_set(err, BH_INVALID,
                           "the key is neither RSA of 2048 to 4096 bits nor "
@@ -88,14 +88,14 @@ bh_assertion_key_free(struct bh_assertion_key *key)
 /* ---- the token ---- */
 
 static void
-put_part(struct bh_buf *out, const struct bh_buf *json)
+assertion_put_part(struct bh_buf *out, const struct bh_buf *json)
 {
     bh_base64url_encode(out, json->bytes, json->length);
     out->overflow |= json->overflow;
 }
 
 static void
-put_header(struct bh_buf *out, const struct bh_assertion_key *key)
+assertion_put_header(struct bh_buf *out, const struct bh_assertion_key *key)
 {
     char memory[1024];
     struct bh_json_writer w;
@@ -109,11 +109,11 @@ put_header(struct bh_buf *out, const struct bh_assertion_key *key)
         bh_json_str(&w, "kid", key->kid);
     bh_json_str(&w, "typ", "JWT");
     bh_json_close(&w, '}');
-    put_part(out, &json);
+    assertion_put_part(out, &json);
 }
 
 static void
-put_claims(struct bh_buf *out, const struct bh_assertion_request *request)
+assertion_put_claims(struct bh_buf *out, const struct bh_assertion_request *request)
 {
     uint64_t now_s = request->now / BH_NS_PER_S;
     char memory[TEXT_MAX / 2], id[BH_SECRET_TEXT];
@@ -131,12 +131,12 @@ put_claims(struct bh_buf *out, const struct bh_assertion_request *request)
     bh_json_str(&w, "jti", id);
     bh_json_str(&w, "sub", request->client);
     bh_json_close(&w, '}');
-    put_part(out, &json);
+    assertion_put_part(out, &json);
 }
 
 /* DER becomes r and s side by side (RFC 7518, 3.4). */
 static bool
-from_der(uint8_t *bytes, size_t *length)
+assertion_from_der(uint8_t *bytes, size_t *length)
 {
     const unsigned char *at = bytes;
     BH_AUTO(ECDSA_SIG_free)
@@ -160,7 +160,7 @@ assertion_sign(const struct bh_assertion_key *key, const struct bh_buf *message,
                 EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key->key) == 1 &&
                 EVP_DigestSign(context, ret_bytes, ret_length,
                                (const uint8_t *)message->bytes, message->length) == 1 &&
-                (!key->ec || from_der(ret_bytes, ret_length));
+                (!key->ec || assertion_from_der(ret_bytes, ret_length));
     ERR_clear_error();
     return signed_it;
 }
@@ -176,9 +176,9 @@ bh_assertion_make(const struct bh_assertion_key *key, const struct bh_assertion_
     size_t length;
 
     bh_buf_init_fixed(&out, memory, sizeof memory);
-    put_header(&out, key);
+    assertion_put_header(&out, key);
     bh_buf_putc(&out, '.');
-    put_claims(&out, request);
+    assertion_put_claims(&out, request);
     if (!out.overflow && !assertion_sign(key, &out, signature, &length))
         return bh_err_set(err, BH_BUG, "cannot sign the client's assertion");
     bh_buf_putc(&out, '.');

@@ -39,7 +39,7 @@ device_read_text(bh_json_value json, const char *name, char *ret_text, size_t si
 }
 
 static bool
-read_begin(bh_json_value json, bool loopback, bh_ns now, struct bh_device_login *login)
+device_read_begin(bh_json_value json, bool loopback, bh_ns now, struct bh_device_login *login)
 {
     int64_t life_s = bh_json_integer(bh_json_get(json, "expires_in"), 0);
     bh_json_value interval = bh_json_get(json, "interval");
@@ -77,7 +77,7 @@ bh_device_begin(const struct bh_https_response *answer, bool loopback, bh_ns now
         return BH_FAULT_PROVIDER_DOWN;
     if (bh_json_parse(answer->body, answer->length, &json, &err) != BH_OK)
         return BH_FAULT_RESPONSE_JSON;
-    if (!read_begin(bh_json_root(json), loopback, now, &login))
+    if (!device_read_begin(bh_json_root(json), loopback, now, &login))
         return BH_FAULT_RESPONSE_VALUE;
     *ret_login = login;
     return BH_FAULT_NONE;
@@ -124,7 +124,7 @@ static const struct {
 };
 
 static void
-wait_on(struct bh_device_login *login, bool slower, bh_ns now)
+device_wait_on(struct bh_device_login *login, bool slower, bh_ns now)
 {
     if (slower && login->interval_s < BH_DEVICE_INTERVAL_MAX_S)
         login->interval_s += BH_DEVICE_INTERVAL_S;
@@ -132,7 +132,7 @@ wait_on(struct bh_device_login *login, bool slower, bh_ns now)
 }
 
 static enum bh_identity_fault
-read_error(struct bh_device_login *login, const struct bh_https_response *answer, bh_ns now)
+device_read_error(struct bh_device_login *login, const struct bh_https_response *answer, bh_ns now)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -145,7 +145,7 @@ read_error(struct bh_device_login *login, const struct bh_https_response *answer
         if (strcmp(error, errors[i].error) != 0)
             continue;
         login->state = errors[i].next;
-        wait_on(login, errors[i].slower, now);
+        device_wait_on(login, errors[i].slower, now);
         return errors[i].fault;
     }
     login->state = BH_DEVICE_DENIED;
@@ -160,9 +160,9 @@ bh_device_receive(struct bh_device_login *login, const struct bh_https_response 
 
     BH_ASSERT(login->state == BH_DEVICE_PENDING);
     if (answer->status >= 400 && answer->status <= 499)
-        return read_error(login, answer, now);
+        return device_read_error(login, answer, now);
     if (answer->status != 200) {
-        wait_on(login, true, now);
+        device_wait_on(login, true, now);
         return BH_FAULT_NONE;
     }
     fault = bh_tokens_receive(answer, true, arena, ret_tokens);

@@ -17,19 +17,19 @@ struct token_reading {
 };
 
 static enum bh_identity_fault
-check_issuer(const struct token_reading *r)
+token_check_issuer(const struct token_reading *r)
 {
     return bh_claims_issuer(r->claims, r->rules->issuer);
 }
 
 static enum bh_identity_fault
-check_audience(const struct token_reading *r)
+token_check_audience(const struct token_reading *r)
 {
     return bh_claims_audience(r->claims, r->rules->client, &r->rules->audiences);
 }
 
 static enum bh_identity_fault
-check_times(const struct token_reading *r)
+token_check_times(const struct token_reading *r)
 {
     enum bh_identity_fault fault = bh_claims_times(r->claims, &r->rules->when);
 
@@ -41,7 +41,7 @@ check_times(const struct token_reading *r)
 }
 
 static enum bh_identity_fault
-check_nonce(const struct token_reading *r)
+token_check_nonce(const struct token_reading *r)
 {
     const char *nonce = bh_json_text(bh_json_get(r->claims, "nonce"), NULL);
 
@@ -53,7 +53,7 @@ check_nonce(const struct token_reading *r)
 }
 
 static enum bh_identity_fault
-check_subject(const struct token_reading *r)
+token_check_subject(const struct token_reading *r)
 {
     if (!bh_json_get(r->claims, "sub"))
         return BH_FAULT_SUB_MISSING;
@@ -66,7 +66,7 @@ check_subject(const struct token_reading *r)
 
 /* at_hash or c_hash, where the token has it and we have what it stands for. */
 static bool
-hash_fits(const struct token_reading *r, const char *claim, const char *text)
+token_hash_fits(const struct token_reading *r, const char *claim, const char *text)
 {
     bh_json_value value = bh_json_get(r->claims, claim);
     char want[BH_HALF_HASH_MAX];
@@ -78,15 +78,15 @@ hash_fits(const struct token_reading *r, const char *claim, const char *text)
 }
 
 static enum bh_identity_fault
-check_hashes(const struct token_reading *r)
+token_check_hashes(const struct token_reading *r)
 {
-    if (!hash_fits(r, "at_hash", r->rules->access_token))
+    if (!token_hash_fits(r, "at_hash", r->rules->access_token))
         return BH_FAULT_AT_HASH;
-    return hash_fits(r, "c_hash", r->rules->code) ? BH_FAULT_NONE : BH_FAULT_C_HASH;
+    return token_hash_fits(r, "c_hash", r->rules->code) ? BH_FAULT_NONE : BH_FAULT_C_HASH;
 }
 
 static enum bh_identity_fault
-check_auth_time(const struct token_reading *r)
+token_check_auth_time(const struct token_reading *r)
 {
     const struct bh_claims_when *when = &r->rules->when;
     uint64_t now_s = when->now / BH_NS_PER_S, auth_s;
@@ -102,7 +102,7 @@ check_auth_time(const struct token_reading *r)
 }
 
 static enum bh_identity_fault
-check_acr(const struct token_reading *r)
+token_check_acr(const struct token_reading *r)
 {
     const struct bh_texts *wanted = &r->rules->acr;
 
@@ -116,7 +116,7 @@ check_acr(const struct token_reading *r)
 
 /* A list of texts, kept in the arena; false for anything else. */
 static bool
-read_texts(struct bh_arena *arena, bh_json_value list, struct bh_texts *ret_texts)
+token_read_texts(struct bh_arena *arena, bh_json_value list, struct bh_texts *ret_texts)
 {
     size_t count = bh_json_count(list);
     const char **items = bh_arena_alloc(arena, (count + 1) * sizeof *items);
@@ -135,11 +135,11 @@ read_texts(struct bh_arena *arena, bh_json_value list, struct bh_texts *ret_text
 }
 
 static enum bh_identity_fault
-check_amr(const struct token_reading *r)
+token_check_amr(const struct token_reading *r)
 {
     bh_json_value amr = bh_json_get(r->claims, "amr");
 
-    if (bh_json_count(amr) > BH_ID_AMR_MAX || !read_texts(r->arena, amr, &r->token->amr))
+    if (bh_json_count(amr) > BH_ID_AMR_MAX || !token_read_texts(r->arena, amr, &r->token->amr))
         return BH_FAULT_AMR_INVALID;
     for (uint32_t i = 0; r->rules->amr && i < r->token->amr.count; i++)
         if (strcmp(r->token->amr.items[i], r->rules->amr) == 0)
@@ -148,7 +148,7 @@ check_amr(const struct token_reading *r)
 }
 
 static enum bh_identity_fault
-check_session(const struct token_reading *r)
+token_check_session(const struct token_reading *r)
 {
     return bh_claim_text(r->claims, "sid", r->token->session) ? BH_FAULT_NONE
                                                               : BH_FAULT_SID_INVALID;
@@ -156,7 +156,7 @@ check_session(const struct token_reading *r)
 
 /* Groups that the provider left out as too many must not look like none. */
 static enum bh_identity_fault
-check_groups(const struct token_reading *r)
+token_check_groups(const struct token_reading *r)
 {
     bh_json_value elsewhere = bh_json_get(r->claims, "_claim_names"), groups;
 
@@ -167,15 +167,15 @@ check_groups(const struct token_reading *r)
     groups = bh_json_get(r->claims, r->rules->groups);
     if (bh_json_count(groups) > BH_ID_GROUPS_MAX)
         return BH_FAULT_GROUPS_MANY;
-    return read_texts(r->arena, groups, &r->token->groups) ? BH_FAULT_NONE
+    return token_read_texts(r->arena, groups, &r->token->groups) ? BH_FAULT_NONE
                                                            : BH_FAULT_GROUPS_INVALID;
 }
 
 /* In the order of OpenID Connect Core 3.1.3.7. */
 static enum bh_identity_fault (*const checks[])(const struct token_reading *r) = {
-    check_issuer,  check_audience, check_times,     check_nonce,
-    check_subject, check_hashes,   check_auth_time, check_acr,
-    check_amr,     check_session,  check_groups,
+    token_check_issuer,  token_check_audience, token_check_times,     token_check_nonce,
+    token_check_subject, token_check_hashes,   token_check_auth_time, token_check_acr,
+    token_check_amr,     token_check_session,  token_check_groups,
 };
 
 enum bh_identity_fault

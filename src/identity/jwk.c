@@ -45,7 +45,7 @@ bh_jws_alg_find(const char *name)
 }
 
 static const struct kind *
-find_kind(bh_json_value key)
+jwk_find_kind(bh_json_value key)
 {
     const char *kty = bh_json_text(bh_json_get(key, "kty"), "");
     const char *crv = bh_json_text(bh_json_get(key, "crv"), "");
@@ -59,7 +59,7 @@ find_kind(bh_json_value key)
 
 /* The bytes of a base64url member, at most `size`; 0 when there are none. */
 static uint32_t
-get_bytes(bh_json_value key, const char *name, void *ret_bytes, size_t size)
+jwk_get_bytes(bh_json_value key, const char *name, void *ret_bytes, size_t size)
 {
     const char *text = bh_json_text(bh_json_get(key, name), "");
     struct bh_buf bytes;
@@ -72,7 +72,7 @@ get_bytes(bh_json_value key, const char *name, void *ret_bytes, size_t size)
 
 /* May the key verify, as far as "use" and "key_ops" say? */
 static bool
-is_for_signatures(bh_json_value key)
+jwk_is_for_signatures(bh_json_value key)
 {
     bh_json_value ops = bh_json_get(key, "key_ops");
 
@@ -86,7 +86,7 @@ is_for_signatures(bh_json_value key)
 
 /* The members whose type must be right before anything else is asked. */
 static bool
-has_good_types(bh_json_value key)
+jwk_has_good_types(bh_json_value key)
 {
     static const char *const texts[] = { "kty", "crv", "kid", "use", "alg" };
 
@@ -103,10 +103,10 @@ has_good_types(bh_json_value key)
 }
 
 static enum bh_identity_fault
-read_rsa(bh_json_value json, struct bh_jwk *key, bool *ret_weak)
+jwk_read_rsa(bh_json_value json, struct bh_jwk *key, bool *ret_weak)
 {
-    key->n_length = get_bytes(json, "n", key->n, sizeof key->n);
-    key->e_length = get_bytes(json, "e", key->e, sizeof key->e);
+    key->n_length = jwk_get_bytes(json, "n", key->n, sizeof key->n);
+    key->e_length = jwk_get_bytes(json, "e", key->e, sizeof key->e);
     if (key->n_length == 0 || key->e_length == 0 || key->n[0] == 0 || key->e[0] == 0)
         return BH_FAULT_JWKS_KEY;
     *ret_weak = key->n_length < BH_JWK_RSA_BYTES_MIN ||
@@ -115,18 +115,18 @@ read_rsa(bh_json_value json, struct bh_jwk *key, bool *ret_weak)
 }
 
 static enum bh_identity_fault
-read_point(bh_json_value json, const struct kind *kind, struct bh_jwk *key)
+jwk_read_point(bh_json_value json, const struct kind *kind, struct bh_jwk *key)
 {
-    if (get_bytes(json, "x", key->x, sizeof key->x) != kind->point_bytes)
+    if (jwk_get_bytes(json, "x", key->x, sizeof key->x) != kind->point_bytes)
         return BH_FAULT_JWKS_KEY;
-    if (kind->has_y && get_bytes(json, "y", key->y, sizeof key->y) != kind->point_bytes)
+    if (kind->has_y && jwk_get_bytes(json, "y", key->y, sizeof key->y) != kind->point_bytes)
         return BH_FAULT_JWKS_KEY;
     return BH_FAULT_NONE;
 }
 
 /* Read one entry; *ret_use tells whether it belongs into the set. */
 static enum bh_identity_fault
-read_key(bh_json_value json, struct bh_jwk *key, bool *ret_use)
+jwk_read_key(bh_json_value json, struct bh_jwk *key, bool *ret_use)
 {
     const char *alg = bh_json_text(bh_json_get(json, "alg"), NULL);
     const struct kind *kind;
@@ -134,10 +134,10 @@ read_key(bh_json_value json, struct bh_jwk *key, bool *ret_use)
     bool weak = false;
 
     *ret_use = false;
-    if (!has_good_types(json))
+    if (!jwk_has_good_types(json))
         return BH_FAULT_JWKS_KEY;
-    kind = find_kind(json);
-    if (!kind || !is_for_signatures(json))
+    kind = jwk_find_kind(json);
+    if (!kind || !jwk_is_for_signatures(json))
         return BH_FAULT_NONE;
     if (bh_json_get(json, "d"))
         return BH_FAULT_JWKS_PRIVATE;
@@ -148,7 +148,7 @@ read_key(bh_json_value json, struct bh_jwk *key, bool *ret_use)
     memcpy(key->kid, bh_json_text(bh_json_get(json, "kid"), ""),
            strlen(bh_json_text(bh_json_get(json, "kid"), "")));
     fault =
-        kind->type == BH_JWK_RSA ? read_rsa(json, key, &weak) : read_point(json, kind, key);
+        kind->type == BH_JWK_RSA ? jwk_read_rsa(json, key, &weak) : jwk_read_point(json, kind, key);
     if (fault == BH_FAULT_NONE && !weak && !bh_signature_key_check(key))
         fault = BH_FAULT_JWKS_KEY;
     *ret_use = fault == BH_FAULT_NONE && !weak && key->algs != 0;
@@ -156,7 +156,7 @@ read_key(bh_json_value json, struct bh_jwk *key, bool *ret_use)
 }
 
 static bool
-has_same(const struct bh_jwks *jwks, const struct bh_jwk *key)
+jwk_has_same(const struct bh_jwks *jwks, const struct bh_jwk *key)
 {
     for (uint32_t i = 0; i < jwks->count; i++)
         if (jwks->keys[i].type == key->type && strcmp(jwks->keys[i].kid, key->kid) == 0 &&
@@ -166,7 +166,7 @@ has_same(const struct bh_jwks *jwks, const struct bh_jwk *key)
 }
 
 static enum bh_identity_fault
-read_set(bh_json_value keys, struct bh_jwks *jwks)
+jwk_read_set(bh_json_value keys, struct bh_jwks *jwks)
 {
     if (bh_json_kind(keys) != BH_JSON_ARRAY)
         return BH_FAULT_JWKS_JSON;
@@ -175,11 +175,11 @@ read_set(bh_json_value keys, struct bh_jwks *jwks)
     for (size_t i = 0; i < bh_json_count(keys); i++) {
         struct bh_jwk *key = &jwks->keys[jwks->count];
         bool use;
-        enum bh_identity_fault fault = read_key(bh_json_at(keys, i), key, &use);
+        enum bh_identity_fault fault = jwk_read_key(bh_json_at(keys, i), key, &use);
 
         if (fault != BH_FAULT_NONE)
             return fault;
-        if (use && has_same(jwks, key))
+        if (use && jwk_has_same(jwks, key))
             return BH_FAULT_JWKS_DUPLICATE;
         jwks->count += use;
         jwks->ignored += !use;
@@ -200,7 +200,7 @@ bh_jwks_parse(const char *text, size_t length, struct bh_jwks *ret_jwks)
         return BH_FAULT_JWKS_JSON;
     jwks = calloc(1, sizeof *jwks);
     BH_ASSERT(jwks);
-    fault = read_set(bh_json_get(bh_json_root(json), "keys"), jwks);
+    fault = jwk_read_set(bh_json_get(bh_json_root(json), "keys"), jwks);
     if (fault == BH_FAULT_NONE)
         *ret_jwks = *jwks;
     free(jwks);

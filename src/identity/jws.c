@@ -30,7 +30,7 @@ jws_split(const char *text, size_t length, struct bh_jws *jws)
 
 /* "none" in any case, HS256 and its like, and anything unknown, each told apart. */
 static enum bh_identity_fault
-read_alg(bh_json_value value, uint32_t algs, enum bh_jws_alg *ret_alg)
+jws_read_alg(bh_json_value value, uint32_t algs, enum bh_jws_alg *ret_alg)
 {
     const char *name = bh_json_text(value, NULL);
     enum bh_jws_alg alg;
@@ -65,7 +65,7 @@ jws_read_text(bh_json_value value, char *ret_text, size_t max)
 }
 
 static enum bh_identity_fault
-read_header(bh_json_value header, uint32_t algs, struct bh_jws *jws)
+jws_read_header(bh_json_value header, uint32_t algs, struct bh_jws *jws)
 {
     enum bh_identity_fault fault;
 
@@ -75,7 +75,7 @@ read_header(bh_json_value header, uint32_t algs, struct bh_jws *jws)
         return BH_FAULT_HEADER_CRIT;
     if (bh_json_get(header, "b64"))
         return BH_FAULT_HEADER_B64;
-    fault = read_alg(bh_json_get(header, "alg"), algs, &jws->alg);
+    fault = jws_read_alg(bh_json_get(header, "alg"), algs, &jws->alg);
     if (fault != BH_FAULT_NONE)
         return fault;
     if (!jws_read_text(bh_json_get(header, "kid"), jws->kid, BH_JWK_KID_MAX))
@@ -86,7 +86,7 @@ read_header(bh_json_value header, uint32_t algs, struct bh_jws *jws)
 }
 
 static enum bh_identity_fault
-parse_header(uint32_t algs, struct bh_jws *jws)
+jws_parse_header(uint32_t algs, struct bh_jws *jws)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -99,7 +99,7 @@ parse_header(uint32_t algs, struct bh_jws *jws)
         return header.overflow ? BH_FAULT_HEADER_SIZE : BH_FAULT_TOKEN_ENCODING;
     if (bh_json_parse(header.bytes, header.length, &json, &err) != BH_OK)
         return BH_FAULT_HEADER_JSON;
-    return read_header(bh_json_root(json), algs, jws);
+    return jws_read_header(bh_json_root(json), algs, jws);
 }
 
 enum bh_identity_fault
@@ -112,7 +112,7 @@ bh_jws_parse(const char *text, size_t length, uint32_t algs, struct bh_jws *ret_
         return BH_FAULT_TOKEN_SIZE;
     fault = jws_split(text, length, &jws);
     if (fault == BH_FAULT_NONE)
-        fault = parse_header(algs, &jws);
+        fault = jws_parse_header(algs, &jws);
     if (fault == BH_FAULT_NONE)
         *ret_jws = jws;
     return fault;

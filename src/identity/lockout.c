@@ -39,7 +39,7 @@ lockout_key_of(const char *first, const char *second, uint8_t ret_key[16])
 /* Of no use any more: no lock, window and day over.  A count from the future, from before a
  * clock was set back, is of use. */
 static bool
-is_stale(const struct bh_lockout_count *count, bh_ns now)
+lockout_is_stale(const struct bh_lockout_count *count, bh_ns now)
 {
     return count->until <= now && count->day + DAY_NS <= now &&
            count->since + BH_LOCKOUT_WINDOW_S * BH_NS_PER_S <= now;
@@ -48,7 +48,7 @@ is_stale(const struct bh_lockout_count *count, bh_ns now)
 /* Whether a count matters less than another: it locks nobody, or has locked less often, or saw
  * fewer attempts, or began earlier. */
 static bool
-matters_less(const struct bh_lockout_count *a, const struct bh_lockout_count *b, bh_ns now)
+lockout_matters_less(const struct bh_lockout_count *a, const struct bh_lockout_count *b, bh_ns now)
 {
     if ((a->until > now) != (b->until > now))
         return a->until <= now;
@@ -71,9 +71,9 @@ lockout_find(struct bh_lockout_count *counts, size_t size, const uint8_t key[16]
 
         if (memcmp(count->key, key, 16) == 0)
             return count;
-        if (!slot && (memcmp(count->key, no_key, 16) == 0 || is_stale(count, now)))
+        if (!slot && (memcmp(count->key, no_key, 16) == 0 || lockout_is_stale(count, now)))
             slot = count;
-        if (matters_less(count, least, now))
+        if (lockout_matters_less(count, least, now))
             least = count;
     }
     if (!slot)
@@ -85,7 +85,7 @@ lockout_find(struct bh_lockout_count *counts, size_t size, const uint8_t key[16]
 
 /* A lock never lasts longer than the longest from now on, whatever the clock did. */
 static bool
-is_locked(struct bh_lockout_count *count, bh_ns now)
+lockout_is_locked(struct bh_lockout_count *count, bh_ns now)
 {
     if (count->until > now + BH_LOCKOUT_MAX_S * BH_NS_PER_S)
         count->until = now + BH_LOCKOUT_MAX_S * BH_NS_PER_S;
@@ -93,7 +93,7 @@ is_locked(struct bh_lockout_count *count, bh_ns now)
 }
 
 static void
-begin_anew(struct bh_lockout_count *count, bh_ns now)
+lockout_begin_anew(struct bh_lockout_count *count, bh_ns now)
 {
     if (count->since > now || now - count->since >= BH_LOCKOUT_WINDOW_S * BH_NS_PER_S) {
         count->attempts = count->since > now ? count->attempts : 0;
@@ -107,11 +107,11 @@ begin_anew(struct bh_lockout_count *count, bh_ns now)
 }
 
 static void
-count_one(struct bh_lockout_count *count, const struct limit *limit, bh_ns now)
+lockout_count_one(struct bh_lockout_count *count, const struct limit *limit, bh_ns now)
 {
     uint64_t lock_s = limit->lock_s;
 
-    begin_anew(count, now);
+    lockout_begin_anew(count, now);
     count->attempts++;
     count->day_attempts++;
     if (count->attempts < limit->attempts)
@@ -133,7 +133,7 @@ struct subject {
 };
 
 static uint32_t
-subjects_of(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
+lockout_subjects_of(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
             struct subject ret_subjects[2])
 {
     uint8_t key[16];
@@ -156,23 +156,23 @@ bh_lockout_begin(struct bh_lockout *lockout, const struct bh_attempt *attempt, b
                  bh_ns *ret_until, bool *ret_alert)
 {
     struct subject subjects[2];
-    uint32_t count = subjects_of(lockout, attempt, now, subjects);
+    uint32_t count = lockout_subjects_of(lockout, attempt, now, subjects);
 
     for (uint32_t i = 0; i < count; i++) {
-        if (is_locked(subjects[i].count, now)) {
+        if (lockout_is_locked(subjects[i].count, now)) {
             *ret_until = subjects[i].count->until;
             return subjects[i].limit->fault;
         }
     }
     for (uint32_t i = 0; i < count; i++)
-        count_one(subjects[i].count, subjects[i].limit, now);
+        lockout_count_one(subjects[i].count, subjects[i].limit, now);
     *ret_alert = subjects[0].count->day_attempts == BH_LOCKOUT_DAY_ALERT;
     return BH_FAULT_NONE;
 }
 
 /* The count of that key; NULL: it was forgotten since. */
 static struct bh_lockout_count *
-find_count(struct bh_lockout_count *counts, size_t size, const char *first,
+lockout_find_count(struct bh_lockout_count *counts, size_t size, const char *first,
            const char *second)
 {
     uint8_t key[16];
@@ -195,12 +195,12 @@ lockout_undo(struct bh_lockout_count *count)
 void
 bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt)
 {
-    struct bh_lockout_count *account = find_count(
+    struct bh_lockout_count *account = lockout_find_count(
         lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, attempt->account, attempt->device);
 
     if (account)
         memset(account, 0, sizeof *account);
     if (attempt->device)
         return;
-    lockout_undo(find_count(lockout->sources, BH_LOCKOUT_SOURCES_MAX, attempt->source, NULL));
+    lockout_undo(lockout_find_count(lockout->sources, BH_LOCKOUT_SOURCES_MAX, attempt->source, NULL));
 }

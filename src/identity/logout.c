@@ -40,7 +40,7 @@ bh_logout_callback(const char *state, const char *query)
 
 /* events: an object whose member of that name is an object. */
 static enum bh_identity_fault
-check_event(bh_json_value claims)
+logout_check_event(bh_json_value claims)
 {
     bh_json_value event = bh_json_get(bh_json_get(claims, "events"), EVENT);
 
@@ -51,7 +51,7 @@ check_event(bh_json_value claims)
 }
 
 static enum bh_identity_fault
-read_target(bh_json_value claims, struct bh_logout *logout)
+logout_read_target(bh_json_value claims, struct bh_logout *logout)
 {
     if (!bh_claim_text(claims, "sub", logout->subject))
         return BH_FAULT_SUB_INVALID;
@@ -63,7 +63,7 @@ read_target(bh_json_value claims, struct bh_logout *logout)
 
 /* When the token would be refused for its age. */
 static bh_ns
-end_of(bh_json_value claims, const struct bh_claims_when *when)
+logout_end_of(bh_json_value claims, const struct bh_claims_when *when)
 {
     uint64_t end_s = bh_json_number(bh_json_get(claims, "exp"), 0);
     uint64_t old_s = bh_json_number(bh_json_get(claims, "iat"), 0) + when->issued_within_s;
@@ -99,7 +99,7 @@ logout_remember(bh_json_value claims, const struct bh_logout_rules *rules,
     if (place == BH_LOGOUT_REPLAY_MAX)
         return BH_FAULT_LOGOUT_REPLAYED;
     memcpy(replay->tokens[place].id, id, sizeof id);
-    replay->tokens[place].until = end_of(claims, &rules->when);
+    replay->tokens[place].until = logout_end_of(claims, &rules->when);
     return BH_FAULT_NONE;
 }
 
@@ -117,9 +117,9 @@ logout_check(bh_json_value claims, const struct bh_logout_rules *rules,
     if (fault == BH_FAULT_NONE)
         fault = bh_claims_times(claims, &rules->when);
     if (fault == BH_FAULT_NONE)
-        fault = check_event(claims);
+        fault = logout_check_event(claims);
     if (fault == BH_FAULT_NONE)
-        fault = read_target(claims, logout);
+        fault = logout_read_target(claims, logout);
     return fault == BH_FAULT_NONE ? logout_remember(claims, rules, replay) : fault;
 }
 

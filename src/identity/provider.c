@@ -11,7 +11,7 @@
 #define WELL_KNOWN "/.well-known/openid-configuration"
 
 static bool
-is_loopback(const char *url)
+provider_is_loopback(const char *url)
 {
     static const char *const hosts[] = { "http://127.0.0.1", "http://localhost" };
 
@@ -37,7 +37,7 @@ bh_url_check(const char *url, bool loopback)
         if ((unsigned char)*c <= 0x20 || (unsigned char)*c >= 0x7f || strchr("#\\<>\"", *c))
             return false;
     if (strncmp(url, "https://", strlen("https://")) != 0)
-        return loopback && is_loopback(url) && !strchr(url, '@');
+        return loopback && provider_is_loopback(url) && !strchr(url, '@');
     host_length = strcspn(host, "/?");
     return host_length > 0 && host[0] != ':' && !memchr(host, '@', host_length);
 }
@@ -62,7 +62,7 @@ bh_provider_ask(const char *issuer, bool loopback, struct bh_arena *arena,
 
 /* The member's address; "" when it is absent and may be. */
 static bool
-read_url(bh_json_value json, const char *name, bool loopback, char ret_url[BH_URL_MAX + 1])
+provider_read_url(bh_json_value json, const char *name, bool loopback, char ret_url[BH_URL_MAX + 1])
 {
     bh_json_value value = bh_json_get(json, name);
     const char *url = bh_json_text(value, "");
@@ -76,7 +76,7 @@ read_url(bh_json_value json, const char *name, bool loopback, char ret_url[BH_UR
 }
 
 static bool
-list_has(bh_json_value list, const char *text)
+provider_list_has(bh_json_value list, const char *text)
 {
     for (size_t i = 0; i < bh_json_count(list); i++)
         if (strcmp(bh_json_text(bh_json_at(list, i), ""), text) == 0)
@@ -85,19 +85,19 @@ list_has(bh_json_value list, const char *text)
 }
 
 static uint32_t
-read_algs(bh_json_value json)
+provider_read_algs(bh_json_value json)
 {
     bh_json_value list = bh_json_get(json, "id_token_signing_alg_values_supported");
     uint32_t algs = 0;
 
     for (enum bh_jws_alg alg = 0; alg < BH_JWS_ALGS; alg++)
-        if (list_has(list, bh_jws_alg_name(alg)))
+        if (provider_list_has(list, bh_jws_alg_name(alg)))
             algs |= BH_JWS_BIT(alg);
     return algs;
 }
 
 static enum bh_identity_fault
-read_document(bh_json_value json, const char *issuer, bool loopback, struct bh_provider *p)
+provider_read_document(bh_json_value json, const char *issuer, bool loopback, struct bh_provider *p)
 {
     bh_json_value methods = bh_json_get(json, "code_challenge_methods_supported");
     bh_json_value aliases = bh_json_get(json, "mtls_endpoint_aliases");
@@ -122,15 +122,15 @@ read_document(bh_json_value json, const char *issuer, bool loopback, struct bh_p
     if (strcmp(bh_json_text(bh_json_get(json, "issuer"), ""), issuer) != 0)
         return BH_FAULT_DISCOVERY_ISSUER;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        if (!read_url(rows[i].from, rows[i].name, loopback, rows[i].url) ||
+        if (!provider_read_url(rows[i].from, rows[i].name, loopback, rows[i].url) ||
             (rows[i].required && !rows[i].url[0]))
             return BH_FAULT_DISCOVERY_ENDPOINT;
-    p->algs = read_algs(json);
+    p->algs = provider_read_algs(json);
     if (p->algs == 0)
         return BH_FAULT_DISCOVERY_ALG;
-    if (!list_has(bh_json_get(json, "response_types_supported"), "code"))
+    if (!provider_list_has(bh_json_get(json, "response_types_supported"), "code"))
         return BH_FAULT_DISCOVERY_CODE;
-    if (methods && !list_has(methods, "S256"))
+    if (methods && !provider_list_has(methods, "S256"))
         return BH_FAULT_DISCOVERY_PKCE;
     p->iss_parameter =
         bh_json_truth(bh_json_get(json, "authorization_response_iss_parameter_supported"));
@@ -153,7 +153,7 @@ bh_provider_receive(const struct bh_https_response *answer, const char *issuer, 
     if (strlen(issuer) > BH_URL_MAX || answer->length > BH_HTTPS_BYTES_MAX ||
         bh_json_parse(answer->body, answer->length, &json, &err) != BH_OK)
         return BH_FAULT_DISCOVERY_JSON;
-    fault = read_document(bh_json_root(json), issuer, loopback, &provider);
+    fault = provider_read_document(bh_json_root(json), issuer, loopback, &provider);
     if (fault == BH_FAULT_NONE)
         *ret_provider = provider;
     return fault;
@@ -161,7 +161,7 @@ bh_provider_receive(const struct bh_https_response *answer, const char *issuer, 
 
 /* RFC 6749, 2.3.1: both parts are encoded before they are joined. */
 static const char *
-basic(const struct bh_relying_party *client, struct bh_arena *arena)
+provider_basic(const struct bh_relying_party *client, struct bh_arena *arena)
 {
     struct bh_buf pair, text;
     const char *copy;
@@ -199,7 +199,7 @@ bh_provider_device_url(const struct bh_provider *provider, const struct bh_relyi
 }
 
 static void
-put_client(struct bh_buf *form, const struct bh_relying_party *client)
+provider_put_client(struct bh_buf *form, const struct bh_relying_party *client)
 {
     bh_form_put(form, "client_id", client->id);
     if (!client->assertion)
@@ -217,9 +217,9 @@ bh_provider_post(const char *url, const struct bh_relying_party *client, struct 
 
     BH_ASSERT(!client->secret || !client->assertion);
     if (!client->secret)
-        put_client(form, client);
+        provider_put_client(form, client);
     else
-        request.authorization = basic(client, arena);
+        request.authorization = provider_basic(client, arena);
     if (client->certificate)
         request.certificate = bh_arena_strdup(arena, client->certificate);
     request.url = bh_arena_strdup(arena, url);

@@ -25,7 +25,7 @@ BH_AUTO_DEFINE(OSSL_PARAM *, OSSL_PARAM_free)
 enum { DER_BYTES_MAX = 112 };
 
 static EVP_PKEY *
-from_params(const char *type, OSSL_PARAM *params)
+signature_from_params(const char *type, OSSL_PARAM *params)
 {
     BH_AUTO(EVP_PKEY_CTX_free)
     EVP_PKEY_CTX *context = NULL;
@@ -39,7 +39,7 @@ from_params(const char *type, OSSL_PARAM *params)
 }
 
 static EVP_PKEY *
-make_rsa(const struct bh_jwk *jwk)
+signature_make_rsa(const struct bh_jwk *jwk)
 {
     BH_AUTO(OSSL_PARAM_BLD_free)
     OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
@@ -55,12 +55,12 @@ make_rsa(const struct bh_jwk *jwk)
         OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, e) != 1)
         return NULL;
     params = OSSL_PARAM_BLD_to_param(build);
-    return from_params("RSA", params);
+    return signature_from_params("RSA", params);
 }
 
 /* The public key as an uncompressed point; OpenSSL refuses one off the curve. */
 static EVP_PKEY *
-make_ec(const struct bh_jwk *jwk, const char *curve, size_t bytes)
+signature_make_ec(const struct bh_jwk *jwk, const char *curve, size_t bytes)
 {
     uint8_t point[1 + 2 * sizeof jwk->x] = { 4 };
     char name[16];
@@ -73,7 +73,7 @@ make_ec(const struct bh_jwk *jwk, const char *curve, size_t bytes)
     params[1] =
         OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, 1 + 2 * bytes);
     params[2] = OSSL_PARAM_construct_end();
-    return from_params("EC", params);
+    return signature_from_params("EC", params);
 }
 
 static EVP_PKEY *
@@ -81,11 +81,11 @@ signature_make_key(const struct bh_jwk *jwk)
 {
     switch (jwk->type) {
     case BH_JWK_RSA:
-        return make_rsa(jwk);
+        return signature_make_rsa(jwk);
     case BH_JWK_P256:
-        return make_ec(jwk, "P-256", 32);
+        return signature_make_ec(jwk, "P-256", 32);
     case BH_JWK_P384:
-        return make_ec(jwk, "P-384", 48);
+        return signature_make_ec(jwk, "P-384", 48);
     case BH_JWK_ED25519:
         return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, jwk->x, 32);
     }
@@ -110,7 +110,7 @@ bh_signature_key_check(const struct bh_jwk *jwk)
 
 /* r and s side by side become the DER that OpenSSL reads; 0 when they cannot. */
 static size_t
-to_der(const struct bh_signature *signature, size_t half, uint8_t ret_der[DER_BYTES_MAX])
+signature_to_der(const struct bh_signature *signature, size_t half, uint8_t ret_der[DER_BYTES_MAX])
 {
     BH_AUTO(ECDSA_SIG_free)
     ECDSA_SIG *pair = ECDSA_SIG_new();
@@ -143,7 +143,7 @@ signature_hash_of(enum bh_jws_alg alg)
 
 /* PS256: MGF1 with SHA-256 and a salt of the hash's length (RFC 7518, 3.5). */
 static bool
-set_padding(EVP_PKEY_CTX *context, enum bh_jws_alg alg)
+signature_set_padding(EVP_PKEY_CTX *context, enum bh_jws_alg alg)
 {
     if (alg == BH_JWS_PS256)
         return EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) > 0 &&
@@ -164,7 +164,7 @@ signature_verify(EVP_PKEY *key, const struct bh_signature *signature, const uint
     return context &&
            EVP_DigestVerifyInit(context, &key_context, signature_hash_of(signature->alg), NULL,
                                 key) == 1 &&
-           set_padding(key_context, signature->alg) &&
+           signature_set_padding(key_context, signature->alg) &&
            EVP_DigestVerify(context, bytes, length, signature->message,
                             signature->message_length) == 1;
 }
@@ -181,7 +181,7 @@ bh_signature_verify(const struct bh_jwk *jwk, const struct bh_signature *signatu
 
     BH_ASSERT(jwk->algs & BH_JWS_BIT(signature->alg));
     if (signature->alg == BH_JWS_ES256 || signature->alg == BH_JWS_ES384) {
-        length = to_der(signature, signature->alg == BH_JWS_ES256 ? 32 : 48, der);
+        length = signature_to_der(signature, signature->alg == BH_JWS_ES256 ? 32 : 48, der);
         bytes = der;
         if (length == 0)
             return false;

@@ -37,7 +37,7 @@ bh_webauthn_begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind,
 
 /* "internal,hybrid" as a list. */
 static void
-put_transports(struct bh_json_writer *w, const char *transports)
+webauthn_put_transports(struct bh_json_writer *w, const char *transports)
 {
     if (!transports[0])
         return;
@@ -50,13 +50,13 @@ put_transports(struct bh_json_writer *w, const char *transports)
 }
 
 static void
-put_passkeys(struct bh_json_writer *w, const char *key, const struct bh_passkeys *passkeys)
+webauthn_put_passkeys(struct bh_json_writer *w, const char *key, const struct bh_passkeys *passkeys)
 {
     bh_json_open(w, key, '[');
     for (uint32_t i = 0; i < passkeys->count; i++) {
         bh_json_open(w, NULL, '{');
         bh_json_str(w, "id", passkeys->items[i].id);
-        put_transports(w, passkeys->items[i].transports);
+        webauthn_put_transports(w, passkeys->items[i].transports);
         bh_json_str(w, "type", "public-key");
         bh_json_close(w, '}');
     }
@@ -64,7 +64,7 @@ put_passkeys(struct bh_json_writer *w, const char *key, const struct bh_passkeys
 }
 
 static void
-put_algorithms(struct bh_json_writer *w)
+webauthn_put_algorithms(struct bh_json_writer *w)
 {
     bh_json_open(w, "pubKeyCredParams", '[');
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
@@ -77,7 +77,7 @@ put_algorithms(struct bh_json_writer *w)
 }
 
 static void
-put_user(struct bh_json_writer *w, const struct bh_webauthn_user *user)
+webauthn_put_user(struct bh_json_writer *w, const struct bh_webauthn_user *user)
 {
     char handle[ENCODED(BH_WEBAUTHN_HANDLE_MAX) + 1];
     struct bh_buf text;
@@ -109,14 +109,14 @@ bh_webauthn_put_creation(struct bh_buf *out, const struct bh_webauthn_site *site
     bh_json_str(&w, "userVerification", "required");
     bh_json_close(&w, '}');
     bh_json_str(&w, "challenge", ceremony->challenge);
-    put_passkeys(&w, "excludeCredentials", known);
-    put_algorithms(&w);
+    webauthn_put_passkeys(&w, "excludeCredentials", known);
+    webauthn_put_algorithms(&w);
     bh_json_open(&w, "rp", '{');
     bh_json_str(&w, "id", site->id);
     bh_json_str(&w, "name", site->name);
     bh_json_close(&w, '}');
     bh_json_u64(&w, "timeout", BH_WEBAUTHN_SECONDS * UINT64_C(1000));
-    put_user(&w, user);
+    webauthn_put_user(&w, user);
     bh_json_close(&w, '}');
 }
 
@@ -128,7 +128,7 @@ bh_webauthn_put_request(struct bh_buf *out, const struct bh_webauthn_site *site,
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_GET && !ceremony->used);
     bh_json_open(&w, NULL, '{');
-    put_passkeys(&w, "allowCredentials", known);
+    webauthn_put_passkeys(&w, "allowCredentials", known);
     bh_json_str(&w, "challenge", ceremony->challenge);
     bh_json_str(&w, "rpId", site->id);
     bh_json_u64(&w, "timeout", BH_WEBAUTHN_SECONDS * UINT64_C(1000));
@@ -168,7 +168,7 @@ webauthn_decode(const char *text, void *memory, size_t size, struct bh_webauthn_
 
 /* The id of a new credential; its key and whatever else follows stay in *left. */
 static bool
-decode_id(struct bh_webauthn_bytes *left, struct bh_webauthn_authenticator *parts)
+webauthn_decode_id(struct bh_webauthn_bytes *left, struct bh_webauthn_authenticator *parts)
 {
     const uint8_t *at = left->bytes;
 
@@ -186,7 +186,7 @@ decode_id(struct bh_webauthn_bytes *left, struct bh_webauthn_authenticator *part
 
 /* False when the bytes end too early, or go on where nothing may follow. */
 static bool
-decode_authenticator(const struct bh_webauthn_bytes *data,
+webauthn_decode_authenticator(const struct bh_webauthn_bytes *data,
            struct bh_webauthn_authenticator *ret_parts)
 {
     const uint8_t *at = data->bytes;
@@ -203,7 +203,7 @@ decode_authenticator(const struct bh_webauthn_bytes *data,
     left = (struct bh_webauthn_bytes) { at + AUTHENTICATOR_HEAD,
                                         data->length - AUTHENTICATOR_HEAD };
     if (ret_parts->flags & BH_PASSKEY_ATTESTED &&
-        (!decode_id(&left, ret_parts) || !bh_webauthn_cbor_skip_map(&left)))
+        (!webauthn_decode_id(&left, ret_parts) || !bh_webauthn_cbor_skip_map(&left)))
         return false;
     if (ret_parts->flags & BH_PASSKEY_EXTENDED && !bh_webauthn_cbor_skip_map(&left))
         return false;
@@ -212,7 +212,7 @@ decode_authenticator(const struct bh_webauthn_bytes *data,
 
 /* What holds for both kinds: for us, somebody was there, and it was its owner. */
 static enum bh_identity_fault
-check_parts(const struct bh_webauthn_site *site,
+webauthn_check_parts(const struct bh_webauthn_site *site,
             const struct bh_webauthn_authenticator *parts)
 {
     char hash[BH_SECRET_TEXT], want[BH_SECRET_TEXT];
@@ -233,7 +233,7 @@ check_parts(const struct bh_webauthn_site *site,
 /* The credential that the authenticator made; its id must be the one that the browser
  * names. */
 static enum bh_identity_fault
-decode_credential(const struct bh_webauthn_bytes *data,
+webauthn_decode_credential(const struct bh_webauthn_bytes *data,
                 const struct bh_webauthn_authenticator *parts, const char *id,
                 struct bh_passkey *passkey)
 {
@@ -274,11 +274,11 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
     fault = bh_webauthn_client_check(site, ceremony, &client, now);
     if (fault != BH_FAULT_NONE)
         return fault;
-    if (!decode_authenticator(&data, &parts))
+    if (!webauthn_decode_authenticator(&data, &parts))
         return BH_FAULT_WEBAUTHN_AUTHENTICATOR;
-    fault = check_parts(site, &parts);
+    fault = webauthn_check_parts(site, &parts);
     if (fault == BH_FAULT_NONE)
-        fault = decode_credential(&data, &parts, answer->credential, &passkey);
+        fault = webauthn_decode_credential(&data, &parts, answer->credential, &passkey);
     if (fault == BH_FAULT_NONE && !bh_passkey_name_check(name))
         fault = BH_FAULT_PASSKEY_NAME;
     if (fault != BH_FAULT_NONE)
@@ -292,7 +292,7 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
 
 /* The handle is missing where the authenticator does not keep it. */
 static enum bh_identity_fault
-check_user(const struct bh_webauthn_user *user, const char *text)
+webauthn_check_user(const struct bh_webauthn_user *user, const char *text)
 {
     uint8_t memory[BH_WEBAUTHN_HANDLE_MAX];
     struct bh_webauthn_bytes handle;
@@ -309,14 +309,14 @@ check_user(const struct bh_webauthn_user *user, const char *text)
 
 /* The passkey that answers, and whether it may: WebAuthn 3, 7.2, steps 5 to 19. */
 static enum bh_identity_fault
-check_assertion(const struct bh_webauthn_owner *owner,
+webauthn_check_assertion(const struct bh_webauthn_owner *owner,
                 const struct bh_webauthn_authenticator *parts,
                 const struct bh_webauthn_response *answer, const struct bh_passkey *passkey)
 {
-    enum bh_identity_fault fault = check_user(owner->user, answer->user_handle);
+    enum bh_identity_fault fault = webauthn_check_user(owner->user, answer->user_handle);
 
     if (fault == BH_FAULT_NONE)
-        fault = check_parts(owner->site, parts);
+        fault = webauthn_check_parts(owner->site, parts);
     if (fault != BH_FAULT_NONE)
         return fault;
     return (parts->flags ^ passkey->flags) & BH_PASSKEY_SYNCABLE ? BH_FAULT_WEBAUTHN_BACKUP
@@ -359,9 +359,9 @@ bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ce
     passkey = bh_passkeys_find(&owner->passkeys, answer->credential);
     if (!passkey)
         return BH_FAULT_WEBAUTHN_UNKNOWN;
-    if (!decode_authenticator(&what.authenticator, &parts))
+    if (!webauthn_decode_authenticator(&what.authenticator, &parts))
         return BH_FAULT_WEBAUTHN_AUTHENTICATOR;
-    fault = check_assertion(owner, &parts, answer, passkey);
+    fault = webauthn_check_assertion(owner, &parts, answer, passkey);
     if (fault == BH_FAULT_NONE && !bh_webauthn_key_verify(passkey, &what))
         fault = BH_FAULT_WEBAUTHN_SIGNATURE;
     if (fault == BH_FAULT_NONE)

@@ -29,7 +29,7 @@ static const struct {
 };
 
 static enum bh_image_media
-media_of(const char *name)
+document_media_of(const char *name)
 {
     for (size_t i = 0; i < BH_COUNT(medias); i++)
         if (strcmp(medias[i].name, name) == 0)
@@ -40,7 +40,7 @@ media_of(const char *name)
 /* ---- descriptors ---- */
 
 static bh_rc
-read_digest(const char *text, char ret_hex[BH_IMAGE_HEX], struct bh_err *err)
+document_read_digest(const char *text, char ret_hex[BH_IMAGE_HEX], struct bh_err *err)
 {
     if (strncmp(text, "sha256:", 7) != 0 || !bh_image_is_digest(text + 7))
         return bh_err_set(err, BH_INVALID,
@@ -52,12 +52,12 @@ read_digest(const char *text, char ret_hex[BH_IMAGE_HEX], struct bh_err *err)
 }
 
 static bh_rc
-read_blob(bh_json_value value, struct bh_image_blob *ret_blob, struct bh_err *err)
+document_read_blob(bh_json_value value, struct bh_image_blob *ret_blob, struct bh_err *err)
 {
-    struct bh_image_blob blob = { .media = media_of(
+    struct bh_image_blob blob = { .media = document_media_of(
                                       bh_json_text(bh_json_get(value, "mediaType"), "")) };
     bh_rc rc =
-        read_digest(bh_json_text(bh_json_get(value, "digest"), ""), blob.digest, err);
+        document_read_digest(bh_json_text(bh_json_get(value, "digest"), ""), blob.digest, err);
 
     if (rc != BH_OK)
         return rc;
@@ -83,7 +83,7 @@ open_document(const struct bh_buf *text, const char *what, struct bh_json **ret_
 }
 
 static const char *
-ref_name(bh_json_value descriptor)
+document_ref_name(bh_json_value descriptor)
 {
     return bh_json_text(bh_json_get(bh_json_get(descriptor, "annotations"), REF_NAME), "");
 }
@@ -95,11 +95,11 @@ document_is_wanted(bh_json_value descriptor, const char *tag, const char *digest
 
     if (digest[0])
         return strncmp(found, "sha256:", 7) == 0 && strcmp(found + 7, digest) == 0;
-    return strcmp(ref_name(descriptor), tag) == 0;
+    return strcmp(document_ref_name(descriptor), tag) == 0;
 }
 
 static bh_rc
-missing_err(bh_json_value manifests, const char *tag, const char *digest,
+document_missing_err(bh_json_value manifests, const char *tag, const char *digest,
             struct bh_err *err)
 {
     char list[120] = "";
@@ -107,7 +107,7 @@ missing_err(bh_json_value manifests, const char *tag, const char *digest,
 
     bh_buf_init_fixed(&out, list, sizeof list);
     for (size_t i = 0; i < bh_json_count(manifests) && i < LIST_MAX && !out.overflow; i++)
-        bh_buf_printf(&out, "%s%.40s", i ? ", " : "", ref_name(bh_json_at(manifests, i)));
+        bh_buf_printf(&out, "%s%.40s", i ? ", " : "", document_ref_name(bh_json_at(manifests, i)));
     (void)bh_buf_text(&out);
     bh_err_set(err, BH_NOT_FOUND, "the layout has no image %s%.70s",
                digest[0] ? "sha256:" : "", digest[0] ? digest : tag);
@@ -133,14 +133,14 @@ bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
 
         if (!document_is_wanted(bh_json_at(manifests, i), tag, digest))
             continue;
-        rc = read_blob(bh_json_at(manifests, i), &blob, err);
+        rc = document_read_blob(bh_json_at(manifests, i), &blob, err);
         if (rc == BH_OK && found++ && strcmp(before.digest, blob.digest) != 0)
             rc = bh_err_set(err, BH_CONFLICT, "the tag %.60s is there twice", tag);
     }
     if (rc != BH_OK)
         return bh_err_wrap(err, "index.json");
     if (found == 0)
-        return missing_err(manifests, tag, digest, err);
+        return document_missing_err(manifests, tag, digest, err);
     if (blob.media != BH_MEDIA_INDEX && blob.media != BH_MEDIA_MANIFEST)
         return bh_err_set(err, BH_INVALID,
                           "index.json: what it lists is no image manifest");
@@ -149,7 +149,7 @@ bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
 }
 
 static const char *
-machine(void)
+document_machine(void)
 {
 #if defined(__x86_64__)
     return "amd64";
@@ -176,15 +176,15 @@ bh_image_find_platform(const struct bh_buf *index, struct bh_image_blob *ret_blo
         bh_json_value platform = bh_json_get(bh_json_at(manifests, i), "platform");
 
         if (strcmp(bh_json_text(bh_json_get(platform, "os"), ""), "linux") != 0 ||
-            strcmp(bh_json_text(bh_json_get(platform, "architecture"), ""), machine()) != 0)
+            strcmp(bh_json_text(bh_json_get(platform, "architecture"), ""), document_machine()) != 0)
             continue;
-        rc = read_blob(bh_json_at(manifests, i), ret_blob, err);
+        rc = document_read_blob(bh_json_at(manifests, i), ret_blob, err);
         if (rc == BH_OK && ret_blob->media != BH_MEDIA_MANIFEST)
             rc = bh_err_set(err, BH_INVALID, "what it lists is no image manifest");
         return rc == BH_OK ? rc : bh_err_wrap(err, "index");
     }
     return bh_err_set(err, BH_NOT_FOUND, "the image has no version for linux on %s",
-                      machine());
+                      document_machine());
 }
 
 bh_rc
@@ -210,9 +210,9 @@ bh_image_is_index(const struct bh_buf *text, bool *ret_index, struct bh_err *err
 
 /* A layer that is fetched from elsewhere is not the image's. */
 static bh_rc
-read_layer(bh_json_value value, struct bh_image_blob *ret_layer, struct bh_err *err)
+document_read_layer(bh_json_value value, struct bh_image_blob *ret_layer, struct bh_err *err)
 {
-    bh_rc rc = read_blob(value, ret_layer, err);
+    bh_rc rc = document_read_blob(value, ret_layer, err);
 
     if (rc == BH_OK && bh_json_get(value, "urls"))
         rc = bh_err_set(err, BH_INVALID, "is to be fetched from elsewhere (urls)");
@@ -237,7 +237,7 @@ bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_
 
     if (rc != BH_OK)
         return rc;
-    rc = read_blob(bh_json_get(bh_json_root(json), "config"), &manifest.config, err);
+    rc = document_read_blob(bh_json_get(bh_json_root(json), "config"), &manifest.config, err);
     if (rc == BH_OK && manifest.config.media != BH_MEDIA_CONFIG)
         rc = bh_err_set(err, BH_INVALID, "is no image's");
     if (rc != BH_OK)
@@ -247,7 +247,7 @@ bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_
         return bh_err_set(err, BH_RANGE, "manifest: %zu layers, 1 to %d may be",
                           bh_json_count(layers), BH_IMAGE_LAYERS_MAX);
     for (size_t i = 0; i < bh_json_count(layers) && rc == BH_OK; i++) {
-        rc = read_layer(bh_json_at(layers, i), &manifest.layers[manifest.layer_count++],
+        rc = document_read_layer(bh_json_at(layers, i), &manifest.layers[manifest.layer_count++],
                         err);
         if (rc != BH_OK)
             bh_err_wrap(err, "manifest: layers[%zu]", i);
@@ -260,7 +260,7 @@ bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_
 /* ---- the configuration ---- */
 
 static bh_rc
-read_texts(bh_json_value list, const char *key, struct bh_arena *arena,
+document_read_texts(bh_json_value list, const char *key, struct bh_arena *arena,
            struct bh_texts *ret_texts, struct bh_err *err)
 {
     size_t count = bh_json_count(list);
@@ -283,7 +283,7 @@ read_texts(bh_json_value list, const char *key, struct bh_arena *arena,
 }
 
 static bh_rc
-read_diff_ids(bh_json_value list, struct bh_image_config *config, struct bh_err *err)
+document_read_diff_ids(bh_json_value list, struct bh_image_config *config, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -291,13 +291,13 @@ read_diff_ids(bh_json_value list, struct bh_image_config *config, struct bh_err 
         return bh_err_set(err, BH_RANGE, "rootfs.diff_ids: %zu, 1 to %d may be",
                           bh_json_count(list), BH_IMAGE_LAYERS_MAX);
     for (size_t i = 0; i < bh_json_count(list) && rc == BH_OK; i++)
-        rc = read_digest(bh_json_text(bh_json_at(list, i), ""),
+        rc = document_read_digest(bh_json_text(bh_json_at(list, i), ""),
                          config->diff_ids[config->diff_id_count++], err);
     return rc;
 }
 
 static const char *
-store_text(bh_json_value value, struct bh_arena *arena)
+document_store_text(bh_json_value value, struct bh_arena *arena)
 {
     const char *text = bh_json_text(value, "");
 
@@ -318,17 +318,17 @@ bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
     memset(ret_config, 0, sizeof *ret_config);
     root = bh_json_root(json);
     config = bh_json_get(root, "config");
-    rc = read_diff_ids(bh_json_get(bh_json_get(root, "rootfs"), "diff_ids"), ret_config,
+    rc = document_read_diff_ids(bh_json_get(bh_json_get(root, "rootfs"), "diff_ids"), ret_config,
                        err);
     if (rc == BH_OK)
-        rc = read_texts(bh_json_get(config, "Entrypoint"), "Entrypoint", arena,
+        rc = document_read_texts(bh_json_get(config, "Entrypoint"), "Entrypoint", arena,
                         &ret_config->entrypoint, err);
     if (rc == BH_OK)
-        rc = read_texts(bh_json_get(config, "Cmd"), "Cmd", arena, &ret_config->cmd, err);
+        rc = document_read_texts(bh_json_get(config, "Cmd"), "Cmd", arena, &ret_config->cmd, err);
     if (rc == BH_OK)
-        rc = read_texts(bh_json_get(config, "Env"), "Env", arena, &ret_config->env, err);
-    ret_config->working_dir = store_text(bh_json_get(config, "WorkingDir"), arena);
-    ret_config->user = store_text(bh_json_get(config, "User"), arena);
+        rc = document_read_texts(bh_json_get(config, "Env"), "Env", arena, &ret_config->env, err);
+    ret_config->working_dir = document_store_text(bh_json_get(config, "WorkingDir"), arena);
+    ret_config->user = document_store_text(bh_json_get(config, "User"), arena);
     if (rc == BH_OK && (!ret_config->working_dir || !ret_config->user))
         rc = bh_err_set(err, BH_FULL, "WorkingDir or User is too long");
     return rc == BH_OK ? rc : bh_err_wrap(err, "configuration");
@@ -337,7 +337,7 @@ bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
 /* ---- what umoci gets ---- */
 
 static void
-put_digest(struct bh_json_writer *w, const char *key, const char *hex)
+document_put_digest(struct bh_json_writer *w, const char *key, const char *hex)
 {
     char text[80];
 
@@ -351,12 +351,12 @@ bh_image_put_config(struct bh_buf *out, const struct bh_image_config *config)
     struct bh_json_writer w = bh_json_begin(out);
 
     bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "architecture", machine());
+    bh_json_str(&w, "architecture", document_machine());
     bh_json_str(&w, "os", "linux");
     bh_json_open(&w, "rootfs", '{');
     bh_json_open(&w, "diff_ids", '[');
     for (uint32_t i = 0; i < config->diff_id_count; i++)
-        put_digest(&w, NULL, config->diff_ids[i]);
+        document_put_digest(&w, NULL, config->diff_ids[i]);
     bh_json_close(&w, ']');
     bh_json_str(&w, "type", "layers");
     bh_json_close(&w, '}');
@@ -364,7 +364,7 @@ bh_image_put_config(struct bh_buf *out, const struct bh_image_config *config)
 }
 
 static void
-put_blob(struct bh_json_writer *w, const char *key, const struct bh_image_blob *blob,
+document_put_blob(struct bh_json_writer *w, const char *key, const struct bh_image_blob *blob,
          const char *tag)
 {
     const char *name = "";
@@ -378,7 +378,7 @@ put_blob(struct bh_json_writer *w, const char *key, const struct bh_image_blob *
         bh_json_str(w, REF_NAME, tag);
         bh_json_close(w, '}');
     }
-    put_digest(w, "digest", blob->digest);
+    document_put_digest(w, "digest", blob->digest);
     bh_json_str(w, "mediaType", name);
     bh_json_u64(w, "size", blob->bytes);
     bh_json_close(w, '}');
@@ -390,10 +390,10 @@ bh_image_put_manifest(struct bh_buf *out, const struct bh_image_manifest *manife
     struct bh_json_writer w = bh_json_begin(out);
 
     bh_json_open(&w, NULL, '{');
-    put_blob(&w, "config", &manifest->config, NULL);
+    document_put_blob(&w, "config", &manifest->config, NULL);
     bh_json_open(&w, "layers", '[');
     for (uint32_t i = 0; i < manifest->layer_count; i++)
-        put_blob(&w, NULL, &manifest->layers[i], NULL);
+        document_put_blob(&w, NULL, &manifest->layers[i], NULL);
     bh_json_close(&w, ']');
     bh_json_u64(&w, "schemaVersion", 2);
     bh_json_close(&w, '}');
@@ -407,7 +407,7 @@ bh_image_put_index(struct bh_buf *out, const struct bh_image_blob *manifest,
 
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "manifests", '[');
-    put_blob(&w, NULL, manifest, tag);
+    document_put_blob(&w, NULL, manifest, tag);
     bh_json_close(&w, ']');
     bh_json_u64(&w, "schemaVersion", 2);
     bh_json_close(&w, '}');

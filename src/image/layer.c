@@ -29,7 +29,7 @@ layer_put_hex(const uint8_t digest[32], char ret_hex[BH_IMAGE_HEX])
 }
 
 static bh_rc
-write_plain(struct layer *layer, const uint8_t *bytes, size_t length, struct bh_err *err)
+layer_write_plain(struct layer *layer, const uint8_t *bytes, size_t length, struct bh_err *err)
 {
     struct bh_tar_budget *budget = layer->request->budget;
     bh_rc rc;
@@ -47,7 +47,7 @@ write_plain(struct layer *layer, const uint8_t *bytes, size_t length, struct bh_
 
 /* One call of zlib, with all that it gives. */
 static bh_rc
-inflate_more(struct layer *layer, struct bh_err *err)
+layer_inflate_more(struct layer *layer, struct bh_err *err)
 {
     int status = layer->member_ended ? inflateReset(&layer->zip) : Z_OK;
 
@@ -58,29 +58,29 @@ inflate_more(struct layer *layer, struct bh_err *err)
     layer->member_ended = status == Z_STREAM_END;
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
         return bh_err_set(err, BH_INVALID, "its gzip is damaged");
-    return write_plain(layer, layer->out, CHUNK - layer->zip.avail_out, err);
+    return layer_write_plain(layer, layer->out, CHUNK - layer->zip.avail_out, err);
 }
 
 /* What is in layer->in.  A gzip file may be several, one behind the other; and what did not
  * fit into `out` comes without new input. */
 static bh_rc
-inflate_packed(struct layer *layer, size_t length, struct bh_err *err)
+layer_inflate_packed(struct layer *layer, size_t length, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     if (!layer->zipped)
-        return write_plain(layer, layer->in, length, err);
+        return layer_write_plain(layer, layer->in, length, err);
     layer->zip.next_in = layer->in;
     layer->zip.avail_in = (uInt)length;
     do
-        rc = inflate_more(layer, err);
+        rc = layer_inflate_more(layer, err);
     while (rc == BH_OK && (layer->zip.avail_in > 0 ||
                            (!layer->member_ended && layer->zip.avail_out == 0)));
     return rc;
 }
 
 static bh_rc
-read_blob(struct layer *layer, struct bh_err *err)
+layer_read_blob(struct layer *layer, struct bh_err *err)
 {
     const struct bh_image_blob *blob = layer->request->blob;
     bh_rc rc = BH_OK;
@@ -98,7 +98,7 @@ read_blob(struct layer *layer, struct bh_err *err)
         if (layer->packed_bytes > blob->bytes)
             return bh_err_set(err, BH_INVALID, "it is longer than the manifest says");
         layer->request->crypto->sha256_put(&layer->packed, layer->in, (size_t)n);
-        rc = inflate_packed(layer, (size_t)n, err);
+        rc = layer_inflate_packed(layer, (size_t)n, err);
     }
     if (rc == BH_OK && layer->packed_bytes != blob->bytes)
         return bh_err_set(err, BH_INVALID, "it is shorter than the manifest says");
@@ -108,7 +108,7 @@ read_blob(struct layer *layer, struct bh_err *err)
 }
 
 static bh_rc
-check_digests(struct layer *layer, bh_rc rc, struct bh_err *err)
+layer_check_digests(struct layer *layer, bh_rc rc, struct bh_err *err)
 {
     uint8_t packed[32], plain[32];
     char hex[BH_IMAGE_HEX];
@@ -148,8 +148,8 @@ bh_layer_unpack(const struct bh_layer_request *request, uint64_t *ret_bytes,
     if (layer->zipped && inflateInit2(&layer->zip, WINDOW_GZIP) != Z_OK)
         rc = bh_err_set(err, BH_FULL, "no memory to decompress it");
     if (rc == BH_OK)
-        rc = read_blob(layer, err);
-    rc = check_digests(layer, rc, err);
+        rc = layer_read_blob(layer, err);
+    rc = layer_check_digests(layer, rc, err);
     if (layer->zipped)
         inflateEnd(&layer->zip);
     if (rc == BH_OK)

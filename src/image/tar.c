@@ -62,7 +62,7 @@ tar_read_number(const uint8_t *field, size_t length, uint64_t *ret_number)
 }
 
 static bool
-is_sum_right(const uint8_t *block)
+tar_is_sum_right(const uint8_t *block)
 {
     uint64_t wanted, sum = 0;
 
@@ -81,7 +81,7 @@ tar_is_zero(const uint8_t *block)
 }
 
 static void
-copy_field(char *out, const uint8_t *field, size_t length)
+tar_copy_field(char *out, const uint8_t *field, size_t length)
 {
     size_t used = strnlen((const char *)field, length);
 
@@ -92,7 +92,7 @@ copy_field(char *out, const uint8_t *field, size_t length)
 /* ---- what may be ---- */
 
 static bh_rc
-check_name(const char *name, struct bh_err *err)
+tar_check_name(const char *name, struct bh_err *err)
 {
     uint32_t depth = 0;
 
@@ -116,7 +116,7 @@ check_name(const char *name, struct bh_err *err)
 }
 
 static bh_rc
-check_type(char type, const char *name, struct bh_err *err)
+tar_check_type(char type, const char *name, struct bh_err *err)
 {
     switch (type) {
     case '\0':
@@ -139,7 +139,7 @@ check_type(char type, const char *name, struct bh_err *err)
 }
 
 static bh_rc
-check_ids(const struct bh_tar *tar, const char *name, struct bh_err *err)
+tar_check_ids(const struct bh_tar *tar, const char *name, struct bh_err *err)
 {
     uint64_t uid, gid;
 
@@ -163,7 +163,7 @@ tar_damaged(struct bh_err *err)
 }
 
 static bool
-store_name(char *place, const char *value, size_t length)
+tar_store_name(char *place, const char *value, size_t length)
 {
     if (length > BH_TAR_NAME_MAX || memchr(value, '\0', length))
         return false;
@@ -173,7 +173,7 @@ store_name(char *place, const char *value, size_t length)
 }
 
 static bool
-store_number(const char *value, size_t length, uint64_t *ret_number, bool *ret_has)
+tar_store_number(const char *value, size_t length, uint64_t *ret_number, bool *ret_has)
 {
     char text[24];
     struct bh_err ignored;
@@ -188,27 +188,27 @@ store_number(const char *value, size_t length, uint64_t *ret_number, bool *ret_h
 
 /* "key=value" of one record. */
 static bool
-store_record(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
+tar_store_record(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
             size_t length)
 {
 #define IS(text) (key_length == sizeof(text) - 1 && memcmp(key, text, key_length) == 0)
     if (IS("path"))
-        return store_name(tar->name, value, length);
+        return tar_store_name(tar->name, value, length);
     if (IS("linkpath"))
-        return store_name(tar->link, value, length);
+        return tar_store_name(tar->link, value, length);
     if (IS("size"))
-        return store_number(value, length, &tar->pax_bytes, &tar->has_bytes);
+        return tar_store_number(value, length, &tar->pax_bytes, &tar->has_bytes);
     if (IS("uid"))
-        return store_number(value, length, &tar->pax_uid, &tar->has_uid);
+        return tar_store_number(value, length, &tar->pax_uid, &tar->has_uid);
     if (IS("gid"))
-        return store_number(value, length, &tar->pax_gid, &tar->has_gid);
+        return tar_store_number(value, length, &tar->pax_gid, &tar->has_gid);
     return key_length < 11 || memcmp(key, "GNU.sparse.", 11) != 0;
 #undef IS
 }
 
 /* A header for all that follow says nothing that counts. */
 static bool
-store_comment(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
+tar_store_comment(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
              size_t length)
 {
     return key_length == 7 && memcmp(key, "comment", 7) == 0;
@@ -216,7 +216,7 @@ store_comment(struct bh_tar *tar, const char *key, size_t key_length, const char
 
 /* Records "LENGTH key=value\n"; LENGTH counts all of it. */
 static bh_rc
-read_records(struct bh_tar *tar,
+tar_read_records(struct bh_tar *tar,
              bool (*keep)(struct bh_tar *, const char *, size_t, const char *, size_t),
              struct bh_err *err)
 {
@@ -242,15 +242,15 @@ read_records(struct bh_tar *tar,
 
 /* What was collected describes the entry that follows. */
 static bh_rc
-end_extended(struct bh_tar *tar, struct bh_err *err)
+tar_end_extended(struct bh_tar *tar, struct bh_err *err)
 {
     char kind = tar->kind;
     size_t length = strnlen(tar->extended, tar->extended_length);
 
     tar->kind = 0;
     if (kind == 'x' || kind == 'g')
-        return read_records(tar, kind == 'x' ? store_record : store_comment, err);
-    return store_name(kind == 'L' ? tar->name : tar->link, tar->extended, length)
+        return tar_read_records(tar, kind == 'x' ? tar_store_record : tar_store_comment, err);
+    return tar_store_name(kind == 'L' ? tar->name : tar->link, tar->extended, length)
                ? BH_OK
                : tar_damaged(err);
 }
@@ -267,17 +267,17 @@ tar_read_name(const struct bh_tar *tar, char *ret_name)
         return;
     }
     if (memcmp(tar->block + MAGIC, "ustar\0", 6) == 0)
-        copy_field(prefix, tar->block + PREFIX, 155);
+        tar_copy_field(prefix, tar->block + PREFIX, 155);
     if (!prefix[0]) {
-        copy_field(ret_name, tar->block + NAME, 100);
+        tar_copy_field(ret_name, tar->block + NAME, 100);
         return;
     }
     snprintf(ret_name, BH_TAR_NAME_MAX, "%s/", prefix);
-    copy_field(ret_name + strlen(ret_name), tar->block + NAME, 100);
+    tar_copy_field(ret_name + strlen(ret_name), tar->block + NAME, 100);
 }
 
 static bh_rc
-spend(struct bh_tar *tar, uint64_t bytes, struct bh_err *err)
+tar_spend(struct bh_tar *tar, uint64_t bytes, struct bh_err *err)
 {
     if (tar->budget->files == 0)
         return bh_err_set(err, BH_FULL, "it has too many files");
@@ -290,21 +290,21 @@ spend(struct bh_tar *tar, uint64_t bytes, struct bh_err *err)
 }
 
 static bh_rc
-read_entry(struct bh_tar *tar, char type, uint64_t bytes, struct bh_err *err)
+tar_read_entry(struct bh_tar *tar, char type, uint64_t bytes, struct bh_err *err)
 {
     char name[BH_TAR_NAME_MAX + 300];
     bh_rc rc;
 
     tar_read_name(tar, name);
-    rc = check_name(name, err);
+    rc = tar_check_name(name, err);
     if (rc == BH_OK)
-        rc = check_type(type, name, err);
+        rc = tar_check_type(type, name, err);
     if (rc == BH_OK)
-        rc = check_ids(tar, name, err);
+        rc = tar_check_ids(tar, name, err);
     if (rc == BH_OK && type != '\0' && type != '0' && type != '7' && bytes > 0)
         rc = bh_err_set(err, BH_INVALID, "\"%.80s\" has a content and is no file", name);
     if (rc == BH_OK)
-        rc = spend(tar, bytes, err);
+        rc = tar_spend(tar, bytes, err);
     tar->name[0] = tar->link[0] = '\0';
     tar->has_bytes = tar->has_uid = tar->has_gid = false;
     return rc;
@@ -321,7 +321,7 @@ tar_read_header(struct bh_tar *tar, struct bh_err *err)
         tar->ended = true;
         return BH_OK;
     }
-    if (!is_sum_right(tar->block) || !tar_read_number(tar->block + SIZE, 12, &bytes))
+    if (!tar_is_sum_right(tar->block) || !tar_read_number(tar->block + SIZE, 12, &bytes))
         return bh_err_set(err, BH_INVALID, "it is no tar archive, or damaged");
     if (!extended && tar->has_bytes)
         bytes = tar->pax_bytes;
@@ -330,16 +330,16 @@ tar_read_header(struct bh_tar *tar, struct bh_err *err)
     tar->left = bytes;
     tar->padding = (BH_TAR_BLOCK - bytes % BH_TAR_BLOCK) % BH_TAR_BLOCK;
     if (!extended)
-        return read_entry(tar, type, bytes, err);
+        return tar_read_entry(tar, type, bytes, err);
     tar->kind = type;
     tar->extended_length = 0;
     tar->extended[0] = '\0';
-    return bytes ? BH_OK : end_extended(tar, err);
+    return bytes ? BH_OK : tar_end_extended(tar, err);
 }
 
 /* Content of the present entry: collected or passed over. */
 static bh_rc
-read_content(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_err *err)
+tar_read_content(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_err *err)
 {
     tar->left -= length;
     if (!tar->kind)
@@ -347,7 +347,7 @@ read_content(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_
     memcpy(tar->extended + tar->extended_length, bytes, length);
     tar->extended_length += (uint32_t)length;
     tar->extended[tar->extended_length] = '\0';
-    return tar->left ? BH_OK : end_extended(tar, err);
+    return tar->left ? BH_OK : tar_end_extended(tar, err);
 }
 
 static size_t
@@ -368,7 +368,7 @@ bh_tar_feed(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_e
             return BH_OK;
         if (tar->left > 0) {
             part = tar_least(length, tar->left);
-            rc = read_content(tar, bytes, part, err);
+            rc = tar_read_content(tar, bytes, part, err);
         } else if (tar->padding > 0) {
             part = tar_least(length, tar->padding);
             tar->padding -= part;

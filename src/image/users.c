@@ -34,7 +34,7 @@ users_read_file(int root_fd, const char *path, char *memory)
 }
 
 static bh_rc
-read_id(const char *text, uint32_t *ret_id, struct bh_err *err)
+users_read_id(const char *text, uint32_t *ret_id, struct bh_err *err)
 {
     uint64_t id;
 
@@ -66,7 +66,7 @@ users_split(char *line, char *columns[COLUMNS])
 }
 
 static bh_rc
-find_line(int root_fd, const char *path, const char *name, char *columns[COLUMNS],
+users_find_line(int root_fd, const char *path, const char *name, char *columns[COLUMNS],
           struct bh_err *err)
 {
     static char text[FILE_MAX + 1];
@@ -87,7 +87,7 @@ find_line(int root_fd, const char *path, const char *name, char *columns[COLUMNS
 }
 
 static bool
-is_name(const char *text)
+users_is_name(const char *text)
 {
     size_t length =
         strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
@@ -96,7 +96,7 @@ is_name(const char *text)
 }
 
 static bool
-is_number(const char *text)
+users_is_number(const char *text)
 {
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
@@ -107,27 +107,27 @@ find_user(int root_fd, const char *name, struct bh_user *user, struct bh_err *er
     char *columns[COLUMNS];
     bh_rc rc;
 
-    if (is_number(name)) {
-        rc = read_id(name, &user->uid, err);
+    if (users_is_number(name)) {
+        rc = users_read_id(name, &user->uid, err);
         user->gid = user->uid;
         return rc;
     }
-    rc = find_line(root_fd, "etc/passwd", name, columns, err);
+    rc = users_find_line(root_fd, "etc/passwd", name, columns, err);
     if (rc == BH_OK)
-        rc = read_id(columns[2], &user->uid, err);
-    return rc == BH_OK ? read_id(columns[3], &user->gid, err) : rc;
+        rc = users_read_id(columns[2], &user->uid, err);
+    return rc == BH_OK ? users_read_id(columns[3], &user->gid, err) : rc;
 }
 
 static bh_rc
-find_group(int root_fd, const char *name, uint32_t *ret_gid, struct bh_err *err)
+users_find_group(int root_fd, const char *name, uint32_t *ret_gid, struct bh_err *err)
 {
     char *columns[COLUMNS];
     bh_rc rc;
 
-    if (is_number(name))
-        return read_id(name, ret_gid, err);
-    rc = find_line(root_fd, "etc/group", name, columns, err);
-    return rc == BH_OK ? read_id(columns[2], ret_gid, err) : rc;
+    if (users_is_number(name))
+        return users_read_id(name, ret_gid, err);
+    rc = users_find_line(root_fd, "etc/group", name, columns, err);
+    return rc == BH_OK ? users_read_id(columns[2], ret_gid, err) : rc;
 }
 
 bh_rc
@@ -142,13 +142,13 @@ bh_user_find(int root_fd, const char *text, struct bh_user *ret_user, struct bh_
     if (group)
         *group++ = '\0';
     if (*text &&
-        (strlen(text) >= sizeof name || !is_name(name) || (group && !is_name(group))))
+        (strlen(text) >= sizeof name || !users_is_name(name) || (group && !users_is_name(group))))
         return bh_err_set(err, BH_INVALID, "user \"%.60s\" is neither a number nor a name",
                           text);
     if (*text && strcmp(name, "root") != 0) {
         rc = find_user(root_fd, name, &user, err);
         if (rc == BH_OK && group)
-            rc = find_group(root_fd, group, &user.gid, err);
+            rc = users_find_group(root_fd, group, &user.gid, err);
         if (rc != BH_OK)
             return rc;
     }

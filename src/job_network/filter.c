@@ -118,7 +118,7 @@ filter_begin(struct bh_netlink_request *request, uint8_t subsystem, uint8_t type
 }
 
 static const struct rtattr *
-attribute_of(const struct nlmsghdr *message, uint16_t type)
+filter_attribute_of(const struct nlmsghdr *message, uint16_t type)
 {
     return bh_netlink_find((const char *)NLMSG_DATA(message) + NLMSG_ALIGN(sizeof(struct nfgenmsg)),
                            NLMSG_PAYLOAD(message, NLMSG_ALIGN(sizeof(struct nfgenmsg))), type);
@@ -136,9 +136,9 @@ filter_number_in(const struct rtattr *attribute)
 }
 
 static void
-read_table(const struct nlmsghdr *message, void *self)
+filter_read_table(const struct nlmsghdr *message, void *self)
 {
-    *(uint64_t *)self = filter_number_in(attribute_of(message, NFTA_TABLE_HANDLE));
+    *(uint64_t *)self = filter_number_in(filter_attribute_of(message, NFTA_TABLE_HANDLE));
 }
 
 uint64_t
@@ -150,13 +150,13 @@ bh_filter_table(int fd, const char *table)
 
     filter_begin(&request, NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NFPROTO_INET);
     bh_netlink_put_text(&request, NFTA_TABLE_NAME, table);
-    return bh_netlink_list(fd, &request, read_table, &handle, &ignored) == BH_OK ? handle : 0;
+    return bh_netlink_list(fd, &request, filter_read_table, &handle, &ignored) == BH_OK ? handle : 0;
 }
 
 static void
-read_counter(const struct nlmsghdr *message, void *self)
+filter_read_counter(const struct nlmsghdr *message, void *self)
 {
-    const struct rtattr *inside = attribute_of(message, NFTA_OBJ_DATA);
+    const struct rtattr *inside = filter_attribute_of(message, NFTA_OBJ_DATA);
     struct bh_filter_count *count = self;
 
     if (!inside)
@@ -178,7 +178,7 @@ bh_filter_counter(int fd, const char *table, const char *name)
     bh_netlink_put_text(&request, NFTA_OBJ_TABLE, table);
     bh_netlink_put_text(&request, NFTA_OBJ_NAME, name);
     bh_netlink_put_u32(&request, NFTA_OBJ_TYPE, htonl(NFT_OBJECT_COUNTER));
-    (void)!bh_netlink_list(fd, &request, read_counter, &count, &ignored);
+    (void)!bh_netlink_list(fd, &request, filter_read_counter, &count, &ignored);
     return count;
 }
 

@@ -41,7 +41,7 @@ kernel_find(struct kernel *kernel, uint32_t slot)
 }
 
 static bool
-uses_egress(const struct kernel *kernel)
+kernel_uses_egress(const struct kernel *kernel)
 {
     for (uint32_t i = 0; i < kernel->count; i++)
         if (kernel->jobs[i].mode == BH_NETWORK_EGRESS)
@@ -52,24 +52,24 @@ uses_egress(const struct kernel *kernel)
 /* ---- forwarding of uplinks ---- */
 
 static void
-forwarding_of(const char *uplink, char ret_setting[64])
+kernel_forwarding_of(const char *uplink, char ret_setting[64])
 {
     snprintf(ret_setting, 64, "ipv4/conf/%.32s/forwarding", uplink);
 }
 
 /* Whether it was switched on here and not by the administrator. */
 static bool
-is_guarded(const struct kernel *kernel)
+kernel_is_guarded(const struct kernel *kernel)
 {
     return access(kernel->options.marker, F_OK) == 0;
 }
 
 static bh_rc
-check_uplink(const struct kernel *kernel, const char *uplink, bool *ret_off, struct bh_err *err)
+kernel_check_uplink(const struct kernel *kernel, const char *uplink, bool *ret_off, struct bh_err *err)
 {
     char setting[64], value;
 
-    forwarding_of(uplink, setting);
+    kernel_forwarding_of(uplink, setting);
     value = bh_netns_setting(setting);
     *ret_off = value == '0';
     if (!value) {
@@ -84,7 +84,7 @@ check_uplink(const struct kernel *kernel, const char *uplink, bool *ret_off, str
 }
 
 static bh_rc
-check_egress(const struct kernel *kernel, struct bh_err *err)
+kernel_check_egress(const struct kernel *kernel, struct bh_err *err)
 {
     if (kernel->options.uplink_count > 0)
         return BH_OK;
@@ -94,15 +94,15 @@ check_egress(const struct kernel *kernel, struct bh_err *err)
 
 /* Noted before it is done: whoever comes after a crash can take it back. */
 static bh_rc
-record_forwarding(struct kernel *kernel, struct bh_err *err)
+kernel_record_forwarding(struct kernel *kernel, struct bh_err *err)
 {
-    bh_rc rc = check_egress(kernel, err);
+    bh_rc rc = kernel_check_egress(kernel, err);
 
     for (uint32_t i = 0; i < kernel->options.uplink_count && rc == BH_OK; i++) {
         bool off;
 
-        rc = check_uplink(kernel, kernel->options.uplinks[i], &off, err);
-        if (rc == BH_OK && off && !is_guarded(kernel))
+        rc = kernel_check_uplink(kernel, kernel->options.uplinks[i], &off, err);
+        if (rc == BH_OK && off && !kernel_is_guarded(kernel))
             rc = bh_file_replace(kernel->options.marker, "", 0, 0600, err);
     }
     return rc;
@@ -110,30 +110,30 @@ record_forwarding(struct kernel *kernel, struct bh_err *err)
 
 /* When the rules stand. */
 static bh_rc
-forward(struct kernel *kernel, struct bh_err *err)
+kernel_forward(struct kernel *kernel, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < kernel->options.uplink_count && rc == BH_OK; i++) {
         char setting[64];
 
-        forwarding_of(kernel->options.uplinks[i], setting);
-        if (is_guarded(kernel) && bh_netns_setting(setting) == '0')
+        kernel_forwarding_of(kernel->options.uplinks[i], setting);
+        if (kernel_is_guarded(kernel) && bh_netns_setting(setting) == '0')
             rc = bh_netns_set(setting, "1", err);
     }
     return rc;
 }
 
 static void
-stop_forwarding(struct kernel *kernel)
+kernel_stop_forwarding(struct kernel *kernel)
 {
     struct bh_err ignored;
     char setting[64];
 
-    if (!is_guarded(kernel) || uses_egress(kernel))
+    if (!kernel_is_guarded(kernel) || kernel_uses_egress(kernel))
         return;
     for (uint32_t i = 0; i < kernel->options.uplink_count; i++) {
-        forwarding_of(kernel->options.uplinks[i], setting);
+        kernel_forwarding_of(kernel->options.uplinks[i], setting);
         (void)!bh_netns_set(setting, "0", &ignored); /* the interface may be gone */
     }
     unlink(kernel->options.marker);
@@ -142,26 +142,26 @@ stop_forwarding(struct kernel *kernel)
 /* ---- rules ---- */
 
 static struct bh_rules_site
-site_of(const struct kernel *kernel)
+kernel_site_of(const struct kernel *kernel)
 {
     return (struct bh_rules_site){
         .pool = kernel->options.pool,
         .uplinks = kernel->options.uplinks, .uplink_count = kernel->options.uplink_count,
         .deny = kernel->options.deny, .deny_count = kernel->options.deny_count,
-        .guard = is_guarded(kernel),
+        .guard = kernel_is_guarded(kernel),
     };
 }
 
 static bool
 kernel_is_ready(const struct kernel *kernel)
 {
-    return kernel->table != 0 && kernel->guarded == is_guarded(kernel)
+    return kernel->table != 0 && kernel->guarded == kernel_is_guarded(kernel)
            && bh_filter_table(kernel->filters, BH_NETWORK_TABLE) == kernel->table;
 }
 
-/* What was denied to a job, from its counter if there is one. */
+/* What was kernel_denied to a job, from its counter if there is one. */
 static struct bh_rules_count
-denied(const struct kernel *kernel, uint32_t slot)
+kernel_denied(const struct kernel *kernel, uint32_t slot)
 {
     struct bh_filter_count count;
     char name[BH_NETWORK_NAME];
@@ -174,7 +174,7 @@ denied(const struct kernel *kernel, uint32_t slot)
 static void
 kernel_put_all(struct kernel *kernel, struct bh_buf *text)
 {
-    const struct bh_rules_site site = site_of(kernel);
+    const struct bh_rules_site site = kernel_site_of(kernel);
 
     kernel->guarded = site.guard;
     if (kernel->count == 0) {
@@ -183,7 +183,7 @@ kernel_put_all(struct kernel *kernel, struct bh_buf *text)
     }
     bh_rules_put_table(text, &site);
     for (uint32_t i = 0; i < kernel->count; i++)
-        bh_rules_put_job(text, &site, &kernel->jobs[i], denied(kernel, kernel->jobs[i].slot));
+        bh_rules_put_job(text, &site, &kernel->jobs[i], kernel_denied(kernel, kernel->jobs[i].slot));
 }
 
 static bh_rc
@@ -231,10 +231,10 @@ struct attaching {
 
 /* The last job of the list is the new one.  When rules are there, only its own are added. */
 static bh_rc
-begin_rules(struct attaching *a, struct bh_err *err)
+kernel_begin_rules(struct attaching *a, struct bh_err *err)
 {
     struct kernel *kernel = a->kernel;
-    const struct bh_rules_site site = site_of(kernel);
+    const struct bh_rules_site site = kernel_site_of(kernel);
     struct bh_buf text;
     bh_rc rc;
 
@@ -250,7 +250,7 @@ begin_rules(struct attaching *a, struct bh_err *err)
 
 /* Rules that do not fit what is there (somebody changed it) are all made anew. */
 static bh_rc
-end_rules(struct attaching *a, struct bh_err *err)
+kernel_end_rules(struct attaching *a, struct bh_err *err)
 {
     bh_rc rc = bh_filter_end(&a->change, err);
 
@@ -262,7 +262,7 @@ end_rules(struct attaching *a, struct bh_err *err)
 }
 
 static bh_rc
-make_pair(struct attaching *a, struct bh_err *err)
+kernel_make_pair(struct attaching *a, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int space = open(a->place->space, O_RDONLY | O_CLOEXEC);
     struct bh_link_pair pair = { .here = a->name, .there = JOBS_INTERFACE,
@@ -280,7 +280,7 @@ make_pair(struct attaching *a, struct bh_err *err)
 
 /* The job's end: one address, and everything goes to the gateway. */
 static bh_rc
-set_up_inside(const struct attaching *a, struct bh_err *err)
+kernel_set_up_inside(const struct attaching *a, struct bh_err *err)
 {
     const struct bh_cidr pool = a->kernel->options.pool;
     uint32_t index = bh_link_find(a->inside, JOBS_INTERFACE);
@@ -302,7 +302,7 @@ set_up_inside(const struct attaching *a, struct bh_err *err)
 }
 
 static bh_rc
-set_of(const struct attaching *a, const char *family, const char *setting, struct bh_err *err)
+kernel_set_of(const struct attaching *a, const char *family, const char *setting, struct bh_err *err)
 {
     char path[64];
 
@@ -312,19 +312,19 @@ set_of(const struct attaching *a, const char *family, const char *setting, struc
 
 /* Our end: it forwards, and its source addresses are held against the routes besides. */
 static bh_rc
-set_up_here(const struct attaching *a, struct bh_err *err)
+kernel_set_up_here(const struct attaching *a, struct bh_err *err)
 {
     uint32_t address = bh_network_address(a->kernel->options.pool, a->job->slot);
     int links = a->kernel->links;
     uint32_t index = bh_link_find(links, a->name);
     uint8_t mac[6];
-    bh_rc rc = set_of(a, "ipv6", "disable_ipv6", err);
+    bh_rc rc = kernel_set_of(a, "ipv6", "disable_ipv6", err);
 
     bh_rules_mac(a->job->slot, true, mac);
     if (rc == BH_OK)
-        rc = set_of(a, "ipv4", "rp_filter", err);
+        rc = kernel_set_of(a, "ipv4", "rp_filter", err);
     if (rc == BH_OK)
-        rc = set_of(a, "ipv4", "forwarding", err);
+        rc = kernel_set_of(a, "ipv4", "forwarding", err);
     if (rc == BH_OK && a->job->bandwidth_bps)
         rc = bh_link_set_rate(links, index, a->job->bandwidth_bps, err);
     if (rc == BH_OK)
@@ -338,25 +338,25 @@ set_up_here(const struct attaching *a, struct bh_err *err)
 
 /* nft works while namespace and interfaces are made; nothing is up before it is done. */
 static bh_rc
-make_all(struct attaching *a, struct bh_err *err)
+kernel_make_all(struct attaching *a, struct bh_err *err)
 {
-    bh_rc rc = begin_rules(a, err);
+    bh_rc rc = kernel_begin_rules(a, err);
 
     if (rc == BH_OK)
         rc = bh_netns_make(a->place, a->kernel->home, &a->inside, err);
     if (rc == BH_OK)
-        rc = make_pair(a, err);
+        rc = kernel_make_pair(a, err);
     if (rc == BH_OK)
-        rc = set_up_inside(a, err);
+        rc = kernel_set_up_inside(a, err);
     if (rc == BH_OK)
         rc = bh_filter_forget(a->kernel->filters,
                               bh_network_address(a->kernel->options.pool, a->job->slot), err);
     if (rc == BH_OK)
-        rc = end_rules(a, err);
+        rc = kernel_end_rules(a, err);
     if (rc == BH_OK && a->job->mode == BH_NETWORK_EGRESS)
-        rc = forward(a->kernel, err);
+        rc = kernel_forward(a->kernel, err);
     if (rc == BH_OK)
-        rc = set_up_here(a, err);
+        rc = kernel_set_up_here(a, err);
     if (rc == BH_OK)
         rc = bh_link_await(a->inside, JOBS_INTERFACE, err);
     return rc == BH_OK ? bh_link_await(a->kernel->links, a->name, err) : rc;
@@ -381,12 +381,12 @@ kernel_attach(void *self, const struct bh_network_job *job, const struct bh_netw
         bh_err_set(err, BH_RANGE, "network_pool has no address for job slot %u", job->slot);
         return bh_err_hint(err, "make network_pool of node.conf larger, or uid_ranges smaller");
     }
-    rc = job->mode == BH_NETWORK_EGRESS ? record_forwarding(kernel, err) : BH_OK;
+    rc = job->mode == BH_NETWORK_EGRESS ? kernel_record_forwarding(kernel, err) : BH_OK;
     if (rc != BH_OK)
         return rc;
     kernel->jobs[kernel->count++] = *job;
     bh_rules_interface(job->slot, a.name);
-    rc = make_all(&a, err);
+    rc = kernel_make_all(&a, err);
     bh_fd_close(a.inside);
     if (rc == BH_OK)
         return rc;
@@ -399,7 +399,7 @@ kernel_attach(void *self, const struct bh_network_job *job, const struct bh_netw
 /* ---- detaching ---- */
 
 static bool
-is_last_of_group(const struct kernel *kernel, const struct bh_network_job *job)
+kernel_is_last_of_group(const struct kernel *kernel, const struct bh_network_job *job)
 {
     for (uint32_t i = 0; i < kernel->count; i++)
         if (kernel->jobs[i].mode == job->mode && kernel->jobs[i].group == job->group)
@@ -409,9 +409,9 @@ is_last_of_group(const struct kernel *kernel, const struct bh_network_job *job)
 
 /* `job` is in the list no more. */
 static bh_rc
-drop_rules(struct kernel *kernel, const struct bh_network_job *job, struct bh_err *err)
+kernel_drop_rules(struct kernel *kernel, const struct bh_network_job *job, struct bh_err *err)
 {
-    const struct bh_rules_site site = site_of(kernel);
+    const struct bh_rules_site site = kernel_site_of(kernel);
     struct bh_filter_change change = { .answer = -1 };
     struct bh_buf text;
     bh_rc rc;
@@ -419,7 +419,7 @@ drop_rules(struct kernel *kernel, const struct bh_network_job *job, struct bh_er
     if (kernel->count == 0 || !kernel_is_ready(kernel))
         return kernel_rebuild(kernel, err);
     bh_buf_init(&text, RULES_BYTES_MAX);
-    bh_rules_drop_job(&text, &site, job, is_last_of_group(kernel, job));
+    bh_rules_drop_job(&text, &site, job, kernel_is_last_of_group(kernel, job));
     rc = kernel_start(kernel, &text, &change, err);
     if (rc == BH_OK)
         rc = bh_filter_end(&change, err);
@@ -443,8 +443,8 @@ kernel_detach(void *self, uint32_t slot, struct bh_err *err)
         return rc;
     job = *found;
     *found = kernel->jobs[--kernel->count];
-    rc = drop_rules(kernel, &job, err);
-    stop_forwarding(kernel);
+    rc = kernel_drop_rules(kernel, &job, err);
+    kernel_stop_forwarding(kernel);
     if (rc == BH_OK)
         rc = bh_filter_forget(kernel->filters, bh_network_address(kernel->options.pool, slot), err);
     return rc;
@@ -459,7 +459,7 @@ struct strays {
 };
 
 static void
-add_stray(const char *name, void *self)
+kernel_add_stray(const char *name, void *self)
 {
     struct strays *strays = self;
 
@@ -477,14 +477,14 @@ add_stray(const char *name, void *self)
 }
 
 static bh_rc
-remove_strays(struct kernel *kernel, struct bh_err *err)
+kernel_remove_strays(struct kernel *kernel, struct bh_err *err)
 {
     static struct strays strays; /* one thread */
     bh_rc rc;
 
     strays.kernel = kernel;
     strays.count = 0;
-    rc = bh_link_each(kernel->links, add_stray, &strays, err);
+    rc = bh_link_each(kernel->links, kernel_add_stray, &strays, err);
     for (uint32_t i = 0; i < strays.count && rc == BH_OK; i++) {
         rc = bh_link_remove(kernel->links, strays.names[i], err);
         rc = rc == BH_NOT_FOUND ? BH_OK : rc;
@@ -502,10 +502,10 @@ kernel_restore(void *self, const struct bh_network_job *jobs, uint32_t count, st
     if (count > 0)
         memcpy(kernel->jobs, jobs, count * sizeof *jobs);
     kernel->count = count;
-    rc = remove_strays(kernel, err);
+    rc = kernel_remove_strays(kernel, err);
     if (rc == BH_OK)
         rc = kernel_rebuild(kernel, err);
-    stop_forwarding(kernel);
+    kernel_stop_forwarding(kernel);
     return rc;
 }
 
@@ -537,10 +537,10 @@ kernel_check(void *self, enum bh_network_mode mode, struct bh_err *err)
     bool off;
 
     if (rc == BH_OK && mode == BH_NETWORK_EGRESS)
-        rc = check_egress(kernel, err);
+        rc = kernel_check_egress(kernel, err);
     for (uint32_t i = 0; i < kernel->options.uplink_count && rc == BH_OK; i++)
         if (mode == BH_NETWORK_EGRESS)
-            rc = check_uplink(kernel, kernel->options.uplinks[i], &off, err);
+            rc = kernel_check_uplink(kernel, kernel->options.uplinks[i], &off, err);
     return rc;
 }
 
@@ -560,7 +560,7 @@ kernel_counters(void *self, uint32_t slot, struct bh_network_counters *ret_count
     rc = bh_link_count(kernel->links, name, &here, err);
     if (rc != BH_OK)
         return rc;
-    count = denied(kernel, slot);
+    count = kernel_denied(kernel, slot);
     *ret_counters = (struct bh_network_counters){ /* what we sent it received */
         .rx_bytes = here.tx_bytes, .rx_packets = here.tx_packets,
         .tx_bytes = here.rx_bytes, .tx_packets = here.rx_packets,

@@ -236,7 +236,7 @@ bh_link_add_neighbor(int fd, uint32_t index, uint32_t address, const uint8_t mac
 /* ---- how fast ---- */
 
 static uint32_t
-bytes_in(uint64_t rate_bytes, uint32_t ms, uint32_t least)
+link_bytes_in(uint64_t rate_bytes, uint32_t ms, uint32_t least)
 {
     uint64_t bytes = rate_bytes / 1000 * ms;
 
@@ -252,7 +252,7 @@ bh_link_set_rate(int fd, uint32_t index, uint64_t bps, struct bh_err *err)
     struct tc_tbf_qopt options = {
         .rate = { .linklayer = TC_LINKLAYER_ETHERNET,
                   .rate = rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate },
-        .limit = bytes_in(rate, QUEUE_MS, QUEUE_MIN_BYTES),
+        .limit = link_bytes_in(rate, QUEUE_MS, QUEUE_MIN_BYTES),
     };
     struct bh_netlink_request request;
     struct rtattr *nest;
@@ -263,7 +263,7 @@ bh_link_set_rate(int fd, uint32_t index, uint64_t bps, struct bh_err *err)
     nest = bh_netlink_nest(&request, TCA_OPTIONS);
     bh_netlink_put(&request, TCA_TBF_PARMS, &options, sizeof options);
     bh_netlink_put(&request, TCA_TBF_RATE64, &rate, sizeof rate);
-    bh_netlink_put_u32(&request, TCA_TBF_BURST, bytes_in(rate, BURST_MS, BURST_MIN_BYTES));
+    bh_netlink_put_u32(&request, TCA_TBF_BURST, link_bytes_in(rate, BURST_MS, BURST_MIN_BYTES));
     bh_netlink_end(&request, nest);
     return link_err(bh_netlink_ask(fd, &request, err), "cap an interface's bandwidth", err);
 }

@@ -109,7 +109,7 @@ struct netlink_receiver {
 
 /* One datagram of answers.  `ret_done`: it was the last. */
 static bh_rc
-receive_replies(const struct nlmsghdr *message, size_t length, const struct netlink_receiver *receiver,
+netlink_receive_replies(const struct nlmsghdr *message, size_t length, const struct netlink_receiver *receiver,
              bool *ret_done, struct bh_err *err)
 {
 
@@ -151,7 +151,7 @@ bh_netlink_list(int fd, struct bh_netlink_request *request, bh_netlink_message_f
             return bh_err_errno(err, "hear from the kernel");
         if (((const struct nlmsghdr *)(const void *)answer)->nlmsg_seq != sequence)
             continue; /* what an earlier one left */
-        rc = receive_replies((const void *)answer, (size_t)n, &receiver, &done, err);
+        rc = netlink_receive_replies((const void *)answer, (size_t)n, &receiver, &done, err);
     }
     return rc;
 }

@@ -30,7 +30,7 @@ bh_rules_group(const struct bh_network_job *job)
 /* ---- the table ---- */
 
 static void
-put_cidr(struct bh_buf *out, struct bh_cidr cidr)
+rules_put_cidr(struct bh_buf *out, struct bh_cidr cidr)
 {
     char text[BH_CIDR_TEXT];
 
@@ -41,20 +41,20 @@ put_cidr(struct bh_buf *out, struct bh_cidr cidr)
 /* Loopback, link-local with its metadata services, multicast and what is reserved; the pool:
  * other jobs are not outside.  Addresses of this machine are not forwarded to at all. */
 static void
-put_refused(struct bh_buf *out, const struct bh_rules_site *site)
+rules_put_refused(struct bh_buf *out, const struct bh_rules_site *site)
 {
     bh_buf_puts(out, " set refused { type ipv4_addr; flags interval; auto-merge; elements = { "
                      "0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/3, ");
-    put_cidr(out, site->pool);
+    rules_put_cidr(out, site->pool);
     for (uint32_t i = 0; i < site->deny_count; i++) {
         bh_buf_puts(out, ", ");
-        put_cidr(out, site->deny[i]);
+        rules_put_cidr(out, site->deny[i]);
     }
     bh_buf_puts(out, " }; }\n");
 }
 
 static void
-put_uplinks(struct bh_buf *out, const struct bh_rules_site *site)
+rules_put_uplinks(struct bh_buf *out, const struct bh_rules_site *site)
 {
     bh_buf_puts(out, " set uplinks { type ifname; ");
     for (uint32_t i = 0; i < site->uplink_count; i++)
@@ -124,8 +124,8 @@ bh_rules_put_table(struct bh_buf *out, const struct bh_rules_site *site)
 {
     bh_rules_put_nothing(out);
     bh_buf_puts(out, "table " TABLE " {\n");
-    put_refused(out, site);
-    put_uplinks(out, site);
+    rules_put_refused(out, site);
+    rules_put_uplinks(out, site);
     bh_buf_puts(out, parts);
     bh_buf_puts(out, between);
     if (site->guard)
@@ -133,14 +133,14 @@ bh_rules_put_table(struct bh_buf *out, const struct bh_rules_site *site)
     bh_buf_puts(out, inward);
     bh_buf_puts(out, " chain translate {\n"
                      "  type nat hook postrouting priority srcnat; policy accept;\n  ip saddr ");
-    put_cidr(out, site->pool);
+    rules_put_cidr(out, site->pool);
     bh_buf_puts(out, " oifname != \"bhj*\" masquerade\n }\n}\n");
 }
 
 /* ---- one job ---- */
 
 static void
-put_own(struct bh_buf *out, const struct bh_rules_site *site, uint32_t slot)
+rules_put_own(struct bh_buf *out, const struct bh_rules_site *site, uint32_t slot)
 {
     uint32_t ip = bh_network_address(site->pool, slot);
     uint8_t mac[6];
@@ -153,7 +153,7 @@ put_own(struct bh_buf *out, const struct bh_rules_site *site, uint32_t slot)
 }
 
 static void
-put_allow(struct bh_buf *out, uint32_t slot, const struct bh_net_rule *rule)
+rules_put_allow(struct bh_buf *out, uint32_t slot, const struct bh_net_rule *rule)
 {
     static const char *const any[] = {
         [BH_NET_ANY] = "meta l4proto { tcp, udp }", [BH_NET_TCP] = "meta l4proto tcp",
@@ -161,27 +161,27 @@ put_allow(struct bh_buf *out, uint32_t slot, const struct bh_net_rule *rule)
     };
 
     bh_buf_printf(out, "add rule " TABLE " e%u ip daddr ", slot);
-    put_cidr(out, rule->to);
+    rules_put_cidr(out, rule->to);
     if (rule->first == 0)
         bh_buf_printf(out, " %s accept\n", any[rule->protocol]);
     else
         bh_buf_printf(out, " %s dport %u-%u accept\n",
                       rule->protocol == BH_NET_TCP ? "tcp" : "udp", rule->first, rule->last);
     if (rule->protocol == BH_NET_ANY)
-        put_allow(out, slot, &(struct bh_net_rule){ .to = rule->to, .protocol = BH_NET_PING });
+        rules_put_allow(out, slot, &(struct bh_net_rule){ .to = rule->to, .protocol = BH_NET_PING });
 }
 
 static void
-put_egress(struct bh_buf *out, const struct bh_network_job *job)
+rules_put_egress(struct bh_buf *out, const struct bh_network_job *job)
 {
     bh_buf_printf(out, "add chain " TABLE " e%u\n", job->slot);
     for (uint32_t i = 0; i < job->deny_count; i++) {
         bh_buf_printf(out, "add rule " TABLE " e%u ip daddr ", job->slot);
-        put_cidr(out, job->deny[i]);
+        rules_put_cidr(out, job->deny[i]);
         bh_buf_puts(out, " return\n"); /* refused behind the map */
     }
     for (uint32_t i = 0; i < job->allow_count; i++)
-        put_allow(out, job->slot, &job->allow[i]);
+        rules_put_allow(out, job->slot, &job->allow[i]);
     bh_buf_printf(out, "add element " TABLE " egress { \"" BH_NETWORK_PREFIX "%u\" : jump e%u }\n",
                   job->slot, job->slot);
 }
@@ -198,9 +198,9 @@ bh_rules_put_job(struct bh_buf *out, const struct bh_rules_site *site,
         bh_buf_printf(out, "add element " TABLE " pairs { %u . %u }\n", bh_rules_group(job),
                       bh_rules_group(job));
     else
-        put_egress(out, job);
+        rules_put_egress(out, job);
     bh_buf_puts(out, "add ");
-    put_own(out, site, job->slot);
+    rules_put_own(out, site, job->slot);
 }
 
 void
@@ -208,7 +208,7 @@ bh_rules_drop_job(struct bh_buf *out, const struct bh_rules_site *site,
                   const struct bh_network_job *job, bool last)
 {
     bh_buf_puts(out, "delete ");
-    put_own(out, site, job->slot);
+    rules_put_own(out, site, job->slot);
     if (job->mode == BH_NETWORK_EGRESS)
         bh_buf_printf(out, "delete element " TABLE " egress { \"" BH_NETWORK_PREFIX "%u\" }\n"
                            "flush chain " TABLE " e%u\ndelete chain " TABLE " e%u\n",

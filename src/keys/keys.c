@@ -55,7 +55,7 @@ struct bh_keys {
 /* ---- rows ---- */
 
 static struct bh_key_row *
-find_row(const struct bh_keys *keys, uint64_t id)
+keys_find_row(const struct bh_keys *keys, uint64_t id)
 {
     size_t at = bh_search(keys->rows, keys->count, id, id);
 
@@ -63,7 +63,7 @@ find_row(const struct bh_keys *keys, uint64_t id)
 }
 
 static void
-add_row(struct bh_keys *keys, const struct bh_key_row *row)
+keys_add_row(struct bh_keys *keys, const struct bh_key_row *row)
 {
     bool fits = bh_vec_reserve(&keys->rows, &keys->capacity, keys->count + 1, ROWS_MAX);
 
@@ -73,7 +73,7 @@ add_row(struct bh_keys *keys, const struct bh_key_row *row)
 
 /* Kind, tenant, month and living parent of a key that is looked for. */
 static bool
-is_same_use(const struct bh_key_row *row, const struct bh_key_row *want)
+keys_is_same_use(const struct bh_key_row *row, const struct bh_key_row *want)
 {
     return row->kind == want->kind && row->tenant_id == want->tenant_id
            && row->month == want->month && row->parent == want->parent
@@ -81,14 +81,14 @@ is_same_use(const struct bh_key_row *row, const struct bh_key_row *want)
 }
 
 static struct bh_key_row *
-find_use(struct bh_keys *keys, const struct bh_key_row *want)
+keys_find_use(struct bh_keys *keys, const struct bh_key_row *want)
 {
     size_t *hint = &keys->found[(want->tenant_id * 3 + want->kind) % FOUND_MAX];
 
-    if (*hint < keys->count && is_same_use(&keys->rows[*hint], want))
+    if (*hint < keys->count && keys_is_same_use(&keys->rows[*hint], want))
         return &keys->rows[*hint];
     for (size_t i = keys->count; i-- > 0;)
-        if (is_same_use(&keys->rows[i], want)) {
+        if (keys_is_same_use(&keys->rows[i], want)) {
             *hint = i;
             return &keys->rows[i];
         }
@@ -98,14 +98,14 @@ find_use(struct bh_keys *keys, const struct bh_key_row *want)
 static bool
 keys_load_row(void *self, const struct bh_key_row *row)
 {
-    add_row(self, row);
+    keys_add_row(self, row);
     return true;
 }
 
 static bh_rc
-check_row(const struct bh_keys *keys, const struct bh_key_row *row, struct bh_err *err)
+keys_check_row(const struct bh_keys *keys, const struct bh_key_row *row, struct bh_err *err)
 {
-    const struct bh_key_row *parent = find_row(keys, row->parent);
+    const struct bh_key_row *parent = keys_find_row(keys, row->parent);
 
     if (row->id == 0 || row->kind >= BH_KEY_KINDS)
         return bh_err_set(err, BH_INVALID, "key %" PRIu64 " in the store is damaged", row->id);
@@ -132,7 +132,7 @@ keys_load(struct bh_keys *keys, struct bh_err *err)
     explicit_bzero(keys->secrets->opened, sizeof keys->secrets->opened);
     rc = keys->store.ops->list_keys(keys->store.self, keys_load_row, keys, err);
     for (size_t i = 0; rc == BH_OK && i < keys->count; i++)
-        rc = check_row(keys, &keys->rows[i], err);
+        rc = keys_check_row(keys, &keys->rows[i], err);
     keys->told = keys->count;
     keys->broken = rc != BH_OK;
     return rc;
@@ -141,7 +141,7 @@ keys_load(struct bh_keys *keys, struct bh_err *err)
 /* ---- opening and closing ---- */
 
 static struct root
-make_root(const struct bh_crypto_ops *crypto, const uint8_t key[BH_KEY_BYTES])
+keys_make_root(const struct bh_crypto_ops *crypto, const uint8_t key[BH_KEY_BYTES])
 {
     struct root root;
     uint8_t name[BH_KEY_BYTES];
@@ -170,7 +170,7 @@ bh_keys_open(const struct bh_keys_options *options, struct bh_keys **ret_keys,
     keys->secrets = pages;
     (void)!mlock(pages, sizeof *keys->secrets); /* where the limit allows it */
     (void)!madvise(pages, sizeof *keys->secrets, MADV_DONTDUMP);
-    keys->secrets->root = make_root(keys->crypto, options->root);
+    keys->secrets->root = keys_make_root(keys->crypto, options->root);
     rc = keys_load(keys, err);
     if (rc == BH_OK)
         *ret_keys = bh_steal(&keys);
@@ -211,7 +211,7 @@ static bh_rc open_key(struct bh_keys *keys, const struct bh_key_row *row,
 
 /* What wraps this key. */
 static bh_rc
-wrapping_of(struct bh_keys *keys, const struct bh_key_row *row,
+keys_wrapping_of(struct bh_keys *keys, const struct bh_key_row *row,
             uint8_t ret_wrapping[BH_KEY_BYTES], struct bh_err *err)
 {
     const struct bh_key_row *parent;
@@ -222,7 +222,7 @@ wrapping_of(struct bh_keys *keys, const struct bh_key_row *row,
         memcpy(ret_wrapping, keys->secrets->root.wrapping, BH_KEY_BYTES);
         return BH_OK;
     }
-    parent = find_row(keys, row->parent);
+    parent = keys_find_row(keys, row->parent);
     BH_ASSERT(parent && parent->kind == BH_KEY_KIND_TENANT);
     rc = open_key(keys, parent, &opened, err);
     if (rc == BH_OK)
@@ -257,7 +257,7 @@ open_key(struct bh_keys *keys, const struct bh_key_row *row, struct opened *ret_
         *ret_opened = *slot;
         return BH_OK;
     }
-    rc = wrapping_of(keys, row, wrapping, err);
+    rc = keys_wrapping_of(keys, row, wrapping, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_key_unwrap(keys->crypto, wrapping, row, plain, err);
@@ -277,7 +277,7 @@ keys_make_key(struct bh_keys *keys, struct bh_key_row *row, struct bh_err *err)
     bh_rc rc;
 
     row->id = keys->count > 0 ? keys->rows[keys->count - 1].id + 1 : 1;
-    rc = wrapping_of(keys, row, wrapping, err);
+    rc = keys_wrapping_of(keys, row, wrapping, err);
     if (rc == BH_OK)
         rc = keys->crypto->random(plain, sizeof plain, err);
     if (rc == BH_OK)
@@ -287,14 +287,14 @@ keys_make_key(struct bh_keys *keys, struct bh_key_row *row, struct bh_err *err)
     explicit_bzero(plain, sizeof plain);
     explicit_bzero(wrapping, sizeof wrapping);
     if (rc == BH_OK)
-        add_row(keys, row);
+        keys_add_row(keys, row);
     return rc;
 }
 
 static bh_rc
 need_key(struct bh_keys *keys, struct bh_key_row *want, struct bh_err *err)
 {
-    struct bh_key_row *found = find_use(keys, want);
+    struct bh_key_row *found = keys_find_use(keys, want);
 
     if (!found)
         return keys_make_key(keys, want, err);
@@ -349,11 +349,11 @@ bh_keys_number(struct bh_keys *keys, const struct bh_key_use *use)
     uint64_t number = 0;
 
     pthread_mutex_lock(&keys->mutex);
-    above = keys->broken ? NULL : find_use(keys, &tenant);
+    above = keys->broken ? NULL : keys_find_use(keys, &tenant);
     if (above) {
         const struct bh_key_row key = sealing_key(above, use);
 
-        found = find_use(keys, &key);
+        found = keys_find_use(keys, &key);
         number = found ? found->id : 0;
     }
     pthread_mutex_unlock(&keys->mutex);
@@ -380,17 +380,17 @@ keys_put_item(struct bh_buf *out, uint64_t key, struct bh_slice cipher,
 static const char bound[] = "bulkhead sealed v1";
 
 static struct bh_aead
-aead_of(const struct opened *key, const uint8_t nonce[BH_AEAD_NONCE_BYTES])
+keys_aead_of(const struct opened *key, const uint8_t nonce[BH_AEAD_NONCE_BYTES])
 {
     return (struct bh_aead){ key->first, nonce, bound, sizeof bound - 1 };
 }
 
 static bh_rc
-seal_with(const struct bh_crypto_ops *crypto, const struct opened *key, struct bh_slice plain,
+keys_seal_with(const struct bh_crypto_ops *crypto, const struct opened *key, struct bh_slice plain,
           struct bh_buf *out, struct bh_err *err)
 {
     uint8_t nonce[BH_AEAD_NONCE_BYTES], commitment[HASH_BYTES];
-    const struct bh_aead aead = aead_of(key, nonce);
+    const struct bh_aead aead = keys_aead_of(key, nonce);
     size_t length = plain.length + BH_AEAD_TAG_BYTES;
     char *cipher = malloc(length);
     bh_rc rc;
@@ -424,7 +424,7 @@ bh_keys_seal(struct bh_keys *keys, const struct bh_key_use *use, struct bh_slice
     rc = key_for(keys, use, &key, err);
     pthread_mutex_unlock(&keys->mutex);
     if (rc == BH_OK)
-        rc = seal_with(keys->crypto, &key, plain, out, err);
+        rc = keys_seal_with(keys->crypto, &key, plain, out, err);
     explicit_bzero(&key, sizeof key);
     return rc;
 }
@@ -440,7 +440,7 @@ bh_keys_is_sealed(struct bh_slice text)
 }
 
 static bool
-decode_exactly(struct bh_slice text, void *ret_bytes, size_t length)
+keys_decode_exactly(struct bh_slice text, void *ret_bytes, size_t length)
 {
     struct bh_buf out;
 
@@ -450,7 +450,7 @@ decode_exactly(struct bh_slice text, void *ret_bytes, size_t length)
 
 /* Every byte is looked at, wherever the first difference is. */
 static bool
-is_equal(const uint8_t *a, const uint8_t *b, size_t length)
+keys_is_equal(const uint8_t *a, const uint8_t *b, size_t length)
 {
     uint8_t differs = 0;
 
@@ -460,30 +460,30 @@ is_equal(const uint8_t *a, const uint8_t *b, size_t length)
 }
 
 static bh_rc
-refuse_damaged(uint64_t key, struct bh_err *err)
+keys_refuse_damaged(uint64_t key, struct bh_err *err)
 {
     return bh_err_set(err, BH_INVALID, "a text sealed under key %" PRIu64 " is damaged", key);
 }
 
 /* `cipher` is room for the decoded ciphertext and is where the plaintext comes out. */
 static bh_rc
-open_with(const struct bh_crypto_ops *crypto, const struct opened *key,
+keys_open_with(const struct bh_crypto_ops *crypto, const struct opened *key,
           const struct bh_sealed *sealed, struct bh_buf *cipher, struct bh_err *err)
 {
     uint8_t nonce[BH_AEAD_NONCE_BYTES], want[HASH_BYTES], have[HASH_BYTES];
-    const struct bh_aead aead = aead_of(key, nonce);
+    const struct bh_aead aead = keys_aead_of(key, nonce);
     size_t length;
 
-    if (!decode_exactly(sealed->nonce, nonce, sizeof nonce)
-        || !decode_exactly(sealed->commitment, want, sizeof want)
+    if (!keys_decode_exactly(sealed->nonce, nonce, sizeof nonce)
+        || !keys_decode_exactly(sealed->commitment, want, sizeof want)
         || !bh_base64_decode(cipher, sealed->cipher.text, sealed->cipher.length)
         || cipher->length < BH_AEAD_TAG_BYTES
         || crypto->open(&aead, cipher->bytes, cipher->length, cipher->bytes, err) != BH_OK)
-        return refuse_damaged(key->id, err);
+        return keys_refuse_damaged(key->id, err);
     length = cipher->length - BH_AEAD_TAG_BYTES;
     crypto->hmac(key->second, sizeof key->second, cipher->bytes, length, have);
-    if (!is_equal(want, have, sizeof want))
-        return refuse_damaged(key->id, err);
+    if (!keys_is_equal(want, have, sizeof want))
+        return keys_refuse_damaged(key->id, err);
     cipher->length = length;
     return BH_OK;
 }
@@ -491,7 +491,7 @@ open_with(const struct bh_crypto_ops *crypto, const struct opened *key,
 static bh_rc
 find_key(struct bh_keys *keys, uint64_t id, struct opened *ret_opened, struct bh_err *err)
 {
-    const struct bh_key_row *row = find_row(keys, id);
+    const struct bh_key_row *row = keys_find_row(keys, id);
 
     if (keys->broken)
         return bh_err_set(err, BH_UNAVAILABLE, "the keys could not be read");
@@ -517,7 +517,7 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&cipher, BH_SEALED_PLAIN_MAX + 64);
-    rc = open_with(keys->crypto, &key, &sealed, &cipher, err);
+    rc = keys_open_with(keys->crypto, &key, &sealed, &cipher, err);
     explicit_bzero(&key, sizeof key);
     if (rc == BH_OK) {
         bh_buf_put(ret_plain, cipher.bytes, cipher.length);
@@ -533,7 +533,7 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
 /* ---- texts ---- */
 
 static bh_rc
-unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *arena,
+keys_unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *arena,
             const char **ret_text, struct bh_err *err)
 {
     struct bh_buf plain;
@@ -568,7 +568,7 @@ bh_keys_get_text(struct bh_keys *keys, const struct bh_digest *digest,
         return rc;
     item = (struct bh_slice){ text, strlen(text) };
     if (bh_keys_is_sealed(item))
-        return unseal_into(keys, item, arena, ret_text, err);
+        return keys_unseal_into(keys, item, arena, ret_text, err);
     *ret_text = text; /* of a time before texts were sealed */
     return BH_OK;
 }
@@ -606,7 +606,7 @@ bh_keys_each(struct bh_keys *keys, bh_key_sink sink, void *sink_self)
 static bh_rc
 keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err *err)
 {
-    struct bh_key_row *row = find_row(keys, id);
+    struct bh_key_row *row = keys_find_row(keys, id);
     struct opened *slot = &keys->secrets->opened[id % OPENED_MAX];
     bh_rc rc;
 
@@ -632,7 +632,7 @@ bh_keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err 
 }
 
 static bh_rc
-rewrap(struct bh_keys *keys, const struct root *fresh, struct bh_key_row *row,
+keys_rewrap(struct bh_keys *keys, const struct root *fresh, struct bh_key_row *row,
        struct bh_err *err)
 {
     uint8_t plain[BH_KEY_BYTES];
@@ -656,7 +656,7 @@ keys_rotate(struct bh_keys *keys, const struct root *fresh, uint64_t *ret_count,
         return bh_err_set(err, BH_CONFLICT, "that is the present root key");
     for (size_t i = 0; rc == BH_OK && i < keys->count; i++)
         if (keys->rows[i].kind == BH_KEY_KIND_TENANT && keys->rows[i].shredded_ns == 0) {
-            rc = rewrap(keys, fresh, &keys->rows[i], err);
+            rc = keys_rewrap(keys, fresh, &keys->rows[i], err);
             count++;
         }
     keys->secrets->former = keys->secrets->root;
@@ -669,7 +669,7 @@ bh_rc
 bh_keys_rotate(struct bh_keys *keys, const uint8_t root[BH_KEY_BYTES], uint64_t *ret_count,
                struct bh_err *err)
 {
-    struct root fresh = make_root(keys->crypto, root);
+    struct root fresh = keys_make_root(keys->crypto, root);
     bh_rc rc;
 
     pthread_mutex_lock(&keys->mutex);

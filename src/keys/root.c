@@ -15,7 +15,7 @@ static const char next_ending[] = ".next", credential[] = "bulkhead.root";
 /* A key that others could have read is none.  systemd may give its user a credential by an
  * access list, which shows as the group's bits. */
 static bh_rc
-check_mode(const char *path, mode_t forbidden, struct bh_err *err)
+root_check_mode(const char *path, mode_t forbidden, struct bh_err *err)
 {
     struct stat status;
 
@@ -31,11 +31,11 @@ check_mode(const char *path, mode_t forbidden, struct bh_err *err)
 }
 
 static bh_rc
-read_key(const char *path, mode_t forbidden, uint8_t ret_key[KEY_BYTES], struct bh_err *err)
+root_read_key(const char *path, mode_t forbidden, uint8_t ret_key[KEY_BYTES], struct bh_err *err)
 {
     char bytes[KEY_BYTES + 1];
     struct bh_buf buf;
-    bh_rc rc = check_mode(path, forbidden, err);
+    bh_rc rc = root_check_mode(path, forbidden, err);
 
     bh_buf_init_fixed(&buf, bytes, sizeof bytes);
     if (rc == BH_OK)
@@ -51,12 +51,12 @@ read_key(const char *path, mode_t forbidden, uint8_t ret_key[KEY_BYTES], struct 
 bh_rc
 bh_root_read(const char *path, uint8_t ret_key[32], struct bh_err *err)
 {
-    return read_key(path, GROUP_AND_OTHERS, ret_key, err);
+    return root_read_key(path, GROUP_AND_OTHERS, ret_key, err);
 }
 
 /* Where it is by the options; true when it is systemd's. */
 static bool
-find_path(const struct bh_root_options *options, char *ret_path, size_t size)
+root_find_path(const struct bh_root_options *options, char *ret_path, size_t size)
 {
     if (options->path[0]) {
         snprintf(ret_path, size, "%s", options->path);
@@ -83,19 +83,19 @@ root_make(const struct bh_root_options *options, struct bh_root *root, struct bh
 }
 
 static void
-next_path(const struct bh_root *root, char *ret_path, size_t size)
+root_next_path(const struct bh_root *root, char *ret_path, size_t size)
 {
     snprintf(ret_path, size, "%.4000s%s", root->path, next_ending);
 }
 
 static bh_rc
-load_next(struct bh_root *root, struct bh_err *err)
+root_load_next(struct bh_root *root, struct bh_err *err)
 {
     char path[4096];
     bh_rc rc;
 
-    next_path(root, path, sizeof path);
-    rc = read_key(path, GROUP_AND_OTHERS, root->next, err);
+    root_next_path(root, path, sizeof path);
+    rc = root_read_key(path, GROUP_AND_OTHERS, root->next, err);
     root->staged = rc == BH_OK;
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
@@ -105,15 +105,15 @@ bh_root_load(const struct bh_root_options *options, struct bh_root *ret_root,
              struct bh_err *err)
 {
     struct bh_root root = { .made = false };
-    bool systemd = find_path(options, root.path, sizeof root.path);
+    bool systemd = root_find_path(options, root.path, sizeof root.path);
     bool ours = !systemd && !options->path[0];
-    bh_rc rc = read_key(root.path, systemd ? OTHERS : GROUP_AND_OTHERS, root.key, err);
+    bh_rc rc = root_read_key(root.path, systemd ? OTHERS : GROUP_AND_OTHERS, root.key, err);
 
     root.replaceable = !systemd;
     if (rc == BH_NOT_FOUND && ours && options->make)
         rc = root_make(options, &root, err);
     if (rc == BH_OK && root.replaceable)
-        rc = load_next(&root, err);
+        rc = root_load_next(&root, err);
     if (rc == BH_OK)
         *ret_root = root;
     else if (rc == BH_NOT_FOUND)
@@ -139,7 +139,7 @@ bh_root_stage(struct bh_root *root, const uint8_t next[32], struct bh_err *err)
     if (!root->replaceable)
         return bh_err_set(err, BH_CONFLICT, "the root key %s is systemd's to replace",
                           root->path);
-    next_path(root, path, sizeof path);
+    root_next_path(root, path, sizeof path);
     rc = bh_file_replace(path, next, KEY_BYTES, 0600, err);
     if (rc != BH_OK)
         return rc;
@@ -151,7 +151,7 @@ bh_root_stage(struct bh_root *root, const uint8_t next[32], struct bh_err *err)
 /* In place, so that the old key's bytes are overwritten where the disk works that way; the
  * staged key stands beside it until that is durable. */
 static bh_rc
-overwrite(const char *path, const uint8_t key[KEY_BYTES], struct bh_err *err)
+root_overwrite(const char *path, const uint8_t key[KEY_BYTES], struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     bh_rc rc;
@@ -167,7 +167,7 @@ overwrite(const char *path, const uint8_t key[KEY_BYTES], struct bh_err *err)
 bh_rc
 bh_root_commit(struct bh_root *root, struct bh_err *err)
 {
-    bh_rc rc = overwrite(root->path, root->next, err);
+    bh_rc rc = root_overwrite(root->path, root->next, err);
 
     if (rc != BH_OK)
         return rc;
@@ -180,7 +180,7 @@ bh_root_unstage(struct bh_root *root, struct bh_err *err)
 {
     char path[4096];
 
-    next_path(root, path, sizeof path);
+    root_next_path(root, path, sizeof path);
     if (unlink(path) != 0)
         return bh_err_errno(err, "%s", path);
     root->staged = false;

@@ -92,7 +92,7 @@ bh_data_rights_text(uint32_t wanted)
 }
 
 static bh_rc
-read_may(const struct bh_texts *words, uint32_t *ret_may, struct bh_err *err)
+dataset_read_may(const struct bh_texts *words, uint32_t *ret_may, struct bh_err *err)
 {
     *ret_may = 0;
     for (uint32_t i = 0; i < words->count; i++) {
@@ -110,16 +110,16 @@ read_may(const struct bh_texts *words, uint32_t *ret_may, struct bh_err *err)
 }
 
 static bool
-is_label(const char *text)
+dataset_is_label(const char *text)
 {
     return text[0] != '\0' && text[0] != '=' && text[strlen(text) - 1] != '=';
 }
 
 static bh_rc
-read_grant(const struct bh_site_dataset_grant *grant, uint32_t *ret_may, uint64_t *ret_until_ns,
+dataset_read_grant(const struct bh_site_dataset_grant *grant, uint32_t *ret_may, uint64_t *ret_until_ns,
            struct bh_err *err)
 {
-    bh_rc rc = read_may(&grant->may, ret_may, err);
+    bh_rc rc = dataset_read_may(&grant->may, ret_may, err);
 
     if (rc != BH_OK)
         return rc;
@@ -128,7 +128,7 @@ read_grant(const struct bh_site_dataset_grant *grant, uint32_t *ret_may, uint64_
         return bh_err_hint(err, "name a tenant, a principal, a role or a label; tenant: \"*\" is "
                                 "everybody");
     }
-    if (grant->label && !is_label(grant->label))
+    if (grant->label && !dataset_is_label(grant->label))
         return bh_err_set(err, BH_INVALID, "label: \"%.60s\" is not understood", grant->label);
     if ((grant->to.nodes.items && !grant->to.nodes.count)
         || (grant->to.pools.items && !grant->to.pools.count))
@@ -140,7 +140,7 @@ read_grant(const struct bh_site_dataset_grant *grant, uint32_t *ret_may, uint64_
 
 /* What the sandbox shows of the machine, to everybody, or fills itself. */
 static bh_rc
-check_path(const char *path, struct bh_err *err)
+dataset_check_path(const char *path, struct bh_err *err)
 {
     static const char *const shown[] = { "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32",
                                          "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys",
@@ -170,9 +170,9 @@ bh_dataset_read(const struct bh_site_dataset *text, struct bh_dataset *ret_datas
         return err->rc;
     if (text->grants.count > BH_DATASET_GRANTS_MAX)
         return bh_err_set(err, BH_RANGE, "more than %d grants", BH_DATASET_GRANTS_MAX);
-    rc = check_path(text->path, err);
+    rc = dataset_check_path(text->path, err);
     for (uint32_t i = 0; i < text->grants.count && rc == BH_OK; i++) {
-        rc = read_grant(&grants[i], &dataset.may[i], &dataset.until_ns[i], err);
+        rc = dataset_read_grant(&grants[i], &dataset.may[i], &dataset.until_ns[i], err);
         if (rc != BH_OK)
             bh_err_wrap(err, "grants[%" PRIu32 "]", i);
     }

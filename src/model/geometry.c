@@ -141,7 +141,7 @@ bh_profile_parts(bh_profile_id id)
 /* ---- what stands on one GPU ---- */
 
 static uint32_t
-column(const struct bh_profile *profile)
+geometry_column(const struct bh_profile *profile)
 {
     uint32_t at = profile->id.v - FIRST_PROFILE - first_rows[profile->model];
 
@@ -150,7 +150,7 @@ column(const struct bh_profile *profile)
 }
 
 static uint32_t
-interval(const struct bh_profile *profile, uint32_t start)
+geometry_interval(const struct bh_profile *profile, uint32_t start)
 {
     return ((1u << profile->memory_units) - 1) << start;
 }
@@ -161,11 +161,11 @@ bh_occupancy_fits(const struct bh_occupancy *occupancy, const struct bh_profile 
 {
     if (occupancy->whole || start >= 32 || !(profile->starts >> start & 1))
         return false;
-    if (occupancy->units & interval(profile, start))
+    if (occupancy->units & geometry_interval(profile, start))
         return false;
     if (occupancy->slices + profile->compute_slices > models[profile->model].compute_slices)
         return false;
-    if (occupancy->counts[column(profile)] >= profile->most)
+    if (occupancy->counts[geometry_column(profile)] >= profile->most)
         return false;
     return !(profile->media && occupancy->media);
 }
@@ -175,9 +175,9 @@ bh_occupancy_add(struct bh_occupancy *occupancy, const struct bh_profile *profil
                  uint32_t start)
 {
     BH_ASSERT(bh_occupancy_fits(occupancy, profile, start));
-    occupancy->units |= interval(profile, start);
+    occupancy->units |= geometry_interval(profile, start);
     occupancy->slices += profile->compute_slices;
-    occupancy->counts[column(profile)]++;
+    occupancy->counts[geometry_column(profile)]++;
     if (profile->media)
         occupancy->media = true;
 }
@@ -186,14 +186,14 @@ void
 bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile *profile,
                     uint32_t start)
 {
-    uint32_t taken = interval(profile, start);
+    uint32_t taken = geometry_interval(profile, start);
 
     BH_ASSERT((occupancy->units & taken) == taken);
     BH_ASSERT(occupancy->slices >= profile->compute_slices);
-    BH_ASSERT(occupancy->counts[column(profile)] > 0);
+    BH_ASSERT(occupancy->counts[geometry_column(profile)] > 0);
     occupancy->units &= ~taken;
     occupancy->slices -= profile->compute_slices;
-    occupancy->counts[column(profile)]--;
+    occupancy->counts[geometry_column(profile)]--;
     if (profile->media)
         occupancy->media = false;
 }
@@ -214,10 +214,10 @@ bh_occupancy_capacity(const struct bh_occupancy *occupancy, const struct bh_prof
         return 0;
     by_slices = (models[profile->model].compute_slices - occupancy->slices)
                 / profile->compute_slices;
-    by_count = profile->most - geometry_least(profile->most, occupancy->counts[column(profile)]);
+    by_count = profile->most - geometry_least(profile->most, occupancy->counts[geometry_column(profile)]);
     most = geometry_least(by_slices, profile->media ? geometry_least(by_count, 1) : by_count);
     for (uint32_t starts = profile->starts; starts && found < most; starts &= starts - 1) {
-        uint32_t span = interval(profile, (uint32_t)__builtin_ctz(starts));
+        uint32_t span = geometry_interval(profile, (uint32_t)__builtin_ctz(starts));
 
         if (taken & span)
             continue;

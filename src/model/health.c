@@ -130,7 +130,7 @@ static const struct {
 };
 
 static enum bh_fault_ends
-ends_of(const struct bh_fault_report *seen, bool board)
+health_ends_of(const struct bh_fault_report *seen, bool board)
 {
     if (!remedies[seen->xid ? bh_xid_get(seen->xid)->class : health_rules[seen->sign].class].ends)
         return BH_ENDS_NOBODY;
@@ -138,7 +138,7 @@ ends_of(const struct bh_fault_report *seen, bool board)
 }
 
 static bool
-is_apps(enum bh_fault_class class)
+health_is_apps(enum bh_fault_class class)
 {
     return class == BH_FAULT_CLASS_APP || class == BH_FAULT_CLASS_APP_REPEAT;
 }
@@ -152,14 +152,14 @@ bh_fault_remedy(const struct bh_fault_report *seen)
 
     BH_ASSERT((uint32_t)seen->sign < BH_HEALTH_RULES);
     class = seen->xid ? xid->class : health_rules[seen->sign].class;
-    remedy = (struct bh_fault_remedy){ class, ends_of(seen, xid->board), remedies[class].then };
+    remedy = (struct bh_fault_remedy){ class, health_ends_of(seen, xid->board), remedies[class].then };
     /* the others of the GPU may go on to their end */
     if (remedy.ends == BH_ENDS_INSTANCE && remedy.then == BH_THEN_RESET)
         remedy.then = BH_THEN_DRAIN;
-    if (seen->after_cause && (is_apps(class) || class == BH_FAULT_CLASS_SYMPTOM || !seen->xid))
+    if (seen->after_cause && (health_is_apps(class) || class == BH_FAULT_CLASS_SYMPTOM || !seen->xid))
         remedy.then = BH_THEN_NOTHING;
     /* an application's fault while an older action stands is not news of the GPU */
-    if (seen->recovery >= BH_RECOVERIES || !actions[seen->recovery].obeyed || is_apps(class))
+    if (seen->recovery >= BH_RECOVERIES || !actions[seen->recovery].obeyed || health_is_apps(class))
         return remedy;
     remedy.then = actions[seen->recovery].then;
     if (actions[seen->recovery].ends_gpu)
@@ -182,5 +182,5 @@ bh_fault_follows(const struct bh_fault_report *seen, uint64_t since_cause_ns)
         return false;
     if (!seen->xid)
         return seen->sign == BH_HEALTH_RULE_ECC_UNCORRECTED || seen->sign == BH_HEALTH_RULE_ECC_CORRECTED;
-    return is_apps(class) || class == BH_FAULT_CLASS_SYMPTOM;
+    return health_is_apps(class) || class == BH_FAULT_CLASS_SYMPTOM;
 }

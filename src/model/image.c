@@ -13,7 +13,7 @@ image_is_word(char c)
 }
 
 static bool
-is_tag(const char *text)
+image_is_tag(const char *text)
 {
     size_t length = strlen(text);
 
@@ -45,12 +45,12 @@ bh_image_is_own(const char *text)
 
 /* What stands behind the path: ":TAG", "@sha256:HEX", "@sha256", or nothing. */
 static const char *
-read_version(const char *text, struct bh_image *image)
+image_read_version(const char *text, struct bh_image *image)
 {
     if (*text == '\0')
         return NULL;
     if (*text == ':') {
-        if (!is_tag(text + 1))
+        if (!image_is_tag(text + 1))
             return "has a tag that is none";
         memcpy(image->tag, text + 1, strlen(text + 1) + 1);
         return NULL;
@@ -65,7 +65,7 @@ read_version(const char *text, struct bh_image *image)
 }
 
 static const char *
-read_path(const char *text, size_t length, struct bh_image *image)
+image_read_path(const char *text, size_t length, struct bh_image *image)
 {
     if (length > BH_IMAGE_PATH_MAX)
         return "is too long";
@@ -77,19 +77,19 @@ read_path(const char *text, size_t length, struct bh_image *image)
 /* ---- registries ---- */
 
 static bool
-is_small(char c)
+image_is_small(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
 /* Words of small letters and digits with '.', '-' or, in repositories, '_' between them. */
 static bool
-are_words(const char *text, size_t length, const char *between)
+image_are_words(const char *text, size_t length, const char *between)
 {
-    if (length == 0 || !is_small(text[0]) || !is_small(text[length - 1]))
+    if (length == 0 || !image_is_small(text[0]) || !image_is_small(text[length - 1]))
         return false;
     for (size_t i = 0; i < length; i++)
-        if (!is_small(text[i]) && !memchr(between, text[i], strlen(between)))
+        if (!image_is_small(text[i]) && !memchr(between, text[i], strlen(between)))
             return false;
     return true;
 }
@@ -104,7 +104,7 @@ bh_image_host_fault(const char *text, size_t length)
 
     if (!colon && !memchr(text, '.', length))
         return "names no registry: write it out, as docker.io/library/debian:12";
-    if (!are_words(text, name, ".-") || name > BH_IMAGE_HOST_MAX)
+    if (!image_are_words(text, name, ".-") || name > BH_IMAGE_HOST_MAX)
         return "has a registry that is none";
     for (size_t i = name + 1; colon && i < length; i++) {
         port = text[i] >= '0' && text[i] <= '9' ? 10 * port + (uint32_t)(text[i] - '0') : 65536;
@@ -121,7 +121,7 @@ bh_image_repository_fault(const char *text, size_t length)
         const char *slash = memchr(text + at, '/', length - at);
         size_t end = slash ? (size_t)(slash - text) : length;
 
-        if (!are_words(text + at, end - at, "._-"))
+        if (!image_are_words(text + at, end - at, "._-"))
             return "has a repository that is none";
         at = end + 1;
     }
@@ -130,7 +130,7 @@ bh_image_repository_fault(const char *text, size_t length)
 
 /* "HOST[:PORT]/REPOSITORY" and what stands behind it; an entry may be a host alone. */
 static const char *
-read_registry(const char *text, struct bh_image *image)
+image_read_registry(const char *text, struct bh_image *image)
 {
     size_t host = strcspn(text, "/@"), repository;
     const char *fault = bh_image_host_fault(text, host);
@@ -145,7 +145,7 @@ read_registry(const char *text, struct bh_image *image)
     host += text[host] == '/' ? 1 + repository : 0;
     memcpy(image->path, text, host);
     image->path[host] = '\0';
-    return read_version(text + host, image);
+    return image_read_version(text + host, image);
 }
 
 const char *
@@ -156,17 +156,17 @@ bh_image_parse_entry(const char *text, struct bh_image *ret_entry)
 
     if (strncmp(text, "dir:", 4) == 0) {
         entry.kind = BH_IMAGE_DIR;
-        fault = read_path(text + 4, strlen(text + 4), &entry);
+        fault = image_read_path(text + 4, strlen(text + 4), &entry);
     } else if (strncmp(text, "oci:", 4) == 0) {
         size_t path = strcspn(text + 4, ":@");
 
         entry.kind = BH_IMAGE_OCI;
-        fault = read_path(text + 4, path, &entry);
+        fault = image_read_path(text + 4, path, &entry);
         if (!fault)
-            fault = read_version(text + 4 + path, &entry);
+            fault = image_read_version(text + 4 + path, &entry);
     } else if (strncmp(text, BH_IMAGE_DOCKER, strlen(BH_IMAGE_DOCKER)) == 0) {
         entry.kind = BH_IMAGE_REGISTRY;
-        fault = read_registry(text + strlen(BH_IMAGE_DOCKER), &entry);
+        fault = image_read_registry(text + strlen(BH_IMAGE_DOCKER), &entry);
     } else if (strncmp(text, "sha256:", 7) == 0) {
         entry = (struct bh_image) { .kind = BH_IMAGE_OCI, .pinned = true };
         fault = bh_image_is_digest(text + 7) ? NULL

@@ -34,7 +34,7 @@ struct layout_words {
 };
 
 static bh_rc
-not_a_partition(const char *text, struct bh_err *err)
+layout_not_a_partition(const char *text, struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "\"%.40s\" is no piece of a layout", text);
     return bh_err_hint(err, "write a profile, as 3g.40gb, 3g.40gb@4 or \"1g.10gb x7\"");
@@ -49,7 +49,7 @@ read_layout_words(const char *text, struct layout_words *ret_words, struct bh_er
     bh_rc rc = BH_OK;
 
     if (name == 0 || name >= sizeof words.profile)
-        return not_a_partition(text, err);
+        return layout_not_a_partition(text, err);
     memcpy(words.profile, text, name);
     if (*rest == '@')
         rc = bh_parse_u32(rest + 1, 0, 31, &words.start, err);
@@ -57,7 +57,7 @@ read_layout_words(const char *text, struct layout_words *ret_words, struct bh_er
         rc = rest[1] == 'x' ? bh_parse_u32(rest + 2, 1, BH_LAYOUT_PARTITIONS_MAX, &words.times, err)
                             : BH_INVALID;
     if (rc != BH_OK)
-        return not_a_partition(text, err);
+        return layout_not_a_partition(text, err);
     *ret_words = words;
     return BH_OK;
 }
@@ -65,7 +65,7 @@ read_layout_words(const char *text, struct layout_words *ret_words, struct bh_er
 /* ---- where they stand ---- */
 
 static bh_rc
-unknown_profile(enum bh_gpu_model model, const char *name, struct bh_err *err)
+layout_unknown_profile(enum bh_gpu_model model, const char *name, struct bh_err *err)
 {
     char memory[160];
     struct bh_buf known;
@@ -82,7 +82,7 @@ unknown_profile(enum bh_gpu_model model, const char *name, struct bh_err *err)
 }
 
 static bh_rc
-add_partitions(enum bh_gpu_model model, const char *text, struct bh_layout_plan *plan,
+layout_add_partitions(enum bh_gpu_model model, const char *text, struct bh_layout_plan *plan,
            struct bh_err *err)
 {
     const struct bh_profile *profile;
@@ -93,7 +93,7 @@ add_partitions(enum bh_gpu_model model, const char *text, struct bh_layout_plan 
         return rc;
     profile = bh_profile_find(model, words.profile);
     if (!profile)
-        return unknown_profile(model, words.profile, err);
+        return layout_unknown_profile(model, words.profile, err);
     if (words.start != NO_START && !(profile->starts >> words.start & 1))
         return bh_err_set(err, BH_INVALID, "a %s cannot start at %u", profile->name,
                           words.start);
@@ -107,7 +107,7 @@ add_partitions(enum bh_gpu_model model, const char *text, struct bh_layout_plan 
 
 /* Largest first, those with a start of their own before all others. */
 static bool
-comes_first(const struct bh_layout_partition *a, const struct bh_layout_partition *b)
+layout_comes_first(const struct bh_layout_partition *a, const struct bh_layout_partition *b)
 {
     if ((a->start == NO_START) != (b->start == NO_START))
         return a->start != NO_START;
@@ -117,7 +117,7 @@ comes_first(const struct bh_layout_partition *a, const struct bh_layout_partitio
 }
 
 static void
-sort(struct bh_layout_plan *plan,
+layout_sort(struct bh_layout_plan *plan,
      bool (*before)(const struct bh_layout_partition *, const struct bh_layout_partition *))
 {
     for (uint32_t i = 1; i < plan->count; i++)
@@ -130,7 +130,7 @@ sort(struct bh_layout_plan *plan,
 }
 
 static bool
-starts_first(const struct bh_layout_partition *a, const struct bh_layout_partition *b)
+layout_starts_first(const struct bh_layout_partition *a, const struct bh_layout_partition *b)
 {
     return a->start < b->start;
 }
@@ -162,7 +162,7 @@ layout_fit(struct bh_layout_plan *plan, uint32_t at, const struct bh_occupancy *
 
 /* Names the first partition that has no room beside those before it. */
 static bh_rc
-no_fit(enum bh_gpu_model model, struct bh_layout_plan *plan, struct bh_err *err)
+layout_no_fit(enum bh_gpu_model model, struct bh_layout_plan *plan, struct bh_err *err)
 {
     static const struct bh_occupancy empty;
     uint32_t count = plan->count;
@@ -189,15 +189,15 @@ bh_layout_plan_partitions(enum bh_gpu_model model, const struct bh_texts *partit
     struct bh_layout_plan plan = { .count = 0 };
 
     for (uint32_t i = 0; i < partitions->count; i++) {
-        bh_rc rc = add_partitions(model, partitions->items[i], &plan, err);
+        bh_rc rc = layout_add_partitions(model, partitions->items[i], &plan, err);
 
         if (rc != BH_OK)
             return rc;
     }
-    sort(&plan, comes_first);
+    layout_sort(&plan, layout_comes_first);
     if (!layout_fit(&plan, 0, &empty))
-        return no_fit(model, &plan, err);
-    sort(&plan, starts_first);
+        return layout_no_fit(model, &plan, err);
+    layout_sort(&plan, layout_starts_first);
     *ret_plan = plan;
     return BH_OK;
 }

@@ -18,14 +18,14 @@ enum { PORT_MAX = 65535, WORD_MAX = 24, BITS = 32 };
 /* ---- prefixes ---- */
 
 static uint32_t
-mask_of(uint32_t bits)
+network_mask_of(uint32_t bits)
 {
     return bits == 0 ? 0 : UINT32_MAX << (BITS - bits);
 }
 
 /* A number of 1 to 3 digits without a leading zero, at most `most`. */
 static bool
-read_small(const char **at, uint32_t most, uint32_t *ret_number)
+network_read_small(const char **at, uint32_t most, uint32_t *ret_number)
 {
     const char *text = *at;
     uint32_t number = 0;
@@ -37,30 +37,30 @@ read_small(const char **at, uint32_t most, uint32_t *ret_number)
 }
 
 static bool
-read_cidr(const char *at, struct bh_cidr *ret_cidr)
+network_read_cidr(const char *at, struct bh_cidr *ret_cidr)
 {
     struct bh_cidr cidr = { 0, BITS };
 
     for (int part = 0; part < 4; part++) {
         uint32_t byte;
 
-        if ((part > 0 && *at++ != '.') || !read_small(&at, 255, &byte))
+        if ((part > 0 && *at++ != '.') || !network_read_small(&at, 255, &byte))
             return false;
         cidr.address = cidr.address << 8 | byte;
     }
     if (*at == '/') {
         at++;
-        if (!read_small(&at, BITS, &cidr.bits))
+        if (!network_read_small(&at, BITS, &cidr.bits))
             return false;
     }
     *ret_cidr = cidr;
-    return *at == '\0' && (cidr.address & ~mask_of(cidr.bits)) == 0;
+    return *at == '\0' && (cidr.address & ~network_mask_of(cidr.bits)) == 0;
 }
 
 bh_rc
 bh_cidr_parse(const char *text, struct bh_cidr *ret_cidr, struct bh_err *err)
 {
-    if (read_cidr(text, ret_cidr))
+    if (network_read_cidr(text, ret_cidr))
         return BH_OK;
     bh_err_set(err, BH_INVALID, "\"%.40s\" is no IPv4 prefix", text);
     return bh_err_hint(err, "write \"10.0.0.0/8\" with no bit set behind the prefix, or an address");
@@ -83,7 +83,7 @@ bh_cidr_format(struct bh_cidr cidr, char ret_text[BH_CIDR_TEXT])
 bool
 bh_cidr_covers(struct bh_cidr above, struct bh_cidr below)
 {
-    return above.bits <= below.bits && ((above.address ^ below.address) & mask_of(above.bits)) == 0;
+    return above.bits <= below.bits && ((above.address ^ below.address) & network_mask_of(above.bits)) == 0;
 }
 
 bool
@@ -100,7 +100,7 @@ static const char *const protocols[] = {
 
 /* The next word, without the blank behind it; false when it is too long or missing. */
 static bool
-read_word(const char **at, char ret_word[WORD_MAX])
+network_read_word(const char **at, char ret_word[WORD_MAX])
 {
     size_t length = strcspn(*at, " ");
 
@@ -114,7 +114,7 @@ read_word(const char **at, char ret_word[WORD_MAX])
 }
 
 static bool
-read_protocol(const char *word, enum bh_net_protocol *ret_protocol)
+network_read_protocol(const char *word, enum bh_net_protocol *ret_protocol)
 {
     for (int p = BH_NET_TCP; p <= BH_NET_PING; p++)
         if (strcmp(word, protocols[p]) == 0) {
@@ -126,7 +126,7 @@ read_protocol(const char *word, enum bh_net_protocol *ret_protocol)
 
 /* "443" or "8000-8080". */
 static bh_rc
-read_ports(char *word, struct bh_net_rule *rule, struct bh_err *err)
+network_read_ports(char *word, struct bh_net_rule *rule, struct bh_err *err)
 {
     char *dash = strchr(word, '-');
     bh_rc rc;
@@ -141,7 +141,7 @@ read_ports(char *word, struct bh_net_rule *rule, struct bh_err *err)
 }
 
 static bh_rc
-no_rule(const char *text, struct bh_err *err)
+network_no_rule(const char *text, struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "\"%.60s\" is not understood", text);
     return bh_err_hint(err, "write \"10.0.0.0/8 tcp 443\", \"10.0.0.53 udp 53\", \"10.0.0.0/8 ping\", "
@@ -156,17 +156,17 @@ bh_net_rule_parse(const char *text, struct bh_net_rule *ret_rule, struct bh_err 
     char word[WORD_MAX];
     bh_rc rc;
 
-    if (!read_word(&at, word) || (*at == '\0' && at[-1] == ' '))
-        return no_rule(text, err);
+    if (!network_read_word(&at, word) || (*at == '\0' && at[-1] == ' '))
+        return network_no_rule(text, err);
     rc = bh_cidr_parse(word, &rule.to, err);
     if (rc != BH_OK)
         return rc;
-    if (*at && (!read_word(&at, word) || !read_protocol(word, &rule.protocol)))
-        return no_rule(text, err);
+    if (*at && (!network_read_word(&at, word) || !network_read_protocol(word, &rule.protocol)))
+        return network_no_rule(text, err);
     if (*at) {
-        if (rule.protocol == BH_NET_PING || !read_word(&at, word) || *at)
-            return no_rule(text, err);
-        rc = read_ports(word, &rule, err);
+        if (rule.protocol == BH_NET_PING || !network_read_word(&at, word) || *at)
+            return network_no_rule(text, err);
+        rc = network_read_ports(word, &rule, err);
     }
     if (rc == BH_OK)
         *ret_rule = rule;

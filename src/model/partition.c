@@ -85,7 +85,7 @@ bh_partition_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, uin
 
 /* Who would have the slot twice is counted twice: that keeps others off until one is gone. */
 static void
-block_share(struct bh_occupancy *occupancy, enum bh_gpu_model model,
+partition_block_share(struct bh_occupancy *occupancy, enum bh_gpu_model model,
             const struct bh_share *share, uint32_t slot)
 {
     bool taken = occupancy->whole && !occupancy->shared;
@@ -104,7 +104,7 @@ bh_partition_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint
     uint32_t slices;
 
     if (bh_share_get((bh_profile_id){ profile_id }, &share)) {
-        block_share(occupancy, model, &share, start);
+        partition_block_share(occupancy, model, &share, start);
         return;
     }
     occupancy->shared = false;

@@ -8,7 +8,7 @@
 
 /* Whether what `owner` says holds for `tenant`. */
 static bool
-holds_for(const char *owner, const char *tenant)
+policies_holds_for(const char *owner, const char *tenant)
 {
     size_t length = strlen(owner);
 
@@ -28,7 +28,7 @@ bh_policies_next(const struct bh_site *site, const char *tenant, uint32_t *curso
         const struct bh_site_policy *policy = at ? &tenants[at - 1].policy : &site->policy;
         const char *owner = at ? tenants[at - 1].name : "";
 
-        if (bh_site_policy_empty(policy) || !holds_for(owner, tenant))
+        if (bh_site_policy_empty(policy) || !policies_holds_for(owner, tenant))
             continue;
         ++*cursor;
         *ret_owner = owner;
@@ -38,7 +38,7 @@ bh_policies_next(const struct bh_site *site, const char *tenant, uint32_t *curso
 }
 
 static bool
-has_sku(const struct bh_site *site, const char *name)
+policies_has_sku(const struct bh_site *site, const char *name)
 {
     const struct bh_site_sku *skus = site->skus.items;
 
@@ -49,7 +49,7 @@ has_sku(const struct bh_site *site, const char *name)
 }
 
 static bool
-has_dataset(const struct bh_site *site, const char *name)
+policies_has_dataset(const struct bh_site *site, const char *name)
 {
     const struct bh_site_dataset *datasets = site->datasets.items;
 
@@ -60,10 +60,10 @@ has_dataset(const struct bh_site *site, const char *name)
 }
 
 static bh_rc
-check_datasets(const struct bh_site *site, const struct bh_texts *names, struct bh_err *err)
+policies_check_datasets(const struct bh_site *site, const struct bh_texts *names, struct bh_err *err)
 {
     for (uint32_t i = 0; i < names->count; i++)
-        if (!has_dataset(site, names->items[i]))
+        if (!policies_has_dataset(site, names->items[i]))
             return bh_err_set(err, BH_INVALID,
                               "datasets[%" PRIu32 "]: no dataset \"%.63s\" in this file", i,
                               names->items[i]);
@@ -71,16 +71,16 @@ check_datasets(const struct bh_site *site, const struct bh_texts *names, struct 
 }
 
 static bh_rc
-check_skus(const struct bh_site *site, const struct bh_site_policy *policy, struct bh_err *err)
+policies_check_skus(const struct bh_site *site, const struct bh_site_policy *policy, struct bh_err *err)
 {
     const struct bh_site_policy_partitions *partitions = policy->max_sku_pieces.items;
 
     for (uint32_t i = 0; i < policy->skus.count; i++)
-        if (!has_sku(site, policy->skus.items[i]))
+        if (!policies_has_sku(site, policy->skus.items[i]))
             return bh_err_set(err, BH_INVALID, "skus[%" PRIu32 "]: no SKU \"%.63s\" in this file",
                               i, policy->skus.items[i]);
     for (uint32_t i = 0; i < policy->max_sku_pieces.count; i++)
-        if (!has_sku(site, partitions[i].sku))
+        if (!policies_has_sku(site, partitions[i].sku))
             return bh_err_set(err, BH_INVALID,
                               "max_sku_pieces[%" PRIu32 "]: no SKU \"%.63s\" in this file", i,
                               partitions[i].sku);
@@ -89,7 +89,7 @@ check_skus(const struct bh_site *site, const struct bh_site_policy *policy, stru
 
 /* The policy against each that stands above it. */
 static bh_rc
-check_above(const struct bh_site *site, const struct bh_policy_rules *rules, const char *owner,
+policies_check_above(const struct bh_site *site, const struct bh_policy_rules *rules, const char *owner,
             struct bh_err *err)
 {
     const struct bh_site_policy *policy;
@@ -109,7 +109,7 @@ check_above(const struct bh_site *site, const struct bh_policy_rules *rules, con
 
 /* Those of all policies above a job add up (policy/egress.h), and its node takes so many. */
 static bh_rc
-check_egress_deny(const struct bh_site *site, const char *owner, struct bh_err *err)
+policies_check_egress_deny(const struct bh_site *site, const char *owner, struct bh_err *err)
 {
     const struct bh_site_policy *policy;
     uint32_t cursor = 0, count = 0;
@@ -136,13 +136,13 @@ bh_policies_check(const struct bh_site *site, struct bh_err *err)
         bh_rc rc = bh_site_policy_read(policy, &rules, err);
 
         if (rc == BH_OK)
-            rc = check_skus(site, policy, err);
+            rc = policies_check_skus(site, policy, err);
         if (rc == BH_OK)
-            rc = check_datasets(site, &policy->datasets, err);
+            rc = policies_check_datasets(site, &policy->datasets, err);
         if (rc == BH_OK)
-            rc = check_above(site, &rules, owner, err);
+            rc = policies_check_above(site, &rules, owner, err);
         if (rc == BH_OK)
-            rc = check_egress_deny(site, owner, err);
+            rc = policies_check_egress_deny(site, owner, err);
         if (rc != BH_OK)
             return *owner ? bh_err_wrap(err, "tenants %.119s policy", owner)
                           : bh_err_wrap(err, "policy");

@@ -72,7 +72,7 @@ bh_policy_names(const struct bh_texts *list, const char *text)
 
 /* The path of an entry of `mounts`; NULL: it allows nothing. */
 static const char *
-mount_path(const char *entry, bool *ret_write)
+policy_mount_path(const char *entry, bool *ret_write)
 {
     *ret_write = strncmp(entry, "rw:", 3) == 0;
     return *ret_write ? entry + 3 : strcmp(entry, "none") == 0 ? NULL : entry;
@@ -82,7 +82,7 @@ bool
 bh_policy_mount_allows(const char *entry, const char *path, bool write)
 {
     bool writable;
-    const char *above = mount_path(entry, &writable);
+    const char *above = policy_mount_path(entry, &writable);
 
     return above && (writable || !write) && bh_file_path_within(above, path);
 }
@@ -98,7 +98,7 @@ bh_policy_image_allows(const char *entry, const char *image)
 
 /* Whether "dev|prod" has the word. */
 static bool
-is_choice(const char *choices, const char *word, size_t length)
+policy_is_choice(const char *choices, const char *word, size_t length)
 {
     while (*choices) {
         size_t choice = strcspn(choices, "|");
@@ -120,13 +120,13 @@ bh_policy_label_meets(const char *entry, const char *label)
     if (entry[name] == '\0')
         return true;
     return label[length] != '\0'
-           && is_choice(entry + name + 1, label + length + 1, strlen(label + length + 1));
+           && policy_is_choice(entry + name + 1, label + length + 1, strlen(label + length + 1));
 }
 
 /* ---- hours ---- */
 
 static bool
-read_day(const char **at, uint32_t *ret_day)
+policy_read_day(const char **at, uint32_t *ret_day)
 {
     static const char names[7][4] = { "mon", "tue", "wed", "thu", "fri", "sat", "sun" };
 
@@ -141,18 +141,18 @@ read_day(const char **at, uint32_t *ret_day)
 
 /* "mon-fri", "sat,sun", "fri-mon,wed" */
 static bool
-read_days(const char **at, uint32_t *ret_days)
+policy_read_days(const char **at, uint32_t *ret_days)
 {
     uint32_t first, last;
 
     do {
         *at += **at == ',';
-        if (!read_day(at, &first))
+        if (!policy_read_day(at, &first))
             return false;
         last = first;
         if (**at == '-') {
             ++*at;
-            if (!read_day(at, &last))
+            if (!policy_read_day(at, &last))
                 return false;
         }
         for (uint32_t day = first;; day = (day + 1) % 7) {
@@ -165,7 +165,7 @@ read_days(const char **at, uint32_t *ret_days)
 }
 
 static bool
-read_clock(const char **at, uint32_t *ret_min)
+policy_read_clock(const char **at, uint32_t *ret_min)
 {
     const char *text = *at;
 
@@ -179,7 +179,7 @@ read_clock(const char **at, uint32_t *ret_min)
 }
 
 static bool
-read_zone(const char **at, int32_t *ret_ahead)
+policy_read_zone(const char **at, int32_t *ret_ahead)
 {
     uint32_t ahead;
     bool behind;
@@ -192,19 +192,19 @@ read_zone(const char **at, int32_t *ret_ahead)
     if (!behind && strncmp(*at, " +", 2) != 0)
         return false;
     *at += 2;
-    if (!read_clock(at, &ahead) || ahead > AHEAD_MAX_MIN)
+    if (!policy_read_clock(at, &ahead) || ahead > AHEAD_MAX_MIN)
         return false;
     *ret_ahead = behind ? -(int32_t)ahead : (int32_t)ahead;
     return true;
 }
 
 static bool
-read_hours(const char *at, struct bh_policy_hours *ret_hours)
+policy_read_hours(const char *at, struct bh_policy_hours *ret_hours)
 {
     struct bh_policy_hours hours = { .days = 0 };
 
-    if (!read_days(&at, &hours.days) || *at++ != ' ' || !read_clock(&at, &hours.from_min)
-        || *at++ != '-' || !read_clock(&at, &hours.to_min) || !read_zone(&at, &hours.ahead_min))
+    if (!policy_read_days(&at, &hours.days) || *at++ != ' ' || !policy_read_clock(&at, &hours.from_min)
+        || *at++ != '-' || !policy_read_clock(&at, &hours.to_min) || !policy_read_zone(&at, &hours.ahead_min))
         return false;
     *ret_hours = hours;
     return *at == '\0' && hours.from_min < hours.to_min;
@@ -221,7 +221,7 @@ policy_within(const struct bh_policy_hours *hours, uint32_t minute)
 }
 
 static bool
-open_at(const struct bh_policy_rules *rules, uint32_t minute)
+policy_open_at(const struct bh_policy_rules *rules, uint32_t minute)
 {
     for (uint32_t i = 0; i < rules->hour_count; i++)
         if (policy_within(&rules->hours[i], minute))
@@ -233,16 +233,16 @@ bool
 bh_policy_open(const struct bh_policy_rules *rules, uint64_t minute)
 {
     /* The epoch was a Thursday. */
-    return open_at(rules, (uint32_t)((minute + 3 * DAY_MIN) % WEEK_MIN));
+    return policy_open_at(rules, (uint32_t)((minute + 3 * DAY_MIN) % WEEK_MIN));
 }
 
 static bh_rc
-read_all_hours(const struct bh_texts *list, struct bh_policy_rules *rules, struct bh_err *err)
+policy_read_all_hours(const struct bh_texts *list, struct bh_policy_rules *rules, struct bh_err *err)
 {
     if (list->count > BH_POLICY_HOURS_MAX)
         return bh_err_set(err, BH_RANGE, "hours: more than %d", BH_POLICY_HOURS_MAX);
     for (uint32_t i = 0; i < list->count; i++)
-        if (!read_hours(list->items[i], &rules->hours[i])) {
+        if (!policy_read_hours(list->items[i], &rules->hours[i])) {
             bh_err_set(err, BH_INVALID, "hours[%" PRIu32 "]: \"%.60s\" is not understood", i,
                        list->items[i]);
             return bh_err_hint(err, "write \"mon-fri 08:00-18:00 +01:00\"; from midnight on is "
@@ -256,7 +256,7 @@ read_all_hours(const struct bh_texts *list, struct bh_policy_rules *rules, struc
 
 /* The value of that name in a table, 0 and up; `count` when there is none. */
 static uint32_t
-find_name(const char *const *names, uint32_t count, const char *name)
+policy_find_name(const char *const *names, uint32_t count, const char *name)
 {
     uint32_t value = 0;
 
@@ -286,18 +286,18 @@ _Static_assert(BH_GPU_MODELS <= 64, "a mask has a bit for each model");
 
 /* `count` when the word is not known. */
 static uint32_t
-word_value(size_t w, const char *name)
+policy_word_value(size_t w, const char *name)
 {
     enum bh_gpu_model model;
 
     if (words[w].names)
-        return find_name(words[w].names, words[w].count, name);
+        return policy_find_name(words[w].names, words[w].count, name);
     model = bh_model_find(name);
     return model == BH_GPU_MODEL_NONE ? BH_GPU_MODELS : (uint32_t)model;
 }
 
 static const struct bh_texts *
-list_at(const struct bh_site_policy *policy, size_t offset)
+policy_list_at(const struct bh_site_policy *policy, size_t offset)
 {
     return (const struct bh_texts *)(const void *)((const char *)policy + offset);
 }
@@ -315,14 +315,14 @@ policy_number_of(const struct bh_policy_rules *rules, size_t offset)
 }
 
 static bh_rc
-read_words(const struct bh_site_policy *policy, struct bh_policy_rules *rules, struct bh_err *err)
+policy_read_words(const struct bh_site_policy *policy, struct bh_policy_rules *rules, struct bh_err *err)
 {
     for (size_t w = 0; w < BH_COUNT(words); w++) {
-        const struct bh_texts *list = list_at(policy, words[w].list);
+        const struct bh_texts *list = policy_list_at(policy, words[w].list);
 
         for (uint32_t i = 0; i < list->count; i++) {
             const char *name = list->items[i];
-            uint32_t value = word_value(w, name);
+            uint32_t value = policy_word_value(w, name);
 
             if (value == words[w].count)
                 return bh_err_set(err, BH_INVALID, "%s[%" PRIu32 "]: \"%.40s\" is not known",
@@ -334,7 +334,7 @@ read_words(const struct bh_site_policy *policy, struct bh_policy_rules *rules, s
 }
 
 static bh_rc
-parse_cores(const char *text, uint64_t *ret_milli, struct bh_err *err)
+policy_parse_cores(const char *text, uint64_t *ret_milli, struct bh_err *err)
 {
     return bh_parse_parts(text, 1000, ret_milli, err);
 }
@@ -347,7 +347,7 @@ static const struct {
 #define MOST(member, number, parse)                                                      \
     { #member, offsetof(struct bh_site_policy, member),                                  \
       offsetof(struct bh_policy_rules, number), parse }
-    MOST(max_count, count, bh_parse_u64),       MOST(max_cpu, cpu_milli, parse_cores),
+    MOST(max_count, count, bh_parse_u64),       MOST(max_cpu, cpu_milli, policy_parse_cores),
     MOST(max_gang, gang, bh_parse_u64),         MOST(max_jobs, jobs, bh_parse_u64),
     MOST(max_memory, memory_bytes, bh_parse_bytes), MOST(max_pending, pending, bh_parse_u64),
     MOST(max_pieces, partitions, bh_parse_u64),     MOST(max_time_limit, time_limit_ns, bh_parse_span),
@@ -355,7 +355,7 @@ static const struct {
 };
 
 static const char *
-amount_at(const struct bh_site_policy *policy, size_t a)
+policy_amount_at(const struct bh_site_policy *policy, size_t a)
 {
     const char *text;
 
@@ -364,12 +364,12 @@ amount_at(const struct bh_site_policy *policy, size_t a)
 }
 
 static bh_rc
-read_amounts(const struct bh_site_policy *policy, struct bh_policy_rules *rules,
+policy_read_amounts(const struct bh_site_policy *policy, struct bh_policy_rules *rules,
              struct bh_err *err)
 {
     for (size_t a = 0; a < BH_COUNT(amounts); a++) {
         uint64_t *number = policy_number_at(rules, amounts[a].number);
-        const char *text = amount_at(policy, a);
+        const char *text = policy_amount_at(policy, a);
 
         *number = UINT64_MAX;
         if (text && amounts[a].parse(text, number, err) != BH_OK)
@@ -379,7 +379,7 @@ read_amounts(const struct bh_site_policy *policy, struct bh_policy_rules *rules,
 }
 
 static bh_rc
-read_partitions(const struct bh_list *list, struct bh_policy_rules *rules, struct bh_err *err)
+policy_read_partitions(const struct bh_list *list, struct bh_policy_rules *rules, struct bh_err *err)
 {
     const struct bh_site_policy_partitions *items = list->items;
 
@@ -399,16 +399,16 @@ read_partitions(const struct bh_list *list, struct bh_policy_rules *rules, struc
 /* ---- texts ---- */
 
 static bool
-is_mount(const char *entry)
+policy_is_mount(const char *entry)
 {
     bool write;
-    const char *path = mount_path(entry, &write);
+    const char *path = policy_mount_path(entry, &write);
 
     return !path || !bh_file_path_fault(path);
 }
 
 static bool
-is_image(const char *entry)
+policy_is_image(const char *entry)
 {
     struct bh_image image;
 
@@ -416,13 +416,13 @@ is_image(const char *entry)
 }
 
 static bool
-is_label(const char *entry)
+policy_is_label(const char *entry)
 {
     return entry[0] != '\0' && entry[0] != '=' && entry[strlen(entry) - 1] != '=';
 }
 
 static bool
-is_egress(const char *entry)
+policy_is_egress(const char *entry)
 {
     struct bh_net_rule rule;
     struct bh_err ignored;
@@ -431,7 +431,7 @@ is_egress(const char *entry)
 }
 
 static bool
-is_prefix(const char *entry)
+policy_is_prefix(const char *entry)
 {
     struct bh_cidr cidr;
     struct bh_err ignored;
@@ -440,13 +440,13 @@ is_prefix(const char *entry)
 }
 
 static bool
-is_address(const char *entry)
+policy_is_address(const char *entry)
 {
-    return is_prefix(entry) && !strchr(entry, '/');
+    return policy_is_prefix(entry) && !strchr(entry, '/');
 }
 
 static bool
-is_any(const char *entry)
+policy_is_any(const char *entry)
 {
     return entry[0] != '\0';
 }
@@ -459,11 +459,11 @@ static const struct {
     bool (*valid)(const char *entry);
 } lists[] = {
 #define LIST(member, valid) { #member, offsetof(struct bh_site_policy, member), valid }
-    LIST(contracts, is_any), LIST(datasets, is_any),   LIST(hours, is_any), LIST(images, is_image),
-    LIST(kinds, is_any),     LIST(labels, is_label),   LIST(models, is_any), LIST(mounts, is_mount),
-    LIST(priorities, is_any), LIST(skus, is_any),
-    LIST(egress, is_egress), LIST(egress_deny, is_prefix), LIST(networks, is_any),
-    LIST(resolvers, is_address),
+    LIST(contracts, policy_is_any), LIST(datasets, policy_is_any),   LIST(hours, policy_is_any), LIST(images, policy_is_image),
+    LIST(kinds, policy_is_any),     LIST(labels, policy_is_label),   LIST(models, policy_is_any), LIST(mounts, policy_is_mount),
+    LIST(priorities, policy_is_any), LIST(skus, policy_is_any),
+    LIST(egress, policy_is_egress), LIST(egress_deny, policy_is_prefix), LIST(networks, policy_is_any),
+    LIST(resolvers, policy_is_address),
 #undef LIST
 };
 
@@ -471,19 +471,19 @@ bool
 bh_site_policy_empty(const struct bh_site_policy *policy)
 {
     for (size_t l = 0; l < BH_COUNT(lists); l++)
-        if (list_at(policy, lists[l].list)->items)
+        if (policy_list_at(policy, lists[l].list)->items)
             return false;
     for (size_t a = 0; a < BH_COUNT(amounts); a++)
-        if (amount_at(policy, a))
+        if (policy_amount_at(policy, a))
             return false;
     return policy->max_sku_pieces.count == 0 && !policy->require_time_limit;
 }
 
 static bh_rc
-check_lists(const struct bh_site_policy *policy, struct bh_err *err)
+policy_check_lists(const struct bh_site_policy *policy, struct bh_err *err)
 {
     for (size_t l = 0; l < BH_COUNT(lists); l++) {
-        const struct bh_texts *list = list_at(policy, lists[l].list);
+        const struct bh_texts *list = policy_list_at(policy, lists[l].list);
 
         if (list->items && list->count == 0) {
             bh_err_set(err, BH_INVALID, "%s: an empty list", lists[l].entry);
@@ -500,7 +500,7 @@ check_lists(const struct bh_site_policy *policy, struct bh_err *err)
 
 /* A resolver that the list beside it does not allow would only look like one. */
 static bool
-reaches_resolver(const struct bh_texts *egress, const char *resolver)
+policy_reaches_resolver(const struct bh_texts *egress, const char *resolver)
 {
     struct bh_net_rule rule, dns = { .protocol = BH_NET_UDP, .first = 53, .last = 53 };
     struct bh_err ignored;
@@ -514,14 +514,14 @@ reaches_resolver(const struct bh_texts *egress, const char *resolver)
 }
 
 static bh_rc
-check_resolvers(const struct bh_site_policy *policy, struct bh_err *err)
+policy_check_resolvers(const struct bh_site_policy *policy, struct bh_err *err)
 {
     if (policy->resolvers.count > BH_NET_RESOLVERS_MAX)
         return bh_err_set(err, BH_RANGE, "resolvers: more than %d", BH_NET_RESOLVERS_MAX);
     for (uint32_t i = 0; i < policy->resolvers.count; i++) {
         const char *resolver = policy->resolvers.items[i];
 
-        if (reaches_resolver(&policy->egress, resolver))
+        if (policy_reaches_resolver(&policy->egress, resolver))
             continue;
         bh_err_set(err, BH_INVALID, "resolvers[%" PRIu32 "]: egress does not allow %.20s", i,
                    resolver);
@@ -535,18 +535,18 @@ bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules 
                     struct bh_err *err)
 {
     struct bh_policy_rules rules = { .text = policy };
-    bh_rc rc = check_lists(policy, err);
+    bh_rc rc = policy_check_lists(policy, err);
 
     if (rc == BH_OK)
-        rc = check_resolvers(policy, err);
+        rc = policy_check_resolvers(policy, err);
     if (rc == BH_OK)
-        rc = read_words(policy, &rules, err);
+        rc = policy_read_words(policy, &rules, err);
     if (rc == BH_OK)
-        rc = read_amounts(policy, &rules, err);
+        rc = policy_read_amounts(policy, &rules, err);
     if (rc == BH_OK)
-        rc = read_partitions(&policy->max_sku_pieces, &rules, err);
+        rc = policy_read_partitions(&policy->max_sku_pieces, &rules, err);
     if (rc == BH_OK)
-        rc = read_all_hours(&policy->hours, &rules, err);
+        rc = policy_read_all_hours(&policy->hours, &rules, err);
     if (rc == BH_OK)
         *ret_rules = rules;
     return rc;
@@ -555,7 +555,7 @@ bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules 
 /* ---- narrower ---- */
 
 static bh_rc
-widens(const char *entry, const char *what, struct bh_err *err)
+policy_widens(const char *entry, const char *what, struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "%s: %.80s is more than the policy above allows", entry, what);
     return bh_err_hint(err, "a tenant's policy can only narrow; widen the one above, or leave "
@@ -569,22 +569,22 @@ policy_same(const char *above, const char *below)
 }
 
 static bool
-same_or_none(const char *above, const char *below)
+policy_same_or_none(const char *above, const char *below)
 {
     return policy_same(above, below) || strcmp(below, "none") == 0;
 }
 
 static bool
-mount_covers(const char *above, const char *below)
+policy_mount_covers(const char *above, const char *below)
 {
     bool write;
-    const char *path = mount_path(below, &write);
+    const char *path = policy_mount_path(below, &write);
 
     return !path || bh_policy_mount_allows(above, path, write);
 }
 
 static bool
-egress_covers(const char *above, const char *below)
+policy_egress_covers(const char *above, const char *below)
 {
     struct bh_net_rule over, rule;
     struct bh_err ignored;
@@ -601,34 +601,34 @@ static const struct {
     bool (*covers)(const char *above, const char *below);
 } covered[] = {
 #define COVER(member, covers) { #member, offsetof(struct bh_site_policy, member), covers }
-    COVER(datasets, same_or_none), COVER(images, bh_policy_image_allows),
-    COVER(mounts, mount_covers), COVER(skus, policy_same),
-    COVER(egress, egress_covers), COVER(resolvers, policy_same),
+    COVER(datasets, policy_same_or_none), COVER(images, bh_policy_image_allows),
+    COVER(mounts, policy_mount_covers), COVER(skus, policy_same),
+    COVER(egress, policy_egress_covers), COVER(resolvers, policy_same),
 #undef COVER
 };
 
 static bh_rc
-check_words(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
+policy_check_words(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
             struct bh_err *err)
 {
     for (size_t w = 0; w < BH_COUNT(words); w++) {
-        const struct bh_texts *list = list_at(below->text, words[w].list);
+        const struct bh_texts *list = policy_list_at(below->text, words[w].list);
         uint64_t allowed = policy_number_of(above, words[w].mask);
 
         for (uint32_t i = 0; i < list->count && allowed; i++)
-            if (!(allowed >> word_value(w, list->items[i]) & 1))
-                return widens(words[w].entry, list->items[i], err);
+            if (!(allowed >> policy_word_value(w, list->items[i]) & 1))
+                return policy_widens(words[w].entry, list->items[i], err);
     }
     return BH_OK;
 }
 
 static bh_rc
-check_covered(const struct bh_site_policy *above, const struct bh_site_policy *below,
+policy_check_covered(const struct bh_site_policy *above, const struct bh_site_policy *below,
               struct bh_err *err)
 {
     for (size_t c = 0; c < BH_COUNT(covered); c++) {
-        const struct bh_texts *over = list_at(above, covered[c].list);
-        const struct bh_texts *list = list_at(below, covered[c].list);
+        const struct bh_texts *over = policy_list_at(above, covered[c].list);
+        const struct bh_texts *list = policy_list_at(below, covered[c].list);
 
         for (uint32_t i = 0; i < list->count && over->count > 0; i++) {
             bool found = false;
@@ -636,7 +636,7 @@ check_covered(const struct bh_site_policy *above, const struct bh_site_policy *b
             for (uint32_t k = 0; k < over->count && !found; k++)
                 found = covered[c].covers(over->items[k], list->items[i]);
             if (!found)
-                return widens(covered[c].entry, list->items[i], err);
+                return policy_widens(covered[c].entry, list->items[i], err);
         }
     }
     return BH_OK;
@@ -644,7 +644,7 @@ check_covered(const struct bh_site_policy *above, const struct bh_site_policy *b
 
 /* A label that the one above asks for with certain values takes no others below. */
 static bool
-label_narrows(const char *above, const char *below)
+policy_label_narrows(const char *above, const char *below)
 {
     size_t name = strcspn(above, "="), length = strcspn(below, "=");
     const char *choice = below + length + (below[length] == '=');
@@ -656,7 +656,7 @@ label_narrows(const char *above, const char *below)
     while (*choice) {
         size_t word = strcspn(choice, "|");
 
-        if (!is_choice(above + name + 1, choice, word))
+        if (!policy_is_choice(above + name + 1, choice, word))
             return false;
         choice += word + (choice[word] == '|');
     }
@@ -668,8 +668,8 @@ policy_check_labels(const struct bh_texts *above, const struct bh_texts *below, 
 {
     for (uint32_t i = 0; i < below->count; i++)
         for (uint32_t k = 0; k < above->count; k++)
-            if (!label_narrows(above->items[k], below->items[i]))
-                return widens("labels", below->items[i], err);
+            if (!policy_label_narrows(above->items[k], below->items[i]))
+                return policy_widens("labels", below->items[i], err);
     return BH_OK;
 }
 
@@ -684,19 +684,19 @@ policy_check_partitions(const struct bh_policy_rules *above, const struct bh_pol
         for (uint32_t k = 0; k < above->text->max_sku_pieces.count; k++)
             if (strcmp(items[i].sku, over[k].sku) == 0
                 && below->sku_partitions[i] > above->sku_partitions[k])
-                return widens("max_sku_pieces", items[i].sku, err);
+                return policy_widens("max_sku_pieces", items[i].sku, err);
     return BH_OK;
 }
 
 static bh_rc
-check_hours(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
+policy_check_hours(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
             struct bh_err *err)
 {
     if (below->hour_count == 0)
         return BH_OK;
     for (uint32_t minute = 0; minute < WEEK_MIN; minute++)
-        if (open_at(below, minute) && !open_at(above, minute))
-            return widens("hours", below->text->hours.items[0], err);
+        if (policy_open_at(below, minute) && !policy_open_at(above, minute))
+            return policy_widens("hours", below->text->hours.items[0], err);
     return BH_OK;
 }
 
@@ -704,19 +704,19 @@ bh_rc
 bh_policy_check_narrower(const struct bh_policy_rules *above,
                          const struct bh_policy_rules *below, struct bh_err *err)
 {
-    bh_rc rc = check_words(above, below, err);
+    bh_rc rc = policy_check_words(above, below, err);
 
     if (rc == BH_OK)
-        rc = check_covered(above->text, below->text, err);
+        rc = policy_check_covered(above->text, below->text, err);
     for (size_t a = 0; a < BH_COUNT(amounts) && rc == BH_OK; a++) {
-        const char *text = amount_at(below->text, a);
+        const char *text = policy_amount_at(below->text, a);
 
         if (text && policy_number_of(below, amounts[a].number) > policy_number_of(above, amounts[a].number))
-            rc = widens(amounts[a].entry, text, err);
+            rc = policy_widens(amounts[a].entry, text, err);
     }
     if (rc == BH_OK)
         rc = policy_check_labels(&above->text->labels, &below->text->labels, err);
     if (rc == BH_OK)
         rc = policy_check_partitions(above, below, err);
-    return rc == BH_OK ? check_hours(above, below, err) : rc;
+    return rc == BH_OK ? policy_check_hours(above, below, err) : rc;
 }

@@ -58,7 +58,7 @@ static const struct {
 /* ---- what is kept back ---- */
 
 static uint32_t
-parts_of_mib(enum bh_gpu_model model, uint32_t mib)
+share_parts_of_mib(enum bh_gpu_model model, uint32_t mib)
 {
     const struct bh_model_facts *facts = bh_model_facts(model);
 
@@ -70,13 +70,13 @@ parts_of_mib(enum bh_gpu_model model, uint32_t mib)
 uint32_t
 bh_share_reserve_parts(enum bh_gpu_model model)
 {
-    return parts_of_mib(model, kept_back[model].reserve_mib);
+    return share_parts_of_mib(model, kept_back[model].reserve_mib);
 }
 
 uint32_t
 bh_share_context_parts(enum bh_gpu_model model)
 {
-    return parts_of_mib(model, kept_back[model].context_mib);
+    return share_parts_of_mib(model, kept_back[model].context_mib);
 }
 
 uint64_t
@@ -102,7 +102,7 @@ bh_share_cap_bytes(enum bh_gpu_model model, const struct bh_share *share)
 
 /* What shares may have of an empty GPU's memory, their contexts included. */
 static uint32_t
-sellable(enum bh_gpu_model model)
+share_sellable(enum bh_gpu_model model)
 {
     uint32_t reserve = bh_share_reserve_parts(model);
 
@@ -122,7 +122,7 @@ bh_share_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
     if (occupancy->share_compute + share->compute > occupancy->share_limit)
         return false;
     return occupancy->share_memory + share->memory + bh_share_context_parts(model)
-           <= sellable(model);
+           <= share_sellable(model);
 }
 
 void
@@ -168,7 +168,7 @@ bh_share_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
         return 0;
     each = share->memory + bh_share_context_parts(model);
     room = (occupancy->share_limit - occupancy->share_compute) / share->compute;
-    room = share_least(room, (sellable(model) - occupancy->share_memory) / each);
+    room = share_least(room, (share_sellable(model) - occupancy->share_memory) / each);
     return share_least(room, (uint32_t)__builtin_popcount(free_slots));
 }
 
@@ -176,7 +176,7 @@ bh_share_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
 
 /* "25%" as "25/100". */
 static bool
-is_percent(const char *text, char ret_fraction[40])
+share_is_percent(const char *text, char ret_fraction[40])
 {
     size_t length = strlen(text);
 
@@ -189,10 +189,10 @@ is_percent(const char *text, char ret_fraction[40])
 
 /* A number of 4200 parts; one between two is rounded as was said. */
 static bh_rc
-parse_fraction(const char *what, const char *text, uint64_t *ret_parts, struct bh_err *err)
+share_parse_fraction(const char *what, const char *text, uint64_t *ret_parts, struct bh_err *err)
 {
     char fraction[40];
-    bh_rc rc = bh_parse_parts(is_percent(text, fraction) ? fraction : text, BH_GPU_PARTS,
+    bh_rc rc = bh_parse_parts(share_is_percent(text, fraction) ? fraction : text, BH_GPU_PARTS,
                               ret_parts, err);
 
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", what);
@@ -200,7 +200,7 @@ parse_fraction(const char *what, const char *text, uint64_t *ret_parts, struct b
 
 /* Bytes as parts of the model's memory, exactly or rounded as was said. */
 static bh_rc
-parse_bytes(enum bh_gpu_model model, const struct bh_share_words *words, uint64_t *ret_parts,
+share_parse_bytes(enum bh_gpu_model model, const struct bh_share_words *words, uint64_t *ret_parts,
             struct bh_err *err)
 {
     uint64_t whole = (uint64_t)bh_model_facts(model)->memory_mib << 20, bytes, parts;
@@ -228,27 +228,27 @@ parse_bytes(enum bh_gpu_model model, const struct bh_share_words *words, uint64_
 
 /* As many equal shares as the compute allows, side by side. */
 static uint64_t
-even_memory(enum bh_gpu_model model, uint64_t compute)
+share_even_memory(enum bh_gpu_model model, uint64_t compute)
 {
     uint64_t slots = compute ? BH_GPU_PARTS / compute : 0, each;
 
     slots = slots > BH_GPU_SHARES_MAX ? BH_GPU_SHARES_MAX : slots;
-    each = slots ? sellable(model) / slots : 0;
+    each = slots ? share_sellable(model) / slots : 0;
     return each > bh_share_context_parts(model) ? each - bh_share_context_parts(model) : 0;
 }
 
 static bh_rc
-parse_memory(enum bh_gpu_model model, const struct bh_share_words *words, uint64_t compute,
+share_parse_memory(enum bh_gpu_model model, const struct bh_share_words *words, uint64_t compute,
              uint64_t *ret_parts, struct bh_err *err)
 {
     char fraction[40];
 
     if (!words->memory)
-        *ret_parts = even_memory(model, compute);
-    else if (is_percent(words->memory, fraction) || strchr(words->memory, '/'))
-        return parse_fraction("memory", words->memory, ret_parts, err);
+        *ret_parts = share_even_memory(model, compute);
+    else if (share_is_percent(words->memory, fraction) || strchr(words->memory, '/'))
+        return share_parse_fraction("memory", words->memory, ret_parts, err);
     else
-        return parse_bytes(model, words, ret_parts, err);
+        return share_parse_bytes(model, words, ret_parts, err);
     return BH_OK;
 }
 
@@ -259,18 +259,18 @@ bh_share_parse(enum bh_gpu_model model, const struct bh_share_words *words,
     uint64_t compute, memory;
     bh_rc rc;
 
-    if (sellable(model) == 0)
+    if (share_sellable(model) == 0)
         return bh_err_set(err, BH_INVALID, "this model cannot be shared");
-    rc = parse_fraction("share", words->share, &compute, err);
+    rc = share_parse_fraction("share", words->share, &compute, err);
     if (rc == BH_OK)
-        rc = parse_memory(model, words, compute, &memory, err);
+        rc = share_parse_memory(model, words, compute, &memory, err);
     if (rc != BH_OK)
         return rc;
     if (compute == 0 || compute > BH_GPU_PARTS)
         return bh_err_set(err, BH_RANGE, "share: %.20s of a GPU", words->share);
-    if (memory == 0 || memory + bh_share_context_parts(model) > sellable(model)) {
+    if (memory == 0 || memory + bh_share_context_parts(model) > share_sellable(model)) {
         bh_err_set(err, BH_RANGE, "memory: an empty %s has %u of %d parts for one share",
-                   bh_model_facts(model)->name, sellable(model) - bh_share_context_parts(model),
+                   bh_model_facts(model)->name, share_sellable(model) - bh_share_context_parts(model),
                    BH_GPU_PARTS);
         return bh_err_hint(err, "the rest is the driver's and the context's (docs/shares.md)");
     }

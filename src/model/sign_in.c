@@ -114,7 +114,7 @@ bh_sign_in_names(const struct bh_site_sign_in *sign_in, const char *text)
 }
 
 static uint64_t
-span_or(const char *text, uint64_t standard_ns)
+in_span_or(const char *text, uint64_t standard_ns)
 {
     struct bh_err unused;
     uint64_t span_ns;
@@ -125,19 +125,19 @@ span_or(const char *text, uint64_t standard_ns)
 uint64_t
 bh_sign_in_idle_ns(const struct bh_site_sign_in *sign_in)
 {
-    return span_or(sign_in->idle, 30 * MINUTE_NS);
+    return in_span_or(sign_in->idle, 30 * MINUTE_NS);
 }
 
 uint64_t
 bh_sign_in_life_ns(const struct bh_site_sign_in *sign_in)
 {
-    return span_or(sign_in->life, 720 * MINUTE_NS);
+    return in_span_or(sign_in->life, 720 * MINUTE_NS);
 }
 
 /* ---- checking ---- */
 
 static bool
-is_verb(const char *verb)
+in_is_verb(const char *verb)
 {
     static const char *const verbs[] = {
 #define BH_GRANT(rule, role, verb) verb,
@@ -165,7 +165,7 @@ sign_in_check_span(const char *name, const char *text, const uint64_t bounds_ns[
 
 /* An address of a site: what providers and passkeys compare has no path. */
 static bh_rc
-check_address(const char *address, struct bh_err *err)
+in_check_address(const char *address, struct bh_err *err)
 {
     static const char scheme[] = "https://";
     const char *host;
@@ -180,7 +180,7 @@ check_address(const char *address, struct bh_err *err)
 }
 
 static bh_rc
-check_client(const struct bh_site_issuer *issuer, struct bh_err *err)
+in_check_client(const struct bh_site_issuer *issuer, struct bh_err *err)
 {
     bool with_secret = issuer->client_auth == BH_CLIENT_BASIC
                        || issuer->client_auth == BH_CLIENT_KEY;
@@ -197,7 +197,7 @@ check_client(const struct bh_site_issuer *issuer, struct bh_err *err)
 }
 
 static bh_rc
-check_issuer(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err *err)
+in_check_issuer(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err *err)
 {
     const struct bh_site_issuer *own = (const struct bh_site_issuer *)sign_in->issuers.items + at;
     bool local = own->loopback && strncmp(own->url, "http://127.0.0.1", 16) == 0;
@@ -210,16 +210,16 @@ check_issuer(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err *
         return bh_err_set(err, BH_INVALID, "url: is no https address");
     if (!sign_in_is_plain(own->url, URL_MAX) || !sign_in_is_plain(own->client_id, 255))
         return bh_err_set(err, BH_INVALID, "url or client_id is empty or has control characters");
-    return check_client(own, err);
+    return in_check_client(own, err);
 }
 
 static bh_rc
-check_step_up(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err *err)
+in_check_step_up(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err *err)
 {
     static const uint64_t bounds_ns[2] = { UINT64_C(1000000000), DAY_NS };
     const struct bh_site_step_up *rows = sign_in->step_up.items;
 
-    if (!is_verb(rows[at].verb)) {
+    if (!in_is_verb(rows[at].verb)) {
         bh_err_set(err, BH_INVALID, "is no verb that a role allows");
         return bh_err_hint(err, "man bulkhead-site lists them under ROLES");
     }
@@ -235,17 +235,17 @@ bh_sign_in_check(const struct bh_site_sign_in *sign_in, struct bh_err *err)
     static const uint64_t idle_ns[2] = { MINUTE_NS, DAY_NS }, life_ns[2] = { MINUTE_NS, 30 * DAY_NS };
     const struct bh_site_issuer *issuers = sign_in->issuers.items;
     const struct bh_site_step_up *step_ups = sign_in->step_up.items;
-    bh_rc rc = check_address(sign_in->address, err);
+    bh_rc rc = in_check_address(sign_in->address, err);
 
     if (rc == BH_OK)
         rc = sign_in_check_span("idle", sign_in->idle, idle_ns, err);
     if (rc == BH_OK)
         rc = sign_in_check_span("life", sign_in->life, life_ns, err);
     for (uint32_t i = 0; rc == BH_OK && i < sign_in->issuers.count; i++)
-        if ((rc = check_issuer(sign_in, i, err)) != BH_OK)
+        if ((rc = in_check_issuer(sign_in, i, err)) != BH_OK)
             bh_err_wrap(err, "issuers[%" PRIu32 "] %.63s", i, issuers[i].name);
     for (uint32_t i = 0; rc == BH_OK && i < sign_in->step_up.count; i++)
-        if ((rc = check_step_up(sign_in, i, err)) != BH_OK)
+        if ((rc = in_check_step_up(sign_in, i, err)) != BH_OK)
             bh_err_wrap(err, "step_up[%" PRIu32 "] %.40s", i, step_ups[i].verb);
     if (rc == BH_OK && sign_in->issuers.count && !sign_in->address) {
         rc = bh_err_set(err, BH_INVALID, "address: is missing; providers send people back there");

@@ -21,7 +21,7 @@ enum { UID_NOBODY = 65534, DEFRAG_PERCENT_MAX = 1000000, PROFILE_SHOWN_MAX = 24 
 /* ---- lookups within the file ---- */
 
 static const struct bh_site_tenant *
-tenant_named(const struct bh_site *site, const char *name, uint32_t before)
+check_tenant_named(const struct bh_site *site, const char *name, uint32_t before)
 {
     const struct bh_site_tenant *tenant = site->tenants.items;
 
@@ -32,7 +32,7 @@ tenant_named(const struct bh_site *site, const char *name, uint32_t before)
 }
 
 static const struct bh_site_sku *
-sku_named(const struct bh_site *site, const char *name, uint32_t before)
+check_sku_named(const struct bh_site *site, const char *name, uint32_t before)
 {
     const struct bh_site_sku *sku = site->skus.items;
 
@@ -43,7 +43,7 @@ sku_named(const struct bh_site *site, const char *name, uint32_t before)
 }
 
 static const struct bh_site_principal *
-principal_named(const struct bh_site *site, const char *name, uint32_t before)
+check_principal_named(const struct bh_site *site, const char *name, uint32_t before)
 {
     const struct bh_site_principal *principal = site->principals.items;
 
@@ -58,7 +58,7 @@ check_scope(const struct bh_site *site, const char *tenant, struct bh_err *err)
 {
     if (!tenant)
         return bh_err_set(err, BH_INVALID, "tenant is missing");
-    if (strcmp(tenant, "*") == 0 || tenant_named(site, tenant, site->tenants.count))
+    if (strcmp(tenant, "*") == 0 || check_tenant_named(site, tenant, site->tenants.count))
         return BH_OK;
     bh_err_set(err, BH_INVALID, "no tenant %.130s in this file", tenant);
     return bh_err_hint(err, "add it under tenants, or write \"*\" for all");
@@ -68,7 +68,7 @@ check_scope(const struct bh_site *site, const char *tenant, struct bh_err *err)
 
 /* An exact amount in parts of a unit; an absent one leaves *ret_amount. */
 static bh_rc
-read_amount(const char *field, const char *text, uint64_t unit, uint64_t *ret_amount,
+check_read_amount(const char *field, const char *text, uint64_t unit, uint64_t *ret_amount,
             struct bh_err *err)
 {
     bh_rc rc = text ? bh_parse_parts(text, unit, ret_amount, err) : BH_OK;
@@ -78,17 +78,17 @@ read_amount(const char *field, const char *text, uint64_t unit, uint64_t *ret_am
 
 /* The same, for amounts that were checked before. */
 static uint64_t
-guarantee_of(const struct bh_site_tenant *tenant)
+check_guarantee_of(const struct bh_site_tenant *tenant)
 {
     struct bh_err unused;
     uint64_t parts = 0;
 
-    return read_amount("guarantee", tenant->guarantee, BH_GPU_PARTS, &parts, &unused) == BH_OK
+    return check_read_amount("guarantee", tenant->guarantee, BH_GPU_PARTS, &parts, &unused) == BH_OK
                ? parts : 0;
 }
 
 static bh_rc
-refuse_twice(struct bh_err *err)
+check_refuse_twice(struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "declared twice");
     return bh_err_hint(err, "take one of the two out, or give it a name of its own");
@@ -99,12 +99,12 @@ static bh_rc
 check_promise(const struct bh_site_quota *quota, uint64_t unit, struct bh_err *err)
 {
     uint64_t limit = UINT64_MAX, guarantee = 0, lent = 0;
-    bh_rc rc = read_amount("limit", quota->limit, unit, &limit, err);
+    bh_rc rc = check_read_amount("limit", quota->limit, unit, &limit, err);
 
     if (rc == BH_OK)
-        rc = read_amount("guarantee", quota->guarantee, unit, &guarantee, err);
+        rc = check_read_amount("guarantee", quota->guarantee, unit, &guarantee, err);
     if (rc == BH_OK)
-        rc = read_amount("lending_limit", quota->lending_limit, unit, &lent, err);
+        rc = check_read_amount("lending_limit", quota->lending_limit, unit, &lent, err);
     if (rc == BH_OK && guarantee > limit) {
         bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s", quota->guarantee,
                    quota->limit);
@@ -122,10 +122,10 @@ static bh_rc
 check_budget(const struct bh_site_budget *budget, struct bh_err *err)
 {
     uint64_t amount = 0;
-    bh_rc rc = read_amount("gpu_hours", budget->gpu_hours, 3600, &amount, err);
+    bh_rc rc = check_read_amount("gpu_hours", budget->gpu_hours, 3600, &amount, err);
 
     if (rc == BH_OK)
-        rc = read_amount("money", budget->money, BH_MONEY_UNIT, &amount, err);
+        rc = check_read_amount("money", budget->money, BH_MONEY_UNIT, &amount, err);
     if (rc == BH_OK && budget->period != BH_PERIOD_NONE && !budget->gpu_hours && !budget->money)
         rc = bh_err_set(err, BH_INVALID, "neither gpu_hours nor money is said");
     return rc == BH_OK ? rc : bh_err_wrap(err, "budget");
@@ -164,7 +164,7 @@ check_defrag(const struct bh_site_scheduling *scheduling, struct bh_err *err)
     bh_rc rc = site_check_span("defrag_rest", scheduling->defrag_rest, err);
 
     if (rc == BH_OK)
-        rc = read_amount("defrag_gpu_hours", scheduling->defrag_gpu_hours, 3600, &amount, err);
+        rc = check_read_amount("defrag_gpu_hours", scheduling->defrag_gpu_hours, 3600, &amount, err);
     if (rc != BH_OK)
         return rc;
     if (amount == 0 || amount > DEFRAG_GPU_S_MAX)
@@ -202,7 +202,7 @@ check_amounts(const struct bh_site_tenant *tenant, struct bh_err *err)
     bh_rc rc = check_promise(&all, BH_GPU_PARTS, err);
 
     if (rc == BH_OK)
-        rc = read_amount("user_limit", tenant->user_limit, BH_GPU_PARTS, &user_limit, err);
+        rc = check_read_amount("user_limit", tenant->user_limit, BH_GPU_PARTS, &user_limit, err);
     if (rc == BH_OK && user_limit == 0)
         return bh_err_set(err, BH_RANGE, "user_limit: must be more than nothing");
     if (rc == BH_OK && tenant->weight > BH_WEIGHT_MAX)
@@ -212,7 +212,7 @@ check_amounts(const struct bh_site_tenant *tenant, struct bh_err *err)
 }
 
 static bool
-same_quota(const struct bh_site_quota *a, const struct bh_site_quota *b)
+check_same_quota(const struct bh_site_quota *a, const struct bh_site_quota *b)
 {
     if (!a->sku != !b->sku)
         return false;
@@ -225,7 +225,7 @@ check_quota(const struct bh_site *site, const struct bh_site_quota *quota, struc
 {
     if (!quota->sku == !quota->model)
         return bh_err_set(err, BH_INVALID, "names a sku or a model, not both or neither");
-    if (quota->sku && !sku_named(site, quota->sku, site->skus.count))
+    if (quota->sku && !check_sku_named(site, quota->sku, site->skus.count))
         return bh_err_set(err, BH_INVALID, "no SKU \"%.63s\" in this file", quota->sku);
     if (quota->model && bh_model_find(quota->model) == BH_GPU_MODEL_NONE)
         return bh_err_set(err, BH_INVALID, "GPU model \"%.32s\" is not known", quota->model);
@@ -244,7 +244,7 @@ check_quotas(const struct bh_site *site, const struct bh_site_tenant *tenant,
         bh_rc rc = check_quota(site, &quotas[i], err);
 
         for (uint32_t k = 0; k < i && rc == BH_OK; k++)
-            if (same_quota(&quotas[k], &quotas[i]))
+            if (check_same_quota(&quotas[k], &quotas[i]))
                 rc = bh_err_set(err, BH_INVALID, "%s is named twice",
                                 quotas[i].sku ? quotas[i].sku : quotas[i].model);
         if (rc != BH_OK)
@@ -263,8 +263,8 @@ check_tree(const struct bh_site *site, uint32_t at, struct bh_err *err)
         bh_err_set(err, BH_INVALID, "not a valid path");
         return bh_err_hint(err, "names of a-z 0-9 - _ . joined by /, as in acme/vision");
     }
-    if (tenant_named(site, name, at))
-        return refuse_twice(err);
+    if (check_tenant_named(site, name, at))
+        return check_refuse_twice(err);
     if (bh_tenant_path_depth(name) == 0)
         return BH_OK;
     for (uint32_t i = 0; i < at; i++)
@@ -279,11 +279,11 @@ static bh_rc
 check_guarantees(const struct bh_site *site, uint32_t at, struct bh_err *err)
 {
     const struct bh_site_tenant *tenants = site->tenants.items;
-    uint64_t own = guarantee_of(&tenants[at]), below = 0;
+    uint64_t own = check_guarantee_of(&tenants[at]), below = 0;
 
     for (uint32_t i = at + 1; i < site->tenants.count; i++)
         if (bh_tenant_path_is_parent(tenants[at].name, tenants[i].name)
-            && !bh_add_u64(below, guarantee_of(&tenants[i]), &below))
+            && !bh_add_u64(below, check_guarantee_of(&tenants[i]), &below))
             return bh_err_set(err, BH_RANGE, "guarantees below it are too large");
     if (below <= own)
         return BH_OK;
@@ -332,7 +332,7 @@ check_share(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry
 }
 
 static bh_rc
-refuse_profile(enum bh_gpu_model model, const struct bh_site_sku_model *entry, struct bh_err *err)
+check_refuse_profile(enum bh_gpu_model model, const struct bh_site_sku_model *entry, struct bh_err *err)
 {
     char memory[sizeof err->hint];
     uint32_t count;
@@ -364,7 +364,7 @@ check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry
         return bh_err_set(err, BH_INVALID, "memory, mode and rounding are a share's, and this is a "
                                            "profile");
     if (!whole && !bh_profile_find(model, entry->profile))
-        return refuse_profile(model, entry, err);
+        return check_refuse_profile(model, entry, err);
     if (!whole && bh_grade_meets(sku->grade, BH_GRADE_B)) {
         bh_err_set(err, BH_INVALID, "a MIG instance (%s) cannot keep grade %s", entry->profile,
                    bh_grade_names[sku->grade]);
@@ -412,8 +412,8 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
 
     if (bh_name_check(sku->name, err) != BH_OK)
         return err->rc;
-    if (sku_named(site, sku->name, at))
-        return refuse_twice(err);
+    if (check_sku_named(site, sku->name, at))
+        return check_refuse_twice(err);
     if (sku->grade == BH_GRADE_NONE)
         return bh_err_set(err, BH_INVALID, "promises no grade");
     if (sku->grade == BH_GRADE_D || sku->grade == BH_GRADE_E) {
@@ -426,7 +426,7 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
     if (rc == BH_OK && sku->memory)
         rc = bh_spec_parse_memory(sku->memory, &amount, err);
     if (rc == BH_OK)
-        rc = read_amount("price", sku->price, BH_MONEY_UNIT, &amount, err);
+        rc = check_read_amount("price", sku->price, BH_MONEY_UNIT, &amount, err);
     return rc == BH_OK ? check_models(sku, err) : rc;
 }
 
@@ -434,7 +434,7 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
 
 /* `what` of two principals is the same. */
 static bh_rc
-refuse_taken(const char *what, const struct bh_site_principal *has, struct bh_err *err)
+check_refuse_taken(const char *what, const struct bh_site_principal *has, struct bh_err *err)
 {
     if (strcmp(what, "uid") == 0)
         bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is %s already", has->uid, has->name);
@@ -452,8 +452,8 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
 
     if (bh_name_check(own->name, err) != BH_OK)
         return err->rc;
-    if (principal_named(site, own->name, at))
-        return refuse_twice(err);
+    if (check_principal_named(site, own->name, at))
+        return check_refuse_twice(err);
     if (own->uid == UID_NOBODY || own->uid == UINT32_MAX) {
         bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is nobody's", own->uid);
         return bh_err_hint(err, "`id -u NAME` says a person's");
@@ -465,17 +465,17 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
     }
     if (own->service && (own->account || own->identity))
         return bh_err_set(err, BH_INVALID, "a service signs in with tokens: no account or identity");
-    if (own->default_tenant && !tenant_named(site, own->default_tenant, site->tenants.count))
+    if (own->default_tenant && !check_tenant_named(site, own->default_tenant, site->tenants.count))
         return bh_err_set(err, BH_INVALID, "default_tenant: no tenant %.130s in this file",
                           own->default_tenant);
     if (own->identity && !bh_sign_in_names(&site->sign_in, own->identity))
         return bh_err_set(err, BH_INVALID, "identity: is no ISSUER/SUBJECT of sign_in.issuers");
     for (uint32_t i = 0; i < at; i++)
         if (own->uid && principals[i].uid == own->uid)
-            return refuse_taken("uid", &principals[i], err);
+            return check_refuse_taken("uid", &principals[i], err);
         else if (own->identity && principals[i].identity
                  && strcmp(principals[i].identity, own->identity) == 0)
-            return refuse_taken("identity", &principals[i], err);
+            return check_refuse_taken("identity", &principals[i], err);
     return BH_OK;
 }
 
@@ -494,7 +494,7 @@ check_binding(const struct bh_site *site, uint32_t at, struct bh_err *err)
         bh_err_set(err, BH_INVALID, "group: is no ISSUER/GROUP of sign_in.issuers");
         return bh_err_hint(err, "a group of a provider: \"corp/ml-admins\"");
     }
-    if (own->principal && !principal_named(site, own->principal, site->principals.count)) {
+    if (own->principal && !check_principal_named(site, own->principal, site->principals.count)) {
         bh_err_set(err, BH_INVALID, "no principal %.63s in this file", own->principal);
         return bh_err_hint(err, "add it under principals");
     }
@@ -578,7 +578,7 @@ static const struct section {
 };
 
 static const char *
-label_of(const struct section *section, const struct bh_list *list, uint32_t at)
+check_label_of(const struct section *section, const struct bh_list *list, uint32_t at)
 {
     const char *label;
 
@@ -596,7 +596,7 @@ site_check_labels(const struct bh_site *site, struct bh_err *err)
             (const struct bh_list *)(const void *)((const char *)site + sections[s].list);
 
         for (uint32_t i = 0; i < list->count; i++)
-            if (!label_of(&sections[s], list, i)[0])
+            if (!check_label_of(&sections[s], list, i)[0])
                 return bh_err_set(err, BH_INVALID, "%s[%" PRIu32 "]: has no name",
                                   sections[s].name, i);
     }
@@ -614,7 +614,7 @@ check_section(const struct bh_site *site, const struct section *section, struct 
 
         if (rc != BH_OK)
             return bh_err_wrap(err, "%s[%" PRIu32 "] %.119s", section->name, i,
-                               label_of(section, list, i));
+                               check_label_of(section, list, i));
     }
     return BH_OK;
 }

@@ -96,7 +96,7 @@ static const struct bh_field job_fields[] = {
 const struct bh_fields bh_job_spec_fields = BH_FIELDS("job", struct bh_job_spec, job_fields);
 
 static bh_rc
-check_path(const char *field, const char *path, struct bh_err *err)
+spec_check_path(const char *field, const char *path, struct bh_err *err)
 {
     const char *fault = bh_file_path_fault(path);
 
@@ -111,7 +111,7 @@ check_path(const char *field, const char *path, struct bh_err *err)
 }
 
 static bh_rc
-check_names(const struct bh_job_spec *spec, struct bh_err *err)
+spec_check_names(const struct bh_job_spec *spec, struct bh_err *err)
 {
     if (!spec->sku || !bh_name_valid(spec->sku)) {
         bh_err_set(err, BH_INVALID, "sku: \"%.70s\" is not a SKU's name",
@@ -130,7 +130,7 @@ check_names(const struct bh_job_spec *spec, struct bh_err *err)
 }
 
 static bh_rc
-check_command(const struct bh_job_spec *spec, struct bh_err *err)
+spec_check_command(const struct bh_job_spec *spec, struct bh_err *err)
 {
     bool own = spec->image && bh_image_is_packed(spec->image); /* the image may have one */
 
@@ -141,7 +141,7 @@ check_command(const struct bh_job_spec *spec, struct bh_err *err)
 }
 
 static bool
-is_env_name(const char *text, size_t length)
+spec_is_env_name(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
@@ -154,12 +154,12 @@ is_env_name(const char *text, size_t length)
 }
 
 static bh_rc
-check_env(const struct bh_texts *env, struct bh_err *err)
+spec_check_env(const struct bh_texts *env, struct bh_err *err)
 {
     for (uint32_t i = 0; i < env->count; i++) {
         const char *equals = strchr(env->items[i], '=');
 
-        if (!equals || !is_env_name(env->items[i], (size_t)(equals - env->items[i]))) {
+        if (!equals || !spec_is_env_name(env->items[i], (size_t)(equals - env->items[i]))) {
             bh_err_set(err, BH_INVALID, "env[%" PRIu32 "]: \"%.60s\" is not NAME=value", i,
                        env->items[i]);
             return bh_err_hint(err, "names are letters, digits and _, as in \"EPOCHS=3\"");
@@ -170,7 +170,7 @@ check_env(const struct bh_texts *env, struct bh_err *err)
 
 /* Letters, digits and - _ . / in the name, anything printable in the value. */
 static bool
-is_label(const char *text)
+spec_is_label(const char *text)
 {
     size_t name = strcspn(text, "="), length = strlen(text);
 
@@ -192,7 +192,7 @@ spec_check_labels(const struct bh_texts *labels, struct bh_err *err)
         const char *text = labels->items[i];
         size_t name = strcspn(text, "=") + 1;
 
-        if (!is_label(text)) {
+        if (!spec_is_label(text)) {
             bh_err_set(err, BH_INVALID, "labels[%" PRIu32 "]: \"%.60s\" is not NAME=value", i,
                        text);
             return bh_err_hint(err, "as in \"team=vision\", name and value of 63 bytes at most");
@@ -206,14 +206,14 @@ spec_check_labels(const struct bh_texts *labels, struct bh_err *err)
 }
 
 static bh_rc
-check_source(const struct bh_mount_spec *mount, struct bh_err *err)
+spec_check_source(const struct bh_mount_spec *mount, struct bh_err *err)
 {
     if (!mount->source && !mount->dataset)
         return bh_err_set(err, BH_INVALID, "neither a source nor a dataset");
     if (mount->source && mount->dataset)
         return bh_err_set(err, BH_INVALID, "both a source and a dataset");
     if (mount->source)
-        return check_path("source", mount->source, err);
+        return spec_check_path("source", mount->source, err);
     return bh_name_valid(mount->dataset)
                ? BH_OK
                : bh_err_set(err, BH_INVALID, "dataset: \"%.70s\" is not a dataset's name",
@@ -236,7 +236,7 @@ bh_mount_target(const struct bh_mount_spec *mount, char memory[BH_MOUNT_TARGET_M
 
 /* The node would refuse the place when the job starts. */
 static bh_rc
-check_place(const char *field, const char *path, struct bh_err *err)
+spec_check_place(const char *field, const char *path, struct bh_err *err)
 {
     const char *fault = bh_sandbox_path_fault(path);
 
@@ -248,17 +248,17 @@ check_place(const char *field, const char *path, struct bh_err *err)
 }
 
 static bh_rc
-check_target(const struct bh_mount_spec *mount, struct bh_err *err)
+spec_check_target(const struct bh_mount_spec *mount, struct bh_err *err)
 {
     char memory[BH_MOUNT_TARGET_MAX];
-    bh_rc rc = mount->target && mount->target[0] ? check_path("target", mount->target, err) : BH_OK;
+    bh_rc rc = mount->target && mount->target[0] ? spec_check_path("target", mount->target, err) : BH_OK;
 
-    return rc == BH_OK ? check_place("target", bh_mount_target(mount, memory), err) : rc;
+    return rc == BH_OK ? spec_check_place("target", bh_mount_target(mount, memory), err) : rc;
 }
 
 /* A place in another mount would be made among somebody else's files. */
 static bh_rc
-check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char *path,
+spec_check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char *path,
             struct bh_err *err)
 {
     char memory[BH_MOUNT_TARGET_MAX];
@@ -282,12 +282,12 @@ spec_check_mounts(const struct bh_list *mounts, struct bh_err *err)
     char memory[BH_MOUNT_TARGET_MAX];
 
     for (uint32_t i = 0; i < mounts->count; i++) {
-        bh_rc rc = check_source(&items[i], err);
+        bh_rc rc = spec_check_source(&items[i], err);
 
         if (rc == BH_OK)
-            rc = check_target(&items[i], err);
+            rc = spec_check_target(&items[i], err);
         if (rc == BH_OK)
-            rc = check_apart(items, i, bh_mount_target(&items[i], memory), err);
+            rc = spec_check_apart(items, i, bh_mount_target(&items[i], memory), err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "mounts[%" PRIu32 "]", i);
     }
@@ -324,21 +324,21 @@ bh_spec_cwd_folder(const struct bh_job_spec *spec)
 }
 
 static bh_rc
-check_cwd(const struct bh_job_spec *spec, struct bh_err *err)
+spec_check_cwd(const struct bh_job_spec *spec, struct bh_err *err)
 {
-    bh_rc rc = check_path("cwd", spec->cwd, err);
+    bh_rc rc = spec_check_path("cwd", spec->cwd, err);
 
     if (rc != BH_OK || bh_cwd_is_own(spec->cwd))
         return rc;
-    rc = check_place("cwd", spec->cwd, err);
+    rc = spec_check_place("cwd", spec->cwd, err);
     if (rc != BH_OK || spec_is_shown(&spec->mounts, spec->cwd))
         return rc;
-    rc = check_apart(spec->mounts.items, spec->mounts.count, spec->cwd, err);
+    rc = spec_check_apart(spec->mounts.items, spec->mounts.count, spec->cwd, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "cwd");
 }
 
 static bh_rc
-check_image(const char *text, struct bh_err *err)
+spec_check_image(const char *text, struct bh_err *err)
 {
     struct bh_image image;
     const char *fault = bh_image_parse(text, &image);
@@ -351,18 +351,18 @@ check_image(const char *text, struct bh_err *err)
 }
 
 static bh_rc
-check_places(const struct bh_job_spec *spec, struct bh_err *err)
+spec_check_places(const struct bh_job_spec *spec, struct bh_err *err)
 {
     bh_rc rc = spec_check_mounts(&spec->mounts, err);
 
     if (rc == BH_OK && spec->cwd)
-        rc = check_cwd(spec, err);
-    return rc == BH_OK && spec->image ? check_image(spec->image, err) : rc;
+        rc = spec_check_cwd(spec, err);
+    return rc == BH_OK && spec->image ? spec_check_image(spec->image, err) : rc;
 }
 
 /* A span within its limits; an absent one leaves *ret_ns as it is. */
 static bh_rc
-read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns,
+spec_read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns,
           struct bh_err *err)
 {
     uint64_t span;
@@ -385,7 +385,7 @@ read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns,
 }
 
 static bh_rc
-read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
+spec_read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
               struct bh_err *err)
 {
     bh_rc rc = BH_OK;
@@ -394,7 +394,7 @@ read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
         return BH_OK;
     numbers->deadline_after = spec->deadline[0] == '+';
     if (numbers->deadline_after)
-        return read_span("deadline", spec->deadline + 1, TIME_LIMIT_MAX_NS,
+        return spec_read_span("deadline", spec->deadline + 1, TIME_LIMIT_MAX_NS,
                          &numbers->deadline_ns, err);
     rc = bh_parse_utc(spec->deadline, &numbers->deadline_ns, err);
     if (rc == BH_OK)
@@ -404,7 +404,7 @@ read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
 }
 
 static bh_rc
-read_signal(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+spec_read_signal(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     const char *name = spec->checkpoint_signal;
 
@@ -421,9 +421,9 @@ read_signal(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, stru
 }
 
 static bh_rc
-read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+spec_read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
-    bh_rc rc = read_span("time_limit", spec->time_limit, TIME_LIMIT_MAX_NS,
+    bh_rc rc = spec_read_span("time_limit", spec->time_limit, TIME_LIMIT_MAX_NS,
                          &numbers->time_limit_ns, err);
 
     if (rc == BH_OK && spec->time_limit && numbers->time_limit_ns == 0)
@@ -431,7 +431,7 @@ read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struc
     numbers->grace_ns = GRACE_DEFAULT_NS;
     if (rc != BH_OK)
         return rc;
-    rc = read_span("grace", spec->grace, GRACE_MAX_NS, &numbers->grace_ns, err);
+    rc = spec_read_span("grace", spec->grace, GRACE_MAX_NS, &numbers->grace_ns, err);
     if (rc == BH_RANGE)
         return bh_err_hint(err, "a site may allow less: grace_max in bulkheadd.conf, 10m unless it is set");
     return rc;
@@ -478,7 +478,7 @@ bh_spec_parse_memory(const char *text, uint64_t *ret_bytes, struct bh_err *err)
 }
 
 static bh_rc
-read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
+spec_read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
              struct bh_err *err)
 {
     bh_rc rc = spec->cpu ? bh_spec_parse_cpu(spec->cpu, &numbers->cpu_milli, err) : BH_OK;
@@ -488,7 +488,7 @@ read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
 }
 
 static bh_rc
-read_scratch(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+spec_read_scratch(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     bh_rc rc = spec->scratch ? bh_parse_bytes(spec->scratch, &numbers->scratch_bytes, err) : BH_OK;
 
@@ -502,7 +502,7 @@ read_scratch(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, str
 }
 
 static bh_rc
-read_bandwidth(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
+spec_read_bandwidth(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
                struct bh_err *err)
 {
     if (!spec->bandwidth)
@@ -517,7 +517,7 @@ read_bandwidth(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
 }
 
 static bh_rc
-read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+spec_read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     if (spec->count > BH_JOB_COUNT_MAX)
         return bh_err_set(err, BH_RANGE, "count: %" PRIu32 " is over %d pieces", spec->count,
@@ -542,10 +542,10 @@ bh_spec_numbers(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbe
                 struct bh_err *err)
 {
     static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
-                                  struct bh_err *) = { read_times, read_deadline, read_signal,
-                                                       read_amounts, read_scratch,
-                                                       read_bandwidth,
-                                                       read_counts };
+                                  struct bh_err *) = { spec_read_times, spec_read_deadline, spec_read_signal,
+                                                       spec_read_amounts, spec_read_scratch,
+                                                       spec_read_bandwidth,
+                                                       spec_read_counts };
     struct bh_job_numbers numbers = { 0 };
     bh_rc rc = BH_OK;
 
@@ -561,9 +561,9 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
               struct bh_err *err)
 {
     static bh_rc (*const checks[])(const struct bh_job_spec *, struct bh_err *) = {
-        check_command, check_names, check_places,
+        spec_check_command, spec_check_names, spec_check_places,
     };
-    bh_rc rc = check_env(&spec->env, err);
+    bh_rc rc = spec_check_env(&spec->env, err);
 
     if (rc == BH_OK)
         rc = spec_check_labels(&spec->labels, err);

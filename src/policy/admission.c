@@ -125,7 +125,7 @@ admission_put_texts(char *ret_text, size_t size, const struct bh_texts *list)
 }
 
 static bh_rc
-deny_word(const struct asking *a, const char *word, const struct bh_texts *allowed)
+admission_deny_word(const struct asking *a, const char *word, const struct bh_texts *allowed)
 {
     char list[60];
 
@@ -135,16 +135,16 @@ deny_word(const struct asking *a, const char *word, const struct bh_texts *allow
 }
 
 static bh_rc
-check_skus(const struct asking *a)
+admission_check_skus(const struct asking *a)
 {
     if (a->text->skus.count == 0 || bh_policy_names(&a->text->skus, a->spec->sku))
         return BH_OK;
-    return deny_word(a, a->spec->sku, &a->text->skus);
+    return admission_deny_word(a, a->spec->sku, &a->text->skus);
 }
 
 /* The engine may take any model that keeps the SKU, so all must be allowed. */
 static bh_rc
-check_models(const struct asking *a)
+admission_check_models(const struct asking *a)
 {
     uint64_t others = a->request->models & ~a->rules->models;
 
@@ -160,60 +160,60 @@ check_models(const struct asking *a)
 }
 
 static bh_rc
-check_mask(const struct asking *a, uint64_t mask, uint32_t value, const char *const *names,
+admission_check_mask(const struct asking *a, uint64_t mask, uint32_t value, const char *const *names,
            const struct bh_texts *allowed)
 {
     if (mask == 0 || mask >> value & 1)
         return BH_OK;
-    return deny_word(a, names[value], allowed);
+    return admission_deny_word(a, names[value], allowed);
 }
 
 static bh_rc
-check_kinds(const struct asking *a)
+admission_check_kinds(const struct asking *a)
 {
-    return check_mask(a, a->rules->kinds, a->spec->kind, bh_job_kind_names, &a->text->kinds);
+    return admission_check_mask(a, a->rules->kinds, a->spec->kind, bh_job_kind_names, &a->text->kinds);
 }
 
 static bh_rc
-check_priorities(const struct asking *a)
+admission_check_priorities(const struct asking *a)
 {
-    return check_mask(a, a->rules->priorities, a->request->priority, bh_priority_names,
+    return admission_check_mask(a, a->rules->priorities, a->request->priority, bh_priority_names,
                       &a->text->priorities);
 }
 
 static bh_rc
-check_contracts(const struct asking *a)
+admission_check_contracts(const struct asking *a)
 {
-    return check_mask(a, a->rules->contracts, a->spec->on_preempt, bh_contract_names,
+    return admission_check_mask(a, a->rules->contracts, a->spec->on_preempt, bh_contract_names,
                       &a->text->contracts);
 }
 
 static bh_rc
-check_images(const struct asking *a)
+admission_check_images(const struct asking *a)
 {
     const char *image = a->spec->image ? a->spec->image : "host";
 
     for (uint32_t i = 0; i < a->text->images.count; i++)
         if (bh_policy_image_allows(a->text->images.items[i], image))
             return BH_OK;
-    return a->text->images.count == 0 ? BH_OK : deny_word(a, image, &a->text->images);
+    return a->text->images.count == 0 ? BH_OK : admission_deny_word(a, image, &a->text->images);
 }
 
 static bh_rc
-check_networks(const struct asking *a)
+admission_check_networks(const struct asking *a)
 {
-    return check_mask(a, a->rules->networks, a->spec->network, bh_network_mode_names,
+    return admission_check_mask(a, a->rules->networks, a->spec->network, bh_network_mode_names,
                       &a->text->networks);
 }
 
 static bh_rc
-check_mount(const struct asking *a, const char *path, bool write)
+admission_check_mount(const struct asking *a, const char *path, bool write)
 {
     for (uint32_t i = 0; i < a->text->mounts.count; i++)
         if (bh_policy_mount_allows(a->text->mounts.items[i], path, write))
             return BH_OK;
     if (!write)
-        return deny_word(a, path, &a->text->mounts);
+        return admission_deny_word(a, path, &a->text->mounts);
     return DENY(a, "mount it read-only, or have an admin widen the policy",
                 "%.60s is not allowed for writing", path);
 }
@@ -229,20 +229,20 @@ admission_check_mounts(const struct asking *a)
         return BH_OK;
     for (uint32_t i = 0; i < a->spec->mounts.count && rc == BH_OK; i++)
         if (mount[i].source)
-            rc = check_mount(a, mount[i].source, mount[i].write);
-    return rc == BH_OK && bh_spec_cwd_folder(a->spec) ? check_mount(a, a->spec->cwd, false) : rc;
+            rc = admission_check_mount(a, mount[i].source, mount[i].write);
+    return rc == BH_OK && bh_spec_cwd_folder(a->spec) ? admission_check_mount(a, a->spec->cwd, false) : rc;
 }
 
 /* Which there may be at all; docs/data.md has what may be done with them. */
 static bh_rc
-check_datasets(const struct asking *a)
+admission_check_datasets(const struct asking *a)
 {
     const struct bh_mount_spec *mount = a->spec->mounts.items;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < a->spec->mounts.count && a->text->datasets.count && rc == BH_OK; i++)
         if (mount[i].dataset && !bh_policy_names(&a->text->datasets, mount[i].dataset))
-            rc = deny_word(a, mount[i].dataset, &a->text->datasets);
+            rc = admission_deny_word(a, mount[i].dataset, &a->text->datasets);
     return rc;
 }
 
@@ -263,7 +263,7 @@ admission_check_labels(const struct asking *a)
 }
 
 static bh_rc
-check_most(const struct asking *a, const char *noun, uint64_t wanted, uint64_t most)
+admission_check_most(const struct asking *a, const char *noun, uint64_t wanted, uint64_t most)
 {
     if (wanted <= most)
         return BH_OK;
@@ -272,50 +272,50 @@ check_most(const struct asking *a, const char *noun, uint64_t wanted, uint64_t m
 }
 
 static bh_rc
-check_count(const struct asking *a)
+admission_check_count(const struct asking *a)
 {
-    return check_most(a, "pieces of a member", a->request->count, a->rules->count);
+    return admission_check_most(a, "pieces of a member", a->request->count, a->rules->count);
 }
 
 static bh_rc
-check_gang(const struct asking *a)
+admission_check_gang(const struct asking *a)
 {
-    return check_most(a, "members", a->request->gang, a->rules->gang);
+    return admission_check_most(a, "members", a->request->gang, a->rules->gang);
 }
 
 static bh_rc
 admission_check_partitions(const struct asking *a)
 {
-    return check_most(a, "pieces", a->request->count * a->request->gang, a->rules->partitions);
+    return admission_check_most(a, "pieces", a->request->count * a->request->gang, a->rules->partitions);
 }
 
 /* An amount that nobody said is the node's share, which may be anything. */
 static bh_rc
-check_cpu(const struct asking *a)
+admission_check_cpu(const struct asking *a)
 {
     if (a->rules->cpu_milli == UINT64_MAX)
         return BH_OK;
     if (a->request->cpu_milli == 0)
         return DENY(a, "say how many: --cpu, or cpu of the SKU in the site file",
                     "%s are not said, and limited", "cores");
-    return check_most(a, "thousandths of a core", a->request->cpu_milli * a->request->gang,
+    return admission_check_most(a, "thousandths of a core", a->request->cpu_milli * a->request->gang,
                       a->rules->cpu_milli);
 }
 
 static bh_rc
-check_memory(const struct asking *a)
+admission_check_memory(const struct asking *a)
 {
     if (a->rules->memory_bytes == UINT64_MAX)
         return BH_OK;
     if (a->request->memory_mib == 0)
         return DENY(a, "say how much: --memory, or memory of the SKU in the site file",
                     "%s is not said, and limited", "main memory");
-    return check_most(a, "MiB of memory", a->request->memory_mib * a->request->gang,
+    return admission_check_most(a, "MiB of memory", a->request->memory_mib * a->request->gang,
                       a->rules->memory_bytes >> 20);
 }
 
 static bh_rc
-check_require_time_limit(const struct asking *a)
+admission_check_require_time_limit(const struct asking *a)
 {
     if (!a->text->require_time_limit || a->request->time_limit_ns)
         return BH_OK;
@@ -323,7 +323,7 @@ check_require_time_limit(const struct asking *a)
 }
 
 static bh_rc
-check_time_limit(const struct asking *a)
+admission_check_time_limit(const struct asking *a)
 {
     if (a->rules->time_limit_ns == UINT64_MAX
         || (a->request->time_limit_ns && a->request->time_limit_ns <= a->rules->time_limit_ns))
@@ -335,7 +335,7 @@ check_time_limit(const struct asking *a)
 }
 
 static bh_rc
-check_hours(const struct asking *a)
+admission_check_hours(const struct asking *a)
 {
     char list[70];
 
@@ -347,7 +347,7 @@ check_hours(const struct asking *a)
 }
 
 static bh_rc
-check_cap(const struct asking *a, const char *noun, uint64_t held, uint64_t wanted, uint64_t most)
+admission_check_cap(const struct asking *a, const char *noun, uint64_t held, uint64_t wanted, uint64_t most)
 {
     if (wanted <= most && held <= most - wanted)
         return BH_OK;
@@ -359,25 +359,25 @@ check_cap(const struct asking *a, const char *noun, uint64_t held, uint64_t want
 static bh_rc
 admission_check_jobs(const struct asking *a)
 {
-    return a->counts ? check_cap(a, "jobs", a->counts->running + a->counts->pending, 1,
+    return a->counts ? admission_check_cap(a, "jobs", a->counts->running + a->counts->pending, 1,
                                  a->rules->jobs) : BH_OK;
 }
 
 static bh_rc
-check_pending(const struct asking *a)
+admission_check_pending(const struct asking *a)
 {
-    return a->counts ? check_cap(a, "waiting jobs", a->counts->pending, 1, a->rules->pending)
+    return a->counts ? admission_check_cap(a, "waiting jobs", a->counts->pending, 1, a->rules->pending)
                      : BH_OK;
 }
 
 static bh_rc
-check_sku_partitions(const struct asking *a)
+admission_check_sku_partitions(const struct asking *a)
 {
     uint64_t most = bh_admission_sku_partitions(a->policy, a->spec->sku);
 
     if (!a->counts || most == UINT64_MAX)
         return BH_OK;
-    return check_cap(a, a->spec->sku, a->counts->partitions, a->request->count * a->request->gang, most);
+    return admission_check_cap(a, a->spec->sku, a->counts->partitions, a->request->count * a->request->gang, most);
 }
 
 bh_rc
@@ -387,27 +387,27 @@ bh_admission_check(const struct bh_admission_policy *policy,
                    struct bh_err *err)
 {
     static bh_rc (*const checks[BH_ADMISSIONS])(const struct asking *) = {
-        [BH_ADMISSION_SKUS] = check_skus,
-        [BH_ADMISSION_MODELS] = check_models,
-        [BH_ADMISSION_KINDS] = check_kinds,
-        [BH_ADMISSION_PRIORITIES] = check_priorities,
-        [BH_ADMISSION_CONTRACTS] = check_contracts,
-        [BH_ADMISSION_IMAGES] = check_images,
+        [BH_ADMISSION_SKUS] = admission_check_skus,
+        [BH_ADMISSION_MODELS] = admission_check_models,
+        [BH_ADMISSION_KINDS] = admission_check_kinds,
+        [BH_ADMISSION_PRIORITIES] = admission_check_priorities,
+        [BH_ADMISSION_CONTRACTS] = admission_check_contracts,
+        [BH_ADMISSION_IMAGES] = admission_check_images,
         [BH_ADMISSION_MOUNTS] = admission_check_mounts,
         [BH_ADMISSION_LABELS] = admission_check_labels,
-        [BH_ADMISSION_COUNT] = check_count,
-        [BH_ADMISSION_GANG] = check_gang,
+        [BH_ADMISSION_COUNT] = admission_check_count,
+        [BH_ADMISSION_GANG] = admission_check_gang,
         [BH_ADMISSION_PARTITIONS] = admission_check_partitions,
-        [BH_ADMISSION_CPU] = check_cpu,
-        [BH_ADMISSION_MEMORY] = check_memory,
-        [BH_ADMISSION_REQUIRE_TIME_LIMIT] = check_require_time_limit,
-        [BH_ADMISSION_TIME_LIMIT] = check_time_limit,
-        [BH_ADMISSION_HOURS] = check_hours,
+        [BH_ADMISSION_CPU] = admission_check_cpu,
+        [BH_ADMISSION_MEMORY] = admission_check_memory,
+        [BH_ADMISSION_REQUIRE_TIME_LIMIT] = admission_check_require_time_limit,
+        [BH_ADMISSION_TIME_LIMIT] = admission_check_time_limit,
+        [BH_ADMISSION_HOURS] = admission_check_hours,
         [BH_ADMISSION_JOBS] = admission_check_jobs,
-        [BH_ADMISSION_PENDING] = check_pending,
-        [BH_ADMISSION_SKU_PARTITIONS] = check_sku_partitions,
-        [BH_ADMISSION_DATASETS] = check_datasets,
-        [BH_ADMISSION_NETWORKS] = check_networks,
+        [BH_ADMISSION_PENDING] = admission_check_pending,
+        [BH_ADMISSION_SKU_PARTITIONS] = admission_check_sku_partitions,
+        [BH_ADMISSION_DATASETS] = admission_check_datasets,
+        [BH_ADMISSION_NETWORKS] = admission_check_networks,
     };
     struct asking a = { .policy = policy, .rules = &policy->rules, .text = policy->rules.text,
                         .request = request, .spec = request->spec, .counts = counts, .err = err };

@@ -34,7 +34,7 @@ static const struct {
 
 /* The rule by which `role` holds `verb`, or 0. */
 static uint32_t
-rule_of(enum bh_role role, const char *verb)
+authz_rule_of(enum bh_role role, const char *verb)
 {
     for (size_t i = 0; i < BH_COUNT(grants); i++)
         if (grants[i].role == role && strcmp(grants[i].verb, verb) == 0)
@@ -43,7 +43,7 @@ rule_of(enum bh_role role, const char *verb)
 }
 
 static bool
-names(const struct bh_dir_binding *binding, const struct bh_subject *subject)
+authz_names(const struct bh_dir_binding *binding, const struct bh_subject *subject)
 {
     if (binding->principal.v != 0)
         return bh_same(binding->principal, subject->principal);
@@ -125,7 +125,7 @@ authz_may_name(const struct authz_search *search, const struct bh_dir_binding *b
 
 /* The tenant, and what stands above it in a tree that may be damaged. */
 static void
-climb(struct authz_search *search, const struct bh_directory *dir, bh_tenant_id tenant)
+authz_climb(struct authz_search *search, const struct bh_directory *dir, bh_tenant_id tenant)
 {
     while (tenant.v != 0 && search->above_count < ABOVE_MAX) {
         const struct bh_dir_tenant *at = bh_directory_tenant(dir, tenant);
@@ -149,7 +149,7 @@ authz_covers(const struct authz_search *search, const struct bh_dir_binding *bin
 /* The lowest rule that a binding brings, so that the order of bindings does not matter.
  * What is cheap is asked first: to search the caller's groups comes last. */
 static struct bh_verdict
-lowest_rule(const struct authz_search *search, const struct bh_directory *dir)
+authz_lowest_rule(const struct authz_search *search, const struct bh_directory *dir)
 {
     uint32_t lowest = BH_RULE_DEFAULT_DENY;
 
@@ -161,7 +161,7 @@ lowest_rule(const struct authz_search *search, const struct bh_directory *dir)
         rule = search->rules[binding->role];
         if (rule == 0 || (lowest != 0 && rule >= lowest) || !authz_may_name(search, binding))
             continue;
-        if (authz_covers(search, binding) && names(binding, search->subject))
+        if (authz_covers(search, binding) && authz_names(binding, search->subject))
             lowest = rule;
     }
     return (struct bh_verdict){ lowest != BH_RULE_DEFAULT_DENY, lowest };
@@ -169,7 +169,7 @@ lowest_rule(const struct authz_search *search, const struct bh_directory *dir)
 
 /* Whether the caller is there as surely as the verb asks. */
 static bool
-is_present(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb)
+authz_is_present(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb)
 {
     const struct bh_presence *presence = &subject->presence;
     const struct bh_dir_step_up *asked;
@@ -192,16 +192,16 @@ authz_or_break_glass(const struct bh_subject *subject, const char *verb, struct 
     const struct bh_presence *presence = &subject->presence;
 
     if (verdict.allow || presence->kind != BH_PRESENCE_SESSION
-        || presence->now_ns >= presence->break_glass_until_ns || rule_of(BH_ROLE_ADMIN, verb) == 0)
+        || presence->now_ns >= presence->break_glass_until_ns || authz_rule_of(BH_ROLE_ADMIN, verb) == 0)
         return verdict;
     return (struct bh_verdict){ true, BH_RULE_BREAK_GLASS };
 }
 
 static struct bh_verdict
-unless_absent(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
+authz_unless_absent(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
               struct bh_verdict verdict)
 {
-    if (verdict.allow && !is_present(dir, subject, verb))
+    if (verdict.allow && !authz_is_present(dir, subject, verb))
         return (struct bh_verdict){ false, BH_RULE_STEP_UP };
     return verdict;
 }
@@ -209,9 +209,9 @@ unless_absent(const struct bh_directory *dir, const struct bh_subject *subject, 
 static struct bh_verdict
 authz_finish(const struct authz_search *search, const struct bh_directory *dir, const char *verb)
 {
-    struct bh_verdict verdict = authz_or_break_glass(search->subject, verb, lowest_rule(search, dir));
+    struct bh_verdict verdict = authz_or_break_glass(search->subject, verb, authz_lowest_rule(search, dir));
 
-    return unless_absent(dir, search->subject, verb, verdict);
+    return authz_unless_absent(dir, search->subject, verb, verdict);
 }
 
 struct bh_verdict
@@ -224,7 +224,7 @@ bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
     if (authz_is_decided(dir, subject, verb, &verdict))
         return verdict;
     authz_begin(&search, subject, verb);
-    climb(&search, dir, tenant);
+    authz_climb(&search, dir, tenant);
     return authz_finish(&search, dir, verb);
 }
 
@@ -252,7 +252,7 @@ bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject, c
         return (struct bh_verdict){ false, BH_RULE_TOKEN_SCOPE };
     if (!authz_is_known(dir, subject))
         return (struct bh_verdict){ false, BH_RULE_DEFAULT_DENY };
-    return unless_absent(dir, subject, verb, own);
+    return authz_unless_absent(dir, subject, verb, own);
 }
 
 const char *
@@ -288,7 +288,7 @@ bh_authz_next_binding(const struct bh_directory *dir, const struct bh_subject *s
     while (*cursor < dir->binding_count) {
         const struct bh_dir_binding *binding = &dir->bindings[(*cursor)++];
 
-        if (names(binding, subject))
+        if (authz_names(binding, subject))
             return binding;
     }
     return NULL;
@@ -298,7 +298,7 @@ const char *
 bh_authz_role_for(const char *verb)
 {
     for (int role = BH_ROLE_VIEWER; role < BH_ROLES; role++)
-        if (rule_of((enum bh_role)role, verb) != 0)
+        if (authz_rule_of((enum bh_role)role, verb) != 0)
             return bh_role_names[role];
     return "root";
 }
@@ -342,7 +342,7 @@ bh_authz_hint_verb(const char *verb, struct bh_err *err)
 bool
 bh_authz_role_grants(enum bh_role role, const char *verb)
 {
-    return rule_of(role, verb) != BH_RULE_DEFAULT_DENY;
+    return authz_rule_of(role, verb) != BH_RULE_DEFAULT_DENY;
 }
 
 bh_rc
@@ -364,7 +364,7 @@ bh_authz_scope_hint(const struct bh_subject *subject)
 
 /* Which role, and where: one that is bound elsewhere does not help. */
 static bh_rc
-hint_role(const struct bh_denial *denial, const char *path, struct bh_err *err)
+authz_hint_role(const struct bh_denial *denial, const char *path, struct bh_err *err)
 {
     const char *role = bh_authz_role_for(denial->verb);
 
@@ -399,5 +399,5 @@ bh_authz_explain(const struct bh_denial *denial, const char *caller,
                    path ? path : "the site");
     if (denial->verdict.rule == BH_RULE_TOKEN_SCOPE)
         return bh_err_hint(err, "%s", bh_authz_scope_hint(subject));
-    return hint_role(denial, path, err);
+    return authz_hint_role(denial, path, err);
 }

@@ -53,14 +53,14 @@ bh_datasets_at(const struct bh_datasets *datasets, const char *path)
 /* ---- one grant ---- */
 
 static const struct bh_site_dataset_grant *
-grant_at(const struct bh_dataset *dataset, uint32_t at)
+datasets_grant_at(const struct bh_dataset *dataset, uint32_t at)
 {
     return (const struct bh_site_dataset_grant *)dataset->text->grants.items + at;
 }
 
 /* Whether what is said of `above` holds for `tenant`. */
 static bool
-is_above(const char *above, const char *tenant)
+datasets_is_above(const char *above, const char *tenant)
 {
     size_t length = strlen(above);
 
@@ -70,29 +70,29 @@ is_above(const char *above, const char *tenant)
 }
 
 static bool
-holds_role(const struct bh_site *site, enum bh_role role, const struct bh_data_request *request)
+datasets_holds_role(const struct bh_site *site, enum bh_role role, const struct bh_data_request *request)
 {
     const struct bh_site_binding *bindings = site->bindings.items;
 
     for (uint32_t i = 0; i < site->bindings.count; i++)
         if (bindings[i].role == role && bindings[i].principal
             && strcmp(bindings[i].principal, request->principal) == 0
-            && is_above(bindings[i].tenant, request->tenant))
+            && datasets_is_above(bindings[i].tenant, request->tenant))
             return true;
     return false;
 }
 
 static bool
-is_for(const struct bh_datasets *datasets, const struct bh_site_dataset_grant *grant,
+datasets_is_for(const struct bh_datasets *datasets, const struct bh_site_dataset_grant *grant,
        const struct bh_data_request *request)
 {
-    return (!grant->tenant || is_above(grant->tenant, request->tenant))
+    return (!grant->tenant || datasets_is_above(grant->tenant, request->tenant))
            && (!grant->principal || strcmp(grant->principal, request->principal) == 0)
-           && (!grant->role || holds_role(datasets->site, grant->role, request));
+           && (!grant->role || datasets_holds_role(datasets->site, grant->role, request));
 }
 
 static bool
-is_labelled(const struct bh_site_dataset_grant *grant, const struct bh_data_request *request)
+datasets_is_labelled(const struct bh_site_dataset_grant *grant, const struct bh_data_request *request)
 {
     if (!grant->label || !request->labels)
         return true;
@@ -120,11 +120,11 @@ static enum bh_data_rule
 datasets_check_grant(const struct bh_datasets *datasets, const struct bh_dataset *dataset, uint32_t at,
      const struct bh_data_request *request, uint32_t right)
 {
-    const struct bh_site_dataset_grant *grant = grant_at(dataset, at);
+    const struct bh_site_dataset_grant *grant = datasets_grant_at(dataset, at);
 
-    if (!is_for(datasets, grant, request))
+    if (!datasets_is_for(datasets, grant, request))
         return BH_DATA_NO_GRANT;
-    if (!is_labelled(grant, request))
+    if (!datasets_is_labelled(grant, request))
         return BH_DATA_UNLABELLED;
     if (!(dataset->may[at] & right))
         return BH_DATA_LACKS;
@@ -137,7 +137,7 @@ datasets_check_grant(const struct bh_datasets *datasets, const struct bh_dataset
 
 /* One right: whether it is given, by which grant first, and until when. */
 static struct bh_data_verdict
-check_right(const struct bh_datasets *datasets, const struct bh_dataset *dataset,
+datasets_check_right(const struct bh_datasets *datasets, const struct bh_dataset *dataset,
             const struct bh_data_request *request, uint32_t right)
 {
     struct bh_data_verdict verdict = { .reason = BH_DATA_NO_GRANT, .lacks = right };
@@ -170,7 +170,7 @@ bh_datasets_check(const struct bh_datasets *datasets, const struct bh_dataset *d
 
         if (!(request->rights & right))
             continue;
-        one = check_right(datasets, dataset, request, right);
+        one = datasets_check_right(datasets, dataset, request, right);
         if (!one.allow) {
             one.lacks |= all.lacks;
             if (!all.allow) {
@@ -203,7 +203,7 @@ bh_datasets_may(const struct bh_datasets *datasets, const struct bh_dataset *dat
 
     *ret_until_ns = 0;
     for (uint32_t right = BH_DATA_MOUNT; right < BH_DATA_RIGHTS; right <<= 1) {
-        struct bh_data_verdict one = check_right(datasets, dataset, request, right);
+        struct bh_data_verdict one = datasets_check_right(datasets, dataset, request, right);
 
         if (!one.allow)
             continue;
@@ -231,25 +231,25 @@ datasets_is_shown(const struct bh_job_spec *spec, const char *cwd)
 
 /* The working directory is mounted for writing where no mount shows it. */
 static bool
-writes_cwd(const struct bh_job_spec *spec)
+datasets_writes_cwd(const struct bh_job_spec *spec)
 {
     return bh_spec_cwd_folder(spec) && !datasets_is_shown(spec, spec->cwd);
 }
 
 static bool
-writes_elsewhere(const struct bh_job_spec *spec, const char *dataset)
+datasets_writes_elsewhere(const struct bh_job_spec *spec, const char *dataset)
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
 
     for (uint32_t i = 0; i < spec->mounts.count; i++)
         if (mounts[i].write && (!mounts[i].dataset || strcmp(mounts[i].dataset, dataset) != 0))
             return true;
-    return writes_cwd(spec);
+    return datasets_writes_cwd(spec);
 }
 
-/* Whoever a job can send to may keep what it sends. */
+/* Whoever a job can send to may keep what it datasets_sends. */
 static bool
-sends(const struct bh_job_spec *spec)
+datasets_sends(const struct bh_job_spec *spec)
 {
     return spec->network != BH_NETWORK_NONE;
 }
@@ -263,7 +263,7 @@ bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount)
     BH_ASSERT(mount < spec->mounts.count && own->dataset);
     if (own->write)
         rights |= BH_DATA_WRITE;
-    if (sends(spec) || writes_elsewhere(spec, own->dataset))
+    if (datasets_sends(spec) || datasets_writes_elsewhere(spec, own->dataset))
         rights |= BH_DATA_COPY;
     return rights;
 }
@@ -273,7 +273,7 @@ bh_datasets_names(const struct bh_datasets *datasets, const struct bh_dataset *d
                   const struct bh_data_request *request)
 {
     for (uint32_t i = 0; i < dataset->text->grants.count; i++)
-        if (is_for(datasets, grant_at(dataset, i), request))
+        if (datasets_is_for(datasets, datasets_grant_at(dataset, i), request))
             return true;
     return false;
 }
@@ -289,7 +289,7 @@ avoids_datasets(const struct bh_datasets *datasets, const char *path, struct bh_
 }
 
 static bool
-allow_mount(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
+datasets_allow_mount(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
             const struct bh_data_request *request, struct bh_data_denial *denial)
 {
     const struct bh_mount_spec *mount =
@@ -308,7 +308,7 @@ allow_mount(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
 
 /* The folder that its image is read from, or NULL. */
 static const char *
-image_of(const struct bh_job_spec *spec, struct bh_image *image)
+datasets_image_of(const struct bh_job_spec *spec, struct bh_image *image)
 {
     return spec->image && !bh_image_parse(spec->image, image) && image->path[0] == '/'
                ? image->path : NULL;
@@ -324,15 +324,15 @@ bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *
 
     for (uint32_t i = 0; i < spec->mounts.count && allowed; i++) {
         denial = (struct bh_data_denial){ .where = BH_DATA_IN_MOUNT, .mount = i };
-        allowed = allow_mount(datasets, spec, request, &denial);
+        allowed = datasets_allow_mount(datasets, spec, request, &denial);
     }
-    if (allowed && writes_cwd(spec)) {
+    if (allowed && datasets_writes_cwd(spec)) {
         denial = (struct bh_data_denial){ .where = BH_DATA_IN_CWD };
         allowed = avoids_datasets(datasets, spec->cwd, &denial);
     }
     if (allowed) {
         denial = (struct bh_data_denial){ .where = BH_DATA_IN_IMAGE };
-        allowed = avoids_datasets(datasets, image_of(spec, &image), &denial);
+        allowed = avoids_datasets(datasets, datasets_image_of(spec, &image), &denial);
     }
     if (allowed)
         return true;
@@ -349,7 +349,7 @@ datasets_put_reason(const struct bh_data_request *request, const struct bh_data_
 {
     const struct bh_data_verdict *verdict = &denial->verdict;
     const struct bh_site_dataset_grant *grant =
-        denial->dataset->text->grants.count ? grant_at(denial->dataset, verdict->grant) : NULL;
+        denial->dataset->text->grants.count ? datasets_grant_at(denial->dataset, verdict->grant) : NULL;
     uint32_t at = verdict->grant;
     const char *lacks = bh_data_rights_text(verdict->lacks);
 
@@ -382,23 +382,23 @@ datasets_put_reason(const struct bh_data_request *request, const struct bh_data_
 
 /* Which of the job's places it was that asks for the right to copy. */
 static void
-put_copy_next(const struct bh_job_spec *spec, const struct bh_data_denial *denial,
+datasets_put_copy_next(const struct bh_job_spec *spec, const struct bh_data_denial *denial,
               struct bh_err *err)
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
-    bool writes = writes_elsewhere(spec, mounts[denial->mount].dataset);
+    bool writes = datasets_writes_elsewhere(spec, mounts[denial->mount].dataset);
 
     (void)bh_err_hint(err, "leave out %s%s%s%s, which data could be copied to, or ask for a grant "
                            "of copy",
-                      sends(spec) ? "--network " : "",
-                      sends(spec) ? bh_network_mode_names[spec->network] : "",
-                      sends(spec) && writes ? ", " : "",
+                      datasets_sends(spec) ? "--network " : "",
+                      datasets_sends(spec) ? bh_network_mode_names[spec->network] : "",
+                      datasets_sends(spec) && writes ? ", " : "",
                       writes ? "the other mounts for writing and --cwd" : "");
 }
 
 /* What the submitter can do himself, else what to ask for. */
 static void
-put_next(const struct bh_job_spec *spec, const struct bh_data_request *request,
+datasets_put_next(const struct bh_job_spec *spec, const struct bh_data_request *request,
          const struct bh_data_denial *denial, struct bh_err *err)
 {
     uint32_t lacks = denial->verdict.lacks;
@@ -406,7 +406,7 @@ put_next(const struct bh_job_spec *spec, const struct bh_data_request *request,
     if (denial->verdict.reason == BH_DATA_UNLABELLED)
         (void)bh_err_hint(err, "add the label with --label, where it is true of the job");
     else if (lacks == BH_DATA_COPY)
-        put_copy_next(spec, denial, err);
+        datasets_put_copy_next(spec, denial, err);
     else if (lacks == BH_DATA_WRITE)
         (void)bh_err_hint(err, "mount it read-only, or ask for a grant of write");
     else
@@ -415,7 +415,7 @@ put_next(const struct bh_job_spec *spec, const struct bh_data_request *request,
 }
 
 static bh_rc
-refuse_image(const char *path, struct bh_err *err)
+datasets_refuse_image(const char *path, struct bh_err *err)
 {
     bh_err_set(err, BH_DENIED, "%.80s may not be used", path);
     return bh_err_hint(err, "images lie below image_roots in node.conf, which an administrator "
@@ -426,9 +426,9 @@ bh_rc
 bh_datasets_refuse_image(const struct bh_job_spec *spec, struct bh_err *err)
 {
     struct bh_image image;
-    const char *path = image_of(spec, &image);
+    const char *path = datasets_image_of(spec, &image);
 
-    refuse_image(path ? path : spec->image, err);
+    datasets_refuse_image(path ? path : spec->image, err);
     return bh_err_wrap(err, "image");
 }
 
@@ -440,12 +440,12 @@ datasets_explain_path(const struct bh_job_spec *spec, const struct bh_data_denia
     const struct bh_mount_spec *mounts = spec->mounts.items;
     struct bh_image image;
     const char *path = denial->where == BH_DATA_IN_CWD      ? spec->cwd
-                       : denial->where == BH_DATA_IN_IMAGE ? image_of(spec, &image)
+                       : denial->where == BH_DATA_IN_IMAGE ? datasets_image_of(spec, &image)
                                                             : mounts[denial->mount].source;
 
     err->hint[0] = '\0';
     if (hidden && denial->where == BH_DATA_IN_IMAGE)
-        return refuse_image(path, err);
+        return datasets_refuse_image(path, err);
     if (hidden)
         return bh_err_set(err, BH_DENIED, "%.80s may not be used", path);
     bh_err_set(err, BH_DENIED, "%.80s and the folder of dataset %.63s lie in one another", path,
@@ -470,7 +470,7 @@ bh_datasets_explain(const struct bh_job_spec *spec, const struct bh_data_request
         (void)bh_err_hint(err, "`bulkhead get datasets` lists them");
     } else {
         datasets_put_reason(request, denial, err);
-        put_next(spec, request, denial, err);
+        datasets_put_next(spec, request, denial, err);
         (void)bh_err_wrap(err, "%.63s", name);
     }
     if (denial->where == BH_DATA_IN_MOUNT)

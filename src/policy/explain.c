@@ -87,7 +87,7 @@ explain_quota_sku(const struct phrase *p)
 
 /* "acme is at its limit of 2 GPUs on H100-80GB: ..." */
 static void
-put_model_parts(const struct phrase *p, uint64_t parts)
+explain_put_model_parts(const struct phrase *p, uint64_t parts)
 {
     const struct bh_model_facts *facts = bh_model_facts((enum bh_gpu_model)p->reason->model);
 
@@ -99,7 +99,7 @@ put_model_parts(const struct phrase *p, uint64_t parts)
 static void
 explain_quota_model(const struct phrase *p)
 {
-    explain_limit(p, put_model_parts);
+    explain_limit(p, explain_put_model_parts);
 }
 
 static void
@@ -320,7 +320,7 @@ explain_out_of_range(const struct phrase *p)
 
 /* "to make room for job 12", "to join free room" */
 static void
-put_purpose(const struct phrase *p, bh_job_id for_job, bh_tenant_id whose)
+explain_put_purpose(const struct phrase *p, bh_job_id for_job, bh_tenant_id whose)
 {
     if (for_job.v == 0)
         bh_buf_puts(p->out, " to join free room, or to leave a GPU that is cordoned");
@@ -335,7 +335,7 @@ explain_moving(const struct phrase *p)
 {
     bh_buf_puts(p->out, "it is being moved to ");
     bh_explain_gpu(p);
-    put_purpose(p, p->reason->job, p->how->holder_tenant);
+    explain_put_purpose(p, p->reason->job, p->how->holder_tenant);
 }
 
 static void
@@ -380,7 +380,7 @@ explain_moved(const struct phrase *p)
     bh_buf_puts(p->out, "; it was moved ");
     bh_time_put_span(p->out, now_ns > moved_ns ? now_ns - moved_ns : 0);
     bh_buf_puts(p->out, " ago");
-    put_purpose(p, p->reason->moved_for, p->how->preemptor_tenant);
+    explain_put_purpose(p, p->reason->moved_for, p->how->preemptor_tenant);
 }
 
 /* "; it was stopped before to make room for job 12" */
@@ -398,7 +398,7 @@ explain_preempted(const struct phrase *p)
 
 /* "it is not known when room frees: job 12 holds it without a time limit; cancel it" */
 static void
-next_unknown(const struct phrase *p)
+explain_next_unknown(const struct phrase *p)
 {
     bh_buf_puts(p->out, "it is not known when room frees: ");
     if (!bh_explain_may_name_job(p)) {
@@ -414,7 +414,7 @@ next_unknown(const struct phrase *p)
 
 /* How long another tenant's job may run is no business of the reader's; that nothing is promised is. */
 static void
-next_expected(const struct phrase *p)
+explain_next_expected(const struct phrase *p)
 {
     bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
     bh_explain_wait(p);
@@ -425,10 +425,10 @@ next_expected(const struct phrase *p)
 
 /* "frees in 4m10s at the latest, when job 12 reaches its time limit", or when its grace is over */
 static void
-next_frees(const struct phrase *p)
+explain_next_frees(const struct phrase *p)
 {
     if (p->reason->frees_at_ns == 0 || p->reason->assumed) {
-        (p->reason->frees_at_ns == 0 ? next_unknown : next_expected)(p);
+        (p->reason->frees_at_ns == 0 ? explain_next_unknown : explain_next_expected)(p);
         return;
     }
     bh_buf_puts(p->out, "frees in ");
@@ -444,7 +444,7 @@ static void
 explain_next_free(const struct phrase *p)
 {
     if (p->reason->frees_at_ns == 0 || p->reason->assumed || bh_explain_may_name_job(p)) {
-        next_frees(p);
+        explain_next_frees(p);
         return;
     }
     bh_buf_puts(p->out, "room frees in ");
@@ -454,9 +454,9 @@ explain_next_free(const struct phrase *p)
 
 /* A quota can also be raised. */
 static void
-next_quota(const struct phrase *p)
+explain_next_quota(const struct phrase *p)
 {
-    next_frees(p);
+    explain_next_frees(p);
     bh_buf_puts(p->out, "; or have an admin raise the limit of ");
     explain_put_tenant(p);
 }
@@ -470,14 +470,14 @@ explain_next_fragmented(const struct phrase *p)
 }
 
 static void
-next_host(const struct phrase *p)
+explain_next_host(const struct phrase *p)
 {
     explain_next_free(p);
     bh_buf_puts(p->out, "; with less of it (`cpu`, `memory`) it may fit now");
 }
 
 static void
-next_kept_forecast(const struct phrase *p)
+explain_next_kept_forecast(const struct phrase *p)
 {
     bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end or "
                         "less is expected (`bulkhead forecast` shows it), or have an admin set "
@@ -485,7 +485,7 @@ next_kept_forecast(const struct phrase *p)
 }
 
 static void
-next_budget(const struct phrase *p)
+explain_next_budget(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the next period begins in ");
     bh_explain_wait(p);
@@ -494,38 +494,38 @@ next_budget(const struct phrase *p)
 }
 
 static void
-next_nothing(const struct phrase *p)
+explain_next_nothing(const struct phrase *p)
 {
     bh_buf_puts(p->out, "nothing to do");
 }
 
 static void
-next_wait(const struct phrase *p)
+explain_next_wait(const struct phrase *p)
 {
     bh_buf_puts(p->out, "wait: it goes on by itself");
 }
 
 static void
-next_stopping(const struct phrase *p)
+explain_next_stopping(const struct phrase *p)
 {
     bh_buf_puts(p->out, "wait, or have it killed at once with `bulkhead cancel --now`");
 }
 
 static void
-next_release(const struct phrase *p)
+explain_next_release(const struct phrase *p)
 {
     bh_buf_puts(p->out, "let it run with `bulkhead release`");
 }
 
 static void
-next_never_quota(const struct phrase *p)
+explain_next_never_quota(const struct phrase *p)
 {
     bh_buf_puts(p->out, "ask for fewer or smaller pieces, or have an admin raise the limit of ");
     explain_put_tenant(p);
 }
 
 static void
-next_behind(const struct phrase *p)
+explain_next_behind(const struct phrase *p)
 {
     if (p->reason->frees_at_ns) {
         bh_buf_puts(p->out, "with a time limit of at most ");
@@ -541,20 +541,20 @@ next_behind(const struct phrase *p)
 }
 
 static void
-next_node(const struct phrase *p)
+explain_next_node(const struct phrase *p)
 {
     bh_buf_puts(p->out, "an operator can look with `bulkhead doctor` and start bulkhead-node");
 }
 
 static void
-next_names(const struct phrase *p)
+explain_next_names(const struct phrase *p)
 {
     bh_buf_puts(p->out, "see the names with `bulkhead get skus`, `bulkhead get tenants` and "
                         "`bulkhead ps`");
 }
 
 static void
-next_state(const struct phrase *p)
+explain_next_state(const struct phrase *p)
 {
     bh_buf_puts(p->out, "look at its state with `bulkhead describe`");
 }
@@ -566,33 +566,33 @@ explain_next_retry(const struct phrase *p)
 }
 
 static void
-next_tree(const struct phrase *p)
+explain_next_tree(const struct phrase *p)
 {
     bh_buf_puts(p->out, "correct the tree in the site file: parents first, children removed "
                         "before their parent");
 }
 
 static void
-next_busy(const struct phrase *p)
+explain_next_busy(const struct phrase *p)
 {
     bh_buf_puts(p->out, p->reason->code == BH_REASON_SKU_BUSY ? "wait, or cancel them (`bulkhead ps`)" :
                         "remove those below it first, and wait until their jobs have ended");
 }
 
 static void
-next_deadline(const struct phrase *p)
+explain_next_deadline(const struct phrase *p)
 {
     bh_buf_puts(p->out, "set a later deadline or a shorter time_limit");
 }
 
 static void
-next_defrag_on(const struct phrase *p)
+explain_next_defrag_on(const struct phrase *p)
 {
     bh_buf_puts(p->out, "an admin can set scheduling.defrag in the site file to suggest or on");
 }
 
 static void
-next_defrag_budget(const struct phrase *p)
+explain_next_defrag_budget(const struct phrase *p)
 {
     if (p->reason->frees_at_ns) {
         bh_buf_puts(p->out, "the next hour begins in ");
@@ -603,13 +603,13 @@ next_defrag_budget(const struct phrase *p)
 }
 
 static void
-next_defrag(const struct phrase *p)
+explain_next_defrag(const struct phrase *p)
 {
     bh_buf_puts(p->out, "`bulkhead defrag` shows the present plan");
 }
 
 static void
-next_range(const struct phrase *p)
+explain_next_range(const struct phrase *p)
 {
     bh_buf_puts(p->out, "correct the number and send it again");
 }
@@ -619,25 +619,25 @@ typedef void (*explainer)(const struct phrase *p);
 static const struct {
     explainer sentence, next;
 } explainers[BH_REASONS] = {
-    [BH_REASON_NONE] = { explain_none, next_nothing },
-    [BH_REASON_RUNNING] = { explain_running, next_nothing },
-    [BH_REASON_STOPPING] = { explain_stopping, next_stopping },
-    [BH_REASON_HELD] = { explain_held, next_release },
-    [BH_REASON_QUOTA_GPU] = { explain_quota_gpu, next_quota },
-    [BH_REASON_QUOTA_SKU] = { explain_quota_sku, next_quota },
-    [BH_REASON_QUOTA_MODEL] = { explain_quota_model, next_quota },
-    [BH_REASON_QUOTA_USER] = { explain_quota_user, next_quota },
+    [BH_REASON_NONE] = { explain_none, explain_next_nothing },
+    [BH_REASON_RUNNING] = { explain_running, explain_next_nothing },
+    [BH_REASON_STOPPING] = { explain_stopping, explain_next_stopping },
+    [BH_REASON_HELD] = { explain_held, explain_next_release },
+    [BH_REASON_QUOTA_GPU] = { explain_quota_gpu, explain_next_quota },
+    [BH_REASON_QUOTA_SKU] = { explain_quota_sku, explain_next_quota },
+    [BH_REASON_QUOTA_MODEL] = { explain_quota_model, explain_next_quota },
+    [BH_REASON_QUOTA_USER] = { explain_quota_user, explain_next_quota },
     [BH_REASON_KEPT] = { bh_explain_not_lent, bh_explain_next_not_lent },
-    [BH_REASON_KEPT_FORECAST] = { explain_kept_forecast, next_kept_forecast },
-    [BH_REASON_BUDGET] = { explain_budget, next_budget },
-    [BH_REASON_BUDGET_MONEY] = { explain_budget, next_budget },
-    [BH_REASON_NEVER_QUOTA] = { explain_never_quota, next_never_quota },
+    [BH_REASON_KEPT_FORECAST] = { explain_kept_forecast, explain_next_kept_forecast },
+    [BH_REASON_BUDGET] = { explain_budget, explain_next_budget },
+    [BH_REASON_BUDGET_MONEY] = { explain_budget, explain_next_budget },
+    [BH_REASON_NEVER_QUOTA] = { explain_never_quota, explain_next_never_quota },
     [BH_REASON_NEVER_SHAPE] = { bh_explain_never_fits, bh_explain_next_never_fits },
     [BH_REASON_NEVER_FORM] = { bh_explain_never_form, bh_explain_next_never_form },
     [BH_REASON_NO_CAPACITY] = { explain_no_capacity, explain_next_free },
     [BH_REASON_NO_SHAPE] = { explain_fragmented, explain_next_fragmented },
-    [BH_REASON_CORES] = { bh_explain_unhosted, next_host },
-    [BH_REASON_MEMORY] = { bh_explain_unhosted, next_host },
+    [BH_REASON_CORES] = { bh_explain_unhosted, explain_next_host },
+    [BH_REASON_MEMORY] = { bh_explain_unhosted, explain_next_host },
     [BH_REASON_NEVER_CORES] = { bh_explain_never_hosted, bh_explain_next_never_host },
     [BH_REASON_NEVER_MEMORY] = { bh_explain_never_hosted, bh_explain_next_never_host },
     [BH_REASON_BOUNDARY] = { explain_boundary, explain_next_free },
@@ -645,11 +645,11 @@ static const struct {
     [BH_REASON_NOT_SHARED] = { bh_explain_unshared, bh_explain_next_unshared },
     [BH_REASON_SHARE_MODE] = { bh_explain_share_mode, explain_next_free },
     [BH_REASON_SHARE_MEMORY] = { bh_explain_share_memory, explain_next_fragmented },
-    [BH_REASON_BEHIND] = { explain_behind, next_behind },
-    [BH_REASON_PREEMPTING] = { explain_preempting, next_wait },
-    [BH_REASON_STARTING] = { explain_starting, next_wait },
-    [BH_REASON_SUSPENDED] = { explain_suspended, next_wait },
-    [BH_REASON_NODE_DOWN] = { explain_node_down, next_node },
+    [BH_REASON_BEHIND] = { explain_behind, explain_next_behind },
+    [BH_REASON_PREEMPTING] = { explain_preempting, explain_next_wait },
+    [BH_REASON_STARTING] = { explain_starting, explain_next_wait },
+    [BH_REASON_SUSPENDED] = { explain_suspended, explain_next_wait },
+    [BH_REASON_NODE_DOWN] = { explain_node_down, explain_next_node },
     [BH_REASON_IN_REPAIR] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_UNCLEAN] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_CORDONED] = { bh_explain_away, bh_explain_next_away },
@@ -661,21 +661,21 @@ static const struct {
     [BH_REASON_QUARANTINED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_FENCED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_NEEDS_REBOOT] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_UNKNOWN_SKU] = { explain_unknown_sku, next_names },
-    [BH_REASON_UNKNOWN_TENANT] = { explain_unknown_tenant, next_names },
-    [BH_REASON_UNKNOWN_JOB] = { explain_unknown_job, next_names },
-    [BH_REASON_WRONG_STATE] = { explain_wrong_state, next_state },
+    [BH_REASON_UNKNOWN_SKU] = { explain_unknown_sku, explain_next_names },
+    [BH_REASON_UNKNOWN_TENANT] = { explain_unknown_tenant, explain_next_names },
+    [BH_REASON_UNKNOWN_JOB] = { explain_unknown_job, explain_next_names },
+    [BH_REASON_WRONG_STATE] = { explain_wrong_state, explain_next_state },
     [BH_REASON_TABLE_FULL] = { explain_table_full, explain_next_retry },
-    [BH_REASON_TENANT_CYCLE] = { explain_tenant_cycle, next_tree },
-    [BH_REASON_TENANT_BUSY] = { explain_tenant_busy, next_busy },
-    [BH_REASON_SKU_BUSY] = { explain_sku_busy, next_busy },
-    [BH_REASON_DEADLINE] = { explain_deadline, next_deadline },
-    [BH_REASON_OUT_OF_RANGE] = { explain_out_of_range, next_range },
-    [BH_REASON_MOVING] = { explain_moving, next_wait },
-    [BH_REASON_DEFRAG_OFF] = { explain_defrag_off, next_defrag_on },
-    [BH_REASON_DEFRAG_BUDGET] = { explain_defrag_budget, next_defrag_budget },
-    [BH_REASON_DEFRAG_GAIN] = { explain_defrag_gain, next_defrag },
-    [BH_REASON_DEFRAG_STALE] = { explain_defrag_stale, next_defrag },
+    [BH_REASON_TENANT_CYCLE] = { explain_tenant_cycle, explain_next_tree },
+    [BH_REASON_TENANT_BUSY] = { explain_tenant_busy, explain_next_busy },
+    [BH_REASON_SKU_BUSY] = { explain_sku_busy, explain_next_busy },
+    [BH_REASON_DEADLINE] = { explain_deadline, explain_next_deadline },
+    [BH_REASON_OUT_OF_RANGE] = { explain_out_of_range, explain_next_range },
+    [BH_REASON_MOVING] = { explain_moving, explain_next_wait },
+    [BH_REASON_DEFRAG_OFF] = { explain_defrag_off, explain_next_defrag_on },
+    [BH_REASON_DEFRAG_BUDGET] = { explain_defrag_budget, explain_next_defrag_budget },
+    [BH_REASON_DEFRAG_GAIN] = { explain_defrag_gain, explain_next_defrag },
+    [BH_REASON_DEFRAG_STALE] = { explain_defrag_stale, explain_next_defrag },
 };
 
 /* Of another GPU that could hold it: why it gets no work, and what can be done about that. */

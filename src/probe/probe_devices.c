@@ -14,7 +14,7 @@ enum { NVIDIA_MAJOR = 195, GPUS = 32, CAPS = 4323, MAJORS = 512, CAPS_MAJOR = 23
 /* ---- nodes that are there ---- */
 
 static int
-try_numbered(const struct bh_targets *targets, const char *form, unsigned first, unsigned last)
+devices_try_numbered(const struct bh_targets *targets, const char *form, unsigned first, unsigned last)
 {
     int answer = ENOENT;
 
@@ -37,19 +37,19 @@ try_numbered(const struct bh_targets *targets, const char *form, unsigned first,
 int
 bh_try_gpu_other(const struct bh_targets *targets)
 {
-    return try_numbered(targets, "/dev/nvidia", 0, GPUS - 1);
+    return devices_try_numbered(targets, "/dev/nvidia", 0, GPUS - 1);
 }
 
 int
 bh_try_instance_other(const struct bh_targets *targets)
 {
-    return try_numbered(targets, "/dev/nvidia-caps/nvidia-cap", 3, CAPS);
+    return devices_try_numbered(targets, "/dev/nvidia-caps/nvidia-cap", 3, CAPS);
 }
 
 int
 bh_try_mig_config(const struct bh_targets *targets)
 {
-    return try_numbered(targets, "/dev/nvidia-caps/nvidia-cap", 0, 2);
+    return devices_try_numbered(targets, "/dev/nvidia-caps/nvidia-cap", 0, 2);
 }
 
 int
@@ -67,7 +67,7 @@ bh_try_modeset(const struct bh_targets *targets)
 int
 bh_try_imex(const struct bh_targets *targets)
 {
-    return try_numbered(targets, "/dev/nvidia-caps-imex-channels/channel", 0, 15);
+    return devices_try_numbered(targets, "/dev/nvidia-caps-imex-channels/channel", 0, 15);
 }
 
 int
@@ -136,7 +136,7 @@ bh_try_disk(const struct bh_targets *targets)
 
 /* What every program may use: null zero full random urandom tty ptmx and terminals. */
 static int
-is_standard(const struct stat *st)
+devices_is_standard(const struct stat *st)
 {
     unsigned major_number = major(st->st_rdev), minor_number = minor(st->st_rdev);
 
@@ -148,7 +148,7 @@ is_standard(const struct stat *st)
 }
 
 static int
-try_folder(const struct bh_targets *targets, const char *folder)
+devices_try_folder(const struct bh_targets *targets, const char *folder)
 {
     DIR *dir = opendir(folder);
     int answer = ENOENT;
@@ -162,7 +162,7 @@ try_folder(const struct bh_targets *targets, const char *folder)
 
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (lstat(path, &st) != 0 || !(S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
-            || is_standard(&st) || bh_probe_is_lent(targets, path))
+            || devices_is_standard(&st) || bh_probe_is_lent(targets, path))
             continue;
         fault = bh_probe_open(path, O_RDONLY | O_NONBLOCK);
         if (fault != ENOENT)
@@ -180,7 +180,7 @@ bh_try_unlisted_node(const struct bh_targets *targets)
     int answer = ENOENT;
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders && answer != 0; i++) {
-        int fault = try_folder(targets, folders[i]);
+        int fault = devices_try_folder(targets, folders[i]);
 
         if (fault != ENOENT)
             answer = fault;
@@ -191,7 +191,7 @@ bh_try_unlisted_node(const struct bh_targets *targets)
 /* ---- nodes of one's own ---- */
 
 static int
-try_make(mode_t kind, unsigned major_number, unsigned minor_number)
+devices_try_make(mode_t kind, unsigned major_number, unsigned minor_number)
 {
     char path[64];
     int fault;
@@ -206,32 +206,32 @@ try_make(mode_t kind, unsigned major_number, unsigned minor_number)
 int
 bh_try_make_gpu_node(const struct bh_targets *targets)
 {
-    return try_make(S_IFCHR, NVIDIA_MAJOR, 1);
+    return devices_try_make(S_IFCHR, NVIDIA_MAJOR, 1);
 }
 
 int
 bh_try_make_instance_node(const struct bh_targets *targets)
 {
-    return try_make(S_IFCHR, CAPS_MAJOR, 12);
+    return devices_try_make(S_IFCHR, CAPS_MAJOR, 12);
 }
 
 int
 bh_try_make_memory_node(const struct bh_targets *targets)
 {
-    return try_make(S_IFCHR, 1, 1);
+    return devices_try_make(S_IFCHR, 1, 1);
 }
 
 int
 bh_try_make_disk_node(const struct bh_targets *targets)
 {
-    return try_make(S_IFBLK, 8, 0);
+    return devices_try_make(S_IFBLK, 8, 0);
 }
 
 int
 bh_try_make_any_node(const struct bh_targets *targets)
 {
     for (unsigned i = 1; i < MAJORS; i++) {
-        int fault = try_make(S_IFCHR, i, i);
+        int fault = devices_try_make(S_IFCHR, i, i);
 
         if (fault != EPERM)
             return fault;

@@ -62,7 +62,7 @@ bh_try_secret_in_tmp(const struct bh_targets *targets)
 /* ---- what was left open: anything but pipes, terminals and null ---- */
 
 static int
-is_harmless(int fd)
+files_is_harmless(int fd)
 {
     struct stat st;
 
@@ -77,7 +77,7 @@ bh_try_leaked_descriptor(const struct bh_targets *targets)
     int own = (int)strtol(getenv("BULKHEAD_PROBE_PIPE") ? getenv("BULKHEAD_PROBE_PIPE") : "-1", NULL, 10);
 
     for (int fd = 0; fd < 1024; fd++) {
-        if (fd != own && fcntl(fd, F_GETFD) >= 0 && (fd > STDERR_FILENO || !is_harmless(fd)))
+        if (fd != own && fcntl(fd, F_GETFD) >= 0 && (fd > STDERR_FILENO || !files_is_harmless(fd)))
             return 0;
     }
     return EBADF;
@@ -86,7 +86,7 @@ bh_try_leaked_descriptor(const struct bh_targets *targets)
 /* ---- writing where nothing may be written ---- */
 
 static int
-try_create(const char *path)
+files_try_create(const char *path)
 {
     int fault = bh_probe_open(path, O_WRONLY | O_CREAT | O_EXCL);
 
@@ -98,25 +98,25 @@ try_create(const char *path)
 int
 bh_try_write_root(const struct bh_targets *targets)
 {
-    return try_create("/bulkhead-probe");
+    return files_try_create("/bulkhead-probe");
 }
 
 int
 bh_try_write_usr(const struct bh_targets *targets)
 {
-    return try_create("/usr/bulkhead-probe");
+    return files_try_create("/usr/bulkhead-probe");
 }
 
 int
 bh_try_write_etc(const struct bh_targets *targets)
 {
-    return try_create("/etc/bulkhead-probe");
+    return files_try_create("/etc/bulkhead-probe");
 }
 
 int
 bh_try_write_dev(const struct bh_targets *targets)
 {
-    return try_create("/dev/bulkhead-probe");
+    return files_try_create("/dev/bulkhead-probe");
 }
 
 int
@@ -169,7 +169,7 @@ bh_try_read_shadow(const struct bh_targets *targets)
 
 /* 0 when the folder has an entry, ENOENT when it is empty. */
 static int
-find_entry(const char *path)
+files_find_entry(const char *path)
 {
     DIR *dir = opendir(path);
     int answer = ENOENT;
@@ -186,7 +186,7 @@ find_entry(const char *path)
 int
 bh_try_read_homes(const struct bh_targets *targets)
 {
-    int root = find_entry("/root"), home = find_entry("/home");
+    int root = files_find_entry("/root"), home = files_find_entry("/home");
 
     return root == 0 || home == 0 ? 0 : root;
 }
@@ -355,7 +355,7 @@ READS(inode_count, "/proc/sys/fs/inode-nr")
 
 /* 0 when one of the files or folders that the pattern names has something in it, else ENODATA. */
 static int
-find_any(const char *pattern)
+files_find_any(const char *pattern)
 {
     glob_t found;
     int answer = ENODATA;
@@ -364,7 +364,7 @@ find_any(const char *pattern)
     if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
         return ENODATA;
     for (size_t i = 0; i < found.gl_pathc && answer != 0; i++)
-        if (find_entry(found.gl_pathv[i]) == 0 || probe_files_read_text(found.gl_pathv[i], text, sizeof text) == 0)
+        if (files_find_entry(found.gl_pathv[i]) == 0 || probe_files_read_text(found.gl_pathv[i], text, sizeof text) == 0)
             answer = 0;
     globfree(&found);
     return answer;
@@ -387,14 +387,14 @@ bh_try_disk_statistics(const struct bh_targets *targets)
     int answer = ENODATA;
 
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns && answer != 0; i++)
-        answer = find_any(patterns[i]);
+        answer = files_find_any(patterns[i]);
     return answer;
 }
 
 int
 bh_try_volume_statistics(const struct bh_targets *targets)
 {
-    return find_entry("/sys/fs") == 0 ? 0 : find_entry("/proc/fs");
+    return files_find_entry("/sys/fs") == 0 ? 0 : files_find_entry("/proc/fs");
 }
 
 int
@@ -408,7 +408,7 @@ bh_try_masked_paths(const struct bh_targets *targets)
     int answer = ENODATA;
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths && answer != 0; i++)
-        answer = find_any(paths[i]);
+        answer = files_find_any(paths[i]);
     return answer;
 }
 
@@ -417,7 +417,7 @@ bh_try_masked_paths(const struct bh_targets *targets)
 /* The machine's /usr/bin, as "DEVICE:INODE", if that is what stands there: a descriptor; else -1
  * and ENODATA. */
 static int
-open_shared(const struct bh_targets *targets)
+files_open_shared(const struct bh_targets *targets)
 {
     char own[64];
     struct stat st;
@@ -437,7 +437,7 @@ open_shared(const struct bh_targets *targets)
 int
 bh_try_watch_shared(const struct bh_targets *targets)
 {
-    int fd = open_shared(targets), watches = inotify_init1(IN_CLOEXEC);
+    int fd = files_open_shared(targets), watches = inotify_init1(IN_CLOEXEC);
 
     return fd < 0 ? ENODATA : bh_probe_result(inotify_add_watch(watches, "/usr/bin", IN_OPEN));
 }
@@ -445,7 +445,7 @@ bh_try_watch_shared(const struct bh_targets *targets)
 int
 bh_try_lock_shared(const struct bh_targets *targets)
 {
-    int fd = open_shared(targets);
+    int fd = files_open_shared(targets);
 
     return fd < 0 ? ENODATA : bh_probe_result(flock(fd, LOCK_SH | LOCK_NB));
 }
@@ -453,14 +453,14 @@ bh_try_lock_shared(const struct bh_targets *targets)
 int
 bh_try_sync_shared(const struct bh_targets *targets)
 {
-    int fd = open_shared(targets);
+    int fd = files_open_shared(targets);
 
     return fd < 0 ? ENODATA : bh_probe_result(syncfs(fd));
 }
 
 /* A node or a masked file whose inode is of the machine's /dev; NULL: each is the sandbox's own. */
 static const char *
-find_machines_node(const struct bh_targets *targets)
+files_find_machines_node(const struct bh_targets *targets)
 {
     static const char *const paths[] = {
         "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
@@ -484,7 +484,7 @@ find_machines_node(const struct bh_targets *targets)
 int
 bh_try_watch_device(const struct bh_targets *targets)
 {
-    const char *path = find_machines_node(targets);
+    const char *path = files_find_machines_node(targets);
     int watches = inotify_init1(IN_CLOEXEC);
 
     return path ? bh_probe_result(inotify_add_watch(watches, path, IN_OPEN)) : ENODATA;
@@ -493,7 +493,7 @@ bh_try_watch_device(const struct bh_targets *targets)
 int
 bh_try_lock_device(const struct bh_targets *targets)
 {
-    const char *path = find_machines_node(targets);
+    const char *path = files_find_machines_node(targets);
     int fd = path ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
 
     return path ? bh_probe_result(flock(fd, LOCK_SH | LOCK_NB)) : ENODATA;
@@ -501,7 +501,7 @@ bh_try_lock_device(const struct bh_targets *targets)
 
 /* A file that stands in the machine's root and in most images. */
 static int
-open_library(void)
+files_open_library(void)
 {
     static const char *const paths[] = { "/usr/bin/sh", "/bin/sh", "/usr/bin/env" };
     int fd = -1;
@@ -516,7 +516,7 @@ bh_try_cache_probe(const struct bh_targets *targets)
 {
     char page[64];
     struct iovec part = { page, sizeof page };
-    int fd = open_library();
+    int fd = files_open_library();
 
     return fd < 0 ? errno : bh_probe_result(preadv2(fd, &part, 1, 0, RWF_NOWAIT));
 }
@@ -524,7 +524,7 @@ bh_try_cache_probe(const struct bh_targets *targets)
 int
 bh_try_cache_evict(const struct bh_targets *targets)
 {
-    int fd = open_library();
+    int fd = files_open_library();
 
     return fd < 0 ? errno : posix_fadvise(fd, 0, 4096, POSIX_FADV_DONTNEED);
 }

@@ -94,7 +94,7 @@ bh_probe_is_lent(const struct bh_targets *targets, const char *path)
 
 /* Whether `word` stands in a list of words. */
 static bool
-is_in(const char *list, const char *word)
+probe_is_in(const char *list, const char *word)
 {
     size_t length = strlen(word);
 
@@ -106,7 +106,7 @@ is_in(const char *list, const char *word)
 }
 
 static void
-name_fault(int fault, char *ret_name, size_t size)
+probe_name_fault(int fault, char *ret_name, size_t size)
 {
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         if (faults[i].value == fault) {
@@ -119,7 +119,7 @@ name_fault(int fault, char *ret_name, size_t size)
 
 /* When memory runs out, it is the attempt that goes and not who watches it. */
 static void
-go_first(void)
+probe_go_first(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -130,14 +130,14 @@ go_first(void)
 }
 
 static _Noreturn void
-attempt_it(const struct attempt *attempt, const struct bh_targets *targets, int pipe_fd)
+probe_attempt_it(const struct attempt *attempt, const struct bh_targets *targets, int pipe_fd)
 {
     static const struct rlimit no_core;
     char number[16];
     int answer;
 
     setpgid(0, 0);
-    go_first();
+    probe_go_first();
     setrlimit(RLIMIT_CORE, &no_core);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(number, sizeof number, "%d", pipe_fd);
@@ -169,7 +169,7 @@ probe_run(const struct probe_options *options, const struct attempt *attempt, ch
     }
     if (child == 0) {
         close(ends[0]);
-        attempt_it(attempt, &options->targets, ends[1]);
+        probe_attempt_it(attempt, &options->targets, ends[1]);
     }
     close(ends[1]);
     polled = (struct pollfd){ .fd = ends[0], .events = POLLIN };
@@ -183,7 +183,7 @@ probe_run(const struct probe_options *options, const struct attempt *attempt, ch
     if (answered && answer == 0)
         snprintf(ret_answer, size, "open");
     else if (answered)
-        name_fault(answer, ret_answer, size);
+        probe_name_fault(answer, ret_answer, size);
     else if (polled.revents)
         snprintf(ret_answer, size, "SIG%s", WIFSIGNALED(status) && sigabbrev_np(WTERMSIG(status))
                                                  ? sigabbrev_np(WTERMSIG(status)) : "?");
@@ -194,9 +194,9 @@ probe_run(const struct probe_options *options, const struct attempt *attempt, ch
 static const char *
 probe_judge(const struct attempt *attempt, const char *answer)
 {
-    if (strcmp(answer, "open") == 0 || is_in(attempt->passed, answer))
+    if (strcmp(answer, "open") == 0 || probe_is_in(attempt->passed, answer))
         return "breached";
-    return is_in(attempt->answers, answer) ? "held" : "otherwise";
+    return probe_is_in(attempt->answers, answer) ? "held" : "otherwise";
 }
 
 /* ---- all of them ---- */
@@ -204,7 +204,7 @@ probe_judge(const struct attempt *attempt, const char *answer)
 #define TARGETS(X) X(pid) X(file) X(tmp) X(socket) X(port) X(abstract) X(address) X(memory) X(pids) X(inode) X(device) X(lent)
 
 static const char *
-target_named(const struct bh_targets *targets, const char *name)
+probe_target_named(const struct bh_targets *targets, const char *name)
 {
 #define ONE(field)                                                                        \
     if (strcmp(name, #field) == 0)                                                        \
@@ -228,24 +228,24 @@ probe_is_named(const char *list, const char *name)
 
 /* Why it is not tried, or NULL. */
 static const char *
-spared(const struct probe_options *options, const struct attempt *attempt)
+probe_spared(const struct probe_options *options, const struct attempt *attempt)
 {
     if ((options->only && !probe_is_named(options->only, attempt->name))
         || probe_is_named(options->but, attempt->name))
         return "left-out";
-    if (*attempt->needs && !target_named(&options->targets, attempt->needs))
+    if (*attempt->needs && !probe_target_named(&options->targets, attempt->needs))
         return "no-target";
     return options->bare && strcmp(attempt->bare, "SAFE") != 0 ? "not-safe" : NULL;
 }
 
 static int
-run_all(const struct probe_options *options)
+probe_run_all(const struct probe_options *options)
 {
     int status = 0;
 
     for (size_t i = 0; i < ATTEMPTS; i++) {
         const struct attempt *attempt = &attempts[i];
-        const char *why_not = spared(options, attempt), *verdict = "skipped";
+        const char *why_not = probe_spared(options, attempt), *verdict = "skipped";
         char answer[32];
 
         if (options->only && why_not && strcmp(why_not, "left-out") == 0)
@@ -269,7 +269,7 @@ run_all(const struct probe_options *options)
 }
 
 static int
-list_all(void)
+probe_list_all(void)
 {
     for (size_t i = 0; i < ATTEMPTS; i++)
         printf("%s\t%s\t%s\t%s\t%s\t%s\n", attempts[i].name, attempts[i].category,
@@ -313,7 +313,7 @@ main(int argc, char **argv)
         case 'x': options.but = optarg; break;
         case 'b': options.bare = true; break;
         case 'p': options.patience_ms = (int)strtol(optarg, NULL, 10); break;
-        case 'l': return list_all();
+        case 'l': return probe_list_all();
         case 'h': fputs(usage, stdout); return 0;
         case 't':
 #define ONE(field)                                                                        \
@@ -325,5 +325,5 @@ main(int argc, char **argv)
         default: fputs(usage, stderr); return EXIT_USAGE;
         }
     }
-    return run_all(&options);
+    return probe_run_all(&options);
 }

@@ -105,7 +105,7 @@ probe_memory_fill(int fd, size_t size)
 }
 
 static int
-fill_file(const char *folder, size_t size)
+memory_fill_file(const char *folder, size_t size)
 {
     char path[64];
     int fd;
@@ -121,13 +121,13 @@ fill_file(const char *folder, size_t size)
 int
 bh_try_tmpfs_over(const struct bh_targets *targets)
 {
-    return fill_file("/tmp", probe_memory_beyond(targets));
+    return memory_fill_file("/tmp", probe_memory_beyond(targets));
 }
 
 int
 bh_try_shm_over(const struct bh_targets *targets)
 {
-    return fill_file("/dev/shm", probe_memory_beyond(targets));
+    return memory_fill_file("/dev/shm", probe_memory_beyond(targets));
 }
 
 int

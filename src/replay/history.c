@@ -51,7 +51,7 @@ bh_history_count(const struct bh_history *history)
 
 /* The buffer's text as memory of its own. */
 static char *
-keep(struct bh_buf *json)
+history_keep(struct bh_buf *json)
 {
     const char *text = bh_buf_text(json);
     char *copy;
@@ -78,9 +78,9 @@ bh_history_add(struct bh_history *history, const struct bh_event *event,
     bh_buf_init(&json, RECORD_BYTES_MAX);
     record->now_ns = event->now_ns;
     bh_codec_put_event(&json, event);
-    record->event = keep(&json);
+    record->event = history_keep(&json);
     bh_codec_put_decisions(&json, step->decisions, step->decision_count);
-    record->decisions = keep(&json);
+    record->decisions = history_keep(&json);
     bh_buf_fini(&json);
     bh_state_digest(state, &bh_crypto_openssl, record->digest);
     return BH_OK;
@@ -93,7 +93,7 @@ struct history_reader {
 };
 
 static bh_rc
-apply(const struct history_reader *reader, const struct history_record *record, uint32_t number,
+history_apply(const struct history_reader *reader, const struct history_record *record, uint32_t number,
       struct bh_state *state, struct bh_err *err)
 {
     struct bh_event event;
@@ -132,7 +132,7 @@ bh_history_replay(const struct bh_history *history, struct bh_state *state, stru
     BH_ASSERT(reader.decisions && reader.step);
     for (uint32_t i = 0; i < history->count && rc == BH_OK; i++) {
         bh_arena_reset(reader.arena);
-        rc = apply(&reader, &history->records[i], i + 1, state, err);
+        rc = history_apply(&reader, &history->records[i], i + 1, state, err);
         if (rc != BH_OK) {
             bh_err_wrap(err, "replay of record %" PRIu32, i + 1);
             err->rc = rc = BH_BUG;

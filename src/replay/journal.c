@@ -27,7 +27,7 @@ struct journal_reader {
 };
 
 static bh_rc
-apply_event(struct journal_reader *reader, const struct bh_record *record)
+journal_apply_event(struct journal_reader *reader, const struct bh_record *record)
 {
     struct bh_event event;
     uint32_t count = 0;
@@ -49,7 +49,7 @@ apply_event(struct journal_reader *reader, const struct bh_record *record)
 }
 
 static void
-put_digest(FILE *out, const char *before, const uint8_t digest[32])
+journal_put_digest(FILE *out, const char *before, const uint8_t digest[32])
 {
     fputs(before, out);
     for (int i = 0; i < 32; i++)
@@ -59,7 +59,7 @@ put_digest(FILE *out, const char *before, const uint8_t digest[32])
 
 /* A digest that differs is told and counted; reading goes on. */
 static void
-compare_snapshot(struct journal_reader *reader, const struct bh_record *record)
+journal_compare_snapshot(struct journal_reader *reader, const struct bh_record *record)
 {
     char type[BH_SNAPSHOT_TYPE_SIZE];
     uint8_t digest[32];
@@ -78,12 +78,12 @@ compare_snapshot(struct journal_reader *reader, const struct bh_record *record)
     }
     reader->mismatches++;
     fprintf(reader->out, "snapshot %" PRIu64 " differs\n", record->seq);
-    put_digest(reader->out, "  recorded ", record->text);
-    put_digest(reader->out, "  replayed ", digest);
+    journal_put_digest(reader->out, "  recorded ", record->text);
+    journal_put_digest(reader->out, "  replayed ", digest);
 }
 
 static bool
-see_record(void *self, uint64_t seq, const char *leaf, size_t length)
+journal_see_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct journal_reader *reader = self;
     struct bh_record record;
@@ -98,9 +98,9 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
                                 reader->records == 0 ? ": the log was pruned" : "");
     if (reader->rc == BH_OK && record.ev_json && !bh_token_facts_is(record.ev_json)
         && !bh_bound_is(record.ev_json))
-        reader->rc = apply_event(reader, &record);
+        reader->rc = journal_apply_event(reader, &record);
     else if (reader->rc == BH_OK && strcmp(record.verb, "snapshot") == 0)
-        compare_snapshot(reader, &record);
+        journal_compare_snapshot(reader, &record);
     if (reader->rc != BH_OK)
         bh_err_wrap(reader->err, "record %" PRIu64, seq);
     reader->records += reader->rc == BH_OK;
@@ -108,7 +108,7 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
 }
 
 static bh_rc
-report(struct journal_reader *reader, struct bh_err *err)
+journal_report(struct journal_reader *reader, struct bh_err *err)
 {
     uint8_t digest[32];
     char broken[200] = "";
@@ -118,7 +118,7 @@ report(struct journal_reader *reader, struct bh_err *err)
             reader->events);
     fprintf(reader->out, "snapshots %" PRIu64 ", %" PRIu64 " matched\n", reader->snapshots,
             reader->snapshots - reader->mismatches);
-    put_digest(reader->out, "digest    ", digest);
+    journal_put_digest(reader->out, "digest    ", digest);
     if (!bh_engine_check(reader->state.engine, broken, sizeof broken))
         return bh_err_set(err, BH_CONFLICT, "the state in the end breaks an invariant: %s",
                           broken);
@@ -145,11 +145,11 @@ bh_journal_replay(const char *path, const struct bh_journal_options *options, FI
     reader.step = calloc(1, sizeof *reader.step);
     reader.scratch = malloc(BH_RECORD_BYTES_MAX + 64);
     BH_ASSERT(reader.decisions && reader.step && reader.scratch);
-    rc = store.ops->list_records(store.self, 0, INT64_MAX, see_record, &reader, err);
+    rc = store.ops->list_records(store.self, 0, INT64_MAX, journal_see_record, &reader, err);
     if (rc == BH_OK)
         rc = reader.rc;
     if (rc == BH_OK)
-        rc = report(&reader, err);
+        rc = journal_report(&reader, err);
     if (rc == BH_OK && options && options->whatif)
         rc = bh_suppose(&store, reader.state.engine, options->whatif, out, err);
     free(reader.scratch);

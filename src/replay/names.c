@@ -31,7 +31,7 @@ static const char *const nouns[BH_NAMED_KINDS] = {
 };
 
 static void *
-room_for(size_t size)
+names_room_for(size_t size)
 {
     void *memory = calloc(NAMES_MAX, size);
 
@@ -46,10 +46,10 @@ bh_names_new(void)
 
     BH_ASSERT(names);
     for (uint32_t kind = 0; kind < BH_NAMED_KINDS; kind++)
-        names->lists[kind].names = room_for(sizeof(struct name));
-    names->tenants = room_for(sizeof *names->tenants);
-    names->skus = room_for(sizeof *names->skus);
-    names->gpus = room_for(sizeof *names->gpus);
+        names->lists[kind].names = names_room_for(sizeof(struct name));
+    names->tenants = names_room_for(sizeof *names->tenants);
+    names->skus = names_room_for(sizeof *names->skus);
+    names->gpus = names_room_for(sizeof *names->gpus);
     return names;
 }
 
@@ -68,7 +68,7 @@ bh_names_free(struct bh_names *names)
 
 /* The id of that name, or 0. */
 static uint32_t
-id_of(const struct bh_names *names, enum bh_named kind, const char *text)
+names_id_of(const struct bh_names *names, enum bh_named kind, const char *text)
 {
     const struct names_list *list = &names->lists[kind];
 
@@ -79,13 +79,13 @@ id_of(const struct bh_names *names, enum bh_named kind, const char *text)
 }
 
 static bh_rc
-check_new(const struct bh_names *names, enum bh_named kind, const char *text,
+names_check_new(const struct bh_names *names, enum bh_named kind, const char *text,
           struct bh_err *err)
 {
     if (strlen(text) >= NAME_BYTES)
         return bh_err_set(err, BH_INVALID, "%s %.40s...: the name is too long", nouns[kind],
                           text);
-    if (id_of(names, kind, text))
+    if (names_id_of(names, kind, text))
         return bh_err_set(err, BH_CONFLICT, "there is a %s %s already", nouns[kind], text);
     return BH_OK;
 }
@@ -95,7 +95,7 @@ bh_names_add(struct bh_names *names, enum bh_named kind, const char *text, uint3
              struct bh_err *err)
 {
     struct names_list *list = &names->lists[kind];
-    bh_rc rc = check_new(names, kind, text, err);
+    bh_rc rc = names_check_new(names, kind, text, err);
 
     if (rc != BH_OK)
         return rc;
@@ -110,7 +110,7 @@ bh_rc
 bh_names_find(const struct bh_names *names, enum bh_named kind, const char *text,
               uint32_t *ret_id, struct bh_err *err)
 {
-    uint32_t id = id_of(names, kind, text);
+    uint32_t id = names_id_of(names, kind, text);
 
     if (!id)
         return bh_err_set(err, BH_NOT_FOUND, "there is no %s %.80s", nouns[kind], text);
@@ -130,7 +130,7 @@ bh_rc
 bh_names_change(struct bh_names *names, enum bh_named kind, uint32_t id, const char *text,
                 struct bh_err *err)
 {
-    bh_rc rc = check_new(names, kind, text, err);
+    bh_rc rc = names_check_new(names, kind, text, err);
 
     BH_ASSERT(id >= 1 && id <= names->lists[kind].count);
     if (rc == BH_OK)

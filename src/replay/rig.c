@@ -99,7 +99,7 @@ bh_rig_fail(struct bh_rig *rig, const struct bh_rig_fault *fault, struct bh_err 
 /* ---- what stands and runs ---- */
 
 static const struct bh_ev_gpu *
-find_gpu(const struct bh_rig *rig, bh_gpu_id gpu)
+rig_find_gpu(const struct bh_rig *rig, bh_gpu_id gpu)
 {
     for (uint32_t i = 0; i < rig->gpu_count; i++)
         if (bh_same(rig->gpus[i].gpu, gpu))
@@ -108,7 +108,7 @@ find_gpu(const struct bh_rig *rig, bh_gpu_id gpu)
 }
 
 static struct bh_partition *
-find_stood(struct bh_rig *rig, bh_partition_id partition)
+rig_find_stood(struct bh_rig *rig, bh_partition_id partition)
 {
     for (uint32_t i = 0; i < rig->stood_count; i++)
         if (bh_same(rig->stood[i].partition, partition))
@@ -117,13 +117,13 @@ find_stood(struct bh_rig *rig, bh_partition_id partition)
 }
 
 static void
-drop_stood(struct bh_rig *rig, struct bh_partition *stood)
+rig_drop_stood(struct bh_rig *rig, struct bh_partition *stood)
 {
     *stood = rig->stood[--rig->stood_count];
 }
 
 static struct rig_process *
-find_process(struct bh_rig *rig, bh_lease_id lease)
+rig_find_process(struct bh_rig *rig, bh_lease_id lease)
 {
     for (uint32_t i = 0; i < rig->process_count; i++)
         if (bh_same(rig->processes[i].lease, lease))
@@ -132,14 +132,14 @@ find_process(struct bh_rig *rig, bh_lease_id lease)
 }
 
 static void
-drop_process(struct bh_rig *rig, struct rig_process *process)
+rig_drop_process(struct bh_rig *rig, struct rig_process *process)
 {
     *process = rig->processes[--rig->process_count];
 }
 
 /* The running lease that uses a partition, or none. */
 static const struct rig_process *
-user_of(const struct bh_rig *rig, bh_partition_id partition)
+rig_user_of(const struct bh_rig *rig, bh_partition_id partition)
 {
     for (uint32_t i = 0; i < rig->process_count; i++) {
         const struct rig_process *process = &rig->processes[i];
@@ -153,10 +153,10 @@ user_of(const struct bh_rig *rig, bh_partition_id partition)
 
 /* What stands on a GPU; `ret_count` partitions. */
 static void
-occupancy_of(const struct bh_rig *rig, bh_gpu_id gpu, struct bh_occupancy *ret_occupancy,
+rig_occupancy_of(const struct bh_rig *rig, bh_gpu_id gpu, struct bh_occupancy *ret_occupancy,
              uint32_t *ret_count)
 {
-    const struct bh_ev_gpu *known = find_gpu(rig, gpu);
+    const struct bh_ev_gpu *known = rig_find_gpu(rig, gpu);
     enum bh_gpu_model model = known ? (enum bh_gpu_model)known->model : BH_GPU_MODEL_NONE;
 
     /* what a site sells of a GPU is no matter of the node */
@@ -176,7 +176,7 @@ occupancy_of(const struct bh_rig *rig, bh_gpu_id gpu, struct bh_occupancy *ret_o
 /* ---- failures ---- */
 
 static bool
-concerns(const struct bh_rig_fault *fault, const struct order *order)
+rig_concerns(const struct bh_rig_fault *fault, const struct order *order)
 {
     if (fault->kind != order->effect.kind || fault->times == 0)
         return false;
@@ -189,10 +189,10 @@ concerns(const struct bh_rig_fault *fault, const struct order *order)
 }
 
 static bool
-is_to_fail(struct bh_rig *rig, const struct order *order)
+rig_is_to_fail(struct bh_rig *rig, const struct order *order)
 {
     for (uint32_t i = 0; i < rig->fault_count; i++)
-        if (concerns(&rig->faults[i], order)) {
+        if (rig_concerns(&rig->faults[i], order)) {
             rig->faults[i].times--;
             rig->in_way = rig->in_way || order->effect.kind == BH_FX_DESTROY;
             return true;
@@ -205,16 +205,16 @@ is_to_fail(struct bh_rig *rig, const struct order *order)
 typedef bh_rc carry_out(struct bh_rig *rig, struct order *order, struct bh_err *err);
 
 static bh_rc
-carve(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_carve(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     const struct bh_partition *partition = &order->effect.partition;
-    const struct bh_ev_gpu *gpu = find_gpu(rig, partition->gpu);
+    const struct bh_ev_gpu *gpu = rig_find_gpu(rig, partition->gpu);
     enum bh_gpu_model model = gpu ? (enum bh_gpu_model)gpu->model : BH_GPU_MODEL_NONE;
     struct bh_occupancy occupancy;
     char name[BH_PARTITION_NAME_MAX];
     uint32_t count;
 
-    occupancy_of(rig, partition->gpu, &occupancy, &count);
+    rig_occupancy_of(rig, partition->gpu, &occupancy, &count);
     if (bh_partition_fits(&occupancy, model, partition->profile, partition->start)) {
         if (rig->stood_count == PIECES_MAX)
             return bh_err_set(err, BH_FULL, "more than %d pieces", PIECES_MAX);
@@ -231,10 +231,10 @@ carve(struct bh_rig *rig, struct order *order, struct bh_err *err)
 }
 
 static bh_rc
-destroy(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_destroy(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct bh_partition *stood = find_stood(rig, order->effect.partition.partition);
-    const struct rig_process *user = user_of(rig, order->effect.partition.partition);
+    struct bh_partition *stood = rig_find_stood(rig, order->effect.partition.partition);
+    const struct rig_process *user = rig_user_of(rig, order->effect.partition.partition);
 
     if (user)
         return bh_err_set(err, BH_BUG,
@@ -242,24 +242,24 @@ destroy(struct bh_rig *rig, struct order *order, struct bh_err *err)
                           " uses",
                           order->effect.partition.partition.v, user->lease.v);
     if (stood)
-        drop_stood(rig, stood);
+        rig_drop_stood(rig, stood);
     return BH_OK;
 }
 
 /* Whether the partitions of a lease stand and are free; a partition that the scenario took
  * away only makes the order fail. */
 static bh_rc
-check_pieces(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_check_pieces(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     for (uint32_t i = 0; i < order->partition_count; i++) {
-        const struct rig_process *user = user_of(rig, order->partitions[i].partition);
+        const struct rig_process *user = rig_user_of(rig, order->partitions[i].partition);
 
         if (user)
             return bh_err_set(err, BH_BUG,
                               "lease %" PRIu64 " is to run on a piece that lease %" PRIu64
                               " uses",
                               order->effect.lease.v, user->lease.v);
-        if (find_stood(rig, order->partitions[i].partition))
+        if (rig_find_stood(rig, order->partitions[i].partition))
             continue;
         if (!rig->lost)
             return bh_err_set(err, BH_BUG,
@@ -274,14 +274,14 @@ check_pieces(struct bh_rig *rig, struct order *order, struct bh_err *err)
 }
 
 static bh_rc
-start(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_start(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     struct rig_process *process = &rig->processes[rig->process_count];
-    bh_rc rc = check_pieces(rig, order, err);
+    bh_rc rc = rig_check_pieces(rig, order, err);
 
     if (rc != BH_OK || order->outcome != BH_OUTCOME_OK)
         return rc;
-    if (find_process(rig, order->effect.lease))
+    if (rig_find_process(rig, order->effect.lease))
         return bh_err_set(err, BH_BUG, "lease %" PRIu64 " is started twice",
                           order->effect.lease.v);
     if (rig->process_count == PROCESSES_MAX)
@@ -294,9 +294,9 @@ start(struct bh_rig *rig, struct order *order, struct bh_err *err)
 }
 
 static bh_rc
-suspend(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_suspend(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct rig_process *process = find_process(rig, order->effect.lease);
+    struct rig_process *process = rig_find_process(rig, order->effect.lease);
 
     if (process)
         process->state = PROCESS_FROZEN;
@@ -306,16 +306,16 @@ suspend(struct bh_rig *rig, struct order *order, struct bh_err *err)
 }
 
 static bool
-same_place(const struct bh_partition *a, const struct bh_partition *b)
+rig_same_place(const struct bh_partition *a, const struct bh_partition *b)
 {
     return bh_same(a->gpu, b->gpu) && a->profile == b->profile && a->start == b->start;
 }
 
 static bh_rc
-resume(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_resume(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct rig_process *process = find_process(rig, order->effect.lease);
-    bh_rc rc = check_pieces(rig, order, err);
+    struct rig_process *process = rig_find_process(rig, order->effect.lease);
+    bh_rc rc = rig_check_pieces(rig, order, err);
 
     if (rc != BH_OK || order->outcome != BH_OUTCOME_OK)
         return rc;
@@ -325,7 +325,7 @@ resume(struct bh_rig *rig, struct order *order, struct bh_err *err)
     }
     for (uint32_t i = 0; i < process->partition_count; i++)
         if (process->partition_count != order->partition_count
-            || !same_place(&process->partitions[i], &order->partitions[i]))
+            || !rig_same_place(&process->partitions[i], &order->partitions[i]))
             return bh_err_set(err, BH_BUG, "lease %" PRIu64 " is resumed at another place",
                               process->lease.v);
     memcpy(process->partitions, order->partitions, sizeof process->partitions);
@@ -334,21 +334,21 @@ resume(struct bh_rig *rig, struct order *order, struct bh_err *err)
 }
 
 static bh_rc
-stop(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_stop(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct rig_process *process = find_process(rig, order->effect.lease);
+    struct rig_process *process = rig_find_process(rig, order->effect.lease);
 
     if (process)
-        drop_process(rig, process);
+        rig_drop_process(rig, process);
     return BH_OK;
 }
 
 /* Whatever stood on the GPU is gone; nobody may use it then. */
 static bh_rc
-reset(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_reset(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     for (uint32_t i = 0; i < rig->stood_count;) {
-        const struct rig_process *user = user_of(rig, rig->stood[i].partition);
+        const struct rig_process *user = rig_user_of(rig, rig->stood[i].partition);
 
         if (!bh_same(rig->stood[i].gpu, order->effect.partition.gpu)) {
             i++;
@@ -358,37 +358,37 @@ reset(struct bh_rig *rig, struct order *order, struct bh_err *err)
             return bh_err_set(err, BH_BUG,
                               "the node was told to reset GPU %u, which lease %" PRIu64 " uses",
                               order->effect.partition.gpu.v, user->lease.v);
-        drop_stood(rig, &rig->stood[i]);
+        rig_drop_stood(rig, &rig->stood[i]);
     }
     return BH_OK;
 }
 
 static bh_rc
-test(struct bh_rig *rig, struct order *order, struct bh_err *err)
+rig_test(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     return BH_OK;
 }
 
 static bool
-of_gpu(enum bh_effect_kind kind)
+rig_of_gpu(enum bh_effect_kind kind)
 {
     return kind == BH_FX_RESET || kind == BH_FX_TEST;
 }
 
 static carry_out *const carry_outs[BH_EFFECT_KINDS] = {
-    [BH_FX_CARVE] = carve,     [BH_FX_DESTROY] = destroy, [BH_FX_START] = start,
-    [BH_FX_SUSPEND] = suspend, [BH_FX_RESUME] = resume,   [BH_FX_STOP] = stop,
-    [BH_FX_RESET] = reset,     [BH_FX_TEST] = test,
+    [BH_FX_CARVE] = rig_carve,     [BH_FX_DESTROY] = rig_destroy, [BH_FX_START] = rig_start,
+    [BH_FX_SUSPEND] = rig_suspend, [BH_FX_RESUME] = rig_resume,   [BH_FX_STOP] = rig_stop,
+    [BH_FX_RESET] = rig_reset,     [BH_FX_TEST] = rig_test,
 };
 
 /* ---- orders ---- */
 
 static bool
-same_subject(const struct order *a, const struct bh_effect *b)
+rig_same_subject(const struct order *a, const struct bh_effect *b)
 {
     bool partition = a->effect.kind == BH_FX_CARVE || a->effect.kind == BH_FX_DESTROY;
 
-    if (of_gpu(b->kind) || of_gpu(a->effect.kind))
+    if (rig_of_gpu(b->kind) || rig_of_gpu(a->effect.kind))
         return bh_same(a->effect.partition.gpu, b->partition.gpu);
     if (partition != (b->kind == BH_FX_CARVE || b->kind == BH_FX_DESTROY))
         return false;
@@ -398,19 +398,19 @@ same_subject(const struct order *a, const struct bh_effect *b)
 
 /* A GPU, and a lease, is worked on by one order after the other. */
 static uint64_t
-free_from_ns(const struct bh_rig *rig, const struct bh_rig_order *order)
+rig_free_from_ns(const struct bh_rig *rig, const struct bh_rig_order *order)
 {
     uint64_t from_ns = order->now_ns;
 
     for (uint32_t i = 0; i < rig->order_count; i++)
         if (rig->orders[i].state == ORDER_WAITING && rig->orders[i].due_ns > from_ns
-            && same_subject(&rig->orders[i], order->effect))
+            && rig_same_subject(&rig->orders[i], order->effect))
             from_ns = rig->orders[i].due_ns;
     return from_ns;
 }
 
 static struct order *
-find_order(struct bh_rig *rig, uint64_t number)
+rig_find_order(struct bh_rig *rig, uint64_t number)
 {
     for (uint32_t i = 0; i < rig->order_count; i++)
         if (rig->orders[i].effect.order == number)
@@ -422,7 +422,7 @@ bh_rc
 bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order, struct bh_err *err)
 {
     const struct bh_effect *effect = order->effect;
-    struct order *known = find_order(rig, effect->order);
+    struct order *known = rig_find_order(rig, effect->order);
 
     BH_ASSERT(effect->kind < BH_FX_JOB);
     BH_ASSERT(order->partition_count <= BH_JOB_COUNT_MAX);
@@ -442,14 +442,14 @@ bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order, struct bh_err
                              .state = ORDER_WAITING };
     for (uint32_t i = 0; i < order->partition_count; i++)
         known->partitions[i] = order->partitions[i];
-    known->due_ns = free_from_ns(rig, order) + rig->delays_ns[effect->kind];
+    known->due_ns = rig_free_from_ns(rig, order) + rig->delays_ns[effect->kind];
     rig->order_count++;
     return BH_OK;
 }
 
 /* The order that is due first; of those due at once, the one that came first. */
 static struct order *
-next_order(const struct bh_rig *rig)
+rig_next_order(const struct bh_rig *rig)
 {
     struct order *next = NULL;
 
@@ -463,13 +463,13 @@ next_order(const struct bh_rig *rig)
 uint64_t
 bh_rig_next_due_ns(const struct bh_rig *rig)
 {
-    const struct order *next = next_order(rig);
+    const struct order *next = rig_next_order(rig);
 
     return next ? next->due_ns : UINT64_MAX;
 }
 
 static struct bh_event
-answer_to(const struct order *order)
+rig_answer_to(const struct order *order)
 {
     static const uint8_t kinds[BH_FX_JOB] = {
         [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
@@ -485,7 +485,7 @@ answer_to(const struct order *order)
                                               .cause = BH_END_SIGNALLED, .exit_status = 15 };
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
         event.u.partition = (struct bh_ev_partition){ effect->partition.partition, order->outcome, 0 };
-    else if (of_gpu(effect->kind))
+    else if (rig_of_gpu(effect->kind))
         event.u.serviced = (struct bh_ev_serviced){ effect->partition.gpu, order->outcome, 0 };
     else
         event.u.lease = (struct bh_ev_lease){ effect->lease, order->outcome, 0 };
@@ -493,7 +493,7 @@ answer_to(const struct order *order)
 }
 
 static enum bh_outcome_kind
-failure_of(enum bh_effect_kind kind)
+rig_failure_of(enum bh_effect_kind kind)
 {
     return kind == BH_FX_SUSPEND ? BH_OUTCOME_CONTEXT_HELD : BH_OUTCOME_FAILED;
 }
@@ -501,21 +501,21 @@ failure_of(enum bh_effect_kind kind)
 bh_rc
 bh_rig_finish_next(struct bh_rig *rig, struct bh_rig_answer *ret_answer, struct bh_err *err)
 {
-    struct order *order = next_order(rig);
+    struct order *order = rig_next_order(rig);
     bh_rc rc = BH_OK;
 
     BH_ASSERT(order);
     order->due_ns = UINT64_MAX;
     if (order->state == ORDER_WAITING) {
         order->state = ORDER_DONE;
-        if (is_to_fail(rig, order))
-            order->outcome = failure_of(order->effect.kind);
+        if (rig_is_to_fail(rig, order))
+            order->outcome = rig_failure_of(order->effect.kind);
         else
             rc = carry_outs[order->effect.kind](rig, order, err);
     }
     if (rc != BH_OK)
         return rc;
-    *ret_answer = (struct bh_rig_answer){ order->effect.node, answer_to(order) };
+    *ret_answer = (struct bh_rig_answer){ order->effect.node, rig_answer_to(order) };
     return BH_OK;
 }
 
@@ -525,14 +525,14 @@ bh_rc
 bh_rig_exit(struct bh_rig *rig, const struct bh_ev_ended *end, struct bh_rig_answer *ret_answer,
             struct bh_err *err)
 {
-    struct rig_process *process = find_process(rig, end->lease);
+    struct rig_process *process = rig_find_process(rig, end->lease);
 
     if (!process || process->state != PROCESS_RUNNING)
         return bh_err_set(err, BH_NOT_FOUND, "it has no processes that run");
     *ret_answer = (struct bh_rig_answer){
         process->node, { .kind = BH_EV_ENDED, .u.ended = *end }
     };
-    drop_process(rig, process);
+    rig_drop_process(rig, process);
     return BH_OK;
 }
 
@@ -562,15 +562,15 @@ bh_rig_next_untold(struct bh_rig *rig, bh_node_id node, struct bh_event *ret_eve
 /* ---- losses ---- */
 
 static bool
-on_node(const struct bh_rig *rig, bh_gpu_id gpu, bh_node_id node)
+rig_on_node(const struct bh_rig *rig, bh_gpu_id gpu, bh_node_id node)
 {
-    const struct bh_ev_gpu *known = find_gpu(rig, gpu);
+    const struct bh_ev_gpu *known = rig_find_gpu(rig, gpu);
 
     return known && bh_same(known->node, node);
 }
 
 static void
-kill_processes(struct bh_rig *rig, bh_node_id node)
+rig_kill_processes(struct bh_rig *rig, bh_node_id node)
 {
     for (uint32_t i = 0; i < rig->process_count;) {
         struct rig_process *process = &rig->processes[i];
@@ -583,7 +583,7 @@ kill_processes(struct bh_rig *rig, bh_node_id node)
         end.event.u.ended = (struct bh_ev_ended){ .lease = process->lease,
                                                   .cause = BH_END_NODE_LOST };
         bh_rig_keep_end(rig, &end);
-        drop_process(rig, process);
+        rig_drop_process(rig, process);
     }
 }
 
@@ -591,10 +591,10 @@ void
 bh_rig_reboot(struct bh_rig *rig, bh_node_id node)
 {
     rig->lost = true;
-    kill_processes(rig, node);
+    rig_kill_processes(rig, node);
     for (uint32_t i = 0; i < rig->stood_count;)
-        if (on_node(rig, rig->stood[i].gpu, node))
-            drop_stood(rig, &rig->stood[i]);
+        if (rig_on_node(rig, rig->stood[i].gpu, node))
+            rig_drop_stood(rig, &rig->stood[i]);
         else
             i++;
     for (uint32_t i = 0; i < rig->order_count; i++)
@@ -609,11 +609,11 @@ bh_rig_reboot(struct bh_rig *rig, bh_node_id node)
 void
 bh_rig_lose_piece(struct bh_rig *rig, bh_partition_id partition)
 {
-    struct bh_partition *stood = find_stood(rig, partition);
+    struct bh_partition *stood = rig_find_stood(rig, partition);
 
     rig->lost = true;
     if (stood)
-        drop_stood(rig, stood);
+        rig_drop_stood(rig, stood);
 }
 
 bool

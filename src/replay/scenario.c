@@ -25,7 +25,7 @@ struct player {
 };
 
 static const struct bh_statement *
-find_statement(const char *word)
+scenario_find_statement(const char *word)
 {
     for (size_t theme = 0; theme < BH_COUNT(themes); theme++)
         for (const struct bh_statement *at = themes[theme]; at->word; at++)
@@ -47,7 +47,7 @@ bh_scenario_print_statements(FILE *out)
 /* ---- TAP ---- */
 
 static void
-tell_failure(struct player *player, const struct bh_err *err)
+scenario_tell_failure(struct player *player, const struct bh_err *err)
 {
     struct bh_tap *tap = player->tap;
 
@@ -64,7 +64,7 @@ tell_failure(struct player *player, const struct bh_err *err)
 }
 
 static void
-tell_success(struct player *player)
+scenario_tell_success(struct player *player)
 {
     player->tap->count++;
     if (player->tap->out)
@@ -87,9 +87,9 @@ finish_scenario(struct player *player)
     if (!player->failed && rc == BH_OK)
         rc = bh_world_check_replay(player->story.world, &err);
     if (rc != BH_OK)
-        tell_failure(player, &err);
+        scenario_tell_failure(player, &err);
     if (!player->failed)
-        tell_success(player);
+        scenario_tell_success(player);
     bh_story_fini(&player->story);
     player->open = player->failed = false;
 }
@@ -109,7 +109,7 @@ begin_scenario(struct player *player, const struct bh_words *words, struct bh_er
 
 /* What a statement's outcome means when a refusal was expected of it. */
 static bh_rc
-judge_refusal(struct bh_story *story, const char *expected, bh_rc rc, struct bh_err *err)
+scenario_judge_refusal(struct bh_story *story, const char *expected, bh_rc rc, struct bh_err *err)
 {
     if (rc == BH_OK)
         return bh_err_set(err, BH_CONFLICT, "accepted, expected to be refused: %s", expected);
@@ -121,15 +121,15 @@ judge_refusal(struct bh_story *story, const char *expected, bh_rc rc, struct bh_
     return BH_OK;
 }
 
-/* The statement behind the first word, and its words; NULL: none. */
+/* The statement scenario_behind the first word, and its words; NULL: none. */
 static const struct bh_statement *
-behind(const struct bh_words *words, struct bh_words *ret_rest)
+scenario_behind(const struct bh_words *words, struct bh_words *ret_rest)
 {
     const struct bh_statement *statement;
 
     *ret_rest = (struct bh_words){ .count = words->count - 1 };
     memcpy(ret_rest->at, words->at + 1, ret_rest->count * sizeof ret_rest->at[0]);
-    statement = find_statement(ret_rest->at[0]);
+    statement = scenario_find_statement(ret_rest->at[0]);
     if (!statement || ret_rest->count - 1 < statement->least
         || ret_rest->count - 1 > statement->most)
         return NULL;
@@ -138,10 +138,10 @@ behind(const struct bh_words *words, struct bh_words *ret_rest)
 
 /* try STATEMENT: whether it can be done or not, but nothing breaks. */
 static bh_rc
-play_try(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+scenario_play_try(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_words rest;
-    const struct bh_statement *statement = behind(words, &rest);
+    const struct bh_statement *statement = scenario_behind(words, &rest);
     bh_rc rc;
 
     if (!statement)
@@ -152,7 +152,7 @@ play_try(struct bh_story *story, const struct bh_words *words, struct bh_err *er
 
 /* Statements that are one event; others would move the world itself. */
 static bool
-can_be_supposed(const struct bh_statement *statement)
+scenario_can_be_supposed(const struct bh_statement *statement)
 {
     static const char *const words[] = { "submit", "cancel", "release", "gpu", "change" };
 
@@ -164,13 +164,13 @@ can_be_supposed(const struct bh_statement *statement)
 
 /* whatif STATEMENT: it happens on a copy that is played to its end. */
 static bh_rc
-play_whatif(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+scenario_play_whatif(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_words rest;
-    const struct bh_statement *statement = behind(words, &rest);
+    const struct bh_statement *statement = scenario_behind(words, &rest);
     bh_rc rc;
 
-    if (!statement || !can_be_supposed(statement))
+    if (!statement || !scenario_can_be_supposed(statement))
         return bh_err_set(err, BH_INVALID, "cannot suppose %.60s", words->at[1]);
     bh_supposed_begin(story);
     rc = statement->play(story, &rest, err);
@@ -179,16 +179,16 @@ play_whatif(struct bh_story *story, const struct bh_words *words, struct bh_err 
 }
 
 const struct bh_statement bh_frame_statements[] = {
-    { "try", 1, BH_WORDS_MAX, "STATEMENT... (that may be refused)", play_try },
+    { "try", 1, BH_WORDS_MAX, "STATEMENT... (that may be refused)", scenario_play_try },
     { "whatif", 2, BH_WORDS_MAX, "submit|cancel|release|gpu|change ... (on a copy)",
-      play_whatif },
+      scenario_play_whatif },
     { NULL, 0, 0, NULL, NULL },
 };
 
 static bh_rc
-play_statement(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+scenario_play_statement(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    const struct bh_statement *statement = find_statement(words->at[0]);
+    const struct bh_statement *statement = scenario_find_statement(words->at[0]);
     char expected[sizeof story->expected_refusal];
     bh_rc rc;
 
@@ -201,15 +201,15 @@ play_statement(struct bh_story *story, const struct bh_words *words, struct bh_e
     story->refused = false;
     rc = statement->play(story, words, err);
     if (expected[0])
-        rc = judge_refusal(story, expected, rc, err);
+        rc = scenario_judge_refusal(story, expected, rc, err);
     return rc == BH_OK ? bh_world_advance(story->world, 0, err) : rc;
 }
 
-static void player_play_lines(struct player *player, const char *text, size_t length);
+static void scenario_player_play_lines(struct player *player, const char *text, size_t length);
 
 /* sites/SITE.bh beside the file that uses it; a name has no path in it. */
 static bh_rc
-player_find_site(const struct player *player, const char *site, char path[PATH_MAX_BYTES],
+scenario_player_find_site(const struct player *player, const char *site, char path[PATH_MAX_BYTES],
                  struct bh_err *err)
 {
     const char *slash = strrchr(player->file, '/');
@@ -223,7 +223,7 @@ player_find_site(const struct player *player, const char *site, char path[PATH_M
 
 /* use SITE: the statements of a site that several files share. */
 static bh_rc
-player_use(struct player *player, const struct bh_words *words, struct bh_err *err)
+scenario_player_use(struct player *player, const struct bh_words *words, struct bh_err *err)
 {
     struct player at = *player;
     char path[PATH_MAX_BYTES];
@@ -232,7 +232,7 @@ player_use(struct player *player, const struct bh_words *words, struct bh_err *e
 
     if (words->count != 2 || !player->open || player->uses)
         return bh_err_set(err, BH_INVALID, "expected in a scenario: use SITE");
-    rc = player_find_site(player, words->at[1], path, err);
+    rc = scenario_player_find_site(player, words->at[1], path, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&text, FILE_BYTES_MAX);
@@ -241,7 +241,7 @@ player_use(struct player *player, const struct bh_words *words, struct bh_err *e
         player->file = path;
         player->line = 0;
         player->uses = true;
-        player_play_lines(player, text.bytes, text.length);
+        scenario_player_play_lines(player, text.bytes, text.length);
         player->file = at.file;
         player->line = at.line;
         player->uses = false;
@@ -251,7 +251,7 @@ player_use(struct player *player, const struct bh_words *words, struct bh_err *e
 }
 
 static void
-play_line(struct player *player, const char *line, size_t length)
+scenario_play_line(struct player *player, const char *line, size_t length)
 {
     struct bh_err err = { 0 };
     struct bh_words words;
@@ -263,24 +263,24 @@ play_line(struct player *player, const char *line, size_t length)
     else if (player->failed || (rc == BH_OK && words.count == 0))
         return;
     else if (strcmp(first, "use") == 0)
-        rc = player_use(player, &words, &err);
+        rc = scenario_player_use(player, &words, &err);
     else if (rc == BH_OK && !player->open)
         rc = bh_err_set(&err, BH_INVALID, "a file begins with: scenario \"NAME\"");
     else if (rc == BH_OK)
-        rc = play_statement(&player->story, &words, &err);
+        rc = scenario_play_statement(&player->story, &words, &err);
     if (rc != BH_OK)
-        tell_failure(player, &err);
+        scenario_tell_failure(player, &err);
 }
 
 static void
-player_play_lines(struct player *player, const char *text, size_t length)
+scenario_player_play_lines(struct player *player, const char *text, size_t length)
 {
     for (size_t at = 0; at < length;) {
         const char *end = memchr(text + at, '\n', length - at);
         size_t line = end ? (size_t)(end - text) - at : length - at;
 
         player->line++;
-        play_line(player, text + at, line);
+        scenario_play_line(player, text + at, line);
         at += line + 1;
     }
 }
@@ -292,11 +292,11 @@ bh_scenario_play_text(struct bh_tap *tap, const char *file, const char *text, si
     uint32_t count = tap->count;
     struct bh_err err = { 0 };
 
-    player_play_lines(&player, text, length);
+    scenario_player_play_lines(&player, text, length);
     finish_scenario(&player);
     if (tap->count == count) {
         bh_err_set(&err, BH_INVALID, "there is no scenario in it");
-        tell_failure(&player, &err);
+        scenario_tell_failure(&player, &err);
     }
 }
 
@@ -313,6 +313,6 @@ bh_scenario_play_file(struct bh_tap *tap, const char *path)
     if (rc == BH_OK)
         bh_scenario_play_text(tap, path, text.bytes, text.length);
     else
-        tell_failure(&player, &err);
+        scenario_tell_failure(&player, &err);
     bh_buf_fini(&text);
 }

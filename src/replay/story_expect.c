@@ -15,7 +15,7 @@ static const struct bh_choice reasons = { "reason", bh_reason_names, BH_REASONS 
 
 /* Why it is so: the end cause of an ended job, else what `bulkhead why` says. */
 static const char *
-reason_of(const struct bh_story *story, const struct bh_job_view *view)
+expect_reason_of(const struct bh_story *story, const struct bh_job_view *view)
 {
     struct bh_reason reason;
 
@@ -27,7 +27,7 @@ reason_of(const struct bh_story *story, const struct bh_job_view *view)
 }
 
 static bh_rc
-check_job(struct bh_story *story, const char *name, const struct bh_words *words,
+expect_check_job(struct bh_story *story, const char *name, const struct bh_words *words,
           struct bh_err *err)
 {
     struct bh_job_view view;
@@ -37,7 +37,7 @@ check_job(struct bh_story *story, const char *name, const struct bh_words *words
     if (rc != BH_OK)
         return rc;
     state = bh_job_state_names[view.state];
-    reason = reason_of(story, &view);
+    reason = expect_reason_of(story, &view);
     if (strcmp(state, words->at[2]) == 0
         && (words->count < 4 || strcmp(reason, words->at[3]) == 0))
         return BH_OK;
@@ -54,7 +54,7 @@ play_expect(struct bh_story *story, const struct bh_words *words, struct bh_err 
     bh_rc rc = bh_word_choose(&states, words->at[2], &state, err);
 
     while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name))
-        rc = check_job(story, name, words, err);
+        rc = expect_check_job(story, name, words, err);
     return rc;
 }
 
@@ -71,7 +71,7 @@ play_expect_refused(struct bh_story *story, const struct bh_words *words, struct
 
 /* What `bulkhead why` says, both sentences. */
 static bh_rc
-explain(struct bh_story *story, const char *name, struct bh_buf *out, struct bh_err *err)
+expect_explain(struct bh_story *story, const char *name, struct bh_buf *out, struct bh_err *err)
 {
     struct bh_explain how = { .dir = bh_names_directory(story->names), .all = true,
                               .now_ns = bh_world_now_ns(story->world) };
@@ -92,7 +92,7 @@ explain(struct bh_story *story, const char *name, struct bh_buf *out, struct bh_
 
 /* why c contains "text", why c lacks "text" */
 static bh_rc
-play_why(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_why(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     bool wanted = strcmp(words->at[2], "contains") == 0;
     char text[1024];
@@ -102,7 +102,7 @@ play_why(struct bh_story *story, const struct bh_words *words, struct bh_err *er
     bh_buf_init_fixed(&buf, text, sizeof text);
     if (!wanted && strcmp(words->at[2], "lacks") != 0)
         return bh_err_set(err, BH_INVALID, "expected: why JOB contains TEXT, or lacks");
-    rc = explain(story, words->at[1], &buf, err);
+    rc = expect_explain(story, words->at[1], &buf, err);
     if (rc != BH_OK)
         return rc;
     if (!bh_buf_text(&buf))
@@ -117,7 +117,7 @@ play_why(struct bh_story *story, const struct bh_words *words, struct bh_err *er
 enum count_of { RESTARTS, SUSPENSIONS };
 
 static bh_rc
-check_count(struct bh_story *story, const struct bh_words *words, enum count_of which,
+expect_check_count(struct bh_story *story, const struct bh_words *words, enum count_of which,
             struct bh_err *err)
 {
     struct bh_job_view view;
@@ -138,14 +138,14 @@ check_count(struct bh_story *story, const struct bh_words *words, enum count_of 
 static bh_rc
 play_expect_restarts(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    return check_count(story, words, RESTARTS, err);
+    return expect_check_count(story, words, RESTARTS, err);
 }
 
 static bh_rc
 play_expect_suspensions(struct bh_story *story, const struct bh_words *words,
                         struct bh_err *err)
 {
-    return check_count(story, words, SUSPENSIONS, err);
+    return expect_check_count(story, words, SUSPENSIONS, err);
 }
 
 static bh_rc
@@ -255,7 +255,7 @@ play_expect_member(struct bh_story *story, const struct bh_words *words, struct 
 /* ---- places ---- */
 
 static bh_rc
-pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view,
+expect_pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view,
           struct bh_err *err)
 {
     bh_rc rc = bh_story_job(story, name, ret_view, err);
@@ -267,7 +267,7 @@ pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view
 }
 
 static bool
-share_gpu(const struct bh_job_view *a, const struct bh_job_view *b)
+expect_share_gpu(const struct bh_job_view *a, const struct bh_job_view *b)
 {
     for (uint32_t i = 0; i < a->partition_count; i++)
         for (uint32_t k = 0; k < b->partition_count; k++)
@@ -277,14 +277,14 @@ share_gpu(const struct bh_job_view *a, const struct bh_job_view *b)
 }
 
 static bool
-share_node(const struct bh_job_view *a, const struct bh_job_view *b)
+expect_share_node(const struct bh_job_view *a, const struct bh_job_view *b)
 {
     return bh_same(a->node, b->node);
 }
 
 /* Whether every two of the jobs do, or do not, share something. */
 static bh_rc
-check_shared(struct bh_story *story, const struct bh_words *words, bool wanted,
+expect_check_shared(struct bh_story *story, const struct bh_words *words, bool wanted,
              bool (*share)(const struct bh_job_view *, const struct bh_job_view *),
              struct bh_err *err)
 {
@@ -293,9 +293,9 @@ check_shared(struct bh_story *story, const struct bh_words *words, bool wanted,
 
     for (uint32_t i = 1; i < words->count; i++)
         for (uint32_t k = i + 1; k < words->count; k++) {
-            rc = pieces_of(story, words->at[i], &a, err);
+            rc = expect_pieces_of(story, words->at[i], &a, err);
             if (rc == BH_OK)
-                rc = pieces_of(story, words->at[k], &b, err);
+                rc = expect_pieces_of(story, words->at[k], &b, err);
             if (rc == BH_OK && share(&a, &b) != wanted)
                 rc = bh_err_set(err, BH_CONFLICT, "jobs %s and %s %s", words->at[i],
                                 words->at[k], wanted ? "stand apart" : "stand together");
@@ -306,27 +306,27 @@ check_shared(struct bh_story *story, const struct bh_words *words, bool wanted,
 }
 
 static bh_rc
-play_same_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_same_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    return check_shared(story, words, true, share_gpu, err);
+    return expect_check_shared(story, words, true, expect_share_gpu, err);
 }
 
 static bh_rc
-play_not_same_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_not_same_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    return check_shared(story, words, false, share_gpu, err);
+    return expect_check_shared(story, words, false, expect_share_gpu, err);
 }
 
 static bh_rc
-play_same_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_same_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    return check_shared(story, words, true, share_node, err);
+    return expect_check_shared(story, words, true, expect_share_node, err);
 }
 
 static bh_rc
-play_not_same_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+expect_play_not_same_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    return check_shared(story, words, false, share_node, err);
+    return expect_check_shared(story, words, false, expect_share_node, err);
 }
 
 /* ---- GPUs ---- */
@@ -335,7 +335,7 @@ enum { GPU_PIECES_MAX = 32 };
 
 /* "1g.10gb@4=a", "whole@0=a", "1g.10gb@0=idle" */
 static void
-describe(const struct bh_story *story, const struct bh_partition_view *view, struct bh_buf *out)
+expect_describe(const struct bh_story *story, const struct bh_partition_view *view, struct bh_buf *out)
 {
     struct bh_gpu_view gpu = { 0 };
     char name[BH_PARTITION_NAME_MAX];
@@ -349,7 +349,7 @@ describe(const struct bh_story *story, const struct bh_partition_view *view, str
 
 /* Whether what is expected ("1g.10gb=a", with or without a start) is this partition. */
 static bool
-is_described(const char *wanted, const char *partition)
+expect_is_described(const char *wanted, const char *partition)
 {
     const char *at = strchr(partition, '@'), *holder = strchr(partition, '=');
     size_t profile = (size_t)(at - partition);
@@ -360,7 +360,7 @@ is_described(const char *wanted, const char *partition)
 }
 
 static uint32_t
-describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
+expect_describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
              char ret_pieces[GPU_PIECES_MAX][BH_WORD_MAX])
 {
     struct bh_partition_view view;
@@ -373,7 +373,7 @@ describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
         if (!bh_same(view.partition.gpu, gpu))
             continue;
         bh_buf_init_fixed(&buf, ret_pieces[count], BH_WORD_MAX);
-        describe(story, &view, &buf);
+        expect_describe(story, &view, &buf);
         if (bh_buf_text(&buf))
             count++;
     }
@@ -382,10 +382,10 @@ describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
 
 /* Take the partition that the word describes out of the list. */
 static bool
-strike(char partitions[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
+expect_strike(char partitions[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
 {
     for (uint32_t i = 0; i < *count; i++)
-        if (is_described(wanted, partitions[i])) {
+        if (expect_is_described(wanted, partitions[i])) {
             memmove(partitions[i], partitions[i + 1], (--*count - i) * sizeof partitions[0]);
             return true;
         }
@@ -393,10 +393,10 @@ strike(char partitions[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char
 }
 
 static bh_rc
-mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, struct bh_err *err)
+expect_mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, struct bh_err *err)
 {
     char partitions[GPU_PIECES_MAX + 1][BH_WORD_MAX], list[200];
-    uint32_t count = describe_gpu(story, gpu, partitions);
+    uint32_t count = expect_describe_gpu(story, gpu, partitions);
     struct bh_buf buf;
 
     bh_buf_init_fixed(&buf, list, sizeof list);
@@ -417,11 +417,11 @@ play_expect_gpu(struct bh_story *story, const struct bh_words *words, struct bh_
 
     if (rc != BH_OK)
         return rc;
-    count = describe_gpu(story, view.gpu, partitions);
+    count = expect_describe_gpu(story, view.gpu, partitions);
     for (uint32_t at = 2; at < words->count; at++)
-        if (strcmp(words->at[at], "empty") != 0 && !strike(partitions, &count, words->at[at]))
-            return mismatch(story, words->at[1], view.gpu, err);
-    return count == 0 ? BH_OK : mismatch(story, words->at[1], view.gpu, err);
+        if (strcmp(words->at[at], "empty") != 0 && !expect_strike(partitions, &count, words->at[at]))
+            return expect_mismatch(story, words->at[1], view.gpu, err);
+    return count == 0 ? BH_OK : expect_mismatch(story, words->at[1], view.gpu, err);
 }
 
 /* ---- tenants ---- */
@@ -466,7 +466,7 @@ play_expect_metered(struct bh_story *story, const struct bh_words *words, struct
 const struct bh_statement bh_expect_statements[] = {
     { "expect", 2, 3, "JOB STATE [REASON]", play_expect },
     { "expect-refused", 1, 1, "REASON (of the next statement)", play_expect_refused },
-    { "why", 3, 8, "JOB contains|lacks TEXT...", play_why },
+    { "why", 3, 8, "JOB contains|lacks TEXT...", expect_play_why },
     { "expect-restarts", 2, 2, "JOB N", play_expect_restarts },
     { "expect-suspensions", 2, 2, "JOB N", play_expect_suspensions },
     { "expect-grade", 2, 2, "JOB A..G", play_expect_grade },
@@ -474,10 +474,10 @@ const struct bh_statement bh_expect_statements[] = {
     { "expect-reserved", 2, 2, "JOB SPAN|none", play_expect_reserved },
     { "expect-nodes", 2, 2, "JOB N", play_expect_nodes },
     { "expect-member", 3, 4, "JOB MEMBER STATE|done [NODE]", play_expect_member },
-    { "expect-same-gpu", 2, 16, "JOB JOB...", play_same_gpu },
-    { "expect-not-same-gpu", 2, 16, "JOB JOB...", play_not_same_gpu },
-    { "expect-same-node", 2, 16, "JOB JOB...", play_same_node },
-    { "expect-not-same-node", 2, 16, "JOB JOB...", play_not_same_node },
+    { "expect-same-gpu", 2, 16, "JOB JOB...", expect_play_same_gpu },
+    { "expect-not-same-gpu", 2, 16, "JOB JOB...", expect_play_not_same_gpu },
+    { "expect-same-node", 2, 16, "JOB JOB...", expect_play_same_node },
+    { "expect-not-same-node", 2, 16, "JOB JOB...", expect_play_not_same_node },
     { "expect-gpu", 2, 34, "GPU PROFILE[@START]=JOB|idle|carving|clearing... | empty",
       play_expect_gpu },
     { "expect-usage", 2, 2, "TENANT GPUS", play_expect_usage },

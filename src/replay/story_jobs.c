@@ -10,19 +10,19 @@ static const struct bh_choice contracts = { "contract", bh_contract_names, BH_CO
 static const struct bh_choice job_kinds = { "kind", bh_job_kind_names, BH_JOB_KINDS };
 
 static bh_rc
-take_count(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_count(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 0, 1000, &((struct bh_ev_submit *)into)->count, err);
 }
 
 static bh_rc
-take_gang(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_gang(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 0, 1000, &((struct bh_ev_submit *)into)->gang, err);
 }
 
 static bh_rc
-take_priority(struct bh_story *story, const char *const *values, void *into,
+jobs_take_priority(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
     uint32_t priority;
@@ -34,7 +34,7 @@ take_priority(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_contract(struct bh_story *story, const char *const *values, void *into,
+jobs_take_contract(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
     uint32_t contract;
@@ -46,7 +46,7 @@ take_contract(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_kind(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_kind(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     uint32_t kind;
     bh_rc rc = bh_word_choose(&job_kinds, values[0], &kind, err);
@@ -57,7 +57,7 @@ take_kind(struct bh_story *story, const char *const *values, void *into, struct 
 }
 
 static bh_rc
-take_time_limit(struct bh_story *story, const char *const *values, void *into,
+jobs_take_time_limit(struct bh_story *story, const char *const *values, void *into,
                 struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->time_limit_ns, err);
@@ -65,7 +65,7 @@ take_time_limit(struct bh_story *story, const char *const *values, void *into,
 
 /* So long after it is submitted. */
 static bh_rc
-take_deadline(struct bh_story *story, const char *const *values, void *into,
+jobs_take_deadline(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
     struct bh_ev_submit *submit = into;
@@ -76,20 +76,20 @@ take_deadline(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_grace(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_grace(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->grace_ns, err);
 }
 
 static bh_rc
-take_hold(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_hold(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     ((struct bh_ev_submit *)into)->hold = true;
     return BH_OK;
 }
 
 static bh_rc
-take_cores(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_cores(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     uint64_t milli = 0;
     bh_rc rc = bh_parse_parts(values[0], 1000, &milli, err);
@@ -99,7 +99,7 @@ take_cores(struct bh_story *story, const char *const *values, void *into, struct
 }
 
 static bh_rc
-take_memory(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_memory(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     uint64_t bytes = 0;
     bh_rc rc = bh_parse_bytes(values[0], &bytes, err);
@@ -109,23 +109,23 @@ take_memory(struct bh_story *story, const char *const *values, void *into, struc
 }
 
 static bh_rc
-take_user(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+jobs_take_user(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, 1000000, &((struct bh_ev_submit *)into)->principal.v, err);
 }
 
 static const struct bh_story_option submit_options[] = {
-    { "count", 1, take_count },        { "gang", 1, take_gang },
-    { "priority", 1, take_priority },
-    { "on-preempt", 1, take_contract }, { "kind", 1, take_kind },
-    { "time-limit", 1, take_time_limit }, { "hold", 0, take_hold },
-    { "deadline", 1, take_deadline },     { "grace", 1, take_grace },
-    { "user", 1, take_user },             { "cpu", 1, take_cores },
-    { "memory", 1, take_memory },
+    { "count", 1, jobs_take_count },        { "gang", 1, jobs_take_gang },
+    { "priority", 1, jobs_take_priority },
+    { "on-preempt", 1, jobs_take_contract }, { "kind", 1, jobs_take_kind },
+    { "time-limit", 1, jobs_take_time_limit }, { "hold", 0, jobs_take_hold },
+    { "deadline", 1, jobs_take_deadline },     { "grace", 1, jobs_take_grace },
+    { "user", 1, jobs_take_user },             { "cpu", 1, jobs_take_cores },
+    { "memory", 1, jobs_take_memory },
 };
 
 static bh_rc
-play_submit(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+jobs_play_submit(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_options options = { 4, submit_options, BH_COUNT(submit_options) };
     struct bh_ev_submit submit = { .count = 1, .priority = BH_PRIORITY_NORMAL,
@@ -172,13 +172,13 @@ ask_jobs(struct bh_story *story, const char *word, enum bh_event_kind kind, stru
 }
 
 static bh_rc
-play_cancel(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+jobs_play_cancel(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     return ask_jobs(story, words->at[1], BH_EV_CANCEL, err);
 }
 
 static bh_rc
-play_release(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+jobs_play_release(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     return ask_jobs(story, words->at[1], BH_EV_RELEASE, err);
 }
@@ -192,7 +192,7 @@ struct finish {
 enum { EVERY = UINT32_MAX };
 
 static bh_rc
-parse_finish(const struct bh_words *words, struct finish *ret_finish, struct bh_err *err)
+jobs_parse_finish(const struct bh_words *words, struct finish *ret_finish, struct bh_err *err)
 {
     static const struct bh_choice causes = { "end cause", bh_end_cause_names, BH_END_CAUSES };
     uint32_t cause = BH_END_EXITED, status = 0, member = EVERY;
@@ -216,7 +216,7 @@ parse_finish(const struct bh_words *words, struct finish *ret_finish, struct bh_
 
 /* Those of a job that are meant and run end by themselves. */
 static bh_rc
-finish_members(struct bh_story *story, const struct bh_told *told, const struct finish *finish,
+jobs_finish_members(struct bh_story *story, const struct bh_told *told, const struct finish *finish,
                struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_NOT_FOUND, "it has no such member that runs");
@@ -237,12 +237,12 @@ finish_members(struct bh_story *story, const struct bh_told *told, const struct 
 }
 
 static bh_rc
-play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+jobs_play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct finish finish;
     char name[BH_WORD_MAX];
     uint32_t cursor = 0;
-    bh_rc rc = parse_finish(words, &finish, err);
+    bh_rc rc = jobs_parse_finish(words, &finish, err);
 
     while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name)) {
         struct bh_told told;
@@ -253,7 +253,7 @@ play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err 
             return rc;
         if (!bh_world_told(story->world, (bh_job_id){ id }, &told) || !told.lease.v)
             return bh_err_set(err, BH_NOT_FOUND, "job %s has no lease", name);
-        rc = finish_members(story, &told, &finish, err);
+        rc = jobs_finish_members(story, &told, &finish, err);
         if (rc != BH_OK)
             bh_err_wrap(err, "job %s", name);
     }
@@ -264,9 +264,9 @@ const struct bh_statement bh_job_statements[] = {
     { "submit", 3, 28,
       "JOB TENANT SKU [count N] [gang N] [priority P] "
       "[on-preempt suspend|requeue|checkpoint|never] [kind K] [time-limit SPAN] "
-      "[deadline SPAN] [grace SPAN] [user N] [hold]", play_submit },
-    { "cancel", 1, 1, "JOB", play_cancel },
-    { "release", 1, 1, "JOB", play_release },
-    { "finish", 1, 5, "JOB [member N] [STATUS] | JOB [member N] CAUSE [STATUS]", play_finish },
+      "[deadline SPAN] [grace SPAN] [user N] [hold]", jobs_play_submit },
+    { "cancel", 1, 1, "JOB", jobs_play_cancel },
+    { "release", 1, 1, "JOB", jobs_play_release },
+    { "finish", 1, 5, "JOB [member N] [STATUS] | JOB [member N] CAUSE [STATUS]", jobs_play_finish },
     { NULL, 0, 0, NULL, NULL },
 };

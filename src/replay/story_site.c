@@ -13,7 +13,7 @@ static const struct bh_choice grades = { "grade", bh_grade_names, BH_GRADES };
 /* ---- nodes and GPUs ---- */
 
 static bh_rc
-find_model(const char *name, uint32_t *ret_model, struct bh_err *err)
+site_find_model(const char *name, uint32_t *ret_model, struct bh_err *err)
 {
     enum bh_gpu_model model = bh_model_find(name);
 
@@ -24,7 +24,7 @@ find_model(const char *name, uint32_t *ret_model, struct bh_err *err)
 }
 
 static bh_rc
-add_gpu(struct bh_story *story, const char *node, uint32_t index, struct bh_ev_gpu *gpu,
+site_add_gpu(struct bh_story *story, const char *node, uint32_t index, struct bh_ev_gpu *gpu,
         struct bh_err *err)
 {
     char name[BH_WORD_MAX];
@@ -41,7 +41,7 @@ add_gpu(struct bh_story *story, const char *node, uint32_t index, struct bh_ev_g
 
 /* "8x H100-80GB": GPUs numbered from *index on. */
 static bh_rc
-add_gpus(struct bh_story *story, const struct bh_words *words, uint32_t at,
+site_add_gpus(struct bh_story *story, const struct bh_words *words, uint32_t at,
          uint32_t *index, struct bh_err *err)
 {
     struct bh_ev_gpu gpu = { .managed = true };
@@ -55,17 +55,17 @@ add_gpus(struct bh_story *story, const struct bh_words *words, uint32_t at,
     memcpy(count, words->at[at], length - 1);
     rc = bh_parse_u32(count, 1, 256, &wanted, err);
     if (rc == BH_OK)
-        rc = find_model(words->at[at + 1], &gpu.model, err);
+        rc = site_find_model(words->at[at + 1], &gpu.model, err);
     if (rc == BH_OK)
         rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &gpu.node.v, err);
     gpu.mig_capable = gpu.model != BH_GPU_MODEL_NONE;
     for (uint32_t i = 0; i < wanted && rc == BH_OK; i++)
-        rc = add_gpu(story, words->at[1], (*index)++, &gpu, err);
+        rc = site_add_gpu(story, words->at[1], (*index)++, &gpu, err);
     return rc;
 }
 
 static bh_rc
-play_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     uint32_t id, index = 0;
     bh_rc rc = bh_names_add(story->names, BH_NAMED_NODE, words->at[1], &id, err);
@@ -77,7 +77,7 @@ play_node(struct bh_story *story, const struct bh_words *words, struct bh_err *e
     if (rc == BH_OK)
         rc = bh_world_greet_node(story->world, (bh_node_id){ id }, err);
     for (uint32_t at = 2; at < words->count && rc == BH_OK; at += 2)
-        rc = add_gpus(story, words, at, &index, err);
+        rc = site_add_gpus(story, words, at, &index, err);
     return rc;
 }
 
@@ -87,22 +87,22 @@ struct host {
 };
 
 static bh_rc
-take_cores(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_cores(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_parts(values[0], 1000, &((struct host *)into)->cpu_milli, err);
 }
 
 static bh_rc
-take_memory(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_memory(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_bytes(values[0], &((struct host *)into)->memory_bytes, err);
 }
 
-static const struct bh_story_option host_options[] = { { "cpu", 1, take_cores },
-                                                 { "memory", 1, take_memory } };
+static const struct bh_story_option host_options[] = { { "cpu", 1, site_take_cores },
+                                                 { "memory", 1, site_take_memory } };
 
 static bh_rc
-play_host(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_host(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_options options = { 2, host_options, BH_COUNT(host_options) };
     struct host host = { 0 };
@@ -121,7 +121,7 @@ play_host(struct bh_story *story, const struct bh_words *words, struct bh_err *e
 enum node_turn { NODE_DOWN, NODE_UP, NODE_REBOOT };
 
 static bh_rc
-turn_node(struct bh_story *story, const char *name, enum node_turn turn, struct bh_err *err)
+site_turn_node(struct bh_story *story, const char *name, enum node_turn turn, struct bh_err *err)
 {
     bh_node_id node;
     bh_rc rc = bh_names_find(story->names, BH_NAMED_NODE, name, &node.v, err);
@@ -136,7 +136,7 @@ turn_node(struct bh_story *story, const char *name, enum node_turn turn, struct 
 
 /* What the GPU says of itself now. */
 static struct bh_ev_gpu
-report_of(const struct bh_gpu_view *view)
+site_report_of(const struct bh_gpu_view *view)
 {
     return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
                                .mig_capable = view->model != BH_GPU_MODEL_NONE,
@@ -148,7 +148,7 @@ report_of(const struct bh_gpu_view *view)
 
 /* layout gpu1 development: all its GPUs */
 static bh_rc
-play_layout(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_layout(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_choice layouts = { "layout", bh_pool_layout_names, BH_POOL_LAYOUTS };
     struct bh_gpu_view view;
@@ -159,7 +159,7 @@ play_layout(struct bh_story *story, const struct bh_words *words, struct bh_err 
     if (rc == BH_OK)
         rc = bh_word_choose(&layouts, words->at[2], &layout, err);
     while (rc == BH_OK && bh_view_next_gpu(bh_world_engine(story->world), &cursor, &view)) {
-        struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = report_of(&view) };
+        struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = site_report_of(&view) };
 
         event.u.gpu.layout = (enum bh_pool_layout)layout;
         if (bh_same(view.node, node))
@@ -169,26 +169,26 @@ play_layout(struct bh_story *story, const struct bh_words *words, struct bh_err 
 }
 
 static bh_rc
-play_node_down(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_node_down(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    return turn_node(story, words->at[1], NODE_DOWN, err);
+    return site_turn_node(story, words->at[1], NODE_DOWN, err);
 }
 
 static bh_rc
-play_node_up(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_node_up(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    return turn_node(story, words->at[1], NODE_UP, err);
+    return site_turn_node(story, words->at[1], NODE_UP, err);
 }
 
 static bh_rc
-play_node_reboot(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_node_reboot(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    return turn_node(story, words->at[1], NODE_REBOOT, err);
+    return site_turn_node(story, words->at[1], NODE_REBOOT, err);
 }
 
 /* gpu gpu1/0 cordoned */
 static bh_rc
-play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     enum { CORDONED, UNCORDONED, LOST, MENDED, MANAGED, UNMANAGED, TURNS };
     static const char *const turns[TURNS] = { "cordoned", "uncordoned", "lost",
@@ -203,7 +203,7 @@ play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *er
         rc = bh_word_choose(&choice, words->at[2], &turn, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = report_of(&view);
+    event.u.gpu = site_report_of(&view);
     event.u.gpu.cordoned = turn == CORDONED || (view.cordoned && turn != UNCORDONED);
     event.u.gpu.fenced = turn == LOST || (view.fenced && turn != MENDED);
     event.u.gpu.managed = turn == MANAGED || (view.managed && turn != UNMANAGED);
@@ -211,23 +211,23 @@ play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *er
 }
 
 static bh_rc
-take_link(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_link(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 0, 255, &((struct bh_ev_gpu *)into)->link, err);
 }
 
 static bh_rc
-take_numa(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_numa(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 0, 255, &((struct bh_ev_gpu *)into)->numa, err);
 }
 
 /* near gpu1/0 link 1 numa 1 */
 static bh_rc
-play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_story_option rows[] = { { "link", 1, take_link },
-                                             { "numa", 1, take_numa } };
+    static const struct bh_story_option rows[] = { { "link", 1, site_take_link },
+                                             { "numa", 1, site_take_numa } };
     static const struct bh_options options = { 2, rows, BH_COUNT(rows) };
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_gpu_view view;
@@ -235,7 +235,7 @@ play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *e
 
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = report_of(&view);
+    event.u.gpu = site_report_of(&view);
     rc = bh_options_take(story, words, &options, &event.u.gpu, err);
     return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
 }
@@ -244,7 +244,7 @@ play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *e
 
 /* "H100-80GB=1g.10gb", "H100-80GB=1/4,18Gi+hard" or "H100-80GB=whole" */
 static bh_rc
-parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *err)
+site_parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *err)
 {
     const char *equals = strchr(word, '=');
     const struct bh_profile *profile;
@@ -255,7 +255,7 @@ parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "%.60s: expected MODEL=PROFILE or MODEL=whole", word);
     memcpy(model, word, (size_t)(equals - word));
     model[equals - word] = '\0';
-    rc = find_model(model, &ret_row->model, err);
+    rc = site_find_model(model, &ret_row->model, err);
     if (rc != BH_OK)
         return rc;
     profile = bh_profile_find((enum bh_gpu_model)ret_row->model, equals + 1);
@@ -267,7 +267,7 @@ parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *err)
 }
 
 static bh_rc
-play_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_SKU };
     struct bh_ev_sku *sku = &event.u.sku;
@@ -278,7 +278,7 @@ play_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *er
         && bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err) != BH_OK)
         rc = bh_names_add(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err);
     for (uint32_t at = 3; at < words->count && rc == BH_OK; at++)
-        rc = parse_row(words->at[at], &sku->models[sku->model_count++], err);
+        rc = site_parse_row(words->at[at], &sku->models[sku->model_count++], err);
     if (rc != BH_OK)
         return rc;
     sku->grade = (enum bh_grade)grade;
@@ -287,7 +287,7 @@ play_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *er
 
 /* price small 2.50: money for one partition and hour */
 static bh_rc
-play_price(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_price(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_SKU };
     struct bh_ev_sku *sku = &event.u.sku;
@@ -305,7 +305,7 @@ play_price(struct bh_story *story, const struct bh_words *words, struct bh_err *
 }
 
 static bh_rc
-take_order(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_order(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     static const struct bh_choice orders = { "order", bh_queue_order_names, BH_ORDERS };
     uint32_t order;
@@ -317,7 +317,7 @@ take_order(struct bh_story *story, const char *const *values, void *into, struct
 }
 
 static bh_rc
-take_half_life(struct bh_story *story, const char *const *values, void *into,
+site_take_half_life(struct bh_story *story, const char *const *values, void *into,
                struct bh_err *err)
 {
     struct bh_ev_settings *settings = into;
@@ -329,7 +329,7 @@ take_half_life(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-parse_switch(const char *word, bool *ret_on, struct bh_err *err)
+site_parse_switch(const char *word, bool *ret_on, struct bh_err *err)
 {
     *ret_on = strcmp(word, "on") == 0;
     if (!*ret_on && strcmp(word, "off") != 0)
@@ -338,35 +338,35 @@ parse_switch(const char *word, bool *ret_on, struct bh_err *err)
 }
 
 static bh_rc
-take_backfill(struct bh_story *story, const char *const *values, void *into,
+site_take_backfill(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
-    return parse_switch(values[0], &((struct bh_ev_settings *)into)->backfill, err);
+    return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->backfill, err);
 }
 
 static bh_rc
-take_spread_kinds(struct bh_story *story, const char *const *values, void *into,
+site_take_spread_kinds(struct bh_story *story, const char *const *values, void *into,
                   struct bh_err *err)
 {
-    return parse_switch(values[0], &((struct bh_ev_settings *)into)->spread_kinds, err);
+    return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->spread_kinds, err);
 }
 
 static bh_rc
-take_hotspots(struct bh_story *story, const char *const *values, void *into,
+site_take_hotspots(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
-    return parse_switch(values[0], &((struct bh_ev_settings *)into)->hotspots, err);
+    return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->hotspots, err);
 }
 
 static bh_rc
-take_preshape(struct bh_story *story, const char *const *values, void *into,
+site_take_preshape(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
-    return parse_switch(values[0], &((struct bh_ev_settings *)into)->preshape, err);
+    return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->preshape, err);
 }
 
 static bh_rc
-take_lending(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_lending(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     static const struct bh_choice lendings = { "lending", bh_lending_names, BH_LENDINGS };
     uint32_t lending;
@@ -378,7 +378,7 @@ take_lending(struct bh_story *story, const char *const *values, void *into, stru
 }
 
 static bh_rc
-take_assumed_run(struct bh_story *story, const char *const *values, void *into,
+site_take_assumed_run(struct bh_story *story, const char *const *values, void *into,
                  struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->assumed_run_ns, err);
@@ -392,7 +392,7 @@ take_site_min_runtime(struct bh_story *story, const char *const *values, void *i
 }
 
 static bh_rc
-take_defrag(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_defrag(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     static const struct bh_choice modes = { "mode", bh_defrag_mode_names, BH_DEFRAG_MODES };
     uint32_t mode;
@@ -404,7 +404,7 @@ take_defrag(struct bh_story *story, const char *const *values, void *into, struc
 }
 
 static bh_rc
-take_defrag_moves(struct bh_story *story, const char *const *values, void *into,
+site_take_defrag_moves(struct bh_story *story, const char *const *values, void *into,
                   struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, UINT32_MAX, &((struct bh_ev_settings *)into)->defrag.moves,
@@ -412,7 +412,7 @@ take_defrag_moves(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_defrag_gain(struct bh_story *story, const char *const *values, void *into,
+site_take_defrag_gain(struct bh_story *story, const char *const *values, void *into,
                  struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, BH_DEFRAG_PERCENT_MAX,
@@ -420,7 +420,7 @@ take_defrag_gain(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_defrag_lost(struct bh_story *story, const char *const *values, void *into,
+site_take_defrag_lost(struct bh_story *story, const char *const *values, void *into,
                  struct bh_err *err)
 {
     return bh_parse_parts(values[0], 3600, &((struct bh_ev_settings *)into)->defrag.lost_gpu_s,
@@ -428,33 +428,33 @@ take_defrag_lost(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_defrag_rest(struct bh_story *story, const char *const *values, void *into,
+site_take_defrag_rest(struct bh_story *story, const char *const *values, void *into,
                  struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->defrag.rest_ns, err);
 }
 
 static const struct bh_story_option settings_options[] = {
-    { "order", 1, take_order },
-    { "half-life", 1, take_half_life },
-    { "backfill", 1, take_backfill },
-    { "assumed-run", 1, take_assumed_run },
+    { "order", 1, site_take_order },
+    { "half-life", 1, site_take_half_life },
+    { "backfill", 1, site_take_backfill },
+    { "assumed-run", 1, site_take_assumed_run },
     { "min-runtime", 1, take_site_min_runtime },
-    { "lending", 1, take_lending },
+    { "lending", 1, site_take_lending },
     { "burn-in", 1, bh_story_take_burn_in },
-    { "hotspots", 1, take_hotspots },
-    { "spread-kinds", 1, take_spread_kinds },
-    { "preshape", 1, take_preshape },
-    { "defrag", 1, take_defrag },
-    { "defrag-moves", 1, take_defrag_moves },
-    { "defrag-gain", 1, take_defrag_gain },
-    { "defrag-gpu-hours", 1, take_defrag_lost },
-    { "defrag-rest", 1, take_defrag_rest },
+    { "hotspots", 1, site_take_hotspots },
+    { "spread-kinds", 1, site_take_spread_kinds },
+    { "preshape", 1, site_take_preshape },
+    { "defrag", 1, site_take_defrag },
+    { "defrag-moves", 1, site_take_defrag_moves },
+    { "defrag-gain", 1, site_take_defrag_gain },
+    { "defrag-gpu-hours", 1, site_take_defrag_lost },
+    { "defrag-rest", 1, site_take_defrag_rest },
 };
 
 /* What is not said stays. */
 static bh_rc
-play_settings(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_settings(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_options options = { 1, settings_options,
                                                BH_COUNT(settings_options) };
@@ -469,7 +469,7 @@ play_settings(struct bh_story *story, const struct bh_words *words, struct bh_er
 /* outlook acme/vision wants 1.5 | outlook gpu1 hot | outlook H100-80GB=1g.10gb ready 2: what
  * forecasts say from now on. */
 static bh_rc
-play_outlook(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_outlook(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_ADVICE };
     struct bh_ev_advice *advice = &event.u.advice;
@@ -485,7 +485,7 @@ play_outlook(struct bh_story *story, const struct bh_words *words, struct bh_err
             rc = bh_parse_parts(value, BH_GPU_PARTS, &advice->expected, err);
     } else if (strcmp(what, "ready") == 0) {
         advice->of = BH_ADVICE_PARTITIONS;
-        rc = parse_row(words->at[1], &row, err);
+        rc = site_parse_row(words->at[1], &row, err);
         if (rc == BH_OK)
             rc = bh_parse_u32(value, 0, BH_READY_MAX, &advice->ready, err);
         advice->profile = rc == BH_OK ? row.profile : 0;
@@ -499,7 +499,7 @@ play_outlook(struct bh_story *story, const struct bh_words *words, struct bh_err
 }
 
 static bh_rc
-play_remove_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_remove_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_SKU_REMOVE };
     bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &event.u.sku.sku.v, err);
@@ -514,7 +514,7 @@ play_remove_sku(struct bh_story *story, const struct bh_words *words, struct bh_
 /* ---- tenants ---- */
 
 static bh_rc
-take_boundary(struct bh_story *story, const char *const *values, void *into,
+site_take_boundary(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
     uint32_t boundary;
@@ -526,7 +526,7 @@ take_boundary(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_dedicated(struct bh_story *story, const char *const *values, void *into,
+site_take_dedicated(struct bh_story *story, const char *const *values, void *into,
                struct bh_err *err)
 {
     ((struct bh_ev_tenant *)into)->dedicated_nodes = true;
@@ -534,7 +534,7 @@ take_dedicated(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_tenant *tenant = into;
 
@@ -546,7 +546,7 @@ take_limit(struct bh_story *story, const char *const *values, void *into, struct
 }
 
 static bh_rc
-take_guarantee(struct bh_story *story, const char *const *values, void *into,
+site_take_guarantee(struct bh_story *story, const char *const *values, void *into,
                struct bh_err *err)
 {
     return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->guarantee,
@@ -554,7 +554,7 @@ take_guarantee(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_min_runtime(struct bh_story *story, const char *const *values, void *into,
+site_take_min_runtime(struct bh_story *story, const char *const *values, void *into,
                  struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_tenant *)into)->min_runtime_ns, err);
@@ -563,7 +563,7 @@ take_min_runtime(struct bh_story *story, const char *const *values, void *into,
 /* sku small 2; said again, the later number holds */
 /* lends 0.5: so much of the guarantee, which is said before */
 static bh_rc
-take_lends(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_lends(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_tenant *tenant = into;
     uint64_t lent;
@@ -577,7 +577,7 @@ take_lends(struct bh_story *story, const char *const *values, void *into, struct
 }
 
 static bh_rc
-take_user_limit(struct bh_story *story, const char *const *values, void *into,
+site_take_user_limit(struct bh_story *story, const char *const *values, void *into,
                 struct bh_err *err)
 {
     return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->user_limit,
@@ -585,7 +585,7 @@ take_user_limit(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-take_weight(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_weight(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, BH_WEIGHT_MAX, &((struct bh_ev_tenant *)into)->weight,
                         err);
@@ -593,7 +593,7 @@ take_weight(struct bh_story *story, const char *const *values, void *into, struc
 
 /* budget day 2.5 none: GPU-hours and money in each period */
 static bh_rc
-take_budget(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_budget(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     static const struct bh_choice periods = { "period", bh_period_names, BH_PERIODS };
     struct bh_budget *budget = &((struct bh_ev_tenant *)into)->budget;
@@ -611,7 +611,7 @@ take_budget(struct bh_story *story, const char *const *values, void *into, struc
 
 /* The tenant's row for a SKU or a model, found or new. */
 static bh_rc
-find_quota(struct bh_ev_tenant *tenant, const struct bh_tenant_quota *like,
+site_find_quota(struct bh_ev_tenant *tenant, const struct bh_tenant_quota *like,
            struct bh_tenant_quota **ret_quota, struct bh_err *err)
 {
     uint32_t row = 0;
@@ -631,7 +631,7 @@ find_quota(struct bh_ev_tenant *tenant, const struct bh_tenant_quota *like,
 
 /* sku small 2; said again, the later number holds */
 static bh_rc
-take_sku_limit(struct bh_story *story, const char *const *values, void *into,
+site_take_sku_limit(struct bh_story *story, const char *const *values, void *into,
                struct bh_err *err)
 {
     struct bh_tenant_quota like = { .scope = BH_QUOTA_SKU }, *quota = NULL;
@@ -641,7 +641,7 @@ take_sku_limit(struct bh_story *story, const char *const *values, void *into,
     if (rc == BH_OK)
         rc = bh_parse_u32(values[1], 0, 1000000, &count, err);
     if (rc == BH_OK)
-        rc = find_quota(into, &like, &quota, err);
+        rc = site_find_quota(into, &like, &quota, err);
     if (rc == BH_OK)
         quota->limit = count;
     return rc;
@@ -649,7 +649,7 @@ take_sku_limit(struct bh_story *story, const char *const *values, void *into,
 
 /* model H100-80GB 2 1: limit and guarantee in GPUs; "none" and 0 are no limit and none */
 static bh_rc
-take_model(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+site_take_model(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_tenant_quota like = { .scope = BH_QUOTA_MODEL, .of = bh_model_find(values[0]) };
     struct bh_tenant_quota *quota = NULL;
@@ -663,7 +663,7 @@ take_model(struct bh_story *story, const char *const *values, void *into, struct
     if (rc == BH_OK)
         rc = bh_parse_parts(values[2], BH_GPU_PARTS, &guarantee, err);
     if (rc == BH_OK)
-        rc = find_quota(into, &like, &quota, err);
+        rc = site_find_quota(into, &like, &quota, err);
     if (rc == BH_OK) {
         quota->limit = limit;
         quota->guarantee = guarantee;
@@ -672,19 +672,19 @@ take_model(struct bh_story *story, const char *const *values, void *into, struct
 }
 
 static const struct bh_story_option tenant_options[] = {
-    { "boundary", 1, take_boundary }, { "dedicated-nodes", 0, take_dedicated },
-    { "limit", 1, take_limit },       { "guarantee", 1, take_guarantee },
-    { "lends", 1, take_lends },       { "user-limit", 1, take_user_limit },
-    { "weight", 1, take_weight },     { "budget", 3, take_budget },
-    { "sku", 2, take_sku_limit },     { "model", 3, take_model },
-    { "min-runtime", 1, take_min_runtime },
+    { "boundary", 1, site_take_boundary }, { "dedicated-nodes", 0, site_take_dedicated },
+    { "limit", 1, site_take_limit },       { "guarantee", 1, site_take_guarantee },
+    { "lends", 1, site_take_lends },       { "user-limit", 1, site_take_user_limit },
+    { "weight", 1, site_take_weight },     { "budget", 3, site_take_budget },
+    { "sku", 2, site_take_sku_limit },     { "model", 3, site_take_model },
+    { "min-runtime", 1, site_take_min_runtime },
 };
 
 /* ---- settings ---- */
 
 /* The tenant above a path, 0 for none. */
 static bh_rc
-find_parent(struct bh_story *story, const char *path, bh_tenant_id *ret_parent,
+site_find_parent(struct bh_story *story, const char *path, bh_tenant_id *ret_parent,
             struct bh_err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -698,7 +698,7 @@ find_parent(struct bh_story *story, const char *path, bh_tenant_id *ret_parent,
 }
 
 static bh_rc
-play_tenant(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_tenant(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_options options = { 3, tenant_options, BH_COUNT(tenant_options) };
     struct bh_event event = { .kind = BH_EV_TENANT, .u.tenant = { .limit = BH_UNLIMITED } };
@@ -707,7 +707,7 @@ play_tenant(struct bh_story *story, const struct bh_words *words, struct bh_err 
     bh_rc rc = bh_word_choose(&kinds, words->at[2], &kind, err);
 
     if (rc == BH_OK)
-        rc = find_parent(story, words->at[1], &tenant->parent, err);
+        rc = site_find_parent(story, words->at[1], &tenant->parent, err);
     if (rc == BH_OK)
         rc = bh_options_take(story, words, &options, tenant, err);
     if (rc == BH_OK)
@@ -719,7 +719,7 @@ play_tenant(struct bh_story *story, const struct bh_words *words, struct bh_err 
 }
 
 static bh_rc
-play_change(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_change(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_options options = { 2, tenant_options, BH_COUNT(tenant_options) };
     struct bh_event event = { .kind = BH_EV_TENANT };
@@ -735,7 +735,7 @@ play_change(struct bh_story *story, const struct bh_words *words, struct bh_err 
 
 /* move acme/vision/train acme/speech: it is acme/speech/train then, with its jobs */
 static bh_rc
-play_move(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_move(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_TENANT };
     const char *slash = strrchr(words->at[1], '/');
@@ -757,7 +757,7 @@ play_move(struct bh_story *story, const struct bh_words *words, struct bh_err *e
 }
 
 static bh_rc
-play_remove_tenant(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+site_play_remove_tenant(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_TENANT_REMOVE };
     bh_tenant_id *tenant = &event.u.tenant.tenant;
@@ -771,30 +771,30 @@ play_remove_tenant(struct bh_story *story, const struct bh_words *words, struct 
 }
 
 const struct bh_statement bh_site_statements[] = {
-    { "node", 3, 17, "NAME COUNTx MODEL [COUNTx MODEL]...", play_node },
-    { "host", 3, 5, "NODE [cpu CORES] [memory SIZE]", play_host },
-    { "layout", 2, 2, "NODE on-demand|development|production|balanced", play_layout },
-    { "node-down", 1, 1, "NODE", play_node_down },
-    { "node-up", 1, 1, "NODE", play_node_up },
-    { "node-reboot", 1, 1, "NODE", play_node_reboot },
-    { "gpu", 2, 2, "GPU cordoned|uncordoned|lost|mended|managed|unmanaged", play_gpu },
-    { "near", 3, 5, "GPU [link N] [numa N]", play_near },
-    { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", play_sku },
-    { "price", 2, 2, "SKU AMOUNT", play_price },
-    { "remove-sku", 1, 1, "SKU", play_remove_sku },
+    { "node", 3, 17, "NAME COUNTx MODEL [COUNTx MODEL]...", site_play_node },
+    { "host", 3, 5, "NODE [cpu CORES] [memory SIZE]", site_play_host },
+    { "layout", 2, 2, "NODE on-demand|development|production|balanced", site_play_layout },
+    { "node-down", 1, 1, "NODE", site_play_node_down },
+    { "node-up", 1, 1, "NODE", site_play_node_up },
+    { "node-reboot", 1, 1, "NODE", site_play_node_reboot },
+    { "gpu", 2, 2, "GPU cordoned|uncordoned|lost|mended|managed|unmanaged", site_play_gpu },
+    { "near", 3, 5, "GPU [link N] [numa N]", site_play_near },
+    { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", site_play_sku },
+    { "price", 2, 2, "SKU AMOUNT", site_play_price },
+    { "remove-sku", 1, 1, "SKU", site_play_remove_sku },
     { "settings", 2, 22, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
       "[backfill on|off] [assumed-run SPAN] [burn-in SPAN] [min-runtime SPAN] [lending all|forecast] "
       "[hotspots on|off] [preshape on|off] [spread-kinds on|off] "
       "[defrag off|suggest|on] [defrag-moves N] [defrag-gain PERCENT] "
-      "[defrag-gpu-hours HOURS] [defrag-rest SPAN]", play_settings },
-    { "outlook", 2, 3, "PATH wants GPUS, NODE hot|cool, or MODEL=PROFILE ready N", play_outlook },
+      "[defrag-gpu-hours HOURS] [defrag-rest SPAN]", site_play_settings },
+    { "outlook", 2, 3, "PATH wants GPUS, NODE hot|cool, or MODEL=PROFILE ready N", site_play_outlook },
     { "tenant", 2, 30,
       "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [lends GPUS] "
       "[user-limit GPUS] [weight N] [budget PERIOD GPU-HOURS MONEY] [min-runtime SPAN] "
       "[sku SKU N]... [model MODEL LIMIT GUARANTEE]...",
-      play_tenant },
-    { "change", 2, 30, "PATH, and what a tenant takes; what is not said stays", play_change },
-    { "move", 2, 2, "PATH NEW-PARENT", play_move },
-    { "remove-tenant", 1, 1, "PATH", play_remove_tenant },
+      site_play_tenant },
+    { "change", 2, 30, "PATH, and what a tenant takes; what is not said stays", site_play_change },
+    { "move", 2, 2, "PATH NEW-PARENT", site_play_move },
+    { "remove-tenant", 1, 1, "PATH", site_play_remove_tenant },
     { NULL, 0, 0, NULL, NULL },
 };

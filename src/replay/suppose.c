@@ -33,7 +33,7 @@ struct suppose_finding {
 };
 
 static bool
-see_name(void *self, const struct bh_name_row *row)
+suppose_see_name(void *self, const struct bh_name_row *row)
 {
     struct suppose_finding *finding = self;
 
@@ -48,30 +48,30 @@ see_name(void *self, const struct bh_name_row *row)
 }
 
 static uint32_t
-id_of(const struct supposing *s, enum bh_name_kind kind, const char *name, size_t length)
+suppose_id_of(const struct supposing *s, enum bh_name_kind kind, const char *name, size_t length)
 {
     struct suppose_finding finding = { .kind = kind, .name = name, .length = length };
     struct bh_err unused;
 
-    return s->store->ops->list_names(s->store->self, see_name, &finding, &unused) == BH_OK
+    return s->store->ops->list_names(s->store->self, suppose_see_name, &finding, &unused) == BH_OK
                ? finding.id
                : 0;
 }
 
 static void
-print_tenant(const struct supposing *s, bh_tenant_id tenant, FILE *out)
+suppose_print_tenant(const struct supposing *s, bh_tenant_id tenant, FILE *out)
 {
     struct suppose_finding finding = { .kind = BH_NAME_TENANT, .id = tenant.v, .text = "?" };
     struct bh_err unused;
 
-    if (s->store->ops->list_names(s->store->self, see_name, &finding, &unused) == BH_OK)
+    if (s->store->ops->list_names(s->store->self, suppose_see_name, &finding, &unused) == BH_OK)
         fputs(finding.text, out);
 }
 
 /* ---- changes ---- */
 
 static bh_rc
-send(struct supposing *s, const struct bh_event *event)
+suppose_send(struct supposing *s, const struct bh_event *event)
 {
     bh_rc rc = bh_simulation_send(&s->after, event);
 
@@ -85,8 +85,8 @@ static bh_rc
 suppose_drain(struct supposing *s)
 {
     const struct bh_engine *engine = s->before.state.engine;
-    uint32_t gpu = id_of(s, BH_NAME_GPU, s->value, strlen(s->value));
-    uint32_t node = id_of(s, BH_NAME_NODE, s->value, strlen(s->value)), cursor = 0;
+    uint32_t gpu = suppose_id_of(s, BH_NAME_GPU, s->value, strlen(s->value));
+    uint32_t node = suppose_id_of(s, BH_NAME_NODE, s->value, strlen(s->value)), cursor = 0;
     struct bh_gpu_view view;
     bool any = false;
     bh_rc rc = BH_OK;
@@ -98,7 +98,7 @@ suppose_drain(struct supposing *s)
             continue;
         any = bh_whatif_drain(engine, view.gpu, &event);
         if (any)
-            rc = send(s, &event);
+            rc = suppose_send(s, &event);
     }
     if (rc == BH_OK && !any)
         return bh_err_set(s->err, BH_NOT_FOUND, "no GPU or node %.120s", s->value);
@@ -111,7 +111,7 @@ suppose_cancel(struct supposing *s)
     struct bh_event event = { .kind = BH_EV_CANCEL };
     bh_rc rc = bh_parse_u64(s->value, &event.u.job.job.v, s->err);
 
-    return rc == BH_OK ? send(s, &event) : rc;
+    return rc == BH_OK ? suppose_send(s, &event) : rc;
 }
 
 static bh_rc
@@ -121,7 +121,7 @@ suppose_quota(struct supposing *s, bool limit)
     struct bh_event event = { .kind = BH_EV_TENANT };
     struct bh_tenant_view view;
     uint64_t parts = BH_UNLIMITED;
-    uint32_t tenant = colon ? id_of(s, BH_NAME_TENANT, s->value, (size_t)(colon - s->value)) : 0;
+    uint32_t tenant = colon ? suppose_id_of(s, BH_NAME_TENANT, s->value, (size_t)(colon - s->value)) : 0;
     bh_rc rc = BH_OK;
 
     if (!colon)
@@ -136,7 +136,7 @@ suppose_quota(struct supposing *s, bool limit)
         return rc;
     event.u.tenant = view.settings;
     *(limit ? &event.u.tenant.limit : &event.u.tenant.guarantee) = parts;
-    return send(s, &event);
+    return suppose_send(s, &event);
 }
 
 static bh_rc
@@ -152,7 +152,7 @@ suppose_guarantee(struct supposing *s)
 }
 
 static bh_rc
-apply(struct supposing *s, const char *change)
+suppose_apply(struct supposing *s, const char *change)
 {
     static const struct {
         const char *word;
@@ -179,7 +179,7 @@ apply(struct supposing *s, const char *change)
 /* ---- what is different ---- */
 
 static void
-print_span(const struct supposing *s, const char *before, uint64_t at_ns, FILE *out)
+suppose_print_span(const struct supposing *s, const char *before, uint64_t at_ns, FILE *out)
 {
     char memory[40];
     struct bh_buf text;
@@ -192,7 +192,7 @@ print_span(const struct supposing *s, const char *before, uint64_t at_ns, FILE *
 }
 
 static void
-print_differences(const struct supposing *s, FILE *out)
+suppose_print_differences(const struct supposing *s, FILE *out)
 {
     uint32_t max = s->before.forecasts.count, count;
     struct bh_difference *rows = calloc((size_t)max + 1, sizeof *rows);
@@ -201,10 +201,10 @@ print_differences(const struct supposing *s, FILE *out)
     count = bh_whatif_compare(&s->before.forecasts, &s->after.forecasts, least_ns, rows, max);
     for (uint32_t i = 0; i < count; i++) {
         fprintf(out, "job %" PRIu64 " ", rows[i].job.v);
-        print_tenant(s, rows[i].tenant, out);
+        suppose_print_tenant(s, rows[i].tenant, out);
         fprintf(out, " %s", bh_difference_names[rows[i].kind]);
-        print_span(s, "before: in", rows[i].before_ns, out);
-        print_span(s, "after: in", rows[i].after_ns, out);
+        suppose_print_span(s, "before: in", rows[i].before_ns, out);
+        suppose_print_span(s, "after: in", rows[i].after_ns, out);
         if (rows[i].for_job.v)
             fprintf(out, " for job %" PRIu64, rows[i].for_job.v);
         fputc('\n', out);
@@ -224,12 +224,12 @@ bh_suppose(const struct bh_store *store, const struct bh_engine *engine, const c
     bh_simulation_clone(&s.before, &s.after);
     bh_simulation_begin(&s.before, 0); /* when the last record was written */
     bh_simulation_begin(&s.after, 0);
-    rc = apply(&s, change);
+    rc = suppose_apply(&s, change);
     if (rc == BH_OK) {
         bh_simulation_run(&s.before);
         bh_simulation_run(&s.after);
         fprintf(out, "what if   %s\n", change);
-        print_differences(&s, out);
+        suppose_print_differences(&s, out);
     }
     bh_simulation_free(&s.before);
     bh_simulation_free(&s.after);

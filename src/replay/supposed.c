@@ -71,7 +71,7 @@ struct supposed_found {
 };
 
 static struct supposed_found
-look(const struct bh_supposed *supposed, bh_job_id job, struct bh_difference *rows)
+supposed_look(const struct bh_supposed *supposed, bh_job_id job, struct bh_difference *rows)
 {
     const struct bh_job_forecast *row = bh_job_forecasts_find(&supposed->after.forecasts, job);
     uint32_t max = supposed->before.forecasts.count;
@@ -89,7 +89,7 @@ look(const struct bh_supposed *supposed, bh_job_id job, struct bh_difference *ro
 }
 
 static bh_rc
-check(const struct bh_story *story, const struct bh_words *words, const struct supposed_found *found,
+supposed_check(const struct bh_story *story, const struct bh_words *words, const struct supposed_found *found,
       struct bh_err *err)
 {
     uint64_t begin_ns = story->supposed->after.future->begin_ns, span_ns = 0;
@@ -120,9 +120,9 @@ play_expect_whatif(struct bh_story *story, const struct bh_words *words, struct 
         return rc;
     rows = calloc((size_t)story->supposed->before.forecasts.count + 1, sizeof *rows);
     BH_ASSERT(rows);
-    found = look(story->supposed, (bh_job_id){ id }, rows);
+    found = supposed_look(story->supposed, (bh_job_id){ id }, rows);
     free(rows);
-    return check(story, words, &found, err);
+    return supposed_check(story, words, &found, err);
 }
 
 const struct bh_statement bh_whatif_statements[] = {

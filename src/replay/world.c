@@ -73,7 +73,7 @@ bh_world_now_ns(const struct bh_world *world)
 }
 
 static bool
-is_heard(const struct bh_world *world, bh_node_id node)
+world_is_heard(const struct bh_world *world, bh_node_id node)
 {
     BH_ASSERT(node.v <= BH_RIG_NODES_MAX);
     return !world->down && !world->away[node.v];
@@ -82,14 +82,14 @@ is_heard(const struct bh_world *world, bh_node_id node)
 /* ---- what always holds ---- */
 
 static bh_rc
-broken(const struct bh_world *world, const char *what, struct bh_err *err)
+world_broken(const struct bh_world *world, const char *what, struct bh_err *err)
 {
     return bh_err_set(err, BH_BUG, "invariant broken after record %" PRIu32 ": %s",
                       bh_history_count(world->history), what);
 }
 
 static bh_rc
-check_ledger(const struct bh_world *world, struct bh_err *err)
+world_check_ledger(const struct bh_world *world, struct bh_err *err)
 {
     struct bh_ledger_view ledger;
     struct bh_metered_view row;
@@ -98,26 +98,26 @@ check_ledger(const struct bh_world *world, struct bh_err *err)
 
     bh_view_ledger(world->state.engine, world->now_ns, &ledger);
     if (ledger.physical != world->physical)
-        return broken(world, "the ledger's physical time is not the GPUs'", err);
+        return world_broken(world, "the ledger's physical time is not the GPUs'", err);
     if (ledger.tenants_compute + ledger.idle_compute + ledger.unusable_compute
             != ledger.physical
         || ledger.tenants_memory + ledger.idle_memory + ledger.unusable_memory
                != ledger.physical)
-        return broken(world, "tenants, idle and unusable do not add up to physical time", err);
+        return world_broken(world, "tenants, idle and unusable do not add up to physical time", err);
     for (int i = 0; i < BH_UNUSABLES; i++)
         ledger.unusable_compute -= ledger.causes_compute[i];
     if (ledger.unusable_compute != 0)
-        return broken(world, "the causes of unusable time do not add up to it", err);
+        return world_broken(world, "the causes of unusable time do not add up to it", err);
     while (bh_view_next_metered(world->state.engine, &cursor, world->now_ns, &row))
         sum += row.compute_ns;
     if (sum != ledger.tenants_compute)
-        return broken(world, "the tenants' usage is not the sum that the ledger has", err);
+        return world_broken(world, "the tenants' usage is not the sum that the ledger has", err);
     return BH_OK;
 }
 
 /* What people were told of a job is what it is. */
 static bh_rc
-check_told(const struct bh_world *world, struct bh_err *err)
+world_check_told(const struct bh_world *world, struct bh_err *err)
 {
     struct bh_job_view view;
     uint32_t cursor = 0;
@@ -133,38 +133,38 @@ check_told(const struct bh_world *world, struct bh_err *err)
         bh_buf_printf(&buf, "job %" PRIu64 " is %s, but was told to be %s", view.job.v,
                       bh_job_state_names[view.state],
                       bh_job_state_names[world->told[view.job.v].state]);
-        return broken(world, what, err);
+        return world_broken(world, what, err);
     }
     return BH_OK;
 }
 
 static bh_rc
-check(const struct bh_world *world, struct bh_err *err)
+world_check(const struct bh_world *world, struct bh_err *err)
 {
     char what[160] = "";
     bh_rc rc;
 
     if (!bh_engine_check(world->state.engine, what, sizeof what))
-        return broken(world, what, err);
+        return world_broken(world, what, err);
     if (!bh_apart_check(world->state.engine, what, sizeof what))
-        return broken(world, what, err);
-    rc = check_ledger(world, err);
-    return rc == BH_OK ? check_told(world, err) : rc;
+        return world_broken(world, what, err);
+    rc = world_check_ledger(world, err);
+    return rc == BH_OK ? world_check_told(world, err) : rc;
 }
 
 /* ---- one step ---- */
 
 static bh_rc
-order(struct bh_world *world, const struct bh_effect *effect, struct bh_err *err)
+world_order(struct bh_world *world, const struct bh_effect *effect, struct bh_err *err)
 {
     struct bh_job_view view = { 0 };
     struct bh_rig_order order = { .effect = effect, .now_ns = world->now_ns };
 
-    if (!is_heard(world, effect->node))
+    if (!world_is_heard(world, effect->node))
         return BH_OK;
     if (effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME) {
         if (!bh_view_lease(world->state.engine, effect->lease, &view))
-            return broken(world, "an effect names a lease that is gone", err);
+            return world_broken(world, "an effect names a lease that is gone", err);
         order.partitions = view.partitions;
         order.partition_count = view.partition_count;
     }
@@ -172,7 +172,7 @@ order(struct bh_world *world, const struct bh_effect *effect, struct bh_err *err
 }
 
 static void
-note_told(struct bh_world *world, const struct bh_effect *effect)
+world_note_told(struct bh_world *world, const struct bh_effect *effect)
 {
     struct bh_job_view view = { 0 };
 
@@ -184,7 +184,7 @@ note_told(struct bh_world *world, const struct bh_effect *effect)
 }
 
 static bh_rc
-release_effects(struct bh_world *world, struct bh_err *err)
+world_release_effects(struct bh_world *world, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -192,22 +192,22 @@ release_effects(struct bh_world *world, struct bh_err *err)
         const struct bh_effect *effect = &world->step.effects[i];
 
         if (effect->kind != BH_FX_JOB) {
-            rc = order(world, effect, err);
+            rc = world_order(world, effect, err);
             continue;
         }
-        note_told(world, effect);
+        world_note_told(world, effect);
     }
     return rc;
 }
 
 static bh_rc
-refuse(const struct bh_world *world, bh_rc rc, const uint8_t before[32], struct bh_err *err)
+world_refuse(const struct bh_world *world, bh_rc rc, const uint8_t before[32], struct bh_err *err)
 {
     uint8_t after[32];
 
     bh_state_digest(&world->state, &bh_crypto_openssl, after);
     if (memcmp(before, after, sizeof after) != 0)
-        return broken(world, "an event that was refused changed the state", err);
+        return world_broken(world, "an event that was refused changed the state", err);
     return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[world->step.verdict.code],
                       bh_rc_name(rc));
 }
@@ -232,18 +232,18 @@ bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *
     if (ret_why)
         *ret_why = world->step.verdict;
     if (rc != BH_OK)
-        return refuse(world, rc, before, err);
+        return world_refuse(world, rc, before, err);
     world->gpu_count += new_gpu;
     rc = bh_history_add(world->history, event, &world->step, &world->state, err);
     if (rc == BH_OK)
-        rc = release_effects(world, err);
-    return rc == BH_OK ? check(world, err) : rc;
+        rc = world_release_effects(world, err);
+    return rc == BH_OK ? world_check(world, err) : rc;
 }
 
 /* ---- time ---- */
 
 static void
-move_clock(struct bh_world *world, uint64_t to_ns)
+world_move_clock(struct bh_world *world, uint64_t to_ns)
 {
     if (to_ns <= world->now_ns)
         return;
@@ -253,7 +253,7 @@ move_clock(struct bh_world *world, uint64_t to_ns)
 
 /* An answer that no longer fits answers an older question: the daemon drops it. */
 static bh_rc
-hear(struct bh_world *world, struct bh_event *event, struct bh_err *err)
+world_hear(struct bh_world *world, struct bh_event *event, struct bh_err *err)
 {
     bh_rc rc = bh_world_send(world, event, NULL, err);
 
@@ -261,12 +261,12 @@ hear(struct bh_world *world, struct bh_event *event, struct bh_err *err)
 }
 
 static bh_rc
-tell(struct bh_world *world, struct bh_rig_answer *answer, struct bh_err *err)
+world_tell(struct bh_world *world, struct bh_rig_answer *answer, struct bh_err *err)
 {
     if (answer->event.kind == BH_EV_ENDED)
         answer->event.u.ended.ended_ns = world->now_ns;
-    if (is_heard(world, answer->node))
-        return hear(world, &answer->event, err);
+    if (world_is_heard(world, answer->node))
+        return world_hear(world, &answer->event, err);
     if (answer->event.kind == BH_EV_ENDED) {
         answer->event.u.ended.at_ns = world->now_ns;
         bh_rig_keep_end(world->rig, answer);
@@ -275,16 +275,16 @@ tell(struct bh_world *world, struct bh_rig_answer *answer, struct bh_err *err)
 }
 
 static bh_rc
-finish_next(struct bh_world *world, struct bh_err *err)
+world_finish_next(struct bh_world *world, struct bh_err *err)
 {
     struct bh_rig_answer answer;
     bh_rc rc = bh_rig_finish_next(world->rig, &answer, err);
 
-    return rc == BH_OK ? tell(world, &answer, err) : rc;
+    return rc == BH_OK ? world_tell(world, &answer, err) : rc;
 }
 
 static uint64_t
-next_tick_ns(const struct bh_world *world)
+world_next_tick_ns(const struct bh_world *world)
 {
     if (world->down)
         return UINT64_MAX;
@@ -294,19 +294,19 @@ next_tick_ns(const struct bh_world *world)
 /* The next thing that happens by itself until then; `ret_any` is false when there is
  * none. */
 static bh_rc
-happen(struct bh_world *world, uint64_t until_ns, bool *ret_any, struct bh_err *err)
+world_happen(struct bh_world *world, uint64_t until_ns, bool *ret_any, struct bh_err *err)
 {
-    uint64_t due_ns = bh_rig_next_due_ns(world->rig), tick_ns = next_tick_ns(world);
+    uint64_t due_ns = bh_rig_next_due_ns(world->rig), tick_ns = world_next_tick_ns(world);
     bool ticks = tick_ns < due_ns;
     uint64_t next_ns = ticks ? tick_ns : due_ns;
 
     *ret_any = next_ns <= until_ns;
     if (!*ret_any)
         return BH_OK;
-    move_clock(world, next_ns);
+    world_move_clock(world, next_ns);
     if (ticks)
         return bh_world_send(world, &(struct bh_event){ .kind = BH_EV_TICK }, NULL, err);
-    return finish_next(world, err);
+    return world_finish_next(world, err);
 }
 
 bh_rc
@@ -320,10 +320,10 @@ bh_world_advance(struct bh_world *world, uint64_t span_ns, struct bh_err *err)
         return bh_err_set(err, BH_RANGE, "a scenario ends after %d years at the latest", 146);
     for (uint32_t round = 0; any && rc == BH_OK; round++) {
         if (round == ROUNDS_MAX)
-            return broken(world, "it does not come to rest", err);
-        rc = happen(world, until_ns, &any, err);
+            return world_broken(world, "it does not come to rest", err);
+        rc = world_happen(world, until_ns, &any, err);
     }
-    move_clock(world, until_ns);
+    world_move_clock(world, until_ns);
     return rc;
 }
 
@@ -333,13 +333,13 @@ bh_world_exit(struct bh_world *world, const struct bh_ev_ended *end, struct bh_e
     struct bh_rig_answer answer;
     bh_rc rc = bh_rig_exit(world->rig, end, &answer, err);
 
-    return rc == BH_OK ? tell(world, &answer, err) : rc;
+    return rc == BH_OK ? world_tell(world, &answer, err) : rc;
 }
 
 /* ---- nodes come and go ---- */
 
 static bh_rc
-tell_gone_pieces(struct bh_world *world, bh_node_id node, struct bh_err *err)
+world_tell_gone_pieces(struct bh_world *world, bh_node_id node, struct bh_err *err)
 {
     struct bh_partition_view partition;
     struct bh_gpu_view gpu;
@@ -355,24 +355,24 @@ tell_gone_pieces(struct bh_world *world, bh_node_id node, struct bh_err *err)
             || !bh_view_gpu(world->state.engine, partition.partition.gpu, &gpu)
             || !bh_same(gpu.node, node))
             continue;
-        rc = hear(world, &event, err);
+        rc = world_hear(world, &event, err);
     }
     return rc;
 }
 
 static bh_rc
-tell_ends(struct bh_world *world, bh_node_id node, struct bh_err *err)
+world_tell_ends(struct bh_world *world, bh_node_id node, struct bh_err *err)
 {
     struct bh_event event;
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && bh_rig_next_untold(world->rig, node, &event))
-        rc = hear(world, &event, err);
+        rc = world_hear(world, &event, err);
     return rc;
 }
 
 static bh_rc
-resend(struct bh_world *world, bh_node_id node, struct bh_err *err)
+world_resend(struct bh_world *world, bh_node_id node, struct bh_err *err)
 {
     struct bh_effect *effects = calloc(OUTSTANDING_MAX, sizeof *effects);
     uint32_t count;
@@ -381,13 +381,13 @@ resend(struct bh_world *world, bh_node_id node, struct bh_err *err)
     BH_ASSERT(effects);
     count = bh_engine_outstanding(world->state.engine, node, effects, OUTSTANDING_MAX);
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        rc = order(world, &effects[i], err);
+        rc = world_order(world, &effects[i], err);
     free(effects);
     return rc;
 }
 
 static bh_rc
-send_node(struct bh_world *world, bh_node_id node, bool up, struct bh_err *err)
+world_send_node(struct bh_world *world, bh_node_id node, bool up, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_NODE,
                               .u.node = { node, up, world->cpu_milli[node.v],
@@ -409,7 +409,7 @@ bh_rc
 bh_world_lose_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
 {
     world->away[node.v] = true;
-    return world->down ? BH_OK : send_node(world, node, false, err);
+    return world->down ? BH_OK : world_send_node(world, node, false, err);
 }
 
 bh_rc
@@ -422,14 +422,14 @@ bh_world_greet_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
     world->known[node.v] = true;
     if (world->down)
         return BH_OK;
-    rc = send_node(world, node, false, err);
+    rc = world_send_node(world, node, false, err);
     if (rc == BH_OK)
-        rc = tell_gone_pieces(world, node, err);
+        rc = world_tell_gone_pieces(world, node, err);
     if (rc == BH_OK)
-        rc = tell_ends(world, node, err);
+        rc = world_tell_ends(world, node, err);
     if (rc == BH_OK)
-        rc = send_node(world, node, true, err);
-    return rc == BH_OK ? resend(world, node, err) : rc;
+        rc = world_send_node(world, node, true, err);
+    return rc == BH_OK ? world_resend(world, node, err) : rc;
 }
 
 /* ---- the daemon comes and goes ---- */
@@ -446,14 +446,14 @@ bh_world_stop_daemon(struct bh_world *world)
 
 /* Since the daemon stopped nothing was heard of any node. */
 static bh_rc
-lose_nodes(struct bh_world *world, struct bh_err *err)
+world_lose_nodes(struct bh_world *world, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     world->as_of_ns = world->stopped_ns;
     for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++)
         if (world->known[node])
-            rc = send_node(world, (bh_node_id){ node }, false, err);
+            rc = world_send_node(world, (bh_node_id){ node }, false, err);
     world->as_of_ns = 0;
     return rc;
 }
@@ -469,7 +469,7 @@ bh_world_start_daemon(struct bh_world *world, struct bh_err *err)
     world->down = false;
     world->step = (struct bh_step){ 0 };
     if (rc == BH_OK)
-        rc = lose_nodes(world, err);
+        rc = world_lose_nodes(world, err);
     for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++)
         if (world->known[node] && !world->away[node])
             rc = bh_world_greet_node(world, (bh_node_id){ node }, err);
@@ -489,7 +489,7 @@ bh_world_told(const struct bh_world *world, bh_job_id job, struct bh_told *ret_t
 
 /* A copy in a bigger block has the same digest. */
 static bh_rc
-check_grown(const struct bh_world *world, struct bh_err *err)
+world_check_grown(const struct bh_world *world, struct bh_err *err)
 {
     struct bh_engine_caps caps = bh_engine_caps(world->state.engine);
     struct bh_state bigger = { 0 };
@@ -506,7 +506,7 @@ check_grown(const struct bh_world *world, struct bh_err *err)
     bh_state_digest(&bigger, &bh_crypto_openssl, grown);
     bh_state_fini(&bigger);
     if (memcmp(digest, grown, sizeof digest) != 0)
-        return broken(world, "a bigger block changes the digest", err);
+        return world_broken(world, "a bigger block changes the digest", err);
     return BH_OK;
 }
 
@@ -520,6 +520,6 @@ bh_world_check_replay(struct bh_world *world, struct bh_err *err)
     rc = bh_history_replay(world->history, &again, err);
     bh_state_fini(&again);
     if (rc == BH_OK && !world->down)
-        rc = check_grown(world, err);
+        rc = world_check_grown(world, err);
     return rc;
 }

@@ -31,7 +31,7 @@ static const char *const hierarchy_names[HIERARCHIES] = { "freezer", "memory", "
                                                           "pids", "devices", "blkio" };
 
 static uint32_t
-hierarchy_count(const struct bh_cgroup_host *host)
+cgroup_hierarchy_count(const struct bh_cgroup_host *host)
 {
     return host->unified ? 1 : host->blkio ? HIERARCHIES : BLKIO;
 }
@@ -81,7 +81,7 @@ cgroup_read_number(const char *path, uint64_t *ret_value)
 
 /* The number behind `key` in lines of "key number". */
 static bool
-read_keyed(const char *path, const char *key, uint64_t *ret_value)
+cgroup_read_keyed(const char *path, const char *key, uint64_t *ret_value)
 {
     char text[4096];
     size_t length = strlen(key);
@@ -105,7 +105,7 @@ static const char *const controllers[] = { "memory", "cpu", "pids" };
 
 /* Whether the word stands in a line of words with blanks between. */
 static bool
-has_word(const char *line, const char *word)
+cgroup_has_word(const char *line, const char *word)
 {
     size_t length = strlen(word);
 
@@ -118,7 +118,7 @@ has_word(const char *line, const char *word)
 
 /* A kernel may have been told to do without one: cgroup_disable=memory. */
 static bh_rc
-check_controllers(const struct bh_cgroup_host *host, struct bh_err *err)
+cgroup_check_controllers(const struct bh_cgroup_host *host, struct bh_err *err)
 {
     char path[PATH_SIZE], held[512];
 
@@ -126,7 +126,7 @@ check_controllers(const struct bh_cgroup_host *host, struct bh_err *err)
     if (!cgroup_read_file(path, held, sizeof held))
         return bh_err_errno(err, "read %s", path);
     for (size_t i = 0; i < BH_COUNT(controllers); i++) {
-        if (!has_word(held, controllers[i]))
+        if (!cgroup_has_word(held, controllers[i]))
             return bh_err_set(err, BH_UNAVAILABLE, "no %s controller in %s", controllers[i], path);
     }
     return BH_OK;
@@ -145,13 +145,13 @@ bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_er
     if (statfs(mount, &fs) != 0)
         return bh_err_errno(err, "look at %s", mount);
     host.unified = fs.f_type == 0x63677270; /* CGROUP2_SUPER_MAGIC */
-    for (uint32_t i = 0; i < hierarchy_count(&host); i++) {
+    for (uint32_t i = 0; i < cgroup_hierarchy_count(&host); i++) {
         cgroup_path_of(&host, i, "", "cgroup.procs", path);
         if (access(path, F_OK) != 0)
             return bh_err_set(err, BH_UNAVAILABLE, "no control group hierarchy at %s", path);
     }
     if (host.unified) {
-        bh_rc rc = check_controllers(&host, err);
+        bh_rc rc = cgroup_check_controllers(&host, err);
 
         if (rc != BH_OK)
             return rc;
@@ -190,7 +190,7 @@ cgroup_set(const struct bh_cgroup_host *host, const char *path, const struct kno
 
 /* Swap would carry a job past its memory limit; some machines cannot account it. */
 static void
-forbid_swap(const struct bh_cgroup_host *host, const char *path, const char *memory)
+cgroup_forbid_swap(const struct bh_cgroup_host *host, const char *path, const char *memory)
 {
     struct bh_err ignored;
 
@@ -199,7 +199,7 @@ forbid_swap(const struct bh_cgroup_host *host, const char *path, const char *mem
 
 /* Version 1 does not see what is written later from memory; version 2 does. */
 static bh_rc
-limit_io(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox, struct bh_err *err)
+cgroup_limit_io(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     static const struct knob reads = { BLKIO, "blkio.throttle.read_bps_device", "io.max" };
     static const struct knob writes = { BLKIO, "blkio.throttle.write_bps_device", "io.max" };
@@ -220,7 +220,7 @@ limit_io(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox, st
 }
 
 static bh_rc
-set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
+cgroup_set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
            struct bh_err *err)
 {
     char value[64];
@@ -229,7 +229,7 @@ set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
     if (sandbox->memory_bytes > 0) {
         snprintf(value, sizeof value, "%" PRIu64, sandbox->memory_bytes);
         rc = cgroup_set(host, sandbox->cgroup, &memory_limit, value, err);
-        forbid_swap(host, sandbox->cgroup, value);
+        cgroup_forbid_swap(host, sandbox->cgroup, value);
     }
     if (rc == BH_OK && sandbox->pids > 0) {
         snprintf(value, sizeof value, "%u", sandbox->pids + 1); /* and the runtime itself */
@@ -241,14 +241,14 @@ set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
         rc = cgroup_set(host, sandbox->cgroup, &cpu_limit, value, err);
     }
     if (rc == BH_OK && sandbox->io_bytes > 0)
-        rc = limit_io(host, sandbox, err);
+        rc = cgroup_limit_io(host, sandbox, err);
     return rc;
 }
 
 /* All jobs together weigh half of what one program beside them does: whoever steers them gets the
  * CPU when all want it.  A machine that does not weigh goes without. */
 static void
-weigh_jobs(const struct bh_cgroup_host *host, const char *path)
+cgroup_weigh_jobs(const struct bh_cgroup_host *host, const char *path)
 {
     char parent[PATH_SIZE];
     struct bh_err ignored;
@@ -277,7 +277,7 @@ bh_cgroup_standard_devices(uint32_t *ret_count)
 }
 
 static bh_rc
-allow_device(const struct bh_cgroup_host *host, const char *path,
+cgroup_allow_device(const struct bh_cgroup_host *host, const char *path,
              const struct bh_sandbox_device *device, struct bh_err *err)
 {
     char rule[64], minor[16] = "*";
@@ -289,7 +289,7 @@ allow_device(const struct bh_cgroup_host *host, const char *path,
 }
 
 static bh_rc
-fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
+cgroup_fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
               struct bh_err *err)
 {
     struct bh_sandbox_device all[BH_COUNT(standard_devices) + BH_DEVICE_RULES_MAX];
@@ -309,7 +309,7 @@ fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbo
     }
     rc = cgroup_set(host, sandbox->cgroup, &(struct knob){ DEVICES, "devices.deny", NULL }, "a", err);
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        rc = allow_device(host, sandbox->cgroup, &all[i], err);
+        rc = cgroup_allow_device(host, sandbox->cgroup, &all[i], err);
     return rc;
 }
 
@@ -319,7 +319,7 @@ fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbo
  * manager has done so (systemd in its units' groups) nothing is written: it may hold
  * processes, which a change would be refused for. */
 static bh_rc
-hand_down(const char *path, struct bh_err *err)
+cgroup_hand_down(const char *path, struct bh_err *err)
 {
     char control[PATH_SIZE + 32], held[512], missing[64] = "";
     struct bh_err ignored;
@@ -329,13 +329,13 @@ hand_down(const char *path, struct bh_err *err)
     if (!cgroup_read_file(control, held, sizeof held))
         return bh_err_errno(err, "read %s", control);
     for (size_t i = 0; i < BH_COUNT(controllers); i++) {
-        if (!has_word(held, controllers[i]))
+        if (!cgroup_has_word(held, controllers[i]))
             used += (size_t)snprintf(missing + used, sizeof missing - used, "+%s ",
                                      controllers[i]);
     }
     if (used > 0 && cgroup_write_file(control, missing, err) != BH_OK)
         return err->rc;
-    if (!has_word(held, "io")) /* only limit_io needs it, and says so */
+    if (!cgroup_has_word(held, "io")) /* only cgroup_limit_io needs it, and says so */
         (void)!cgroup_write_file(control, "+io", &ignored);
     return BH_OK;
 }
@@ -345,7 +345,7 @@ cgroup_make_folder(const struct bh_cgroup_host *host, const char *path, bool lea
 {
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", path);
-    return host->unified && !leaf ? hand_down(path, err) : BH_OK;
+    return host->unified && !leaf ? cgroup_hand_down(path, err) : BH_OK;
 }
 
 static bh_rc
@@ -379,13 +379,13 @@ bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandb
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
+    for (uint32_t i = 0; i < cgroup_hierarchy_count(host) && rc == BH_OK; i++)
         rc = cgroup_make_folders(host, i, sandbox->cgroup, err);
-    weigh_jobs(host, sandbox->cgroup);
+    cgroup_weigh_jobs(host, sandbox->cgroup);
     if (rc == BH_OK)
-        rc = set_limits(host, sandbox, err);
+        rc = cgroup_set_limits(host, sandbox, err);
     if (rc == BH_OK)
-        rc = fence_devices(host, sandbox, err);
+        rc = cgroup_fence_devices(host, sandbox, err);
     return rc;
 }
 
@@ -407,14 +407,14 @@ bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_e
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
+    for (uint32_t i = 0; i < cgroup_hierarchy_count(host) && rc == BH_OK; i++)
         rc = cgroup_set(host, path, &(struct knob){ i, "tasks", "cgroup.procs" }, "0", err);
     return rc;
 }
 
 /* Beside the job's own group: a leaf, because its parent hands controllers down. */
 static void
-keepers_of(const struct bh_cgroup_host *host, const char *parent, size_t length,
+cgroup_keepers_of(const struct bh_cgroup_host *host, const char *parent, size_t length,
            char ret_path[PATH_SIZE])
 {
     snprintf(ret_path, PATH_SIZE, "%s%.*s/" KEEPERS, host->mount, (int)length, parent);
@@ -429,7 +429,7 @@ bh_cgroup_step_aside(const struct bh_cgroup_host *host, const char *path, struct
 
     if (!host->unified || !name)
         return BH_OK;
-    keepers_of(host, path, (size_t)(name - path), folder);
+    cgroup_keepers_of(host, path, (size_t)(name - path), folder);
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", folder);
     snprintf(procs, sizeof procs, "%s/cpu.weight", folder);
@@ -467,7 +467,7 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
  * or "0::/bulkhead/bh-1".  What stands before our own path is that of a machine's
  * container; a path that ends like ours is taken for ours. */
 static bool
-is_among_lines(const struct bh_cgroup_host *host, const char *lines, const char *path)
+cgroup_is_among_lines(const struct bh_cgroup_host *host, const char *lines, const char *path)
 {
     const char *wanted = host->unified ? "0::" : ":freezer:";
 
@@ -493,7 +493,7 @@ bh_cgroup_has(const struct bh_cgroup_host *host, const char *path, pid_t pid, bo
     snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
     if (!cgroup_read_file(name, text, sizeof text))
         return errno == ENOENT || errno == ESRCH ? BH_OK : bh_err_errno(err, "read %s", name);
-    *ret_inside = is_among_lines(host, text, path);
+    *ret_inside = cgroup_is_among_lines(host, text, path);
     return BH_OK;
 }
 
@@ -531,7 +531,7 @@ bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path, bool *ret_
     uint64_t flag = 0;
 
     cgroup_path_of(host, FREEZER, path, host->unified ? "cgroup.events" : "freezer.state", name);
-    if (host->unified ? !read_keyed(name, "frozen", &flag) : !cgroup_read_file(name, text, sizeof text))
+    if (host->unified ? !cgroup_read_keyed(name, "frozen", &flag) : !cgroup_read_file(name, text, sizeof text))
         return bh_err_errno(err, "read %s", name);
     *ret_frozen = host->unified ? flag == 1 : strcmp(text, "FROZEN\n") == 0;
     return BH_OK;
@@ -539,7 +539,7 @@ bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path, bool *ret_
 
 /* CPU time of the group: it grows as long as processes are still on their way into the freezer. */
 static uint64_t
-cpu_of(const struct bh_cgroup_host *host, const char *path)
+cgroup_cpu_of(const struct bh_cgroup_host *host, const char *path)
 {
     struct bh_sandbox_usage usage = { 0 };
     struct bh_err ignored;
@@ -562,7 +562,7 @@ bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool froze
         rc = cgroup_set(host, path, &freezer, words[host->unified][frozen], err);
         if (rc == BH_OK)
             rc = bh_cgroup_frozen(host, path, &now, err);
-        if (rc == BH_OK && now != frozen && !bh_progress_timeout_is_left(&timeout, bh_time_monotonic(), cpu_of(host, path)))
+        if (rc == BH_OK && now != frozen && !bh_progress_timeout_is_left(&timeout, bh_time_monotonic(), cgroup_cpu_of(host, path)))
             rc = bh_err_set(err, BH_TIMEOUT, "%s does not %s", path, frozen ? "freeze" : "thaw");
         if (rc == BH_OK && now != frozen)
             bh_time_sleep(POLL_INTERVAL);
@@ -574,7 +574,7 @@ bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool froze
 
 /* Signal one process and wait for its end, by a handle that cannot mean another. */
 static void
-kill_one(pid_t pid, bh_ns deadline)
+cgroup_kill_one(pid_t pid, bh_ns deadline)
 {
     BH_AUTO(bh_fd_close) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     bh_ns now = bh_time_monotonic();
@@ -589,7 +589,7 @@ kill_one(pid_t pid, bh_ns deadline)
 
 /* SIGKILL to all before any is waited for: one may be the parent that forks. */
 static bh_rc
-kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadline, struct bh_err *err)
+cgroup_kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadline, struct bh_err *err)
 {
     const struct bh_cgroup_call call = { .number = SIGKILL };
     struct bh_cgroup_members members;
@@ -607,7 +607,7 @@ kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadline, st
                               path);
         (void)!bh_cgroup_freeze(host, path, false, err); /* a frozen one does not die */
         for (uint32_t i = 0; i < members.count; i++)
-            kill_one(members.pids[i], deadline);
+            cgroup_kill_one(members.pids[i], deadline);
     }
 }
 
@@ -630,9 +630,9 @@ bh_cgroup_destroy(const struct bh_cgroup_host *host, const char *path, struct bh
 {
     bh_ns deadline = bh_time_monotonic() + BH_PROGRESS_TIMEOUT;
     char folder[PATH_SIZE];
-    bh_rc rc = kill_all(host, path, deadline, err);
+    bh_rc rc = cgroup_kill_all(host, path, deadline, err);
 
-    for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++) {
+    for (uint32_t i = 0; i < cgroup_hierarchy_count(host) && rc == BH_OK; i++) {
         cgroup_path_of(host, i, path, "", folder);
         rc = cgroup_remove_folder(folder, deadline, err);
     }
@@ -645,10 +645,10 @@ bh_cgroup_remove_empty(const struct bh_cgroup_host *host, const char *path)
     char folder[PATH_SIZE];
 
     if (host->unified) {
-        keepers_of(host, path, strlen(path), folder);
+        cgroup_keepers_of(host, path, strlen(path), folder);
         rmdir(folder);
     }
-    for (uint32_t i = 0; i < hierarchy_count(host); i++) {
+    for (uint32_t i = 0; i < cgroup_hierarchy_count(host); i++) {
         cgroup_path_of(host, i, path, "", folder);
         rmdir(folder);
     }
@@ -658,17 +658,17 @@ bh_cgroup_remove_empty(const struct bh_cgroup_host *host, const char *path)
 
 /* Cached files; what lies in a tmpfs is none of them. */
 static uint64_t
-file_bytes(const char *stat, const char *active, const char *inactive)
+cgroup_file_bytes(const char *stat, const char *active, const char *inactive)
 {
     uint64_t some = 0, others = 0;
 
-    (void)read_keyed(stat, active, &some);
-    (void)read_keyed(stat, inactive, &others);
+    (void)cgroup_read_keyed(stat, active, &some);
+    (void)cgroup_read_keyed(stat, inactive, &others);
     return some + others;
 }
 
 static bool
-usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_sandbox_usage *usage)
+cgroup_usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_sandbox_usage *usage)
 {
     char name[PATH_SIZE];
     uint64_t kills = 0;
@@ -681,21 +681,21 @@ usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_sandb
     cgroup_path_of(host, MEMORY, path, "memory.max_usage_in_bytes", name);
     found = cgroup_read_number(name, &usage->peak_bytes) && found;
     cgroup_path_of(host, MEMORY, path, "memory.stat", name);
-    usage->file_bytes = file_bytes(name, "total_active_file", "total_inactive_file");
+    usage->file_bytes = cgroup_file_bytes(name, "total_active_file", "total_inactive_file");
     cgroup_path_of(host, MEMORY, path, "memory.oom_control", name);
-    usage->oom = read_keyed(name, "oom_kill", &kills) && kills > 0;
+    usage->oom = cgroup_read_keyed(name, "oom_kill", &kills) && kills > 0;
     return found;
 }
 
 static bool
-usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_sandbox_usage *usage)
+cgroup_usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_sandbox_usage *usage)
 {
     char name[PATH_SIZE];
     uint64_t kills = 0, cpu_us = 0;
     bool found;
 
     cgroup_path_of(host, CPU, path, "cpu.stat", name);
-    found = read_keyed(name, "usage_usec", &cpu_us);
+    found = cgroup_read_keyed(name, "usage_usec", &cpu_us);
     usage->cpu_ns = cpu_us * 1000;
     cgroup_path_of(host, MEMORY, path, "memory.current", name);
     found = cgroup_read_number(name, &usage->bytes) && found;
@@ -703,9 +703,9 @@ usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_sandb
     if (!cgroup_read_number(name, &usage->peak_bytes))
         usage->peak_bytes = usage->bytes;
     cgroup_path_of(host, MEMORY, path, "memory.stat", name);
-    usage->file_bytes = file_bytes(name, "active_file", "inactive_file");
+    usage->file_bytes = cgroup_file_bytes(name, "active_file", "inactive_file");
     cgroup_path_of(host, MEMORY, path, "memory.events", name);
-    usage->oom = read_keyed(name, "oom_kill", &kills) && kills > 0;
+    usage->oom = cgroup_read_keyed(name, "oom_kill", &kills) && kills > 0;
     return found;
 }
 
@@ -715,7 +715,7 @@ bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
 {
     struct bh_sandbox_usage usage = { 0 };
 
-    if (!(host->unified ? usage_of_v2 : usage_of_v1)(host, path, &usage))
+    if (!(host->unified ? cgroup_usage_of_v2 : cgroup_usage_of_v1)(host, path, &usage))
         return bh_err_set(err, BH_NOT_FOUND, "no accounting in control group %s", path);
     *ret_usage = usage;
     return BH_OK;

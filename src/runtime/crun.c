@@ -83,7 +83,7 @@ bh_crun_version(const char *program, char *ret_text, size_t size, struct bh_err 
 /* ---- preparing ---- */
 
 static bh_rc
-write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh_err *err)
+crun_write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     char path[PATH_SIZE];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -103,7 +103,7 @@ write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh_err 
 }
 
 static bh_rc
-read_masked(struct crun *crun, struct bh_err *err)
+crun_read_masked(struct crun *crun, struct bh_err *err)
 {
     bh_ns now = bh_time_monotonic();
     bh_rc rc;
@@ -122,9 +122,9 @@ crun_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
     bh_rc rc = bh_sandbox_files_make(sandbox, err);
 
     if (rc == BH_OK)
-        rc = read_masked(crun, err);
+        rc = crun_read_masked(crun, err);
     if (rc == BH_OK)
-        rc = write_config(crun, sandbox, err);
+        rc = crun_write_config(crun, sandbox, err);
     if (rc == BH_OK)
         rc = bh_cgroup_make(&crun->cgroups, sandbox, err);
     return rc;
@@ -151,14 +151,14 @@ crun_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[
 /* ---- running ---- */
 
 static void
-group_of(const struct crun *crun, const char *id, char *ret_path, size_t size)
+crun_group_of(const struct crun *crun, const char *id, char *ret_path, size_t size)
 {
     snprintf(ret_path, size, "%s/%s", crun->parent, id);
 }
 
 /* crun itself waits in the job's groups, but in this process's namespace. */
 static bool
-is_inside(void *self, pid_t pid)
+crun_is_inside(void *self, pid_t pid)
 {
     const struct crun *crun = self;
     char path[64], name[64];
@@ -173,9 +173,9 @@ is_inside(void *self, pid_t pid)
 }
 
 static bool
-is_runtime(void *self, pid_t pid)
+crun_is_runtime(void *self, pid_t pid)
 {
-    return !is_inside(self, pid);
+    return !crun_is_inside(self, pid);
 }
 
 static bh_rc
@@ -188,10 +188,10 @@ crun_processes(void *self, const char *id, pid_t *ret_pids, uint32_t max, uint32
     uint32_t kept = 0;
     bh_rc rc;
 
-    group_of(crun, id, path, sizeof path);
+    crun_group_of(crun, id, path, sizeof path);
     rc = bh_cgroup_processes(&crun->cgroups, path, &all, err);
     for (uint32_t i = 0; i < all.count && kept < max && rc == BH_OK; i++) {
-        if (is_inside(crun, all.pids[i]))
+        if (crun_is_inside(crun, all.pids[i]))
             ret_pids[kept++] = all.pids[i];
     }
     *ret_count = kept;
@@ -204,7 +204,7 @@ crun_has(void *self, const char *id, pid_t pid, bool *ret_inside, struct bh_err 
     struct crun *crun = self;
     char path[200];
 
-    group_of(crun, id, path, sizeof path);
+    crun_group_of(crun, id, path, sizeof path);
     return bh_cgroup_has(&crun->cgroups, path, pid, ret_inside, err);
 }
 
@@ -214,16 +214,16 @@ crun_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
     struct crun *crun = self;
     char path[200];
 
-    group_of(crun, id, path, sizeof path);
+    crun_group_of(crun, id, path, sizeof path);
     return bh_cgroup_freeze(&crun->cgroups, path, frozen, err);
 }
 
 /* crun ends by itself and passes on the status, once what it waits for has ended: where it was
  * stopped it is continued.  Only when nothing is left to wait for is it killed. */
 static bh_rc
-signal_runtime(struct crun *crun, const char *path, bool kills, struct bh_err *err)
+crun_signal_runtime(struct crun *crun, const char *path, bool kills, struct bh_err *err)
 {
-    const struct bh_cgroup_call call = { kills ? SIGKILL : SIGCONT, is_runtime, crun };
+    const struct bh_cgroup_call call = { kills ? SIGKILL : SIGCONT, crun_is_runtime, crun };
     uint32_t count;
 
     return bh_cgroup_signal(&crun->cgroups, path, &call, &count, err);
@@ -236,22 +236,22 @@ static bh_rc
 crun_signal(void *self, const char *id, int number, struct bh_err *err)
 {
     struct crun *crun = self;
-    const struct bh_cgroup_call call = { number, is_inside, crun };
+    const struct bh_cgroup_call call = { number, crun_is_inside, crun };
     uint32_t passes = number == SIGKILL ? KILL_PASSES : 1, count = 0, more; /* one may just fork */
     char path[200];
     bh_rc rc;
 
-    group_of(crun, id, path, sizeof path);
+    crun_group_of(crun, id, path, sizeof path);
     rc = bh_cgroup_signal(&crun->cgroups, path, &call, &count, err);
     more = count;
     for (uint32_t i = 1; i < passes && more > 0 && rc == BH_OK; i++)
         rc = bh_cgroup_signal(&crun->cgroups, path, &call, &more, err);
-    return rc == BH_OK ? signal_runtime(crun, path, number == SIGKILL && count == 0, err) : rc;
+    return rc == BH_OK ? crun_signal_runtime(crun, path, number == SIGKILL && count == 0, err) : rc;
 }
 
 /* crun's folder for a container: a flat one. */
 static void
-forget_state(const struct crun *crun, const char *id)
+crun_forget_state(const struct crun *crun, const char *id)
 {
     static const char *const files[] = { "status", "config.json", "exec.fifo", "seccomp.bpf" };
     char path[PATH_SIZE + 100];
@@ -271,10 +271,10 @@ crun_destroy(void *self, const char *id, struct bh_err *err)
     char path[200];
     bh_rc rc;
 
-    group_of(crun, id, path, sizeof path);
+    crun_group_of(crun, id, path, sizeof path);
     rc = bh_cgroup_destroy(&crun->cgroups, path, err);
     if (rc == BH_OK)
-        forget_state(crun, id);
+        crun_forget_state(crun, id);
     return rc;
 }
 
@@ -284,7 +284,7 @@ crun_usage(void *self, const char *id, struct bh_sandbox_usage *ret_usage, struc
     struct crun *crun = self;
     char path[200];
 
-    group_of(crun, id, path, sizeof path);
+    crun_group_of(crun, id, path, sizeof path);
     return bh_cgroup_usage(&crun->cgroups, path, ret_usage, err);
 }
 
@@ -316,7 +316,7 @@ static const struct bh_runtime_ops crun_ops = {
 /* What a job gets of a resource: never more than the node has, because not every root may raise a
  * limit, and never what a unit gives the node for itself (LimitMEMLOCK=infinity). */
 static uint64_t
-at_most(int resource, uint64_t wanted)
+crun_at_most(int resource, uint64_t wanted)
 {
     struct rlimit limit;
 
@@ -326,7 +326,7 @@ at_most(int resource, uint64_t wanted)
 /* Jobs go before the system's own programs when memory runs out, and never below this
  * process's own score, which not every root may undercut. */
 static uint32_t
-oom_score(void)
+crun_oom_score(void)
 {
     struct bh_buf text;
     struct bh_err ignored;
@@ -340,7 +340,7 @@ oom_score(void)
 }
 
 static void
-describe_host(struct crun *crun, enum bh_seccomp_profile profile)
+crun_describe_host(struct crun *crun, enum bh_seccomp_profile profile)
 {
     bh_buf_init(&crun->oci, 64 << 10);
     bh_buf_init(&crun->bpf, 64 << 10);
@@ -351,10 +351,10 @@ describe_host(struct crun *crun, enum bh_seccomp_profile profile)
      * never reads a job's memory. */
     crun->host = (struct bh_oci_host){ .seccomp_oci = bh_buf_text(&crun->oci),
                                        .seccomp_bpf = bh_buf_text(&crun->bpf),
-                                       .files_max = at_most(RLIMIT_NOFILE, FILES_WANTED),
-                                       .oom_score = oom_score(),
-                                       .core_max = at_most(RLIMIT_CORE, 1),
-                                       .locked_max = at_most(RLIMIT_MEMLOCK, LOCKED_MOST),
+                                       .files_max = crun_at_most(RLIMIT_NOFILE, FILES_WANTED),
+                                       .oom_score = crun_oom_score(),
+                                       .core_max = crun_at_most(RLIMIT_CORE, 1),
+                                       .locked_max = crun_at_most(RLIMIT_MEMLOCK, LOCKED_MOST),
                                        .masked = &crun->masked };
 }
 
@@ -381,7 +381,7 @@ bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runti
     n = readlink("/proc/self/ns/pid", crun->own_pid_namespace,
                  sizeof crun->own_pid_namespace - 1);
     crun->own_pid_namespace[n > 0 ? n : 0] = '\0';
-    describe_host(crun, options->strict ? BH_SECCOMP_STRICT : BH_SECCOMP_DEFAULT);
+    crun_describe_host(crun, options->strict ? BH_SECCOMP_STRICT : BH_SECCOMP_DEFAULT);
     *ret_runtime = (struct bh_runtime){ &crun_ops, crun };
     return BH_OK;
 }

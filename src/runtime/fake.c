@@ -37,7 +37,7 @@ fake_find(struct runtime_fake_fake *fake, const char *id)
 /* ---- preparing ---- */
 
 static void
-put_quoted(struct bh_buf *out, const char *text)
+fake_put_quoted(struct bh_buf *out, const char *text)
 {
     bh_buf_putc(out, '\'');
     for (; *text; text++) {
@@ -51,25 +51,25 @@ put_quoted(struct bh_buf *out, const char *text)
 
 /* The group is the shell's own, made by setsid, so that it can be signalled whole. */
 static void
-put_script(struct bh_buf *out, const struct bh_sandbox *sandbox)
+fake_put_script(struct bh_buf *out, const struct bh_sandbox *sandbox)
 {
     char pid[PATH_SIZE];
 
     snprintf(pid, sizeof pid, "%s/pid", sandbox->bundle);
     bh_buf_puts(out, "echo $$ > ");
-    put_quoted(out, pid);
+    fake_put_quoted(out, pid);
     bh_buf_puts(out, "; cd ");
-    put_quoted(out, sandbox->cwd);
+    fake_put_quoted(out, sandbox->cwd);
     bh_buf_puts(out, "|| exit 127; exec env -i ");
     for (uint32_t i = 0; i < sandbox->env.count; i++)
-        put_quoted(out, sandbox->env.items[i]);
+        fake_put_quoted(out, sandbox->env.items[i]);
     for (uint32_t i = 0; i < sandbox->args.count; i++)
-        put_quoted(out, sandbox->args.items[i]);
+        fake_put_quoted(out, sandbox->args.items[i]);
     bh_buf_putc(out, '\n');
 }
 
 static bh_rc
-write_script(const struct bh_sandbox *sandbox, struct bh_err *err)
+fake_write_script(const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     char path[PATH_SIZE];
     struct bh_buf out;
@@ -77,7 +77,7 @@ write_script(const struct bh_sandbox *sandbox, struct bh_err *err)
 
     snprintf(path, sizeof path, "%s/run", sandbox->bundle);
     bh_buf_init(&out, SCRIPT_MAX);
-    put_script(&out, sandbox);
+    fake_put_script(&out, sandbox);
     rc = out.overflow ? bh_err_set(err, BH_FULL, "the command is too long")
                       : bh_file_replace(path, out.bytes, out.length, 0700, err);
     bh_buf_fini(&out);
@@ -89,7 +89,7 @@ fake_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     struct runtime_fake_fake *fake = self;
     struct entry *entry = fake_find(fake, sandbox->id);
-    bh_rc rc = write_script(sandbox, err);
+    bh_rc rc = fake_write_script(sandbox, err);
 
     if (rc != BH_OK)
         return rc;
@@ -119,7 +119,7 @@ fake_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[
 
 /* Dead but not yet waited for by its keeper, or gone. */
 static bool
-is_zombie(pid_t pid)
+fake_is_zombie(pid_t pid)
 {
     struct bh_proc_stat stat;
     struct bh_err ignored;
@@ -129,7 +129,7 @@ is_zombie(pid_t pid)
 
 /* The sandbox's process group, or 0 when it is gone. */
 static pid_t
-group_of(struct runtime_fake_fake *fake, const char *id)
+fake_group_of(struct runtime_fake_fake *fake, const char *id)
 {
     const struct entry *entry = fake_find(fake, id);
     char path[PATH_SIZE + 8], memory[32];
@@ -144,14 +144,14 @@ group_of(struct runtime_fake_fake *fake, const char *id)
     if (bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK)
         return 0;
     group = (pid_t)strtol(bh_buf_text(&text), NULL, 10);
-    return group > 1 && kill(-group, 0) == 0 && !is_zombie(group) ? group : 0;
+    return group > 1 && kill(-group, 0) == 0 && !fake_is_zombie(group) ? group : 0;
 }
 
 static bh_rc
 fake_processes(void *self, const char *id, pid_t *ret_pids, uint32_t max, uint32_t *ret_count,
                struct bh_err *err)
 {
-    pid_t group = group_of(self, id);
+    pid_t group = fake_group_of(self, id);
 
     *ret_count = 0;
     if (group && max > 0)
@@ -162,7 +162,7 @@ fake_processes(void *self, const char *id, pid_t *ret_pids, uint32_t max, uint32
 static bh_rc
 fake_signal(void *self, const char *id, int number, struct bh_err *err)
 {
-    pid_t group = group_of(self, id);
+    pid_t group = fake_group_of(self, id);
 
     if (group && kill(-group, number) != 0 && errno != ESRCH)
         return bh_err_errno(err, "signal sandbox %s", id);
@@ -172,7 +172,7 @@ fake_signal(void *self, const char *id, int number, struct bh_err *err)
 static bh_rc
 fake_has(void *self, const char *id, pid_t pid, bool *ret_inside, struct bh_err *err)
 {
-    pid_t group = group_of(self, id);
+    pid_t group = fake_group_of(self, id);
 
     *ret_inside = group > 0 && getpgid(pid) == group;
     return BH_OK;
@@ -181,7 +181,7 @@ fake_has(void *self, const char *id, pid_t pid, bool *ret_inside, struct bh_err 
 static bh_rc
 fake_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
 {
-    if (!group_of(self, id))
+    if (!fake_group_of(self, id))
         return bh_err_set(err, BH_NOT_FOUND, "no sandbox %s", id);
     return fake_signal(self, id, frozen ? SIGSTOP : SIGCONT, err);
 }
@@ -192,7 +192,7 @@ fake_destroy(void *self, const char *id, struct bh_err *err)
     bh_ns deadline = bh_time_monotonic() + TIMEOUT;
     struct entry *entry = fake_find(self, id);
 
-    while (group_of(self, id)) {
+    while (fake_group_of(self, id)) {
         bh_rc rc = fake_signal(self, id, SIGKILL, err);
 
         if (rc != BH_OK)
@@ -211,7 +211,7 @@ static bh_rc
 fake_usage(void *self, const char *id, struct bh_sandbox_usage *ret_usage, struct bh_err *err)
 {
     struct bh_proc_stat stat;
-    pid_t group = group_of(self, id);
+    pid_t group = fake_group_of(self, id);
     bh_rc rc = group ? bh_proc_stat(group, &stat, err)
                      : bh_err_set(err, BH_NOT_FOUND, "no sandbox %s", id);
 

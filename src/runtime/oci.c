@@ -25,7 +25,7 @@ oci_put_list(struct bh_json_writer *w, const char *key, const char *const *texts
 }
 
 static void
-put_rlimit(struct bh_json_writer *w, const char *type, uint64_t value)
+oci_put_rlimit(struct bh_json_writer *w, const char *type, uint64_t value)
 {
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "type", type);
@@ -35,7 +35,7 @@ put_rlimit(struct bh_json_writer *w, const char *type, uint64_t value)
 }
 
 static void
-put_capabilities(struct bh_json_writer *w)
+oci_put_capabilities(struct bh_json_writer *w)
 {
     static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted",
                                         "ambient" };
@@ -48,7 +48,7 @@ put_capabilities(struct bh_json_writer *w)
 }
 
 static void
-put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
+oci_put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
             const struct bh_oci_host *host)
 {
     bh_json_open(w, "process", '{');
@@ -60,11 +60,11 @@ put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
     oci_put_texts(w, "args", &sandbox->args);
     oci_put_texts(w, "env", &sandbox->env);
     bh_json_str(w, "cwd", sandbox->cwd);
-    put_capabilities(w);
+    oci_put_capabilities(w);
     bh_json_open(w, "rlimits", '[');
-    put_rlimit(w, "RLIMIT_CORE", host->core_max);
-    put_rlimit(w, "RLIMIT_NOFILE", host->files_max);
-    put_rlimit(w, "RLIMIT_MEMLOCK", host->locked_max);
+    oci_put_rlimit(w, "RLIMIT_CORE", host->core_max);
+    oci_put_rlimit(w, "RLIMIT_NOFILE", host->files_max);
+    oci_put_rlimit(w, "RLIMIT_MEMLOCK", host->locked_max);
     bh_json_close(w, ']');
     bh_json_bool(w, "noNewPrivileges", true);
     bh_json_u64(w, "oomScoreAdj", host->oom_score);
@@ -79,7 +79,7 @@ struct mount_row {
 };
 
 static void
-put_mount(struct bh_json_writer *w, const struct mount_row *row, const char *extra)
+oci_put_mount(struct bh_json_writer *w, const struct mount_row *row, const char *extra)
 {
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "destination", row->target);
@@ -95,7 +95,7 @@ put_mount(struct bh_json_writer *w, const struct mount_row *row, const char *ext
 }
 
 static void
-put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
+oci_put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 {
     static const struct mount_row proc = { "/proc", "proc", "proc",
                                            { "nosuid", "noexec", "nodev", "hidepid=2" } };
@@ -116,19 +116,19 @@ put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 
     snprintf(size, sizeof size, "size=%llu", (unsigned long long)sandbox->tmp_bytes);
     snprintf(dev, sizeof dev, "%s/" BH_SANDBOX_FILES_DEV, sandbox->bundle);
-    put_mount(w, &proc, NULL);
+    oci_put_mount(w, &proc, NULL);
     /* a bind: the runtime adds none of the machine's nodes to it */
-    put_mount(w, &(struct mount_row){ "/dev", "bind", dev, { "bind", "ro", "nosuid", "noexec" } }, NULL);
-    put_mount(w, &terminals, NULL);
-    put_mount(w, &sys, NULL);
+    oci_put_mount(w, &(struct mount_row){ "/dev", "bind", dev, { "bind", "ro", "nosuid", "noexec" } }, NULL);
+    oci_put_mount(w, &terminals, NULL);
+    oci_put_mount(w, &sys, NULL);
     for (size_t i = 0; i < BH_COUNT(scratch); i++)
-        put_mount(w, &scratch[i], size);
+        oci_put_mount(w, &scratch[i], size);
 }
 
 /* Files and folders of the sandbox's own, empty: the runtime would put the machine's null device
  * over a file. */
 static void
-put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
+oci_put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
           const struct bh_masked_list *masked)
 {
     char source[PATH_SIZE];
@@ -138,7 +138,7 @@ put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
             continue;
         snprintf(source, sizeof source, "%s/%s", sandbox->bundle,
                  masked->items[i].kind == BH_MASKED_FOLDER ? BH_SANDBOX_FILES_NO_FOLDER : BH_SANDBOX_FILES_NO_FILE);
-        put_mount(w,
+        oci_put_mount(w,
                   &(struct mount_row){ masked->items[i].path, "bind", source,
                                        { "bind", "ro", "nosuid", "noexec", "nodev" } },
                   NULL);
@@ -146,17 +146,17 @@ put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
 }
 
 static void
-put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
+oci_put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
            const struct bh_masked_list *masked)
 {
     bh_json_open(w, "mounts", '[');
-    put_own_mounts(w, sandbox);
-    put_masks(w, sandbox, masked);
+    oci_put_own_mounts(w, sandbox);
+    oci_put_masks(w, sandbox, masked);
     for (uint32_t i = 0; i < sandbox->mount_count; i++) {
         const struct bh_sandbox_mount *mount = &sandbox->mounts[i];
 
         /* not rbind: what is mounted below would not be read-only */
-        put_mount(w,
+        oci_put_mount(w,
                   &(struct mount_row){ mount->target, "bind", mount->source,
                                        { "bind", "nosuid", "nodev",
                                          mount->write ? "rw" : "ro" } },
@@ -168,7 +168,7 @@ put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
 /* ---- namespaces and what of /proc and /sys is shown ---- */
 
 static void
-put_mapping(struct bh_json_writer *w, const char *key, uid_t base)
+oci_put_mapping(struct bh_json_writer *w, const char *key, uid_t base)
 {
     bh_json_open(w, key, '[');
     bh_json_open(w, NULL, '{');
@@ -180,7 +180,7 @@ put_mapping(struct bh_json_writer *w, const char *key, uid_t base)
 }
 
 static void
-put_namespaces(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
+oci_put_namespaces(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 {
     static const char *const types[] = { "user", "pid", "mount", "ipc", "uts", "cgroup" };
 
@@ -201,7 +201,7 @@ put_namespaces(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 /* What the machine did not have a moment ago is left to the runtime, which passes over what it does
  * not find. */
 static void
-put_absent(struct bh_json_writer *w, const struct bh_masked_list *masked)
+oci_put_absent(struct bh_json_writer *w, const struct bh_masked_list *masked)
 {
     bh_json_open(w, "maskedPaths", '[');
     for (size_t i = 0; i < masked->count; i++)
@@ -211,17 +211,17 @@ put_absent(struct bh_json_writer *w, const struct bh_masked_list *masked)
 }
 
 static void
-put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
+oci_put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
           const struct bh_oci_host *host)
 {
     static const char *const readonly[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
                                             "/proc/sysrq-trigger", NULL };
 
     bh_json_open(w, "linux", '{');
-    put_namespaces(w, sandbox);
-    put_mapping(w, "uidMappings", sandbox->uid_base);
-    put_mapping(w, "gidMappings", sandbox->uid_base);
-    put_absent(w, host->masked);
+    oci_put_namespaces(w, sandbox);
+    oci_put_mapping(w, "uidMappings", sandbox->uid_base);
+    oci_put_mapping(w, "gidMappings", sandbox->uid_base);
+    oci_put_absent(w, host->masked);
     oci_put_list(w, "readonlyPaths", readonly);
     bh_json_raw(w, "seccomp", host->seccomp_oci);
     bh_json_close(w, '}');
@@ -234,16 +234,16 @@ bh_oci_put(struct bh_buf *out, const struct bh_sandbox *sandbox, const struct bh
 
     bh_json_open(&w, NULL, '{');
     bh_json_str(&w, "ociVersion", "1.0.2");
-    put_process(&w, sandbox, host);
+    oci_put_process(&w, sandbox, host);
     bh_json_open(&w, "root", '{');
     bh_json_str(&w, "path", sandbox->rootfs);
     bh_json_bool(&w, "readonly", true);
     bh_json_close(&w, '}');
     bh_json_str(&w, "hostname", sandbox->hostname);
-    put_mounts(&w, sandbox, host->masked);
+    oci_put_mounts(&w, sandbox, host->masked);
     bh_json_open(&w, "annotations", '{');
     bh_json_str(&w, "run.oci.seccomp_bpf_data", host->seccomp_bpf);
     bh_json_close(&w, '}');
-    put_linux(&w, sandbox, host);
+    oci_put_linux(&w, sandbox, host);
     bh_json_close(&w, '}');
 }

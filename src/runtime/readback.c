@@ -29,7 +29,7 @@ readback_read_text(const char *path, char *text, size_t size, struct bh_err *err
 
 /* Version 1 writes a number beyond all memory for "none", version 2 the word "max". */
 static bh_rc
-read_limit(const char *path, uint64_t *ret_value, struct bh_err *err)
+readback_read_limit(const char *path, uint64_t *ret_value, struct bh_err *err)
 {
     char text[64];
     bh_rc rc = readback_read_text(path, text, sizeof text, err);
@@ -51,15 +51,15 @@ bh_readback_limits(const struct bh_cgroup_host *host, const char *path,
 
     snprintf(name, sizeof name, "%s%s%s/%s", host->mount, host->unified ? "" : "/memory", path,
              host->unified ? "memory.max" : "memory.limit_in_bytes");
-    rc = read_limit(name, &ret_limits->memory_bytes, err);
+    rc = readback_read_limit(name, &ret_limits->memory_bytes, err);
     snprintf(name, sizeof name, "%s%s%s/pids.max", host->mount, host->unified ? "" : "/pids", path);
-    return rc == BH_OK ? read_limit(name, &ret_limits->pids, err) : rc;
+    return rc == BH_OK ? readback_read_limit(name, &ret_limits->pids, err) : rc;
 }
 
 /* ---- devices ---- */
 
 static uint32_t
-all_devices(const struct bh_sandbox_device *devices, uint32_t count,
+readback_all_devices(const struct bh_sandbox_device *devices, uint32_t count,
             struct bh_sandbox_device ret_all[DEVICES_MAX])
 {
     uint32_t standard;
@@ -73,7 +73,7 @@ all_devices(const struct bh_sandbox_device *devices, uint32_t count,
 }
 
 static bool
-is_ruled(const struct bh_sandbox_device *all, uint32_t count, const char *line)
+readback_is_ruled(const struct bh_sandbox_device *all, uint32_t count, const char *line)
 {
     for (uint32_t i = 0; i < count; i++) {
         char minor[16] = "*", rule[64];
@@ -88,7 +88,7 @@ is_ruled(const struct bh_sandbox_device *all, uint32_t count, const char *line)
 }
 
 static bh_rc
-check_list(const char *folder, const struct bh_sandbox_device *all, uint32_t count,
+readback_check_list(const char *folder, const struct bh_sandbox_device *all, uint32_t count,
            struct bh_err *err)
 {
     char path[PATH_SIZE], text[LIST_SIZE], *rest = NULL;
@@ -99,7 +99,7 @@ check_list(const char *folder, const struct bh_sandbox_device *all, uint32_t cou
     rc = readback_read_text(path, text, sizeof text, err);
     for (char *line = rc == BH_OK ? strtok_r(text, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest), lines++) {
-        if (!is_ruled(all, count, line))
+        if (!readback_is_ruled(all, count, line))
             return bh_err_set(err, BH_CONFLICT, "not ordered: %.40s", line);
     }
     if (rc == BH_OK && lines != count)
@@ -109,7 +109,7 @@ check_list(const char *folder, const struct bh_sandbox_device *all, uint32_t cou
 
 /* The digest that the kernel has of a program. */
 static bh_rc
-read_tag(int program, uint8_t ret_tag[BPF_TAG_SIZE], struct bh_err *err)
+readback_read_tag(int program, uint8_t ret_tag[BPF_TAG_SIZE], struct bh_err *err)
 {
     struct bpf_prog_info about = { 0 };
     union bpf_attr attr = { 0 };
@@ -124,7 +124,7 @@ read_tag(int program, uint8_t ret_tag[BPF_TAG_SIZE], struct bh_err *err)
 }
 
 static bh_rc
-read_attached(const char *folder, uint8_t ret_tag[BPF_TAG_SIZE], struct bh_err *err)
+readback_read_attached(const char *folder, uint8_t ret_tag[BPF_TAG_SIZE], struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int group = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     BH_AUTO(bh_fd_close) int program = -1;
@@ -142,21 +142,21 @@ read_attached(const char *folder, uint8_t ret_tag[BPF_TAG_SIZE], struct bh_err *
     attr = (union bpf_attr){ 0 };
     attr.prog_id = ids[0];
     program = (int)syscall(SYS_bpf, BPF_PROG_GET_FD_BY_ID, &attr, sizeof attr);
-    return read_tag(program, ret_tag, err);
+    return readback_read_tag(program, ret_tag, err);
 }
 
 static bh_rc
-check_program(const char *folder, const struct bh_sandbox_device *all, uint32_t count,
+readback_check_program(const char *folder, const struct bh_sandbox_device *all, uint32_t count,
               struct bh_err *err)
 {
     uint8_t is[BPF_TAG_SIZE], wanted[BPF_TAG_SIZE];
     BH_AUTO(bh_fd_close) int program = -1;
-    bh_rc rc = read_attached(folder, is, err);
+    bh_rc rc = readback_read_attached(folder, is, err);
 
     if (rc == BH_OK)
         rc = bh_device_filter_load(all, count, &program, err);
     if (rc == BH_OK)
-        rc = read_tag(program, wanted, err);
+        rc = readback_read_tag(program, wanted, err);
     if (rc == BH_OK && memcmp(is, wanted, sizeof is) != 0)
         return bh_err_set(err, BH_CONFLICT, "another device filter than was ordered");
     return rc;
@@ -167,9 +167,9 @@ bh_readback_devices(const struct bh_cgroup_host *host, const char *path,
                     const struct bh_sandbox_device *devices, uint32_t count, struct bh_err *err)
 {
     struct bh_sandbox_device all[DEVICES_MAX];
-    uint32_t most = all_devices(devices, count, all);
+    uint32_t most = readback_all_devices(devices, count, all);
     char folder[PATH_SIZE];
 
     snprintf(folder, sizeof folder, "%s%s%s", host->mount, host->unified ? "" : "/devices", path);
-    return (host->unified ? check_program : check_list)(folder, all, most, err);
+    return (host->unified ? readback_check_program : readback_check_list)(folder, all, most, err);
 }

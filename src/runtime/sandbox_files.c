@@ -31,7 +31,7 @@ sandbox_files_make_folder(const struct dev *dev, const char *name, struct bh_err
 }
 
 static bh_rc
-make_link(const struct dev *dev, const char *name, const char *text, struct bh_err *err)
+files_make_link(const struct dev *dev, const char *name, const char *text, struct bh_err *err)
 {
     if (symlinkat(text, dev->fd, name) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make link dev/%s", name);
@@ -39,7 +39,7 @@ make_link(const struct dev *dev, const char *name, const char *text, struct bh_e
 }
 
 static bh_rc
-make_parent(const struct dev *dev, const char *name, struct bh_err *err)
+files_make_parent(const struct dev *dev, const char *name, struct bh_err *err)
 {
     const char *slash = strchr(name, '/');
     char folder[64];
@@ -51,14 +51,14 @@ make_parent(const struct dev *dev, const char *name, struct bh_err *err)
 }
 
 static bh_rc
-make_node(const struct dev *dev, const struct bh_sandbox_device *device, struct bh_err *err)
+files_make_node(const struct dev *dev, const struct bh_sandbox_device *device, struct bh_err *err)
 {
     const char *name = device->path + DEV_PREFIX;
     bh_rc rc;
 
     if (strncmp(device->path, "/dev/", DEV_PREFIX) != 0)
         return bh_err_set(err, BH_INVALID, "device %s is not below /dev", device->path);
-    rc = make_parent(dev, name, err);
+    rc = files_make_parent(dev, name, err);
     if (rc != BH_OK)
         return rc;
     unlinkat(dev->fd, name, 0);
@@ -71,26 +71,26 @@ make_node(const struct dev *dev, const struct bh_sandbox_device *device, struct 
 
 /* Terminals are a file system of the sandbox's own, and ptmx is a link into it. */
 static bool
-is_of_terminals(const struct bh_sandbox_device *device)
+files_is_of_terminals(const struct bh_sandbox_device *device)
 {
     return strcmp(device->path, "/dev/pts") == 0 || strcmp(device->path, "/dev/ptmx") == 0;
 }
 
 static bh_rc
-make_standard_nodes(const struct dev *dev, struct bh_err *err)
+files_make_standard_nodes(const struct dev *dev, struct bh_err *err)
 {
     uint32_t count;
     const struct bh_sandbox_device *devices = bh_cgroup_standard_devices(&count);
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        if (!is_of_terminals(&devices[i]))
-            rc = make_node(dev, &devices[i], err);
+        if (!files_is_of_terminals(&devices[i]))
+            rc = files_make_node(dev, &devices[i], err);
     return rc;
 }
 
 static bh_rc
-make_links(const struct dev *dev, struct bh_err *err)
+files_make_links(const struct dev *dev, struct bh_err *err)
 {
     static const char *const links[][2] = {
         { "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },
@@ -100,12 +100,12 @@ make_links(const struct dev *dev, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; i < BH_COUNT(links) && rc == BH_OK; i++)
-        rc = make_link(dev, links[i][0], links[i][1], err);
+        rc = files_make_link(dev, links[i][0], links[i][1], err);
     return rc;
 }
 
 static bh_rc
-make_dev(const struct bh_sandbox *sandbox, const char *path, struct bh_err *err)
+files_make_dev(const struct bh_sandbox *sandbox, const char *path, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const struct dev dev = { fd, sandbox->uid_base };
@@ -113,11 +113,11 @@ make_dev(const struct bh_sandbox *sandbox, const char *path, struct bh_err *err)
 
     if (fd < 0 || fchown(fd, dev.owner, dev.owner) != 0)
         return bh_err_errno(err, "open folder %s", path);
-    rc = make_standard_nodes(&dev, err);
+    rc = files_make_standard_nodes(&dev, err);
     for (uint32_t i = 0; i < sandbox->device_count && rc == BH_OK; i++)
-        rc = make_node(&dev, &sandbox->devices[i], err);
+        rc = files_make_node(&dev, &sandbox->devices[i], err);
     if (rc == BH_OK)
-        rc = make_links(&dev, err);
+        rc = files_make_links(&dev, err);
     if (rc == BH_OK)
         rc = sandbox_files_make_folder(&dev, "pts", err);
     return rc == BH_OK ? sandbox_files_make_folder(&dev, "shm", err) : rc;
@@ -125,7 +125,7 @@ make_dev(const struct bh_sandbox *sandbox, const char *path, struct bh_err *err)
 
 /* Of nobody in the sandbox, so that nobody there writes it. */
 static bh_rc
-make_nothing(const char *path, struct bh_err *err)
+files_make_nothing(const char *path, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
@@ -143,11 +143,11 @@ bh_sandbox_files_make(const struct bh_sandbox *sandbox, struct bh_err *err)
     rc = bh_dir_make(path, 0555, err);
     snprintf(path, sizeof path, "%s/" BH_SANDBOX_FILES_NO_FILE, sandbox->bundle);
     if (rc == BH_OK)
-        rc = make_nothing(path, err);
+        rc = files_make_nothing(path, err);
     snprintf(path, sizeof path, "%s/" BH_SANDBOX_FILES_DEV, sandbox->bundle);
     if (rc == BH_OK)
         rc = bh_dir_make(path, 0755, err);
-    return rc == BH_OK ? make_dev(sandbox, path, err) : rc;
+    return rc == BH_OK ? files_make_dev(sandbox, path, err) : rc;
 }
 
 /* ---- what is masked ---- */
@@ -163,7 +163,7 @@ sandbox_files_kind_of(const char *path)
 }
 
 static bool
-is_covered(const struct bh_masked_list *list, const char *path)
+files_is_covered(const struct bh_masked_list *list, const char *path)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         size_t length = strlen(list->items[i].path);
@@ -175,7 +175,7 @@ is_covered(const struct bh_masked_list *list, const char *path)
 }
 
 static bh_rc
-add_masked(struct bh_masked_list *list, const char *path, struct bh_err *err)
+files_add_masked(struct bh_masked_list *list, const char *path, struct bh_err *err)
 {
     struct bh_masked *row = &list->items[list->count];
 
@@ -193,7 +193,7 @@ add_masked(struct bh_masked_list *list, const char *path, struct bh_err *err)
 
 /* Entries of these folders are links: what is masked is the folder that they lead to. */
 static bh_rc
-add_each(struct bh_masked_list *list, const char *pattern, struct bh_err *err)
+files_add_each(struct bh_masked_list *list, const char *pattern, struct bh_err *err)
 {
     glob_t found;
     bh_rc rc = BH_OK;
@@ -204,8 +204,8 @@ add_each(struct bh_masked_list *list, const char *pattern, struct bh_err *err)
     for (size_t i = 0; i < found.gl_pathc && rc == BH_OK; i++) {
         char *path = realpath(found.gl_pathv[i], NULL);
 
-        if (path && !is_covered(list, path))
-            rc = add_masked(list, path, err);
+        if (path && !files_is_covered(list, path))
+            rc = files_add_masked(list, path, err);
         free(path);
     }
     globfree(&found);
@@ -215,7 +215,7 @@ add_each(struct bh_masked_list *list, const char *pattern, struct bh_err *err)
 bh_rc
 bh_masked_add(struct bh_masked_list *list, const char *row, struct bh_err *err)
 {
-    return strchr(row, '*') ? add_each(list, row, err) : add_masked(list, row, err);
+    return strchr(row, '*') ? files_add_each(list, row, err) : files_add_masked(list, row, err);
 }
 
 bh_rc

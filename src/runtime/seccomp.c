@@ -72,21 +72,21 @@ seccomp_put_answer(struct seccomp_program *program, uint32_t action)
 
 /* Skip `skip` instructions unless what was loaded equals `value`. */
 static void
-put_unless(struct seccomp_program *program, uint32_t value, uint8_t skip)
+seccomp_put_unless(struct seccomp_program *program, uint32_t value, uint8_t skip)
 {
     seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip));
 }
 
 static uint32_t
-low_word(uint32_t argument)
+seccomp_low_word(uint32_t argument)
 {
     return (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t));
 }
 
 static void
-put_allow_if(struct seccomp_program *program, uint32_t value)
+seccomp_put_allow_if(struct seccomp_program *program, uint32_t value)
 {
-    put_unless(program, value, 1);
+    seccomp_put_unless(program, value, 1);
     seccomp_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
@@ -100,15 +100,15 @@ static const struct {
 };
 
 static void
-put_internet_rule(struct seccomp_program *program)
+seccomp_put_internet_rule(struct seccomp_program *program)
 {
-    seccomp_put_load(program, low_word(1));
+    seccomp_put_load(program, seccomp_low_word(1));
     seccomp_put(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE));
     for (size_t i = 0; i < BH_COUNT(internet); i++) {
-        put_unless(program, internet[i].type, (uint8_t)(2 + 2 * internet[i].count));
-        seccomp_put_load(program, low_word(2));
+        seccomp_put_unless(program, internet[i].type, (uint8_t)(2 + 2 * internet[i].count));
+        seccomp_put_load(program, seccomp_low_word(2));
         for (uint8_t p = 0; p < internet[i].count; p++)
-            put_allow_if(program, internet[i].protocols[p]);
+            seccomp_put_allow_if(program, internet[i].protocols[p]);
         seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
     }
     seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
@@ -116,24 +116,24 @@ put_internet_rule(struct seccomp_program *program)
 
 /* The kernel reads the family, the type and the protocol as int: the low words decide. */
 static void
-put_socket_rule(struct seccomp_program *program)
+seccomp_put_socket_rule(struct seccomp_program *program)
 {
-    seccomp_put_load(program, low_word(0));
-    put_allow_if(program, AF_UNIX);
-    put_unless(program, AF_NETLINK, 4);
-    seccomp_put_load(program, low_word(2));
-    put_allow_if(program, 0);
+    seccomp_put_load(program, seccomp_low_word(0));
+    seccomp_put_allow_if(program, AF_UNIX);
+    seccomp_put_unless(program, AF_NETLINK, 4);
+    seccomp_put_load(program, seccomp_low_word(2));
+    seccomp_put_allow_if(program, 0);
     seccomp_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
     seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0));
     seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0));
     seccomp_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-    put_internet_rule(program);
+    seccomp_put_internet_rule(program);
 }
 
 static void
-put_clone_rule(struct seccomp_program *program)
+seccomp_put_clone_rule(struct seccomp_program *program)
 {
-    seccomp_put_load(program, low_word(0));
+    seccomp_put_load(program, seccomp_low_word(0));
     seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1));
     seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPERM);
     seccomp_put_answer(program, SECCOMP_RET_ALLOW);
@@ -144,49 +144,49 @@ static const uint32_t advices[] = { POSIX_FADV_NORMAL, POSIX_FADV_RANDOM, POSIX_
                                     POSIX_FADV_WILLNEED, POSIX_FADV_NOREUSE };
 
 static void
-put_personality_rule(struct seccomp_program *program)
+seccomp_put_personality_rule(struct seccomp_program *program)
 {
-    seccomp_put_load(program, low_word(0));
-    put_allow_if(program, 0);
-    put_allow_if(program, UINT32_MAX);
+    seccomp_put_load(program, seccomp_low_word(0));
+    seccomp_put_allow_if(program, 0);
+    seccomp_put_allow_if(program, UINT32_MAX);
     seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPERM);
 }
 
 static void
-put_fadvise_rule(struct seccomp_program *program)
+seccomp_put_fadvise_rule(struct seccomp_program *program)
 {
-    seccomp_put_load(program, low_word(3));
+    seccomp_put_load(program, seccomp_low_word(3));
     for (size_t i = 0; i < BH_COUNT(advices); i++)
-        put_allow_if(program, advices[i]);
+        seccomp_put_allow_if(program, advices[i]);
     seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPERM);
 }
 
 static bool
-is_allowed(enum seccomp_rule rule, enum bh_seccomp_profile profile)
+seccomp_is_allowed(enum seccomp_rule rule, enum bh_seccomp_profile profile)
 {
     return rule == RULE_ALLOW || (rule == RULE_SPLICE && profile == BH_SECCOMP_DEFAULT);
 }
 
 static void
-put_rule(struct seccomp_program *program, enum seccomp_rule rule, enum bh_seccomp_profile profile)
+seccomp_put_rule(struct seccomp_program *program, enum seccomp_rule rule, enum bh_seccomp_profile profile)
 {
     static void (*const special[RULES])(struct seccomp_program *) = {
-        [RULE_SOCKET] = put_socket_rule,
-        [RULE_CLONE] = put_clone_rule,
-        [RULE_PERSONALITY] = put_personality_rule,
-        [RULE_FADVISE] = put_fadvise_rule,
+        [RULE_SOCKET] = seccomp_put_socket_rule,
+        [RULE_CLONE] = seccomp_put_clone_rule,
+        [RULE_PERSONALITY] = seccomp_put_personality_rule,
+        [RULE_FADVISE] = seccomp_put_fadvise_rule,
     };
 
     if (special[rule])
         special[rule](program);
     else
-        seccomp_put_answer(program, is_allowed(rule, profile)  ? SECCOMP_RET_ALLOW
+        seccomp_put_answer(program, seccomp_is_allowed(rule, profile)  ? SECCOMP_RET_ALLOW
                             : rule == RULE_SPLICE ? SECCOMP_RET_ERRNO | (uint32_t)ENOSYS
                                                   : SECCOMP_RET_ERRNO | (uint32_t)EPERM);
 }
 
 static int
-by_number(const void *a, const void *b)
+seccomp_by_number(const void *a, const void *b)
 {
     uint32_t x = ((const struct seccomp_call *)a)->number, y = ((const struct seccomp_call *)b)->number;
 
@@ -195,7 +195,7 @@ by_number(const void *a, const void *b)
 
 /* Neighbouring numbers under one rule are one range: low <= number <= high. */
 static void
-put_ranges(struct seccomp_program *program, const struct seccomp_call *sorted, size_t count,
+seccomp_put_ranges(struct seccomp_program *program, const struct seccomp_call *sorted, size_t count,
            enum bh_seccomp_profile profile)
 {
     for (size_t first = 0, last; first < count; first = last + 1) {
@@ -209,7 +209,7 @@ put_ranges(struct seccomp_program *program, const struct seccomp_call *sorted, s
         seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K,
                                                   sorted[last].number, 0, 0));
         body = program->count;
-        put_rule(program, sorted[first].rule, profile);
+        seccomp_put_rule(program, sorted[first].rule, profile);
         BH_ASSERT(program->count - body < UINT8_MAX);
         program->code[body - 2].jf = (uint8_t)(program->count - body + 1);
         program->code[body - 1].jt = (uint8_t)(program->count - body);
@@ -225,7 +225,7 @@ bh_seccomp_program(enum bh_seccomp_profile profile,
 
     for (size_t i = 0; i < BH_COUNT(calls); i++)
         sorted[i] = calls[i];
-    qsort(sorted, BH_COUNT(calls), sizeof sorted[0], by_number);
+    qsort(sorted, BH_COUNT(calls), sizeof sorted[0], seccomp_by_number);
 
     seccomp_put_load(&program, offsetof(struct seccomp_data, arch));
     seccomp_put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
@@ -233,7 +233,7 @@ bh_seccomp_program(enum bh_seccomp_profile profile,
     seccomp_put_load(&program, offsetof(struct seccomp_data, nr));
     seccomp_put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
     seccomp_put_answer(&program, SECCOMP_RET_KILL_PROCESS);
-    put_ranges(&program, sorted, BH_COUNT(calls), profile);
+    seccomp_put_ranges(&program, sorted, BH_COUNT(calls), profile);
     seccomp_put_answer(&program, SECCOMP_RET_ERRNO | ENOSYS);
     return program.count;
 }
@@ -266,7 +266,7 @@ struct condition {
 };
 
 static void
-put_oci_rule(struct bh_json_writer *w, enum seccomp_rule rule, const struct condition *conditions,
+seccomp_put_oci_rule(struct bh_json_writer *w, enum seccomp_rule rule, const struct condition *conditions,
              size_t count)
 {
     bh_json_open(w, NULL, '{');
@@ -293,7 +293,7 @@ put_oci_rule(struct bh_json_writer *w, enum seccomp_rule rule, const struct cond
 }
 
 static void
-put_oci_internet(struct bh_json_writer *w, uint32_t family)
+seccomp_put_oci_internet(struct bh_json_writer *w, uint32_t family)
 {
     for (size_t i = 0; i < BH_COUNT(internet); i++) {
         for (uint8_t p = 0; p < internet[i].count; p++) {
@@ -301,7 +301,7 @@ put_oci_internet(struct bh_json_writer *w, uint32_t family)
                                                     { 1, internet[i].type, SOCKET_TYPE },
                                                     { 2, internet[i].protocols[p], 0 } };
 
-            put_oci_rule(w, RULE_SOCKET, conditions, BH_COUNT(conditions));
+            seccomp_put_oci_rule(w, RULE_SOCKET, conditions, BH_COUNT(conditions));
         }
     }
 }
@@ -332,13 +332,13 @@ bh_seccomp_put_oci(enum bh_seccomp_profile profile, struct bh_buf *out)
     bh_json_close(&w, ']');
     bh_json_open(&w, "syscalls", '[');
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        put_oci_rule(&w, rows[i].rule, rows[i].conditions, rows[i].count);
+        seccomp_put_oci_rule(&w, rows[i].rule, rows[i].conditions, rows[i].count);
     if (profile == BH_SECCOMP_DEFAULT)
-        put_oci_rule(&w, RULE_SPLICE, NULL, 0);
-    put_oci_internet(&w, AF_INET);
-    put_oci_internet(&w, AF_INET6);
+        seccomp_put_oci_rule(&w, RULE_SPLICE, NULL, 0);
+    seccomp_put_oci_internet(&w, AF_INET);
+    seccomp_put_oci_internet(&w, AF_INET6);
     for (size_t i = 0; i < BH_COUNT(advices); i++)
-        put_oci_rule(&w, RULE_FADVISE, &(struct condition){ 3, advices[i], 0 }, 1);
+        seccomp_put_oci_rule(&w, RULE_FADVISE, &(struct condition){ 3, advices[i], 0 }, 1);
     bh_json_close(&w, ']');
     bh_json_close(&w, '}');
 }

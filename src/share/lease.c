@@ -82,7 +82,7 @@ lease_watch(const struct bh_share_lease *lease, int fd, struct bh_share_watch *w
 /* ---- processes that go ---- */
 
 static void
-unlink_process(struct lease_process *process)
+lease_unlink_process(struct lease_process *process)
 {
     struct lease_process **at = &process->lease->processes;
 
@@ -97,7 +97,7 @@ unlink_process(struct lease_process *process)
 
 /* Nobody who must say so is missing any more. */
 static bool
-all(const struct bh_share_lease *lease, bool idle)
+lease_all(const struct bh_share_lease *lease, bool idle)
 {
     for (const struct lease_process *p = lease->processes; p != NULL; p = p->next)
         if (p->active && !(idle ? p->idle : p->drained))
@@ -107,7 +107,7 @@ all(const struct bh_share_lease *lease, bool idle)
 
 /* Nothing comes in this turn from any of them. */
 static bool
-is_finished(const struct bh_share_lease *lease)
+lease_is_finished(const struct bh_share_lease *lease)
 {
     for (const struct lease_process *p = lease->processes; p != NULL; p = p->next)
         if (p->active && !p->drained && !p->idle)
@@ -116,33 +116,33 @@ is_finished(const struct bh_share_lease *lease)
 }
 
 static void
-check_done(struct bh_share_lease *lease, uint64_t now_ns)
+lease_check_done(struct bh_share_lease *lease, uint64_t now_ns)
 {
     enum bh_time_slice slice = bh_time_slices_state(lease->site->slices, lease->entity);
 
-    if (slice == BH_TIME_SLICE_ENDING && all(lease, false))
+    if (slice == BH_TIME_SLICE_ENDING && lease_all(lease, false))
         bh_time_slices_drained(lease->site->slices, now_ns, lease->entity);
-    else if ((slice == BH_TIME_SLICE_CONTENDED || slice == BH_TIME_SLICE_OPEN) && all(lease, true))
+    else if ((slice == BH_TIME_SLICE_CONTENDED || slice == BH_TIME_SLICE_OPEN) && lease_all(lease, true))
         bh_time_slices_idle(lease->site->slices, now_ns, lease->entity);
-    else if (slice == BH_TIME_SLICE_CONTENDED && is_finished(lease))
+    else if (slice == BH_TIME_SLICE_CONTENDED && lease_is_finished(lease))
         bh_time_slices_finish(lease->site->slices, now_ns, lease->entity);
 }
 
 static void
-remove_process(struct lease_process *process, uint64_t now_ns)
+lease_remove_process(struct lease_process *process, uint64_t now_ns)
 {
     struct bh_share_lease *lease = process->lease;
 
     if (process->slot >= 0 && !bh_share_pages_reap(lease->pages, (uint32_t)process->slot))
         lease_notify(lease, BH_SHARE_NOTICE_FORGED, process->pid);
-    unlink_process(process);
-    check_done(lease, now_ns);
+    lease_unlink_process(process);
+    lease_check_done(lease, now_ns);
 }
 
 static void
-life_ready(void *of, uint64_t now_ns)
+lease_life_ready(void *of, uint64_t now_ns)
 {
-    remove_process(of, now_ns);
+    lease_remove_process(of, now_ns);
 }
 
 /* It closed the connection but lives: it began another program, or will come again. */
@@ -152,13 +152,13 @@ lease_disconnect(struct lease_process *process, uint64_t now_ns)
     bh_fd_close(process->fd);
     process->fd = -1;
     if (process->slot < 0 || !bh_share_is_mapped(process->pid))
-        remove_process(process, now_ns);
+        lease_remove_process(process, now_ns);
 }
 
 /* ---- what they say ---- */
 
 static void
-answer(const struct lease_process *process, enum bh_share_answer answer)
+lease_answer(const struct lease_process *process, enum bh_share_answer answer)
 {
     struct bh_share_welcome welcome = {
         .magic = BH_SHARE_MAGIC, .version = BH_SHARE_VERSION, .answer = answer,
@@ -187,7 +187,7 @@ answer(const struct lease_process *process, enum bh_share_answer answer)
 
 /* The entry of the same process that has this slot. */
 static struct lease_process *
-find_slot_owner(const struct lease_process *process, int slot)
+lease_find_slot_owner(const struct lease_process *process, int slot)
 {
     for (struct lease_process *p = process->lease->processes; p != NULL; p = p->next)
         if (p != process && p->pid == process->pid && p->slot == slot)
@@ -196,7 +196,7 @@ find_slot_owner(const struct lease_process *process, int slot)
 }
 
 static bool
-is_connected(const struct lease_process *process)
+lease_is_connected(const struct lease_process *process)
 {
     char byte;
 
@@ -208,26 +208,26 @@ is_connected(const struct lease_process *process)
  * second library's in one process (dlmopen), which has a seat of its own; so is memory that is
  * still mapped, whose connection was another bulkhead-share's. */
 static void
-release_slot_before(const struct lease_process *process, uint64_t now_ns)
+lease_release_slot_before(const struct lease_process *process, uint64_t now_ns)
 {
     enum { UNKNOWN, NO, YES } mapped = UNKNOWN; /* read once: the list may be as long as it likes */
 
     for (struct lease_process *p = process->lease->processes, *next; p != NULL; p = next) {
         next = p->next;
-        if (p == process || p->pid != process->pid || p->slot < 0 || is_connected(p))
+        if (p == process || p->pid != process->pid || p->slot < 0 || lease_is_connected(p))
             continue;
         if (mapped == UNKNOWN)
             mapped = bh_share_is_mapped(p->pid) ? YES : NO;
         if (mapped == NO)
-            remove_process(p, now_ns);
+            lease_remove_process(p, now_ns);
     }
 }
 
 static enum bh_share_answer
-slot_reassign(struct lease_process *process, int slot)
+lease_slot_reassign(struct lease_process *process, int slot)
 {
     struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
-    struct lease_process *before = find_slot_owner(process, slot);
+    struct lease_process *before = lease_find_slot_owner(process, slot);
 
     if (slot >= BH_SHARE_SLOTS_MAX)
         return BH_SHARE_STRANGER;
@@ -237,17 +237,17 @@ slot_reassign(struct lease_process *process, int slot)
     process->slot = slot;
     process->active = true; /* it may have been; then it answers as one that is */
     if (before != NULL)
-        unlink_process(before);
+        lease_unlink_process(before);
     return BH_SHARE_WELCOME;
 }
 
 static enum bh_share_answer
-slot_assign(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
+lease_slot_assign(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
     struct bh_share_owner me = { process->pid, bh_share_started(process->pid) };
 
     if (hello->magic == BH_SHARE_MAGIC && hello->slot == -1)
-        release_slot_before(process, now_ns);
+        lease_release_slot_before(process, now_ns);
     if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION ||
         bh_share_pages_are_outdated(process->lease->pages))
         return BH_SHARE_BAD_VERSION;
@@ -256,7 +256,7 @@ slot_assign(struct lease_process *process, const struct bh_share_hello *hello, u
     if (hello->slot == BH_SHARE_OBSERVE)
         return BH_SHARE_WELCOME;
     if (hello->slot >= 0)
-        return slot_reassign(process, hello->slot);
+        return lease_slot_reassign(process, hello->slot);
     process->slot = bh_share_pages_assign(process->lease->pages, me);
     return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
@@ -264,10 +264,10 @@ slot_assign(struct lease_process *process, const struct bh_share_hello *hello, u
 static void
 lease_receive_hello(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
-    enum bh_share_answer reply = slot_assign(process, hello, now_ns);
+    enum bh_share_answer reply = lease_slot_assign(process, hello, now_ns);
     bool outdated = bh_share_pages_are_outdated(process->lease->pages);
 
-    answer(process, reply);
+    lease_answer(process, reply);
     if (reply == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
         return; /* the latter is one of those that were told of when the lease was opened */
     lease_notify(process->lease,
@@ -290,15 +290,15 @@ lease_receive(struct lease_process *process, const struct bh_share_client_messag
         bh_time_slices_want(lease->site->slices, now_ns, lease->entity);
     } else if (present && message->word == BH_SHARE_DRAINED) {
         process->drained = true;
-        check_done(lease, now_ns);
+        lease_check_done(lease, now_ns);
     } else if (present && message->word == BH_SHARE_IDLE) {
         process->idle = true;
-        check_done(lease, now_ns);
+        lease_check_done(lease, now_ns);
     }
 }
 
 static void
-talk_ready(void *of, uint64_t now_ns)
+lease_talk_ready(void *of, uint64_t now_ns)
 {
     struct lease_process *process = of;
     union {
@@ -321,7 +321,7 @@ _Static_assert(sizeof(struct bh_share_hello) == sizeof(struct bh_share_client_me
 /* ---- the door ---- */
 
 static int
-pidfd_of(int fd, uint32_t pid)
+lease_pidfd_of(int fd, uint32_t pid)
 {
     int pidfd = -1;
     socklen_t size = sizeof(pidfd);
@@ -332,7 +332,7 @@ pidfd_of(int fd, uint32_t pid)
 }
 
 static bool
-admit(struct bh_share_lease *lease, int fd)
+lease_admit(struct bh_share_lease *lease, int fd)
 {
     struct lease_process *process = calloc(1, sizeof(*process));
     struct ucred peer = { 0 };
@@ -340,11 +340,11 @@ admit(struct bh_share_lease *lease, int fd)
 
     BH_ASSERT(process != NULL);
     *process = (struct lease_process) { .lease = lease, .fd = fd, .pidfd = -1, .slot = -1 };
-    process->talk = (struct bh_share_watch) { talk_ready, process };
-    process->life = (struct bh_share_watch) { life_ready, process };
+    process->talk = (struct bh_share_watch) { lease_talk_ready, process };
+    process->life = (struct bh_share_watch) { lease_life_ready, process };
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0) {
         process->pid = (uint32_t)peer.pid;
-        process->pidfd = pidfd_of(fd, process->pid);
+        process->pidfd = lease_pidfd_of(fd, process->pid);
     }
     process->next = lease->processes;
     lease->processes = process;
@@ -352,12 +352,12 @@ admit(struct bh_share_lease *lease, int fd)
     if (process->pidfd >= 0 && lease_watch(lease, process->pidfd, &process->life) == 0 &&
         lease_watch(lease, fd, &process->talk) == 0)
         return true;
-    unlink_process(process);
+    lease_unlink_process(process);
     return false;
 }
 
 static void
-listener_ready(void *of, uint64_t now_ns)
+lease_listener_ready(void *of, uint64_t now_ns)
 {
     struct bh_share_lease *lease = of;
     int fd = accept4(lease->listener_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -370,11 +370,11 @@ listener_ready(void *of, uint64_t now_ns)
         lease_notify(lease, BH_SHARE_NOTICE_FULL, 0);
         return;
     }
-    admit(lease, fd);
+    lease_admit(lease, fd);
 }
 
 static bh_rc
-open_listener(struct bh_share_lease *lease, struct bh_err *err)
+lease_open_listener(struct bh_share_lease *lease, struct bh_err *err)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     char folder[BH_SHARE_PATH_MAX + 8];
@@ -402,7 +402,7 @@ open_listener(struct bh_share_lease *lease, struct bh_err *err)
 /* Slots of processes that died while nobody looked; the others are known by their pid until
  * they come again. */
 static void
-find_survivors(struct bh_share_lease *lease)
+lease_find_survivors(struct bh_share_lease *lease)
 {
     for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX; s++) {
         struct bh_share_owner owner = bh_share_pages_owner(lease->pages, s);
@@ -414,7 +414,7 @@ find_survivors(struct bh_share_lease *lease)
         BH_ASSERT(process != NULL);
         *process = (struct lease_process) { .lease = lease, .fd = -1, .pid = owner.pid,
                                       .slot = (int)s, .next = lease->processes };
-        process->life = (struct bh_share_watch) { life_ready, process };
+        process->life = (struct bh_share_watch) { lease_life_ready, process };
         process->pidfd = (int)syscall(SYS_pidfd_open, owner.pid, 0);
         lease->processes = process;
         lease->count++;
@@ -422,7 +422,7 @@ find_survivors(struct bh_share_lease *lease)
             lease_watch(lease, process->pidfd, &process->life) != 0) {
             if (!bh_share_pages_reap(lease->pages, s))
                 lease_notify(lease, BH_SHARE_NOTICE_FORGED, owner.pid);
-            unlink_process(process);
+            lease_unlink_process(process);
         }
     }
 }
@@ -444,10 +444,10 @@ lease_join(struct bh_share_lease *lease, uint64_t now_ns, struct bh_err *err)
 }
 
 static void
-dispose(struct bh_share_lease *lease)
+lease_dispose(struct bh_share_lease *lease)
 {
     while (lease->processes != NULL)
-        unlink_process(lease->processes);
+        lease_unlink_process(lease->processes);
     bh_fd_close(lease->listener_fd);
     bh_share_pages_free(lease->pages);
     free(lease);
@@ -462,19 +462,19 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
 
     BH_ASSERT(lease != NULL);
     *lease = (struct bh_share_lease) { .site = site, .open = *open, .listener_fd = -1 };
-    lease->listener = (struct bh_share_watch) { listener_ready, lease };
+    lease->listener = (struct bh_share_watch) { lease_listener_ready, lease };
     rc = bh_share_pages_open(open, &lease->pages, err);
     if (rc == BH_OK)
         rc = lease_join(lease, now_ns, err);
     if (rc == BH_OK)
-        rc = open_listener(lease, err);
+        rc = lease_open_listener(lease, err);
     if (rc != BH_OK) {
         if (lease->joined)
             bh_time_slices_leave(site->slices, now_ns, lease->entity);
-        dispose(lease);
+        lease_dispose(lease);
         return bh_err_wrap(err, "share of lease %llu", (unsigned long long)open->lease);
     }
-    find_survivors(lease);
+    lease_find_survivors(lease);
     if (bh_share_pages_are_outdated(lease->pages))
         lease_notify(lease, BH_SHARE_NOTICE_OUTDATED, 0);
     if (lease->processes != NULL)
@@ -486,7 +486,7 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
 }
 
 static void
-remove_files(const struct bh_share_lease *lease)
+lease_remove_files(const struct bh_share_lease *lease)
 {
     static const char *const names[] = { "limits", "slots", "door/share.sock" };
     char path[BH_SHARE_PATH_MAX + 32];
@@ -501,8 +501,8 @@ void
 bh_share_lease_close(struct bh_share_lease *lease, uint64_t now_ns)
 {
     bh_time_slices_leave(lease->site->slices, now_ns, lease->entity);
-    remove_files(lease);
-    dispose(lease);
+    lease_remove_files(lease);
+    lease_dispose(lease);
 }
 
 uint64_t
@@ -534,7 +534,7 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
 }
 
 static bool
-has_slot(const struct bh_share_lease *lease, uint32_t pid)
+lease_has_slot(const struct bh_share_lease *lease, uint32_t pid)
 {
     for (const struct lease_process *p = lease->processes; p != NULL; p = p->next)
         if (p->pid == pid && p->slot >= 0)
@@ -544,7 +544,7 @@ has_slot(const struct bh_share_lease *lease, uint32_t pid)
 
 /* Its place in the table, or a free one, or the one of who is gone; NULL: none. */
 static struct outsider *
-outsider_of(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
+lease_outsider_of(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
 {
     struct outsider *found = NULL;
 
@@ -568,9 +568,9 @@ bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pi
 {
     struct outsider *outsider;
 
-    if (pid == 0 || has_slot(lease, pid))
+    if (pid == 0 || lease_has_slot(lease, pid))
         return;
-    outsider = outsider_of(lease, now_ns, pid);
+    outsider = lease_outsider_of(lease, now_ns, pid);
     if (outsider == NULL)
         return; /* so many are told of already */
     outsider->seen_ns = now_ns;
@@ -592,7 +592,7 @@ bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
 }
 
 static uint32_t
-mib_of(uint64_t bytes)
+lease_mib_of(uint64_t bytes)
 {
     return bytes >> 20 < UINT32_MAX ? (uint32_t)(bytes >> 20) : UINT32_MAX;
 }
@@ -614,8 +614,8 @@ bh_share_lease_state(const struct bh_share_lease *lease)
 
     for (uint32_t d = 0; d < lease->open.gpu_count; d++) {
         state.used_bytes[d] = bh_share_pages_used_bytes(lease->pages, d);
-        state.seen_mib[d] = mib_of(bh_share_pages_seen_bytes(lease->pages, d));
-        state.driver_mib[d] = mib_of(lease->driver[d]);
+        state.seen_mib[d] = lease_mib_of(bh_share_pages_seen_bytes(lease->pages, d));
+        state.driver_mib[d] = lease_mib_of(lease->driver[d]);
     }
     return state;
 }
@@ -673,7 +673,7 @@ bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns)
         for (struct lease_process *p = lease->processes; p != NULL; p = p->next)
             p->drained = p->idle = false;
     }
-    if (slice != BH_TIME_SLICE_ENDING || !all(lease, false))
+    if (slice != BH_TIME_SLICE_ENDING || !lease_all(lease, false))
         return false;
     bh_time_slices_drained(lease->site->slices, now_ns, lease->entity);
     return true;

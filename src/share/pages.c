@@ -39,7 +39,7 @@ struct bh_share_pages {
 
 /* "GPU-8f3a..." or "MIG-...": 16 bytes in hex, with lines between. */
 static bool
-parse_uuid(const char *text, uint8_t bytes[16])
+pages_parse_uuid(const char *text, uint8_t bytes[16])
 {
     const char *at = strchr(text, '-');
     size_t digits = 0;
@@ -59,7 +59,7 @@ parse_uuid(const char *text, uint8_t bytes[16])
 }
 
 static bool
-is_units(uint64_t bytes)
+pages_is_units(uint64_t bytes)
 {
     return bytes % BH_SHARE_UNIT_BYTES == 0 && bytes / BH_SHARE_UNIT_BYTES <= BH_SHARE_UNITS_MAX;
 }
@@ -75,9 +75,9 @@ share_pages_check(const struct bh_share_open *open, struct bh_err *err)
     for (uint32_t d = 0; d < open->gpu_count; d++) {
         const struct bh_share_gpu *gpu = &open->gpus[d];
 
-        if (!parse_uuid(gpu->uuid, uuid))
+        if (!pages_parse_uuid(gpu->uuid, uuid))
             return bh_err_set(err, BH_INVALID, "no UUID: %s", gpu->uuid);
-        if (gpu->cap_bytes == 0 || !is_units(gpu->cap_bytes) || !is_units(gpu->context_bytes))
+        if (gpu->cap_bytes == 0 || !pages_is_units(gpu->cap_bytes) || !pages_is_units(gpu->context_bytes))
             return bh_err_set(err, BH_INVALID,
                               "memory of a share is a number of 2 MiB, below 2 TiB");
     }
@@ -114,7 +114,7 @@ bh_share_started(uint32_t pid)
 }
 
 static bool
-is_usage(int fd)
+pages_is_usage(int fd)
 {
     int seals = fcntl(fd, F_GET_SEALS);
     struct stat found;
@@ -137,7 +137,7 @@ share_pages_is_named(const char *line)
 /* The usage as a process that has joined has it mapped; -1.  Who only looks does not have it
  * for writing.  `ret_other`: it has one mapped that is none of this version. */
 static int
-find_mapped(uint32_t pid, bool *ret_other)
+pages_find_mapped(uint32_t pid, bool *ret_other)
 {
     char path[100], line[512], range[64], may[8];
     FILE *maps;
@@ -151,7 +151,7 @@ find_mapped(uint32_t pid, bool *ret_other)
             continue;
         snprintf(path, sizeof(path), "/proc/%u/map_files/%s", pid, range);
         fd = share_pages_is_named(line) ? open(path, O_RDWR | O_CLOEXEC) : -1;
-        if (fd >= 0 && !is_usage(fd)) {
+        if (fd >= 0 && !pages_is_usage(fd)) {
             close(fd);
             fd = -1;
         }
@@ -166,13 +166,13 @@ bool
 bh_share_is_mapped(uint32_t pid)
 {
     bool other = false;
-    BH_AUTO(bh_fd_close) int fd = find_mapped(pid, &other);
+    BH_AUTO(bh_fd_close) int fd = pages_find_mapped(pid, &other);
 
     return fd >= 0 || other;
 }
 
 static int
-make_usage(void)
+pages_make_usage(void)
 {
     char name[32];
     int fd;
@@ -188,7 +188,7 @@ make_usage(void)
 
 /* `ret_outdated`: processes of it go on counting in a page of another version. */
 static int
-find_usage(const struct slots *slots, bool *ret_outdated)
+pages_find_usage(const struct slots *slots, bool *ret_outdated)
 {
     bool other = false;
     int fd = -1;
@@ -197,18 +197,18 @@ find_usage(const struct slots *slots, bool *ret_outdated)
         const struct bh_share_owner *owner = &slots->owner[s];
 
         if (owner->pid != 0 && bh_share_started(owner->pid) == owner->started)
-            fd = find_mapped(owner->pid, &other);
+            fd = pages_find_mapped(owner->pid, &other);
     }
     *ret_outdated = fd < 0 && other;
-    return fd >= 0 ? fd : make_usage();
+    return fd >= 0 ? fd : pages_make_usage();
 }
 
 static bh_rc
-map_usage(struct bh_share_pages *pages, struct bh_err *err)
+pages_map_usage(struct bh_share_pages *pages, struct bh_err *err)
 {
     void *usage = MAP_FAILED;
 
-    pages->usage_fd = find_usage(pages->slots, &pages->outdated);
+    pages->usage_fd = pages_find_usage(pages->slots, &pages->outdated);
     if (pages->usage_fd >= 0)
         usage = mmap(NULL, sizeof(*pages->usage), PROT_READ | PROT_WRITE, MAP_SHARED,
                      pages->usage_fd, 0);
@@ -221,7 +221,7 @@ map_usage(struct bh_share_pages *pages, struct bh_err *err)
 /* ---- all of them ---- */
 
 static int
-open_limits(const char *folder)
+pages_open_limits(const char *folder)
 {
     char path[PATH_MAX];
 
@@ -231,9 +231,9 @@ open_limits(const char *folder)
 
 /* Those of another version stay with who has them mapped; a file of this one takes the name. */
 static void
-drop_other_limits(const char *folder)
+pages_drop_other_limits(const char *folder)
 {
-    BH_AUTO(bh_fd_close) int fd = open_limits(folder);
+    BH_AUTO(bh_fd_close) int fd = pages_open_limits(folder);
     uint32_t words[2] = { 0 }; /* magic and version: first in each version */
     char path[PATH_MAX];
 
@@ -258,7 +258,7 @@ share_pages_fill(struct bh_share_limits *limits, const struct bh_share_open *ope
         const struct bh_share_gpu *gpu = &open->gpus[d];
         struct bh_share_device *device = &limits->device[d];
 
-        parse_uuid(gpu->uuid, device->uuid);
+        pages_parse_uuid(gpu->uuid, device->uuid);
         device->cap_units = (uint32_t)(gpu->cap_bytes / BH_SHARE_UNIT_BYTES);
         device->context_units = (uint32_t)(gpu->context_bytes / BH_SHARE_UNIT_BYTES);
         device->memory_bytes = gpu->memory_bytes;
@@ -278,7 +278,7 @@ bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **re
     BH_ASSERT(pages != NULL);
     pages->limits_fd = pages->usage_fd = -1;
     if (rc == BH_OK) {
-        drop_other_limits(open->folder);
+        pages_drop_other_limits(open->folder);
         rc = share_pages_map(open->folder, "limits", sizeof(*pages->limits), &limits, err);
     }
     pages->limits = limits;
@@ -286,10 +286,10 @@ bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **re
         rc = share_pages_map(open->folder, "slots", sizeof(*pages->slots), &slots, err);
     pages->slots = slots;
     if (rc == BH_OK)
-        rc = map_usage(pages, err);
+        rc = pages_map_usage(pages, err);
     if (rc != BH_OK)
         return rc;
-    pages->limits_fd = open_limits(open->folder);
+    pages->limits_fd = pages_open_limits(open->folder);
     if (pages->limits_fd < 0)
         return bh_err_errno(err, "pages of lease %llu", (unsigned long long)open->lease);
     share_pages_fill(pages->limits, open);
@@ -373,7 +373,7 @@ share_pages_reclaim(struct bh_share_pages *pages, uint32_t device, uint32_t slot
 }
 
 static void
-forget_seen(struct bh_share_pages *pages, uint32_t slot)
+pages_forget_seen(struct bh_share_pages *pages, uint32_t slot)
 {
     atomic_store(&pages->usage->seen_kind[slot], BH_SHARE_SEEN_NOT);
     for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++)
@@ -389,7 +389,7 @@ bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot)
     for (uint32_t d = 0; d < pages->limits->device_count; d++)
         back &= share_pages_reclaim(pages, d, slot);
     if (back) {
-        forget_seen(pages, slot);
+        pages_forget_seen(pages, slot);
         atomic_store(&pages->usage->pid[slot], 0);
         pages->slots->owner[slot] = (struct bh_share_owner) { 0 };
     }

@@ -39,7 +39,7 @@ share_server_send(struct server *server, uint32_t number, const void *message)
 }
 
 static void
-notice(void *self, uint64_t lease, enum bh_share_notice_kind kind, uint32_t pid)
+server_notice(void *self, uint64_t lease, enum bh_share_notice_kind kind, uint32_t pid)
 {
     struct bh_share_notice notified = { .lease = lease, .kind = kind, .pid = pid };
 
@@ -47,7 +47,7 @@ notice(void *self, uint64_t lease, enum bh_share_notice_kind kind, uint32_t pid)
 }
 
 static void
-send_state(struct server *server)
+server_send_state(struct server *server)
 {
     static struct bh_share_lease_state states[BH_TIME_SLICES_MEMBERS_MAX];
     struct bh_share_state state = { .leases = { .items = states, .count = server->count } };
@@ -69,7 +69,7 @@ share_server_find(struct server *server, uint64_t lease)
 }
 
 static void
-open_lease(struct server *server, const struct bh_share_open *open, uint64_t now_ns)
+server_open_lease(struct server *server, const struct bh_share_open *open, uint64_t now_ns)
 {
     struct bh_share_outcome outcome = { .lease = open->lease };
     struct bh_err err = { 0 };
@@ -90,7 +90,7 @@ open_lease(struct server *server, const struct bh_share_open *open, uint64_t now
 }
 
 static void
-close_lease(struct server *server, uint64_t lease, uint64_t now_ns)
+server_close_lease(struct server *server, uint64_t lease, uint64_t now_ns)
 {
     struct bh_share_outcome outcome = { .lease = lease, .rc = BH_OK };
     struct bh_share_lease **at = share_server_find(server, lease);
@@ -129,9 +129,9 @@ share_server_receive(struct server *server, const struct bh_frame *frame, uint64
     if (rc != BH_OK)
         return rc;
     if (frame->number == BH_SHARE_MSG_OPEN)
-        open_lease(server, &asked.open, now_ns);
+        server_open_lease(server, &asked.open, now_ns);
     else if (frame->number == BH_SHARE_MSG_CLOSE)
-        close_lease(server, asked.close.lease, now_ns);
+        server_close_lease(server, asked.close.lease, now_ns);
     else if ((at = share_server_find(server, asked.holder.lease)) == NULL)
         return BH_OK; /* it was closed meanwhile */
     else if (frame->number == BH_SHARE_MSG_ALLOW)
@@ -144,7 +144,7 @@ share_server_receive(struct server *server, const struct bh_frame *frame, uint64
 }
 
 static void
-control_ready(void *of, uint64_t now_ns)
+server_control_ready(void *of, uint64_t now_ns)
 {
     struct server *server = of;
     struct bh_frame frame;
@@ -172,7 +172,7 @@ share_server_follow(struct server *server, uint64_t now_ns)
 }
 
 static struct timespec
-until_next(const struct server *server, uint64_t now_ns)
+server_until_next(const struct server *server, uint64_t now_ns)
 {
     uint64_t next = bh_time_slices_next(server->site.slices), wait;
 
@@ -204,7 +204,7 @@ share_server_measure(struct server *server, uint64_t now_ns)
 static void
 share_server_step(struct server *server)
 {
-    struct timespec wait = until_next(server, bh_time_monotonic());
+    struct timespec wait = server_until_next(server, bh_time_monotonic());
     struct epoll_event event;
     int count = epoll_pwait2(server->site.epoll_fd, &event, 1, &wait, NULL);
     uint64_t now_ns = bh_time_monotonic();
@@ -219,7 +219,7 @@ share_server_step(struct server *server)
     if (now_ns >= server->state_ns) {
         server->state_ns = now_ns + STATE_EVERY_NS;
         share_server_measure(server, now_ns);
-        send_state(server);
+        server_send_state(server);
     }
 }
 
@@ -230,11 +230,11 @@ bh_share_serve(int control, const struct bh_time_slices_options *options, struct
     BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(control);
     BH_AUTO(bh_fd_close) int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     static struct server server;
-    struct bh_share_watch watch = { control_ready, &server };
+    struct bh_share_watch watch = { server_control_ready, &server };
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = &watch };
 
     server = (struct server) { .link = link, .rc = BH_OK };
-    server.site = (struct bh_share_site) { epoll_fd, slices, notice, &server };
+    server.site = (struct bh_share_site) { epoll_fd, slices, server_notice, &server };
     if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bh_link_fd(link), &event) != 0)
         return bh_err_errno(err, "epoll");
     while (server.rc == BH_OK)

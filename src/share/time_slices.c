@@ -64,7 +64,7 @@ bh_time_slices_free(struct bh_time_slices *slices)
 }
 
 static struct entity *
-entity_get(struct bh_time_slices *slices, uint32_t index)
+slices_entity_get(struct bh_time_slices *slices, uint32_t index)
 {
     BH_ASSERT(index < slices->count);
     BH_ASSERT(slices->entity[index].taken);
@@ -72,27 +72,27 @@ entity_get(struct bh_time_slices *slices, uint32_t index)
 }
 
 static bool
-meets(const struct entity *a, const struct entity *b)
+slices_meets(const struct entity *a, const struct entity *b)
 {
     return a->taken && b->taken && a != b && (a->member.gpus & b->member.gpus) != 0;
 }
 
 static bool
-is_on(const struct entity *entity)
+slices_is_on(const struct entity *entity)
 {
     return entity->slice != BH_TIME_SLICE_NONE;
 }
 
 static bool
-does_want(const struct entity *entity)
+slices_does_want(const struct entity *entity)
 {
     return entity->taken && entity->wants && !entity->paused;
 }
 
 static bool
-is_active(const struct entity *entity)
+slices_is_active(const struct entity *entity)
 {
-    return does_want(entity) || (entity->taken && is_on(entity));
+    return slices_does_want(entity) || (entity->taken && slices_is_on(entity));
 }
 
 static uint64_t
@@ -104,7 +104,7 @@ slices_least(uint64_t a, uint64_t b)
 /* ---- charging ---- */
 
 static void
-make_smaller(struct bh_time_slices *slices)
+slices_make_smaller(struct bh_time_slices *slices)
 {
     uint64_t least = NEVER;
 
@@ -122,7 +122,7 @@ make_smaller(struct bh_time_slices *slices)
 static void
 slices_charge(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
-    uint64_t took = is_on(entity) && now_ns > entity->since_ns ? now_ns - entity->since_ns : 0;
+    uint64_t took = slices_is_on(entity) && now_ns > entity->since_ns ? now_ns - entity->since_ns : 0;
 
     entity->since_ns = now_ns;
     entity->used_ns += took;
@@ -132,18 +132,18 @@ slices_charge(struct bh_time_slices *slices, struct entity *entity, uint64_t now
             (entity->rested_ns > now_ns - took ? entity->rested_ns : now_ns - took) +
             took * BH_TIME_SLICES_WEIGHT_MAX / entity->member.weight;
     if (entity->vruntime > VRUNTIME_MAX)
-        make_smaller(slices);
+        slices_make_smaller(slices);
 }
 
 static void
-raise_min_vruntime(struct bh_time_slices *slices, uint32_t gpu)
+slices_raise_min_vruntime(struct bh_time_slices *slices, uint32_t gpu)
 {
     uint64_t least = NEVER;
 
     for (uint32_t i = 0; i < slices->count; i++) {
         const struct entity *entity = &slices->entity[i];
 
-        if (is_active(entity) && (entity->member.gpus >> gpu & 1) != 0 && entity->vruntime < least)
+        if (slices_is_active(entity) && (entity->member.gpus >> gpu & 1) != 0 && entity->vruntime < least)
             least = entity->vruntime;
     }
     if (least != NEVER && least > slices->min_vruntime[gpu])
@@ -151,10 +151,10 @@ raise_min_vruntime(struct bh_time_slices *slices, uint32_t gpu)
 }
 
 static void
-raise_min_vruntimes(struct bh_time_slices *slices)
+slices_raise_min_vruntimes(struct bh_time_slices *slices)
 {
     for (uint32_t g = 0; g < GPUS; g++)
-        raise_min_vruntime(slices, g);
+        slices_raise_min_vruntime(slices, g);
 }
 
 /* Who was away has saved up no more than `most` against those that were not, as they stand
@@ -165,7 +165,7 @@ slices_catch_up(struct bh_time_slices *slices, struct entity *entity, uint64_t n
     for (uint32_t i = 0; i < slices->count; i++)
         if (slices->entity[i].taken)
             slices_charge(slices, &slices->entity[i], now_ns);
-    raise_min_vruntimes(slices);
+    slices_raise_min_vruntimes(slices);
     for (uint32_t g = 0; g < GPUS; g++)
         if ((entity->member.gpus >> g & 1) != 0 && slices->min_vruntime[g] > most &&
             entity->vruntime < slices->min_vruntime[g] - most)
@@ -175,9 +175,9 @@ slices_catch_up(struct bh_time_slices *slices, struct entity *entity, uint64_t n
 /* ---- whose turn ---- */
 
 static bool
-is_pending(const struct entity *entity, uint64_t now_ns)
+slices_is_pending(const struct entity *entity, uint64_t now_ns)
 {
-    return does_want(entity) && !is_on(entity) &&
+    return slices_does_want(entity) && !slices_is_on(entity) &&
            (!entity->member.hard || entity->rested_ns <= now_ns);
 }
 
@@ -188,7 +188,7 @@ slices_is_whole(const struct bh_time_slices *slices, const struct entity *entity
     if (entity->member.quantum_ns == 0)
         return false;
     for (uint32_t i = 0; i < slices->count; i++)
-        if (meets(&slices->entity[i], entity) && is_active(&slices->entity[i]) &&
+        if (slices_meets(&slices->entity[i], entity) && slices_is_active(&slices->entity[i]) &&
             slices->entity[i].member.quantum_ns == 0)
             return false;
     return true;
@@ -198,7 +198,7 @@ slices_is_whole(const struct bh_time_slices *slices, const struct entity *entity
  * behind while the others have theirs.  So what the last turn took too long is taken from the
  * next. */
 static uint64_t
-length_ns(const struct bh_time_slices *slices, const struct entity *entity, uint64_t now_ns)
+slices_length_ns(const struct bh_time_slices *slices, const struct entity *entity, uint64_t now_ns)
 {
     uint64_t weights = entity->member.weight, least = NEVER, lead, length;
     uint64_t all = 1, round;
@@ -206,11 +206,11 @@ length_ns(const struct bh_time_slices *slices, const struct entity *entity, uint
     for (uint32_t i = 0; i < slices->count; i++) {
         const struct entity *other = &slices->entity[i];
 
-        if (!meets(other, entity) || !is_active(other))
+        if (!slices_meets(other, entity) || !slices_is_active(other))
             continue;
         weights += other->member.weight;
         all++;
-        if (is_pending(other, now_ns) && other->vruntime < least)
+        if (slices_is_pending(other, now_ns) && other->vruntime < least)
             least = other->vruntime;
     }
     if (entity->member.hard && weights < BH_TIME_SLICES_WEIGHT_MAX)
@@ -228,7 +228,7 @@ length_ns(const struct bh_time_slices *slices, const struct entity *entity, uint
 
 /* A latency member goes first until it is a round ahead of the other. */
 static bool
-precedes(const struct bh_time_slices *slices, const struct entity *a, const struct entity *b)
+slices_precedes(const struct bh_time_slices *slices, const struct entity *a, const struct entity *b)
 {
     uint64_t lead_a = a->member.latency ? slices->round_ns : 0;
     uint64_t lead_b = b->member.latency ? slices->round_ns : 0;
@@ -240,25 +240,25 @@ precedes(const struct bh_time_slices *slices, const struct entity *a, const stru
 
 /* The waiting member that comes first of those in no GPU of `closed`. */
 static struct entity *
-first_pending(struct bh_time_slices *slices, uint64_t now_ns, uint32_t closed)
+slices_first_pending(struct bh_time_slices *slices, uint64_t now_ns, uint32_t closed)
 {
     struct entity *first = NULL;
 
     for (uint32_t i = 0; i < slices->count; i++) {
         struct entity *entity = &slices->entity[i];
 
-        if (is_pending(entity, now_ns) && (entity->member.gpus & closed) == 0 &&
-            (first == NULL || precedes(slices, entity, first)))
+        if (slices_is_pending(entity, now_ns) && (entity->member.gpus & closed) == 0 &&
+            (first == NULL || slices_precedes(slices, entity, first)))
             first = entity;
     }
     return first;
 }
 
 static bool
-is_blocked(const struct bh_time_slices *slices, const struct entity *entity)
+slices_is_blocked(const struct bh_time_slices *slices, const struct entity *entity)
 {
     for (uint32_t i = 0; i < slices->count; i++)
-        if (meets(&slices->entity[i], entity) && is_on(&slices->entity[i]) && !slices->entity[i].stuck)
+        if (slices_meets(&slices->entity[i], entity) && slices_is_on(&slices->entity[i]) && !slices->entity[i].stuck)
             return true;
     return false;
 }
@@ -269,7 +269,7 @@ slices_grant(struct bh_time_slices *slices, struct entity *entity, uint64_t now_
     entity->slice = BH_TIME_SLICE_OPEN;
     entity->whole = false; /* a quantum begins when somebody waits */
     entity->since_ns = now_ns;
-    entity->until_ns = now_ns + length_ns(slices, entity, now_ns);
+    entity->until_ns = now_ns + slices_length_ns(slices, entity, now_ns);
 }
 
 static void
@@ -285,10 +285,10 @@ slices_end(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns
 
 /* Nothing of it is left, or nobody will say so. */
 static void
-be_over(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
+slices_be_over(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
     slices_charge(slices, entity, now_ns);
-    raise_min_vruntimes(slices); /* while it still counts */
+    slices_raise_min_vruntimes(slices); /* while it still counts */
     entity->slice = BH_TIME_SLICE_NONE;
     entity->stuck = entity->released = false;
 }
@@ -296,28 +296,28 @@ be_over(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 /* Whether one that waits should have `holder`'s GPUs when its time is over; and for whom it
  * need not be over. */
 static bool
-should_end(struct bh_time_slices *slices, struct entity *holder, uint64_t now_ns)
+slices_should_end(struct bh_time_slices *slices, struct entity *holder, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < slices->count; i++) {
         const struct entity *other = &slices->entity[i];
 
-        if (!meets(other, holder) || !is_pending(other, now_ns))
+        if (!slices_meets(other, holder) || !slices_is_pending(other, now_ns))
             continue;
-        if (now_ns >= holder->until_ns && precedes(slices, other, holder))
+        if (now_ns >= holder->until_ns && slices_precedes(slices, other, holder))
             return true;
         if (other->member.latency && !holder->member.latency &&
-            precedes(slices, other, holder))
+            slices_precedes(slices, other, holder))
             return true;
     }
     return false;
 }
 
 static bool
-is_contended(const struct bh_time_slices *slices, const struct entity *holder)
+slices_is_contended(const struct bh_time_slices *slices, const struct entity *holder)
 {
     for (uint32_t i = 0; i < slices->count; i++)
-        if (meets(&slices->entity[i], holder) && does_want(&slices->entity[i]) &&
-            !is_on(&slices->entity[i]))
+        if (slices_meets(&slices->entity[i], holder) && slices_does_want(&slices->entity[i]) &&
+            !slices_is_on(&slices->entity[i]))
             return true;
     return holder->member.hard;
 }
@@ -325,10 +325,10 @@ is_contended(const struct bh_time_slices *slices, const struct entity *holder)
 static void
 slices_contend(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
-    bool contended = is_contended(slices, entity), whole = contended && slices_is_whole(slices, entity);
+    bool contended = slices_is_contended(slices, entity), whole = contended && slices_is_whole(slices, entity);
 
     if (contended && (entity->slice == BH_TIME_SLICE_OPEN || whole != entity->whole))
-        entity->until_ns = now_ns + length_ns(slices, entity, now_ns);
+        entity->until_ns = now_ns + slices_length_ns(slices, entity, now_ns);
     if (!whole || !entity->whole) {
         entity->idle_ns = 0;
         entity->probing = false;
@@ -359,7 +359,7 @@ slices_probe(const struct bh_time_slices *slices, struct entity *entity, uint64_
  * GPUs, of which the turn's end cut off a part.  So it goes on beside the others, and now and then
  * it is tried whether it can end.  Not one that is throttled: it gets no more for being stuck. */
 static void
-be_stuck(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
+slices_be_stuck(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
     bool throttled = entity->member.hard && !entity->given.hard;
 
@@ -370,23 +370,23 @@ be_stuck(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 }
 
 static void
-entity_update(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
+slices_entity_update(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
     if (entity->slice == BH_TIME_SLICE_ENDING && now_ns >= entity->until_ns) {
         if (entity->paused)
-            be_over(slices, entity, now_ns);
+            slices_be_over(slices, entity, now_ns);
         else
-            be_stuck(slices, entity, now_ns);
+            slices_be_stuck(slices, entity, now_ns);
     }
     if (entity->slice != BH_TIME_SLICE_OPEN && entity->slice != BH_TIME_SLICE_CONTENDED)
         return;
     slices_charge(slices, entity, now_ns);
     slices_contend(slices, entity, now_ns);
-    if (should_end(slices, entity, now_ns) || (entity->idle_ns != 0 && now_ns >= entity->idle_ns) ||
+    if (slices_should_end(slices, entity, now_ns) || (entity->idle_ns != 0 && now_ns >= entity->idle_ns) ||
         (entity->member.hard && now_ns >= entity->until_ns && entity->rested_ns > now_ns))
         slices_end(slices, entity, now_ns);
     else if (now_ns >= entity->until_ns)
-        entity->until_ns = now_ns + length_ns(slices, entity, now_ns);
+        entity->until_ns = now_ns + slices_length_ns(slices, entity, now_ns);
     slices_probe(slices, entity, now_ns);
 }
 
@@ -401,11 +401,11 @@ slices_decide(struct bh_time_slices *slices, uint64_t now_ns)
     slices->now_ns = now_ns;
     for (uint32_t i = 0; i < slices->count; i++)
         if (slices->entity[i].taken)
-            entity_update(slices, &slices->entity[i], now_ns);
-    raise_min_vruntimes(slices);
-    while ((entity = first_pending(slices, now_ns, closed)) != NULL) {
+            slices_entity_update(slices, &slices->entity[i], now_ns);
+    slices_raise_min_vruntimes(slices);
+    while ((entity = slices_first_pending(slices, now_ns, closed)) != NULL) {
         closed |= entity->member.gpus;
-        if (!is_blocked(slices, entity))
+        if (!slices_is_blocked(slices, entity))
             slices_grant(slices, entity, now_ns);
     }
     for (uint32_t i = 0; i < slices->count; i++) {
@@ -445,16 +445,16 @@ bh_time_slices_join(struct bh_time_slices *slices, uint64_t now_ns, const struct
 void
 bh_time_slices_leave(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index)
 {
-    *entity_get(slices, index) = (struct entity) { 0 };
+    *slices_entity_get(slices, index) = (struct entity) { 0 };
     slices_decide(slices, now_ns);
 }
 
 void
 bh_time_slices_want(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index)
 {
-    struct entity *entity = entity_get(slices, index);
+    struct entity *entity = slices_entity_get(slices, index);
 
-    if (!is_active(entity))
+    if (!slices_is_active(entity))
         slices_catch_up(slices, entity, now_ns, 2 * slices->round_ns);
     entity->wants = true;
     if (entity->idle_ns != 0) {
@@ -467,18 +467,18 @@ bh_time_slices_want(struct bh_time_slices *slices, uint64_t now_ns, uint32_t ind
 void
 bh_time_slices_drained(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index)
 {
-    struct entity *entity = entity_get(slices, index);
+    struct entity *entity = slices_entity_get(slices, index);
 
     if (entity->slice != BH_TIME_SLICE_ENDING)
         return;
-    be_over(slices, entity, now_ns);
+    slices_be_over(slices, entity, now_ns);
     slices_decide(slices, now_ns);
 }
 
 void
 bh_time_slices_finish(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index)
 {
-    struct entity *entity = entity_get(slices, index);
+    struct entity *entity = slices_entity_get(slices, index);
     uint64_t before_ns = entity->until_ns;
 
     if (entity->slice != BH_TIME_SLICE_CONTENDED || entity->whole)
@@ -494,7 +494,7 @@ bh_time_slices_finish(struct bh_time_slices *slices, uint64_t now_ns, uint32_t i
 void
 bh_time_slices_idle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index)
 {
-    struct entity *entity = entity_get(slices, index);
+    struct entity *entity = slices_entity_get(slices, index);
 
     if (entity->slice == BH_TIME_SLICE_CONTENDED && entity->whole) {
         entity->idle_ns = entity->idle_ns != 0 ? entity->idle_ns : now_ns + slices->rest_ns;
@@ -504,7 +504,7 @@ bh_time_slices_idle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t ind
         if (entity->slice == BH_TIME_SLICE_OPEN || entity->slice == BH_TIME_SLICE_CONTENDED)
             slices_end(slices, entity, now_ns);
         else if (entity->released)
-            be_over(slices, entity, now_ns);
+            slices_be_over(slices, entity, now_ns);
     }
     slices_decide(slices, now_ns);
 }
@@ -512,12 +512,12 @@ bh_time_slices_idle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t ind
 void
 bh_time_slices_pause(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index)
 {
-    struct entity *entity = entity_get(slices, index);
+    struct entity *entity = slices_entity_get(slices, index);
 
     if (entity->paused)
         return;
     entity->paused = true;
-    if (is_on(entity))
+    if (slices_is_on(entity))
         slices_end(slices, entity, now_ns);
     slices_decide(slices, now_ns);
 }
@@ -525,7 +525,7 @@ bh_time_slices_pause(struct bh_time_slices *slices, uint64_t now_ns, uint32_t in
 void
 bh_time_slices_resume(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index)
 {
-    struct entity *entity = entity_get(slices, index);
+    struct entity *entity = slices_entity_get(slices, index);
 
     if (!entity->paused)
         return;
@@ -540,7 +540,7 @@ bh_time_slices_resume(struct bh_time_slices *slices, uint64_t now_ns, uint32_t i
 void
 bh_time_slices_throttle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index, bool throttled)
 {
-    struct entity *entity = entity_get(slices, index);
+    struct entity *entity = slices_entity_get(slices, index);
 
     slices_charge(slices, entity, now_ns); /* by the weight that it had */
     entity->member = entity->given;
@@ -576,7 +576,7 @@ bh_time_slices_next(const struct bh_time_slices *slices)
             at = slices_least(entity->until_ns, entity->idle_ns != 0 ? entity->idle_ns : entity->probe_ns);
         else if (entity->slice == BH_TIME_SLICE_CONTENDED || entity->slice == BH_TIME_SLICE_ENDING)
             at = entity->until_ns;
-        else if (entity->slice == BH_TIME_SLICE_NONE && does_want(entity) && entity->member.hard &&
+        else if (entity->slice == BH_TIME_SLICE_NONE && slices_does_want(entity) && entity->member.hard &&
                  entity->rested_ns > slices->now_ns) /* else it waits for another's turn */
             at = entity->rested_ns;
         if (at < next)
@@ -605,7 +605,7 @@ bh_time_slices_until_ns(const struct bh_time_slices *slices, uint32_t index)
     if (entity->slice != BH_TIME_SLICE_CONTENDED || entity->whole)
         return 0;
     for (uint32_t i = 0; i < slices->count && !entity->member.latency; i++)
-        if (meets(&slices->entity[i], entity) && slices->entity[i].member.latency)
+        if (slices_meets(&slices->entity[i], entity) && slices->entity[i].member.latency)
             return 0;
     return entity->until_ns;
 }
@@ -623,7 +623,7 @@ bh_time_slices_granted_ns(const struct bh_time_slices *slices, uint64_t now_ns, 
     const struct entity *entity = &slices->entity[index];
 
     BH_ASSERT(index < slices->count);
-    return entity->used_ns + (is_on(entity) && now_ns > entity->since_ns ? now_ns - entity->since_ns : 0);
+    return entity->used_ns + (slices_is_on(entity) && now_ns > entity->since_ns ? now_ns - entity->since_ns : 0);
 }
 
 bool

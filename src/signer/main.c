@@ -46,7 +46,7 @@ struct signer_arguments {
 
 /* A user's id, by number or by name. */
 static bool
-find_user(const char *text, struct signer_arguments *ret)
+signer_find_user(const char *text, struct signer_arguments *ret)
 {
     const struct passwd *entry;
     struct bh_err err;
@@ -87,7 +87,7 @@ signer_parse(int argc, char **argv, struct signer_arguments *ret)
             ret->rotate = true;
         else if (option == 'e')
             ret->retire = true;
-        else if (option != 'u' || !find_user(optarg, ret))
+        else if (option != 'u' || !signer_find_user(optarg, ret))
             return 2;
     }
     if (ret->rotate + ret->retire + (ret->socket != NULL) > 1)
@@ -147,7 +147,7 @@ signer_log_unknown_peer(uint32_t uid)
 
 /* One connection after the other: there is one daemon. */
 static bh_rc
-serve_socket(struct bh_signer *signer, int listener, uint32_t peer_uid, struct bh_err *err)
+signer_serve_socket(struct bh_signer *signer, int listener, uint32_t peer_uid, struct bh_err *err)
 {
     for (;;) {
         BH_AUTO(bh_fd_close) int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -181,7 +181,7 @@ signer_lock(const char *folder, bool wait, struct bh_err *err)
 
 /* What signing needs of libcrypto is loaded before the filter forbids to. */
 static bh_rc
-warm_up(const struct bh_signer *signer, struct bh_err *err)
+signer_warm_up(const struct bh_signer *signer, struct bh_err *err)
 {
     uint8_t signature[64];
 
@@ -200,7 +200,7 @@ signer_prepare(const struct signer_arguments *args, struct bh_signer *signer, in
         rc = (args->retire ? bh_signer_open_to_retire : bh_signer_open)(signer, &bh_crypto_openssl,
                                                                         args->folder, err);
     if (rc == BH_OK)
-        rc = warm_up(signer, err);
+        rc = signer_warm_up(signer, err);
     if (rc == BH_OK && args->socket)
         rc = bh_unix_listen(args->socket, SOCKET_MODE, ret_listener, err);
     return rc == BH_OK ? bh_signer_filter(err) : rc;
@@ -249,7 +249,7 @@ main(int argc, char **argv)
     else if (rc == BH_OK && args.retire)
         rc = bh_signer_retire(&signer, &err);
     else if (rc == BH_OK && args.socket)
-        rc = serve_socket(&signer, listener, args.peer_uid, &err);
+        rc = signer_serve_socket(&signer, listener, args.peer_uid, &err);
     else if (rc == BH_OK)
         signer_serve(&signer, CHANNEL);
     if (rc != BH_OK)

@@ -19,7 +19,7 @@ path_of(const char *folder, char ret_path[PATH_BYTES])
 }
 
 static bool
-parse(const struct bh_buf *text, struct bh_own *ret_own)
+own_parse(const struct bh_buf *text, struct bh_own *ret_own)
 {
     const char *bytes = text->bytes;
     struct bh_own own = { .count = (uint32_t)(text->length / LINE_BYTES) };
@@ -51,7 +51,7 @@ bh_own_load(const char *folder, struct bh_own *ret_own, struct bh_err *err)
     *ret_own = (struct bh_own){ 0 };
     if (rc == BH_NOT_FOUND)
         return BH_OK;
-    if (rc == BH_FULL || (rc == BH_OK && (text.length > FILE_BYTES || !parse(&text, ret_own)))) {
+    if (rc == BH_FULL || (rc == BH_OK && (text.length > FILE_BYTES || !own_parse(&text, ret_own)))) {
         bh_err_set(err, BH_INVALID, "%s does not name the signer's keys", path);
         return bh_err_hint(err, "put it back from a backup of the folder; without one remove it: bulkheadd "
                                 "still holds the key against its audit.vkey");

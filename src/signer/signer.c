@@ -20,61 +20,61 @@ signer_path_of(const struct bh_signer *signer, const char *name, char ret_path[P
 }
 
 static bool
-same(const uint8_t one[32], const uint8_t other[32])
+signer_same(const uint8_t one[32], const uint8_t other[32])
 {
     return memcmp(one, other, 32) == 0;
 }
 
 /* Whether audit.public says that a key before signs beside this one. */
 static bool
-expects_old(const struct bh_signer *signer)
+signer_expects_old(const struct bh_signer *signer)
 {
-    return signer->own.count == 2 && same(signer->own.keys[0], signer->public_key);
+    return signer->own.count == 2 && signer_same(signer->own.keys[0], signer->public_key);
 }
 
 /* Both sign until --retire: without the old one, or by another, who trusts it would find nothing. */
 static bh_rc
-refuse_old(const char *path, const char *what, struct bh_err *err)
+signer_refuse_old(const char *path, const char *what, struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "%s %s, and checkpoints are signed by the key before, too", path, what);
     return bh_err_hint(err, "put it back from its copy, or let it sign no more: bulkhead-signer --dir DIR "
                             "--retire");
 }
 
-/* The key before the present one.  It may be the same after a crash in the middle of a rotation, and
+/* The key before the present one.  It may be the signer_same after a crash in the middle of a rotation, and
  * it lies there after one in the middle of a retirement: audit.public says which of these. */
 static bh_rc
-load_old(struct bh_signer *signer, struct bh_err *err)
+signer_load_old(struct bh_signer *signer, struct bh_err *err)
 {
     char path[PATH_BYTES];
     bh_rc rc;
 
     signer_path_of(signer, "audit.key.old", path);
     if (access(path, F_OK) != 0)
-        return expects_old(signer) ? refuse_old(path, "is missing", err) : BH_OK;
+        return signer_expects_old(signer) ? signer_refuse_old(path, "is missing", err) : BH_OK;
     rc = bh_crypto_key_load_or_make(signer->crypto, path, signer->old_private_key, NULL, err);
     if (rc == BH_OK)
         rc = signer->crypto->public_of(signer->old_private_key, signer->old_public_key, err);
     if (rc != BH_OK)
         return rc;
-    if (expects_old(signer) && !same(signer->old_public_key, signer->own.keys[1]))
-        return refuse_old(path, "is another key than it was", err);
-    signer->has_old = expects_old(signer)
-                      || (signer->own.count == 0 && !same(signer->public_key, signer->old_public_key));
+    if (signer_expects_old(signer) && !signer_same(signer->old_public_key, signer->own.keys[1]))
+        return signer_refuse_old(path, "is another key than it was", err);
+    signer->has_old = signer_expects_old(signer)
+                      || (signer->own.count == 0 && !signer_same(signer->public_key, signer->old_public_key));
     return BH_OK;
 }
 
 /* A key that audit.public does not name is not ours, whatever put it there.  The second name is that
  * of the present key after a crash in the middle of a rotation. */
 static bh_rc
-check_own(struct bh_signer *signer, const char *path, struct bh_err *err)
+signer_check_own(struct bh_signer *signer, const char *path, struct bh_err *err)
 {
     bh_rc rc = bh_own_load(signer->folder, &signer->own, err);
 
     if (rc != BH_OK || signer->own.count == 0)
         return rc;
     for (uint32_t i = 0; i < signer->own.count; i++)
-        if (same(signer->own.keys[i], signer->public_key))
+        if (signer_same(signer->own.keys[i], signer->public_key))
             return BH_OK;
     bh_err_set(err, BH_INVALID, "%s is another key than the one that signed, which audit.public names", path);
     return bh_err_hint(err, "put it back from its copy; if there is none, remove it and write 0 into "
@@ -84,7 +84,7 @@ check_own(struct bh_signer *signer, const char *path, struct bh_err *err)
 /* A key is made where nothing was signed yet.  Otherwise it was lost, and another in its place would
  * vouch for a log that it never saw. */
 static bh_rc
-check_lost(const char *folder, const char *path, struct bh_err *err)
+signer_check_lost(const char *folder, const char *path, struct bh_err *err)
 {
     struct bh_merkle_frontier watermark;
     bool found;
@@ -103,9 +103,9 @@ check_lost(const char *folder, const char *path, struct bh_err *err)
 
 /* A key that is made takes the place of none: what was said of the one before it goes first. */
 static bh_rc
-load_or_make(struct bh_signer *signer, const char *path, struct bh_err *err)
+signer_load_or_make(struct bh_signer *signer, const char *path, struct bh_err *err)
 {
-    bh_rc rc = check_lost(signer->folder, path, err);
+    bh_rc rc = signer_check_lost(signer->folder, path, err);
 
     if (rc == BH_OK && access(path, F_OK) != 0)
         rc = bh_own_forget(signer->folder, err);
@@ -115,7 +115,7 @@ load_or_make(struct bh_signer *signer, const char *path, struct bh_err *err)
 }
 
 static bh_rc
-open_present(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
+signer_open_present(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
              struct bh_err *err)
 {
     char path[PATH_BYTES];
@@ -126,20 +126,20 @@ open_present(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const
         >= sizeof signer->folder)
         return bh_err_set(err, BH_INVALID, "the folder's name is too long: %.100s", folder);
     signer_path_of(signer, "audit.key", path);
-    rc = load_or_make(signer, path, err);
+    rc = signer_load_or_make(signer, path, err);
     if (rc == BH_OK)
         rc = crypto->public_of(signer->private_key, signer->public_key, err);
-    return rc == BH_OK ? check_own(signer, path, err) : rc;
+    return rc == BH_OK ? signer_check_own(signer, path, err) : rc;
 }
 
 bh_rc
 bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
                struct bh_err *err)
 {
-    bh_rc rc = open_present(signer, crypto, folder, err);
+    bh_rc rc = signer_open_present(signer, crypto, folder, err);
 
     if (rc == BH_OK)
-        rc = load_old(signer, err);
+        rc = signer_load_old(signer, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "audit key");
 }
 
@@ -147,7 +147,7 @@ bh_rc
 bh_signer_open_to_retire(struct bh_signer *signer, const struct bh_crypto_ops *crypto,
                          const char *folder, struct bh_err *err)
 {
-    bh_rc rc = open_present(signer, crypto, folder, err);
+    bh_rc rc = signer_open_present(signer, crypto, folder, err);
 
     return rc == BH_OK ? rc : bh_err_wrap(err, "audit key");
 }
@@ -161,7 +161,7 @@ bh_signer_close(struct bh_signer *signer)
 
 /* From now on these are ours; `older` may be NULL. */
 static bh_rc
-own(struct bh_signer *signer, const uint8_t key[32], const uint8_t *older, struct bh_err *err)
+signer_own(struct bh_signer *signer, const uint8_t key[32], const uint8_t *older, struct bh_err *err)
 {
     struct bh_own own = { .count = older ? 2 : 1 };
     bh_rc rc;
@@ -191,7 +191,7 @@ bh_signer_rotate(struct bh_signer *signer, struct bh_err *err)
     if (rc == BH_OK)
         rc = signer->crypto->make_key(private_key, public_key, err);
     if (rc == BH_OK)
-        rc = own(signer, public_key, signer->public_key, err);
+        rc = signer_own(signer, public_key, signer->public_key, err);
     signer_path_of(signer, "audit.key", path);
     if (rc == BH_OK)
         rc = bh_file_replace(path, private_key, sizeof private_key, 0600, err);
@@ -212,7 +212,7 @@ bh_signer_retire(struct bh_signer *signer, struct bh_err *err)
 {
     char path[PATH_BYTES];
     bool named = signer->own.count == 2;
-    bh_rc rc = named ? own(signer, signer->public_key, NULL, err) : BH_OK;
+    bh_rc rc = named ? signer_own(signer, signer->public_key, NULL, err) : BH_OK;
 
     if (rc != BH_OK)
         return rc;
@@ -239,7 +239,7 @@ signer_put_key(const struct bh_signer *signer, const char *name, const uint8_t p
 }
 
 static bh_rc
-put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_reply *answer,
+signer_put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_reply *answer,
          struct bh_err *err)
 {
     struct bh_buf text;
@@ -256,7 +256,7 @@ put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_repl
 
 /* Nothing was signed, as the mark says: then the daemon's count and its records are at odds. */
 static bh_rc
-refuse_root(uint64_t has_watermark, struct bh_err *err)
+signer_refuse_root(uint64_t has_watermark, struct bh_err *err)
 {
     if (has_watermark == 0) {
         bh_err_set(err, BH_CONFLICT, "the log's records are not those that bulkheadd counted");
@@ -289,17 +289,17 @@ signer_extend(const struct bh_signer *signer, const struct bh_signer_request *qu
     bh_merkle_frontier_root(tree, signer->crypto, root);
     if (memcmp(root, question->root, sizeof root) == 0)
         return BH_OK;
-    return refuse_root(has_watermark, err);
+    return signer_refuse_root(has_watermark, err);
 }
 
 /* With the first signature, not at the start: who asks for one has found the key to be the right one
  * (bulkheadd holds it against audit.vkey), also in a folder of before. */
 static bh_rc
-bind_key(struct bh_signer *signer, struct bh_err *err)
+signer_bind_key(struct bh_signer *signer, struct bh_err *err)
 {
     if (signer->own.count > 0)
         return BH_OK;
-    return own(signer, signer->public_key, signer->has_old ? signer->old_public_key : NULL, err);
+    return signer_own(signer, signer->public_key, signer->has_old ? signer->old_public_key : NULL, err);
 }
 
 /* The mark first: what was signed is never larger. */
@@ -308,7 +308,7 @@ signer_sign(struct bh_signer *signer, const struct bh_signer_request *question,
      const struct bh_merkle_frontier *tree, struct bh_signer_reply *answer, struct bh_err *err)
 {
     struct bh_checkpoint checkpoint = { .size = tree->size };
-    bh_rc rc = bind_key(signer, err);
+    bh_rc rc = signer_bind_key(signer, err);
     struct bh_buf note;
 
     snprintf(checkpoint.origin, sizeof checkpoint.origin, "%s", question->name);
@@ -331,7 +331,7 @@ signer_sign(struct bh_signer *signer, const struct bh_signer_request *question,
 }
 
 static bh_rc
-check_form(const struct bh_signer_request *question, struct bh_err *err)
+signer_check_form(const struct bh_signer_request *question, struct bh_err *err)
 {
     if (question->version != BH_SIGNER_VERSION || question->verb >= BH_SIGNER_VERBS)
         return bh_err_set(err, BH_INVALID, "the question is of another version");
@@ -342,7 +342,7 @@ check_form(const struct bh_signer_request *question, struct bh_err *err)
 }
 
 static bh_rc
-answer_well_formed(struct bh_signer *signer, const struct bh_signer_request *question,
+signer_answer_well_formed(struct bh_signer *signer, const struct bh_signer_request *question,
                    struct bh_signer_reply *answer, struct bh_err *err)
 {
     struct bh_merkle_frontier tree;
@@ -354,7 +354,7 @@ answer_well_formed(struct bh_signer *signer, const struct bh_signer_request *que
     answer->size = tree.size;
     answer->has_watermark = has_watermark;
     if (question->verb == BH_SIGNER_HELLO)
-        return put_keys(signer, question->name, answer, err);
+        return signer_put_keys(signer, question->name, answer, err);
     rc = signer_extend(signer, question, &tree, err);
     if (rc == BH_OK && question->verb == BH_SIGNER_SIGN)
         rc = signer_sign(signer, question, &tree, answer, err);
@@ -366,13 +366,13 @@ bh_signer_reply(struct bh_signer *signer, const struct bh_signer_request *questi
                  struct bh_signer_reply *ret_answer)
 {
     struct bh_err err = { 0 };
-    bh_rc rc = check_form(question, &err);
+    bh_rc rc = signer_check_form(question, &err);
 
     memset(ret_answer, 0, sizeof *ret_answer);
     ret_answer->version = BH_SIGNER_VERSION;
     ret_answer->number = question->number;
     if (rc == BH_OK)
-        rc = answer_well_formed(signer, question, ret_answer, &err);
+        rc = signer_answer_well_formed(signer, question, ret_answer, &err);
     ret_answer->rc = (uint32_t)rc;
     if (rc == BH_OK)
         return;

@@ -45,7 +45,7 @@ audit_copy_note(void *self, const struct bh_checkpoint_row *row)
 
 /* The first checkpoint of at least `size` records. */
 static bh_rc
-find_checkpoint(struct audit_walk *walk, uint64_t size)
+audit_find_checkpoint(struct audit_walk *walk, uint64_t size)
 {
     free(walk->note);
     walk->note = NULL;
@@ -54,7 +54,7 @@ find_checkpoint(struct audit_walk *walk, uint64_t size)
 }
 
 static bool
-at_checkpoint(const struct audit_walk *walk)
+audit_at_checkpoint(const struct audit_walk *walk)
 {
     return walk->note && walk->next_checkpoint == walk->verifier->frontier.size;
 }
@@ -62,24 +62,24 @@ at_checkpoint(const struct audit_walk *walk)
 /* Of records before `end` that stand there with their hashes alone, take those; up to the next
  * checkpoint. */
 static void
-take_hashes(struct audit_walk *walk, uint64_t end)
+audit_take_hashes(struct audit_walk *walk, uint64_t end)
 {
     const struct bh_merkle_frontier *tree = &walk->verifier->frontier;
 
     while (walk->rc == BH_OK && tree->size < end && tree->size - walk->first < walk->hash_count
-           && !at_checkpoint(walk))
+           && !audit_at_checkpoint(walk))
         walk->rc = bh_audit_verifier_hash(
             walk->verifier, walk->hashes[tree->size - walk->first].bytes, walk->err);
 }
 
 static bool
-take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
+audit_take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct audit_walk *walk = self;
     uint64_t at;
 
-    take_hashes(walk, seq);
-    if (walk->rc != BH_OK || at_checkpoint(walk))
+    audit_take_hashes(walk, seq);
+    if (walk->rc != BH_OK || audit_at_checkpoint(walk))
         return false;
     at = walk->verifier->frontier.size - walk->first;
     walk->rc = bh_audit_verifier_record(
@@ -91,7 +91,7 @@ take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 /* Feed records up to the next checkpoint or the end of the page; `ret_any` says whether
  * there were any. */
 static bh_rc
-take_records(struct audit_walk *walk, bool *ret_any)
+audit_take_records(struct audit_walk *walk, bool *ret_any)
 {
     const struct bh_store *store = walk->store;
     uint64_t first = walk->verifier->frontier.size;
@@ -101,10 +101,10 @@ take_records(struct audit_walk *walk, bool *ret_any)
     walk->hash_count = 0;
     rc = store->ops->list_hashes(store->self, first, audit_add_hash, walk, walk->err);
     if (rc == BH_OK)
-        rc = store->ops->list_records(store->self, first, first + PAGE - 1, take_leaf, walk,
+        rc = store->ops->list_records(store->self, first, first + PAGE - 1, audit_take_leaf, walk,
                                       walk->err);
     if (rc == BH_OK)
-        take_hashes(walk, UINT64_MAX);
+        audit_take_hashes(walk, UINT64_MAX);
     if (rc == BH_OK)
         rc = walk->rc;
     *ret_any = walk->verifier->frontier.size > first;
@@ -112,7 +112,7 @@ take_records(struct audit_walk *walk, bool *ret_any)
 }
 
 static bh_rc
-take_checkpoint(struct audit_walk *walk)
+audit_take_checkpoint(struct audit_walk *walk)
 {
     uint64_t size = walk->verifier->frontier.size;
     bh_rc rc;
@@ -120,7 +120,7 @@ take_checkpoint(struct audit_walk *walk)
     if (!walk->note || walk->next_checkpoint != size)
         return BH_OK;
     rc = bh_audit_verifier_checkpoint(walk->verifier, walk->note, walk->err);
-    return rc == BH_OK ? find_checkpoint(walk, size + 1) : rc;
+    return rc == BH_OK ? audit_find_checkpoint(walk, size + 1) : rc;
 }
 
 static bool
@@ -134,7 +134,7 @@ audit_read_size(void *self, const struct bh_checkpoint_row *row)
  * its newest record, should one be missing in between.  Asked before the walk, because
  * bulkheadd may go on writing meanwhile. */
 static bh_rc
-find_expected(struct audit_walk *walk, uint64_t *ret_expected)
+audit_find_expected(struct audit_walk *walk, uint64_t *ret_expected)
 {
     const struct bh_store *store = walk->store;
     uint64_t last, expected = 0;
@@ -152,18 +152,18 @@ find_expected(struct audit_walk *walk, uint64_t *ret_expected)
 }
 
 static bh_rc
-walk_all(struct audit_walk *walk)
+audit_walk_all(struct audit_walk *walk)
 {
     uint64_t expected;
     bool any = true;
-    bh_rc rc = find_expected(walk, &expected);
+    bh_rc rc = audit_find_expected(walk, &expected);
 
     if (rc == BH_OK)
-        rc = find_checkpoint(walk, 0);
+        rc = audit_find_checkpoint(walk, 0);
     while (rc == BH_OK && any) {
-        rc = take_checkpoint(walk);
+        rc = audit_take_checkpoint(walk);
         if (rc == BH_OK)
-            rc = take_records(walk, &any);
+            rc = audit_take_records(walk, &any);
     }
     return rc == BH_OK ? bh_audit_verifier_end(walk->verifier, expected, walk->err) : rc;
 }
@@ -179,7 +179,7 @@ bh_store_audit(const struct bh_store *store, struct bh_audit_verifier *verifier,
     walk->store = store;
     walk->verifier = verifier;
     walk->err = err;
-    rc = walk_all(walk);
+    rc = audit_walk_all(walk);
     free(walk->note);
     free(walk);
     return rc;

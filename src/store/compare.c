@@ -134,7 +134,7 @@ compare_document_list(const struct bh_store *store, struct compare_walk *walk)
 
 /* BH_OK with *ret_value NULL: there is none. */
 static bh_rc
-read_meta(const struct bh_store *store, const char *key, struct bh_arena *arena,
+compare_read_meta(const struct bh_store *store, const char *key, struct bh_arena *arena,
           const char **ret_value, struct bh_err *err)
 {
     bh_rc rc = store->ops->get_meta(store->self, key, arena, ret_value, err);
@@ -150,10 +150,10 @@ compare_site(const struct bh_store *store, struct compare_walk *walk)
 {
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const char *digest, *revision;
-    bh_rc rc = read_meta(store, "site", arena, &digest, walk->err);
+    bh_rc rc = compare_read_meta(store, "site", arena, &digest, walk->err);
 
     if (rc == BH_OK)
-        rc = read_meta(store, "site_revision", arena, &revision, walk->err);
+        rc = compare_read_meta(store, "site_revision", arena, &revision, walk->err);
     if (rc == BH_OK)
         bh_claims_site(walk->claims, digest, revision);
     bh_arena_free(arena);

@@ -57,7 +57,7 @@ memory_commit(void *self, struct bh_err *err)
 
 /* A fixed part and `length` bytes behind it, which *ret_bytes is set to. */
 static void *
-new_row(size_t size, const char *bytes, size_t length, char **ret_bytes)
+memory_new_row(size_t size, const char *bytes, size_t length, char **ret_bytes)
 {
     char *row = calloc(1, size + length + 1);
 
@@ -78,7 +78,7 @@ memory_put_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t
 
     if (rc != BH_OK)
         return rc;
-    row = new_row(sizeof *row, leaf->text, leaf->length, &bytes);
+    row = memory_new_row(sizeof *row, leaf->text, leaf->length, &bytes);
     row->seq = seq;
     row->leaf = bytes;
     row->length = leaf->length;
@@ -129,7 +129,7 @@ memory_put_text(void *self, const struct bh_text_row *text, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    row = new_row(sizeof *row, text->text.text, text->text.length, &bytes);
+    row = memory_new_row(sizeof *row, text->text.text, text->text.length, &bytes);
     row->digest = text->digest;
     row->tenant_id = text->tenant_id;
     if (text->tenant_id > 0 && bh_sealed_read(text->text, &sealed))
@@ -277,7 +277,7 @@ memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *are
 }
 
 static bh_rc
-copy_reply(const struct bh_reply_row *row, struct bh_arena *arena,
+memory_copy_reply(const struct bh_reply_row *row, struct bh_arena *arena,
            struct bh_reply_row *ret_row, struct bh_err *err)
 {
     struct bh_reply_row reply = *row;
@@ -300,7 +300,7 @@ memory_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_a
 
     pthread_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_REPLIES], BH_MEMORY_REPLIES, &wanted);
-    rc = row && row->status ? copy_reply(row, arena, ret_row, err)
+    rc = row && row->status ? memory_copy_reply(row, arena, ret_row, err)
                             : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
     pthread_mutex_unlock(&memory->mutex);
     return rc;
@@ -326,7 +326,7 @@ memory_passes(const struct bh_job_filter *filter, const struct bh_job_row *row)
 }
 
 static bool
-emit_job(const void *row, void *context)
+memory_emit_job(const void *row, void *context)
 {
     struct memory_job_walk *walk = context;
 
@@ -346,7 +346,7 @@ memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sin
     const struct bh_job_row from = { .job = filter->after };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_JOBS, &from, emit_job, &walk);
+    bh_memory_each_row(self, BH_MEMORY_JOBS, &from, memory_emit_job, &walk);
     return BH_OK;
 }
 
@@ -357,7 +357,7 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
     struct memory_job_walk walk = { filter, NULL, NULL, 100000, 0 };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_JOBS, NULL, emit_job, &walk);
+    bh_memory_each_row(self, BH_MEMORY_JOBS, NULL, memory_emit_job, &walk);
     *ret_count = walk.count;
     return BH_OK;
 }
@@ -387,7 +387,7 @@ struct memory_record_walk {
 };
 
 static bool
-emit_record(const void *row, void *context)
+memory_emit_record(const void *row, void *context)
 {
     const struct bh_memory_record *record = row;
     const struct memory_record_walk *walk = context;
@@ -409,7 +409,7 @@ memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink si
     const struct bh_memory_record from = { .seq = first };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, emit_record, &walk);
+    bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, memory_emit_record, &walk);
     return BH_OK;
 }
 
@@ -421,7 +421,7 @@ memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_sel
     const struct bh_memory_record from = { .seq = first };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, emit_record, &walk);
+    bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, memory_emit_record, &walk);
     return BH_OK;
 }
 
@@ -447,7 +447,7 @@ struct text_sum {
 };
 
 static bool
-add_text(const void *row, void *context)
+memory_add_text(const void *row, void *context)
 {
     const struct bh_memory_text *text = row;
     struct text_sum *sum = context;
@@ -463,7 +463,7 @@ memory_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct b
     struct text_sum sum = { tenant_id, 0 };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, add_text, &sum);
+    bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, memory_add_text, &sum);
     *ret_bytes = sum.bytes;
     return BH_OK;
 }
@@ -475,7 +475,7 @@ struct memory_text_walk {
 };
 
 static bool
-emit_text(const void *row, void *context)
+memory_emit_text(const void *row, void *context)
 {
     const struct bh_memory_text *text = row;
     struct memory_text_walk *walk = context;
@@ -491,7 +491,7 @@ memory_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self
     struct memory_text_walk walk = { sink, sink_self, after, 0 };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, emit_text, &walk);
+    bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, memory_emit_text, &walk);
     return BH_OK;
 }
 
@@ -501,7 +501,7 @@ struct memory_name_walk {
 };
 
 static bool
-emit_name(const void *row, void *context)
+memory_emit_name(const void *row, void *context)
 {
     const struct memory_name_walk *walk = context;
 
@@ -514,7 +514,7 @@ memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err 
     struct memory_name_walk walk = { sink, sink_self };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_NAMES, NULL, emit_name, &walk);
+    bh_memory_each_row(self, BH_MEMORY_NAMES, NULL, memory_emit_name, &walk);
     return BH_OK;
 }
 
@@ -525,7 +525,7 @@ struct memory_token_walk {
 };
 
 static bool
-emit_token(const void *row, void *context)
+memory_emit_token(const void *row, void *context)
 {
     const struct memory_token_walk *walk = context;
     const struct bh_token_row *token = row;
@@ -543,7 +543,7 @@ memory_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_si
     struct memory_token_walk walk = { filter, sink, sink_self };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_TOKENS, NULL, emit_token, &walk);
+    bh_memory_each_row(self, BH_MEMORY_TOKENS, NULL, memory_emit_token, &walk);
     return BH_OK;
 }
 
@@ -578,7 +578,7 @@ struct memory_document_walk {
 };
 
 static bool
-emit_document(const void *row, void *context)
+memory_emit_document(const void *row, void *context)
 {
     const struct memory_document_walk *walk = context;
     const struct bh_document_row *document = row;
@@ -599,7 +599,7 @@ memory_list_documents(void *self, const struct bh_document_filter *filter,
     const struct bh_document_row from = { .kind = filter->kind, .key = walk.from };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_DOCUMENTS, &from, emit_document, &walk);
+    bh_memory_each_row(self, BH_MEMORY_DOCUMENTS, &from, memory_emit_document, &walk);
     return BH_OK;
 }
 
@@ -609,7 +609,7 @@ struct memory_checkpoint_walk {
 };
 
 static bool
-emit_checkpoint(const void *row, void *context)
+memory_emit_checkpoint(const void *row, void *context)
 {
     const struct memory_checkpoint_walk *walk = context;
 
@@ -624,7 +624,7 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
     const struct bh_checkpoint_row from = { .size = min_size };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_CHECKPOINTS, &from, emit_checkpoint, &walk);
+    bh_memory_each_row(self, BH_MEMORY_CHECKPOINTS, &from, memory_emit_checkpoint, &walk);
     return BH_OK;
 }
 

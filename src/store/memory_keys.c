@@ -71,7 +71,7 @@ memory_keys_is_meant(const struct bh_erasure *which, const struct bh_job_row *jo
 
 /* Whether a job that is not meant has this text. */
 static bool
-is_needed(const struct bh_memory_rows *jobs, const struct bh_erasure *which,
+keys_is_needed(const struct bh_memory_rows *jobs, const struct bh_erasure *which,
           const struct bh_digest *digest)
 {
     for (size_t i = 0; i < jobs->count; i++) {
@@ -84,7 +84,7 @@ is_needed(const struct bh_memory_rows *jobs, const struct bh_erasure *which,
 }
 
 static bh_rc
-erase_text(struct bh_memory *memory, const struct bh_erasure *which,
+keys_erase_text(struct bh_memory *memory, const struct bh_erasure *which,
            const struct bh_digest *digest, struct bh_err *err)
 {
     struct bh_memory_text row = { .digest = *digest, .text = "", .gone = true };
@@ -93,14 +93,14 @@ erase_text(struct bh_memory *memory, const struct bh_erasure *which,
     if (!found)
         found = bh_memory_find(&memory->kept[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &row);
     if (!found || found->gone || found->key > 0
-        || is_needed(&memory->kept[BH_MEMORY_JOBS], which, digest)
-        || is_needed(&memory->put[BH_MEMORY_JOBS], which, digest))
+        || keys_is_needed(&memory->kept[BH_MEMORY_JOBS], which, digest)
+        || keys_is_needed(&memory->put[BH_MEMORY_JOBS], which, digest))
         return BH_OK;
     return bh_memory_put_row(memory, BH_MEMORY_TEXTS, &row, err);
 }
 
 static bh_rc
-erase_job(struct bh_memory *memory, const struct bh_erasure *which,
+keys_erase_job(struct bh_memory *memory, const struct bh_erasure *which,
           const struct bh_job_row *job, struct bh_err *err)
 {
     struct bh_job_row blank = *job;
@@ -108,7 +108,7 @@ erase_job(struct bh_memory *memory, const struct bh_erasure *which,
 
     if (!memory_keys_is_meant(which, job))
         return BH_OK;
-    rc = erase_text(memory, which, &job->spec, err);
+    rc = keys_erase_text(memory, which, &job->spec, err);
     blank.name = BH_ERASED;
     if (rc == BH_OK && job->name[0])
         rc = bh_memory_put_row(memory, BH_MEMORY_JOBS, &blank, err);
@@ -116,7 +116,7 @@ erase_job(struct bh_memory *memory, const struct bh_erasure *which,
 }
 
 static bh_rc
-drop_replies(struct bh_memory *memory, struct bh_err *err)
+keys_drop_replies(struct bh_memory *memory, struct bh_err *err)
 {
     const struct bh_memory_rows *replies = &memory->kept[BH_MEMORY_REPLIES];
     bh_rc rc = BH_OK;
@@ -132,7 +132,7 @@ drop_replies(struct bh_memory *memory, struct bh_err *err)
 }
 
 static bh_rc
-erase_name_of(struct bh_memory *memory, const struct bh_name_row *which,
+keys_erase_name_of(struct bh_memory *memory, const struct bh_name_row *which,
               const struct bh_job_row *job, struct bh_err *err)
 {
     struct bh_job_row blank = *job;
@@ -155,11 +155,11 @@ bh_memory_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && i < put->count; i++)
-        rc = erase_name_of(memory, &which, put->at[i], err);
+        rc = keys_erase_name_of(memory, &which, put->at[i], err);
     for (size_t i = 0; rc == BH_OK && i < kept->count; i++)
         if (!bh_memory_find(put, BH_MEMORY_JOBS, kept->at[i]))
-            rc = erase_name_of(memory, &which, kept->at[i], err);
-    return rc == BH_OK ? drop_replies(memory, err) : rc;
+            rc = keys_erase_name_of(memory, &which, kept->at[i], err);
+    return rc == BH_OK ? keys_drop_replies(memory, err) : rc;
 }
 
 bh_rc
@@ -171,11 +171,11 @@ bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *
 
     /* a put row is replaced in its place, so the positions stand */
     for (size_t i = 0; rc == BH_OK && i < put->count; i++)
-        rc = erase_job(memory, which, put->at[i], err);
+        rc = keys_erase_job(memory, which, put->at[i], err);
     for (size_t i = 0; rc == BH_OK && i < kept->count; i++)
         if (!bh_memory_find(put, BH_MEMORY_JOBS, kept->at[i]))
-            rc = erase_job(memory, which, kept->at[i], err);
-    return rc == BH_OK ? drop_replies(memory, err) : rc;
+            rc = keys_erase_job(memory, which, kept->at[i], err);
+    return rc == BH_OK ? keys_drop_replies(memory, err) : rc;
 }
 
 bh_rc

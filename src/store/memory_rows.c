@@ -8,7 +8,7 @@
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 static int
-compare_records(const void *a, const void *b)
+rows_compare_records(const void *a, const void *b)
 {
     const struct bh_memory_record *left = a, *right = b;
 
@@ -16,7 +16,7 @@ compare_records(const void *a, const void *b)
 }
 
 static int
-compare_texts(const void *a, const void *b)
+rows_compare_texts(const void *a, const void *b)
 {
     const struct bh_memory_text *left = a, *right = b;
 
@@ -24,7 +24,7 @@ compare_texts(const void *a, const void *b)
 }
 
 static int
-compare_jobs(const void *a, const void *b)
+rows_compare_jobs(const void *a, const void *b)
 {
     const struct bh_job_row *left = a, *right = b;
 
@@ -32,7 +32,7 @@ compare_jobs(const void *a, const void *b)
 }
 
 static int
-compare_names(const void *a, const void *b)
+rows_compare_names(const void *a, const void *b)
 {
     const struct bh_name_row *left = a, *right = b;
 
@@ -41,7 +41,7 @@ compare_names(const void *a, const void *b)
 }
 
 static int
-compare_tokens(const void *a, const void *b)
+rows_compare_tokens(const void *a, const void *b)
 {
     const struct bh_token_row *left = a, *right = b;
 
@@ -49,7 +49,7 @@ compare_tokens(const void *a, const void *b)
 }
 
 static int
-compare_documents(const void *a, const void *b)
+rows_compare_documents(const void *a, const void *b)
 {
     const struct bh_document_row *left = a, *right = b;
 
@@ -58,7 +58,7 @@ compare_documents(const void *a, const void *b)
 }
 
 static int
-compare_checkpoints(const void *a, const void *b)
+rows_compare_checkpoints(const void *a, const void *b)
 {
     const struct bh_checkpoint_row *left = a, *right = b;
 
@@ -66,7 +66,7 @@ compare_checkpoints(const void *a, const void *b)
 }
 
 static int
-compare_replies(const void *a, const void *b)
+rows_compare_replies(const void *a, const void *b)
 {
     const struct bh_reply_row *left = a, *right = b;
 
@@ -76,7 +76,7 @@ compare_replies(const void *a, const void *b)
 }
 
 static int
-compare_metas(const void *a, const void *b)
+rows_compare_metas(const void *a, const void *b)
 {
     const struct bh_memory_meta *left = a, *right = b;
 
@@ -84,7 +84,7 @@ compare_metas(const void *a, const void *b)
 }
 
 static int
-compare_keys(const void *a, const void *b)
+rows_compare_keys(const void *a, const void *b)
 {
     const struct bh_key_row *left = a, *right = b;
 
@@ -99,9 +99,9 @@ static const struct {
     size_t texts[TEXTS_MAX]; /* where in the row pointers to texts stand */
     unsigned text_count;
 } kinds[BH_MEMORY_KINDS] = {
-    [BH_MEMORY_RECORDS] = { compare_records, sizeof(struct bh_memory_record), { 0 }, 0 },
-    [BH_MEMORY_TEXTS] = { compare_texts, sizeof(struct bh_memory_text), { 0 }, 0 },
-    [BH_MEMORY_JOBS] = { compare_jobs,
+    [BH_MEMORY_RECORDS] = { rows_compare_records, sizeof(struct bh_memory_record), { 0 }, 0 },
+    [BH_MEMORY_TEXTS] = { rows_compare_texts, sizeof(struct bh_memory_text), { 0 }, 0 },
+    [BH_MEMORY_JOBS] = { rows_compare_jobs,
                sizeof(struct bh_job_row),
                { offsetof(struct bh_job_row, name), offsetof(struct bh_job_row, tenant),
                  offsetof(struct bh_job_row, principal), offsetof(struct bh_job_row, sku),
@@ -110,34 +110,34 @@ static const struct {
                  offsetof(struct bh_job_row, node), offsetof(struct bh_job_row, partitions),
                  offsetof(struct bh_job_row, grade) },
                11 },
-    [BH_MEMORY_NAMES] = { compare_names,
+    [BH_MEMORY_NAMES] = { rows_compare_names,
                 sizeof(struct bh_name_row),
                 { offsetof(struct bh_name_row, name) },
                 1 },
-    [BH_MEMORY_TOKENS] = { compare_tokens,
+    [BH_MEMORY_TOKENS] = { rows_compare_tokens,
                  sizeof(struct bh_token_row),
                  { offsetof(struct bh_token_row, scopes),
                    offsetof(struct bh_token_row, note) },
                  2 },
-    [BH_MEMORY_DOCUMENTS] = { compare_documents,
+    [BH_MEMORY_DOCUMENTS] = { rows_compare_documents,
                               sizeof(struct bh_document_row),
                               { offsetof(struct bh_document_row, key),
                                 offsetof(struct bh_document_row, value) },
                               2 },
-    [BH_MEMORY_CHECKPOINTS] = { compare_checkpoints,
+    [BH_MEMORY_CHECKPOINTS] = { rows_compare_checkpoints,
                       sizeof(struct bh_checkpoint_row),
                       { offsetof(struct bh_checkpoint_row, note) },
                       1 },
-    [BH_MEMORY_REPLIES] = { compare_replies,
+    [BH_MEMORY_REPLIES] = { rows_compare_replies,
                   sizeof(struct bh_reply_row),
                   { offsetof(struct bh_reply_row, key),
                     offsetof(struct bh_reply_row, body) },
                   2 },
-    [BH_MEMORY_METAS] = { compare_metas,
+    [BH_MEMORY_METAS] = { rows_compare_metas,
                 sizeof(struct bh_memory_meta),
                 { offsetof(struct bh_memory_meta, key), offsetof(struct bh_memory_meta, value) },
                 2 },
-    [BH_MEMORY_KEYS] = { compare_keys, sizeof(struct bh_key_row), { 0 }, 0 },
+    [BH_MEMORY_KEYS] = { rows_compare_keys, sizeof(struct bh_key_row), { 0 }, 0 },
 };
 
 size_t

@@ -46,7 +46,7 @@ sqlite_lock(struct bh_sqlite *store, struct bh_err *err)
 }
 
 static bh_rc
-open_writer(struct bh_sqlite *store, struct bh_err *err)
+sqlite_open_writer(struct bh_sqlite *store, struct bh_err *err)
 {
     const struct bh_sql_options options = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                                             WRITER_CACHE_KIB };
@@ -67,7 +67,7 @@ open_writer(struct bh_sqlite *store, struct bh_err *err)
 }
 
 static bh_rc
-open_for_reading(struct bh_sqlite *store, enum bh_store_mode mode, struct bh_err *err)
+sqlite_open_for_reading(struct bh_sqlite *store, enum bh_store_mode mode, struct bh_err *err)
 {
     struct bh_sql *reader;
     bh_rc rc;
@@ -86,7 +86,7 @@ open_for_reading(struct bh_sqlite *store, enum bh_store_mode mode, struct bh_err
 }
 
 static void
-store_close(void *self)
+sqlite_store_close(void *self)
 {
     struct bh_sqlite *store = self;
 
@@ -123,7 +123,7 @@ bh_store_sqlite_is_damage(const struct bh_err *err)
 }
 
 static bh_rc
-quick_check(struct bh_sql *reader, struct bh_err *err)
+sqlite_quick_check(struct bh_sql *reader, struct bh_err *err)
 {
     sqlite3_stmt *statement = NULL;
     const char *found, *last;
@@ -150,7 +150,7 @@ bh_store_sqlite_check(const struct bh_store *store, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    rc = quick_check(reader, err);
+    rc = sqlite_quick_check(reader, err);
     bh_sqlite_release(store->self, reader);
     return rc;
 }
@@ -196,7 +196,7 @@ static const struct bh_store_ops sqlite_ops = {
     .list_keys = bh_sqlite_list_keys,
     .list_checkpoints = bh_sqlite_list_checkpoints,
     .get_reply = bh_sqlite_get_reply,
-    .close = store_close,
+    .close = sqlite_store_close,
 };
 
 bh_rc
@@ -212,9 +212,9 @@ bh_store_sqlite_open(const char *path, enum bh_store_mode mode,
     BH_ASSERT(store->path);
     pthread_mutex_init(&store->mutex, NULL);
     pthread_cond_init(&store->freed, NULL);
-    rc = mode == BH_STORE_WRITE ? open_writer(store, err) : open_for_reading(store, mode, err);
+    rc = mode == BH_STORE_WRITE ? sqlite_open_writer(store, err) : sqlite_open_for_reading(store, mode, err);
     if (rc != BH_OK) {
-        store_close(store);
+        sqlite_store_close(store);
         return rc;
     }
     *ret_store = (struct bh_store){ &sqlite_ops, store };

@@ -129,7 +129,7 @@ bh_sql_err(struct bh_sql *sql, const char *what, struct bh_err *err)
 }
 
 static bh_rc
-sql_configure(struct bh_sql *sql, const struct bh_sql_options *options, struct bh_err *err)
+connection_sql_configure(struct bh_sql *sql, const struct bh_sql_options *options, struct bh_err *err)
 {
     char text[160];
 
@@ -154,7 +154,7 @@ bh_sql_open(const char *path, const struct bh_sql_options *options, struct bh_sq
         BH_ASSERT(sql->db);
         return bh_sql_err(sql, "open the store", err);
     }
-    rc = sql_configure(sql, options, err);
+    rc = connection_sql_configure(sql, options, err);
     if (rc == BH_OK)
         *ret_sql = bh_steal(&sql);
     return rc;
@@ -223,7 +223,7 @@ bh_sql_put_bytes(struct bh_sql_use *use, const void *bytes, size_t length)
 
 /* With the table that is read. */
 static bh_rc
-step_err(const struct bh_sql_use *use, struct bh_err *err)
+connection_step_err(const struct bh_sql_use *use, struct bh_err *err)
 {
     const char *from = strstr(sqlite3_sql(use->statement), " FROM ");
     char what[80] = "store";
@@ -241,7 +241,7 @@ bh_sql_step(struct bh_sql_use *use, bool *ret_row, struct bh_err *err)
     errno = 0;
     result = sqlite3_step(use->statement);
     if (result != SQLITE_ROW && result != SQLITE_DONE)
-        return step_err(use, err);
+        return connection_step_err(use, err);
     *ret_row = result == SQLITE_ROW;
     return BH_OK;
 }

@@ -145,7 +145,7 @@ sqlite_forms_refuse(const struct table *table, sqlite3_stmt *row, const char *co
 }
 
 static bh_rc
-check_row(const struct table *table, sqlite3_stmt *row, struct bh_err *err)
+forms_check_row(const struct table *table, sqlite3_stmt *row, struct bh_err *err)
 {
     for (size_t i = 0; i < table->count; i++)
         if (!has_form(row, (int)i, &table->columns[i]))
@@ -154,21 +154,21 @@ check_row(const struct table *table, sqlite3_stmt *row, struct bh_err *err)
 }
 
 static bh_rc
-walk_rows(struct bh_sql *sql, const struct table *table, sqlite3_stmt *statement,
+forms_walk_rows(struct bh_sql *sql, const struct table *table, sqlite3_stmt *statement,
           struct bh_err *err)
 {
     bh_rc rc = BH_OK;
     int result;
 
     while ((result = sqlite3_step(statement)) == SQLITE_ROW && rc == BH_OK)
-        rc = check_row(table, statement, err);
+        rc = forms_check_row(table, statement, err);
     if (rc == BH_OK && result != SQLITE_DONE)
         return bh_sql_err(sql, "store", err);
     return rc;
 }
 
 static bh_rc
-check_table(struct bh_sql *sql, const struct table *table, struct bh_err *err)
+forms_check_table(struct bh_sql *sql, const struct table *table, struct bh_err *err)
 {
     char memory[SQL_BYTES_MAX];
     sqlite3_stmt *statement = NULL;
@@ -182,7 +182,7 @@ check_table(struct bh_sql *sql, const struct table *table, struct bh_err *err)
     bh_buf_printf(&text, " FROM %s%s", table->name, table->also);
     if (sqlite3_prepare_v2(sql->db, bh_buf_text(&text), -1, &statement, NULL) != SQLITE_OK)
         return bh_sql_err(sql, "store", err);
-    rc = walk_rows(sql, table, statement, err);
+    rc = forms_walk_rows(sql, table, statement, err);
     sqlite3_finalize(statement);
     return rc;
 }
@@ -198,7 +198,7 @@ bh_sqlite_check_rows(void *self, enum bh_store_rows which, struct bh_err *err)
         return rc;
     for (size_t i = 0; rc == BH_OK && i < BH_COUNT(tables); i++)
         if (which == BH_STORE_ROWS_ALL || !tables[i].large)
-            rc = check_table(reader, &tables[i], err);
+            rc = forms_check_table(reader, &tables[i], err);
     bh_sqlite_release(store, reader);
     return rc;
 }

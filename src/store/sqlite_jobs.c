@@ -24,7 +24,7 @@ enum {
 /* ---- one job ---- */
 
 static void
-put_columns(struct bh_sql_use *use, const struct bh_job_row *row)
+jobs_put_columns(struct bh_sql_use *use, const struct bh_job_row *row)
 {
     bh_sql_put_u64(use, row->job);
     bh_sql_put_u64(use, row->lease);
@@ -68,7 +68,7 @@ bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
     rc = bh_sqlite_write(store, BH_SQL_PUT_JOB, &use, err);
     if (rc != BH_OK)
         return rc;
-    put_columns(&use, row);
+    jobs_put_columns(&use, row);
     return bh_sqlite_written(store, &use, err);
 }
 
@@ -107,7 +107,7 @@ bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_e
 }
 
 static void
-read_columns(const struct bh_sql_use *use, struct bh_job_row *ret_row)
+jobs_read_columns(const struct bh_sql_use *use, struct bh_job_row *ret_row)
 {
     *ret_row = (struct bh_job_row){
         .job = bh_sql_u64(use, 0),
@@ -153,7 +153,7 @@ struct job_walk {
 
 /* Take a reader and one view of the store for the whole walk. */
 static bh_rc
-walk_begin(struct job_walk *walk, struct bh_err *err)
+jobs_walk_begin(struct job_walk *walk, struct bh_err *err)
 {
     struct bh_sql_use use;
     bh_rc rc = bh_sqlite_acquire(walk->store, &walk->reader, err);
@@ -165,7 +165,7 @@ walk_begin(struct job_walk *walk, struct bh_err *err)
 }
 
 static void
-walk_end_auto(struct job_walk *walk)
+jobs_walk_end_auto(struct job_walk *walk)
 {
     struct bh_sql_use use;
     struct bh_err err;
@@ -180,7 +180,7 @@ walk_end_auto(struct job_walk *walk)
 }
 
 static bh_rc
-walk_show(struct job_walk *walk, uint64_t job, struct bh_err *err)
+jobs_walk_show(struct job_walk *walk, uint64_t job, struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     struct bh_job_row row;
@@ -192,7 +192,7 @@ walk_show(struct job_walk *walk, uint64_t job, struct bh_err *err)
     rc = bh_sql_step(&use, &walk->shown, err);
     if (rc != BH_OK || !walk->shown)
         return rc;
-    read_columns(&use, &row);
+    jobs_read_columns(&use, &row);
     walk->more = walk->sink(walk->self, &row);
     return BH_OK;
 }
@@ -201,11 +201,11 @@ bh_rc
 bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
                   struct bh_err *err)
 {
-    BH_AUTO(walk_end) struct job_walk walk = { .store = self, .sink = sink, .self = sink_self };
+    BH_AUTO(jobs_walk_end) struct job_walk walk = { .store = self, .sink = sink, .self = sink_self };
     bh_rc rc = bh_sqlite_acquire(walk.store, &walk.reader, err);
 
     if (rc == BH_OK)
-        rc = walk_show(&walk, job, err);
+        rc = jobs_walk_show(&walk, job, err);
     if (rc == BH_OK && !walk.shown)
         return bh_err_set(err, BH_NOT_FOUND, "no job %llu", (unsigned long long)job);
     return rc;
@@ -245,7 +245,7 @@ struct jobs_runs {
  * served by the principal's index even when it is narrowed to tenants: these are mostly
  * all tenants that he may see. */
 static enum bh_sql_statement
-pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
+jobs_pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
 {
     if (filter->principal_id)
         return first + (BH_SQL_IDS_PRINCIPAL - BH_SQL_IDS_ALL);
@@ -257,7 +257,7 @@ pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
 }
 
 static bh_rc
-use_run(const struct jobs_runs *runs, const struct jobs_run *run, struct bh_sql_use *ret_use,
+jobs_use_run(const struct jobs_runs *runs, const struct jobs_run *run, struct bh_sql_use *ret_use,
         struct bh_err *err)
 {
     bh_rc rc = bh_sql_use(runs->reader, run->statement, ret_use, err);
@@ -277,7 +277,7 @@ use_run(const struct jobs_runs *runs, const struct jobs_run *run, struct bh_sql_
 /* The state that comes after *state among those that ended, or those that did not; the
  * empty text stands before all.  `ret_found` is false when there is none. */
 static bh_rc
-next_state(struct bh_sql *reader, struct state *state, bool *ret_found, struct bh_err *err)
+jobs_next_state(struct bh_sql *reader, struct state *state, bool *ret_found, struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     bh_rc rc = bh_sql_use(reader, BH_SQL_NEXT_STATE, &use, err);
@@ -293,13 +293,13 @@ next_state(struct bh_sql *reader, struct state *state, bool *ret_found, struct b
 }
 
 static bh_rc
-find_states_of(struct jobs_runs *runs, uint64_t ended, struct bh_err *err)
+jobs_find_states_of(struct jobs_runs *runs, uint64_t ended, struct bh_err *err)
 {
     struct state state = { ended, "" };
 
     for (;;) {
         bool found;
-        bh_rc rc = next_state(runs->reader, &state, &found, err);
+        bh_rc rc = jobs_next_state(runs->reader, &state, &found, err);
 
         if (rc != BH_OK || !found)
             return rc;
@@ -313,15 +313,15 @@ find_states_of(struct jobs_runs *runs, uint64_t ended, struct bh_err *err)
 
 /* The states that occur and that the filter lets pass. */
 static bh_rc
-find_states(struct jobs_runs *runs, struct bh_err *err)
+jobs_find_states(struct jobs_runs *runs, struct bh_err *err)
 {
-    bh_rc rc = find_states_of(runs, 0, err);
+    bh_rc rc = jobs_find_states_of(runs, 0, err);
 
-    return rc == BH_OK && !runs->filter->active_only ? find_states_of(runs, 1, err) : rc;
+    return rc == BH_OK && !runs->filter->active_only ? jobs_find_states_of(runs, 1, err) : rc;
 }
 
 static bh_rc
-visit_states(struct jobs_runs *runs, uint32_t owner, struct bh_err *err)
+jobs_visit_states(struct jobs_runs *runs, uint32_t owner, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -334,7 +334,7 @@ visit_states(struct jobs_runs *runs, uint32_t owner, struct bh_err *err)
 }
 
 static int
-compare_tenants(const void *a, const void *b)
+jobs_compare_tenants(const void *a, const void *b)
 {
     const uint32_t *left = a, *right = b;
 
@@ -343,7 +343,7 @@ compare_tenants(const void *a, const void *b)
 
 /* Free runs->tenants when done. */
 static void
-sort_tenants(struct jobs_runs *runs)
+jobs_sort_tenants(struct jobs_runs *runs)
 {
     uint32_t given = runs->filter->tenant_count, count = 0;
 
@@ -351,7 +351,7 @@ sort_tenants(struct jobs_runs *runs)
     BH_ASSERT(runs->tenants);
     for (uint32_t i = 0; i < given; i++)
         runs->tenants[i] = runs->filter->tenants[i];
-    qsort(runs->tenants, given, sizeof *runs->tenants, compare_tenants);
+    qsort(runs->tenants, given, sizeof *runs->tenants, jobs_compare_tenants);
     for (uint32_t i = 0; i < given; i++)
         if (count == 0 || runs->tenants[count - 1] != runs->tenants[i])
             runs->tenants[count++] = runs->tenants[i];
@@ -359,17 +359,17 @@ sort_tenants(struct jobs_runs *runs)
 }
 
 static bh_rc
-visit_tenants(struct jobs_runs *runs, struct bh_err *err)
+jobs_visit_tenants(struct jobs_runs *runs, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; rc == BH_OK && i < runs->tenant_count; i++)
-        rc = visit_states(runs, runs->tenants[i], err);
+        rc = jobs_visit_states(runs, runs->tenants[i], err);
     return rc;
 }
 
 static bh_rc
-visit_runs(struct jobs_runs *runs, struct bh_err *err)
+jobs_visit_runs(struct jobs_runs *runs, struct bh_err *err)
 {
     const struct bh_job_filter *filter = runs->filter;
     const struct jobs_run whole = { runs->statement, NULL, 0 };
@@ -377,15 +377,15 @@ visit_runs(struct jobs_runs *runs, struct bh_err *err)
 
     if (!filter->principal_id && !filter->tenants && !filter->active_only && !filter->state)
         return runs->visit(runs, &whole, runs->self, err);
-    rc = find_states(runs, err);
+    rc = jobs_find_states(runs, err);
     if (rc != BH_OK)
         return rc;
     if (filter->tenants)
-        sort_tenants(runs);
+        jobs_sort_tenants(runs);
     if (filter->tenants && !filter->principal_id)
-        rc = visit_tenants(runs, err);
+        rc = jobs_visit_tenants(runs, err);
     else
-        rc = visit_states(runs, filter->principal_id, err);
+        rc = jobs_visit_states(runs, filter->principal_id, err);
     free(runs->tenants);
     runs->tenants = NULL;
     return rc;
@@ -397,7 +397,7 @@ sqlite_jobs_is_wanted(const struct jobs_runs *runs, uint32_t tenant)
 {
     return !runs->tenants || !runs->filter->principal_id
            || bsearch(&tenant, runs->tenants, runs->tenant_count, sizeof tenant,
-                      compare_tenants);
+                      jobs_compare_tenants);
 }
 
 /* ---- a page: the smallest numbers of all runs ---- */
@@ -409,7 +409,7 @@ struct sqlite_jobs_page {
 
 /* Keep `job` among the smallest; false when it, and so all after it, are too large. */
 static bool
-page_add(struct sqlite_jobs_page *page, uint64_t job)
+jobs_page_add(struct sqlite_jobs_page *page, uint64_t job)
 {
     uint32_t at = page->count;
 
@@ -426,54 +426,54 @@ page_add(struct sqlite_jobs_page *page, uint64_t job)
 }
 
 static bh_rc
-merge_run(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
+jobs_merge_run(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     bool row = true;
-    bh_rc rc = use_run(runs, run, &use, err);
+    bh_rc rc = jobs_use_run(runs, run, &use, err);
 
     while (rc == BH_OK && row) {
         rc = bh_sql_step(&use, &row, err);
         if (rc == BH_OK && row && sqlite_jobs_is_wanted(runs, (uint32_t)bh_sql_u64(&use, 1)))
-            row = page_add(self, bh_sql_u64(&use, 0));
+            row = jobs_page_add(self, bh_sql_u64(&use, 0));
     }
     return rc;
 }
 
 static bh_rc
-find_page(struct bh_sql *reader, const struct bh_job_filter *filter, uint64_t after,
+jobs_find_page(struct bh_sql *reader, const struct bh_job_filter *filter, uint64_t after,
           struct sqlite_jobs_page *page, struct bh_err *err)
 {
     struct jobs_runs runs = {
         .reader = reader,
         .filter = filter,
-        .statement = pick_index(filter, BH_SQL_IDS_ALL),
+        .statement = jobs_pick_index(filter, BH_SQL_IDS_ALL),
         .after = after,
-        .visit = merge_run,
+        .visit = jobs_merge_run,
         .self = page,
     };
 
     page->count = 0;
-    return visit_runs(&runs, err);
+    return jobs_visit_runs(&runs, err);
 }
 
 bh_rc
 bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
                     void *sink_self, struct bh_err *err)
 {
-    BH_AUTO(walk_end) struct job_walk walk = {
+    BH_AUTO(jobs_walk_end) struct job_walk walk = {
         .store = self, .sink = sink, .self = sink_self, .more = true
     };
     uint32_t left = filter->limit ? filter->limit : LIMIT_DEFAULT;
     uint64_t after = filter->after;
-    bh_rc rc = walk_begin(&walk, err);
+    bh_rc rc = jobs_walk_begin(&walk, err);
 
     while (rc == BH_OK && walk.more && left > 0 && after < INT64_MAX) {
         struct sqlite_jobs_page page = { .limit = left < PAGE_MAX ? left : PAGE_MAX };
 
-        rc = find_page(walk.reader, filter, after, &page, err);
+        rc = jobs_find_page(walk.reader, filter, after, &page, err);
         for (uint32_t i = 0; rc == BH_OK && walk.more && i < page.count; i++)
-            rc = walk_show(&walk, page.jobs[i], err);
+            rc = jobs_walk_show(&walk, page.jobs[i], err);
         if (rc != BH_OK || page.count < page.limit)
             return rc;
         left -= page.count;
@@ -483,7 +483,7 @@ bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink 
 }
 
 static bh_rc
-count_run(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
+jobs_count_run(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     uint64_t *count = self;
@@ -492,7 +492,7 @@ count_run(const struct jobs_runs *runs, const struct jobs_run *run, void *self, 
 
     if (*count >= COUNT_MAX)
         return BH_OK;
-    rc = use_run(runs, run, &use, err);
+    rc = jobs_use_run(runs, run, &use, err);
     if (rc == BH_OK)
         rc = bh_sql_step(&use, &row, err);
     if (rc == BH_OK)
@@ -500,14 +500,14 @@ count_run(const struct jobs_runs *runs, const struct jobs_run *run, void *self, 
     return rc;
 }
 
-/* As count_run, where each job must be looked at. */
+/* As jobs_count_run, where each job must be looked at. */
 static bh_rc
-count_wanted(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
+jobs_count_wanted(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     uint64_t *count = self;
     bool row = true;
-    bh_rc rc = use_run(runs, run, &use, err);
+    bh_rc rc = jobs_use_run(runs, run, &use, err);
 
     while (rc == BH_OK && row && *count < COUNT_MAX) {
         rc = bh_sql_step(&use, &row, err);
@@ -521,21 +521,21 @@ bh_rc
 bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
                      struct bh_err *err)
 {
-    BH_AUTO(walk_end) struct job_walk walk = { .store = self };
+    BH_AUTO(jobs_walk_end) struct job_walk walk = { .store = self };
     bool filtered = filter->tenants && filter->principal_id;
     uint64_t count = 0;
     struct jobs_runs runs = {
         .filter = filter,
-        .statement = pick_index(filter, filtered ? BH_SQL_IDS_ALL : BH_SQL_COUNT_ALL),
+        .statement = jobs_pick_index(filter, filtered ? BH_SQL_IDS_ALL : BH_SQL_COUNT_ALL),
         .after = filter->after,
-        .visit = filtered ? count_wanted : count_run,
+        .visit = filtered ? jobs_count_wanted : jobs_count_run,
         .self = &count,
     };
-    bh_rc rc = walk_begin(&walk, err);
+    bh_rc rc = jobs_walk_begin(&walk, err);
 
     runs.reader = walk.reader;
     if (rc == BH_OK && filter->after < INT64_MAX)
-        rc = visit_runs(&runs, err);
+        rc = jobs_visit_runs(&runs, err);
     if (rc == BH_OK)
         *ret_count = count < COUNT_MAX ? count : COUNT_MAX;
     return rc;

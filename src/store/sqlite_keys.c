@@ -90,7 +90,7 @@ bh_sqlite_erase_sealed(void *self, uint64_t key, struct bh_err *err)
 }
 
 static bh_rc
-erase(struct bh_sqlite *store, enum bh_sql_statement which, const struct bh_erasure *erasure,
+keys_erase(struct bh_sqlite *store, enum bh_sql_statement which, const struct bh_erasure *erasure,
       struct bh_err *err)
 {
     struct bh_sql_use use;
@@ -109,11 +109,11 @@ erase(struct bh_sqlite *store, enum bh_sql_statement which, const struct bh_eras
 bh_rc
 bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err)
 {
-    bh_rc rc = erase(self, BH_SQL_ERASE_TEXTS, which, err);
+    bh_rc rc = keys_erase(self, BH_SQL_ERASE_TEXTS, which, err);
 
     if (rc == BH_OK)
-        rc = erase(self, BH_SQL_ERASE_NAMES, which, err);
-    return rc == BH_OK ? erase(self, BH_SQL_ERASE_REPLIES, which, err) : rc;
+        rc = keys_erase(self, BH_SQL_ERASE_NAMES, which, err);
+    return rc == BH_OK ? keys_erase(self, BH_SQL_ERASE_REPLIES, which, err) : rc;
 }
 
 bh_rc
@@ -134,7 +134,7 @@ bh_sqlite_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_
         if (rc != BH_OK)
             return rc;
     }
-    return erase(self, BH_SQL_ERASE_REPLIES, NULL, err);
+    return keys_erase(self, BH_SQL_ERASE_REPLIES, NULL, err);
 }
 
 /* The log holds pages as they were before: all of it is copied, then cut off. */

@@ -12,7 +12,7 @@ struct query {
 };
 
 static void
-query_end_auto(struct query *query)
+read_query_end_auto(struct query *query)
 {
     if (query->use.statement)
         bh_sql_done(&query->use);
@@ -21,7 +21,7 @@ query_end_auto(struct query *query)
 }
 
 static bh_rc
-query_begin(struct query *query, void *self, enum bh_sql_statement which,
+read_query_begin(struct query *query, void *self, enum bh_sql_statement which,
             struct bh_err *err)
 {
     bh_rc rc;
@@ -33,7 +33,7 @@ query_begin(struct query *query, void *self, enum bh_sql_statement which,
 
 /* The one row that a find wants; BH_NOT_FOUND when there is none. */
 static bh_rc
-query_row(struct query *query, const char *what, struct bh_err *err)
+read_query_row(struct query *query, const char *what, struct bh_err *err)
 {
     bool row;
     bh_rc rc = bh_sql_step(&query->use, &row, err);
@@ -58,7 +58,7 @@ sqlite_read_copy_text(const struct query *query, int column, struct bh_arena *ar
 
 /* Call `emit` for each row until it is false. */
 static bh_rc
-query_each(struct query *query, bool (*emit)(const struct bh_sql_use *use, void *context),
+read_query_each(struct query *query, bool (*emit)(const struct bh_sql_use *use, void *context),
            void *context, struct bh_err *err)
 {
     bool row = true;
@@ -76,13 +76,13 @@ bh_rc
 bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
                    const char **ret_value, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
-    bh_rc rc = query_begin(&query, self, BH_SQL_GET_META, err);
+    BH_AUTO(read_query_end) struct query query = { 0 };
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_GET_META, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_text(&query.use, key);
-    rc = query_row(&query, "value", err);
+    rc = read_query_row(&query, "value", err);
     return rc == BH_OK ? sqlite_read_copy_text(&query, 0, arena, ret_value, err) : rc;
 }
 
@@ -90,13 +90,13 @@ bh_rc
 bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
                    const char **ret_text, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
-    bh_rc rc = query_begin(&query, self, BH_SQL_GET_TEXT, err);
+    BH_AUTO(read_query_end) struct query query = { 0 };
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_GET_TEXT, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_bytes(&query.use, digest->bytes, sizeof digest->bytes);
-    rc = query_row(&query, "text", err);
+    rc = read_query_row(&query, "text", err);
     return rc == BH_OK ? sqlite_read_copy_text(&query, 0, arena, ret_text, err) : rc;
 }
 
@@ -105,15 +105,15 @@ bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
                     struct bh_arena *arena, struct bh_reply_row *ret_row,
                     struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
+    BH_AUTO(read_query_end) struct query query = { 0 };
     struct bh_reply_row reply = { .principal_id = principal_id };
-    bh_rc rc = query_begin(&query, self, BH_SQL_GET_REPLY, err);
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_GET_REPLY, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, principal_id);
     bh_sql_put_text(&query.use, key);
-    rc = query_row(&query, "reply", err);
+    rc = read_query_row(&query, "reply", err);
     if (rc == BH_OK)
         rc = sqlite_read_copy_text(&query, 2, arena, &reply.body, err);
     if (rc != BH_OK)
@@ -128,7 +128,7 @@ bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
     return BH_OK;
 }
 
-/* Every list has a small struct that carries its sink through query_each. */
+/* Every list has a small struct that carries its sink through read_query_each. */
 
 static uint64_t
 sqlite_read_clamp(uint64_t number)
@@ -142,7 +142,7 @@ struct read_record_walk {
 };
 
 static bool
-emit_record(const struct bh_sql_use *use, void *context)
+read_emit_record(const struct bh_sql_use *use, void *context)
 {
     const struct read_record_walk *walk = context;
     const char *leaf = sqlite3_column_blob(use->statement, 1);
@@ -155,15 +155,15 @@ bh_rc
 bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
                        void *sink_self, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
+    BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_record_walk walk = { sink, sink_self };
-    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_RECORDS, err);
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_LIST_RECORDS, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, sqlite_read_clamp(first));
     bh_sql_put_u64(&query.use, sqlite_read_clamp(last));
-    return query_each(&query, emit_record, &walk, err);
+    return read_query_each(&query, read_emit_record, &walk, err);
 }
 
 struct hash_walk {
@@ -172,7 +172,7 @@ struct hash_walk {
 };
 
 static bool
-emit_hash(const struct bh_sql_use *use, void *context)
+read_emit_hash(const struct bh_sql_use *use, void *context)
 {
     const struct hash_walk *walk = context;
     struct bh_digest hash;
@@ -185,24 +185,24 @@ bh_rc
 bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                       struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
+    BH_AUTO(read_query_end) struct query query = { 0 };
     struct hash_walk walk = { sink, sink_self };
-    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_HASHES, err);
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_LIST_HASHES, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, sqlite_read_clamp(first));
-    return query_each(&query, emit_hash, &walk, err);
+    return read_query_each(&query, read_emit_hash, &walk, err);
 }
 
 bh_rc
 bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
-    bh_rc rc = query_begin(&query, self, BH_SQL_LAST_RECORD, err);
+    BH_AUTO(read_query_end) struct query query = { 0 };
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_LAST_RECORD, err);
 
     if (rc == BH_OK)
-        rc = query_row(&query, "record", err);
+        rc = read_query_row(&query, "record", err);
     if (rc == BH_OK)
         *ret_seq = bh_sql_u64(&query.use, 0);
     return rc;
@@ -211,13 +211,13 @@ bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
 bh_rc
 bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
-    bh_rc rc = query_begin(&query, self, BH_SQL_COUNT_TEXTS, err);
+    BH_AUTO(read_query_end) struct query query = { 0 };
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_COUNT_TEXTS, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, tenant_id);
-    rc = query_row(&query, "sum of texts", err);
+    rc = read_query_row(&query, "sum of texts", err);
     if (rc == BH_OK)
         *ret_bytes = bh_sql_u64(&query.use, 0);
     return rc;
@@ -229,7 +229,7 @@ struct read_text_walk {
 };
 
 static bool
-emit_text(const struct bh_sql_use *use, void *context)
+read_emit_text(const struct bh_sql_use *use, void *context)
 {
     const struct read_text_walk *walk = context;
     struct bh_digest digest;
@@ -243,14 +243,14 @@ bh_rc
 bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
                      struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
+    BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_text_walk walk = { sink, sink_self };
-    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_TEXTS, err);
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_LIST_TEXTS, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, sqlite_read_clamp(after));
-    return query_each(&query, emit_text, &walk, err);
+    return read_query_each(&query, read_emit_text, &walk, err);
 }
 
 struct read_name_walk {
@@ -259,7 +259,7 @@ struct read_name_walk {
 };
 
 static bool
-emit_name(const struct bh_sql_use *use, void *context)
+read_emit_name(const struct bh_sql_use *use, void *context)
 {
     const struct read_name_walk *walk = context;
     struct bh_name_row row = {
@@ -277,11 +277,11 @@ emit_name(const struct bh_sql_use *use, void *context)
 bh_rc
 bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
+    BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_name_walk walk = { sink, sink_self };
-    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_NAMES, err);
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_LIST_NAMES, err);
 
-    return rc == BH_OK ? query_each(&query, emit_name, &walk, err) : rc;
+    return rc == BH_OK ? read_query_each(&query, read_emit_name, &walk, err) : rc;
 }
 
 struct read_token_walk {
@@ -290,7 +290,7 @@ struct read_token_walk {
 };
 
 static bool
-emit_token(const struct bh_sql_use *use, void *context)
+read_emit_token(const struct bh_sql_use *use, void *context)
 {
     const struct read_token_walk *walk = context;
     struct bh_token_row row = {
@@ -312,22 +312,22 @@ bh_rc
 bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink,
                       void *sink_self, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
+    BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_token_walk walk = { sink, sink_self };
     enum bh_sql_statement which = filter->id             ? BH_SQL_GET_TOKEN
                                   : filter->principal_id ? BH_SQL_LIST_TOKENS_OF
                                                          : BH_SQL_LIST_TOKENS;
-    bh_rc rc = query_begin(&query, self, which, err);
+    bh_rc rc = read_query_begin(&query, self, which, err);
 
     if (rc == BH_OK && filter->id)
         bh_sql_put_text(&query.use, filter->id);
     else if (rc == BH_OK && filter->principal_id)
         bh_sql_put_u64(&query.use, filter->principal_id);
-    return rc == BH_OK ? query_each(&query, emit_token, &walk, err) : rc;
+    return rc == BH_OK ? read_query_each(&query, read_emit_token, &walk, err) : rc;
 }
 
 static struct bh_document_row
-document_of(const struct bh_sql_use *use)
+read_document_of(const struct bh_sql_use *use)
 {
     return (struct bh_document_row){
         .kind = (enum bh_document_kind)bh_sql_u64(use, 0),
@@ -342,17 +342,17 @@ bh_rc
 bh_sqlite_get_document(void *self, const struct bh_document_key *key, struct bh_arena *arena,
                        struct bh_document_row *ret_row, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
-    bh_rc rc = query_begin(&query, self, BH_SQL_GET_DOCUMENT, err);
+    BH_AUTO(read_query_end) struct query query = { 0 };
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_GET_DOCUMENT, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, key->kind);
     bh_sql_put_text(&query.use, key->key);
-    rc = query_row(&query, "document", err);
+    rc = read_query_row(&query, "document", err);
     if (rc != BH_OK)
         return rc;
-    *ret_row = document_of(&query.use);
+    *ret_row = read_document_of(&query.use);
     ret_row->key = bh_arena_strdup(arena, ret_row->key);
     ret_row->value = bh_arena_strdup(arena, ret_row->value);
     return ret_row->key && ret_row->value ? BH_OK
@@ -365,10 +365,10 @@ struct read_document_walk {
 };
 
 static bool
-emit_document(const struct bh_sql_use *use, void *context)
+read_emit_document(const struct bh_sql_use *use, void *context)
 {
     const struct read_document_walk *walk = context;
-    const struct bh_document_row row = document_of(use);
+    const struct bh_document_row row = read_document_of(use);
 
     return walk->sink(walk->self, &row);
 }
@@ -377,16 +377,16 @@ bh_rc
 bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter,
                          bh_document_sink sink, void *sink_self, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
+    BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_document_walk walk = { sink, sink_self };
-    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_DOCUMENTS, err);
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_LIST_DOCUMENTS, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, filter->kind);
     bh_sql_put_u64(&query.use, filter->principal_id);
     bh_sql_put_text(&query.use, filter->after ? filter->after : "");
-    return query_each(&query, emit_document, &walk, err);
+    return read_query_each(&query, read_emit_document, &walk, err);
 }
 
 struct read_checkpoint_walk {
@@ -395,7 +395,7 @@ struct read_checkpoint_walk {
 };
 
 static bool
-emit_checkpoint(const struct bh_sql_use *use, void *context)
+read_emit_checkpoint(const struct bh_sql_use *use, void *context)
 {
     const struct read_checkpoint_walk *walk = context;
     const struct bh_checkpoint_row row = { bh_sql_u64(use, 0), bh_sql_text(use, 1) };
@@ -407,12 +407,12 @@ bh_rc
 bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
                            void *sink_self, struct bh_err *err)
 {
-    BH_AUTO(query_end) struct query query = { 0 };
+    BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_checkpoint_walk walk = { sink, sink_self };
-    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_CHECKPOINTS, err);
+    bh_rc rc = read_query_begin(&query, self, BH_SQL_LIST_CHECKPOINTS, err);
 
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, sqlite_read_clamp(min_size));
-    return query_each(&query, emit_checkpoint, &walk, err);
+    return read_query_each(&query, read_emit_checkpoint, &walk, err);
 }

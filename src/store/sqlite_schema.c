@@ -93,7 +93,7 @@ static const char *const migrations[] = {
 enum { VERSION = BH_COUNT(migrations) };
 
 static bh_rc
-read_version(struct bh_sql *sql, uint64_t *ret_version, struct bh_err *err)
+schema_read_version(struct bh_sql *sql, uint64_t *ret_version, struct bh_err *err)
 {
     sqlite3_stmt *statement = NULL;
     bool found;
@@ -110,7 +110,7 @@ read_version(struct bh_sql *sql, uint64_t *ret_version, struct bh_err *err)
 }
 
 static bh_rc
-refuse_version(uint64_t version, struct bh_err *err)
+schema_refuse_version(uint64_t version, struct bh_err *err)
 {
     bh_err_set(err, BH_CONFLICT, "the store has version %u, this program knows version %d",
                (unsigned)version, VERSION);
@@ -140,10 +140,10 @@ bh_rc
 bh_sqlite_migrate(struct bh_sql *sql, struct bh_err *err)
 {
     uint64_t version;
-    bh_rc rc = read_version(sql, &version, err);
+    bh_rc rc = schema_read_version(sql, &version, err);
 
     if (rc == BH_OK && version > VERSION)
-        return refuse_version(version, err);
+        return schema_refuse_version(version, err);
     for (; rc == BH_OK && version < VERSION; version++) {
         rc = sqlite_schema_apply(sql, (unsigned)version, err);
         if (rc != BH_OK)
@@ -156,10 +156,10 @@ bh_rc
 bh_sqlite_check_version(struct bh_sql *sql, struct bh_err *err)
 {
     uint64_t version;
-    bh_rc rc = read_version(sql, &version, err);
+    bh_rc rc = schema_read_version(sql, &version, err);
 
     if (rc == BH_OK && version != VERSION)
-        return refuse_version(version, err);
+        return schema_refuse_version(version, err);
     return rc;
 }
 

@@ -7,7 +7,7 @@
 #include "store/sqlite_internal.h"
 
 static bh_rc
-refuse_reader(const struct bh_sqlite *store, struct bh_err *err)
+write_refuse_reader(const struct bh_sqlite *store, struct bh_err *err)
 {
     return bh_err_set(err, BH_UNAVAILABLE, "the store %s is open for reading only",
                       store->path);
@@ -21,7 +21,7 @@ bh_sqlite_begin(void *self, struct bh_err *err)
     bh_rc rc;
 
     if (!store->writer)
-        return refuse_reader(store, err);
+        return write_refuse_reader(store, err);
     BH_ASSERT(!store->begun);
     rc = bh_sql_use(store->writer, BH_SQL_BEGIN, &use, err);
     if (rc == BH_OK)
@@ -46,7 +46,7 @@ bh_sqlite_rollback(void *self)
  * crash now would bring it back although we say that it failed.  Another transaction in
  * its place prevents that. */
 static bh_rc
-overwrite_failed(struct bh_sqlite *store, struct bh_err *err)
+write_overwrite_failed(struct bh_sqlite *store, struct bh_err *err)
 {
     struct bh_err second;
 
@@ -66,7 +66,7 @@ bh_sqlite_commit(void *self, struct bh_err *err)
     bh_rc rc;
 
     if (!store->writer)
-        return refuse_reader(store, err);
+        return write_refuse_reader(store, err);
     BH_ASSERT(store->begun);
     if (store->failed)
         rc = bh_err_set(err, BH_IO, "an earlier write of this transaction failed");
@@ -79,7 +79,7 @@ bh_sqlite_commit(void *self, struct bh_err *err)
         return BH_OK;
     }
     bh_sqlite_rollback(store);
-    return overwrite_failed(store, err);
+    return write_overwrite_failed(store, err);
 }
 
 bh_rc
@@ -89,7 +89,7 @@ bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which,
     bh_rc rc;
 
     if (!store->writer)
-        return refuse_reader(store, err);
+        return write_refuse_reader(store, err);
     BH_ASSERT(store->begun);
     /* Without this, what follows a rollback by SQLite itself would be kept. */
     if (store->failed)
@@ -226,7 +226,7 @@ bh_sqlite_drop_token(void *self, const char *id, struct bh_err *err)
 }
 
 static bh_rc
-drop_document(struct bh_sqlite *store, const struct bh_document_row *row, struct bh_err *err)
+write_drop_document(struct bh_sqlite *store, const struct bh_document_row *row, struct bh_err *err)
 {
     struct bh_sql_use use;
     bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_DOCUMENT, &use, err);
@@ -246,7 +246,7 @@ bh_sqlite_put_document(void *self, const struct bh_document_row *row, struct bh_
     bh_rc rc;
 
     if (!row->value || !row->value[0])
-        return drop_document(store, row, err);
+        return write_drop_document(store, row, err);
     rc = bh_sqlite_write(store, BH_SQL_PUT_DOCUMENT, &use, err);
     if (rc != BH_OK)
         return rc;
@@ -275,7 +275,7 @@ bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
 
 /* Nobody repeats yesterday's request: the table stays as large as a day's. */
 static bh_rc
-drop_old_replies(struct bh_sqlite *store, uint64_t now_ns, struct bh_err *err)
+write_drop_old_replies(struct bh_sqlite *store, uint64_t now_ns, struct bh_err *err)
 {
     static const uint64_t day_ns = UINT64_C(86400) * 1000000000;
     struct bh_sql_use use;
@@ -303,7 +303,7 @@ bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *e
     bh_sql_put_text(&use, row->body);
     bh_sql_put_u64(&use, row->at_ns);
     rc = bh_sqlite_written(store, &use, err);
-    return rc == BH_OK ? drop_old_replies(store, row->at_ns, err) : rc;
+    return rc == BH_OK ? write_drop_old_replies(store, row->at_ns, err) : rc;
 }
 
 bh_rc

@@ -24,7 +24,7 @@ account_page_put_time(struct bh_html *html, const char *what, bh_ns at)
 
 /* "Remove Ada's phone", for screen readers: there are several such buttons. */
 static void
-put_button_form(struct bh_html *html, const struct bh_page_frame *frame, struct bh_button_form button,
+pages_put_button_form(struct bh_html *html, const struct bh_page_frame *frame, struct bh_button_form button,
          const char *name)
 {
     char text[256];
@@ -41,7 +41,7 @@ put_button_form(struct bh_html *html, const struct bh_page_frame *frame, struct 
 }
 
 static void
-put_passkeys(struct bh_html *html, const struct bh_account_view *view)
+pages_put_passkeys(struct bh_html *html, const struct bh_account_view *view)
 {
     bh_html_open(html, "ul");
     for (uint32_t i = 0; i < view->passkey_count; i++) {
@@ -57,7 +57,7 @@ put_passkeys(struct bh_html *html, const struct bh_account_view *view)
                  passkey->created);
         account_page_put_time(html, ", used", passkey->used);
         bh_html_close(html, "p");
-        put_button_form(html, &view->frame,
+        pages_put_button_form(html, &view->frame,
                  (struct bh_button_form) { "/account/passkey/remove", "id", passkey->id, "Remove",
                                     NULL },
                  passkey->name);
@@ -77,11 +77,11 @@ put_passkeys(struct bh_html *html, const struct bh_account_view *view)
 }
 
 static void
-put_totp(struct bh_html *html, const struct bh_account_view *view)
+pages_put_totp(struct bh_html *html, const struct bh_account_view *view)
 {
     if (view->totp) {
         bh_html_element(html, "p", NULL, "An authenticator app is set up.");
-        put_button_form(html, &view->frame,
+        pages_put_button_form(html, &view->frame,
                  (struct bh_button_form) { "/account/totp/remove", "id", "totp", "Remove", NULL },
                  "the authenticator app");
         return;
@@ -92,7 +92,7 @@ put_totp(struct bh_html *html, const struct bh_account_view *view)
 }
 
 static void
-put_recovery(struct bh_html *html, const struct bh_account_view *view)
+pages_put_recovery(struct bh_html *html, const struct bh_account_view *view)
 {
     bh_html_open(html, "p");
     bh_html_text(html, "Recovery codes left: ");
@@ -105,7 +105,7 @@ put_recovery(struct bh_html *html, const struct bh_account_view *view)
 }
 
 static void
-put_tokens(struct bh_html *html, const struct bh_account_view *view)
+pages_put_tokens(struct bh_html *html, const struct bh_account_view *view)
 {
     bh_html_element(html, "h2", NULL, "API tokens");
     if (view->token_count == 0)
@@ -123,7 +123,7 @@ put_tokens(struct bh_html *html, const struct bh_account_view *view)
         account_page_put_time(html, ", used", token->used);
         account_page_put_time(html, ", expires", token->expires);
         bh_html_close(html, "p");
-        put_button_form(
+        pages_put_button_form(
             html, &view->frame,
             (struct bh_button_form) { "/account/token/revoke", "id", token->id, "Revoke", NULL },
             token->name);
@@ -133,7 +133,7 @@ put_tokens(struct bh_html *html, const struct bh_account_view *view)
 }
 
 static void
-put_sessions(struct bh_html *html, const struct bh_account_view *view)
+pages_put_sessions(struct bh_html *html, const struct bh_account_view *view)
 {
     bh_html_element(html, "h2", NULL, "Sessions");
     bh_html_open(html, "ul");
@@ -151,7 +151,7 @@ put_sessions(struct bh_html *html, const struct bh_account_view *view)
         account_page_put_time(html, ", seen", session->last_used);
         bh_html_close(html, "p");
         if (!session->present)
-            put_button_form(
+            pages_put_button_form(
                 html, &view->frame,
                 (struct bh_button_form) { "/account/session/end", "id", session->id, "End", NULL },
                 session->from);
@@ -169,9 +169,9 @@ bh_account_page(struct bh_buf *out, struct bh_account_view *view)
     view->frame.passkeys = true;
     html = bh_frame_begin(out, &view->frame);
     bh_html_element(&html, "h2", NULL, "Second factors");
-    put_passkeys(&html, view);
-    put_totp(&html, view);
-    put_recovery(&html, view);
+    pages_put_passkeys(&html, view);
+    pages_put_totp(&html, view);
+    pages_put_recovery(&html, view);
     if (view->local) {
         bh_html_element(&html, "h2", NULL, "Password");
         bh_html_open(&html, "p");
@@ -181,8 +181,8 @@ bh_account_page(struct bh_buf *out, struct bh_account_view *view)
         bh_html_close(&html, "a");
         bh_html_close(&html, "p");
     }
-    put_tokens(&html, view);
-    put_sessions(&html, view);
+    pages_put_tokens(&html, view);
+    pages_put_sessions(&html, view);
     bh_frame_end(&html, &view->frame);
 }
 

@@ -31,7 +31,7 @@ bh_notice_find(const char *name)
 }
 
 static void
-put_meta(struct bh_html *html, const char *name, const char *content)
+frame_put_meta(struct bh_html *html, const char *name, const char *content)
 {
     bh_html_open(html, "meta");
     bh_html_attr(html, "name", name);
@@ -39,13 +39,13 @@ put_meta(struct bh_html *html, const char *name, const char *content)
 }
 
 static void
-put_head(struct bh_html *html, const struct bh_page_frame *frame)
+frame_put_head(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_open(html, "head");
     bh_html_open(html, "meta");
     bh_html_attr(html, "charset", "utf-8");
-    put_meta(html, "viewport", "width=device-width, initial-scale=1");
-    put_meta(html, "color-scheme", "light dark");
+    frame_put_meta(html, "viewport", "width=device-width, initial-scale=1");
+    frame_put_meta(html, "color-scheme", "light dark");
     bh_html_open(html, "title");
     bh_html_text(html, frame->title);
     bh_html_text(html, " - ");
@@ -67,7 +67,7 @@ put_head(struct bh_html *html, const struct bh_page_frame *frame)
 }
 
 static void
-put_header(struct bh_html *html, const struct bh_page_frame *frame)
+frame_put_header(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_open(html, "header");
     bh_html_element(html, "span", NULL, frame->site);
@@ -81,7 +81,7 @@ put_header(struct bh_html *html, const struct bh_page_frame *frame)
 }
 
 static void
-put_notice(struct bh_html *html, enum bh_notice notice)
+frame_put_notice(struct bh_html *html, enum bh_notice notice)
 {
     const char *tone = notices[notice].tone;
 
@@ -105,12 +105,12 @@ bh_frame_begin(struct bh_buf *out, const struct bh_page_frame *frame)
 
     bh_html_open(&html, "html");
     bh_html_attr(&html, "lang", "en");
-    put_head(&html, frame);
+    frame_put_head(&html, frame);
     bh_html_open(&html, "body");
-    put_header(&html, frame);
+    frame_put_header(&html, frame);
     bh_html_open(&html, "main");
     bh_html_element(&html, "h1", NULL, frame->title);
-    put_notice(&html, frame->notice);
+    frame_put_notice(&html, frame->notice);
     return html;
 }
 

@@ -9,7 +9,7 @@ static const char small_digits[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 static const char small_dash[] = "abcdefghijklmnopqrstuvwxyz-";
 
 static bool
-is_one_of(const char *name, const char *const *names)
+html_is_one_of(const char *name, const char *const *names)
 {
     for (; *names; names++)
         if (strcmp(name, *names) == 0)
@@ -18,7 +18,7 @@ is_one_of(const char *name, const char *const *names)
 }
 
 static void
-put_escaped_char(struct bh_buf *out, const char *at, size_t step)
+html_put_escaped_char(struct bh_buf *out, const char *at, size_t step)
 {
     switch (*at) {
     case '&':
@@ -42,7 +42,7 @@ put_escaped_char(struct bh_buf *out, const char *at, size_t step)
 }
 
 static void
-put_escaped(struct bh_buf *out, const char *text)
+html_put_escaped(struct bh_buf *out, const char *text)
 {
     size_t left = strlen(text), step;
 
@@ -55,13 +55,13 @@ put_escaped(struct bh_buf *out, const char *text)
             step = bh_utf8_step(text, left);
             step = step ? step : 1;
         } else {
-            put_escaped_char(out, text, step);
+            html_put_escaped_char(out, text, step);
         }
     }
 }
 
 static void
-end_tag(struct bh_html *html)
+html_end_tag(struct bh_html *html)
 {
     if (html->in_tag)
         bh_buf_putc(html->out, '>');
@@ -78,7 +78,7 @@ bh_html_begin(struct bh_buf *out)
 /* A new line before what stands in a block of its own: for people who read the source, and
  * for tests that compare it. */
 static bool
-is_block(const char *element)
+html_is_block(const char *element)
 {
     static const char *const blocks[] = { "html",  "head",  "body",   "meta",   "link",
                                           "title", "main",  "header", "footer", "script",
@@ -87,7 +87,7 @@ is_block(const char *element)
                                           "dd",    "div",   "table",  "tr",     "nav",
                                           "label", "input", "button", NULL };
 
-    return is_one_of(element, blocks);
+    return html_is_one_of(element, blocks);
 }
 
 void
@@ -96,14 +96,14 @@ bh_html_open(struct bh_html *html, const char *element)
     static const char *const voids[] = { "input", "img", "link", "meta", NULL };
 
     BH_ASSERT(element[0] && element[strspn(element, small_digits)] == '\0');
-    end_tag(html);
-    if (is_block(element) && html->out->length > 0 &&
+    html_end_tag(html);
+    if (html_is_block(element) && html->out->length > 0 &&
         html->out->bytes[html->out->length - 1] != '\n')
         bh_buf_putc(html->out, '\n');
     bh_buf_putc(html->out, '<');
     bh_buf_puts(html->out, element);
     html->in_tag = true;
-    if (is_one_of(element, voids))
+    if (html_is_one_of(element, voids))
         return;
     BH_ASSERT(html->depth < BH_HTML_DEPTH_MAX);
     html->open[html->depth++] = element;
@@ -111,11 +111,11 @@ bh_html_open(struct bh_html *html, const char *element)
 
 /* A path of this site: "//host" would be another's, and so would "/\host". */
 static bool
-is_ours(const char *name, const char *value)
+html_is_ours(const char *name, const char *value)
 {
     static const char *const urls[] = { "href", "src", "action", NULL };
 
-    if (!is_one_of(name, urls))
+    if (!html_is_one_of(name, urls))
         return true;
     if (strcmp(name, "src") == 0 && strncmp(value, "data:image/svg+xml;", 19) == 0)
         return true;
@@ -136,9 +136,9 @@ void
 bh_html_attr(struct bh_html *html, const char *name, const char *value)
 {
     bh_html_flag(html, name);
-    BH_ASSERT(is_ours(name, value));
+    BH_ASSERT(html_is_ours(name, value));
     bh_buf_puts(html->out, "=\"");
-    put_escaped(html->out, value);
+    html_put_escaped(html->out, value);
     bh_buf_putc(html->out, '"');
 }
 
@@ -147,15 +147,15 @@ bh_html_text(struct bh_html *html, const char *text)
 {
     static const char *const empty[] = { "script", "style", NULL };
 
-    BH_ASSERT(html->depth > 0 && !is_one_of(html->open[html->depth - 1], empty));
-    end_tag(html);
-    put_escaped(html->out, text);
+    BH_ASSERT(html->depth > 0 && !html_is_one_of(html->open[html->depth - 1], empty));
+    html_end_tag(html);
+    html_put_escaped(html->out, text);
 }
 
 void
 bh_html_u64(struct bh_html *html, uint64_t number)
 {
-    end_tag(html);
+    html_end_tag(html);
     bh_buf_put_u64(html->out, number);
 }
 
@@ -163,12 +163,12 @@ void
 bh_html_close(struct bh_html *html, const char *element)
 {
     BH_ASSERT(html->depth > 0 && strcmp(html->open[html->depth - 1], element) == 0);
-    end_tag(html);
+    html_end_tag(html);
     html->depth--;
     bh_buf_puts(html->out, "</");
     bh_buf_puts(html->out, element);
     bh_buf_putc(html->out, '>');
-    if (is_block(element))
+    if (html_is_block(element))
         bh_buf_putc(html->out, '\n');
 }
 
@@ -193,7 +193,7 @@ bh_html_link_away(struct bh_html *html, const char *url, const char *text)
     bh_html_open(html, "a");
     bh_html_attr(html, "rel", "noreferrer");
     bh_buf_puts(html->out, " href=\"");
-    put_escaped(html->out, url);
+    html_put_escaped(html->out, url);
     bh_buf_putc(html->out, '"');
     bh_html_text(html, text);
     bh_html_close(html, "a");

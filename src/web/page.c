@@ -17,7 +17,7 @@ bh_page_field(const struct bh_page *page, const char *name)
 }
 
 static void
-put_parameter(void *self, const char *name, const char *value)
+page_put_parameter(void *self, const char *name, const char *value)
 {
     struct bh_buf *out = self;
 
@@ -35,7 +35,7 @@ bh_page_query(const struct bh_page *page)
     struct bh_buf out;
 
     bh_buf_init(&out, BH_FORM_BYTES_MAX);
-    page->request->each_query(page->request, put_parameter, &out);
+    page->request->each_query(page->request, page_put_parameter, &out);
     if (bh_buf_text(&out))
         text = bh_arena_strdup(page->request->arena, bh_buf_text(&out));
     bh_buf_fini(&out);
@@ -86,7 +86,7 @@ bh_api_response_number(const struct bh_api_response *response, const char *name)
 
 /* A question within the process has a body and no query. */
 static const char *
-no_parameter(const struct bh_request *request, const char *name)
+page_no_parameter(const struct bh_request *request, const char *name)
 {
     (void)request;
     (void)name;
@@ -94,7 +94,7 @@ no_parameter(const struct bh_request *request, const char *name)
 }
 
 static void
-no_parameters(const struct bh_request *request,
+page_no_parameters(const struct bh_request *request,
               void (*sink)(void *self, const char *name, const char *value), void *self)
 {
     (void)request;
@@ -103,7 +103,7 @@ no_parameters(const struct bh_request *request,
 }
 
 static bool
-needs_step_up(const struct bh_reply *reply)
+page_needs_step_up(const struct bh_reply *reply)
 {
     for (uint32_t i = 0; i < reply->header_count; i++)
         if (strcmp(reply->headers[i].name, "WWW-Authenticate") == 0 &&
@@ -127,8 +127,8 @@ page_request(struct bh_page *page, enum bh_method method, const char *path, cons
                                    .accept = "application/json",
                                    .transport = page->request->transport,
                                    .arena = page->request->arena,
-                                   .query = no_parameter,
-                                   .each_query = no_parameters };
+                                   .query = page_no_parameter,
+                                   .each_query = page_no_parameters };
 
     memcpy(bearer + 7, page->session, strlen(page->session) + 1);
     if (page->session[0])
@@ -149,7 +149,7 @@ bh_page_call(struct bh_page *page, enum bh_method method, const char *path,
     bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
     page_request(page, method, path, body, &reply);
     page->reply->known = page->reply->known || reply.known;
-    response = (struct bh_api_response) { .status = reply.status, .step_up = needs_step_up(&reply) };
+    response = (struct bh_api_response) { .status = reply.status, .step_up = page_needs_step_up(&reply) };
     if (reply.body.length > 0) {
         if (bh_json_parse(reply.body.bytes, reply.body.length, &response.json, &err) != BH_OK)
             response.json = NULL;
@@ -198,7 +198,7 @@ bh_page_redirect(struct bh_page *page, const char *path, enum bh_notice notice)
 
 /* Too many attempts are a 401 as a wrong password is, and told apart by what is said. */
 static bool
-is_locked(const struct bh_api_response *response)
+page_is_locked(const struct bh_api_response *response)
 {
     static const char begin[] = "too many attempts";
     const char *message = bh_json_text(bh_json_get(page_member(response, "error"), "message"), "");
@@ -213,7 +213,7 @@ bh_page_notice(const struct bh_api_response *response, enum bh_notice refused)
     case 400:
         return BH_NOTICE_MALFORMED;
     case 401:
-        return is_locked(response) ? BH_NOTICE_LOCKED : refused;
+        return page_is_locked(response) ? BH_NOTICE_LOCKED : refused;
     case 404:
     case 409:
         return refused;

@@ -20,19 +20,19 @@ account_handler_text_of(bh_json_value object, const char *name)
 }
 
 static bh_ns
-time_of(bh_json_value object, const char *name)
+account_time_of(bh_json_value object, const char *name)
 {
     return bh_json_number(bh_json_get(object, name), 0);
 }
 
 static bh_json_value
-list_of(const struct bh_api_response *response, const char *name)
+account_list_of(const struct bh_api_response *response, const char *name)
 {
     return response->json ? bh_json_get(bh_json_root(response->json), name) : NULL;
 }
 
 static bool
-truth_of(const struct bh_api_response *response, const char *name)
+account_truth_of(const struct bh_api_response *response, const char *name)
 {
     return response->json && bh_json_truth(bh_json_get(bh_json_root(response->json), name));
 }
@@ -40,7 +40,7 @@ truth_of(const struct bh_api_response *response, const char *name)
 /* ---- what the account page shows ---- */
 
 static uint32_t
-read_passkeys(bh_json_value list, struct bh_passkey_view views[PASSKEYS_MAX])
+account_read_passkeys(bh_json_value list, struct bh_passkey_view views[PASSKEYS_MAX])
 {
     uint32_t count = 0;
 
@@ -50,8 +50,8 @@ read_passkeys(bh_json_value list, struct bh_passkey_view views[PASSKEYS_MAX])
         views[count++] = (struct bh_passkey_view) {
             .id = account_handler_text_of(row, "id"),
             .name = account_handler_text_of(row, "name"),
-            .created = time_of(row, "created_ns"),
-            .used = time_of(row, "last_used_ns"),
+            .created = account_time_of(row, "created_ns"),
+            .used = account_time_of(row, "last_used_ns"),
             .synced = bh_json_truth(bh_json_get(row, "synced")),
         };
     }
@@ -60,7 +60,7 @@ read_passkeys(bh_json_value list, struct bh_passkey_view views[PASSKEYS_MAX])
 
 /* Those that still work; one's own. */
 static uint32_t
-read_tokens(bh_json_value list, const char *account, struct bh_token_view views[TOKENS_MAX])
+account_read_tokens(bh_json_value list, const char *account, struct bh_token_view views[TOKENS_MAX])
 {
     uint32_t count = 0;
 
@@ -74,9 +74,9 @@ read_tokens(bh_json_value list, const char *account, struct bh_token_view views[
         views[count++] = (struct bh_token_view) {
             .id = account_handler_text_of(row, "id"),
             .name = label[0] ? label : account_handler_text_of(row, "id"),
-            .created = time_of(row, "created_ns"),
-            .used = time_of(row, "last_used_ns"),
-            .expires = time_of(row, "expires_ns"),
+            .created = account_time_of(row, "created_ns"),
+            .used = account_time_of(row, "last_used_ns"),
+            .expires = account_time_of(row, "expires_ns"),
         };
     }
     return count;
@@ -84,7 +84,7 @@ read_tokens(bh_json_value list, const char *account, struct bh_token_view views[
 
 /* "corp, with a code": who vouched, and what was shown. */
 static const char *
-how_of(bh_json_value row, struct bh_arena *arena)
+account_how_of(bh_json_value row, struct bh_arena *arena)
 {
     const char *issuer = account_handler_text_of(row, "issuer"), *level = account_handler_text_of(row, "level");
     const char *shown = strcmp(level, "passkey") == 0 ? "with a passkey"
@@ -97,7 +97,7 @@ how_of(bh_json_value row, struct bh_arena *arena)
 }
 
 static uint32_t
-read_sessions(bh_json_value list, struct bh_arena *arena,
+account_read_sessions(bh_json_value list, struct bh_arena *arena,
               struct bh_session_view views[SESSIONS_MAX])
 {
     uint32_t count = 0;
@@ -108,10 +108,10 @@ read_sessions(bh_json_value list, struct bh_arena *arena,
 
         views[count++] = (struct bh_session_view) {
             .id = account_handler_text_of(row, "id"),
-            .how = how_of(row, arena),
+            .how = account_how_of(row, arena),
             .from = host[0] ? host : account_handler_text_of(row, "kind"),
-            .begun = time_of(row, "created_ns"),
-            .last_used = time_of(row, "last_used_ns"),
+            .begun = account_time_of(row, "created_ns"),
+            .last_used = account_time_of(row, "last_used_ns"),
             .present = bh_json_truth(bh_json_get(row, "this")),
         };
     }
@@ -157,13 +157,13 @@ bh_show_account(struct bh_page *page)
     sessions = bh_page_call(page, BH_GET, "/v1/sessions", NULL);
     name = bh_api_response_text(&account, "name");
     view.frame = bh_page_frame(page, name);
-    view.passkey_count = read_passkeys(list_of(&account, "passkeys"), passkey_views);
-    view.token_count = read_tokens(list_of(&tokens, "items"), name, token_views);
+    view.passkey_count = account_read_passkeys(account_list_of(&account, "passkeys"), passkey_views);
+    view.token_count = account_read_tokens(account_list_of(&tokens, "items"), name, token_views);
     view.session_count =
-        read_sessions(list_of(&sessions, "items"), page->request->arena, session_views);
+        account_read_sessions(account_list_of(&sessions, "items"), page->request->arena, session_views);
     view.recovery_left = (uint32_t)bh_api_response_number(&account, "recovery_left");
-    view.totp = truth_of(&account, "totp");
-    view.local = truth_of(&account, "password");
+    view.totp = account_truth_of(&account, "totp");
+    view.local = account_truth_of(&account, "password");
     if (view.frame.notice == BH_NOTICE_NONE && !view.totp && view.passkey_count == 0)
         view.frame.notice = BH_NOTICE_ENROL_FIRST;
     bh_page_headers(page->reply, 200, true);
@@ -188,7 +188,7 @@ account_handler_finish(struct bh_page *page, const struct bh_api_response *respo
 /* Remove the thing whose id the form names; ids are letters, digits, '-' and '_' alone, so
  * that none leads elsewhere. */
 static void
-remove_one(struct bh_page *page, const char *folder, enum bh_notice done,
+account_remove_one(struct bh_page *page, const char *folder, enum bh_notice done,
            enum bh_notice refused)
 {
     static const char plain[] =
@@ -212,20 +212,20 @@ bh_post_passkey_options(struct bh_page *page)
 void
 bh_post_passkey_remove(struct bh_page *page)
 {
-    remove_one(page, "/v1/account/passkeys", BH_NOTICE_PASSKEY_REMOVED,
+    account_remove_one(page, "/v1/account/passkeys", BH_NOTICE_PASSKEY_REMOVED,
                BH_NOTICE_LAST_FACTOR);
 }
 
 void
 bh_post_token_revoke(struct bh_page *page)
 {
-    remove_one(page, "/v1/tokens", BH_NOTICE_TOKEN_REVOKED, BH_NOTICE_STALE);
+    account_remove_one(page, "/v1/tokens", BH_NOTICE_TOKEN_REVOKED, BH_NOTICE_STALE);
 }
 
 void
 bh_post_session_end(struct bh_page *page)
 {
-    remove_one(page, "/v1/sessions", BH_NOTICE_SESSION_ENDED, BH_NOTICE_STALE);
+    account_remove_one(page, "/v1/sessions", BH_NOTICE_SESSION_ENDED, BH_NOTICE_STALE);
 }
 
 void
@@ -249,11 +249,11 @@ bh_post_totp_new(struct bh_page *page)
 
 /* Show the codes of a reply; false when it has none. */
 static bool
-put_codes(struct bh_page *page, const struct bh_api_response *response)
+account_put_codes(struct bh_page *page, const struct bh_api_response *response)
 {
     const char *codes[CODES_MAX];
     struct bh_codes_view view = { bh_page_frame(page, NULL), codes, 0 };
-    bh_json_value list = list_of(response, "recovery");
+    bh_json_value list = account_list_of(response, "recovery");
 
     for (size_t i = 0; i < bh_json_count(list) && view.count < CODES_MAX; i++)
         codes[view.count++] = bh_json_text(bh_json_at(list, i), "");
@@ -272,7 +272,7 @@ bh_post_passkey(struct bh_page *page)
 
     response = bh_page_call(page, BH_POST, "/v1/account/passkeys",
                         bh_page_field(page, "answer"));
-    if (!bh_api_response_is_ok(&response) || !put_codes(page, &response))
+    if (!bh_api_response_is_ok(&response) || !account_put_codes(page, &response))
         account_handler_finish(page, &response, BH_NOTICE_PASSKEY_ADDED,
                response.status == 409 ? BH_NOTICE_PASSKEY_KNOWN : BH_NOTICE_REFUSED);
 }
@@ -287,7 +287,7 @@ bh_post_totp(struct bh_page *page)
                              bh_page_field(page, "code"));
     if (response.status == 400) /* it was not the app's code: the secret is void */
         bh_page_redirect(page, "/account", BH_NOTICE_REFUSED);
-    else if (!bh_api_response_is_ok(&response) || !put_codes(page, &response))
+    else if (!bh_api_response_is_ok(&response) || !account_put_codes(page, &response))
         account_handler_finish(page, &response, BH_NOTICE_TOTP_ADDED, BH_NOTICE_REFUSED);
 }
 
@@ -308,14 +308,14 @@ bh_post_recovery(struct bh_page *page)
     struct bh_api_response response = { 0 };
 
     response = bh_page_call(page, BH_POST, "/v1/account/recovery", NULL);
-    if (!bh_api_response_is_ok(&response) || !put_codes(page, &response))
+    if (!bh_api_response_is_ok(&response) || !account_put_codes(page, &response))
         account_handler_finish(page, &response, BH_NOTICE_NONE, BH_NOTICE_REFUSED);
 }
 
 /* ---- password, and showing again who one is ---- */
 
 static void
-put_password(struct bh_page *page, uint32_t status, enum bh_notice notice)
+account_put_password(struct bh_page *page, uint32_t status, enum bh_notice notice)
 {
     struct bh_enroll_view view = { .frame = bh_page_frame(page, NULL),
                                   .account = "",
@@ -329,7 +329,7 @@ put_password(struct bh_page *page, uint32_t status, enum bh_notice notice)
 void
 bh_show_password(struct bh_page *page)
 {
-    put_password(page, 200, BH_NOTICE_NONE);
+    account_put_password(page, 200, BH_NOTICE_NONE);
 }
 
 void
@@ -345,7 +345,7 @@ bh_post_password(struct bh_page *page)
     struct bh_buf body;
 
     if (strcmp(password, bh_page_field(page, "repeated")) != 0) {
-        put_password(page, 400, BH_NOTICE_PASSWORD_TWICE);
+        account_put_password(page, 400, BH_NOTICE_PASSWORD_TWICE);
         return;
     }
     account = bh_page_call(page, BH_GET, "/v1/account", NULL);
@@ -365,14 +365,14 @@ bh_post_password(struct bh_page *page)
         bh_page_sign_out(page);
         bh_page_redirect(page, "/signin", BH_NOTICE_PASSWORD_SET);
     } else if (response.status == 400)
-        put_password(page, 400, BH_NOTICE_PASSWORD_WEAK);
+        account_put_password(page, 400, BH_NOTICE_PASSWORD_WEAK);
     else
-        put_password(page, 403, bh_page_notice(&response, BH_NOTICE_REFUSED));
+        account_put_password(page, 403, bh_page_notice(&response, BH_NOTICE_REFUSED));
 }
 
 /* Who vouched for this session; "" for an account of this site. */
 static const char *
-issuer_of(bh_json_value list)
+account_issuer_of(bh_json_value list)
 {
     for (size_t i = 0; i < bh_json_count(list); i++)
         if (bh_json_truth(bh_json_get(bh_json_at(list, i), "this")))
@@ -381,7 +381,7 @@ issuer_of(bh_json_value list)
 }
 
 static void
-put_step_up(struct bh_page *page, uint32_t status, enum bh_notice notice)
+account_put_step_up(struct bh_page *page, uint32_t status, enum bh_notice notice)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response account = { 0 };
@@ -394,12 +394,12 @@ put_step_up(struct bh_page *page, uint32_t status, enum bh_notice notice)
         return;
     view = (struct bh_step_up_view) {
         .frame = bh_page_frame(page, bh_api_response_text(&account, "name")),
-        .passkey = bh_json_count(list_of(&account, "passkeys")) > 0,
-        .code = truth_of(&account, "totp") || bh_api_response_number(&account, "recovery_left") > 0,
+        .passkey = bh_json_count(account_list_of(&account, "passkeys")) > 0,
+        .code = account_truth_of(&account, "totp") || bh_api_response_number(&account, "recovery_left") > 0,
         .next = bh_next_path(bh_page_field(page, "next"), ""),
     };
     sessions = bh_page_call(page, BH_GET, "/v1/sessions", NULL);
-    view.issuer = issuer_of(list_of(&sessions, "items"));
+    view.issuer = account_issuer_of(account_list_of(&sessions, "items"));
     view.frame.notice = notice;
     bh_page_headers(page->reply, status, true);
     bh_step_up_page(&page->reply->body, &view);
@@ -408,17 +408,17 @@ put_step_up(struct bh_page *page, uint32_t status, enum bh_notice notice)
 void
 bh_show_step_up(struct bh_page *page)
 {
-    put_step_up(page, 200, BH_NOTICE_NONE);
+    account_put_step_up(page, 200, BH_NOTICE_NONE);
 }
 
 static void
-finish_step_up(struct bh_page *page, const struct bh_api_response *response)
+account_finish_step_up(struct bh_page *page, const struct bh_api_response *response)
 {
     if (bh_api_response_is_ok(response))
         bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/account"),
                     BH_NOTICE_NONE);
     else
-        put_step_up(page, 403, bh_page_notice(response, BH_NOTICE_REFUSED));
+        account_put_step_up(page, 403, bh_page_notice(response, BH_NOTICE_REFUSED));
 }
 
 void
@@ -429,7 +429,7 @@ bh_post_step_up(struct bh_page *page)
 
     response = bh_page_call_with(page, BH_POST, "/v1/prove", "code",
                              bh_page_field(page, "code"));
-    finish_step_up(page, &response);
+    account_finish_step_up(page, &response);
 }
 
 void
@@ -439,5 +439,5 @@ bh_post_step_up_passkey(struct bh_page *page)
     struct bh_api_response response = { 0 };
 
     response = bh_page_call(page, BH_POST, "/v1/prove", bh_page_field(page, "answer"));
-    finish_step_up(page, &response);
+    account_finish_step_up(page, &response);
 }

@@ -53,7 +53,7 @@ bh_show_signin(struct bh_page *page)
 
 /* What a cookie can hold without ending. */
 static bool
-is_cookie(const char *text, size_t size)
+signin_is_cookie(const char *text, size_t size)
 {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
@@ -63,23 +63,23 @@ is_cookie(const char *text, size_t size)
 
 /* Keep the session that the API has given; false when it gave none. */
 static bool
-store_session(struct bh_page *page, const struct bh_api_response *response)
+signin_store_session(struct bh_page *page, const struct bh_api_response *response)
 {
     const char *session = bh_api_response_text(response, "session");
     const char *device = bh_api_response_text(response, "device");
 
     if (!bh_api_response_is_ok(response) || strncmp(session, "bs_", 3) != 0 ||
-        !is_cookie(session, BH_SESSION_TEXT_MAX))
+        !signin_is_cookie(session, BH_SESSION_TEXT_MAX))
         return false;
-    bh_page_sign_in(page, session, is_cookie(device, BH_DEVICE_TEXT_MAX) ? device : "");
+    bh_page_sign_in(page, session, signin_is_cookie(device, BH_DEVICE_TEXT_MAX) ? device : "");
     return true;
 }
 
 /* The API has said yes and given a session, or no. */
 static void
-accept_session(struct bh_page *page, const struct bh_api_response *response)
+signin_accept_session(struct bh_page *page, const struct bh_api_response *response)
 {
-    if (store_session(page, response))
+    if (signin_store_session(page, response))
         bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/account"),
                     BH_NOTICE_NONE);
     else
@@ -88,7 +88,7 @@ accept_session(struct bh_page *page, const struct bh_api_response *response)
 
 /* Whoever signs in anew leaves the session that this browser had. */
 static void
-leave_session(struct bh_page *page)
+signin_leave_session(struct bh_page *page)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
@@ -99,7 +99,7 @@ leave_session(struct bh_page *page)
 }
 
 static void
-put_enroll_code(struct bh_json_writer *w, const struct bh_page *page, const char *name)
+signin_put_enroll_code(struct bh_json_writer *w, const struct bh_page *page, const char *name)
 {
     if (bh_page_field(page, name)[0])
         bh_json_str(w, name, bh_page_field(page, name));
@@ -117,18 +117,18 @@ bh_post_signin(struct bh_page *page)
     bh_buf_init_fixed(&body, memory, sizeof memory);
     w = bh_json_begin(&body);
     bh_json_open(&w, NULL, '{');
-    put_enroll_code(&w, page, "account");
-    put_enroll_code(&w, page, "code");
+    signin_put_enroll_code(&w, page, "account");
+    signin_put_enroll_code(&w, page, "code");
     if (page->device[0])
         bh_json_str(&w, "device", page->device);
     bh_json_str(&w, "host", "browser");
-    put_enroll_code(&w, page, "password");
+    signin_put_enroll_code(&w, page, "password");
     bh_json_close(&w, '}');
-    leave_session(page);
+    signin_leave_session(page);
     if (bh_buf_text(&body))
         response = bh_page_call(page, BH_POST, "/v1/sign-in", memory);
     bh_secret_wipe(memory, sizeof memory);
-    accept_session(page, &response);
+    signin_accept_session(page, &response);
 }
 
 void
@@ -145,9 +145,9 @@ bh_post_signin_passkey(struct bh_page *page)
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
 
-    leave_session(page);
+    signin_leave_session(page);
     response = bh_page_call(page, BH_POST, "/v1/sign-in", bh_page_field(page, "answer"));
-    accept_session(page, &response);
+    signin_accept_session(page, &response);
 }
 
 /* ---- at a provider ---- */
@@ -187,17 +187,17 @@ bh_show_provider(struct bh_page *page)
 
 /* A session, or for who was signed in that it is still him. */
 static bool
-accept_callback(struct bh_page *page, const struct bh_api_response *response)
+signin_accept_callback(struct bh_page *page, const struct bh_api_response *response)
 {
     if (!bh_api_response_text(response, "session")[0])
         return bh_api_response_is_ok(response);
-    leave_session(page);
-    return store_session(page, response);
+    signin_leave_session(page);
+    return signin_store_session(page, response);
 }
 
 /* Where to go on to, from behind the id in the cookie. */
 static const char *
-stored_next(struct bh_page *page, const char *encoded)
+signin_stored_next(struct bh_page *page, const char *encoded)
 {
     struct bh_form *form = bh_arena_alloc(page->request->arena, sizeof *form);
     const char *pair = bh_arena_printf(page->request->arena, "next=%s", encoded);
@@ -226,14 +226,14 @@ bh_show_callback(struct bh_page *page)
     path = bh_arena_printf(page->request->arena, "/v1/sign-in/issuer/%.*s", (int)id, stored);
     if (path && id > 0 && stored[id] == '.')
         response = bh_page_call_with(page, BH_POST, path, "query", bh_page_query(page));
-    if (accept_callback(page, &response))
-        bh_page_redirect(page, stored_next(page, stored + id + 1), BH_NOTICE_NONE);
+    if (signin_accept_callback(page, &response))
+        bh_page_redirect(page, signin_stored_next(page, stored + id + 1), BH_NOTICE_NONE);
     else
         put_signin(page, 403, BH_NOTICE_PROVIDER_DENIED);
 }
 
 static void
-put_signed_out(struct bh_page *page, const char *provider)
+signin_put_signed_out(struct bh_page *page, const char *provider)
 {
     struct bh_signed_out_view view = { bh_page_frame(page, NULL), provider };
 
@@ -252,7 +252,7 @@ bh_post_signout(struct bh_page *page)
     response = bh_page_call(page, BH_POST, "/v1/sign-out", NULL);
     bh_page_sign_out(page);
     if (bh_api_response_text(&response, "logout")[0])
-        put_signed_out(page, bh_api_response_text(&response, "logout"));
+        signin_put_signed_out(page, bh_api_response_text(&response, "logout"));
     else
         bh_redirect(page->reply, "/signedout");
 }
@@ -260,13 +260,13 @@ bh_post_signout(struct bh_page *page)
 void
 bh_show_signed_out(struct bh_page *page)
 {
-    put_signed_out(page, "");
+    signin_put_signed_out(page, "");
 }
 
 /* ---- a first visit ---- */
 
 static void
-put_enroll(struct bh_page *page, uint32_t status, enum bh_notice notice)
+signin_put_enroll(struct bh_page *page, uint32_t status, enum bh_notice notice)
 {
     struct bh_enroll_view view = { .frame = bh_page_frame(page, NULL),
                                   .account = bh_page_field(page, "account"),
@@ -280,13 +280,13 @@ put_enroll(struct bh_page *page, uint32_t status, enum bh_notice notice)
 void
 bh_show_enroll(struct bh_page *page)
 {
-    put_enroll(page, 200, BH_NOTICE_NONE);
+    signin_put_enroll(page, 200, BH_NOTICE_NONE);
 }
 
 /* What the form holds, as the operation wants it: "enrol" is the code of somebody whom an
  * admin gave one, "code" the first admin's. */
 static void
-put_enrollment(struct bh_buf *body, const struct bh_page *page, bool first)
+signin_put_enrollment(struct bh_buf *body, const struct bh_page *page, bool first)
 {
     struct bh_json_writer w = bh_json_begin(body);
 
@@ -299,7 +299,7 @@ put_enrollment(struct bh_buf *body, const struct bh_page *page, bool first)
 
 /* Where no account is known yet, it is the first admin who comes. */
 static bool
-is_first(struct bh_page *page)
+signin_is_first(struct bh_page *page)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response ways = { 0 };
@@ -314,24 +314,24 @@ bh_post_enroll(struct bh_page *page)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { .status = 400 };
-    bool first = is_first(page);
+    bool first = signin_is_first(page);
     char memory[BODY_MAX];
     struct bh_buf body;
 
     if (strcmp(bh_page_field(page, "password"), bh_page_field(page, "repeated")) != 0) {
-        put_enroll(page, 400, BH_NOTICE_PASSWORD_TWICE);
+        signin_put_enroll(page, 400, BH_NOTICE_PASSWORD_TWICE);
         return;
     }
     bh_buf_init_fixed(&body, memory, sizeof memory);
-    put_enrollment(&body, page, first);
+    signin_put_enrollment(&body, page, first);
     if (bh_buf_text(&body))
         response = first ? bh_page_call(page, BH_POST, "/v1/sign-in/first", memory)
                      : bh_page_call(page, BH_PUT, "/v1/account/password", memory);
     bh_secret_wipe(memory, sizeof memory);
     if (!bh_api_response_is_ok(&response))
-        put_enroll(page, 403, bh_page_notice(&response, BH_NOTICE_REFUSED));
+        signin_put_enroll(page, 403, bh_page_notice(&response, BH_NOTICE_REFUSED));
     else if (first)
-        accept_session(page, &response);
+        signin_accept_session(page, &response);
     else
         bh_page_redirect(page, "/signin", BH_NOTICE_PASSWORD_SET);
 }

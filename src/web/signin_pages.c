@@ -8,7 +8,7 @@
 enum { ACCOUNT_MAX = 64, PASSWORD_MAX = 1024, CODE_MAX = 32, CODE_SHOWN = 8 };
 
 static void
-put_next(struct bh_html *html, const char *next)
+pages_put_next(struct bh_html *html, const char *next)
 {
     if (next[0])
         bh_frame_hidden(html, "next", next);
@@ -17,7 +17,7 @@ put_next(struct bh_html *html, const char *next)
 /* A link, because content policy counts where a form is sent on to as its target, and the
  * provider is elsewhere.  Following one begins a sign-in that only this browser can end. */
 static void
-put_issuer(struct bh_html *html, const struct bh_signin_issuer *issuer, const char *next,
+pages_put_issuer(struct bh_html *html, const struct bh_signin_issuer *issuer, const char *next,
            bool step_up)
 {
     char text[4096];
@@ -41,11 +41,11 @@ put_issuer(struct bh_html *html, const struct bh_signin_issuer *issuer, const ch
 }
 
 static void
-put_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const char *action,
+pages_put_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const char *action,
                  const char *next)
 {
     bh_frame_passkey_form(html, frame, "get", action, "/signin/passkey/options");
-    put_next(html, next);
+    pages_put_next(html, next);
     bh_frame_button(html, NULL, "Use a passkey");
     bh_html_close(html, "form");
     bh_html_open(html, "noscript");
@@ -54,13 +54,13 @@ put_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const 
 }
 
 static void
-put_account_form(struct bh_html *html, const struct bh_signin_view *view)
+pages_put_account_form(struct bh_html *html, const struct bh_signin_view *view)
 {
     bool step_up = view->account[0] != '\0';
 
     bh_html_element(html, "h2", NULL, "With an account of this site");
     bh_frame_form(html, &view->frame, "/signin");
-    put_next(html, view->next);
+    pages_put_next(html, view->next);
     bh_frame_input(html, &(struct bh_input) { .id = "account",
                                               .label = "Account",
                                               .name = "account",
@@ -99,11 +99,11 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
     view->frame.passkeys = view->passkey;
     html = bh_frame_begin(out, &view->frame);
     if (view->passkey)
-        put_passkey_form(&html, &view->frame, "/signin/passkey", view->next);
+        pages_put_passkey_form(&html, &view->frame, "/signin/passkey", view->next);
     for (uint32_t i = 0; i < view->issuer_count; i++)
-        put_issuer(&html, &view->issuers[i], view->next, false);
+        pages_put_issuer(&html, &view->issuers[i], view->next, false);
     if (view->local)
-        put_account_form(&html, view);
+        pages_put_account_form(&html, view);
     if (!view->local && view->issuer_count == 0)
         bh_html_element(&html, "p", NULL,
                         "Nobody can sign in here yet: the site file names no identity "
@@ -118,7 +118,7 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
 }
 
 static void
-put_sign_in_link(struct bh_html *html, const char *text)
+pages_put_sign_in_link(struct bh_html *html, const char *text)
 {
     bh_html_open(html, "p");
     bh_html_open(html, "a");
@@ -139,10 +139,10 @@ bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view)
     bh_html_element(&html, "p", NULL,
                     "What you are about to do asks for a second factor again.");
     if (view->passkey)
-        put_passkey_form(&html, &view->frame, "/again/passkey", view->next);
+        pages_put_passkey_form(&html, &view->frame, "/again/passkey", view->next);
     if (view->code) {
         bh_frame_form(&html, &view->frame, "/again");
-        put_next(&html, view->next);
+        pages_put_next(&html, view->next);
         bh_frame_input(&html,
                        &(struct bh_input) { .id = "code",
                                             .label = "Code of your authenticator app, "
@@ -155,10 +155,10 @@ bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view)
         bh_html_close(&html, "form");
     }
     if (view->issuer[0])
-        put_issuer(&html, &(struct bh_signin_issuer) { view->issuer, view->issuer },
+        pages_put_issuer(&html, &(struct bh_signin_issuer) { view->issuer, view->issuer },
                    view->next, true);
     if (!view->passkey && !view->code && !view->issuer[0])
-        put_sign_in_link(&html, "This account has none: sign in again instead");
+        pages_put_sign_in_link(&html, "This account has none: sign in again instead");
     bh_frame_end(&html, &view->frame);
 }
 
@@ -204,7 +204,7 @@ bh_command_line_page(struct bh_buf *out, struct bh_command_line_view *view)
 }
 
 static void
-put_new_password(struct bh_html *html)
+pages_put_new_password(struct bh_html *html)
 {
     bh_frame_input(html, &(struct bh_input) { .id = "password",
                                               .label = "New password",
@@ -254,7 +254,7 @@ bh_enroll_page(struct bh_buf *out, struct bh_enroll_view *view)
                                                    .type = "password",
                                                    .autocomplete = "current-password",
                                                    .length_max = PASSWORD_MAX });
-    put_new_password(&html);
+    pages_put_new_password(&html);
     bh_frame_button(&html, NULL, view->code ? "Continue" : "Set the password");
     bh_html_close(&html, "form");
     bh_frame_end(&html, &view->frame);

@@ -45,7 +45,7 @@ bh_web_free(struct bh_web *web)
 }
 
 static void
-set_cookie(struct bh_page *page, const char *name, const char *value, const char *more)
+web_set_cookie(struct bh_page *page, const char *name, const char *value, const char *more)
 {
     const char *text = bh_arena_printf(page->request->arena, "%s=%s%s%s", name, value,
                                        COOKIE_RULES, more);
@@ -59,21 +59,21 @@ void
 bh_page_sign_in(struct bh_page *page, const char *session, const char *device)
 {
     if (device[0])
-        set_cookie(page, DEVICE_COOKIE, device, "; Max-Age=31536000");
-    set_cookie(page, SESSION_COOKIE, session, "");
-    set_cookie(page, FORM_COOKIE, "", "; Max-Age=0");
+        web_set_cookie(page, DEVICE_COOKIE, device, "; Max-Age=31536000");
+    web_set_cookie(page, SESSION_COOKIE, session, "");
+    web_set_cookie(page, FORM_COOKIE, "", "; Max-Age=0");
 }
 
 void
 bh_page_sign_out(struct bh_page *page)
 {
-    set_cookie(page, SESSION_COOKIE, "", "; Max-Age=0");
+    web_set_cookie(page, SESSION_COOKIE, "", "; Max-Age=0");
 }
 
 void
 bh_page_store_login(struct bh_page *page, const char *text)
 {
-    set_cookie(page, LOGIN_COOKIE, text ? text : "",
+    web_set_cookie(page, LOGIN_COOKIE, text ? text : "",
                text ? "; Max-Age=600" : "; Max-Age=0");
 }
 
@@ -86,7 +86,7 @@ bh_page_login(const struct bh_page *page, char *ret_text, size_t size)
 /* Forms before signing in are bound to the browser by a cookie of their own.  False: there
  * is no randomness to make one of. */
 static bool
-bind_forms(struct bh_page *page)
+web_bind_forms(struct bh_page *page)
 {
     uint8_t random[BH_SECRET_BYTES];
     char secret[BH_SECRET_TEXT];
@@ -101,7 +101,7 @@ bind_forms(struct bh_page *page)
         if (page->web->options.crypto->random(random, sizeof random, &err) != BH_OK)
             return false;
         bh_secret_text(random, secret);
-        set_cookie(page, FORM_COOKIE, secret, "");
+        web_set_cookie(page, FORM_COOKIE, secret, "");
     }
     bh_csrf_token(secret, page->csrf);
     return true;
@@ -152,7 +152,7 @@ bh_page_require_sign_in(struct bh_page *page)
 }
 
 static void
-serve_page(struct bh_page *page, const struct route *route)
+web_serve_page(struct bh_page *page, const struct route *route)
 {
     if (!bh_cookie_find(page->request, SESSION_COOKIE, page->session,
                         sizeof page->session) ||
@@ -160,7 +160,7 @@ serve_page(struct bh_page *page, const struct route *route)
         page->session[0] = '\0';
     if (!bh_cookie_find(page->request, DEVICE_COOKIE, page->device, sizeof page->device))
         page->device[0] = '\0';
-    if (!bind_forms(page))
+    if (!web_bind_forms(page))
         bh_page_error(page, 503);
     else if (route->access == ACCESS_SIGNED_IN && !page->session[0])
         bh_page_require_sign_in(page);
@@ -182,7 +182,7 @@ bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *rep
             continue;
         known = true;
         if (pages[i].method == request->method) {
-            serve_page(&page, &pages[i]);
+            web_serve_page(&page, &pages[i]);
             return;
         }
     }

@@ -31,13 +31,13 @@ frame_number_at(const char *bytes, size_t width)
 }
 
 static uint32_t
-max_of(const struct bh_field *field, uint32_t fallback)
+frame_max_of(const struct bh_field *field, uint32_t fallback)
 {
     return field->max ? field->max : fallback;
 }
 
 static uint32_t
-load_u32(const void *place)
+frame_load_u32(const void *place)
 {
     uint32_t value;
 
@@ -47,13 +47,13 @@ load_u32(const void *place)
 
 /* ---- encoding ---- */
 
-static void encode_fields(struct bh_buf *out, const struct bh_fields *fields,
+static void frame_encode_fields(struct bh_buf *out, const struct bh_fields *fields,
                           const unsigned char *value);
 
 /* Bytes that are no UTF-8 become '?': a driver's text or a message cut in the middle
  * of a character must not make a frame that the other side refuses. */
 static void
-encode_text(struct bh_buf *out, const char *text, size_t length, size_t max)
+frame_encode_text(struct bh_buf *out, const char *text, size_t length, size_t max)
 {
     if (length > max) {
         out->overflow = true;
@@ -69,32 +69,32 @@ encode_text(struct bh_buf *out, const char *text, size_t length, size_t max)
 }
 
 static void
-encode_texts(struct bh_buf *out, const struct bh_field *field, const struct bh_texts *texts)
+frame_encode_texts(struct bh_buf *out, const struct bh_field *field, const struct bh_texts *texts)
 {
-    if (texts->count > max_of(field, BH_FIELD_ITEMS_MAX)) {
+    if (texts->count > frame_max_of(field, BH_FIELD_ITEMS_MAX)) {
         out->overflow = true;
         return;
     }
     frame_put_number(out, texts->count, 4);
     for (uint32_t i = 0; i < texts->count; i++)
-        encode_text(out, texts->items[i], strlen(texts->items[i]), BH_FIELD_TEXT_MAX);
+        frame_encode_text(out, texts->items[i], strlen(texts->items[i]), BH_FIELD_TEXT_MAX);
 }
 
 static void
-encode_items(struct bh_buf *out, const struct bh_field *field, const unsigned char *items,
+frame_encode_items(struct bh_buf *out, const struct bh_field *field, const unsigned char *items,
              uint32_t count)
 {
-    if (count > max_of(field, BH_FIELD_ITEMS_MAX)) {
+    if (count > frame_max_of(field, BH_FIELD_ITEMS_MAX)) {
         out->overflow = true;
         return;
     }
     frame_put_number(out, count, 4);
     for (uint32_t i = 0; i < count; i++)
-        encode_fields(out, field->of, items + (size_t)i * field->of->size);
+        frame_encode_fields(out, field->of, items + (size_t)i * field->of->size);
 }
 
 static void
-encode_field(struct bh_buf *out, const struct bh_field *field, const unsigned char *value)
+frame_encode_field(struct bh_buf *out, const struct bh_field *field, const unsigned char *value)
 {
     const unsigned char *place = value + field->offset;
 
@@ -105,38 +105,38 @@ encode_field(struct bh_buf *out, const struct bh_field *field, const unsigned ch
     case BH_FIELD_U32:
     case BH_FIELD_I32:
     case BH_FIELD_ENUM:
-        frame_put_number(out, load_u32(place), 4);
+        frame_put_number(out, frame_load_u32(place), 4);
         return;
     case BH_FIELD_U64:
     case BH_FIELD_NS:
         frame_put_number(out, *(const uint64_t *)(const void *)place, 8);
         return;
     case BH_FIELD_STR:
-        encode_text(out, (const char *)place, strnlen((const char *)place, field->size),
+        frame_encode_text(out, (const char *)place, strnlen((const char *)place, field->size),
                     field->size - 1);
         return;
     case BH_FIELD_TEXT: {
         const char *text = *(const char *const *)(const void *)place;
 
-        encode_text(out, text, text ? strlen(text) : 0, max_of(field, BH_FIELD_TEXT_MAX));
+        frame_encode_text(out, text, text ? strlen(text) : 0, frame_max_of(field, BH_FIELD_TEXT_MAX));
         return;
     }
     case BH_FIELD_TEXTS:
-        encode_texts(out, field, (const void *)place);
+        frame_encode_texts(out, field, (const void *)place);
         return;
     case BH_FIELD_HEX:
         bh_buf_put(out, place, field->size);
         return;
     case BH_FIELD_STRUCT:
-        encode_fields(out, field->of, place);
+        frame_encode_fields(out, field->of, place);
         return;
     case BH_FIELD_ARRAY:
-        encode_items(out, field, place, load_u32(value + field->count_offset));
+        frame_encode_items(out, field, place, frame_load_u32(value + field->count_offset));
         return;
     case BH_FIELD_LIST: {
         const struct bh_list *list = (const void *)place;
 
-        encode_items(out, field, list->items, list->count);
+        frame_encode_items(out, field, list->items, list->count);
         return;
     }
     }
@@ -144,10 +144,10 @@ encode_field(struct bh_buf *out, const struct bh_field *field, const unsigned ch
 }
 
 static void
-encode_fields(struct bh_buf *out, const struct bh_fields *fields, const unsigned char *value)
+frame_encode_fields(struct bh_buf *out, const struct bh_fields *fields, const unsigned char *value)
 {
     for (uint32_t i = 0; i < fields->count && !out->overflow; i++)
-        encode_field(out, &fields->fields[i], value);
+        frame_encode_field(out, &fields->fields[i], value);
 }
 
 void
@@ -160,7 +160,7 @@ bh_frame_encode(struct bh_buf *out, uint32_t number, const struct bh_fields *fie
     frame_put_number(out, 0, 4);
     frame_put_number(out, number, 2);
     frame_put_number(out, BH_WIRE_VERSION, 2);
-    encode_fields(out, fields, message);
+    frame_encode_fields(out, fields, message);
     length = out->length - start;
     if (length > BH_FRAME_MAX)
         out->overflow = true;
@@ -212,7 +212,7 @@ struct frame_reader {
     struct bh_err *err;
 };
 
-static bh_rc decode_fields(struct frame_reader *r, const struct bh_fields *fields,
+static bh_rc frame_decode_fields(struct frame_reader *r, const struct bh_fields *fields,
                            unsigned char *ret_value);
 
 static bh_rc
@@ -267,7 +267,7 @@ frame_read_text(struct frame_reader *r, size_t max, const char **ret_text, size_
 }
 
 static bh_rc
-decode_bool(struct frame_reader *r, bool *ret_value)
+frame_decode_bool(struct frame_reader *r, bool *ret_value)
 {
     uint64_t number;
     bh_rc rc = frame_read_number(r, 1, &number);
@@ -281,7 +281,7 @@ decode_bool(struct frame_reader *r, bool *ret_value)
 }
 
 static bh_rc
-decode_number(struct frame_reader *r, unsigned char *place)
+frame_decode_number(struct frame_reader *r, unsigned char *place)
 {
     const struct bh_field *field = r->field;
     bool wide = field->kind == BH_FIELD_U64 || field->kind == BH_FIELD_NS;
@@ -300,7 +300,7 @@ decode_number(struct frame_reader *r, unsigned char *place)
 }
 
 static bh_rc
-decode_str(struct frame_reader *r, char *place)
+frame_decode_str(struct frame_reader *r, char *place)
 {
     size_t length;
     const char *text;
@@ -314,7 +314,7 @@ decode_str(struct frame_reader *r, char *place)
 }
 
 static bh_rc
-decode_text(struct frame_reader *r, size_t max, const char **place)
+frame_decode_text(struct frame_reader *r, size_t max, const char **place)
 {
     size_t length;
     const char *text;
@@ -340,7 +340,7 @@ frame_read_count(struct frame_reader *r, uint32_t *ret_count)
 
     if (rc != BH_OK)
         return rc;
-    if (count > max_of(r->field, BH_FIELD_ITEMS_MAX))
+    if (count > frame_max_of(r->field, BH_FIELD_ITEMS_MAX))
         return frame_refuse(r, BH_INVALID, "too many items");
     if (count > r->left)
         return frame_refuse(r, BH_INVALID, "the message ends too early");
@@ -349,7 +349,7 @@ frame_read_count(struct frame_reader *r, uint32_t *ret_count)
 }
 
 static bh_rc
-decode_texts(struct frame_reader *r, struct bh_texts *place)
+frame_decode_texts(struct frame_reader *r, struct bh_texts *place)
 {
     const char **items;
     uint32_t count;
@@ -364,25 +364,25 @@ decode_texts(struct frame_reader *r, struct bh_texts *place)
     if (!items)
         return frame_refuse(r, BH_FULL, "no room for the list");
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        rc = decode_text(r, BH_FIELD_TEXT_MAX, &items[i]);
+        rc = frame_decode_text(r, BH_FIELD_TEXT_MAX, &items[i]);
     if (rc == BH_OK)
         *place = (struct bh_texts){ .items = items, .count = count };
     return rc;
 }
 
 static bh_rc
-decode_items(struct frame_reader *r, unsigned char *items, uint32_t count)
+frame_decode_items(struct frame_reader *r, unsigned char *items, uint32_t count)
 {
     const struct bh_fields *of = r->field->of;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        rc = decode_fields(r, of, items + (size_t)i * of->size);
+        rc = frame_decode_fields(r, of, items + (size_t)i * of->size);
     return rc;
 }
 
 static bh_rc
-decode_array(struct frame_reader *r, unsigned char *value)
+frame_decode_array(struct frame_reader *r, unsigned char *value)
 {
     const struct bh_field *field = r->field;
     uint32_t count;
@@ -392,11 +392,11 @@ decode_array(struct frame_reader *r, unsigned char *value)
         return rc;
     memset(value + field->offset, 0, field->size);
     memcpy(value + field->count_offset, &count, sizeof count);
-    return decode_items(r, value + field->offset, count);
+    return frame_decode_items(r, value + field->offset, count);
 }
 
 static bh_rc
-decode_list(struct frame_reader *r, struct bh_list *place)
+frame_decode_list(struct frame_reader *r, struct bh_list *place)
 {
     void *items;
     uint32_t count;
@@ -411,11 +411,11 @@ decode_list(struct frame_reader *r, struct bh_list *place)
     if (!items)
         return frame_refuse(r, BH_FULL, "no room for the list");
     *place = (struct bh_list){ .items = items, .count = count };
-    return decode_items(r, items, count);
+    return frame_decode_items(r, items, count);
 }
 
 static bh_rc
-decode_hex(struct frame_reader *r, unsigned char *place)
+frame_decode_hex(struct frame_reader *r, unsigned char *place)
 {
     const char *bytes;
     bh_rc rc = frame_read_bytes(r, r->field->size, &bytes);
@@ -426,40 +426,40 @@ decode_hex(struct frame_reader *r, unsigned char *place)
 }
 
 static bh_rc
-decode_field(struct frame_reader *r, unsigned char *value)
+frame_decode_field(struct frame_reader *r, unsigned char *value)
 {
     unsigned char *place = value + r->field->offset;
 
     switch (r->field->kind) {
     case BH_FIELD_BOOL:
-        return decode_bool(r, (void *)place);
+        return frame_decode_bool(r, (void *)place);
     case BH_FIELD_U32:
     case BH_FIELD_I32:
     case BH_FIELD_ENUM:
     case BH_FIELD_U64:
     case BH_FIELD_NS:
-        return decode_number(r, place);
+        return frame_decode_number(r, place);
     case BH_FIELD_STR:
-        return decode_str(r, (char *)place);
+        return frame_decode_str(r, (char *)place);
     case BH_FIELD_TEXT:
-        return decode_text(r, max_of(r->field, BH_FIELD_TEXT_MAX), (void *)place);
+        return frame_decode_text(r, frame_max_of(r->field, BH_FIELD_TEXT_MAX), (void *)place);
     case BH_FIELD_TEXTS:
-        return decode_texts(r, (void *)place);
+        return frame_decode_texts(r, (void *)place);
     case BH_FIELD_HEX:
-        return decode_hex(r, place);
+        return frame_decode_hex(r, place);
     case BH_FIELD_STRUCT:
-        return decode_fields(r, r->field->of, place);
+        return frame_decode_fields(r, r->field->of, place);
     case BH_FIELD_ARRAY:
-        return decode_array(r, value);
+        return frame_decode_array(r, value);
     case BH_FIELD_LIST:
-        return decode_list(r, (void *)place);
+        return frame_decode_list(r, (void *)place);
     }
     BH_ASSERT(!"a field kind");
     return BH_BUG;
 }
 
 static bh_rc
-decode_fields(struct frame_reader *r, const struct bh_fields *fields, unsigned char *ret_value)
+frame_decode_fields(struct frame_reader *r, const struct bh_fields *fields, unsigned char *ret_value)
 {
     const struct bh_fields *outer = r->fields;
     const struct bh_field *outer_field = r->field;
@@ -468,7 +468,7 @@ decode_fields(struct frame_reader *r, const struct bh_fields *fields, unsigned c
     r->fields = fields;
     for (uint32_t i = 0; i < fields->count && rc == BH_OK; i++) {
         r->field = &fields->fields[i];
-        rc = decode_field(r, ret_value);
+        rc = frame_decode_field(r, ret_value);
     }
     r->fields = outer;
     r->field = outer_field;
@@ -484,7 +484,7 @@ bh_frame_decode(const struct bh_frame *frame, const struct bh_fields *fields, vo
     bh_rc rc;
 
     memset(ret_message, 0, fields->size);
-    rc = decode_fields(&reader, fields, ret_message);
+    rc = frame_decode_fields(&reader, fields, ret_message);
     if (rc != BH_OK)
         return rc;
     if (reader.left > 0)

@@ -34,7 +34,7 @@ stream_put_number(char *out, uint32_t number, size_t size)
 }
 
 static uint32_t
-get_number(const char *bytes, size_t size)
+stream_get_number(const char *bytes, size_t size)
 {
     uint32_t number = 0;
 
@@ -45,7 +45,7 @@ get_number(const char *bytes, size_t size)
 
 /* The payload's fixed part; its size. */
 static size_t
-put_fixed(char *out, const struct bh_stream_frame *frame)
+stream_put_fixed(char *out, const struct bh_stream_frame *frame)
 {
     switch (frame->kind) {
     case BH_STREAM_RESIZE:
@@ -77,7 +77,7 @@ put_fixed(char *out, const struct bh_stream_frame *frame)
 size_t
 bh_stream_put(char *out, const struct bh_stream_frame *frame)
 {
-    size_t size = put_fixed(out + BH_STREAM_HEADER, frame);
+    size_t size = stream_put_fixed(out + BH_STREAM_HEADER, frame);
 
     BH_ASSERT((unsigned)frame->kind < BH_STREAM_KINDS && kinds[frame->kind].known);
     if (size == 0 || frame->kind == BH_STREAM_ERROR) {
@@ -106,28 +106,28 @@ stream_is_text(const char *bytes, size_t length)
 
 /* Whether the numbers and texts of a frame of the right length are in their range. */
 static bool
-get_payload(const char *bytes, size_t length, struct bh_stream_frame *frame)
+stream_get_payload(const char *bytes, size_t length, struct bh_stream_frame *frame)
 {
     switch (frame->kind) {
     case BH_STREAM_RESIZE:
-        frame->rows = (uint16_t)get_number(bytes, 2);
-        frame->columns = (uint16_t)get_number(bytes + 2, 2);
+        frame->rows = (uint16_t)stream_get_number(bytes, 2);
+        frame->columns = (uint16_t)stream_get_number(bytes + 2, 2);
         return frame->rows > 0 && frame->columns > 0;
     case BH_STREAM_SIGNAL:
-        frame->number = get_number(bytes, 1);
+        frame->number = stream_get_number(bytes, 1);
         return frame->number >= 1 && frame->number <= SIGNALS_MAX;
     case BH_STREAM_READY:
-        frame->number = get_number(bytes, 4);
-        frame->flags = (uint8_t)get_number(bytes + 4, 1);
+        frame->number = stream_get_number(bytes, 4);
+        frame->flags = (uint8_t)stream_get_number(bytes + 4, 1);
         return frame->flags <= (BH_STREAM_TTY | BH_STREAM_WRITER);
     case BH_STREAM_CREDIT_MORE:
-        frame->number = get_number(bytes, 4);
+        frame->number = stream_get_number(bytes, 4);
         return frame->number > 0;
     case BH_STREAM_EXIT:
-        frame->number = get_number(bytes, 1);
+        frame->number = stream_get_number(bytes, 1);
         return true;
     case BH_STREAM_ERROR:
-        frame->number = get_number(bytes, 1);
+        frame->number = stream_get_number(bytes, 1);
         frame->bytes = bytes + 1;
         frame->length = length - 1;
         return frame->number > BH_OK && frame->number <= BH_BUG && stream_is_text(bytes + 1, length - 1);
@@ -153,18 +153,18 @@ bh_stream_next(const char *bytes, size_t length, enum bh_stream_from from,
 
     if (length == 0)
         return bh_err_set(err, BH_NOT_FOUND, "no frame yet");
-    kind = get_number(bytes, 1);
+    kind = stream_get_number(bytes, 1);
     if (kind >= BH_STREAM_KINDS || !kinds[kind].known || kinds[kind].from != from)
         return bh_err_set(err, BH_INVALID, "a stream frame of kind %u is not for this side", kind);
     if (length < BH_STREAM_HEADER)
         return bh_err_set(err, BH_NOT_FOUND, "no whole frame yet");
-    payload = get_number(bytes + 1, 3);
+    payload = stream_get_number(bytes + 1, 3);
     if (payload < kinds[kind].least || payload > kinds[kind].most)
         return bh_err_set(err, BH_INVALID, "a stream frame of kind %u has %zu bytes", kind, payload);
     if (length - BH_STREAM_HEADER < payload)
         return bh_err_set(err, BH_NOT_FOUND, "no whole frame yet");
     frame.kind = (enum bh_stream_kind)kind;
-    if (!get_payload(bytes + BH_STREAM_HEADER, payload, &frame))
+    if (!stream_get_payload(bytes + BH_STREAM_HEADER, payload, &frame))
         return bh_err_set(err, BH_INVALID, "a stream frame of kind %u has a wrong value", kind);
     frame.size = BH_STREAM_HEADER + payload;
     *ret_frame = frame;

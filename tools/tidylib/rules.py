@@ -2,7 +2,7 @@
 import os
 import re
 
-from . import calls, law
+from . import calls, law, names
 from .finding import Finding, floor_of, folder_of, is_test, place_of
 
 
@@ -243,5 +243,5 @@ def floors(tree):
                               f"{call.name}() is on a higher floor, in {other}.c")
 
 
-ALL = [includes, sizes, banned, pairs, guards, linkage, listed, documents, circles, floors]
+ALL = [includes, sizes, banned, pairs, guards, linkage, listed, documents, circles, floors, names.nouns, names.once]
 STRICT = ALL + [contracts]

@@ -36,7 +36,7 @@ struct saved {
 };
 
 /* A process on one device, as the ledger and NVML know it. */
-struct checkpoint_target {
+struct target {
     struct sim_vram *vram;
     struct sim_slot *record;
     uint32_t slot;
@@ -46,7 +46,7 @@ struct checkpoint_target {
 
 struct targets {
     unsigned count;
-    struct checkpoint_target target[SIM_CUDA_DEVICES_MAX];
+    struct target target[SIM_CUDA_DEVICES_MAX];
 };
 
 /* ---- the process that is meant ---- */
@@ -61,7 +61,7 @@ close_targets(struct targets *targets)
 
 static bool
 open_target(const struct sim_cuda_device *device, const struct sim_context *context,
-            struct checkpoint_target *target)
+            struct target *target)
 {
     uint32_t slot = context->slot;
     char folder[SIM_PATH_MAX];
@@ -169,7 +169,7 @@ sim_checkpoint_file(void)
 /* The process says which descriptor it is; another file of its own would be opened with our
  * rights. */
 static int
-open_file(const struct checkpoint_target *target)
+open_file(const struct target *target)
 {
     uint32_t aside = __atomic_load_n(&target->record->aside, __ATOMIC_ACQUIRE);
     char path[SIM_PATH_MAX], name[sizeof("/memfd:" FILE_NAME)] = "";
@@ -220,7 +220,7 @@ is_hole(int fd, off_t at)
 
 /* Copy a page out or in.  Where it is all zeros the file has a hole. */
 static bool
-move_page(struct checkpoint_target *target, uint32_t page, int fd, off_t at, bool out)
+move_page(struct target *target, uint32_t page, int fd, off_t at, bool out)
 {
     static __thread uint8_t bytes[SIM_PAGE_BYTES];
 
@@ -257,7 +257,7 @@ read_unread(int fd, uint32_t count)
 }
 
 static bool
-save_pages(struct checkpoint_target *target, struct sim_extents *pages, uint32_t count, int fd)
+save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int fd)
 {
     AUTO_FREE struct saved *old = read_unread(fd, count);
     uint32_t index = 0;
@@ -281,7 +281,7 @@ save_pages(struct checkpoint_target *target, struct sim_extents *pages, uint32_t
 }
 
 static bool
-save(struct checkpoint_target *target)
+save(struct target *target)
 {
     int fd = open_file(target);
     struct sim_extents pages = { 0 };
@@ -300,7 +300,7 @@ save(struct checkpoint_target *target)
 /* ---- and back ---- */
 
 static bool
-load_pages(struct checkpoint_target *target, struct sim_extents *pages, uint32_t count, int fd)
+load_pages(struct target *target, struct sim_extents *pages, uint32_t count, int fd)
 {
     uint32_t index = 0;
 
@@ -325,7 +325,7 @@ load_pages(struct checkpoint_target *target, struct sim_extents *pages, uint32_t
 /* The pages come as this process's and are then the target's: who dies between has taken
  * nothing. */
 static CUresult
-load(struct checkpoint_target *target)
+load(struct target *target)
 {
     int fd = open_file(target);
     uint32_t count = fd < 0 ? 0 : count_saved(fd);
@@ -459,7 +459,7 @@ cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 
 /* Is it an object of the target's that has memory? */
 static bool
-is_shared_by(const struct checkpoint_target *target, uint32_t slot)
+is_shared_by(const struct target *target, uint32_t slot)
 {
     const struct sim_slot *record = sim_ledger_slot(target->vram, slot);
 

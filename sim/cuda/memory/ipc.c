@@ -15,14 +15,14 @@
 #define EXTERNAL_DMABUF_FD 9u
 
 /* What a handle says. */
-struct ipc_note {
+struct note {
     uint32_t magic, slot, generation;
     int32_t pid;
     uint64_t birth;               /* of the instance whose memory it is */
     uint64_t bytes, offset, part; /* of the region; of the allocation in it */
 };
 
-_Static_assert(sizeof(struct ipc_note) <= sizeof(CUipcMemHandle), "it fits");
+_Static_assert(sizeof(struct note) <= sizeof(CUipcMemHandle), "it fits");
 
 struct CUextMemory_st {
     uint32_t magic;
@@ -37,7 +37,7 @@ static struct CUextMemory_st *externals;
 
 /* `pool`: an address that a pool gave out, and else one of cuMemAlloc. */
 static CUresult
-write_note(uint64_t address, bool pool, struct ipc_note *ret_note)
+write_note(uint64_t address, bool pool, struct note *ret_note)
 {
     struct sim_range range;
     struct sim_region *region;
@@ -53,7 +53,7 @@ write_note(uint64_t address, bool pool, struct ipc_note *ret_note)
     if (rc != CUDA_SUCCESS)
         return rc;
     *ret_note =
-        (struct ipc_note) { .magic = IPC_MAGIC,
+        (struct note) { .magic = IPC_MAGIC,
                         .slot = region->physical->slot,
                         .generation = sim_ledger_slot(region->physical->memory->vram,
                                                       region->physical->slot)
@@ -71,7 +71,7 @@ cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
 {
     struct CUctx_st *context;
     CUresult rc = sim_cuda_enter(&context);
-    struct ipc_note note;
+    struct note note;
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -104,14 +104,14 @@ find_memory(uint64_t birth)
 static bool
 match_slot(const struct sim_region *region, const void *self)
 {
-    const struct ipc_note *note = self;
+    const struct note *note = self;
 
     return region->kind == SIM_REGION_IMPORTED && region->physical->slot == note->slot &&
            region->physical->memory->birth == note->birth;
 }
 
 static CUresult
-import(const struct ipc_note *note, enum sim_region_kind kind, struct sim_region **ret_region)
+import(const struct note *note, enum sim_region_kind kind, struct sim_region **ret_region)
 {
     const struct sim_wish wish = { .bytes = note->bytes };
     struct sim_memory *memory = find_memory(note->birth);
@@ -135,7 +135,7 @@ import(const struct ipc_note *note, enum sim_region_kind kind, struct sim_region
 }
 
 static CUresult
-open_note(const struct ipc_note *note, struct CUctx_st *context, struct sim_region **ret_region)
+open_note(const struct note *note, struct CUctx_st *context, struct sim_region **ret_region)
 {
     CUresult rc = CUDA_SUCCESS;
 
@@ -155,7 +155,7 @@ cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned int 
     struct sim_region *region = NULL;
     struct CUctx_st *context;
     CUresult rc = sim_cuda_enter(&context);
-    struct ipc_note note;
+    struct note note;
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -269,7 +269,7 @@ cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
 CUDA_API CUresult
 cuMemPoolExportPointer(CUmemPoolPtrExportData *share_data_out, CUdeviceptr address)
 {
-    struct ipc_note note;
+    struct note note;
     CUresult rc;
 
     if (!sim_cuda_ready())
@@ -291,7 +291,7 @@ cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
                        CUmemPoolPtrExportData *share_data)
 {
     struct sim_region *region = NULL;
-    struct ipc_note note;
+    struct note note;
     CUresult rc = CUDA_ERROR_INVALID_VALUE;
 
     if (!sim_cuda_ready())

@@ -12,7 +12,7 @@
 #define LOW_FIRST 0x10000000ull
 #define LOW_LAST 0x70000000ull
 
-struct space_range {
+struct range {
     uint64_t base;
     size_t units, hint; /* no unit below `hint` is free */
     bool low;
@@ -21,7 +21,7 @@ struct space_range {
 
 static struct {
     unsigned count;
-    struct space_range range[RANGES_MAX];
+    struct range range[RANGES_MAX];
     struct sim_region *first;
     uint64_t ids;
 } space;
@@ -31,10 +31,10 @@ static struct {
 static bool
 add_range(void *base, size_t bytes, bool low)
 {
-    struct space_range *range = &space.range[space.count];
+    struct range *range = &space.range[space.count];
     uint64_t start = ((uint64_t)(uintptr_t)base + UNIT - 1) / UNIT * UNIT;
 
-    *range = (struct space_range) { .base = start, .low = low };
+    *range = (struct range) { .base = start, .low = low };
     range->units = ((uint64_t)(uintptr_t)base + bytes - start) / UNIT;
     range->region = calloc(range->units, sizeof(struct sim_region *));
     if (range->region == NULL) {
@@ -78,7 +78,7 @@ grow(size_t least, bool low)
     return false;
 }
 
-static struct space_range *
+static struct range *
 range_of(uint64_t address)
 {
     for (unsigned i = 0; i < space.count; i++)
@@ -96,7 +96,7 @@ sim_space_has(uint64_t address)
 struct sim_region *
 sim_region_find(uint64_t address)
 {
-    struct space_range *range = range_of(address);
+    struct range *range = range_of(address);
 
     return range == NULL ? NULL : range->region[(address - range->base) / UNIT];
 }
@@ -104,7 +104,7 @@ sim_region_find(uint64_t address)
 /* ---- addresses ---- */
 
 static bool
-is_free(const struct space_range *range, size_t unit, size_t count)
+is_free(const struct range *range, size_t unit, size_t count)
 {
     if (unit + count > range->units)
         return false;
@@ -116,7 +116,7 @@ is_free(const struct space_range *range, size_t unit, size_t count)
 
 /* The lowest unit from which so many are free; all of them: there is none. */
 static size_t
-find_units(struct space_range *range, size_t count, size_t step)
+find_units(struct range *range, size_t count, size_t step)
 {
     size_t free_units = 0;
 
@@ -136,7 +136,7 @@ find_units(struct space_range *range, size_t count, size_t step)
 }
 
 static void
-put_units(struct space_range *range, size_t unit, struct sim_region *region)
+put_units(struct range *range, size_t unit, struct sim_region *region)
 {
     region->address = range->base + unit * UNIT;
     for (size_t i = 0; i < region->span / UNIT; i++)
@@ -147,7 +147,7 @@ put_units(struct space_range *range, size_t unit, struct sim_region *region)
 static bool
 take_here(struct sim_region *region, uint64_t address)
 {
-    struct space_range *range = address % UNIT == 0 ? range_of(address) : NULL;
+    struct range *range = address % UNIT == 0 ? range_of(address) : NULL;
     size_t unit = range == NULL ? 0 : (address - range->base) / UNIT;
 
     if (range == NULL || range->low != region->low ||
@@ -163,7 +163,7 @@ take_anywhere(struct sim_region *region, size_t alignment)
     size_t count = region->span / UNIT, step = alignment / UNIT > 0 ? alignment / UNIT : 1;
 
     for (unsigned i = 0;; i++) {
-        struct space_range *range = &space.range[i];
+        struct range *range = &space.range[i];
         size_t unit;
 
         if (i == space.count && !grow(region->span, region->low))
@@ -181,7 +181,7 @@ take_anywhere(struct sim_region *region, size_t alignment)
 static void
 give_back(const struct sim_region *region)
 {
-    struct space_range *range = range_of(region->address);
+    struct range *range = range_of(region->address);
     size_t unit = (region->address - range->base) / UNIT;
 
     memset(&range->region[unit], 0, region->span / UNIT * sizeof(struct sim_region *));

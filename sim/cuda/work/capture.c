@@ -8,8 +8,8 @@
 
 #include "sim/cuda/work/graph.h"
 
-struct capture_member {
-    struct capture_member *next;
+struct member {
+    struct member *next;
     struct CUstream_st *stream;
     struct sim_tail tail;
 };
@@ -19,7 +19,7 @@ struct sim_capture {
     uint64_t id;
     CUgraph graph;
     struct CUstream_st *origin;
-    struct capture_member *members;
+    struct member *members;
     CUstreamCaptureMode mode;
     pthread_t thread;
     bool invalid;
@@ -65,20 +65,20 @@ extend_tail(struct sim_tail *tail, const struct sim_tail *more)
 
 /* ---- captures, under the lock ---- */
 
-static struct capture_member *
+static struct member *
 find_member(const struct sim_capture *capture, const struct CUstream_st *stream)
 {
-    struct capture_member *member = capture->members;
+    struct member *member = capture->members;
 
     while (member != NULL && member->stream != stream)
         member = member->next;
     return member;
 }
 
-static struct capture_member *
+static struct member *
 add_member(struct sim_capture *capture, struct CUstream_st *stream)
 {
-    struct capture_member *member = calloc(1, sizeof(*member));
+    struct member *member = calloc(1, sizeof(*member));
 
     if (member == NULL)
         return NULL;
@@ -98,7 +98,7 @@ end_capture(struct sim_capture *capture)
         link = &(*link)->next;
     *link = capture->next;
     while (capture->members != NULL) {
-        struct capture_member *member = capture->members;
+        struct member *member = capture->members;
 
         capture->members = member->next;
         if (member->stream != NULL)
@@ -125,7 +125,7 @@ find_capture(uint64_t id)
 static CUresult
 add_node(struct CUstream_st *stream, struct sim_payload *payload)
 {
-    struct capture_member *member = find_member(stream->capture, stream);
+    struct member *member = find_member(stream->capture, stream);
     CUgraphNode node;
     CUresult rc = sim_graph_add(stream->capture->graph, member->tail, payload, &node);
 
@@ -146,7 +146,7 @@ check_legacy(const struct CUstream_st *stream)
     if (stream->order != SIM_ORDER_LEGACY)
         return rc;
     for (struct sim_capture *capture = all.first; capture != NULL; capture = capture->next)
-        for (const struct capture_member *m = capture->members; m != NULL; m = m->next)
+        for (const struct member *m = capture->members; m != NULL; m = m->next)
             if (m->stream != NULL && m->stream->context == stream->context &&
                 m->stream->order == SIM_ORDER_BLOCKING) {
                 capture->invalid = true;
@@ -264,7 +264,7 @@ sim_capture_mark(struct CUstream_st *stream, struct sim_mark *mark)
 static CUresult
 join(struct CUstream_st *stream, struct sim_capture *capture, const struct sim_mark *mark)
 {
-    struct capture_member *member;
+    struct member *member;
 
     if (stream->capture != NULL && stream->capture != capture) {
         /* a captured stream waits for what is not captured, or is captured elsewhere */
@@ -480,7 +480,7 @@ end(struct sim_stream_name name, CUgraph *graph)
 }
 
 /* What a stream's capture is like; any pointer may be NULL but `status`. */
-struct capture_wanted {
+struct wanted {
     CUstreamCaptureStatus *status;
     uint64_t *id;
     CUgraph *graph;
@@ -490,7 +490,7 @@ struct capture_wanted {
 };
 
 static void
-tell_capture(const struct CUstream_st *stream, const struct capture_wanted *wanted)
+tell_capture(const struct CUstream_st *stream, const struct wanted *wanted)
 {
     const struct sim_capture *capture = stream->capture;
     const struct sim_tail *tail =
@@ -514,7 +514,7 @@ tell_capture(const struct CUstream_st *stream, const struct capture_wanted *want
 }
 
 static CUresult
-tell(struct sim_stream_name name, const struct capture_wanted *wanted)
+tell(struct sim_stream_name name, const struct wanted *wanted)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -563,27 +563,27 @@ cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
                                                   CUstreamCaptureStatus *status)           \
     {                                                                                      \
         return tell((struct sim_stream_name) { stream, own },                              \
-                    &(struct capture_wanted) { .status = status });                                \
+                    &(struct wanted) { .status = status });                                \
     }                                                                                      \
     CUDA_API CUresult cuStreamGetCaptureInfo##suffix(                                      \
         CUstream stream, CUstreamCaptureStatus *status, uint64_t *id)                      \
     {                                                                                      \
         return tell((struct sim_stream_name) { stream, own },                              \
-                    &(struct capture_wanted) { .status = status, .id = id });                      \
+                    &(struct wanted) { .status = status, .id = id });                      \
     }                                                                                      \
     CUDA_API CUresult cuStreamGetCaptureInfo_v2##suffix(                                   \
         CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph,      \
         const CUgraphNode **dependencies, size_t *count)                                   \
     {                                                                                      \
         return tell((struct sim_stream_name) { stream, own },                              \
-                    &(struct capture_wanted) { status, id, graph, dependencies, NULL, count });    \
+                    &(struct wanted) { status, id, graph, dependencies, NULL, count });    \
     }                                                                                      \
     CUDA_API CUresult cuStreamGetCaptureInfo_v3##suffix(                                   \
         CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph,      \
         const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count)    \
     {                                                                                      \
         return tell((struct sim_stream_name) { stream, own },                              \
-                    &(struct capture_wanted) { status, id, graph, dependencies, edges, count });   \
+                    &(struct wanted) { status, id, graph, dependencies, edges, count });   \
     }
 
 IN_BOTH_FORMS(, false)

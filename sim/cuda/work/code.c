@@ -14,13 +14,13 @@
 
 /* ---- how large an image is: as the vendor's tools write them (CUDA 13.0) ---- */
 
-struct code_fat_header {
+struct fat_header {
     uint32_t magic;
     uint16_t version, header_bytes;
     uint64_t bytes;
 };
 
-struct code_fat_entry {
+struct fat_entry {
     uint16_t kind, pad; /* 1: PTX, 2: a cubin */
     uint32_t header_bytes;
     uint64_t bytes;
@@ -31,7 +31,7 @@ struct code_fat_entry {
     uint64_t flags, zero, unpacked_bytes; /* 0: it is not packed */
 };
 
-struct code_wrapper {
+struct wrapper {
     uint32_t magic, version;
     const char *image;
 };
@@ -95,7 +95,7 @@ ptx_bytes(const char *text, size_t limit)
 }
 
 static size_t
-entry_bytes(const struct code_fat_entry *entry)
+entry_bytes(const struct fat_entry *entry)
 {
     const char *image = (const char *)entry + entry->header_bytes;
 
@@ -109,12 +109,12 @@ entry_bytes(const struct code_fat_entry *entry)
 static size_t
 fat_bytes(const char *image, unsigned capability)
 {
-    const struct code_fat_header *head = (const struct code_fat_header *)(const void *)image;
-    const struct code_fat_entry *best = NULL;
+    const struct fat_header *head = (const struct fat_header *)(const void *)image;
+    const struct fat_entry *best = NULL;
 
     for (uint64_t at = head->header_bytes; at < head->bytes;) {
-        const struct code_fat_entry *entry =
-            (const struct code_fat_entry *)(const void *)(image + at);
+        const struct fat_entry *entry =
+            (const struct fat_entry *)(const void *)(image + at);
         bool runs = entry->capability <= capability &&
                     (entry->kind == 1 || entry->capability / 10 == capability / 10);
 
@@ -137,7 +137,7 @@ is_text(const char *image)
 size_t
 sim_image_bytes(const char *image, size_t limit, unsigned capability)
 {
-    struct code_wrapper wrapper = { 0 };
+    struct wrapper wrapper = { 0 };
 
     if (strncmp(image, ELFMAG, SELFMAG) == 0)
         return cubin_bytes(image, limit);

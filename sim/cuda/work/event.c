@@ -64,7 +64,7 @@ cuEventCreate(CUevent *event, unsigned int flags)
 /* ---- recording ---- */
 
 /* One record of it; the event may have been recorded again, or destroyed, since. */
-struct event_record {
+struct record {
     CUevent event;
     uint32_t recording;
 };
@@ -72,7 +72,7 @@ struct event_record {
 static void
 note_end(void *self, uint64_t ended_ns)
 {
-    struct event_record *record = self;
+    struct record *record = self;
     CUevent event = record->event;
 
     if (event->recording == record->recording && event->pending) {
@@ -87,7 +87,7 @@ record_now(CUevent event, struct CUstream_st *stream)
 {
     struct sim_queue *queue;
     CUresult rc = sim_cuda_queue(stream->context, &queue);
-    struct event_record *record = rc == CUDA_SUCCESS ? malloc(sizeof(*record)) : NULL;
+    struct record *record = rc == CUDA_SUCCESS ? malloc(sizeof(*record)) : NULL;
     struct sim_order order = { .work.kind = SIM_TASK_MARK,
                                .ended = note_end,
                                .self = record };
@@ -100,7 +100,7 @@ record_now(CUevent event, struct CUstream_st *stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     sim_queue_lock(queue);
     recording = ++event->recording;
-    *record = (struct event_record) { event, recording };
+    *record = (struct record) { event, recording };
     event->queue = queue;
     event->pending = event->recorded = true;
     event->number = UINT64_MAX / 2; /* not known yet */
@@ -268,7 +268,7 @@ cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 static bool
 poll_event(void *self)
 {
-    const struct event_record *wait = self;
+    const struct record *wait = self;
 
     return wait->event->recording != wait->recording || has_ended(wait->event);
 }
@@ -283,14 +283,14 @@ end_wait(void *self, uint64_t ended_ns)
 static CUresult
 wait_elsewhere(struct CUstream_st *stream, CUevent event)
 {
-    struct event_record *wait = malloc(sizeof(*wait));
+    struct record *wait = malloc(sizeof(*wait));
     struct sim_order order = {
         .work.kind = SIM_TASK_HOST, .poll = poll_event, .ended = end_wait, .self = wait
     };
 
     if (wait == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *wait = (struct event_record) { event, event->recording };
+    *wait = (struct record) { event, event->recording };
     return sim_cuda_submit(stream, &order, NULL);
 }
 

@@ -6,31 +6,31 @@
 #include "sim/cuda/memory/space.h"
 
 /* An address that a node has, and what is behind it between its allocation and its free. */
-struct memory_range {
-    struct memory_range *next;
+struct range {
+    struct range *next;
     struct sim_region *region;
     CUdevice device;
-    struct memory_chunk *chunk; /* NULL: nothing */
+    struct chunk *chunk; /* NULL: nothing */
 };
 
 /* Memory of a device that the pool has. */
-struct memory_chunk {
-    struct memory_chunk *next;
+struct chunk {
+    struct chunk *next;
     struct sim_physical *physical;
     size_t bytes;
     bool used;
 };
 
-struct memory_pool {
-    struct memory_chunk *chunks;
+struct pool {
+    struct chunk *chunks;
     struct sim_memory *memory;                               /* while it has chunks */
     uint64_t value[CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH + 1]; /* by attribute */
 };
 
 /* All under sim_memory_lock(). */
 static struct {
-    struct memory_range *ranges;
-    struct memory_pool pool[SIM_CUDA_DEVICES_MAX];
+    struct range *ranges;
+    struct pool pool[SIM_CUDA_DEVICES_MAX];
 } all;
 
 CUresult
@@ -39,7 +39,7 @@ sim_graph_memory_reserve(struct sim_payload *payload)
     const struct sim_wish wish = { .bytes = payload->bytes };
     struct sim_cuda_device device;
     CUresult rc = sim_cuda_device(payload->device, &device);
-    struct memory_range *range;
+    struct range *range;
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -71,7 +71,7 @@ sim_graph_memory_reserve(struct sim_payload *payload)
 /* ---- the pool ---- */
 
 static void
-set_value(struct memory_pool *pool, CUgraphMem_attribute current, uint64_t value)
+set_value(struct pool *pool, CUgraphMem_attribute current, uint64_t value)
 {
     CUgraphMem_attribute high = (CUgraphMem_attribute)(current + 1);
 
@@ -81,13 +81,13 @@ set_value(struct memory_pool *pool, CUgraphMem_attribute current, uint64_t value
 }
 
 static void
-change(struct memory_pool *pool, CUgraphMem_attribute current, int64_t by)
+change(struct pool *pool, CUgraphMem_attribute current, int64_t by)
 {
     set_value(pool, current, pool->value[current] + (uint64_t)by);
 }
 
 static CUresult
-open_pool(struct memory_pool *pool, CUdevice device)
+open_pool(struct pool *pool, CUdevice device)
 {
     CUresult rc = CUDA_SUCCESS;
 
@@ -102,10 +102,10 @@ open_pool(struct memory_pool *pool, CUdevice device)
 }
 
 static CUresult
-grow_pool(struct memory_pool *pool, CUdevice device, size_t bytes, struct memory_chunk **ret_chunk)
+grow_pool(struct pool *pool, CUdevice device, size_t bytes, struct chunk **ret_chunk)
 {
     CUresult rc = open_pool(pool, device);
-    struct memory_chunk *chunk = rc == CUDA_SUCCESS ? calloc(1, sizeof(*chunk)) : NULL;
+    struct chunk *chunk = rc == CUDA_SUCCESS ? calloc(1, sizeof(*chunk)) : NULL;
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -125,12 +125,12 @@ grow_pool(struct memory_pool *pool, CUdevice device, size_t bytes, struct memory
 }
 
 /* The smallest unused chunk that is large enough; none that would waste half of itself. */
-static struct memory_chunk *
-find_chunk(const struct memory_pool *pool, size_t bytes)
+static struct chunk *
+find_chunk(const struct pool *pool, size_t bytes)
 {
-    struct memory_chunk *best = NULL;
+    struct chunk *best = NULL;
 
-    for (struct memory_chunk *chunk = pool->chunks; chunk != NULL; chunk = chunk->next)
+    for (struct chunk *chunk = pool->chunks; chunk != NULL; chunk = chunk->next)
         if (!chunk->used && chunk->bytes >= bytes && chunk->bytes / 2 <= bytes &&
             (best == NULL || chunk->bytes < best->bytes))
             best = chunk;
@@ -138,7 +138,7 @@ find_chunk(const struct memory_pool *pool, size_t bytes)
 }
 
 static void
-show(struct memory_range *range, struct sim_physical *physical)
+show(struct range *range, struct sim_physical *physical)
 {
     struct sim_region *region = range->region;
 
@@ -152,7 +152,7 @@ show(struct memory_range *range, struct sim_physical *physical)
 }
 
 static void
-free_range(struct memory_range *range)
+free_range(struct range *range)
 {
     if (range->chunk == NULL)
         return;
@@ -163,10 +163,10 @@ free_range(struct memory_range *range)
     range->chunk = NULL;
 }
 
-static struct memory_range *
+static struct range *
 find_range(CUdeviceptr address)
 {
-    struct memory_range *range = all.ranges;
+    struct range *range = all.ranges;
 
     while (range != NULL && range->region->address != address)
         range = range->next;
@@ -174,10 +174,10 @@ find_range(CUdeviceptr address)
 }
 
 static CUresult
-take_range(struct memory_range *range)
+take_range(struct range *range)
 {
-    struct memory_pool *pool = &all.pool[range->device];
-    struct memory_chunk *chunk = find_chunk(pool, range->region->span);
+    struct pool *pool = &all.pool[range->device];
+    struct chunk *chunk = find_chunk(pool, range->region->span);
     CUresult rc = CUDA_SUCCESS;
 
     if (chunk == NULL)
@@ -195,7 +195,7 @@ CUresult
 sim_graph_memory_take(const struct sim_payload *payload, bool anew)
 {
     CUresult rc = CUDA_ERROR_INVALID_VALUE;
-    struct memory_range *range;
+    struct range *range;
 
     sim_memory_lock();
     range = find_range(payload->address);
@@ -210,7 +210,7 @@ sim_graph_memory_take(const struct sim_payload *payload, bool anew)
 bool
 sim_graph_memory_free_locked(CUdeviceptr address)
 {
-    struct memory_range *range = find_range(address);
+    struct range *range = find_range(address);
 
     if (range == NULL || range->chunk == NULL)
         return false;
@@ -233,9 +233,9 @@ void
 sim_graph_memory_forget(const struct sim_payload *payload)
 {
     sim_memory_lock();
-    for (struct memory_range **link = &all.ranges; *link != NULL; link = &(*link)->next)
+    for (struct range **link = &all.ranges; *link != NULL; link = &(*link)->next)
         if ((*link)->region->address == payload->address) {
-            struct memory_range *range = *link;
+            struct range *range = *link;
 
             *link = range->next;
             free_range(range);
@@ -247,10 +247,10 @@ sim_graph_memory_forget(const struct sim_payload *payload)
 }
 
 static void
-trim(struct memory_pool *pool)
+trim(struct pool *pool)
 {
-    for (struct memory_chunk **link = &pool->chunks; *link != NULL;) {
-        struct memory_chunk *chunk = *link;
+    for (struct chunk **link = &pool->chunks; *link != NULL;) {
+        struct chunk *chunk = *link;
 
         if (chunk->used) {
             link = &chunk->next;

@@ -5,12 +5,12 @@
 #define GRID_X_MAX 0x7fffffffu
 #define GRID_YZ_MAX 65535u
 
-struct launch_shape {
+struct shape {
     unsigned grid[3], block[3];
 };
 
 static CUresult
-check_shape(const struct launch_shape *shape)
+check_shape(const struct shape *shape)
 {
     for (unsigned i = 0; i < 3; i++)
         if (shape->grid[i] == 0 || shape->block[i] == 0 || shape->block[i] > THREADS_MAX ||
@@ -46,7 +46,7 @@ launch(struct sim_stream_name name, CUfunction function, void **parameters, void
                                              CUstream stream, void **parameters,           \
                                              void **extra)                                 \
     {                                                                                      \
-        const struct launch_shape shape = SHAPE;                                                  \
+        const struct shape shape = SHAPE;                                                  \
         CUresult rc = check_shape(&shape);                                                 \
                                                                                            \
         (void)shared_bytes;                                                                \
@@ -57,7 +57,7 @@ launch(struct sim_stream_name name, CUfunction function, void **parameters, void
     CUDA_API CUresult cuLaunchCooperativeKernel##suffix(                                   \
         CUfunction function, SHAPE_PARAMETERS, CUstream stream, void **parameters)         \
     {                                                                                      \
-        const struct launch_shape shape = SHAPE;                                                  \
+        const struct shape shape = SHAPE;                                                  \
         CUresult rc = check_shape(&shape);                                                 \
                                                                                            \
         (void)shared_bytes;                                                                \
@@ -81,7 +81,7 @@ launch_config(const CUlaunchConfig *config, bool own, CUfunction function,
     if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL))
         return CUDA_ERROR_INVALID_VALUE;
     rc = check_shape(
-        &(struct launch_shape) { { config->gridDimX, config->gridDimY, config->gridDimZ },
+        &(struct shape) { { config->gridDimX, config->gridDimY, config->gridDimZ },
                           { config->blockDimX, config->blockDimY, config->blockDimZ } });
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -104,7 +104,7 @@ cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launch_params_list,
         const CUDA_LAUNCH_PARAMS *one = &launch_params_list[i];
 
         rc = check_shape(
-            &(struct launch_shape) { { one->gridDimX, one->gridDimY, one->gridDimZ },
+            &(struct shape) { { one->gridDimX, one->gridDimY, one->gridDimZ },
                               { one->blockDimX, one->blockDimY, one->blockDimZ } });
         if (rc == CUDA_SUCCESS &&
             (one->hStream == NULL || one->hStream == CU_STREAM_LEGACY))

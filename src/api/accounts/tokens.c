@@ -21,7 +21,7 @@ const struct bh_fields bh_token_request_fields =
 /* ---- making ---- */
 
 static bh_rc
-check_scopes(const char *scopes, struct bh_err *err)
+tokens_check_scopes(const char *scopes, struct bh_err *err)
 {
     while (scopes && *scopes) {
         size_t length = strcspn(scopes, " ");
@@ -51,7 +51,7 @@ bh_tokens_create(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK && request.note && !bh_utf8_is_shown(request.note))
         rc = bh_err_set(err, BH_INVALID, "note: has a control or another invisible character");
     if (rc == BH_OK)
-        rc = check_scopes(request.scopes, err);
+        rc = tokens_check_scopes(request.scopes, err);
     return rc == BH_OK ? bh_call_send(call, &command, err) : rc;
 }
 
@@ -65,7 +65,7 @@ struct token_list {
 };
 
 static bool
-is_own(const struct token_list *list, const struct bh_token_row *row)
+tokens_is_own(const struct token_list *list, const struct bh_token_row *row)
 {
     uint32_t own = list->call->caller.subject.principal.v;
 
@@ -73,7 +73,7 @@ is_own(const struct token_list *list, const struct bh_token_row *row)
 }
 
 static const char *
-state_of(const struct bh_call *call, const struct bh_token_row *row)
+tokens_state_of(const struct bh_call *call, const struct bh_token_row *row)
 {
     if (row->revoked)
         return "revoked";
@@ -96,7 +96,7 @@ put_token(void *self, const struct bh_token_row *row)
     bh_json_str(w, "note", row->note ? row->note : "");
     bh_json_str(w, "principal", principal ? principal->name : "");
     bh_json_str(w, "scopes", row->scopes ? row->scopes : "");
-    bh_json_str(w, "state", state_of(list->call, row));
+    bh_json_str(w, "state", tokens_state_of(list->call, row));
     bh_json_close(w, '}');
     return !w->out->overflow;
 }
@@ -130,11 +130,11 @@ bh_tokens_list(struct bh_call *call, struct bh_err *err)
 /* ---- revoking ---- */
 
 static bool
-match_id(void *self, const struct bh_token_row *row)
+tokens_match_id(void *self, const struct bh_token_row *row)
 {
     struct token_list *list = self;
 
-    list->found = is_own(list, row);
+    list->found = tokens_is_own(list, row);
     return false;
 }
 
@@ -148,7 +148,7 @@ bh_tokens_revoke(struct bh_call *call, struct bh_err *err)
 
     if (bh_token_id_valid(call->id))
         rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = call->id },
-                                     match_id, &list, err);
+                                     tokens_match_id, &list, err);
     if (rc != BH_OK)
         return rc;
     if (!list.found) {

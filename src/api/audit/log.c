@@ -32,7 +32,7 @@ log_find_newer(void *self, const struct bh_checkpoint_row *row)
 
 /* Of at least `least` records; note is NULL when there is none. */
 static bh_rc
-find_newest(const struct bh_call *call, uint64_t least, struct newest *ret, struct bh_err *err)
+log_find_newest(const struct bh_call *call, uint64_t least, struct newest *ret, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     uint64_t last = 0;
@@ -74,7 +74,7 @@ log_copy_record(void *self, uint64_t seq, const char *leaf, size_t length)
 
 /* Whether the log still has the record's bytes. */
 static bh_rc
-check_minimum(const struct bh_call *call, uint64_t seq, struct bh_err *err)
+log_check_minimum(const struct bh_call *call, uint64_t seq, struct bh_err *err)
 {
     uint64_t minimum;
     bh_rc rc = bh_minimum_read(&call->api->options.store, &minimum, err);
@@ -87,7 +87,7 @@ check_minimum(const struct bh_call *call, uint64_t seq, struct bh_err *err)
 
 /* The record, where the caller may see it whole; other records do not exist for it. */
 static bh_rc
-find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struct bh_err *err)
+log_find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct bh_visible visible;
@@ -98,7 +98,7 @@ find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struct bh
 
     *ret = (struct log_found){ .arena = call->arena };
     if (rc == BH_OK)
-        rc = check_minimum(call, seq, err);
+        rc = log_check_minimum(call, seq, err);
     if (rc == BH_OK)
         rc = store->ops->list_records(store->self, seq, seq, log_copy_record, ret, err);
     if (rc != BH_OK)
@@ -116,7 +116,7 @@ find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struct bh
 
 /* The proof takes the record along as its `extra`. */
 static bh_rc
-put_proof(struct bh_call *call, struct bh_tlog_proof *proof, const struct log_found *record,
+log_put_proof(struct bh_call *call, struct bh_tlog_proof *proof, const struct log_found *record,
           uint64_t size, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
@@ -154,9 +154,9 @@ bh_log_prove(struct bh_call *call, struct bh_err *err)
 
     if (rc != BH_OK || proof.index >= INT64_MAX)
         return bh_err_set(err, BH_NOT_FOUND, "no record %.40s", call->id);
-    rc = find_record(call, proof.index, &record, err);
+    rc = log_find_record(call, proof.index, &record, err);
     if (rc == BH_OK)
-        rc = find_newest(call, proof.index + 1, &newest, err);
+        rc = log_find_newest(call, proof.index + 1, &newest, err);
     if (rc != BH_OK)
         return rc;
     if (!newest.note) {
@@ -168,7 +168,7 @@ bh_log_prove(struct bh_call *call, struct bh_err *err)
     where[1] = newest.size;
     proof.note = newest.note;
     rc = bh_proof_inclusion(call->api->options.crypto, &source, where, &proof.path, err);
-    return rc == BH_OK ? put_proof(call, &proof, &record, newest.size, err) : rc;
+    return rc == BH_OK ? log_put_proof(call, &proof, &record, newest.size, err) : rc;
 }
 
 static void
@@ -218,7 +218,7 @@ bh_log_prove_consistency(struct bh_call *call, struct bh_err *err)
 /* ---- files ---- */
 
 static void
-cache(struct bh_call *call, const char *how)
+log_cache(struct bh_call *call, const char *how)
 {
     bh_reply_header(call->reply, "Cache-Control", how);
 }
@@ -227,14 +227,14 @@ bh_rc
 bh_log_checkpoint(struct bh_call *call, struct bh_err *err)
 {
     struct newest newest;
-    bh_rc rc = find_newest(call, 0, &newest, err);
+    bh_rc rc = log_find_newest(call, 0, &newest, err);
 
     if (rc != BH_OK)
         return rc;
     if (!newest.note)
         return bh_err_set(err, BH_NOT_FOUND, "no checkpoint was signed yet");
     call->reply->content_type = "text/plain; charset=utf-8";
-    cache(call, "no-cache");
+    log_cache(call, "no-cache");
     bh_buf_puts(&call->reply->body, newest.note);
     return BH_OK;
 }
@@ -248,14 +248,14 @@ bh_log_minimum(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     call->reply->content_type = "text/plain; charset=utf-8";
-    cache(call, "no-cache");
+    log_cache(call, "no-cache");
     bh_buf_printf(&call->reply->body, "%" PRIu64 "\n", minimum);
     return BH_OK;
 }
 
 /* What the path asks for: a tile of committed records; it will never change. */
 static bh_rc
-find_tile(const struct bh_call *call, bool entries, struct bh_tile *ret, struct bh_err *err)
+log_find_tile(const struct bh_call *call, bool entries, struct bh_tile *ret, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     char path[BH_TILE_PATH_MAX + 16];
@@ -277,10 +277,10 @@ find_tile(const struct bh_call *call, bool entries, struct bh_tile *ret, struct 
 }
 
 static void
-begin_tile(struct bh_call *call, bool entries)
+log_begin_tile(struct bh_call *call, bool entries)
 {
     call->reply->content_type = "application/octet-stream";
-    cache(call, entries ? "private, max-age=31536000, immutable"
+    log_cache(call, entries ? "private, max-age=31536000, immutable"
                         : "public, max-age=31536000, immutable");
 }
 
@@ -290,7 +290,7 @@ struct leaf_tile {
 };
 
 static bool
-put_leaf_hash(void *self, uint64_t seq, const struct bh_digest *hash)
+log_put_leaf_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 {
     struct leaf_tile *tile = self;
 
@@ -300,7 +300,7 @@ put_leaf_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 }
 
 static bh_rc
-put_hashes(const struct bh_call *call, const struct bh_tile *tile, struct bh_err *err)
+log_put_hashes(const struct bh_call *call, const struct bh_tile *tile, struct bh_err *err)
 {
     const struct bh_merkle_source source = bh_log_tree_source(call->api->tree);
     const struct bh_store *store = &call->api->options.store;
@@ -310,7 +310,7 @@ put_hashes(const struct bh_call *call, const struct bh_tile *tile, struct bh_err
     bh_rc rc = BH_OK;
 
     if (tile->level == 0)
-        return store->ops->list_hashes(store->self, first, put_leaf_hash, &leaves, err);
+        return store->ops->list_hashes(store->self, first, log_put_leaf_hash, &leaves, err);
     for (uint32_t i = 0; rc == BH_OK && i < tile->width; i++) {
         rc = source.subtree(source.self, 8 * tile->level, first + i, hash, err);
         bh_buf_put(&call->reply->body, hash, rc == BH_OK ? sizeof hash : 0);
@@ -322,17 +322,17 @@ bh_rc
 bh_log_tile(struct bh_call *call, struct bh_err *err)
 {
     struct bh_tile tile;
-    bh_rc rc = find_tile(call, false, &tile, err);
+    bh_rc rc = log_find_tile(call, false, &tile, err);
 
     if (rc == BH_OK)
-        rc = put_hashes(call, &tile, err);
+        rc = log_put_hashes(call, &tile, err);
     if (rc == BH_OK)
-        begin_tile(call, false);
+        log_begin_tile(call, false);
     return rc;
 }
 
 static bool
-put_entry(void *self, uint64_t seq, const char *leaf, size_t length)
+log_put_entry(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     (void)seq;
     bh_bundle_put(self, leaf, (uint16_t)length);
@@ -366,17 +366,17 @@ bh_log_entries(struct bh_call *call, struct bh_err *err)
     const struct bh_store *store = &call->api->options.store;
     struct bh_tile tile;
     uint64_t first;
-    bh_rc rc = find_tile(call, true, &tile, err);
+    bh_rc rc = log_find_tile(call, true, &tile, err);
 
     if (rc != BH_OK)
         return rc;
     first = tile.index * BH_TILE_WIDTH;
-    rc = check_minimum(call, first, err);
+    rc = log_check_minimum(call, first, err);
     if (rc != BH_OK)
         return rc;
-    rc = store->ops->list_records(store->self, first, first + tile.width - 1, put_entry,
+    rc = store->ops->list_records(store->self, first, first + tile.width - 1, log_put_entry,
                                   &call->reply->body, err);
     if (rc == BH_OK)
-        begin_tile(call, true);
+        log_begin_tile(call, true);
     return rc;
 }

@@ -50,7 +50,7 @@ log_rows_put_name(void *self, const struct bh_name_row *row)
 /* Whether the records that count say that it ended.  An end may be told long after it was, so its
  * time says nothing of that; rows of a store of before have nothing else. */
 static bool
-has_ended(const struct rows_page *page, const struct bh_job_row *row)
+rows_has_ended(const struct rows_page *page, const struct bh_job_row *row)
 {
     if (row->ended_by)
         return row->ended_by < page->size;
@@ -75,7 +75,7 @@ log_rows_put_job(void *self, const struct bh_job_row *row)
 
     page->last = row->job;
     page->seen++;
-    if (!has_ended(page, row))
+    if (!rows_has_ended(page, row))
         return true;
     memcpy(job.spec, row->spec.bytes, sizeof job.spec);
     return log_rows_put_line(page, &bh_row_job_fields, &job);
@@ -95,7 +95,7 @@ log_rows_put_text(void *self, uint64_t number, const struct bh_digest *digest, c
 
 /* Until the page is full or there are no more: one without lines would be the last. */
 static bh_rc
-put_jobs(const struct bh_store *store, struct rows_page *page, struct bh_err *err)
+rows_put_jobs(const struct bh_store *store, struct rows_page *page, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -159,7 +159,7 @@ struct documents {
 };
 
 static bool
-take_document(void *self, const struct bh_document_row *row)
+rows_take_document(void *self, const struct bh_document_row *row)
 {
     struct listed *listed = self;
     struct bh_document_row *copy = &listed->rows[listed->count];
@@ -181,7 +181,7 @@ log_rows_check_end(void *self, const struct bh_job_row *row)
 {
     struct end *end = self;
 
-    end->seen = has_ended(end->page, row);
+    end->seen = rows_has_ended(end->page, row);
     return false;
 }
 
@@ -232,7 +232,7 @@ log_rows_put_document(struct documents *documents, const struct bh_document_row 
 
 /* Those behind the last of `listed`, which they take the place of; `after` has room for a key. */
 static bh_rc
-list_next(struct documents *documents, char *after, struct bh_err *err)
+rows_list_next(struct documents *documents, char *after, struct bh_err *err)
 {
     const struct bh_document_filter filter = { .kind = documents->kind->kind, .after = after };
     const struct bh_store *store = documents->store;
@@ -242,7 +242,7 @@ list_next(struct documents *documents, char *after, struct bh_err *err)
     bh_arena_reset(listed->arena);
     listed->count = 0;
     listed->full = false;
-    rc = store->ops->list_documents(store->self, &filter, take_document, listed, err);
+    rc = store->ops->list_documents(store->self, &filter, rows_take_document, listed, err);
     if (rc == BH_OK && listed->full && listed->count == 0)
         return bh_err_set(err, BH_FULL, "a document is too large");
     if (rc == BH_OK && listed->count > 0)
@@ -251,13 +251,13 @@ list_next(struct documents *documents, char *after, struct bh_err *err)
 }
 
 static bh_rc
-put_kind(struct documents *documents, struct bh_err *err)
+rows_put_kind(struct documents *documents, struct bh_err *err)
 {
     char after[BH_DOCUMENT_KEY_MAX + 1] = "";
     bh_rc rc;
 
     do {
-        rc = list_next(documents, after, err);
+        rc = rows_list_next(documents, after, err);
         for (uint32_t i = 0; rc == BH_OK && !documents->full && i < documents->listed->count; i++)
             log_rows_put_document(documents, &documents->listed->rows[i]);
     } while (rc == BH_OK && !documents->full && documents->listed->full);
@@ -266,7 +266,7 @@ put_kind(struct documents *documents, struct bh_err *err)
 
 /* What the first `size` records speak of: it stays the same, so the numbers of all pages do. */
 static bh_rc
-put_documents(const struct bh_call *call, struct rows_page *page, struct bh_err *err)
+rows_put_documents(const struct bh_call *call, struct rows_page *page, struct bh_err *err)
 {
     struct documents documents = { .page = page, .store = &call->api->options.store };
     bh_rc rc = bh_call_alloc(call, sizeof *documents.listed, &documents.listed, err);
@@ -276,7 +276,7 @@ put_documents(const struct bh_call *call, struct rows_page *page, struct bh_err 
     documents.listed->arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     for (size_t i = 0; rc == BH_OK && !documents.full && i < BH_COUNT(kinds); i++) {
         documents.kind = &kinds[i];
-        rc = put_kind(&documents, err);
+        rc = rows_put_kind(&documents, err);
     }
     bh_arena_free(documents.listed->arena);
     return rc;
@@ -326,11 +326,11 @@ bh_log_rows(struct bh_call *call, struct bh_err *err)
     if (strcmp(call->id, BH_ROWS_NAMES) == 0)
         rc = page.after ? BH_OK : store->ops->list_names(store->self, log_rows_put_name, &page, err);
     else if (strcmp(call->id, BH_ROWS_JOBS) == 0)
-        rc = put_jobs(store, &page, err);
+        rc = rows_put_jobs(store, &page, err);
     else if (strcmp(call->id, BH_ROWS_TEXTS) == 0)
         rc = store->ops->list_texts(store->self, page.after, log_rows_put_text, &page, err);
     else if (strcmp(call->id, BH_ROWS_DOCUMENTS) == 0)
-        rc = put_documents(call, &page, err);
+        rc = rows_put_documents(call, &page, err);
     else if (strcmp(call->id, BH_ROWS_KEYS) == 0)
         rc = page.after ? BH_OK : store->ops->list_keys(store->self, log_rows_put_key, &page, err);
     else

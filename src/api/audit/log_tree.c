@@ -62,7 +62,7 @@ log_tree_store_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
 }
 
 static bh_rc
-root_of_leaves(const struct bh_log_tree *tree, unsigned level, uint64_t index,
+tree_root_of_leaves(const struct bh_log_tree *tree, unsigned level, uint64_t index,
                uint8_t ret_hash[32], struct bh_err *err)
 {
     struct leaves leaves = { .first = index << level, .wanted = 1u << level };
@@ -97,7 +97,7 @@ struct growth {
 
 /* One walk fills many blocks. */
 static bool
-grow_by_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
+tree_grow_by_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
 {
     struct growth *growth = self;
     struct bh_log_tree *tree = growth->tree;
@@ -124,7 +124,7 @@ log_tree_grow(struct bh_log_tree *tree, uint64_t wanted, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     if (tree->count < wanted)
-        rc = tree->store.ops->list_hashes(tree->store.self, growth.leaves.first, grow_by_leaf,
+        rc = tree->store.ops->list_hashes(tree->store.self, growth.leaves.first, tree_grow_by_leaf,
                                           &growth, err);
     if (rc == BH_OK && tree->count < wanted)
         return bh_err_set(err, BH_NOT_FOUND, "there are no %" PRIu64 " records",
@@ -140,7 +140,7 @@ log_tree_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32
     bh_rc rc;
 
     if (level < BLOCK_LEVEL)
-        return root_of_leaves(tree, level, index, ret_hash, err);
+        return tree_root_of_leaves(tree, level, index, ret_hash, err);
     width = UINT64_C(1) << (level - BLOCK_LEVEL);
     pthread_mutex_lock(&tree->mutex);
     rc = log_tree_grow(tree, (index + 1) * width, err);

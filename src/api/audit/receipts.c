@@ -37,7 +37,7 @@ receipts_may_see(const struct receipts *r, uint32_t tenant)
 /* A job that the caller may not see is about nothing: else whoever shared a partition with it could
  * ask for one number after the other. */
 static bool
-is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
+receipts_is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
     bool about = receipt->job == r->job && (r->of_one_job || receipts_may_see(r, receipt->tenant));
 
@@ -50,7 +50,7 @@ is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
 
 /* A receipt of the job's own refers to it: its memory was cleaned by that scrub. */
 static bool
-is_referred_to(const struct receipts *r, const struct bh_msg_receipt *receipt)
+receipts_is_referred_to(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
     for (uint32_t i = 0; i < r->earlier_count; i++) {
         if (r->earlier[i] == receipt->order)
@@ -60,7 +60,7 @@ is_referred_to(const struct receipts *r, const struct bh_msg_receipt *receipt)
 }
 
 static uint32_t
-find_unclean(const struct receipts *r, uint64_t partition)
+receipts_find_unclean(const struct receipts *r, uint64_t partition)
 {
     uint32_t at = 0;
 
@@ -71,9 +71,9 @@ find_unclean(const struct receipts *r, uint64_t partition)
 
 /* A scrub that failed is tried again for nobody: the one that succeeds is shown with the job, too. */
 static bool
-is_retry(struct receipts *r, const struct bh_msg_receipt *receipt)
+receipts_is_retry(struct receipts *r, const struct bh_msg_receipt *receipt)
 {
-    uint32_t at = find_unclean(r, receipt->partition);
+    uint32_t at = receipts_find_unclean(r, receipt->partition);
 
     if (receipt->job || at == r->unclean_count)
         return false;
@@ -86,15 +86,15 @@ static void
 receipts_add_unclean(struct receipts *r, const struct bh_msg_receipt *receipt)
 {
     if (r->of_one_job && receipt->job == r->job && r->unclean_count < UNCLEAN_MAX
-        && find_unclean(r, receipt->partition) == r->unclean_count
+        && receipts_find_unclean(r, receipt->partition) == r->unclean_count
         && (receipt->result == BH_SCRUB_INTERRUPTED || receipt->result == BH_SCRUB_FAILED))
         r->unclean[r->unclean_count++] = receipt->partition;
 }
 
 static bool
-is_visible(const struct receipts *r, const struct bh_msg_receipt *receipt)
+receipts_is_visible(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
-    bool visible = r->of_one_job || receipts_may_see(r, receipt->tenant) || is_referred_to(r, receipt);
+    bool visible = r->of_one_job || receipts_may_see(r, receipt->tenant) || receipts_is_referred_to(r, receipt);
 
     for (uint32_t i = 0; i < receipt->from_count; i++)
         visible = visible || receipts_may_see(r, receipt->from[i].tenant);
@@ -126,7 +126,7 @@ receipts_is_named(const struct receipts *r, uint32_t tenant)
 /* Of those that the caller may not see it says that there are some: not who, not how many, and not
  * between which others they came. */
 static void
-put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
+receipts_put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
     bool others = false;
 
@@ -150,7 +150,7 @@ put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
 }
 
 static void
-put_by(const struct receipts *r, const struct bh_msg_receipt *receipt)
+receipts_put_by(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
     if (receipt->by_count == 0)
         return;
@@ -166,7 +166,7 @@ put_by(const struct receipts *r, const struct bh_msg_receipt *receipt)
 /* For who sees all of it: the receipt as its digest was taken.  Beside a job it would say the same
  * twice. */
 static void
-put_whole(const struct receipts *r, const struct bh_msg_receipt *receipt)
+receipts_put_whole(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
     char memory[8 << 10];
     struct bh_buf json;
@@ -198,12 +198,12 @@ receipts_put_row(struct receipts *r, const struct bh_receipt_row *row)
 
     bh_json_open(w, NULL, '{');
     bh_json_ns(w, "begun_ns", receipt->begun_ns);
-    put_by(r, receipt);
+    receipts_put_by(r, receipt);
     bh_json_u64(w, "bytes", receipt->bytes);
     receipts_put_hex(w, "digest", row->digest);
     bh_json_str(w, "driver_scrub", bh_driver_scrub_names[receipt->driver]);
     bh_json_ns(w, "ended_ns", receipt->ended_ns);
-    put_from(r, receipt);
+    receipts_put_from(r, receipt);
     bh_json_str(w, "gpu", receipt->gpu);
     bh_json_u64(w, "id", receipt->order);
     if (receipt->job
@@ -215,7 +215,7 @@ receipts_put_row(struct receipts *r, const struct bh_receipt_row *row)
         bh_json_u64(w, "neighbors", receipt->neighbors);
     bh_json_u64(w, "piece", receipt->partition);
     bh_json_str(w, "profile", receipt->profile);
-    put_whole(r, receipt);
+    receipts_put_whole(r, receipt);
     bh_json_u64(w, "record", row->record);
     bh_json_u64(w, "residue", receipt->residue);
     bh_json_str(w, "result", bh_scrub_result_names[receipt->result]);
@@ -240,7 +240,7 @@ receipts_may_name(const char *json, uint64_t job)
 }
 
 static bool
-read_row(const struct receipts *r, const struct bh_document_row *document,
+receipts_read_row(const struct receipts *r, const struct bh_document_row *document,
          struct bh_receipt_row *ret_row)
 {
     struct bh_err ignored;
@@ -257,8 +257,8 @@ receipts_add_earlier(void *self, const struct bh_document_row *document)
     struct receipts *r = self;
     struct bh_receipt_row row;
 
-    if (!receipts_may_name(document->value, r->job) || !read_row(r, document, &row)
-        || row.receipt.job != r->job || !is_about(r, &row.receipt))
+    if (!receipts_may_name(document->value, r->job) || !receipts_read_row(r, document, &row)
+        || row.receipt.job != r->job || !receipts_is_about(r, &row.receipt))
         return true;
     for (uint32_t i = 0; i < row.receipt.by_count && r->earlier_count < EARLIER_MAX; i++)
         r->earlier[r->earlier_count++] = row.receipt.by[i].receipt;
@@ -273,12 +273,12 @@ receipts_add(void *self, const struct bh_document_row *document)
 
     if (r->job && r->earlier_count == 0 && r->unclean_count == 0 && !receipts_may_name(document->value, r->job))
         return true;
-    if (!read_row(r, document, &row))
+    if (!receipts_read_row(r, document, &row))
         return true;
     if (row.receipt.order <= r->after
-        || (r->job && !is_about(r, &row.receipt) && !is_referred_to(r, &row.receipt)
-            && !is_retry(r, &row.receipt))
-        || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !is_visible(r, &row.receipt))
+        || (r->job && !receipts_is_about(r, &row.receipt) && !receipts_is_referred_to(r, &row.receipt)
+            && !receipts_is_retry(r, &row.receipt))
+        || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !receipts_is_visible(r, &row.receipt))
         return true;
     if (r->capacity == 0 && row.receipt.order != r->last)
         return false;

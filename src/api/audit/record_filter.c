@@ -11,7 +11,7 @@ enum { TEXT_LEAST = 4 };
 
 /* A moment, or a span before now. */
 static bh_rc
-read_moment(const struct bh_call *call, const char *name, uint64_t *ret_ns, struct bh_err *err)
+filter_read_moment(const struct bh_call *call, const char *name, uint64_t *ret_ns, struct bh_err *err)
 {
     const char *text = bh_call_query(call, name);
     uint64_t now_ns = bh_call_now(call), span_ns;
@@ -36,7 +36,7 @@ record_filter_may_see_site(const struct bh_call *call)
 /* A name that is nobody's finds nothing, as that of somebody does of whom the caller may see
  * nothing; who may see the whole site is told that it is mistyped. */
 static bh_rc
-read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
+filter_read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {
     const char *text = bh_call_query(call, "actor");
     const struct bh_dir_principal *principal;
@@ -58,7 +58,7 @@ read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct b
 /* A number, or a dataset's name.  A name that is no dataset's finds nothing, as that of one that
  * the caller may not know of does. */
 static bool
-read_id(const struct bh_call *call, const char *type, const char *text, uint64_t *ret_id)
+filter_read_id(const struct bh_call *call, const char *type, const char *text, uint64_t *ret_id)
 {
     const struct bh_dir_dataset *dataset;
     struct bh_err unused;
@@ -74,7 +74,7 @@ read_id(const struct bh_call *call, const char *type, const char *text, uint64_t
 
 /* "job", or "job/7". */
 static bh_rc
-read_object(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
+filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {
     const char *text = bh_call_query(call, "object"), *slash = text ? strchr(text, '/') : NULL;
     bh_rc rc;
@@ -88,14 +88,14 @@ read_object(const struct bh_call *call, struct bh_record_filter *filter, struct 
     rc = bh_record_words_check_object(filter->object_type, err);
     if (rc != BH_OK)
         return rc;
-    if (!slash || read_id(call, filter->object_type, slash + 1, &filter->object))
+    if (!slash || filter_read_id(call, filter->object_type, slash + 1, &filter->object))
         return BH_OK;
     return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number",
                       text);
 }
 
 static bh_rc
-read_decision(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
+filter_read_decision(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {
     const char *text = bh_call_query(call, "decision");
 
@@ -116,15 +116,15 @@ bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_f
     bh_rc rc = filter.verb ? bh_record_words_check_verb(filter.verb, err) : BH_OK;
 
     if (rc == BH_OK)
-        rc = read_moment(call, "since", &filter.since_ns, err);
+        rc = filter_read_moment(call, "since", &filter.since_ns, err);
     if (rc == BH_OK)
-        rc = read_moment(call, "until", &filter.until_ns, err);
+        rc = filter_read_moment(call, "until", &filter.until_ns, err);
     if (rc == BH_OK)
-        rc = read_actor(call, &filter, err);
+        rc = filter_read_actor(call, &filter, err);
     if (rc == BH_OK)
-        rc = read_object(call, &filter, err);
+        rc = filter_read_object(call, &filter, err);
     if (rc == BH_OK)
-        rc = read_decision(call, &filter, err);
+        rc = filter_read_decision(call, &filter, err);
     if (rc == BH_OK && filter.text && strlen(filter.text) < TEXT_LEAST)
         rc = bh_err_set(err, BH_INVALID, "text: at least %d characters of an id are needed",
                         TEXT_LEAST);
@@ -149,7 +149,7 @@ record_filter_number_in(struct bh_slice object, const char *key)
 }
 
 static bool
-text_is(struct bh_slice object, const char *key, const char *want)
+filter_text_is(struct bh_slice object, const char *key, const char *want)
 {
     struct bh_slice value;
     char text[200];
@@ -159,7 +159,7 @@ text_is(struct bh_slice object, const char *key, const char *want)
 }
 
 static bool
-text_begins(struct bh_slice object, const char *key, const char *want)
+filter_text_begins(struct bh_slice object, const char *key, const char *want)
 {
     struct bh_slice value;
     char text[200];
@@ -169,17 +169,17 @@ text_begins(struct bh_slice object, const char *key, const char *want)
 }
 
 static bool
-is_object(const struct bh_record_filter *filter, struct bh_slice leaf)
+filter_is_object(const struct bh_record_filter *filter, struct bh_slice leaf)
 {
     struct bh_slice object;
 
     return !filter->object_type
-           || (bh_slice_get(leaf, "obj", &object) && text_is(object, "type", filter->object_type)
+           || (bh_slice_get(leaf, "obj", &object) && filter_text_is(object, "type", filter->object_type)
                && (!filter->has_object || record_filter_number_in(object, "id") == filter->object));
 }
 
 static bool
-is_actor(const struct bh_record_filter *filter, struct bh_slice leaf)
+filter_is_actor(const struct bh_record_filter *filter, struct bh_slice leaf)
 {
     struct bh_slice actor;
 
@@ -190,13 +190,13 @@ is_actor(const struct bh_record_filter *filter, struct bh_slice leaf)
 bool
 bh_record_filter_is_refusal(struct bh_slice leaf)
 {
-    return text_is(leaf, "res", "denied") || text_is(leaf, "res", "unauthenticated");
+    return filter_text_is(leaf, "res", "denied") || filter_text_is(leaf, "res", "unauthenticated");
 }
 
 /* What was denied is a refusal whatever its decision says: a denial for want of any rule has none in
  * its record, and records of before may say that a rule allowed what was refused for another reason. */
 static bool
-is_decision(const struct bh_record_filter *filter, struct bh_slice leaf)
+filter_is_decision(const struct bh_record_filter *filter, struct bh_slice leaf)
 {
     struct bh_slice decision, allow;
     bool told = bh_slice_get(leaf, "dec", &decision) && bh_slice_get(decision, "allow", &allow);
@@ -213,9 +213,9 @@ record_filter_has_text(const struct bh_record_filter *filter, struct bh_slice le
 {
     struct bh_slice actor;
 
-    return !filter->text || text_begins(leaf, "req", filter->text)
-           || text_begins(leaf, "text", filter->text)
-           || (bh_slice_get(leaf, "actor", &actor) && text_begins(actor, "token", filter->text));
+    return !filter->text || filter_text_begins(leaf, "req", filter->text)
+           || filter_text_begins(leaf, "text", filter->text)
+           || (bh_slice_get(leaf, "actor", &actor) && filter_text_begins(actor, "token", filter->text));
 }
 
 bool
@@ -227,6 +227,6 @@ bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf
         return true;
     ts_ns = record_filter_number_in(leaf, "ts");
     return ts_ns >= filter->since_ns && ts_ns < filter->until_ns
-           && (!filter->verb || text_is(leaf, "verb", filter->verb)) && is_object(filter, leaf)
-           && is_actor(filter, leaf) && is_decision(filter, leaf) && record_filter_has_text(filter, leaf);
+           && (!filter->verb || filter_text_is(leaf, "verb", filter->verb)) && filter_is_object(filter, leaf)
+           && filter_is_actor(filter, leaf) && filter_is_decision(filter, leaf) && record_filter_has_text(filter, leaf);
 }

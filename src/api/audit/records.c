@@ -46,7 +46,7 @@ records_copy_text(struct bh_json_writer *w, struct bh_slice leaf, const char *ke
 /* ---- for people: ids resolved to names ---- */
 
 static void
-put_actor(struct records *r, struct bh_slice leaf)
+records_put_actor(struct records *r, struct bh_slice leaf)
 {
     const struct bh_dir_principal *principal;
     struct bh_slice actor, via;
@@ -70,7 +70,7 @@ put_actor(struct records *r, struct bh_slice leaf)
 }
 
 static void
-put_part(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
+records_put_part(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
 {
     struct bh_slice value;
 
@@ -90,12 +90,12 @@ records_names_others(struct bh_slice leaf)
 
 /* A denial for want of any rule: its result says so alone. */
 static void
-put_decision(struct records *r, struct bh_slice leaf)
+records_put_decision(struct records *r, struct bh_slice leaf)
 {
     struct bh_slice unused;
 
     if (bh_slice_get(leaf, "dec", &unused) || !bh_record_filter_is_refusal(leaf)) {
-        put_part(&r->w, leaf, "dec", "decision");
+        records_put_part(&r->w, leaf, "dec", "decision");
         return;
     }
     bh_json_open(&r->w, "decision", '{');
@@ -106,10 +106,10 @@ put_decision(struct records *r, struct bh_slice leaf)
 /* Who sees the leaf whole sees the event's own content: what the engine was told, or what a deed
  * says besides (audit/token_facts.h). */
 static void
-put_event(struct records *r, struct bh_slice leaf)
+records_put_event(struct records *r, struct bh_slice leaf)
 {
     if (r->visible.all || !records_names_others(leaf))
-        put_part(&r->w, leaf, "ev", "event");
+        records_put_part(&r->w, leaf, "ev", "event");
 }
 
 /* ---- what was sealed ---- */
@@ -117,7 +117,7 @@ put_event(struct records *r, struct bh_slice leaf)
 enum { NOTE_BYTES_MAX = BH_SEALED_ITEMS_MAX * BH_SEALED_ITEM_BYTES_MAX };
 
 static void
-put_opened(struct records *r, struct bh_slice item, struct bh_buf *out)
+records_put_opened(struct records *r, struct bh_slice item, struct bh_buf *out)
 {
     struct bh_err err = { .rc = BH_OK };
     bh_rc rc = bh_keys_unseal(r->call->api->options.keys, item, out, &err);
@@ -129,7 +129,7 @@ put_opened(struct records *r, struct bh_slice item, struct bh_buf *out)
 }
 
 static bool
-names_verb(struct bh_slice leaf, const char *verb)
+records_names_verb(struct bh_slice leaf, const char *verb)
 {
     struct bh_slice value;
     char text[40];
@@ -140,7 +140,7 @@ names_verb(struct bh_slice leaf, const char *verb)
 
 /* Lines, one by one. */
 static void
-put_changes(struct bh_json_writer *w, const struct bh_buf *note)
+records_put_changes(struct bh_json_writer *w, const struct bh_buf *note)
 {
     bh_json_open(w, "changes", '[');
     for (size_t at = 0, length; at < note->length; at += length + 1) {
@@ -154,23 +154,23 @@ put_changes(struct bh_json_writer *w, const struct bh_buf *note)
 
 /* For who may see the record whole; of a site file it is what it changed. */
 static void
-put_note(struct records *r, struct bh_slice leaf, bool changes)
+records_put_note(struct records *r, struct bh_slice leaf, bool changes)
 {
     struct bh_slice list, item;
     struct bh_buf note;
     size_t cursor = 0;
 
-    if (!bh_slice_get(leaf, "sealed", &list) || names_verb(leaf, "site.apply") != changes
+    if (!bh_slice_get(leaf, "sealed", &list) || records_names_verb(leaf, "site.apply") != changes
         || (!r->visible.all && records_names_others(leaf)))
         return;
     bh_buf_init(&note, NOTE_BYTES_MAX);
     while (bh_slice_next_item(list, &cursor, &item)) {
         if (note.length > 0 && !changes)
             bh_buf_puts(&note, "; ");
-        put_opened(r, item, &note);
+        records_put_opened(r, item, &note);
     }
     if (changes)
-        put_changes(&r->w, &note);
+        records_put_changes(&r->w, &note);
     else
         bh_json_strn(&r->w, "note", note.bytes, note.length);
     if (note.bytes)
@@ -179,20 +179,20 @@ put_note(struct records *r, struct bh_slice leaf, bool changes)
 }
 
 static void
-put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenant_id)
+records_put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenant_id)
 {
     const struct bh_dir_tenant *tenant =
         bh_directory_tenant(r->call->dir, (bh_tenant_id){ (uint32_t)tenant_id });
 
     bh_json_open(&r->w, NULL, '{');
-    put_actor(r, leaf);
-    put_note(r, leaf, true);
+    records_put_actor(r, leaf);
+    records_put_note(r, leaf, true);
     if (records_number_in(leaf, "count"))
         bh_json_u64(&r->w, "count", records_number_in(leaf, "count"));
-    put_decision(r, leaf);
-    put_event(r, leaf);
-    put_note(r, leaf, false);
-    put_part(&r->w, leaf, "obj", "object");
+    records_put_decision(r, leaf);
+    records_put_event(r, leaf);
+    records_put_note(r, leaf, false);
+    records_put_part(&r->w, leaf, "obj", "object");
     if (records_number_in(leaf, "order"))
         bh_json_u64(&r->w, "order", records_number_in(leaf, "order"));
     bh_record_outcome_put(&r->w, leaf);
@@ -211,7 +211,7 @@ put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenan
 
 /* RFC 6962: the hash of a leaf begins with a zero byte. */
 static void
-put_hash(struct records *r, const char *leaf, size_t length)
+records_put_hash(struct records *r, const char *leaf, size_t length)
 {
     uint8_t digest[32];
     char text[65];
@@ -224,13 +224,13 @@ put_hash(struct records *r, const char *leaf, size_t length)
 }
 
 static void
-put_raw(struct records *r, uint64_t seq, struct bh_slice leaf, bool visible)
+records_put_raw(struct records *r, uint64_t seq, struct bh_slice leaf, bool visible)
 {
     bh_json_open(&r->w, NULL, '{');
     if (visible && (r->visible.all || !records_names_others(leaf)))
         bh_json_strn(&r->w, "leaf", leaf.text, leaf.length);
     else
-        put_hash(r, leaf.text, leaf.length);
+        records_put_hash(r, leaf.text, leaf.length);
     bh_json_u64(&r->w, "seq", seq);
     bh_json_close(&r->w, '}');
 }
@@ -253,14 +253,14 @@ records_put_record(void *self, uint64_t seq, const char *text, size_t length)
         return true;
     r->capacity--;
     if (r->raw)
-        put_raw(r, seq, leaf, visible);
+        records_put_raw(r, seq, leaf, visible);
     else
-        put_cooked(r, seq, leaf, tenant);
+        records_put_cooked(r, seq, leaf, tenant);
     return !r->w.out->overflow;
 }
 
 static bool
-put_pruned(void *self, uint64_t seq, const struct bh_digest *hash)
+records_put_pruned(void *self, uint64_t seq, const struct bh_digest *hash)
 {
     struct records *r = self;
     char text[65];
@@ -284,7 +284,7 @@ put_pruned(void *self, uint64_t seq, const struct bh_digest *hash)
 /* ---- the page ---- */
 
 static bh_rc
-read_page(struct records *r, uint64_t *ret_first, struct bh_err *err)
+records_read_page(struct records *r, uint64_t *ret_first, struct bh_err *err)
 {
     uint64_t after = 0;
     bh_rc rc;
@@ -334,7 +334,7 @@ records_read_time(void *self, uint64_t seq, const char *text, size_t length)
 
 /* The first record not before the filter's time, by halving: times never go back. */
 static bh_rc
-skip_older(const struct records *r, uint64_t total, uint64_t *first, struct bh_err *err)
+records_skip_older(const struct records *r, uint64_t total, uint64_t *first, struct bh_err *err)
 {
     const struct bh_store *store = &r->call->api->options.store;
     uint64_t low = *first, high = total;
@@ -357,14 +357,14 @@ skip_older(const struct records *r, uint64_t total, uint64_t *first, struct bh_e
 
 /* Pruned ones by their hashes, where somebody verifies; then those that are there. */
 static bh_rc
-put_page(struct records *r, uint64_t first, struct bh_err *err)
+records_put_page(struct records *r, uint64_t first, struct bh_err *err)
 {
     const struct bh_store *store = &r->call->api->options.store;
     uint64_t from = first, minimum = 0;
     bh_rc rc = BH_OK;
 
     if (first < r->minimum && r->raw && !r->filter.any)
-        rc = store->ops->list_hashes(store->self, first, put_pruned, r, err);
+        rc = store->ops->list_hashes(store->self, first, records_put_pruned, r, err);
     if (from < r->minimum)
         from = r->minimum;
     if (rc == BH_OK && r->capacity > 0)
@@ -379,7 +379,7 @@ put_page(struct records *r, uint64_t first, struct bh_err *err)
 /* Whether the pages come to every record: then the log's size is how many there are.  Of fewer
  * nobody has counted them, and how much others do is not for those who see only their own. */
 static bool
-counts_all(const struct records *r)
+records_counts_all(const struct records *r)
 {
     return !r->filter.any && (r->visible.all || r->raw);
 }
@@ -392,25 +392,25 @@ bh_records_list(struct bh_call *call, struct bh_err *err)
     const struct bh_store *store = &call->api->options.store;
     struct records r = { .call = call, .w = bh_call_writer(call) };
     uint64_t first, total = 0;
-    bh_rc rc = read_page(&r, &first, err);
+    bh_rc rc = records_read_page(&r, &first, err);
 
     if (rc == BH_OK)
         rc = count_records(store, &total, err);
     if (rc == BH_OK)
         rc = bh_minimum_read(store, &r.minimum, err);
     if (rc == BH_OK)
-        rc = skip_older(&r, total, &first, err);
+        rc = records_skip_older(&r, total, &first, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&r.w, NULL, '{');
     bh_json_open(&r.w, "items", '[');
     if (first < total)
-        rc = put_page(&r, first, err);
+        rc = records_put_page(&r, first, err);
     bh_json_close(&r.w, ']');
     bh_json_u64(&r.w, "minimum", r.minimum);
     if (r.any && r.last + 1 < total)
         bh_json_str(&r.w, "next", bh_arena_printf(call->arena, "%" PRIu64, r.last));
-    if (counts_all(&r))
+    if (records_counts_all(&r))
         bh_json_u64(&r.w, "total", total);
     bh_json_close(&r.w, '}');
     return rc;

@@ -37,7 +37,7 @@ struct row_copy {
 };
 
 static bool
-copy_row(void *self, const struct bh_job_row *row)
+jobs_copy_row(void *self, const struct bh_job_row *row)
 {
     struct row_copy *copy = self;
     const char **texts[] = {
@@ -63,7 +63,7 @@ bh_jobs_read(const struct bh_call *call, uint64_t job, struct bh_arena *arena,
     struct row_copy copy = { .arena = arena };
     struct bh_err unused;
 
-    if (store->ops->get_job(store->self, job, copy_row, &copy, &unused) != BH_OK || !copy.found)
+    if (store->ops->get_job(store->self, job, jobs_copy_row, &copy, &unused) != BH_OK || !copy.found)
         return false;
     *ret_row = copy.row;
     return true;
@@ -78,7 +78,7 @@ no_such_job(uint64_t job, struct bh_err *err)
 
 /* Who holds either job.view or the operation's own verb sees the job. */
 static bool
-may_see(const struct bh_call *call, bh_tenant_id tenant)
+jobs_may_see(const struct bh_call *call, bh_tenant_id tenant)
 {
     const struct bh_subject *subject = &call->caller.subject;
 
@@ -97,7 +97,7 @@ bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *er
 
     if (rc != BH_OK)
         return bh_err_wrap(err, "job id");
-    rc = store->ops->get_job(store->self, job, copy_row, &copy, err);
+    rc = store->ops->get_job(store->self, job, jobs_copy_row, &copy, err);
     if (rc == BH_NOT_FOUND)
         return no_such_job(job, err);
     if (rc != BH_OK)
@@ -106,7 +106,7 @@ bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *er
         return bh_err_set(err, BH_FULL, "the answer is too large");
     call->job = (bh_job_id){ job };
     tenant = (bh_tenant_id){ copy.row.tenant_id };
-    if (!may_see(call, tenant)) {
+    if (!jobs_may_see(call, tenant)) {
         call->probed = true;
         return no_such_job(job, err);
     }
@@ -130,20 +130,20 @@ bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row, struct bh_err
 /* ---- writing jobs ---- */
 
 static const char *
-priority_name(uint32_t priority)
+jobs_priority_name(uint32_t priority)
 {
     const char *name = priority < BH_PRIORITIES ? bh_priority_names[priority] : NULL;
 
     return name ? name : "normal";
 }
 
-/* When a job that waits begins, as far as is known; 0: it is not. */
+/* When a job that jobs_waits begins, as far as is known; 0: it is not. */
 struct awaited {
     uint64_t estimated_ns, reserved_ns;
 };
 
 static void
-put_signal(struct bh_json_writer *w, uint32_t number)
+jobs_put_signal(struct bh_json_writer *w, uint32_t number)
 {
     const char *name = bh_signal_name(number);
 
@@ -176,14 +176,14 @@ jobs_put_name(const struct bh_call *call, struct bh_json_writer *w, const char *
 /* The members of a job, in byte order of their names but for those that only GET one
  * adds. */
 static void
-put_members(const struct bh_call *call, struct bh_json_writer *w,
+jobs_put_members(const struct bh_call *call, struct bh_json_writer *w,
             const struct bh_job_row *row, const struct awaited *awaited)
 {
     bool ended = bh_jobs_ended(row->state);
 
     if (ended)
         bh_json_str(w, "cause", row->reason);
-    put_signal(w, row->checkpoint_signal);
+    jobs_put_signal(w, row->checkpoint_signal);
     bh_json_str(w, "contract", row->contract);
     bh_json_u64(w, "count", row->count);
     bh_json_ns(w, "deadline_ns", row->deadline_ns);
@@ -201,7 +201,7 @@ put_members(const struct bh_call *call, struct bh_json_writer *w,
     jobs_put_name(call, w, row->name);
     bh_json_str(w, "node", row->node);
     bh_json_str(w, "pieces", row->partitions);
-    bh_json_str(w, "priority", priority_name(row->priority));
+    bh_json_str(w, "priority", jobs_priority_name(row->priority));
     bh_json_str(w, "reason", ended ? "none" : row->reason);
     if (awaited->reserved_ns)
         bh_json_ns(w, "reserved_ns", awaited->reserved_ns);
@@ -227,9 +227,9 @@ struct jobs_page {
     bool more;
 };
 
-/* When a job that waits is expected to start, or 0. */
+/* When a job that jobs_waits is expected to start, or 0. */
 static uint64_t
-estimate(const struct bh_call *call, const struct bh_job_row *row)
+jobs_estimate(const struct bh_call *call, const struct bh_job_row *row)
 {
     return strcmp(row->state, "pending") == 0 ? bh_start_estimates_of(call, (bh_job_id){ row->job }) : 0;
 }
@@ -239,7 +239,7 @@ jobs_put_row(void *self, const struct bh_job_row *row)
 {
     struct jobs_page *page = self;
     struct awaited awaited = {
-        .estimated_ns = page->start ? estimate(page->call, row) : 0,
+        .estimated_ns = page->start ? jobs_estimate(page->call, row) : 0,
         .reserved_ns = bh_reservations_of(&page->reservations, row->job),
     };
 
@@ -250,13 +250,13 @@ jobs_put_row(void *self, const struct bh_job_row *row)
     page->capacity--;
     page->last = row->job;
     bh_json_open(page->w, NULL, '{');
-    put_members(page->call, page->w, row, &awaited);
+    jobs_put_members(page->call, page->w, row, &awaited);
     bh_json_close(page->w, '}');
     return !page->w->out->overflow;
 }
 
 static bool
-is_state(const char *state)
+jobs_is_state(const char *state)
 {
     for (int i = 0; i < BH_JOB_STATES; i++)
         if (strcmp(bh_job_state_names[i], state) == 0)
@@ -265,7 +265,7 @@ is_state(const char *state)
 }
 
 static bh_rc
-read_mine(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+jobs_read_mine(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
     bool mine;
     bh_rc rc = bh_call_flag(call, "mine", &mine, err);
@@ -280,7 +280,7 @@ read_mine(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err
 }
 
 static bh_rc
-read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+jobs_read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
     uint64_t limit = PAGE_DEFAULT;
     bh_rc rc = bh_call_number(call, "limit", PAGE_MAX, &limit, err);
@@ -293,11 +293,11 @@ read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *e
     if (rc == BH_OK)
         rc = bh_call_flag(call, "active", &filter->active_only, err);
     if (rc == BH_OK)
-        rc = read_mine(call, filter, err);
+        rc = jobs_read_mine(call, filter, err);
     if (rc != BH_OK)
         return rc;
     filter->state = bh_call_query(call, "state");
-    if (filter->state && !is_state(filter->state)) {
+    if (filter->state && !jobs_is_state(filter->state)) {
         bh_err_set(err, BH_INVALID, "state: \"%.40s\" is no state of a job", filter->state);
         return bh_err_hint(err, "states: pending starting running suspending suspended resuming "
                                 "stopping completed failed cancelled");
@@ -306,7 +306,7 @@ read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *e
 }
 
 static bh_rc
-limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+jobs_limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
     const char *tenant = bh_call_query(call, "tenant");
     struct bh_visible visible;
@@ -322,7 +322,7 @@ limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh_err 
 }
 
 static bh_rc
-write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+jobs_write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct bh_json_writer w = bh_call_writer(call);
@@ -358,11 +358,11 @@ bh_rc
 bh_jobs_list(struct bh_call *call, struct bh_err *err)
 {
     struct bh_job_filter filter = { 0 };
-    bh_rc rc = read_filter(call, &filter, err);
+    bh_rc rc = jobs_read_filter(call, &filter, err);
 
     if (rc == BH_OK)
-        rc = limit_tenants(call, &filter, err);
-    return rc == BH_OK ? write_page(call, &filter, err) : rc;
+        rc = jobs_limit_tenants(call, &filter, err);
+    return rc == BH_OK ? jobs_write_page(call, &filter, err) : rc;
 }
 
 /* ---- one job, and why ---- */
@@ -375,7 +375,7 @@ struct why {
 };
 
 static void
-ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
+jobs_ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct why *why = self;
     struct bh_job_view holder;
@@ -390,7 +390,7 @@ ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
 }
 
 static bh_rc
-put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+jobs_put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
 {
     char image[BH_IMAGE_TEXT_SIZE] = "", more[BH_IMAGE_TEXT_SIZE + 16] = "";
     struct why why = { .job = { job } };
@@ -398,7 +398,7 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     bh_rc rc = bh_visible_explain(call, &how, err);
 
     if (rc == BH_OK)
-        rc = bh_call_ask(call, ask_why, &why, err);
+        rc = bh_call_ask(call, jobs_ask_why, &why, err);
     if (rc != BH_OK)
         return rc;
     how.holder_tenant = why.holder;
@@ -413,40 +413,40 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
 }
 
 static bool
-ended_for(const struct bh_job_row *row, enum bh_end_cause cause)
+jobs_ended_for(const struct bh_job_row *row, enum bh_end_cause cause)
 {
     return bh_jobs_ended(row->state) && strcmp(row->reason, bh_end_cause_names[cause]) == 0;
 }
 
 /* Its node said why, in words. */
 static bool
-ended_by_node(const struct bh_job_row *row)
+jobs_ended_by_node(const struct bh_job_row *row)
 {
-    return ended_for(row, BH_END_START_FAILED) || ended_for(row, BH_END_RESUME_FAILED)
-           || ended_for(row, BH_END_OVER_CAP) || ended_for(row, BH_END_OVER_TIME)
-           || ended_for(row, BH_END_ISOLATION);
+    return jobs_ended_for(row, BH_END_START_FAILED) || jobs_ended_for(row, BH_END_RESUME_FAILED)
+           || jobs_ended_for(row, BH_END_OVER_CAP) || jobs_ended_for(row, BH_END_OVER_TIME)
+           || jobs_ended_for(row, BH_END_ISOLATION);
 }
 
 /* What to do about an end that the output says nothing of. */
 static const char *
-next_after(const struct bh_job_row *row)
+jobs_next_after(const struct bh_job_row *row)
 {
-    if (ended_for(row, BH_END_OUT_OF_MEMORY))
+    if (jobs_ended_for(row, BH_END_OUT_OF_MEMORY))
         return "it used more main memory than it had: submit it with more, --memory 4Gi";
-    if (ended_for(row, BH_END_TIME_LIMIT))
+    if (jobs_ended_for(row, BH_END_TIME_LIMIT))
         return "it ran as long as it may: submit it with a longer --time-limit";
     return "`bulkhead logs` shows what it wrote";
 }
 
 /* The engine forgets ended jobs: their row says how they ended. */
 static void
-put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
+jobs_put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
 {
     char sentence[1024], cause[BH_FAILURE_WHY_MAX], hint[BH_FAILURE_WHY_MAX] = "";
     struct bh_err why = { .rc = BH_OK };
     struct bh_buf text;
 
-    bh_err_hint(&why, "%s", next_after(row));
+    bh_err_hint(&why, "%s", jobs_next_after(row));
     bh_buf_init_fixed(&text, sentence, sizeof sentence);
     bh_buf_printf(&text, "it has ended: %s (%s)", row->state, row->reason);
     if (row->exit_status >= 0)
@@ -455,7 +455,7 @@ put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh
         bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, &why)
                                          ? why.msg
                                          : "it might not have a dataset that it mounts");
-    if (ended_by_node(row) && bh_failure_read(call, row->job, cause, hint))
+    if (jobs_ended_by_node(row) && bh_failure_read(call, row->job, cause, hint))
         bh_buf_printf(&text, ": %s", cause);
     bh_json_str(w, "next", *hint ? hint : why.hint);
     bh_json_open(w, "operands", '{');
@@ -465,18 +465,18 @@ put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh
 }
 
 static bh_rc
-put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+jobs_put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
                 struct bh_err *err)
 {
     if (!bh_jobs_ended(row->state))
-        return put_why(call, w, row->job, err);
-    put_ending(call, w, row);
+        return jobs_put_why(call, w, row->job, err);
+    jobs_put_ending(call, w, row);
     return BH_OK;
 }
 
 /* As submitted; what was erased is left out and said to be. */
 static bh_rc
-put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+jobs_put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
          struct bh_err *err)
 {
     const char *text;
@@ -491,7 +491,7 @@ put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_j
 
 /* Whether room may be kept for it. */
 static bool
-waits(const struct bh_job_row *row)
+jobs_waits(const struct bh_job_row *row)
 {
     return strcmp(row->state, "pending") == 0 || strcmp(row->state, "suspended") == 0;
 }
@@ -510,23 +510,23 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     if (strcmp(row.state, "pending") == 0)
         bh_start_estimates_refresh(call, (bh_job_id){ row.job });
-    put_members(call, &w, &row, &(struct awaited){ .estimated_ns = estimate(call, &row) });
+    jobs_put_members(call, &w, &row, &(struct awaited){ .estimated_ns = jobs_estimate(call, &row) });
     if (!bh_jobs_ended(row.state))
         rc = bh_members_put(call, &w, row.job, err);
-    if (rc == BH_OK && waits(&row))
+    if (rc == BH_OK && jobs_waits(&row))
         rc = bh_reservations_put(call, &w, row.job, err);
     if (rc == BH_OK)
         rc = bh_job_notices_put(call, &w, row.job, err);
     if (rc == BH_OK)
         rc = bh_receipts_put(call, &w, row.job, err);
     if (rc == BH_OK)
-        rc = put_spec(call, &w, &row, err);
+        rc = jobs_put_spec(call, &w, &row, err);
     if (rc == BH_OK)
         rc = bh_traffic_put_job(call, &w, row.job, err);
     bh_image_put(call, &w, row.job, strcmp(row.state, "starting") == 0);
-    if (rc == BH_OK && (!bh_jobs_ended(row.state) || ended_by_node(&row))) {
+    if (rc == BH_OK && (!bh_jobs_ended(row.state) || jobs_ended_by_node(&row))) {
         bh_json_open(&w, "why", '{');
-        rc = put_state_words(call, &w, &row, err);
+        rc = jobs_put_state_words(call, &w, &row, err);
         bh_json_close(&w, '}');
     }
     bh_json_close(&w, '}');
@@ -534,14 +534,14 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
 }
 
 static void
-put_estimate(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
+jobs_put_estimate(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
 {
     uint64_t start_ns;
 
     if (strcmp(row->state, "pending") != 0)
         return;
     bh_start_estimates_refresh(call, (bh_job_id){ row->job });
-    start_ns = estimate(call, row);
+    start_ns = jobs_estimate(call, row);
     if (!start_ns)
         return;
     bh_json_str(w, "assumption", bh_simulation_assumption);
@@ -560,13 +560,13 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
-    put_estimate(call, &w, &row);
+    jobs_put_estimate(call, &w, &row);
     bh_json_u64(&w, "job", row.job);
-    if (waits(&row))
+    if (jobs_waits(&row))
         rc = bh_reservations_put(call, &w, row.job, err);
     if (rc != BH_OK)
         return rc;
-    rc = put_state_words(call, &w, &row, err);
+    rc = jobs_put_state_words(call, &w, &row, err);
     bh_json_str(&w, "state", row.state);
     bh_json_close(&w, '}');
     return rc;
@@ -576,7 +576,7 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
 
 /* For specifications that name no tenant: the caller's default, or the one that the caller may submit to. */
 static bh_rc
-choose_tenant(struct bh_call *call, struct bh_job_spec *spec, struct bh_err *err)
+jobs_choose_tenant(struct bh_call *call, struct bh_job_spec *spec, struct bh_err *err)
 {
     struct bh_visible visible;
     const struct bh_dir_tenant *only = NULL;
@@ -610,7 +610,7 @@ choose_tenant(struct bh_call *call, struct bh_job_spec *spec, struct bh_err *err
 }
 
 static bool
-may_know(const struct bh_call *call, bh_tenant_id tenant)
+jobs_may_know(const struct bh_call *call, bh_tenant_id tenant)
 {
     const struct bh_subject *subject = &call->caller.subject;
 
@@ -620,12 +620,12 @@ may_know(const struct bh_call *call, bh_tenant_id tenant)
 
 /* The tenant, if the caller may know of it.  The owner decides whether it may submit. */
 static bh_rc
-find_tenant(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id *ret_tenant,
+jobs_find_tenant(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id *ret_tenant,
             struct bh_err *err)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant_named(call->dir, spec->tenant);
 
-    if (!tenant || !may_know(call, tenant->id)) {
+    if (!tenant || !jobs_may_know(call, tenant->id)) {
         bh_err_set(err, BH_NOT_FOUND, "tenant: no %.119s that you may see", spec->tenant);
         return bh_err_hint(err, "`bulkhead tenant` lists those you may see");
     }
@@ -634,7 +634,7 @@ find_tenant(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id *
 }
 
 static bh_rc
-check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
+jobs_check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
 {
     struct bh_nearest nearest = { 0 };
 
@@ -677,16 +677,16 @@ bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec,
     bh_rc rc = bh_spec_check(spec, ret_numbers, err);
 
     if (rc == BH_OK)
-        rc = choose_tenant(call, spec, err);
+        rc = jobs_choose_tenant(call, spec, err);
     if (rc == BH_OK)
-        rc = find_tenant(call, spec, ret_tenant, err);
+        rc = jobs_find_tenant(call, spec, ret_tenant, err);
     if (rc == BH_OK)
-        rc = check_sku(call, spec, err);
+        rc = jobs_check_sku(call, spec, err);
     return rc == BH_OK ? jobs_check_mounts(call, spec, *ret_tenant, err) : rc;
 }
 
 static bh_rc
-read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *command,
+jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *command,
           struct bh_err *err)
 {
     bh_tenant_id tenant;
@@ -702,7 +702,7 @@ read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *com
 /* No node gives what the job asks for: it is refused, but for a better reason first, if the owner has
  * one (who may not submit it learns nothing of nodes, and the denial is recorded). */
 static bh_rc
-refuse_unserved(struct bh_call *call, struct bh_command *command, const struct bh_err *unserved,
+jobs_refuse_unserved(struct bh_call *call, struct bh_command *command, const struct bh_err *unserved,
                 struct bh_err *err)
 {
     struct bh_answer answer;
@@ -720,13 +720,13 @@ refuse_unserved(struct bh_call *call, struct bh_command *command, const struct b
 }
 
 static bh_rc
-send_submission(struct bh_call *call, struct bh_command *command, struct bh_err *err)
+jobs_send_submission(struct bh_call *call, struct bh_command *command, struct bh_err *err)
 {
     struct bh_err unserved;
 
     command->image_away = !bh_serves_image(call, command->spec);
     if (bh_serves_check(call, command->spec, &command->numbers, &unserved) != BH_OK)
-        return refuse_unserved(call, command, &unserved, err);
+        return jobs_refuse_unserved(call, command, &unserved, err);
     return bh_call_send(call, command, err);
 }
 
@@ -736,7 +736,7 @@ bh_jobs_submit(struct bh_call *call, struct bh_err *err)
     struct bh_job_spec spec;
     struct bh_command command = { .spec = &spec };
     struct bh_buf text;
-    bh_rc rc = read_spec(call, &spec, &command, err);
+    bh_rc rc = jobs_read_spec(call, &spec, &command, err);
 
     if (rc != BH_OK)
         return rc;
@@ -744,7 +744,7 @@ bh_jobs_submit(struct bh_call *call, struct bh_err *err)
     bh_json_encode(&text, &bh_job_spec_fields, &spec);
     command.text = bh_buf_text(&text);
     command.text_length = text.length;
-    rc = command.text ? send_submission(call, &command, err)
+    rc = command.text ? jobs_send_submission(call, &command, err)
                       : bh_err_set(err, BH_FULL, "the job is too large");
     bh_buf_fini(&text);
     return rc;

@@ -40,7 +40,7 @@ members_read_name(void *self, const struct bh_name_row *row)
 }
 
 static void
-put_partition(const struct bh_call *call, struct bh_json_writer *w, const struct bh_partition *partition)
+members_put_partition(const struct bh_call *call, struct bh_json_writer *w, const struct bh_partition *partition)
 {
     char name[BH_PARTITION_NAME_MAX];
     const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, partition->gpu);
@@ -56,7 +56,7 @@ put_partition(const struct bh_call *call, struct bh_json_writer *w, const struct
 
 /* What its node sampled of a lease last; NULL: nothing. */
 static bh_json_value
-sample_of(const struct bh_facts *facts, uint64_t lease)
+members_sample_of(const struct bh_facts *facts, uint64_t lease)
 {
     for (uint32_t i = 0; i < facts->node_count; i++) {
         bh_json_value samples =
@@ -71,7 +71,7 @@ sample_of(const struct bh_facts *facts, uint64_t lease)
 
 /* How it stands with its shares of GPUs; nothing of one without. */
 static void
-put_share(struct bh_json_writer *w, bh_json_value sample)
+members_put_share(struct bh_json_writer *w, bh_json_value sample)
 {
     static const struct {
         const char *name, *sampled;
@@ -103,9 +103,9 @@ members_put_member(const struct bh_call *call, struct bh_json_writer *w, const s
     bh_json_str(w, "node", members->nodes[at] ? members->nodes[at] : "");
     bh_json_open(w, "pieces", '[');
     for (uint32_t i = 0; i < view->partition_count; i++)
-        put_partition(call, w, &view->partitions[i]);
+        members_put_partition(call, w, &view->partitions[i]);
     bh_json_close(w, ']');
-    put_share(w, sample_of(&members->facts, view->lease.v));
+    members_put_share(w, members_sample_of(&members->facts, view->lease.v));
     bh_json_str(w, "state", view->done ? "done" : bh_job_state_names[view->state]);
     bh_json_close(w, '}');
 }

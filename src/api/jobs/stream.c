@@ -64,7 +64,7 @@ stream_read_events(void *self, char *memory, size_t size)
 }
 
 static void
-close_events(void *self)
+stream_close_events(void *self)
 {
     struct events *events = self;
 
@@ -77,7 +77,7 @@ close_events(void *self)
 
 /* Results of bh_stream_gate_enter. */
 static bh_rc
-events_open(struct bh_call *call, bool (*next)(struct events *), struct events **ret_events,
+stream_events_open(struct bh_call *call, bool (*next)(struct events *), struct events **ret_events,
             struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
@@ -102,10 +102,10 @@ events_open(struct bh_call *call, bool (*next)(struct events *), struct events *
 }
 
 static void
-send_events(struct bh_call *call, struct events *events)
+stream_send_events(struct bh_call *call, struct events *events)
 {
     call->reply->content_type = "text/event-stream";
-    call->reply->stream = (struct bh_stream){ stream_read_events, close_events, events };
+    call->reply->stream = (struct bh_stream){ stream_read_events, stream_close_events, events };
 }
 
 /* Who calls and whether it still may: the site file and tokens change while a stream is
@@ -131,7 +131,7 @@ stream_leave(struct events *events)
 
 /* How long a stream may say nothing before it shows that it lives. */
 static uint64_t
-silence_ns(const struct events *events)
+stream_silence_ns(const struct events *events)
 {
     uint64_t given = events->call.api->options.silence_ns;
 
@@ -139,13 +139,13 @@ silence_ns(const struct events *events)
 }
 
 static void
-put_denied(struct events *events)
+stream_put_denied(struct events *events)
 {
     bh_buf_puts(&events->out, "event: denied\ndata: {}\n\n");
 }
 
 static bool
-is_gone_reader(const struct events *events)
+stream_is_gone_reader(const struct events *events)
 {
     const struct bh_request *request = events->call.request;
 
@@ -154,7 +154,7 @@ is_gone_reader(const struct events *events)
 
 /* None also where the reader has gone. */
 static uint32_t
-wait_changes(struct events *events, uint64_t wait_ns, struct bh_change *changes)
+stream_wait_changes(struct events *events, uint64_t wait_ns, struct bh_change *changes)
 {
     const struct bh_owner *owner = &events->call.api->options.owner;
     uint32_t count;
@@ -164,7 +164,7 @@ wait_changes(struct events *events, uint64_t wait_ns, struct bh_change *changes)
 
         count = owner->ops->changes(owner->self, events->change, step_ns, changes, CHANGES_MAX);
         wait_ns -= step_ns;
-    } while (count == 0 && wait_ns > 0 && !is_gone_reader(events));
+    } while (count == 0 && wait_ns > 0 && !stream_is_gone_reader(events));
     if (count > 0)
         events->change = changes[count - 1].number;
     return count;
@@ -173,7 +173,7 @@ wait_changes(struct events *events, uint64_t wait_ns, struct bh_change *changes)
 /* ---- watch ---- */
 
 static void
-put_change(struct events *events, const struct bh_change *change)
+stream_put_change(struct events *events, const struct bh_change *change)
 {
     const struct bh_dir_tenant *tenant =
         bh_directory_tenant(events->call.dir, (bh_tenant_id){ change->tenant_id });
@@ -193,7 +193,7 @@ put_change(struct events *events, const struct bh_change *change)
 }
 
 static bool
-find_watched(struct events *events, struct bh_visible *ret_visible)
+stream_find_watched(struct events *events, struct bh_visible *ret_visible)
 {
     struct bh_err unused;
 
@@ -206,31 +206,31 @@ find_watched(struct events *events, struct bh_visible *ret_visible)
 }
 
 static bool
-put_changes(struct events *events, const struct bh_change *changes, uint32_t count)
+stream_put_changes(struct events *events, const struct bh_change *changes, uint32_t count)
 {
     struct bh_visible visible;
-    bool allowed = stream_enter(events) && find_watched(events, &visible);
+    bool allowed = stream_enter(events) && stream_find_watched(events, &visible);
 
     for (uint32_t i = 0; i < count && allowed; i++)
         if ((events->job == 0 || events->job == changes[i].job)
             && bh_visible_has(&visible, changes[i].tenant_id))
-            put_change(events, &changes[i]);
+            stream_put_change(events, &changes[i]);
     if (!allowed)
-        put_denied(events);
+        stream_put_denied(events);
     stream_leave(events);
     return allowed;
 }
 
 static bool
-next_change(struct events *events)
+stream_next_change(struct events *events)
 {
     struct bh_change *changes = bh_arena_alloc(events->scratch, CHANGES_MAX * sizeof *changes);
     uint32_t count;
     bool more;
 
     BH_ASSERT(changes);
-    count = wait_changes(events, silence_ns(events), changes);
-    more = !is_gone_reader(events) && put_changes(events, changes, count);
+    count = stream_wait_changes(events, stream_silence_ns(events), changes);
+    more = !stream_is_gone_reader(events) && stream_put_changes(events, changes, count);
     if (more && events->out.length == 0 && count == 0)
         bh_buf_puts(&events->out, ":\n\n");
     return more && !events->out.overflow;
@@ -251,13 +251,13 @@ bh_stream_watch(struct bh_call *call, struct bh_err *err)
         rc = bh_visible_narrow(call, tenant, &visible, err);
     if (rc != BH_OK)
         return rc;
-    rc = events_open(call, next_change, &events, err);
+    rc = stream_events_open(call, stream_next_change, &events, err);
     if (rc != BH_OK)
         return rc;
     events->job = job;
     events->tenant = tenant ? bh_arena_strdup(call->arena, tenant) : NULL;
     bh_buf_puts(&events->out, ": watching\n\n");
-    send_events(call, events);
+    stream_send_events(call, events);
     return BH_OK;
 }
 
@@ -266,7 +266,7 @@ bh_stream_watch(struct bh_call *call, struct bh_err *err)
 /* How many of `length` bytes are whole UTF-8 characters; the rest of a character that
  * the chunk cut waits for the next one. */
 static size_t
-whole_characters(const char *bytes, size_t length)
+stream_whole_characters(const char *bytes, size_t length)
 {
     size_t at = 0;
 
@@ -283,9 +283,9 @@ whole_characters(const char *bytes, size_t length)
 /* One "log" event; returns how many bytes it says.  0: only part of a character is
  * there, and more may come. */
 static size_t
-put_chunk(struct events *events, const char *bytes, size_t length)
+stream_put_chunk(struct events *events, const char *bytes, size_t length)
 {
-    size_t whole = whole_characters(bytes, length);
+    size_t whole = stream_whole_characters(bytes, length);
     bool cut = length - whole < 4 && !events->ended;
     struct bh_json_writer w;
 
@@ -310,7 +310,7 @@ put_chunk(struct events *events, const char *bytes, size_t length)
 
 /* The file appears when the job starts. */
 static bool
-open_log(struct events *events)
+stream_open_log(struct events *events)
 {
     if (events->fd < 0)
         events->fd = open(events->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -319,19 +319,19 @@ open_log(struct events *events)
 
 /* Says what the file has beyond the offset; false when that is nothing. */
 static bool
-put_log(struct events *events)
+stream_put_log(struct events *events)
 {
     char *chunk = bh_arena_alloc(events->scratch, CHUNK_BYTES);
     ssize_t got;
     size_t said;
 
     BH_ASSERT(chunk);
-    if (!open_log(events))
+    if (!stream_open_log(events))
         return false;
     got = pread(events->fd, chunk, CHUNK_BYTES, (off_t)events->offset);
     if (got <= 0)
         return false;
-    said = put_chunk(events, chunk, (size_t)got);
+    said = stream_put_chunk(events, chunk, (size_t)got);
     events->offset += said;
     return said > 0;
 }
@@ -342,14 +342,14 @@ static const char gone_words[] =
     "tenant as many as fit log_tenant_share of the node's disk, the oldest go first (docs/limits.md)\n";
 
 static bool
-is_gone(const struct events *events, const struct bh_job_row *row)
+stream_is_gone(const struct events *events, const struct bh_job_row *row)
 {
     return events->offset == 0 && row->started_ns && bh_jobs_ended(row->state)
            && access(events->path, F_OK) != 0 && errno == ENOENT;
 }
 
 static void
-put_end(struct events *events)
+stream_put_end(struct events *events)
 {
     struct bh_job_row row;
     struct bh_json_writer w;
@@ -372,7 +372,7 @@ put_end(struct events *events)
 /* Whether the job has ended, and whether its reader still may read; asked when a
  * change of the job was seen, and every second. */
 static bool
-recheck(struct events *events)
+stream_recheck(struct events *events)
 {
     struct bh_job_row row;
     bool allowed = stream_enter(events);
@@ -390,13 +390,13 @@ recheck(struct events *events)
 
 /* Sleeps until something of the job changes or a moment is over. */
 static void
-pause_log(struct events *events)
+stream_pause_log(struct events *events)
 {
     struct bh_change *changes = bh_arena_alloc(events->scratch, CHANGES_MAX * sizeof *changes);
     uint32_t count;
 
     BH_ASSERT(changes);
-    count = wait_changes(events, events->pause_ns, changes);
+    count = stream_wait_changes(events, events->pause_ns, changes);
     events->pause_ns = events->pause_ns * 2 < POLL_LAST_NS ? events->pause_ns * 2
                                                            : POLL_LAST_NS;
     for (uint32_t i = 0; i < count; i++)
@@ -405,43 +405,43 @@ pause_log(struct events *events)
 }
 
 static bool
-next_log(struct events *events)
+stream_next_log(struct events *events)
 {
     uint64_t began = bh_time_monotonic();
 
     for (;;) {
         uint64_t now = bh_time_monotonic();
 
-        if (!events->ended && now - events->checked_ns >= RECHECK_NS && !recheck(events)) {
-            put_denied(events);
+        if (!events->ended && now - events->checked_ns >= RECHECK_NS && !stream_recheck(events)) {
+            stream_put_denied(events);
             return false;
         }
-        if (put_log(events)) {
+        if (stream_put_log(events)) {
             events->pause_ns = POLL_FIRST_NS;
             return !events->out.overflow;
         }
         if (events->ended) {
             if (events->gone)
-                (void)put_chunk(events, gone_words, sizeof gone_words - 1);
-            put_end(events);
+                (void)stream_put_chunk(events, gone_words, sizeof gone_words - 1);
+            stream_put_end(events);
             return false;
         }
-        if (now - began >= silence_ns(events)) {
+        if (now - began >= stream_silence_ns(events)) {
             bh_buf_puts(&events->out, ":\n\n");
             return true;
         }
-        pause_log(events);
+        stream_pause_log(events);
         bh_arena_reset(events->scratch);
-        if (is_gone_reader(events))
+        if (stream_is_gone_reader(events))
             return false;
     }
 }
 
 static bool
-next_whole(struct events *events)
+stream_next_whole(struct events *events)
 {
     bh_buf_clear(&events->out);
-    if (!open_log(events)) {
+    if (!stream_open_log(events)) {
         if (events->gone)
             bh_buf_puts(&events->out, gone_words);
         return false;
@@ -463,7 +463,7 @@ next_whole(struct events *events)
 }
 
 static bh_rc
-find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_path, struct bh_err *err)
+stream_find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_path, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     uint64_t member = 0;
@@ -495,18 +495,18 @@ bh_stream_logs(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_call_number(call, "offset", INT64_MAX, &offset, err);
     if (rc == BH_OK)
-        rc = find_log(call, &row, &path, err);
+        rc = stream_find_log(call, &row, &path, err);
     if (rc != BH_OK)
         return rc;
-    rc = events_open(call, follow ? next_log : next_whole, &events, err);
+    rc = stream_events_open(call, follow ? stream_next_log : stream_next_whole, &events, err);
     if (rc != BH_OK)
         return rc;
     events->job = row.job;
     events->path = path;
     events->offset = offset;
-    events->gone = is_gone(events, &row);
+    events->gone = stream_is_gone(events, &row);
     events->pause_ns = POLL_FIRST_NS;
-    send_events(call, events);
+    stream_send_events(call, events);
     if (!follow)
         call->reply->content_type = "text/plain; charset=utf-8";
     return BH_OK;

@@ -87,7 +87,7 @@ find_streams(const struct bh_call *call, const struct bh_streams_port **ret_stre
 }
 
 static void
-write_ticket(struct bh_call *call, const struct bh_stream_opening *opening, const char *ticket)
+streams_write_ticket(struct bh_call *call, const struct bh_stream_opening *opening, const char *ticket)
 {
     struct bh_json_writer w = bh_call_writer(call);
 
@@ -131,7 +131,7 @@ bh_streams_ask(struct bh_call *call, struct bh_err *err)
     opening.grant = &answer.stream;
     rc = streams->ops->admit(streams->self, &opening, ticket, err);
     if (rc == BH_OK)
-        write_ticket(call, &opening, ticket);
+        streams_write_ticket(call, &opening, ticket);
     return rc;
 }
 
@@ -148,7 +148,7 @@ struct permit {
 };
 
 static const char *
-no_query(const struct bh_request *request, const char *name)
+streams_no_query(const struct bh_request *request, const char *name)
 {
     return NULL;
 }
@@ -157,7 +157,7 @@ no_query(const struct bh_request *request, const char *name)
  * token that was revoked, a principal or a role that was removed end what they opened.  That he
  * has not just shown again that it is him is no reason: he did when it began. */
 static bool
-permit_still(void *self, const char *verb, bh_tenant_id tenant)
+streams_permit_still(void *self, const char *verb, bh_tenant_id tenant)
 {
     struct permit *permit = self;
     const struct bh_owner *owner = &permit->call.api->options.owner;
@@ -176,7 +176,7 @@ permit_still(void *self, const char *verb, bh_tenant_id tenant)
 }
 
 static void
-permit_end(void *self)
+streams_permit_end(void *self)
 {
     struct permit *permit = self;
 
@@ -192,7 +192,7 @@ streams_store(struct permit *permit, const char *text)
 }
 
 static struct permit *
-permit_new(const struct bh_call *call)
+streams_permit_new(const struct bh_call *call)
 {
     struct permit *permit = calloc(1, sizeof *permit);
 
@@ -211,7 +211,7 @@ permit_new(const struct bh_call *call)
         .fetch_site = streams_store(permit, call->request->fetch_site),
         .transport = &permit->transport,
         .arena = permit->scratch,
-        .query = no_query,
+        .query = streams_no_query,
     };
     permit->call = (struct bh_call){ .api = call->api, .request = &permit->request,
                                      .arena = permit->scratch, .op = call->op };
@@ -225,7 +225,7 @@ bh_streams_open(struct bh_call *call, struct bh_err *err)
     const struct bh_streams_port *streams = NULL;
     struct bh_stream_claim claim = { .ticket = call->id,
                                      .principal = call->caller.subject.principal,
-                                     .permit = { permit_still, permit_end, NULL } };
+                                     .permit = { streams_permit_still, streams_permit_end, NULL } };
     const char *wants = call->request->upgrade;
     uint64_t port = 0;
     bh_rc rc = bh_call_number(call, "port", PORT_MAX, &port, err);
@@ -239,10 +239,10 @@ bh_streams_open(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     claim.port = (uint32_t)port;
-    claim.permit.self = permit_new(call);
+    claim.permit.self = streams_permit_new(call);
     rc = streams->ops->open(streams->self, &claim, &call->reply->upgrade, err);
     if (rc != BH_OK)
-        permit_end(claim.permit.self);
+        streams_permit_end(claim.permit.self);
     call->reply->upgrade.protocol = PROTOCOL;
     return rc;
 }

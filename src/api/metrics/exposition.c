@@ -8,9 +8,9 @@
 #define TOTAL "_total"
 
 static const struct bh_metric_row rows[BH_METRICS] = {
-#define BH_METRIC(id, text, kind, in, whose, names, what)                                \
+#define BH_METRIC(id, text, kind, in, whose, exposition_names, what)                                \
     [BH_METRIC_##id] = { .name = text, .type = BH_METRIC_##kind, .unit = in,             \
-                         .sees = BH_METRIC_SEES_##whose, .labels = names, .help = what },
+                         .sees = BH_METRIC_SEES_##whose, .labels = exposition_names, .help = what },
 #include "tables/metrics.tbl"
 #undef BH_METRIC
 };
@@ -30,9 +30,9 @@ exposition_is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The weight of an entry of Accept in thousandths: "text/plain;q=0.5" is 500. */
+/* The exposition_weight of an entry of Accept in thousandths: "text/plain;q=0.5" is 500. */
 static uint32_t
-weight(const char *entry, size_t length)
+exposition_weight(const char *entry, size_t length)
 {
     const char *end = entry + length;
     uint32_t thousandths = 0, step = 1000;
@@ -61,7 +61,7 @@ weight(const char *entry, size_t length)
 }
 
 static bool
-names(const char *entry, size_t length, const char *type)
+exposition_names(const char *entry, size_t length, const char *type)
 {
     size_t size = strlen(type);
 
@@ -79,11 +79,11 @@ bh_exposition_wants_open_metrics(const char *accept)
         size_t blanks = strspn(accept, " \t");
         const char *entry = accept + (blanks < length ? blanks : length);
         size_t rest = length - (size_t)(entry - accept);
-        uint32_t here = weight(entry, rest);
+        uint32_t here = exposition_weight(entry, rest);
 
-        if (names(entry, rest, "application/openmetrics-text") && here > open_metrics)
+        if (exposition_names(entry, rest, "application/openmetrics-text") && here > open_metrics)
             open_metrics = here;
-        if (names(entry, rest, "text/plain") && here > text)
+        if (exposition_names(entry, rest, "text/plain") && here > text)
             text = here;
         accept += length + (accept[length] == ',');
     }
@@ -100,20 +100,20 @@ bh_exposition_content_type(bool open_metrics)
 /* ---- a family ---- */
 
 static bool
-ends_in(const char *name, size_t length, const char *end)
+exposition_ends_in(const char *name, size_t length, const char *end)
 {
     size_t size = strlen(end);
 
     return length > size && memcmp(name + length - size, end, size) == 0;
 }
 
-/* OpenMetrics names families without what it appends to their series. */
+/* OpenMetrics exposition_names families without what it appends to their series. */
 static size_t
-family_length(const struct bh_exposition *x, const struct bh_metric_row *row)
+exposition_family_length(const struct bh_exposition *x, const struct bh_metric_row *row)
 {
     size_t length = strlen(row->name);
 
-    if (x->open_metrics && row->type == BH_METRIC_COUNTER && ends_in(row->name, length, TOTAL))
+    if (x->open_metrics && row->type == BH_METRIC_COUNTER && exposition_ends_in(row->name, length, TOTAL))
         return length - strlen(TOTAL);
     if (x->open_metrics && row->type == BH_METRIC_INFO)
         return length - strlen("_info");
@@ -122,7 +122,7 @@ family_length(const struct bh_exposition *x, const struct bh_metric_row *row)
 
 /* Text has no INFO, and OpenMetrics no counter of another name than _total. */
 static const char *
-type_name(const struct bh_exposition *x, const struct bh_metric_row *row)
+exposition_type_name(const struct bh_exposition *x, const struct bh_metric_row *row)
 {
     static const char *const type_names[BH_METRIC_TYPES] = {
         [BH_METRIC_GAUGE] = "gauge", [BH_METRIC_COUNTER] = "counter",
@@ -132,13 +132,13 @@ type_name(const struct bh_exposition *x, const struct bh_metric_row *row)
     if (row->type == BH_METRIC_INFO && !x->open_metrics)
         return "gauge";
     if (row->type == BH_METRIC_COUNTER && x->open_metrics
-        && !ends_in(row->name, strlen(row->name), TOTAL))
+        && !exposition_ends_in(row->name, strlen(row->name), TOTAL))
         return "unknown";
     return type_names[row->type];
 }
 
 static void
-put_escaped(struct bh_buf *out, const char *text, bool quotes)
+exposition_put_escaped(struct bh_buf *out, const char *text, bool quotes)
 {
     for (; *text; text++)
         if (*text == '\n')
@@ -153,15 +153,15 @@ static void
 exposition_begin(struct bh_exposition *x)
 {
     const struct bh_metric_row *row = bh_metric_get(x->metric);
-    int length = (int)family_length(x, row);
+    int length = (int)exposition_family_length(x, row);
 
     if (x->begun)
         return;
     x->begun = true;
     bh_buf_printf(x->out, "# HELP %.*s ", length, row->name);
-    put_escaped(x->out, row->help, x->open_metrics);
-    bh_buf_printf(x->out, "\n# TYPE %.*s %s\n", length, row->name, type_name(x, row));
-    if (x->open_metrics && row->unit[0] && ends_in(row->name, (size_t)length, row->unit))
+    exposition_put_escaped(x->out, row->help, x->open_metrics);
+    bh_buf_printf(x->out, "\n# TYPE %.*s %s\n", length, row->name, exposition_type_name(x, row));
+    if (x->open_metrics && row->unit[0] && exposition_ends_in(row->name, (size_t)length, row->unit))
         bh_buf_printf(x->out, "# UNIT %.*s %s\n", length, row->name, row->unit);
 }
 
@@ -190,7 +190,7 @@ exposition_put_name(struct bh_exposition *x, const char *const *values)
         BH_ASSERT(i < BH_METRIC_LABELS_MAX && values);
         if (values[i] && values[i][0]) {
             bh_buf_printf(x->out, "%c%.*s=\"", before, (int)length, label);
-            put_escaped(x->out, values[i], true);
+            exposition_put_escaped(x->out, values[i], true);
             bh_buf_putc(x->out, '"');
             before = ',';
         }
@@ -211,7 +211,7 @@ bh_exposition_u64(struct bh_exposition *x, const char *const *values, uint64_t n
 
 /* "12.05", "3.0": at least one digit behind the point, as OpenMetrics writes bounds. */
 static void
-put_fraction(struct bh_buf *out, bh_part_ns number, uint32_t digits)
+exposition_put_fraction(struct bh_buf *out, bh_part_ns number, uint32_t digits)
 {
     char whole[40];
     bh_part_ns unit = 1;
@@ -232,7 +232,7 @@ void
 bh_exposition_nano(struct bh_exposition *x, const char *const *values, bh_part_ns nanos)
 {
     exposition_put_name(x, values);
-    put_fraction(x->out, nanos, 9);
+    exposition_put_fraction(x->out, nanos, 9);
     bh_buf_putc(x->out, '\n');
 }
 
@@ -240,7 +240,7 @@ void
 bh_exposition_milli(struct bh_exposition *x, const char *const *values, uint64_t millis)
 {
     exposition_put_name(x, values);
-    put_fraction(x->out, millis, 3);
+    exposition_put_fraction(x->out, millis, 3);
     bh_buf_putc(x->out, '\n');
 }
 
@@ -255,12 +255,12 @@ bh_exposition_put_histogram(struct bh_exposition *x,
     for (uint32_t i = 0; i < histogram->bound_count; i++) {
         count += histogram->counts[i];
         bh_buf_printf(x->out, "%s_bucket{le=\"", name);
-        put_fraction(x->out, histogram->bounds_ns[i], 9);
+        exposition_put_fraction(x->out, histogram->bounds_ns[i], 9);
         bh_buf_printf(x->out, "\"} %" PRIu64 "\n", count);
     }
     count += histogram->counts[histogram->bound_count];
     bh_buf_printf(x->out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum ", name, count, name);
-    put_fraction(x->out, histogram->sum_ns, 9);
+    exposition_put_fraction(x->out, histogram->sum_ns, 9);
     bh_buf_printf(x->out, "\n%s_count %" PRIu64 "\n", name, count);
 }
 

@@ -9,7 +9,7 @@
 
 /* The next visible tenant from `*at` on, and its path; NULL at the end. */
 static const struct bh_scrape_tenant *
-next_tenant(const struct bh_scrape *s, uint32_t *at, const char **ret_path)
+metrics_next_tenant(const struct bh_scrape *s, uint32_t *at, const char **ret_path)
 {
     const struct bh_directory *dir = s->call->dir;
 
@@ -23,38 +23,38 @@ next_tenant(const struct bh_scrape *s, uint32_t *at, const char **ret_path)
 
 /* States that are worth a zero stand there always. */
 static void
-put_jobs(struct bh_exposition *x, const struct bh_scrape *s)
+metrics_put_jobs(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_scrape_tenant *tenant;
     const char *path;
 
     bh_exposition_family(x, BH_METRIC_JOBS);
-    for (uint32_t at = 0; (tenant = next_tenant(s, &at, &path));)
+    for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));)
         for (int state = 0; state < BH_JOB_COMPLETED; state++)
             if (tenant->jobs[state] || state == BH_JOB_PENDING || state == BH_JOB_RUNNING)
                 bh_exposition_u64(x, (const char *[]){ path, bh_job_state_names[state] },
                                   tenant->jobs[state]);
     bh_exposition_family(x, BH_METRIC_QUEUE_OLDEST);
-    for (uint32_t at = 0; (tenant = next_tenant(s, &at, &path));)
+    for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));)
         if (tenant->oldest_ns)
             bh_exposition_nano(x, &path, s->now_ns > tenant->oldest_ns
                                              ? s->now_ns - tenant->oldest_ns : 0);
 }
 
 static void
-put_held(struct bh_exposition *x, const struct bh_scrape *s)
+metrics_put_held(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_scrape_tenant *tenant;
     const char *path;
 
     bh_exposition_family(x, BH_METRIC_LEASES);
-    for (uint32_t at = 0; (tenant = next_tenant(s, &at, &path));)
+    for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));)
         for (int grade = 0; grade < BH_GRADES; grade++)
             if (tenant->leases[grade])
                 bh_exposition_u64(x, (const char *[]){ path, bh_grade_names[grade] },
                                   tenant->leases[grade]);
     bh_exposition_family(x, BH_METRIC_TENANT_PARTS);
-    for (uint32_t at = 0; (tenant = next_tenant(s, &at, &path));) {
+    for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));) {
         bh_exposition_u64(x, (const char *[]){ path, "compute" }, tenant->compute);
         bh_exposition_u64(x, (const char *[]){ path, "memory" }, tenant->memory);
     }
@@ -62,7 +62,7 @@ put_held(struct bh_exposition *x, const struct bh_scrape *s)
 
 /* Also of tenants that were removed: with them idle and unusable add up to physical time. */
 static void
-put_times(struct bh_exposition *x, const struct bh_scrape *s)
+metrics_put_times(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_directory *dir = s->call->dir;
 
@@ -78,19 +78,19 @@ put_times(struct bh_exposition *x, const struct bh_scrape *s)
 }
 
 static void
-put_tenant_networks(struct bh_exposition *x, const struct bh_scrape *s)
+metrics_put_tenant_networks(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_scrape_tenant *tenant;
     const char *path;
 
     bh_exposition_family(x, BH_METRIC_TENANT_RX);
-    for (uint32_t at = 0; (tenant = next_tenant(s, &at, &path));)
+    for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));)
         bh_exposition_u64(x, &path, tenant->carried.rx_bytes);
     bh_exposition_family(x, BH_METRIC_TENANT_TX);
-    for (uint32_t at = 0; (tenant = next_tenant(s, &at, &path));)
+    for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));)
         bh_exposition_u64(x, &path, tenant->carried.tx_bytes);
     bh_exposition_family(x, BH_METRIC_TENANT_DENIED);
-    for (uint32_t at = 0; (tenant = next_tenant(s, &at, &path));)
+    for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));)
         bh_exposition_u64(x, &path, tenant->carried.denied_packets);
 }
 
@@ -119,7 +119,7 @@ metrics_number_of(const struct bh_scrape_job *job, enum of_job what)
 
 /* The next job of a visible tenant of which nodes told, with its labels. */
 static const struct bh_scrape_job *
-next_job(const struct bh_scrape *s, uint32_t *at, bool network, const char *ret_values[2],
+metrics_next_job(const struct bh_scrape *s, uint32_t *at, bool network, const char *ret_values[2],
          char ret_number[24])
 {
     for (; *at < s->job_count; ++*at) {
@@ -137,7 +137,7 @@ next_job(const struct bh_scrape *s, uint32_t *at, bool network, const char *ret_
 }
 
 static void
-put_job_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metric metric,
+metrics_put_job_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metric metric,
                 enum of_job what)
 {
     const struct bh_scrape_job *job;
@@ -145,33 +145,33 @@ put_job_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metr
     char number[24];
 
     bh_exposition_family(x, metric);
-    for (uint32_t at = 0; (job = next_job(s, &at, what <= DENIED, values, number));)
+    for (uint32_t at = 0; (job = metrics_next_job(s, &at, what <= DENIED, values, number));)
         bh_exposition_u64(x, values, metrics_number_of(job, what));
 }
 
 static void
-put_running(struct bh_exposition *x, const struct bh_scrape *s)
+metrics_put_running(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_scrape_job *job;
     const char *values[2];
     char number[24];
 
-    put_job_numbers(x, s, BH_METRIC_JOB_RX, RX);
-    put_job_numbers(x, s, BH_METRIC_JOB_TX, TX);
-    put_job_numbers(x, s, BH_METRIC_JOB_DENIED, DENIED);
+    metrics_put_job_numbers(x, s, BH_METRIC_JOB_RX, RX);
+    metrics_put_job_numbers(x, s, BH_METRIC_JOB_TX, TX);
+    metrics_put_job_numbers(x, s, BH_METRIC_JOB_DENIED, DENIED);
     bh_exposition_family(x, BH_METRIC_JOB_CPU);
-    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
+    for (uint32_t at = 0; (job = metrics_next_job(s, &at, false, values, number));)
         bh_exposition_nano(x, values, job->cpu_ns);
-    put_job_numbers(x, s, BH_METRIC_JOB_MEMORY, MEMORY);
-    put_job_numbers(x, s, BH_METRIC_JOB_GPU_MEMORY, GPU_MEMORY);
+    metrics_put_job_numbers(x, s, BH_METRIC_JOB_MEMORY, MEMORY);
+    metrics_put_job_numbers(x, s, BH_METRIC_JOB_GPU_MEMORY, GPU_MEMORY);
     bh_exposition_family(x, BH_METRIC_JOB_GPU_BUSY);
-    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
+    for (uint32_t at = 0; (job = metrics_next_job(s, &at, false, values, number));)
         if (job->busy_leases)
             bh_exposition_nano(x, values, (bh_part_ns)job->busy_percent * 10000000 / job->busy_leases);
 }
 
 static void
-put_share_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metric metric,
+metrics_put_share_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metric metric,
                   enum of_share what)
 {
     const struct bh_scrape_job *job;
@@ -179,7 +179,7 @@ put_share_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_me
     char number[24];
 
     bh_exposition_family(x, metric);
-    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));) {
+    for (uint32_t at = 0; (job = metrics_next_job(s, &at, false, values, number));) {
         const uint64_t bytes[] = { [CAP] = job->share.cap_bytes,
                                    [CHARGED] = job->share.charged_bytes,
                                    [DRIVER] = job->share.driver_bytes };
@@ -191,21 +191,21 @@ put_share_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_me
 
 /* Each kind that has not been, too: a first one is an increase then. */
 static void
-put_shares(struct bh_exposition *x, const struct bh_scrape *s)
+metrics_put_shares(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_scrape_job *job;
     const char *values[3];
     char number[24];
 
-    put_share_numbers(x, s, BH_METRIC_JOB_SHARE_CAP, CAP);
-    put_share_numbers(x, s, BH_METRIC_JOB_SHARE_CHARGED, CHARGED);
-    put_share_numbers(x, s, BH_METRIC_JOB_SHARE_DRIVER, DRIVER);
+    metrics_put_share_numbers(x, s, BH_METRIC_JOB_SHARE_CAP, CAP);
+    metrics_put_share_numbers(x, s, BH_METRIC_JOB_SHARE_CHARGED, CHARGED);
+    metrics_put_share_numbers(x, s, BH_METRIC_JOB_SHARE_DRIVER, DRIVER);
     bh_exposition_family(x, BH_METRIC_JOB_SHARE_SLICES);
-    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
+    for (uint32_t at = 0; (job = metrics_next_job(s, &at, false, values, number));)
         if (job->share.cap_bytes)
             bh_exposition_nano(x, values, job->share.slice_ns);
     bh_exposition_family(x, BH_METRIC_JOB_NOTICES);
-    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
+    for (uint32_t at = 0; (job = metrics_next_job(s, &at, false, values, number));)
         for (uint32_t kind = 0; job->share.cap_bytes && kind < BH_JOB_NOTICES; kind++) {
             values[2] = bh_job_notice_names[kind];
             bh_exposition_u64(x, values, job->notices[kind]);
@@ -223,12 +223,12 @@ bh_metrics_show(struct bh_call *call, struct bh_err *err)
         return rc;
     x.open_metrics = bh_exposition_wants_open_metrics(call->request->accept);
     call->reply->content_type = bh_exposition_content_type(x.open_metrics);
-    put_jobs(&x, &scrape);
-    put_held(&x, &scrape);
-    put_times(&x, &scrape);
-    put_tenant_networks(&x, &scrape);
-    put_running(&x, &scrape);
-    put_shares(&x, &scrape);
+    metrics_put_jobs(&x, &scrape);
+    metrics_put_held(&x, &scrape);
+    metrics_put_times(&x, &scrape);
+    metrics_put_tenant_networks(&x, &scrape);
+    metrics_put_running(&x, &scrape);
+    metrics_put_shares(&x, &scrape);
     if (scrape.all)
         bh_metrics_put_site(&x, &scrape);
     bh_exposition_end(&x);

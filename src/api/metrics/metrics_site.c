@@ -9,7 +9,7 @@
 static const char *const dimensions[] = { "compute", "memory" };
 
 static uint64_t
-part_of(struct bh_parts parts, size_t dimension)
+site_part_of(struct bh_parts parts, size_t dimension)
 {
     return dimension ? parts.memory : parts.compute;
 }
@@ -46,13 +46,13 @@ metrics_site_put_parts(struct bh_exposition *x, const struct bh_scrape *s)
     bh_exposition_family(x, BH_METRIC_PARTS);
     for (size_t d = 0; d < BH_COUNT(dimensions); d++) {
         bh_exposition_u64(x, (const char *[]){ "leased", "", dimensions[d] },
-                          part_of(uses.leased, d));
+                          site_part_of(uses.leased, d));
         bh_exposition_u64(x, (const char *[]){ "idle", "", dimensions[d] },
-                          part_of(uses.idle, d));
+                          site_part_of(uses.idle, d));
         for (int cause = 0; cause < BH_UNUSABLES; cause++)
             bh_exposition_u64(
                 x, (const char *[]){ "unusable", bh_unusable_names[cause], dimensions[d] },
-                part_of(uses.causes[cause], d));
+                site_part_of(uses.causes[cause], d));
     }
 }
 
@@ -83,7 +83,7 @@ metrics_site_put_time(struct bh_exposition *x, const struct bh_scrape *s)
 /* ---- health, scrubs, walls ---- */
 
 static const char *
-hostname_of(const struct bh_facts *facts, const char *uuid)
+site_hostname_of(const struct bh_facts *facts, const char *uuid)
 {
     const struct bh_gpu_facts_of *gpu = bh_facts_gpu(facts, uuid);
 
@@ -91,7 +91,7 @@ hostname_of(const struct bh_facts *facts, const char *uuid)
 }
 
 static void
-put_health(struct bh_exposition *x, const struct bh_scrape *s)
+site_put_health(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_directory *dir = s->call->dir;
 
@@ -99,13 +99,13 @@ put_health(struct bh_exposition *x, const struct bh_scrape *s)
     for (uint32_t i = 0; i < dir->gpu_count; i++)
         if (s->gpus[i].gpu.v)
             bh_exposition_u64(x, (const char *[]){ dir->gpus[i].uuid,
-                                                   hostname_of(&s->facts, dir->gpus[i].uuid),
+                                                   site_hostname_of(&s->facts, dir->gpus[i].uuid),
                                                    bh_gpus_health(&s->gpus[i]) }, 1);
     bh_exposition_family(x, BH_METRIC_GPU_FENCED);
     for (uint32_t i = 0; i < dir->gpu_count; i++)
         if (s->gpus[i].gpu.v)
             bh_exposition_u64(x, (const char *[]){ dir->gpus[i].uuid,
-                                                   hostname_of(&s->facts, dir->gpus[i].uuid) },
+                                                   site_hostname_of(&s->facts, dir->gpus[i].uuid) },
                               s->gpus[i].fenced);
     bh_exposition_family(x, BH_METRIC_HEALTH_CHANGES);
     for (int health = 0; health < BH_HEALTHS; health++)
@@ -113,7 +113,7 @@ put_health(struct bh_exposition *x, const struct bh_scrape *s)
 }
 
 static void
-put_tallies(struct bh_exposition *x, const struct bh_scrape *s)
+site_put_tallies(struct bh_exposition *x, const struct bh_scrape *s)
 {
     bh_exposition_family(x, BH_METRIC_SCRUBS);
     for (uint32_t method = 0; method < BH_SCRUB_METHODS; method++)
@@ -130,7 +130,7 @@ put_tallies(struct bh_exposition *x, const struct bh_scrape *s)
 /* ---- the daemon itself ---- */
 
 static void
-put_daemon(struct bh_exposition *x, const struct bh_scrape *s)
+site_put_daemon(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_api_options *options = &s->call->api->options;
     struct bh_signed last = options->owner.ops->last_signed(options->owner.self);
@@ -151,7 +151,7 @@ put_daemon(struct bh_exposition *x, const struct bh_scrape *s)
 }
 
 static void
-put_queue(struct bh_exposition *x, const struct bh_scrape *s)
+site_put_queue(struct bh_exposition *x, const struct bh_scrape *s)
 {
     uint64_t pending = 0;
 
@@ -173,7 +173,7 @@ struct device {
 
 /* False: its node is not connected. */
 static bool
-read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
+site_read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
 {
     const struct bh_gpu_facts_of *gpu = bh_facts_gpu(&s->facts, s->call->dir->gpus[at].uuid);
 
@@ -197,7 +197,7 @@ read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
 
 /* What GPM says of it; a board or driver that has none says more than all of the time. */
 static void
-put_activity(struct bh_exposition *x, enum bh_metric metric, const struct device *device)
+site_put_activity(struct bh_exposition *x, enum bh_metric metric, const struct device *device)
 {
     static const char *const members[] = {
         [BH_METRIC_DEV_GR_ACTIVE - BH_METRIC_DEV_GR_ACTIVE] = "busy_bp",
@@ -214,7 +214,7 @@ put_activity(struct bh_exposition *x, enum bh_metric metric, const struct device
 
 /* What the board does not have reads as 0, or above 100 for the utilisation: no series. */
 static void
-put_device(struct bh_exposition *x, enum bh_metric metric, const struct device *device)
+site_put_device(struct bh_exposition *x, enum bh_metric metric, const struct device *device)
 {
     uint64_t total = bh_json_number(bh_json_get(device->facts, "memory_mib"), 0);
     uint64_t used = bh_json_number(bh_json_get(device->sample, "memory_used_mib"), 0);
@@ -242,15 +242,15 @@ put_device(struct bh_exposition *x, enum bh_metric metric, const struct device *
 }
 
 static void
-put_devices(struct bh_exposition *x, const struct bh_scrape *s)
+site_put_devices(struct bh_exposition *x, const struct bh_scrape *s)
 {
     struct device device;
 
     for (int metric = BH_METRIC_DEV_GPU_TEMP; metric <= BH_METRIC_DEV_DRAM; metric++) {
         bh_exposition_family(x, (enum bh_metric)metric);
         for (uint32_t i = 0; i < s->call->dir->gpu_count; i++)
-            if (read_device(s, i, &device))
-                (metric < BH_METRIC_DEV_GR_ACTIVE ? put_device : put_activity)(
+            if (site_read_device(s, i, &device))
+                (metric < BH_METRIC_DEV_GR_ACTIVE ? site_put_device : site_put_activity)(
                     x, (enum bh_metric)metric, &device);
     }
 }
@@ -258,11 +258,11 @@ put_devices(struct bh_exposition *x, const struct bh_scrape *s)
 void
 bh_metrics_put_site(struct bh_exposition *x, const struct bh_scrape *s)
 {
-    put_queue(x, s);
+    site_put_queue(x, s);
     metrics_site_put_parts(x, s);
     metrics_site_put_time(x, s);
-    put_health(x, s);
-    put_tallies(x, s);
-    put_daemon(x, s);
-    put_devices(x, s);
+    site_put_health(x, s);
+    site_put_tallies(x, s);
+    site_put_daemon(x, s);
+    site_put_devices(x, s);
 }

@@ -21,7 +21,7 @@ scrape_tenant_of(const struct bh_scrape *s, bh_tenant_id id)
 /* ---- on the owner thread ---- */
 
 static void
-take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view,
+scrape_take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view,
              struct bh_scrape_tenant *tenant)
 {
     struct bh_member_view member;
@@ -42,7 +42,7 @@ take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct b
 }
 
 static void
-take_job(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view)
+scrape_take_job(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view)
 {
     struct bh_scrape_tenant *tenant = scrape_tenant_of(s, view->tenant);
 
@@ -53,11 +53,11 @@ take_job(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_jo
         && (!tenant->oldest_ns || view->submitted_ns < tenant->oldest_ns))
         tenant->oldest_ns = view->submitted_ns;
     if (view->lease.v)
-        take_members(s, engine, view, tenant);
+        scrape_take_members(s, engine, view, tenant);
 }
 
 static void
-ask_jobs(void *self, const struct bh_engine *engine, uint64_t now_ns)
+scrape_ask_jobs(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct bh_scrape *s = self;
     struct bh_job_view view;
@@ -67,12 +67,12 @@ ask_jobs(void *self, const struct bh_engine *engine, uint64_t now_ns)
             s->walked = true;
             return;
         }
-        take_job(s, engine, &view);
+        scrape_take_job(s, engine, &view);
     }
 }
 
 static void
-take_partitions(struct bh_scrape *s, const struct bh_engine *engine)
+scrape_take_partitions(struct bh_scrape *s, const struct bh_engine *engine)
 {
     struct bh_partition_view view;
     uint32_t cursor = 0;
@@ -90,7 +90,7 @@ take_partitions(struct bh_scrape *s, const struct bh_engine *engine)
 
 /* What has to be of one moment: GPUs, who holds them, and all time up to now. */
 static void
-ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
+scrape_ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct bh_scrape *s = self;
     const struct bh_directory *dir = s->call->dir;
@@ -107,16 +107,16 @@ ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
             s->tenants[i].compute_ns = row.compute_ns;
             s->tenants[i].memory_ns = row.memory_ns;
         }
-    take_partitions(s, engine);
+    scrape_take_partitions(s, engine);
 }
 
 static bh_rc
-ask_owner(struct bh_scrape *s, struct bh_err *err)
+scrape_ask_owner(struct bh_scrape *s, struct bh_err *err)
 {
-    bh_rc rc = bh_call_ask(s->call, ask_site, s, err);
+    bh_rc rc = bh_call_ask(s->call, scrape_ask_site, s, err);
 
     while (rc == BH_OK && !s->walked)
-        rc = bh_call_ask(s->call, ask_jobs, s, err);
+        rc = bh_call_ask(s->call, scrape_ask_jobs, s, err);
     return rc;
 }
 
@@ -132,13 +132,13 @@ scrape_compare(const void *a, const void *b)
 }
 
 static struct bh_scrape_job *
-find_job(const struct bh_scrape *s, uint64_t job)
+scrape_find_job(const struct bh_scrape *s, uint64_t job)
 {
     return s->job_count ? bsearch(&job, s->jobs, s->job_count, sizeof *s->jobs, scrape_compare) : NULL;
 }
 
 static void
-take_share(struct bh_scrape_share *share, bh_json_value sample)
+scrape_take_share(struct bh_scrape_share *share, bh_json_value sample)
 {
     share->cap_bytes += bh_json_number(bh_json_get(sample, "share_cap_bytes"), 0);
     share->charged_bytes += bh_json_number(bh_json_get(sample, "share_charged_bytes"), 0);
@@ -149,13 +149,13 @@ take_share(struct bh_scrape_share *share, bh_json_value sample)
 enum { UNKNOWN_PERCENT = 255 }; /* as in struct bh_msg_sample */
 
 static void
-take_sample(const struct bh_scrape *s, bh_json_value sample)
+scrape_take_sample(const struct bh_scrape *s, bh_json_value sample)
 {
     uint64_t number = bh_json_number(bh_json_get(sample, "lease"), 0);
     const struct bh_scrape_lease *lease =
         s->lease_count ? bsearch(&number, s->leases, s->lease_count, sizeof *s->leases, scrape_compare)
                        : NULL;
-    struct bh_scrape_job *job = lease ? find_job(s, lease->job) : NULL;
+    struct bh_scrape_job *job = lease ? scrape_find_job(s, lease->job) : NULL;
     uint64_t busy = bh_json_number(bh_json_get(sample, "gpu_utilisation"), UNKNOWN_PERCENT);
 
     if (!job)
@@ -168,13 +168,13 @@ take_sample(const struct bh_scrape *s, bh_json_value sample)
     job->cpu_ns += bh_json_number(bh_json_get(sample, "cpu_ns"), 0);
     job->memory_bytes += bh_json_number(bh_json_get(sample, "memory_bytes"), 0);
     job->gpu_memory_mib += bh_json_number(bh_json_get(sample, "gpu_memory_mib"), 0);
-    take_share(&job->share, sample);
+    scrape_take_share(&job->share, sample);
 }
 
 static void
-take_traffic(const struct bh_scrape *s, bh_json_value item)
+scrape_take_traffic(const struct bh_scrape *s, bh_json_value item)
 {
-    struct bh_scrape_job *job = find_job(s, bh_json_number(bh_json_get(item, "job"), 0));
+    struct bh_scrape_job *job = scrape_find_job(s, bh_json_number(bh_json_get(item, "job"), 0));
     struct bh_msg_carried carried = {
         .counted = true,
         .denied_packets = bh_json_number(bh_json_get(item, "denied_packets"), 0),
@@ -189,7 +189,7 @@ take_traffic(const struct bh_scrape *s, bh_json_value item)
 }
 
 static void
-read_reports(struct bh_scrape *s)
+scrape_read_reports(struct bh_scrape *s)
 {
     bh_facts_load(&s->call->api->options.owner, &s->facts);
     for (uint32_t i = 0; i < s->facts.node_count; i++) {
@@ -197,16 +197,16 @@ read_reports(struct bh_scrape *s)
         bh_json_value samples = bh_json_get(bh_json_get(root, "samples"), "samples");
 
         for (size_t n = 0; n < bh_json_count(samples); n++)
-            take_sample(s, bh_json_at(samples, n));
+            scrape_take_sample(s, bh_json_at(samples, n));
         for (size_t n = 0; n < bh_json_count(traffic); n++)
-            take_traffic(s, bh_json_at(traffic, n));
+            scrape_take_traffic(s, bh_json_at(traffic, n));
     }
 }
 
 /* ---- the store ---- */
 
 static bool
-take_carried(void *self, const struct bh_document_row *row)
+scrape_take_carried(void *self, const struct bh_document_row *row)
 {
     const struct bh_scrape *s = self;
     struct bh_scrape_tenant *tenant;
@@ -222,7 +222,7 @@ take_carried(void *self, const struct bh_document_row *row)
 }
 
 static bh_rc
-read_job(const struct bh_scrape *s, struct bh_scrape_job *job, struct bh_err *err)
+scrape_read_job(const struct bh_scrape *s, struct bh_scrape_job *job, struct bh_err *err)
 {
     const struct bh_store *store = &s->call->api->options.store;
     struct bh_job_notices_row notices;
@@ -243,15 +243,15 @@ read_job(const struct bh_scrape *s, struct bh_scrape_job *job, struct bh_err *er
 }
 
 static bh_rc
-read_store(struct bh_scrape *s, struct bh_err *err)
+scrape_read_store(struct bh_scrape *s, struct bh_err *err)
 {
     const struct bh_document_filter tenants = { .kind = BH_DOCUMENT_CARRIED_TENANT };
     const struct bh_store *store = &s->call->api->options.store;
-    bh_rc rc = store->ops->list_documents(store->self, &tenants, take_carried, s, err);
+    bh_rc rc = store->ops->list_documents(store->self, &tenants, scrape_take_carried, s, err);
 
     for (uint32_t i = 0; i < s->job_count && rc == BH_OK; i++) {
         if (s->tenants[s->jobs[i].tenant].visible)
-            rc = read_job(s, &s->jobs[i], err);
+            rc = scrape_read_job(s, &s->jobs[i], err);
     }
     if (rc != BH_OK)
         return rc;
@@ -283,16 +283,16 @@ bh_scrape_load(const struct bh_call *call, struct bh_scrape *ret_scrape, struct 
         s->tenants[i].metered = bh_visible_has(&visible, dir->tenants[i].id.v);
         s->tenants[i].visible = !dir->tenants[i].gone && s->tenants[i].metered;
     }
-    rc = ask_owner(s, err);
+    rc = scrape_ask_owner(s, err);
     if (rc != BH_OK)
         return rc;
     if (s->job_count)
         qsort(s->jobs, s->job_count, sizeof *s->jobs, scrape_compare);
     if (s->lease_count)
         qsort(s->leases, s->lease_count, sizeof *s->leases, scrape_compare);
-    read_reports(s);
+    scrape_read_reports(s);
     owner->ops->tally(owner->self, s->tally);
-    return read_store(s, err);
+    return scrape_read_store(s, err);
 }
 
 void

@@ -44,14 +44,14 @@ struct gpu_list {
 
 /* Whether others hold it, who stay unseen: of what they have the GPU's `used` tells. */
 static bool
-is_foreign(const struct gpu_list *list, const struct bh_partition_view *partition)
+gpus_is_foreign(const struct gpu_list *list, const struct bh_partition_view *partition)
 {
     return partition->state != BH_PARTITION_IDLE && partition->tenant.v
            && !bh_visible_has(&list->visible, partition->tenant.v);
 }
 
 static void
-put_holder(struct gpu_list *list, const struct bh_partition_view *partition)
+gpus_put_holder(struct gpu_list *list, const struct bh_partition_view *partition)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(list->call->dir, partition->tenant);
 
@@ -64,7 +64,7 @@ put_holder(struct gpu_list *list, const struct bh_partition_view *partition)
 
 /* What a share allows, and that it is no more than grade F. */
 static void
-put_share(struct bh_json_writer *w, enum bh_gpu_model model, uint32_t profile)
+gpus_put_share(struct bh_json_writer *w, enum bh_gpu_model model, uint32_t profile)
 {
     struct bh_share share;
 
@@ -78,7 +78,7 @@ put_share(struct bh_json_writer *w, enum bh_gpu_model model, uint32_t profile)
 }
 
 static void
-put_partition(struct gpu_list *list, const struct bh_gpu_view *gpu, const struct bh_partition_view *partition)
+gpus_put_partition(struct gpu_list *list, const struct bh_gpu_view *gpu, const struct bh_partition_view *partition)
 {
     const struct bh_profile *profile =
         bh_profile_get((bh_profile_id){ partition->partition.profile });
@@ -91,7 +91,7 @@ put_partition(struct gpu_list *list, const struct bh_gpu_view *gpu, const struct
     bh_json_bool(w, "assumed", profile ? profile->assumed
                                        : bh_profile_is_share((bh_profile_id){ partition->partition.profile })
                                              && bh_share_is_assumed((enum bh_gpu_model)gpu->model));
-    put_share(w, (enum bh_gpu_model)gpu->model, partition->partition.profile);
+    gpus_put_share(w, (enum bh_gpu_model)gpu->model, partition->partition.profile);
     if (profile) {
         bh_json_u64(w, "memory_mib", profile->memory_mib);
         bh_json_u64(w, "slices", profile->compute_slices);
@@ -101,7 +101,7 @@ put_partition(struct gpu_list *list, const struct bh_gpu_view *gpu, const struct
     bh_json_str(w, "profile", name);
     bh_json_u64(w, "start", partition->partition.start);
     bh_json_str(w, "state", bh_partition_state_names[partition->state]);
-    put_holder(list, partition);
+    gpus_put_holder(list, partition);
     bh_json_close(w, '}');
 }
 
@@ -111,17 +111,17 @@ gpus_put_partitions(struct gpu_list *list, const struct bh_gpu_view *gpu)
     bh_json_open(&list->w, "pieces", '[');
     for (uint32_t i = 0; i < list->q->partition_count; i++)
         if (bh_same(list->q->partitions[i].partition.gpu, gpu->gpu)
-            && !is_foreign(list, &list->q->partitions[i]))
-            put_partition(list, gpu, &list->q->partitions[i]);
+            && !gpus_is_foreign(list, &list->q->partitions[i]))
+            gpus_put_partition(list, gpu, &list->q->partitions[i]);
     bh_json_close(&list->w, ']');
 }
 
 static bool
-has_foreign(const struct gpu_list *list, const struct bh_gpu_view *gpu)
+gpus_has_foreign(const struct gpu_list *list, const struct bh_gpu_view *gpu)
 {
     for (uint32_t i = 0; i < list->q->partition_count; i++)
         if (bh_same(list->q->partitions[i].partition.gpu, gpu->gpu)
-            && is_foreign(list, &list->q->partitions[i]))
+            && gpus_is_foreign(list, &list->q->partitions[i]))
             return true;
     return false;
 }
@@ -129,7 +129,7 @@ has_foreign(const struct gpu_list *list, const struct bh_gpu_view *gpu)
 /* ---- GPUs ---- */
 
 static bool
-is_assumed(enum bh_gpu_model model)
+gpus_is_assumed(enum bh_gpu_model model)
 {
     uint32_t count;
     const struct bh_profile *profile = bh_profile_first(model, &count);
@@ -141,11 +141,11 @@ is_assumed(enum bh_gpu_model model)
 }
 
 static void
-put_geometry(struct bh_json_writer *w, enum bh_gpu_model model)
+gpus_put_geometry(struct bh_json_writer *w, enum bh_gpu_model model)
 {
     const struct bh_model_facts *facts = bh_model_facts(model);
 
-    bh_json_bool(w, "assumed", is_assumed(model));
+    bh_json_bool(w, "assumed", gpus_is_assumed(model));
     if (model == BH_GPU_MODEL_NONE || !facts)
         return;
     bh_json_u64(w, "compute_slices", facts->compute_slices);
@@ -155,7 +155,7 @@ put_geometry(struct bh_json_writer *w, enum bh_gpu_model model)
 
 /* "mig", "shared", "whole" or "free"; a GPU that is not managed is in nobody's mode. */
 static const char *
-mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
+gpus_mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
 {
     if (!gpu->managed)
         return "unmanaged";
@@ -184,7 +184,7 @@ gpus_put_parts(struct bh_json_writer *w, const char *key, struct bh_parts parts)
 
 /* What the node last said; a member that it did not send is 0 there. */
 static void
-put_numbers(struct bh_json_writer *w, bh_json_value facts, const char *const *names, size_t count)
+gpus_put_numbers(struct bh_json_writer *w, bh_json_value facts, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         bh_json_u64(w, names[i], bh_json_number(bh_json_get(facts, names[i]), 0));
@@ -192,22 +192,22 @@ put_numbers(struct bh_json_writer *w, bh_json_value facts, const char *const *na
 
 /* What runs on the GPU at this moment, whoever it is. */
 static void
-put_activity(struct bh_json_writer *w, bh_json_value facts)
+gpus_put_activity(struct bh_json_writer *w, bh_json_value facts)
 {
     static const char *const names[] = { "memory_used_mib", "power_mw", "temperature_c" };
     uint64_t utilisation = bh_json_number(bh_json_get(facts, "utilisation"), 0);
 
-    put_numbers(w, facts, names, BH_COUNT(names));
+    gpus_put_numbers(w, facts, names, BH_COUNT(names));
     if (utilisation <= 100)
         bh_json_u64(w, "utilisation", utilisation);
 }
 
 static void
-put_facts(struct bh_json_writer *w, bh_json_value facts)
+gpus_put_facts(struct bh_json_writer *w, bh_json_value facts)
 {
     static const char *const names[] = { "ecc_uncorrected", "index", "memory_mib" };
 
-    put_numbers(w, facts, names, BH_COUNT(names));
+    gpus_put_numbers(w, facts, names, BH_COUNT(names));
     bh_json_str(w, "pci", bh_json_text(bh_json_get(facts, "pci"), ""));
     bh_json_str(w, "product", bh_json_text(bh_json_get(facts, "product"), ""));
     if (*bh_json_text(bh_json_get(facts, "trouble"), ""))
@@ -216,7 +216,7 @@ put_facts(struct bh_json_writer *w, bh_json_value facts)
 
 /* What it was: "XID 48, double-bit ECC error". */
 static void
-put_fault(struct bh_json_writer *w, const struct bh_gpu_view *gpu)
+gpus_put_fault(struct bh_json_writer *w, const struct bh_gpu_view *gpu)
 {
     char text[160];
     struct bh_buf fault;
@@ -240,7 +240,7 @@ bh_gpus_health(const struct bh_gpu_view *gpu)
 }
 
 static struct bh_unmanaged
-unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *facts)
+gpus_unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *facts)
 {
     bh_json_value partitions = bh_json_get(facts->node->root, "pieces");
     struct bh_unmanaged unmanaged = {
@@ -265,10 +265,10 @@ unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *facts
 
 /* Why Bulkhead changes nothing on it, by what its node said last. */
 static void
-put_unmanaged(struct bh_json_writer *w, const struct bh_dir_gpu *named,
+gpus_put_unmanaged(struct bh_json_writer *w, const struct bh_dir_gpu *named,
               const struct bh_gpu_facts_of *facts)
 {
-    struct bh_unmanaged unmanaged = unmanaged_of(named, facts);
+    struct bh_unmanaged unmanaged = gpus_unmanaged_of(named, facts);
     struct bh_buf why, fix;
 
     if (unmanaged.in_site && unmanaged.count)
@@ -295,7 +295,7 @@ gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct
     bh_json_bool(w, "cordoned", gpu->cordoned);
     gpus_put_parts(w, "dedicated", gpu->dedicated);
     if (gpu->xid || gpu->sign)
-        put_fault(w, gpu);
+        gpus_put_fault(w, gpu);
     bh_json_bool(w, "fenced", gpu->fenced);
     if (gpu->fenced && *fence_why)
         bh_json_str(w, "fenced_why", fence_why);
@@ -310,7 +310,7 @@ gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct
     bh_json_str(w, "layout", bh_pool_layout_names[gpu->layout]);
     bh_json_bool(w, "lone_carve", gpu->lone_carve);
     bh_json_bool(w, "managed", gpu->managed);
-    bh_json_str(w, "mode", mode_of(list, gpu));
+    bh_json_str(w, "mode", gpus_mode_of(list, gpu));
     bh_json_str(w, "node", facts ? facts->node->name : "");
     bh_json_str(w, "node_held", bh_held_names[gpu->node_held]);
     gpus_put_partitions(list, gpu);
@@ -321,12 +321,12 @@ gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct
     gpus_put_parts(w, "used", gpu->used);
     bh_json_str(w, "uuid", named->uuid);
     if (facts && gpu->gpu.v && !gpu->managed)
-        put_unmanaged(w, named, facts);
-    put_geometry(w, (enum bh_gpu_model)gpu->model);
+        gpus_put_unmanaged(w, named, facts);
+    gpus_put_geometry(w, (enum bh_gpu_model)gpu->model);
     if (sample)
-        put_facts(w, sample);
-    if (sample && !has_foreign(list, gpu))
-        put_activity(w, sample);
+        gpus_put_facts(w, sample);
+    if (sample && !gpus_has_foreign(list, gpu))
+        gpus_put_activity(w, sample);
     bh_json_close(w, '}');
 }
 
@@ -341,7 +341,7 @@ gpus_is_known(const struct gpu_list *list, const char *uuid)
 
 /* GPUs that their nodes could not read yet: the engine takes them in when they can. */
 static uint64_t
-put_unread(struct gpu_list *list)
+gpus_put_unread(struct gpu_list *list)
 {
     const struct bh_gpu_view lost = { .fenced = true };
     uint64_t count = 0;
@@ -371,14 +371,14 @@ gpus_put_list(struct gpu_list *list)
         gpus_put_gpu(list, &dir->gpus[i], &list->q->gpus[i]);
         total++;
     }
-    total += put_unread(list);
+    total += gpus_put_unread(list);
     bh_json_close(&list->w, ']');
     bh_json_u64(&list->w, "total", total);
     bh_json_close(&list->w, '}');
 }
 
 static bh_rc
-ask_all(struct bh_call *call, struct gpu_question *q, struct bh_err *err)
+gpus_ask_all(struct bh_call *call, struct gpu_question *q, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -395,7 +395,7 @@ bh_gpus_list(struct bh_call *call, struct bh_err *err)
 {
     struct gpu_question q = { 0 };
     struct gpu_list list = { .call = call, .w = bh_call_writer(call), .q = &q };
-    bh_rc rc = ask_all(call, &q, err);
+    bh_rc rc = gpus_ask_all(call, &q, err);
 
     if (rc == BH_OK)
         rc = bh_visible_find(call, "job.view", &list.visible, err);

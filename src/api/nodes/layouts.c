@@ -56,7 +56,7 @@ layouts_read_engine(void *self, const struct bh_engine *engine, uint64_t now_ns)
 }
 
 static void
-name_rows(struct layouts *l)
+layouts_name_rows(struct layouts *l)
 {
     for (uint32_t i = 0; i < l->row_count; i++) {
         const struct bh_gpu_facts_of *facts;
@@ -87,12 +87,12 @@ layouts_load(struct layouts *l, struct bh_err *err)
         return rc;
     memset(l->rows, 0, l->row_count * sizeof *l->rows);
     bh_facts_load(&call->api->options.owner, &l->facts);
-    name_rows(l);
+    layouts_name_rows(l);
     return bh_call_ask(call, layouts_read_engine, l, err);
 }
 
 static void
-unload_auto(struct layouts *l)
+layouts_unload_auto(struct layouts *l)
 {
     bh_facts_fini(&l->facts);
 }
@@ -100,7 +100,7 @@ unload_auto(struct layouts *l)
 /* ---- what shall be ---- */
 
 static bool
-is_at(const struct layouts_row *row, const char *node, size_t length, uint64_t index)
+layouts_is_at(const struct layouts_row *row, const char *node, size_t length, uint64_t index)
 {
     return strlen(row->node) == length && strncmp(row->node, node, length) == 0
            && row->index == index;
@@ -117,7 +117,7 @@ layouts_is_meant(const struct layouts_row *row, const char *text)
     if (!slash)
         return strcmp(row->named->uuid, text) == 0;
     return bh_parse_u64(slash + 1, &index, &unused) == BH_OK && *row->node
-           && is_at(row, text, (size_t)(slash - text), index);
+           && layouts_is_at(row, text, (size_t)(slash - text), index);
 }
 
 /* Why nothing may be declared for the GPU. */
@@ -141,7 +141,7 @@ layouts_explain_unmanaged(const struct layouts_row *row, struct bh_err *err)
 }
 
 static bh_rc
-name_row(struct layouts_row *row, const struct bh_layout_entry *entry, struct bh_err *err)
+layouts_name_row(struct layouts_row *row, const struct bh_layout_entry *entry, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -162,7 +162,7 @@ name_row(struct layouts_row *row, const struct bh_layout_entry *entry, struct bh
 }
 
 static bh_rc
-resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, struct bh_err *err)
+layouts_resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, struct bh_err *err)
 {
     bool all = strcmp(entry->gpu, "all") == 0;
     uint32_t found = 0;
@@ -173,7 +173,7 @@ resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, struct bh_
 
         if (all ? !row->divides : !layouts_is_meant(row, entry->gpu))
             continue;
-        rc = name_row(row, entry, err);
+        rc = layouts_name_row(row, entry, err);
         found++;
     }
     if (rc != BH_OK || found)
@@ -190,12 +190,12 @@ layouts_resolve(struct layouts *l, const struct bh_layouts *document, struct bh_
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < document->layouts.count && rc == BH_OK; i++)
-        rc = resolve_entry(l, &entries[i], err);
+        rc = layouts_resolve_entry(l, &entries[i], err);
     return rc;
 }
 
 static bool
-plans(const struct bh_layout_plan *plan, uint32_t profile, uint32_t start)
+layouts_plans(const struct bh_layout_plan *plan, uint32_t profile, uint32_t start)
 {
     for (uint32_t i = 0; i < plan->count; i++)
         if (plan->partitions[i].profile->id.v == profile && plan->partitions[i].start == start)
@@ -242,7 +242,7 @@ layouts_put_names(struct layouts *l, const struct layouts_row *row)
 
 /* What is in the way and has to end first. */
 static void
-put_wait(struct layouts *l, const struct bh_partition_view *partition)
+layouts_put_wait(struct layouts *l, const struct bh_partition_view *partition)
 {
     struct bh_json_writer *w = &l->w;
 
@@ -255,7 +255,7 @@ put_wait(struct layouts *l, const struct bh_partition_view *partition)
 
 /* Pieces of the GPU that are not planned: those in use are waited for, others go. */
 static void
-put_unplanned(struct layouts *l, const struct layouts_row *row, const char *key, bool leased)
+layouts_put_unplanned(struct layouts *l, const struct layouts_row *row, const char *key, bool leased)
 {
     bh_json_open(&l->w, key, '[');
     for (uint32_t i = 0; i < l->partition_count; i++) {
@@ -264,10 +264,10 @@ put_unplanned(struct layouts *l, const struct layouts_row *row, const char *key,
                     || (partition->state == BH_PARTITION_CARVING && partition->lease.v);
 
         if (!bh_same(partition->partition.gpu, row->gpu.gpu) || partition->state == BH_PARTITION_CLEARING
-            || plans(&row->plan, partition->partition.profile, partition->partition.start) || used != leased)
+            || layouts_plans(&row->plan, partition->partition.profile, partition->partition.start) || used != leased)
             continue;
         if (leased)
-            put_wait(l, partition);
+            layouts_put_wait(l, partition);
         else
             layouts_put_placement(&l->w, NULL, partition->partition.profile, partition->partition.start);
         l->changes++;
@@ -276,7 +276,7 @@ put_unplanned(struct layouts *l, const struct layouts_row *row, const char *key,
 }
 
 static void
-put_planned(struct layouts *l, const struct layouts_row *row, const char *key, bool stands)
+layouts_put_planned(struct layouts *l, const struct layouts_row *row, const char *key, bool stands)
 {
     bh_json_open(&l->w, key, '[');
     for (uint32_t i = 0; i < row->plan.count; i++) {
@@ -292,7 +292,7 @@ put_planned(struct layouts *l, const struct layouts_row *row, const char *key, b
 }
 
 static void
-put_difference(struct layouts *l, const struct layouts_row *row)
+layouts_put_difference(struct layouts *l, const struct layouts_row *row)
 {
     bool forget = row->entry->forget;
     static const struct bh_layout_plan nothing;
@@ -301,14 +301,14 @@ put_difference(struct layouts *l, const struct layouts_row *row)
     if (forget)
         shown.plan = nothing;
     bh_json_open(&l->w, NULL, '{');
-    put_planned(l, &shown, "create", false);
+    layouts_put_planned(l, &shown, "create", false);
     if (!forget)
-        put_unplanned(l, &shown, "destroy", false);
+        layouts_put_unplanned(l, &shown, "destroy", false);
     bh_json_bool(&l->w, "forget", forget);
     layouts_put_names(l, row);
-    put_planned(l, &shown, "keep", true);
+    layouts_put_planned(l, &shown, "keep", true);
     if (!forget)
-        put_unplanned(l, &shown, "waits", true);
+        layouts_put_unplanned(l, &shown, "waits", true);
     bh_json_close(&l->w, '}');
 }
 
@@ -385,7 +385,7 @@ layouts_put_row(struct layouts *l, const struct layouts_row *row)
 bh_rc
 bh_layouts_list(struct bh_call *call, struct bh_err *err)
 {
-    BH_AUTO(unload) struct layouts l = { .call = call, .w = bh_call_writer(call) };
+    BH_AUTO(layouts_unload) struct layouts l = { .call = call, .w = bh_call_writer(call) };
     uint64_t total = 0;
     bh_rc rc = layouts_load(&l, err);
 
@@ -408,7 +408,7 @@ bh_layouts_list(struct bh_call *call, struct bh_err *err)
 bh_rc
 bh_layouts_diff(struct bh_call *call, struct bh_err *err)
 {
-    BH_AUTO(unload) struct layouts l = { .call = call, .w = bh_call_writer(call) };
+    BH_AUTO(layouts_unload) struct layouts l = { .call = call, .w = bh_call_writer(call) };
     struct bh_layouts document;
     bh_rc rc = bh_call_body(call, &bh_layout_fields, &document, err);
 
@@ -422,7 +422,7 @@ bh_layouts_diff(struct bh_call *call, struct bh_err *err)
     bh_json_open(&l.w, "items", '[');
     for (uint32_t i = 0; i < l.row_count; i++)
         if (l.rows[i].entry)
-            put_difference(&l, &l.rows[i]);
+            layouts_put_difference(&l, &l.rows[i]);
     bh_json_close(&l.w, ']');
     bh_json_u64(&l.w, "total", l.changes);
     bh_json_close(&l.w, '}');
@@ -430,7 +430,7 @@ bh_layouts_diff(struct bh_call *call, struct bh_err *err)
 }
 
 static struct bh_ev_layout
-event_of(const struct layouts_row *row)
+layouts_event_of(const struct layouts_row *row)
 {
     struct bh_ev_layout event = { .gpu = row->gpu.gpu, .mode = BH_LAYOUT_DECLARED };
 
@@ -448,7 +448,7 @@ event_of(const struct layouts_row *row)
 bh_rc
 bh_layouts_apply(struct bh_call *call, struct bh_err *err)
 {
-    BH_AUTO(unload) struct layouts l = { .call = call };
+    BH_AUTO(layouts_unload) struct layouts l = { .call = call };
     struct bh_command command = { .standing_count = 0 };
     struct bh_ev_layout *events;
     struct bh_layouts document;
@@ -470,7 +470,7 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
         return rc;
     for (uint32_t i = 0; i < l.row_count; i++)
         if (l.rows[i].entry)
-            events[command.standing_count++] = event_of(&l.rows[i]);
+            events[command.standing_count++] = layouts_event_of(&l.rows[i]);
     if (command.standing_count == 0)
         return bh_err_set(err, BH_INVALID, "the layout names no GPU");
     command.gpu_layout = events;

@@ -23,7 +23,7 @@ struct node_list {
 };
 
 static void
-ask_hosts(void *self, const struct bh_engine *engine, uint64_t now_ns)
+nodes_ask_hosts(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct host_question *q = self;
 
@@ -33,7 +33,7 @@ ask_hosts(void *self, const struct bh_engine *engine, uint64_t now_ns)
 }
 
 static bool
-count_ids(void *self, const struct bh_name_row *row)
+nodes_count_ids(void *self, const struct bh_name_row *row)
 {
     struct host_question *q = self;
 
@@ -44,7 +44,7 @@ count_ids(void *self, const struct bh_name_row *row)
 
 /* What jobs hold of the node's cores and memory, and what it has for them. */
 static void
-put_host(struct bh_json_writer *w, const struct bh_host_view *host)
+nodes_put_host(struct bh_json_writer *w, const struct bh_host_view *host)
 {
     bh_json_u64(w, "offered_cpu_milli", host->cpu_milli);
     bh_json_u64(w, "offered_memory_mib", host->memory_mib);
@@ -52,7 +52,7 @@ put_host(struct bh_json_writer *w, const struct bh_host_view *host)
 
 /* Known faults of its driver that Bulkhead heeds. */
 static void
-put_faults(struct bh_json_writer *w, const char *driver)
+nodes_put_faults(struct bh_json_writer *w, const char *driver)
 {
     bh_json_open(w, "driver_faults", '[');
     for (uint32_t fault = 0; *driver && fault < BH_DRIVER_FAULTS; fault++)
@@ -63,7 +63,7 @@ put_faults(struct bh_json_writer *w, const char *driver)
 
 /* Grades of isolation that it was probed for and does not offer. */
 static void
-put_grades(struct bh_json_writer *w, bh_json_value grades)
+nodes_put_grades(struct bh_json_writer *w, bh_json_value grades)
 {
     bh_json_open(w, "grades_not_offered", '[');
     for (size_t i = 0; i < bh_json_count(grades); i++) {
@@ -103,7 +103,7 @@ nodes_put_isolation(struct node_list *list, bh_json_value node)
 
 /* Its GPUs that take nothing new, each with why. */
 static void
-put_fenced(struct node_list *list, const struct bh_node_facts *node)
+nodes_put_fenced(struct node_list *list, const struct bh_node_facts *node)
 {
     struct bh_json_writer *w = &list->w;
 
@@ -139,10 +139,10 @@ nodes_put_node(struct node_list *list, const char *name, uint32_t id)
         bh_json_str(w, "driver", bh_json_text(bh_json_get(from, "driver"), ""));
         bh_json_str(w, "driver_scrub",
                     bh_json_text(bh_json_get(from, "driver_scrub"), "unknown"));
-        put_faults(w, bh_json_text(bh_json_get(from, "driver"), ""));
-        put_fenced(list, facts);
+        nodes_put_faults(w, bh_json_text(bh_json_get(from, "driver"), ""));
+        nodes_put_fenced(list, facts);
         bh_json_u64(w, "gpus", bh_json_count(bh_json_get(from, "gpus")));
-        put_grades(w, bh_json_get(from, "grades"));
+        nodes_put_grades(w, bh_json_get(from, "grades"));
     }
     bh_json_str(w, "held", bh_held_names[host->held]);
     if (from)
@@ -153,7 +153,7 @@ nodes_put_node(struct node_list *list, const char *name, uint32_t id)
     if (host->reboots)
         bh_json_bool(w, "needs_reboot", true);
     if (host->up)
-        put_host(w, host);
+        nodes_put_host(w, host);
     if (from)
         bh_json_str(w, "runtime", bh_json_text(bh_json_get(from, "runtime"), ""));
     bh_json_str(w, "state", from && host->up ? "up" : "down"); /* connected, and settled */
@@ -170,7 +170,7 @@ nodes_put_node(struct node_list *list, const char *name, uint32_t id)
 }
 
 static bool
-put_known(void *self, const struct bh_name_row *row)
+nodes_put_known(void *self, const struct bh_name_row *row)
 {
     struct node_list *list = self;
 
@@ -184,7 +184,7 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct node_list list = { .w = bh_call_writer(call) };
-    bh_rc rc = store->ops->list_names(store->self, count_ids, &list.hosts, err);
+    bh_rc rc = store->ops->list_names(store->self, nodes_count_ids, &list.hosts, err);
 
     if (rc == BH_OK)
         rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts,
@@ -192,7 +192,7 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_visible_find(call, "job.view", &list.visible, err);
     if (rc == BH_OK)
-        rc = bh_call_ask(call, ask_hosts, &list.hosts, err);
+        rc = bh_call_ask(call, nodes_ask_hosts, &list.hosts, err);
     if (rc != BH_OK)
         return rc;
     bh_facts_load(&call->api->options.owner, &list.facts);
@@ -200,7 +200,7 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
     BH_ASSERT(list.shown);
     bh_json_open(&list.w, NULL, '{');
     bh_json_open(&list.w, "items", '[');
-    rc = store->ops->list_names(store->self, put_known, &list, err);
+    rc = store->ops->list_names(store->self, nodes_put_known, &list, err);
     for (uint32_t i = 0; i < list.facts.node_count; i++)
         if (!list.shown[i]) /* it came since the names were read */
             nodes_put_node(&list, list.facts.nodes[i].name, UINT32_MAX);

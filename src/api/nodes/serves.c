@@ -18,7 +18,7 @@ struct serves_wanted {
 };
 
 static bool
-lists(bh_json_value node, const char *key, const char *text)
+serves_lists(bh_json_value node, const char *key, const char *text)
 {
     bh_json_value items = bh_json_get(node, key);
 
@@ -29,7 +29,7 @@ lists(bh_json_value node, const char *key, const char *text)
 }
 
 static bool
-has_root(bh_json_value node, const char *key, const char *path)
+serves_has_root(bh_json_value node, const char *key, const char *path)
 {
     bh_json_value roots = bh_json_get(node, key);
 
@@ -41,13 +41,13 @@ has_root(bh_json_value node, const char *key, const char *path)
 
 /* Up to the port or the first slash: the node holds the rest of an entry against the image. */
 static size_t
-host_length(const char *text)
+serves_host_length(const char *text)
 {
     return strcspn(text, ":/");
 }
 
 static bool
-fetches_from(bh_json_value node, const char *source)
+serves_fetches_from(bh_json_value node, const char *source)
 {
     bh_json_value registries = bh_json_get(node, "registries");
 
@@ -55,8 +55,8 @@ fetches_from(bh_json_value node, const char *source)
         const char *entry = bh_json_text(bh_json_at(registries, i), "");
 
         entry += strncmp(entry, "http:", 5) == 0 ? 5 : 0;
-        if (host_length(entry) == host_length(source)
-            && strncmp(entry, source, host_length(source)) == 0)
+        if (serves_host_length(entry) == serves_host_length(source)
+            && strncmp(entry, source, serves_host_length(source)) == 0)
             return true;
     }
     return false;
@@ -64,7 +64,7 @@ fetches_from(bh_json_value node, const char *source)
 
 /* True: the node gives the image; else `ret_why`. */
 static bool
-gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_MAX])
+serves_gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_MAX])
 {
     bool packed = image->kind == BH_IMAGE_OCI || image->kind == BH_IMAGE_REGISTRY;
 
@@ -72,11 +72,11 @@ gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_M
         snprintf(ret_why, WHY_MAX, "has no umoci, and images need it: install umoci, or set umoci in node.conf");
     else if (image->kind == BH_IMAGE_REGISTRY && !bh_json_truth(bh_json_get(node, "fetches")))
         snprintf(ret_why, WHY_MAX, "has no skopeo, and images of registries need it: install skopeo, or set skopeo in node.conf");
-    else if (image->kind == BH_IMAGE_REGISTRY && !fetches_from(node, image->path))
+    else if (image->kind == BH_IMAGE_REGISTRY && !serves_fetches_from(node, image->path))
         snprintf(ret_why, WHY_MAX, "fetches nothing from %.*s (registries)",
-                 (int)host_length(image->path), image->path);
+                 (int)serves_host_length(image->path), image->path);
     else if ((image->kind == BH_IMAGE_OCI || image->kind == BH_IMAGE_DIR)
-             && !has_root(node, "image_roots", image->path))
+             && !serves_has_root(node, "image_roots", image->path))
         snprintf(ret_why, WHY_MAX, "has no images at %.100s (image_roots)", image->path);
     else
         return true;
@@ -86,7 +86,7 @@ gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_M
 /* Where the mount's folder is on a node; NULL: a dataset that there is not, which is the owner's to
  * say. */
 static const char *
-folder_of(const struct serves_wanted *wanted, const struct bh_mount_spec *mount)
+serves_folder_of(const struct serves_wanted *wanted, const struct bh_mount_spec *mount)
 {
     const struct bh_dataset *dataset =
         mount->dataset ? bh_datasets_find(wanted->datasets, mount->dataset) : NULL;
@@ -98,15 +98,15 @@ folder_of(const struct serves_wanted *wanted, const struct bh_mount_spec *mount)
 
 /* A dataset's folder is not named: who mounts it by name need not know it. */
 static bool
-gives_folders(bh_json_value node, const struct serves_wanted *wanted, char ret_why[WHY_MAX])
+serves_gives_folders(bh_json_value node, const struct serves_wanted *wanted, char ret_why[WHY_MAX])
 {
     const struct bh_job_spec *spec = wanted->spec;
     const struct bh_mount_spec *mounts = spec->mounts.items;
 
     for (uint32_t i = 0; i < spec->mounts.count; i++) {
-        const char *folder = folder_of(wanted, &mounts[i]);
+        const char *folder = serves_folder_of(wanted, &mounts[i]);
 
-        if (!folder || has_root(node, "mount_roots", folder))
+        if (!folder || serves_has_root(node, "mount_roots", folder))
             continue;
         if (mounts[i].dataset)
             snprintf(ret_why, WHY_MAX, "mounts nothing where dataset %.63s lies (mount_roots)",
@@ -115,7 +115,7 @@ gives_folders(bh_json_value node, const struct serves_wanted *wanted, char ret_w
             snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", folder);
         return false;
     }
-    if (!bh_spec_cwd_folder(spec) || has_root(node, "mount_roots", spec->cwd))
+    if (!bh_spec_cwd_folder(spec) || serves_has_root(node, "mount_roots", spec->cwd))
         return true;
     snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", spec->cwd);
     return false;
@@ -133,18 +133,18 @@ serves_all(bh_json_value node, const struct serves_wanted *wanted, char ret_why[
     if (most_mib && wanted->memory_mib > most_mib && wanted->memory_mib <= has_mib)
         snprintf(ret_why, WHY_MAX, "gives a job %" PRIu64 " MiB of memory at most (memory_max_mib)",
                  most_mib);
-    else if (mode != BH_NETWORK_NONE && !lists(node, "networks", bh_network_mode_names[mode]))
+    else if (mode != BH_NETWORK_NONE && !serves_lists(node, "networks", bh_network_mode_names[mode]))
         snprintf(ret_why, WHY_MAX, "has no network %s (networks)", bh_network_mode_names[mode]);
     else
-        return gives_image(node, &wanted->image, ret_why)
-               && gives_folders(node, wanted, ret_why);
+        return serves_gives_image(node, &wanted->image, ret_why)
+               && serves_gives_folders(node, wanted, ret_why);
     return false;
 }
 
 /* Whether there is anything to ask nodes for.  Memory only where the job says it: a size's own would
  * have nodes asked at each submission. */
 static bool
-reads(const struct bh_job_spec *spec, struct serves_wanted *ret_wanted)
+serves_reads(const struct bh_job_spec *spec, struct serves_wanted *ret_wanted)
 {
     bool image = spec->image && strcmp(spec->image, "host") != 0
                  && !bh_image_parse(spec->image, &ret_wanted->image);
@@ -162,7 +162,7 @@ bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec,
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
     char why[WHY_MAX] = "";
 
-    if (!reads(spec, &wanted))
+    if (!serves_reads(spec, &wanted))
         return BH_OK;
     bh_facts_load(&call->api->options.owner, &facts);
     for (uint32_t i = 0; i < facts.node_count; i++)
@@ -187,7 +187,7 @@ bh_serves_image(const struct bh_call *call, const struct bh_job_spec *spec)
         return true;
     bh_facts_load(&call->api->options.owner, &facts);
     for (uint32_t i = 0; i < facts.node_count; i++)
-        if (has_root(facts.nodes[i].root, "image_roots", image.path))
+        if (serves_has_root(facts.nodes[i].root, "image_roots", image.path))
             return true;
     return facts.node_count == 0;
 }

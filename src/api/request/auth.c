@@ -19,7 +19,7 @@ struct token_search {
 };
 
 static bool
-match_token(void *self, const struct bh_token_row *row)
+auth_match_token(void *self, const struct bh_token_row *row)
 {
     struct token_search *search = self;
 
@@ -33,7 +33,7 @@ match_token(void *self, const struct bh_token_row *row)
 /* One answer for every way in which a token is no good: which one it was is nobody's
  * business but its owner's, who is told in `bulkhead token`. */
 static bh_rc
-bad_token(struct bh_err *err)
+auth_bad_token(struct bh_err *err)
 {
     bh_err_set(err, BH_UNAUTHENTICATED, "the token is not valid");
     return bh_err_hint(err, "it may be mistyped, expired or revoked; `bulkhead token` shows "
@@ -41,7 +41,7 @@ bad_token(struct bh_err *err)
 }
 
 static bh_rc
-find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
+auth_find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
            struct bh_err *err)
 {
     const struct bh_api_options *options = &call->api->options;
@@ -51,10 +51,10 @@ find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
     bh_rc rc;
 
     if (!whole && !bh_token_id_of(text, token.id))
-        return bad_token(err);
+        return auth_bad_token(err);
     rc = options->store.ops->list_tokens(options->store.self,
                                          &(struct bh_token_filter){ .id = token.id },
-                                         match_token, &search, err);
+                                         auth_match_token, &search, err);
     if (rc != BH_OK)
         return rc;
     if (search.found && (!whole || !bh_token_same(search.row.secret.bytes, token.secret))) {
@@ -62,18 +62,18 @@ find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
         search.found = false;
     }
     if (!search.found || !search.row.scopes)
-        return bad_token(err);
+        return auth_bad_token(err);
     *ret_row = search.row;
     return BH_OK;
 }
 
 static bh_rc
-identify_token(struct bh_call *call, const char *text, struct bh_err *err)
+auth_identify_token(struct bh_call *call, const char *text, struct bh_err *err)
 {
     const struct bh_accounts_port *accounts = &call->api->options.accounts;
     const struct bh_dir_principal *principal;
     struct bh_token_row row;
-    bh_rc rc = find_token(call, text, &row, err);
+    bh_rc rc = auth_find_token(call, text, &row, err);
 
     if (rc != BH_OK)
         return rc;
@@ -85,7 +85,7 @@ identify_token(struct bh_call *call, const char *text, struct bh_err *err)
         call->caller.token = bh_arena_strdup(call->arena, row.id);
         call->caller.subject = (struct bh_subject){ .principal = { row.principal_id },
                                                     .uid = UINT32_MAX };
-        return bad_token(err);
+        return auth_bad_token(err);
     }
     call->caller.via = BH_VIA_TOKEN;
     call->caller.token = bh_arena_strdup(call->arena, row.id);
@@ -105,7 +105,7 @@ identify_token(struct bh_call *call, const char *text, struct bh_err *err)
 
 /* The token in an Authorization header.  BH_INVALID: another scheme. */
 static bh_rc
-read_bearer(const char *header, const char **ret_token, struct bh_err *err)
+auth_read_bearer(const char *header, const char **ret_token, struct bh_err *err)
 {
     static const char scheme[] = "bearer ";
 
@@ -123,7 +123,7 @@ read_bearer(const char *header, const char **ret_token, struct bh_err *err)
 /* ---- unix peers ---- */
 
 static bool
-never_anybody(const struct bh_call *call, uint32_t uid)
+auth_never_anybody(const struct bh_call *call, uint32_t uid)
 {
     uint32_t first = call->api->options.job_uid_first;
 
@@ -131,25 +131,25 @@ never_anybody(const struct bh_call *call, uint32_t uid)
 }
 
 static bh_rc
-unknown_peer(const struct bh_call *call, uint32_t uid, struct bh_err *err)
+auth_unknown_peer(const struct bh_call *call, uint32_t uid, struct bh_err *err)
 {
     bh_err_set(err, BH_UNAUTHENTICATED, "no principal is known for uid %" PRIu32, uid);
-    if (never_anybody(call, uid))
+    if (auth_never_anybody(call, uid))
         return bh_err_hint(err, "this uid belongs to jobs or to nobody; send an API token");
     return bh_err_hint(err, "an admin adds to the site file: principals: [{name: NAME, uid: %"
                        PRIu32 "}] and a binding, then `bulkhead apply`", uid);
 }
 
 static bh_rc
-identify_peer(struct bh_call *call, struct bh_err *err)
+auth_identify_peer(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_transport *peer = call->request->transport;
     const struct bh_dir_principal *principal =
-        never_anybody(call, peer->uid) ? NULL : bh_directory_principal_uid(call->dir, peer->uid);
+        auth_never_anybody(call, peer->uid) ? NULL : bh_directory_principal_uid(call->dir, peer->uid);
     bool root = peer->uid == 0;
 
     if (!principal && !root)
-        return unknown_peer(call, peer->uid, err);
+        return auth_unknown_peer(call, peer->uid, err);
     call->caller.via = BH_VIA_PEER;
     call->caller.name = principal ? principal->name : "root";
     call->caller.uid = peer->uid;
@@ -171,16 +171,16 @@ auth_identify(struct bh_call *call, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     if (call->request->authorization)
-        rc = read_bearer(call->request->authorization, &token, err);
+        rc = auth_read_bearer(call->request->authorization, &token, err);
     if (rc != BH_OK)
         return rc;
     if (token && strncmp(token, "bs_", 3) == 0 && call->api->options.accounts.ops)
         return call->api->options.accounts.ops->identify(call->api->options.accounts.self, token, call,
                                                        err);
     if (token)
-        return identify_token(call, token, err);
+        return auth_identify_token(call, token, err);
     if (call->request->transport->unix_socket)
-        return identify_peer(call, err);
+        return auth_identify_peer(call, err);
     bh_err_set(err, BH_UNAUTHENTICATED, "no credentials were sent");
     return bh_err_hint(err, "send \"Authorization: Bearer bh_...\"; `bulkhead token create` "
                             "makes a token");

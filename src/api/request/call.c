@@ -54,7 +54,7 @@ bh_call_number(const struct bh_call *call, const char *name, uint64_t most,
 /* ---- the body ---- */
 
 static bool
-content_is(const char *type, const char *name)
+call_content_is(const char *type, const char *name)
 {
     size_t length = strlen(name);
 
@@ -63,21 +63,21 @@ content_is(const char *type, const char *name)
 
 /* JSON unless it is called something else. */
 static bh_rc
-read_type(const struct bh_call *call, bool *ret_yaml, struct bh_err *err)
+call_read_type(const struct bh_call *call, bool *ret_yaml, struct bh_err *err)
 {
     const char *type = call->request->content_type;
 
-    *ret_yaml = type && (content_is(type, "application/yaml")
-                         || content_is(type, "application/x-yaml")
-                         || content_is(type, "text/yaml"));
-    if (!type || *ret_yaml || content_is(type, "application/json"))
+    *ret_yaml = type && (call_content_is(type, "application/yaml")
+                         || call_content_is(type, "application/x-yaml")
+                         || call_content_is(type, "text/yaml"));
+    if (!type || *ret_yaml || call_content_is(type, "application/json"))
         return BH_OK;
     bh_err_set(err, BH_INVALID, "content type %.60s is not understood", type);
     return bh_err_hint(err, "send application/json or application/yaml");
 }
 
 static bh_rc
-decode_yaml(struct bh_call *call, const struct bh_fields *fields, void *ret_struct,
+call_decode_yaml(struct bh_call *call, const struct bh_fields *fields, void *ret_struct,
             struct bh_err *err)
 {
     struct bh_buf json;
@@ -97,7 +97,7 @@ bh_call_body(struct bh_call *call, const struct bh_fields *fields, void *ret_str
 {
     const struct bh_request *request = call->request;
     bool yaml;
-    bh_rc rc = read_type(call, &yaml, err);
+    bh_rc rc = call_read_type(call, &yaml, err);
 
     if (rc != BH_OK)
         return rc;
@@ -106,7 +106,7 @@ bh_call_body(struct bh_call *call, const struct bh_fields *fields, void *ret_str
         return bh_err_hint(err, "send a %s as JSON or YAML; see /openapi.json", fields->name);
     }
     if (yaml)
-        return decode_yaml(call, fields, ret_struct, err);
+        return call_decode_yaml(call, fields, ret_struct, err);
     return bh_json_decode(request->body, request->body_length, fields, ret_struct, call->arena,
                           err);
 }

@@ -47,7 +47,7 @@ bh_stream_gate_free(struct bh_stream_gate *gate)
 
 /* Under the mutex, as all below; a new one has none. */
 static struct holder *
-find(struct bh_stream_gate *gate, uint32_t principal)
+gate_find(struct bh_stream_gate *gate, uint32_t principal)
 {
     bool fits;
 
@@ -62,7 +62,7 @@ find(struct bh_stream_gate *gate, uint32_t principal)
 
 /* Whether to tell of it. */
 static bool
-note(struct bh_stream_gate *gate, const struct holder *holder, const char *who,
+gate_note(struct bh_stream_gate *gate, const struct holder *holder, const char *who,
      struct bh_crowding *ret_crowding)
 {
     gate->untold++;
@@ -75,7 +75,7 @@ note(struct bh_stream_gate *gate, const struct holder *holder, const char *who,
 }
 
 static bh_rc
-refuse(struct bh_call *call, struct bh_err *err)
+gate_refuse(struct bh_call *call, struct bh_err *err)
 {
     call->retry_after_s = RETRY_AFTER_S;
     bh_err_set(err, BH_TOO_MANY, "you have %" PRIu32 " streams of changes and logs open, as many as "
@@ -93,15 +93,15 @@ bh_stream_gate_enter(struct bh_call *call, struct bh_err *err)
     struct holder *holder;
 
     pthread_mutex_lock(&gate->mutex);
-    holder = find(gate, call->caller.subject.principal.v);
+    holder = gate_find(gate, call->caller.subject.principal.v);
     may = root || gate->most == 0 || holder->count < gate->most;
     holder->count += may;
     if (!may)
-        told = note(gate, holder, call->caller.name, &crowding);
+        told = gate_note(gate, holder, call->caller.name, &crowding);
     pthread_mutex_unlock(&gate->mutex);
     if (told)
         gate->crowded(&crowding);
-    return may ? BH_OK : refuse(call, err);
+    return may ? BH_OK : gate_refuse(call, err);
 }
 
 void
@@ -110,7 +110,7 @@ bh_stream_gate_leave(struct bh_stream_gate *gate, bh_principal_id principal)
     struct holder *holder;
 
     pthread_mutex_lock(&gate->mutex);
-    holder = find(gate, principal.v);
+    holder = gate_find(gate, principal.v);
     BH_ASSERT(holder->count > 0);
     if (--holder->count == 0)
         *holder = gate->holders[--gate->count];

@@ -25,7 +25,7 @@ datasets_may_see_all_of(const struct datasets_list *list, const struct bh_datase
 
 /* The caller's jobs in a tenant, with any label, on any node. */
 static struct bh_data_request
-request_of(const struct datasets_list *list, uint32_t tenant)
+datasets_request_of(const struct datasets_list *list, uint32_t tenant)
 {
     const struct bh_dir_tenant *row =
         bh_directory_tenant(list->call->dir, (bh_tenant_id){ tenant });
@@ -39,7 +39,7 @@ static bool
 datasets_is_named(const struct datasets_list *list, const struct bh_dataset *dataset)
 {
     for (uint32_t i = 0; i < list->submits.count; i++) {
-        struct bh_data_request request = request_of(list, list->submits.ids[i]);
+        struct bh_data_request request = datasets_request_of(list, list->submits.ids[i]);
 
         if (request.tenant[0]
             && bh_datasets_names(&list->call->dir->datasets, dataset, &request))
@@ -49,7 +49,7 @@ datasets_is_named(const struct datasets_list *list, const struct bh_dataset *dat
 }
 
 static void
-put_end(struct bh_json_writer *w, uint32_t may, uint64_t until_ns)
+datasets_put_end(struct bh_json_writer *w, uint32_t may, uint64_t until_ns)
 {
     if (may && until_ns != UINT64_MAX)
         bh_json_ns(w, "until_ns", until_ns);
@@ -61,14 +61,14 @@ datasets_put_tenant(struct datasets_list *list, const char *tenant, uint32_t may
     bh_json_open(&list->w, NULL, '{');
     bh_json_str(&list->w, "may", bh_data_rights_text(may));
     bh_json_str(&list->w, "tenant", tenant);
-    put_end(&list->w, may, until_ns);
+    datasets_put_end(&list->w, may, until_ns);
     bh_json_close(&list->w, '}');
 }
 
 /* Tenant by tenant, but for whoever may submit to all of them: there may be thousands, and what is
  * declared says the same.  All of them together in the results. */
 static uint32_t
-put_access(struct datasets_list *list, const struct bh_dataset *dataset, uint64_t *ret_until_ns)
+datasets_put_access(struct datasets_list *list, const struct bh_dataset *dataset, uint64_t *ret_until_ns)
 {
     const struct bh_datasets *datasets = &list->call->dir->datasets;
     uint32_t all = 0;
@@ -76,7 +76,7 @@ put_access(struct datasets_list *list, const struct bh_dataset *dataset, uint64_
     *ret_until_ns = 0;
     bh_json_open(&list->w, "access", '[');
     for (uint32_t i = 0; i < list->submits.count; i++) {
-        struct bh_data_request request = request_of(list, list->submits.ids[i]);
+        struct bh_data_request request = datasets_request_of(list, list->submits.ids[i]);
         uint64_t until_ns;
         uint32_t may;
 
@@ -94,7 +94,7 @@ put_access(struct datasets_list *list, const struct bh_dataset *dataset, uint64_
 }
 
 static void
-put_declared(struct datasets_list *list, const struct bh_dataset *dataset)
+datasets_put_declared(struct datasets_list *list, const struct bh_dataset *dataset)
 {
     struct bh_buf text;
 
@@ -114,21 +114,21 @@ put_dataset(struct datasets_list *list, const struct bh_dataset *dataset)
     uint32_t may;
 
     bh_json_open(&list->w, NULL, '{');
-    may = put_access(list, dataset, &until_ns);
+    may = datasets_put_access(list, dataset, &until_ns);
     if (datasets_may_see_all_of(list, dataset))
-        put_declared(list, dataset);
+        datasets_put_declared(list, dataset);
     bh_json_u64(&list->w, "id", named ? named->id.v : 0);
     bh_json_str(&list->w, "kind", bh_dataset_kind_names[text->kind]);
     bh_json_str(&list->w, "may", bh_data_rights_text(may));
     bh_json_str(&list->w, "name", text->name);
     if (datasets_may_see_all_of(list, dataset))
         bh_json_str(&list->w, "owner", text->tenant);
-    put_end(&list->w, may, until_ns);
+    datasets_put_end(&list->w, may, until_ns);
     bh_json_close(&list->w, '}');
 }
 
 static const char *
-principal_of(const struct bh_call *call)
+datasets_principal_of(const struct bh_call *call)
 {
     const struct bh_dir_principal *principal =
         bh_directory_principal(call->dir, call->caller.subject.principal);
@@ -141,7 +141,7 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_datasets *datasets = &call->dir->datasets;
     struct datasets_list list = { .call = call, .w = bh_call_writer(call),
-                         .principal = principal_of(call) };
+                         .principal = datasets_principal_of(call) };
     bh_rc rc = bh_visible_find(call, "job.submit", &list.submits, err);
 
     if (rc == BH_OK)
@@ -186,7 +186,7 @@ datasets_judge(const struct bh_call *call, const struct bh_job_spec *spec,
 /* As daemon/batch/access.c has it of a submission: of job.submit in the job's tenant, and of the dataset
  * in its own. */
 static void
-record_denial(struct bh_call *call, const struct bh_job_spec *spec, const struct judgement *judged)
+datasets_record_denial(struct bh_call *call, const struct bh_job_spec *spec, const struct judgement *judged)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     const struct bh_data_denial *denial = &judged->denial;
@@ -216,7 +216,7 @@ bh_rc
 bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
 {
     const struct bh_data_request request = { .tenant = spec->tenant,
-                                             .principal = principal_of(call),
+                                             .principal = datasets_principal_of(call),
                                              .labels = &spec->labels,
                                              .now_ns = bh_call_now(call) };
 
@@ -228,7 +228,7 @@ bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct b
         rc = bh_datasets_refuse_image(spec, err);
     }
     if (rc != BH_OK)
-        record_denial(call, spec, &judged);
+        datasets_record_denial(call, spec, &judged);
     return rc;
 }
 
@@ -255,7 +255,7 @@ void
 bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path,
                  struct bh_err *err)
 {
-    const struct bh_data_request request = { .tenant = tenant, .principal = principal_of(call) };
+    const struct bh_data_request request = { .tenant = tenant, .principal = datasets_principal_of(call) };
     const struct bh_dataset *dataset = bh_datasets_at(&call->dir->datasets, path);
 
     if (dataset && bh_datasets_names(&call->dir->datasets, dataset, &request))

@@ -63,7 +63,7 @@ struct revisions {
 };
 
 static bool
-take_revision(void *self, const struct bh_document_row *row)
+site_take_revision(void *self, const struct bh_document_row *row)
 {
     struct revisions *all = self;
 
@@ -73,7 +73,7 @@ take_revision(void *self, const struct bh_document_row *row)
 }
 
 static void
-put_revision(struct bh_json_writer *w, const struct bh_call *call,
+site_put_revision(struct bh_json_writer *w, const struct bh_call *call,
              const struct bh_revision *revision)
 {
     const struct bh_dir_principal *by =
@@ -106,7 +106,7 @@ bh_site_revisions(struct bh_call *call, struct bh_err *err)
         return rc;
     all->call = call;
     all->count = 0;
-    rc = store->ops->list_documents(store->self, &filter, take_revision, all, err);
+    rc = store->ops->list_documents(store->self, &filter, site_take_revision, all, err);
     if (rc == BH_OK)
         rc = bh_revision_present(store, call->arena, &present, err);
     if (rc != BH_OK)
@@ -116,7 +116,7 @@ bh_site_revisions(struct bh_call *call, struct bh_err *err)
     oldest = all->count > BH_REVISIONS_MAX ? all->count - BH_REVISIONS_MAX : 0;
     for (uint32_t i = all->count; i-- > oldest;) {
         bh_json_open(&w, NULL, '{');
-        put_revision(&w, call, &all->rows[i % BH_REVISIONS_MAX]);
+        site_put_revision(&w, call, &all->rows[i % BH_REVISIONS_MAX]);
         bh_json_close(&w, '}');
     }
     bh_json_close(&w, ']');
@@ -142,14 +142,14 @@ bh_site_revision(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
-    put_revision(&w, call, &revision);
+    site_put_revision(&w, call, &revision);
     bh_json_raw(&w, "site", text);
     bh_json_close(&w, '}');
     return BH_OK;
 }
 
 static bh_rc
-read_revision(struct bh_call *call, uint64_t number, struct bh_site *ret_site, struct bh_err *err)
+site_read_revision(struct bh_call *call, uint64_t number, struct bh_site *ret_site, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct bh_revision revision;
@@ -180,9 +180,9 @@ bh_site_diff(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_call_number(call, "to", UINT64_MAX, &second, err);
     if (rc == BH_OK)
-        rc = read_revision(call, first, &from, err);
+        rc = site_read_revision(call, first, &from, err);
     if (rc == BH_OK)
-        rc = read_revision(call, second, &to, err);
+        rc = site_read_revision(call, second, &to, err);
     if (rc != BH_OK)
         return rc;
     bh_site_changes_find(call->api->options.crypto, &from, &to, call->arena, &changes);

@@ -43,7 +43,7 @@ ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
 }
 
 static void
-put_counts(struct bh_json_writer *w, const struct status_question *q)
+status_put_counts(struct bh_json_writer *w, const struct status_question *q)
 {
     bh_json_open(w, "gpus", '{');
     bh_json_u64(w, "fenced", q->fenced);
@@ -59,7 +59,7 @@ put_counts(struct bh_json_writer *w, const struct status_question *q)
 /* The sizes that were asked for lately, which room on MIG GPUs is kept by: of all tenants
  * together, so for those who may see the whole site. */
 static void
-put_asked(const struct bh_call *call, struct bh_json_writer *w, const struct status_question *q)
+status_put_asked(const struct bh_call *call, struct bh_json_writer *w, const struct status_question *q)
 {
     if (!bh_authz_check(call->dir, &call->caller.subject, "site.view", (bh_tenant_id){ 0 }).allow)
         return;
@@ -81,7 +81,7 @@ put_asked(const struct bh_call *call, struct bh_json_writer *w, const struct sta
 
 /* How many nodes are connected, and the first one's inventory: many are not read for it. */
 static uint64_t
-count_nodes(const struct bh_owner *owner, struct bh_json **ret_first)
+status_count_nodes(const struct bh_owner *owner, struct bh_json **ret_first)
 {
     uint32_t cursor = 0;
     uint64_t count = 0;
@@ -100,10 +100,10 @@ count_nodes(const struct bh_owner *owner, struct bh_json **ret_first)
 }
 
 static void
-put_nodes(struct bh_json_writer *w, const struct bh_owner *owner)
+status_put_nodes(struct bh_json_writer *w, const struct bh_owner *owner)
 {
     BH_AUTO(bh_json_free) struct bh_json *first = NULL;
-    uint64_t count = count_nodes(owner, &first);
+    uint64_t count = status_count_nodes(owner, &first);
     bh_json_value root = first ? bh_json_root(first) : NULL;
 
     bh_json_open(w, "node", '{');
@@ -131,7 +131,7 @@ status_put_checkpoint(struct bh_json_writer *w, const struct bh_owner *owner, ui
 
 /* How far the wall clock is ahead of engine time (negative: behind it). */
 static void
-put_clock(const struct bh_call *call, struct bh_json_writer *w, uint64_t now_ns)
+status_put_clock(const struct bh_call *call, struct bh_json_writer *w, uint64_t now_ns)
 {
     int64_t ahead_ns = (int64_t)bh_call_now(call) - (int64_t)now_ns;
 
@@ -155,14 +155,14 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
-    put_asked(call, &w, &q);
+    status_put_asked(call, &w, &q);
     bh_json_ns(&w, "at_ns", q.now_ns);
     status_put_checkpoint(&w, &options->owner, q.now_ns);
-    put_clock(call, &w, q.now_ns);
+    status_put_clock(call, &w, q.now_ns);
     if (q.visible.all) /* it counts what everybody does */
         bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
-    put_counts(&w, &q);
-    put_nodes(&w, &options->owner);
+    status_put_counts(&w, &q);
+    status_put_nodes(&w, &options->owner);
     if (q.visible.all)
         bh_json_u64(&w, "records", records);
     bh_json_str(&w, "store", options->store.ops->name);

@@ -53,7 +53,7 @@ defrag_propose(struct bh_call *call, struct bh_proposal *ret_proposal, uint64_t 
 }
 
 static void
-format_token(uint64_t token, char ret_text[TOKEN_MAX + 1])
+defrag_format_token(uint64_t token, char ret_text[TOKEN_MAX + 1])
 {
     snprintf(ret_text, TOKEN_MAX + 1, "%016" PRIx64, token);
 }
@@ -82,7 +82,7 @@ defrag_put_placement(struct defrag_writing *writing, bh_gpu_id id, uint32_t prof
 }
 
 static void
-put_from(struct defrag_writing *writing, const struct bh_job_view *view)
+defrag_put_from(struct defrag_writing *writing, const struct bh_job_view *view)
 {
     const struct bh_engine *engine = writing->proposal->present.state.engine;
     struct bh_member_view member;
@@ -97,7 +97,7 @@ put_from(struct defrag_writing *writing, const struct bh_job_view *view)
 }
 
 static void
-put_to(struct defrag_writing *writing, const struct bh_move_placement *placements, uint32_t count)
+defrag_put_to(struct defrag_writing *writing, const struct bh_move_placement *placements, uint32_t count)
 {
     bh_json_open(&writing->w, "to", '[');
     for (uint32_t i = 0; i < count; i++)
@@ -107,7 +107,7 @@ put_to(struct defrag_writing *writing, const struct bh_move_placement *placement
 
 /* The moves in order, and what they leave of the places: those for whom they are. */
 static void
-put_moves(struct defrag_writing *writing)
+defrag_put_moves(struct defrag_writing *writing)
 {
     const struct bh_engine *engine = writing->proposal->present.state.engine;
     const struct bh_ev_move *move = &writing->proposal->plan.move;
@@ -123,10 +123,10 @@ put_moves(struct defrag_writing *writing)
             continue;
         tenant = bh_directory_tenant(writing->call->dir, view.tenant);
         bh_json_open(w, NULL, '{');
-        put_from(writing, &view);
+        defrag_put_from(writing, &view);
         bh_json_u64(w, "job", view.job.v);
         bh_json_str(w, "tenant", tenant ? tenant->path : "");
-        put_to(writing, &move->placements[at], view.count * view.gang);
+        defrag_put_to(writing, &move->placements[at], view.count * view.gang);
         bh_json_close(w, '}');
         at += view.count * view.gang;
     }
@@ -135,7 +135,7 @@ put_moves(struct defrag_writing *writing)
 
 /* The GPU that all this is for. */
 static void
-put_emptied(struct defrag_writing *writing)
+defrag_put_emptied(struct defrag_writing *writing)
 {
     const struct bh_dir_gpu *gpu =
         bh_directory_gpu(writing->call->dir, writing->proposal->plan.empties);
@@ -145,22 +145,22 @@ put_emptied(struct defrag_writing *writing)
 }
 
 static void
-put_plan(struct defrag_writing *writing)
+defrag_put_plan(struct defrag_writing *writing)
 {
     const struct bh_proposal *proposal = writing->proposal;
     const struct bh_ev_move *move = &proposal->plan.move;
     struct bh_json_writer *w = &writing->w;
     char token[TOKEN_MAX + 1];
 
-    format_token(proposal->token, token);
+    defrag_format_token(proposal->token, token);
     bh_json_open(w, "plan", '{');
     bh_json_bool(w, "complete", proposal->complete);
     bh_json_u64(w, "cost_gpu_ms", move->cost_gpu_ms);
-    put_emptied(writing);
+    defrag_put_emptied(writing);
     if (move->for_job.v)
         bh_json_u64(w, "for_job", move->for_job.v);
     bh_json_u64(w, "gain_gpu_ms", move->gain_gpu_ms);
-    put_moves(writing);
+    defrag_put_moves(writing);
     bh_json_open(w, "room", '{');
     bh_json_u64(w, "after_parts", proposal->plan.capacity.after);
     bh_json_u64(w, "before_parts", proposal->plan.capacity.before);
@@ -191,7 +191,7 @@ defrag_put_budget(struct defrag_writing *writing)
 }
 
 static const char *
-sentence_of(const struct bh_proposal *proposal)
+defrag_sentence_of(const struct bh_proposal *proposal)
 {
     if (proposal->settings.defrag.mode == BH_DEFRAG_OFF)
         return "the site does not have jobs moved: scheduling.defrag is off";
@@ -223,8 +223,8 @@ bh_defrag_show(struct bh_call *call, struct bh_err *err)
     bh_json_str(w, "mode", bh_defrag_mode_names[proposal.settings.defrag.mode]);
     bh_json_ns(w, "now_ns", now_ns);
     if (bh_proposal_holds(&proposal))
-        put_plan(&writing);
-    bh_json_str(w, "sentence", sentence_of(&proposal));
+        defrag_put_plan(&writing);
+    bh_json_str(w, "sentence", defrag_sentence_of(&proposal));
     bh_json_close(w, '}');
     return BH_OK;
 }
@@ -249,7 +249,7 @@ bh_defrag_apply(struct bh_call *call, struct bh_err *err)
         rc = defrag_propose(call, &proposal, &now_ns, err);
     if (rc != BH_OK)
         return rc;
-    format_token(proposal.token, token);
+    defrag_format_token(proposal.token, token);
     if (bh_proposal_holds(&proposal) && strcmp(token, request.token) == 0)
         command.move = &proposal.plan.move;
     return bh_call_send(call, &command, err);

@@ -42,7 +42,7 @@ forecasts_know(struct forecasts_picture *picture, const struct bh_engine *engine
 }
 
 static void
-ask_picture(void *self, const struct bh_forecast_series *series, const struct bh_engine *engine,
+forecasts_ask_picture(void *self, const struct bh_forecast_series *series, const struct bh_engine *engine,
             uint64_t now_ns)
 {
     struct forecasts_picture *picture = self;
@@ -78,7 +78,7 @@ forecasts_row_of(const struct forecast_view *o)
 
 /* In GPUs where the series counts parts. */
 static void
-put_value(struct bh_json_writer *w, const char *key, const char *gpus, uint64_t value)
+forecasts_put_value(struct bh_json_writer *w, const char *key, const char *gpus, uint64_t value)
 {
     bh_json_u64(w, key, value);
     if (gpus)
@@ -86,7 +86,7 @@ put_value(struct bh_json_writer *w, const char *key, const char *gpus, uint64_t 
 }
 
 static void
-put_bound(struct forecast_view *o, uint32_t horizon)
+forecasts_put_bound(struct forecast_view *o, uint32_t horizon)
 {
     static const char *const names[BH_FORECAST_HORIZONS] = { "near", "later", "far" };
     const struct bh_forecast_bound *bound = &o->bounds[horizon];
@@ -101,20 +101,20 @@ put_bound(struct forecast_view *o, uint32_t horizon)
     bh_json_u64(&o->w, "judged", coverage.judged);
     bh_json_u64(&o->w, "kept", coverage.kept);
     bh_json_u64(&o->w, "rank", bound->rank);
-    put_value(&o->w, parts ? "parts" : "pieces", parts ? "gpus" : NULL, bound->value);
+    forecasts_put_value(&o->w, parts ? "parts" : "pieces", parts ? "gpus" : NULL, bound->value);
     bh_json_close(&o->w, '}');
 }
 
 static void
-put_series(struct forecast_view *o)
+forecasts_put_series(struct forecast_view *o)
 {
     bool parts = forecasts_row_of(o)->of != BH_FORECAST_OF_PARTITIONS;
 
     bh_json_open(&o->w, "bounds", '{');
     for (uint32_t i = 0; i < bh_forecast_row_horizons((enum bh_forecast_of)forecasts_row_of(o)->of); i++)
-        put_bound(o, i);
+        forecasts_put_bound(o, i);
     bh_json_close(&o->w, '}');
-    put_value(&o->w, parts ? "level_parts" : "level", parts ? "level" : NULL,
+    forecasts_put_value(&o->w, parts ? "level_parts" : "level", parts ? "level" : NULL,
               o->bounds[0].level);
 }
 
@@ -124,16 +124,16 @@ forecasts_put_tenant(struct forecast_view *o)
     const struct fact *fact = &o->picture.facts[o->at];
     uint64_t lends = bh_headroom_lend(fact->guarantee, &o->bounds[0]);
 
-    put_series(o);
-    put_value(&o->w, "expected_parts", "expected", fact->guarantee - lends);
-    put_value(&o->w, "guarantee_parts", "guarantee", fact->guarantee);
-    put_value(&o->w, "lends_parts", "lends", lends);
+    forecasts_put_series(o);
+    forecasts_put_value(&o->w, "expected_parts", "expected", fact->guarantee - lends);
+    forecasts_put_value(&o->w, "guarantee_parts", "guarantee", fact->guarantee);
+    forecasts_put_value(&o->w, "lends_parts", "lends", lends);
     bh_json_str(&o->w, "name",
                 bh_directory_tenant(o->call->dir, (bh_tenant_id){ forecasts_row_of(o)->id })->path);
 }
 
 static const char *
-model_name(uint32_t model)
+forecasts_model_name(uint32_t model)
 {
     const struct bh_model_facts *facts = bh_model_facts((enum bh_gpu_model)model);
 
@@ -141,7 +141,7 @@ model_name(uint32_t model)
 }
 
 static void
-put_pool(struct forecast_view *o)
+forecasts_put_pool(struct forecast_view *o)
 {
     static const char *const moves[] = { [BH_HEADROOM_KEEP] = "keep",
                                          [BH_HEADROOM_GROW] = "grow",
@@ -152,9 +152,9 @@ put_pool(struct forecast_view *o)
     pool.need = &o->bounds[0];
     pool.later = &o->bounds[BH_FORECAST_HORIZONS - 1];
     scale = bh_headroom_propose(&pool);
-    put_series(o);
+    forecasts_put_series(o);
     bh_json_u64(&o->w, "gpus", pool.capacity);
-    bh_json_str(&o->w, "model", model_name(forecasts_row_of(o)->id));
+    bh_json_str(&o->w, "model", forecasts_model_name(forecasts_row_of(o)->id));
     bh_json_open(&o->w, "proposal", '{');
     bh_json_u64(&o->w, "gpus", scale.gpus);
     bh_json_u64(&o->w, "grain", pool.grain);
@@ -171,8 +171,8 @@ forecasts_put_partitions(struct forecast_view *o)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ forecasts_row_of(o)->id });
 
-    put_series(o);
-    bh_json_str(&o->w, "model", model_name(profile ? (uint32_t)profile->model : 0));
+    forecasts_put_series(o);
+    bh_json_str(&o->w, "model", forecasts_model_name(profile ? (uint32_t)profile->model : 0));
     bh_json_str(&o->w, "profile", profile ? profile->name : "");
     bh_json_u64(&o->w, "ready", bh_forecast_row_ready(forecasts_row_of(o)));
 }
@@ -185,8 +185,8 @@ forecasts_put_node(struct forecast_view *o)
 
     if (capacity)
         heat = bh_headroom_test_node(&o->bounds[0], capacity, BH_FORECAST_HOT_PERMILLE);
-    put_series(o);
-    put_value(&o->w, "capacity_parts", "capacity", capacity);
+    forecasts_put_series(o);
+    forecasts_put_value(&o->w, "capacity_parts", "capacity", capacity);
     bh_json_bool(&o->w, "hot", heat.hot);
     bh_json_u64(&o->w, "level_permille", heat.level_permille);
     bh_json_u64(&o->w, "mark_permille", BH_FORECAST_HOT_PERMILLE);
@@ -207,10 +207,10 @@ forecasts_is_shown(const struct forecast_view *o)
 
 /* All rows of one kind. */
 static void
-put_rows(struct forecast_view *o, enum bh_forecast_of of, const char *key)
+forecasts_put_rows(struct forecast_view *o, enum bh_forecast_of of, const char *key)
 {
     static void (*const put[BH_FORECAST_OFS])(struct forecast_view *) = {
-        [BH_FORECAST_OF_TENANT] = forecasts_put_tenant, [BH_FORECAST_OF_POOL] = put_pool,
+        [BH_FORECAST_OF_TENANT] = forecasts_put_tenant, [BH_FORECAST_OF_POOL] = forecasts_put_pool,
         [BH_FORECAST_OF_PARTITIONS] = forecasts_put_partitions, [BH_FORECAST_OF_NODE] = forecasts_put_node,
     };
 
@@ -240,13 +240,13 @@ forecasts_put_all(struct forecast_view *o)
     bh_json_ns(&o->w, "at_ns", o->picture.now_ns);
     bh_json_bool(&o->w, "hotspots", settings->hotspots);
     bh_json_str(&o->w, "lending", bh_lending_names[settings->lending]);
-    put_rows(o, BH_FORECAST_OF_NODE, "nodes");
-    put_rows(o, BH_FORECAST_OF_PARTITIONS, "pieces");
-    put_rows(o, BH_FORECAST_OF_POOL, "pools");
+    forecasts_put_rows(o, BH_FORECAST_OF_NODE, "nodes");
+    forecasts_put_rows(o, BH_FORECAST_OF_PARTITIONS, "pieces");
+    forecasts_put_rows(o, BH_FORECAST_OF_POOL, "pools");
     bh_json_bool(&o->w, "preshape", settings->preshape);
     bh_json_u64(&o->w, "q_bp", BH_FORECAST_Q_BP);
     bh_json_ns(&o->w, "slot_ns", o->picture.series.slot_ns);
-    put_rows(o, BH_FORECAST_OF_TENANT, "tenants");
+    forecasts_put_rows(o, BH_FORECAST_OF_TENANT, "tenants");
     bh_json_close(&o->w, '}');
 }
 
@@ -275,7 +275,7 @@ bh_forecasts_show(struct bh_call *call, struct bh_err *err)
     bh_rc rc = bh_visible_find(call, "usage.view", &o.visible, err);
 
     if (rc == BH_OK)
-        rc = owner->ops->ask_forecast(owner->self, ask_picture, &o.picture, err);
+        rc = owner->ops->ask_forecast(owner->self, forecasts_ask_picture, &o.picture, err);
     if (rc == BH_OK)
         rc = store->ops->list_names(store->self, forecasts_read_name, &o, err);
     if (rc == BH_OK)

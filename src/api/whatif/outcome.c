@@ -26,7 +26,7 @@ outcome_may_name(const struct outcome_writing *writing, bh_tenant_id tenant)
 /* ---- the job asked about ---- */
 
 static const char *
-decision_of(const struct bh_outcome *outcome, const struct bh_job_forecast *row)
+outcome_decision_of(const struct bh_outcome *outcome, const struct bh_job_forecast *row)
 {
     if (row && row->start_ns == outcome->after.future->begin_ns)
         return "starts";
@@ -34,7 +34,7 @@ decision_of(const struct bh_outcome *outcome, const struct bh_job_forecast *row)
 }
 
 static void
-put_subject(struct outcome_writing *writing)
+outcome_put_subject(struct outcome_writing *writing)
 {
     const struct bh_outcome *outcome = writing->outcome;
     const struct bh_job_forecast *row =
@@ -45,7 +45,7 @@ put_subject(struct outcome_writing *writing)
 
     how.holder_tenant = outcome->holder;
     bh_json_open(w, "job", '{');
-    bh_json_str(w, "decision", decision_of(outcome, row));
+    bh_json_str(w, "decision", outcome_decision_of(outcome, row));
     if (row && row->start_ns)
         bh_json_ns(w, "estimated_start_ns", row->start_ns);
     if (gpu)
@@ -59,7 +59,7 @@ put_subject(struct outcome_writing *writing)
 /* ---- what is different for others ---- */
 
 static void
-put_difference(struct outcome_writing *writing, const struct bh_difference *difference)
+outcome_put_difference(struct outcome_writing *writing, const struct bh_difference *difference)
 {
     const struct bh_outcome *outcome = writing->outcome;
     const struct bh_dir_tenant *tenant =
@@ -85,7 +85,7 @@ put_difference(struct outcome_writing *writing, const struct bh_difference *diff
 }
 
 static void
-put_differences(struct outcome_writing *writing, const struct bh_difference *differences,
+outcome_put_differences(struct outcome_writing *writing, const struct bh_difference *differences,
                 uint32_t count)
 {
     bool hidden[BH_DIFF_KINDS] = { false }; /* whether there are any, not how many */
@@ -94,7 +94,7 @@ put_differences(struct outcome_writing *writing, const struct bh_difference *dif
     bh_json_open(w, "changes", '[');
     for (uint32_t i = 0; i < count; i++) {
         if (outcome_may_name(writing, differences[i].tenant))
-            put_difference(writing, &differences[i]);
+            outcome_put_difference(writing, &differences[i]);
         else
             hidden[differences[i].kind] = true;
     }
@@ -114,11 +114,11 @@ outcome_put_all(struct outcome_writing *writing, const struct bh_difference *dif
 
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "assumption", bh_simulation_assumption);
-    put_differences(writing, differences, count);
+    outcome_put_differences(writing, differences, count);
     bh_json_bool(w, "complete",
                  !outcome->before.forecasts.open && !outcome->after.forecasts.open);
     if (outcome->subject.v)
-        put_subject(writing);
+        outcome_put_subject(writing);
     bh_json_ns(w, "now_ns", outcome->after.future->begin_ns);
     if (writing->how.all) /* it tells how long others' queue is */
         bh_json_ns(w, "played_until_ns", outcome->after.forecasts.until_ns);

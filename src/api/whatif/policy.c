@@ -43,7 +43,7 @@ struct submission {
 /* ---- one submission ---- */
 
 static const struct bh_site_sku *
-find_sku(const struct bh_site *site, const char *name)
+policy_find_sku(const struct bh_site *site, const char *name)
 {
     const struct bh_site_sku *skus = site->skus.items;
 
@@ -56,7 +56,7 @@ find_sku(const struct bh_site *site, const char *name)
 /* What the grants of the datasets that it mounts say; `ret_rule` is the denial's number.  Jobs of
  * a file are nobody's: only grants that name no principal and no role are for them. */
 static bh_rc
-judge_datasets(const struct policy_test *test, const struct submission *s, uint32_t *ret_rule,
+policy_judge_datasets(const struct policy_test *test, const struct submission *s, uint32_t *ret_rule,
                struct bh_err *err)
 {
     const struct bh_data_request request = { .tenant = s->tenant, .principal = s->user,
@@ -84,7 +84,7 @@ policy_judge(const struct policy_test *test, const struct submission *s, struct 
 
     if (rc != BH_OK)
         return rc;
-    sku = find_sku(test->site, s->spec.sku);
+    sku = policy_find_sku(test->site, s->spec.sku);
     if (!sku)
         return bh_err_set(err, BH_NOT_FOUND, "the site file has no SKU \"%.60s\"", s->spec.sku);
     if (!s->tenant || !bh_site_tenant_named(test->site, s->tenant))
@@ -98,7 +98,7 @@ policy_judge(const struct policy_test *test, const struct submission *s, struct 
 }
 
 static void
-put_denial(struct policy_test *test, const struct submission *s, const struct bh_admit_denial *denial,
+policy_put_denial(struct policy_test *test, const struct submission *s, const struct bh_admit_denial *denial,
            uint32_t data_rule, const struct bh_err *err)
 {
     struct bh_json_writer *w = &test->w;
@@ -129,13 +129,13 @@ policy_test_one(struct policy_test *test, const struct submission *s)
 
     test->tested++;
     if (policy_judge(test, s, &denial, &err) == BH_OK
-        && judge_datasets(test, s, &data_rule, &err) == BH_OK)
+        && policy_judge_datasets(test, s, &data_rule, &err) == BH_OK)
         return;
     test->denied++;
     if (test->capacity == 0)
         return;
     test->capacity--;
-    put_denial(test, s, &denial, data_rule, &err);
+    policy_put_denial(test, s, &denial, data_rule, &err);
 }
 
 /* ---- those recorded ---- */
@@ -227,7 +227,7 @@ policy_test_given(struct policy_test *test, const struct bh_list *jobs)
 
 /* The site file in force, as the store has it; an empty one before the first. */
 static bh_rc
-load_site(struct bh_call *call, struct bh_site *ret_site, struct bh_err *err)
+policy_load_site(struct bh_call *call, struct bh_site *ret_site, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct bh_digest digest;
@@ -247,13 +247,13 @@ load_site(struct bh_call *call, struct bh_site *ret_site, struct bh_err *err)
 
 /* Whether a site file came with the request. */
 static bool
-is_given(const struct bh_site *site)
+policy_is_given(const struct bh_site *site)
 {
     return site->tenants.items || site->skus.items || !bh_site_policy_empty(&site->policy);
 }
 
 static bh_rc
-write_answer(struct policy_test *test, const struct bh_policy_test_request *request, struct bh_err *err)
+policy_write_answer(struct policy_test *test, const struct bh_policy_test_request *request, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -284,13 +284,13 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = bh_call_number(call, "limit", ITEMS_MAX, &test.capacity, err);
-    if (rc == BH_OK && !is_given(&request.site))
-        rc = load_site(call, &request.site, err);
+    if (rc == BH_OK && !policy_is_given(&request.site))
+        rc = policy_load_site(call, &request.site, err);
     else if (rc == BH_OK)
         rc = bh_site_check(&request.site, err);
     if (rc == BH_OK)
         rc = bh_admission_compile(&request.site, call->arena, &test.admission, err);
     if (rc == BH_OK)
         rc = bh_datasets_compile(&request.site, call->arena, &test.datasets, err);
-    return rc == BH_OK ? write_answer(&test, &request, err) : rc;
+    return rc == BH_OK ? policy_write_answer(&test, &request, err) : rc;
 }

@@ -118,7 +118,7 @@ struct whatif_question {
 };
 
 static bh_rc
-permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struct bh_err *err)
+whatif_permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struct bh_err *err)
 {
     call->verdict = bh_authz_check(call->dir, &call->caller.subject, verb, tenant);
     if (call->verdict.allow)
@@ -135,7 +135,7 @@ struct admitting {
 };
 
 static void
-ask_admission(void *self, const struct bh_engine *engine, uint64_t now_ns)
+whatif_ask_admission(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct admitting *admitting = self;
     struct bh_admit_denial denial;
@@ -158,7 +158,7 @@ whatif_admit(struct bh_call *call, const struct whatif_question *q, struct bh_er
                    .models = bh_directory_sku_named(call->dir, spec->sku)->models },
         .err = err
     };
-    bh_rc rc = bh_call_ask(call, ask_admission, &admitting, err);
+    bh_rc rc = bh_call_ask(call, whatif_ask_admission, &admitting, err);
 
     if (rc == BH_OK && admitting.rc == BH_DENIED)
         call->verdict = (struct bh_verdict){ false, admitting.rule };
@@ -166,7 +166,7 @@ whatif_admit(struct bh_call *call, const struct whatif_question *q, struct bh_er
 }
 
 static bh_rc
-read_submit(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
+whatif_read_submit(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     struct bh_job_spec *spec = &q->request.submit;
     struct bh_job_numbers numbers;
@@ -180,9 +180,9 @@ read_submit(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
     call->verb = bh_operation_recorded_verb(BH_OP_JOB_SUBMIT);
     rc = bh_jobs_check_spec(call, spec, &numbers, &q->submit.tenant, err);
     if (rc == BH_OK)
-        rc = permit(call, "job.submit", q->submit.tenant, err);
+        rc = whatif_permit(call, "job.submit", q->submit.tenant, err);
     if (rc == BH_OK && spec->priority >= BH_PRIORITY_HIGH)
-        rc = permit(call, "priority.high", q->submit.tenant, err);
+        rc = whatif_permit(call, "priority.high", q->submit.tenant, err);
     if (rc != BH_OK)
         return rc;
     q->submit.job.v = NEW_JOB;
@@ -195,7 +195,7 @@ read_submit(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 
 /* One's own with job.cancel, others' with job.cancel.any. */
 static bh_rc
-read_cancel(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
+whatif_read_cancel(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     struct bh_job_row row;
     bool own;
@@ -210,12 +210,12 @@ read_cancel(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
         return rc;
     own = row.principal_id == call->caller.subject.principal.v;
     q->cancel.v = row.job;
-    return permit(call, own ? "job.cancel" : "job.cancel.any", (bh_tenant_id){ row.tenant_id },
+    return whatif_permit(call, own ? "job.cancel" : "job.cancel.any", (bh_tenant_id){ row.tenant_id },
                   err);
 }
 
 static bh_rc
-read_amount(const char *name, const char *text, bool *ret_set, uint64_t *ret_parts,
+whatif_read_amount(const char *name, const char *text, bool *ret_set, uint64_t *ret_parts,
             struct bh_err *err)
 {
     bh_rc rc;
@@ -231,7 +231,7 @@ read_amount(const char *name, const char *text, bool *ret_set, uint64_t *ret_par
 }
 
 static bh_rc
-read_quota(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
+whatif_read_quota(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     const struct bh_whatif_quota *quota = &q->request.quota;
     const struct bh_dir_tenant *tenant;
@@ -243,13 +243,13 @@ read_quota(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
     tenant = bh_directory_tenant_named(call->dir, quota->tenant);
     if (tenant)
         call->object = (struct bh_record_object){ "tenant", tenant->id.v };
-    rc = permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
+    rc = whatif_permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
     if (rc == BH_OK && !tenant)
         rc = bh_err_set(err, BH_NOT_FOUND, "no tenant %.119s", quota->tenant);
     if (rc == BH_OK)
-        rc = read_amount("limit", quota->limit, &q->set_limit, &q->limit, err);
+        rc = whatif_read_amount("limit", quota->limit, &q->set_limit, &q->limit, err);
     if (rc == BH_OK)
-        rc = read_amount("guarantee", quota->guarantee, &q->set_guarantee, &q->guarantee, err);
+        rc = whatif_read_amount("guarantee", quota->guarantee, &q->set_guarantee, &q->guarantee, err);
     if (rc != BH_OK)
         return rc;
     if (!q->set_limit && !q->set_guarantee) {
@@ -265,7 +265,7 @@ read_quota(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 
 /* A GPU that the node of that name last reported. */
 static bh_gpu_id
-find_on_node(struct bh_call *call, const char *name)
+whatif_find_on_node(struct bh_call *call, const char *name)
 {
     BH_AUTO(bh_facts_fini) struct bh_facts facts;
     const struct bh_dir_gpu *gpu = NULL;
@@ -282,7 +282,7 @@ find_on_node(struct bh_call *call, const char *name)
 }
 
 static bh_rc
-read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
+whatif_read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     const char *name = q->request.drain;
     const struct bh_dir_gpu *gpu = name ? bh_directory_gpu_uuid(call->dir, name) : NULL;
@@ -291,7 +291,7 @@ read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
     if (name) /* a look at the site, which drains nothing */
         call->verb = "site.view";
     call->target = name;
-    rc = name ? permit(call, "site.view", (bh_tenant_id){ 0 }, err) : BH_OK;
+    rc = name ? whatif_permit(call, "site.view", (bh_tenant_id){ 0 }, err) : BH_OK;
     if (rc != BH_OK)
         return rc;
     call->target = NULL;
@@ -300,7 +300,7 @@ read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
     if (!name)
         return BH_OK;
     q->drain_node = !gpu;
-    q->drained = gpu ? gpu->id : find_on_node(call, name);
+    q->drained = gpu ? gpu->id : whatif_find_on_node(call, name);
     if (q->drained.v)
         return BH_OK;
     bh_err_set(err, BH_NOT_FOUND, "drain: no GPU or node %.119s", name);
@@ -310,7 +310,7 @@ read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 /* The owner knows which names have which ids: its dry run says what the engine would be
  * told.  What it refuses it records. */
 static bh_rc
-ask_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
+whatif_ask_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = call->caller,
@@ -330,19 +330,19 @@ whatif_read_site(struct bh_call *call, struct whatif_question *q, struct bh_err 
     if (q->request.site.tenants.count == 0)
         return BH_OK;
     call->verb = bh_operation_recorded_verb(BH_OP_SITE_APPLY);
-    rc = permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
+    rc = whatif_permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
     if (rc == BH_OK)
         rc = bh_site_check(&q->request.site, err);
     if (rc == BH_OK)
-        rc = ask_site(call, q, err);
+        rc = whatif_ask_site(call, q, err);
     return rc;
 }
 
 static bh_rc
-read_question(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
+whatif_read_question(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     static bh_rc (*const readers[])(struct bh_call *, struct whatif_question *, struct bh_err *) = {
-        whatif_read_site, read_quota, read_drain, read_cancel, read_submit
+        whatif_read_site, whatif_read_quota, whatif_read_drain, whatif_read_cancel, whatif_read_submit
     };
     bh_rc rc = bh_call_body(call, &bh_whatif_request_fields, &q->request, err);
 
@@ -379,7 +379,7 @@ whatif_refuse(struct bh_call *call, const struct bh_simulation *simulation, bh_r
 }
 
 static bh_rc
-send_quota(struct bh_simulation *simulation, const struct whatif_question *q)
+whatif_send_quota(struct bh_simulation *simulation, const struct whatif_question *q)
 {
     struct bh_event event = { .kind = BH_EV_TENANT };
     struct bh_tenant_view view;
@@ -396,7 +396,7 @@ send_quota(struct bh_simulation *simulation, const struct whatif_question *q)
 
 /* What `drain` tells the engine (daemon/changes/cordon.c). */
 static bh_rc
-send_drain(struct bh_simulation *simulation, const struct whatif_question *q)
+whatif_send_drain(struct bh_simulation *simulation, const struct whatif_question *q)
 {
     struct bh_event event = { .kind = BH_EV_CORDON,
                               .u.cordon.held = q->request.now ? BH_HELD_DRAIN_NOW
@@ -413,7 +413,7 @@ send_drain(struct bh_simulation *simulation, const struct whatif_question *q)
 }
 
 static bh_rc
-send_all(struct bh_simulation *simulation, const struct whatif_question *q)
+whatif_send_all(struct bh_simulation *simulation, const struct whatif_question *q)
 {
     struct bh_event cancel = { .kind = BH_EV_CANCEL, .u.job.job = q->cancel };
     struct bh_event submit = { .kind = BH_EV_SUBMIT, .u.submit = q->submit };
@@ -422,9 +422,9 @@ send_all(struct bh_simulation *simulation, const struct whatif_question *q)
     for (uint32_t i = 0; q->site.events && i < q->site.event_count && rc == BH_OK; i++)
         rc = bh_simulation_send(simulation, &q->site.events[i]);
     if (rc == BH_OK && q->tenant.v)
-        rc = send_quota(simulation, q);
+        rc = whatif_send_quota(simulation, q);
     if (rc == BH_OK && q->drained.v)
-        rc = send_drain(simulation, q);
+        rc = whatif_send_drain(simulation, q);
     if (rc == BH_OK && q->cancel.v)
         rc = bh_simulation_send(simulation, &cancel);
     if (rc == BH_OK && q->submit.job.v)
@@ -474,7 +474,7 @@ whatif_play(struct bh_call *call, const struct whatif_question *q, struct bh_out
     bh_simulation_clone(&outcome->before, &outcome->after);
     bh_simulation_begin(&outcome->before, copying.now_ns);
     bh_simulation_begin(&outcome->after, copying.now_ns);
-    rc = send_all(&outcome->after, q);
+    rc = whatif_send_all(&outcome->after, q);
     if (rc != BH_OK)
         return whatif_refuse(call, &outcome->after, rc, err);
     whatif_read_subject(outcome, q);
@@ -488,7 +488,7 @@ bh_whatif_ask(struct bh_call *call, struct bh_err *err)
 {
     struct whatif_question q = { .limit = 0 };
     struct bh_outcome outcome = { .subject = { 0 } };
-    bh_rc rc = read_question(call, &q, err);
+    bh_rc rc = whatif_read_question(call, &q, err);
 
     if (rc == BH_OK)
         rc = bh_whatif_acquire(call->api->whatif_lock, err);

@@ -30,7 +30,7 @@ struct export {
 
 /* Checkpoints that cover exactly the records so far. */
 static void
-put_checkpoints(struct export *x, struct bh_buf *out)
+audit_put_checkpoints(struct export *x, struct bh_buf *out)
 {
     for (; x->checkpoint < bh_json_count(x->checkpoints); x->checkpoint++) {
         bh_json_value row = bh_json_at(x->checkpoints, x->checkpoint);
@@ -43,7 +43,7 @@ put_checkpoints(struct export *x, struct bh_buf *out)
 }
 
 static bh_rc
-put_leaf(struct export *x, bh_json_value row, struct bh_buf *out, struct bh_err *err)
+audit_put_leaf(struct export *x, bh_json_value row, struct bh_buf *out, struct bh_err *err)
 {
     const char *leaf = bh_json_text(bh_json_get(row, "leaf"), NULL);
 
@@ -53,7 +53,7 @@ put_leaf(struct export *x, bh_json_value row, struct bh_buf *out, struct bh_err 
         bh_err_set(err, BH_DENIED, "you may not see record %" PRIu64, x->next);
         return bh_err_hint(err, "verifying all records needs the role auditor on the whole site");
     }
-    put_checkpoints(x, out);
+    audit_put_checkpoints(x, out);
     bh_buf_puts(out, leaf);
     bh_buf_putc(out, '\n');
     x->next++;
@@ -61,7 +61,7 @@ put_leaf(struct export *x, bh_json_value row, struct bh_buf *out, struct bh_err 
 }
 
 static bh_rc
-export_page(struct export *x, struct bh_err *err)
+audit_export_page(struct export *x, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[96];
@@ -80,9 +80,9 @@ export_page(struct export *x, struct bh_err *err)
     x->last = !bh_json_get(bh_json_root(json), "next") || bh_json_count(items) == 0;
     bh_buf_init(&out, BH_OUTPUT_MAX);
     for (size_t i = 0; rc == BH_OK && i < bh_json_count(items); i++)
-        rc = put_leaf(x, bh_json_at(items, i), &out, err);
+        rc = audit_put_leaf(x, bh_json_at(items, i), &out, err);
     if (rc == BH_OK && x->last)
-        put_checkpoints(x, &out);
+        audit_put_checkpoints(x, &out);
     if (rc == BH_OK)
         rc = bh_fd_write_all(x->fd, out.bytes ? out.bytes : "", out.length, err);
     bh_buf_fini(&out);
@@ -91,7 +91,7 @@ export_page(struct export *x, struct bh_err *err)
 
 /* Write the whole log to `fd`. */
 static bh_rc
-export_log(const struct bh_cli *cli, int fd, uint64_t *ret_size, struct bh_err *err)
+audit_export_log(const struct bh_cli *cli, int fd, uint64_t *ret_size, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct export x = { .cli = cli, .fd = fd };
@@ -100,14 +100,14 @@ export_log(const struct bh_cli *cli, int fd, uint64_t *ret_size, struct bh_err *
     if (rc == BH_OK)
         x.checkpoints = bh_json_get(bh_json_root(json), "items");
     while (rc == BH_OK && !x.last)
-        rc = export_page(&x, err);
+        rc = audit_export_page(&x, err);
     *ret_size = x.next;
     return rc;
 }
 
 /* A page of rows, each as a line behind the table's name. */
 static bh_rc
-put_rows(void *self, const char *table, const char *lines, size_t length, struct bh_err *err)
+audit_put_rows(void *self, const char *table, const char *lines, size_t length, struct bh_err *err)
 {
     const int *fd = self;
     struct bh_buf out;
@@ -131,20 +131,20 @@ put_rows(void *self, const char *table, const char *lines, size_t length, struct
 
 /* What the records' ids and digests stand for, behind the records. */
 static bh_rc
-export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err *err)
+audit_export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && bh_audit_tables[i]; i++)
         rc = bh_audit_rows_fetch(cli, bh_audit_tables[i], size,
-                                 (struct bh_row_pages){ put_rows, &fd }, err);
+                                 (struct bh_row_pages){ audit_put_rows, &fd }, err);
     return rc;
 }
 
 /* ---- tail ---- */
 
 static bh_rc
-print_raw(const struct bh_cli *cli, const char *path, struct bh_err *err)
+audit_print_raw(const struct bh_cli *cli, const char *path, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, path, &json, err);
@@ -161,7 +161,7 @@ print_raw(const struct bh_cli *cli, const char *path, struct bh_err *err)
 
 /* The number of records so far: who asks for all, be it by their hashes, is told it. */
 static bh_rc
-count_records(const struct bh_cli *cli, uint64_t *ret_count, struct bh_err *err)
+audit_count_records(const struct bh_cli *cli, uint64_t *ret_count, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/records?raw=true&limit=1", &json, err);
@@ -173,7 +173,7 @@ count_records(const struct bh_cli *cli, uint64_t *ret_count, struct bh_err *err)
 
 /* Records from `after` on; the newest ones when nothing is said. */
 static bh_rc
-put_tail_path(const struct bh_cli *cli, char *ret_path, size_t size, struct bh_err *err)
+audit_put_tail_path(const struct bh_cli *cli, char *ret_path, size_t size, struct bh_err *err)
 {
     const struct bh_option_value *options = cli->args->options;
     const char *raw = options[BH_OPT_RAW].given ? "true" : "false";
@@ -183,7 +183,7 @@ put_tail_path(const struct bh_cli *cli, char *ret_path, size_t size, struct bh_e
     bh_rc rc = BH_OK;
 
     if (!some && !options[BH_OPT_ALL].given) {
-        rc = count_records(cli, &count, err);
+        rc = audit_count_records(cli, &count, err);
         some = count > limit;
         after = count - limit - 1;
     }
@@ -203,16 +203,16 @@ bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc;
 
     if (bh_cli_flag(cli, BH_OPT_ALL) && raw)
-        return export_log(cli, STDOUT_FILENO, &size, err);
-    rc = put_tail_path(cli, path, sizeof path, err);
+        return audit_export_log(cli, STDOUT_FILENO, &size, err);
+    rc = audit_put_tail_path(cli, path, sizeof path, err);
     if (rc != BH_OK)
         return rc;
-    return raw ? print_raw(cli, path, err)
+    return raw ? audit_print_raw(cli, path, err)
                : bh_cli_list(cli, path, true, &bh_view_records, err);
 }
 
 static bh_rc
-refuse_record(uint64_t number, const char *folder, struct bh_err *err)
+audit_refuse_record(uint64_t number, const char *folder, struct bh_err *err)
 {
     bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see", number);
     return folder ? err->rc
@@ -222,7 +222,7 @@ refuse_record(uint64_t number, const char *folder, struct bh_err *err)
 
 /* The record of that number, with what the API says of it or as an export has it. */
 static bh_rc
-find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json,
+audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json,
             bh_json_value *ret_record, struct bh_err *err)
 {
     const char *folder = cli->args->options[BH_OPT_EXPORT].text;
@@ -238,7 +238,7 @@ find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json,
     *ret_record = folder ? bh_json_root(*json)
                          : bh_json_at(bh_json_get(bh_json_root(*json), "items"), 0);
     if (bh_json_number(bh_json_get(*ret_record, "seq"), UINT64_MAX) != number)
-        return refuse_record(number, folder, err);
+        return audit_refuse_record(number, folder, err);
     return BH_OK;
 }
 
@@ -254,7 +254,7 @@ bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK)
         return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record", text);
-    rc = find_record(cli, number, &json, &record, err);
+    rc = audit_find_record(cli, number, &json, &record, err);
     if (rc != BH_OK || bh_cli_print_document(cli, record, &rc, err))
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);
@@ -268,7 +268,7 @@ bh_rc
 bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err)
 {
     uint64_t count = 0;
-    bh_rc rc = count_records(cli, &count, err);
+    bh_rc rc = audit_count_records(cli, &count, err);
 
     if (rc == BH_OK)
         printf("%" PRIu64 "\n", count);
@@ -278,7 +278,7 @@ bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err)
 /* ---- verify ---- */
 
 static bh_rc
-copy_file(const char *path, int to, struct bh_err *err)
+audit_copy_file(const char *path, int to, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     char bytes[65536];
@@ -294,7 +294,7 @@ copy_file(const char *path, int to, struct bh_err *err)
 
 /* What the verifier reads, and the file that the key stands beside. */
 static bh_rc
-read_source(const struct bh_cli *cli, char source[PATH_MAX], const char **ret_option,
+audit_read_source(const struct bh_cli *cli, char source[PATH_MAX], const char **ret_option,
             struct bh_err *err)
 {
     static const enum bh_option_id sources[] = { BH_OPT_STORE, BH_OPT_RECORDS, BH_OPT_EXPORT };
@@ -328,7 +328,7 @@ enum { ARGUMENTS_MAX = 12 + 2 * BH_OPTION_TEXTS_MAX };
 
 /* The arguments: the key, what to verify, and what was kept. */
 static void
-put_arguments(struct bh_cli *cli, const char *source, const char *key,
+audit_put_arguments(struct bh_cli *cli, const char *source, const char *key,
               const char *ret_arguments[ARGUMENTS_MAX])
 {
     const struct bh_option_value *options = cli->args->options;
@@ -368,7 +368,7 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
     char source[PATH_MAX], key[PATH_MAX];
     struct bh_verifier verifier;
     uint64_t size;
-    bh_rc rc = read_source(cli, source, &option, err);
+    bh_rc rc = audit_read_source(cli, source, &option, err);
 
     if (rc == BH_OK)
         rc = bh_verifier_key(cli, option ? source : NULL,
@@ -376,15 +376,15 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
                              err);
     if (rc != BH_OK)
         return rc;
-    put_arguments(cli, source, key, arguments);
+    audit_put_arguments(cli, source, key, arguments);
     rc = bh_verifier_start(cli, arguments, &verifier, err);
     if (rc != BH_OK)
         return rc;
     if (!option)
-        rc = export_log(cli, verifier.fd, &size, err);
+        rc = audit_export_log(cli, verifier.fd, &size, err);
     if (!option && rc == BH_OK)
-        rc = export_rows(cli, verifier.fd, size, err);
+        rc = audit_export_rows(cli, verifier.fd, size, err);
     if (option && cli->args->options[BH_OPT_RECORDS].given)
-        rc = copy_file(source, verifier.fd, err);
+        rc = audit_copy_file(source, verifier.fd, err);
     return bh_verifier_end(cli, &verifier, rc, err);
 }

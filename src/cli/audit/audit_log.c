@@ -103,7 +103,7 @@ bh_cli_audit_check(struct bh_cli *cli, struct bh_err *err)
 /* How many records a checkpoint says it covers; whether that is true is for
  * bulkhead-audit to find out. */
 static bh_rc
-read_size(const char *path, uint64_t *ret_size, struct bh_err *err)
+log_read_size(const char *path, uint64_t *ret_size, struct bh_err *err)
 {
     char memory[BH_NODE_RECORD_BYTES_MAX + 1], *line, *end;
     struct bh_buf text;
@@ -123,7 +123,7 @@ read_size(const char *path, uint64_t *ret_size, struct bh_err *err)
 }
 
 static bh_rc
-feed_hashes(const struct bh_cli *cli, const uint64_t sizes[2], int fd, struct bh_err *err)
+log_feed_hashes(const struct bh_cli *cli, const uint64_t sizes[2], int fd, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_json_value hashes;
@@ -152,10 +152,10 @@ bh_cli_audit_consistency(struct bh_cli *cli, struct bh_err *err)
     const char *const arguments[] = { "--vkey", key, "--consistency", files[0], files[1], NULL };
     struct bh_verifier verifier;
     uint64_t sizes[2];
-    bh_rc rc = read_size(files[0], &sizes[0], err);
+    bh_rc rc = log_read_size(files[0], &sizes[0], err);
 
     if (rc == BH_OK)
-        rc = read_size(files[1], &sizes[1], err);
+        rc = log_read_size(files[1], &sizes[1], err);
     if (rc == BH_OK)
         rc = bh_verifier_key(cli, NULL, "", key, err);
     if (rc == BH_OK)
@@ -163,14 +163,14 @@ bh_cli_audit_consistency(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (sizes[0] <= sizes[1]) /* else bulkhead-audit says what is wrong */
-        rc = feed_hashes(cli, sizes, verifier.fd, err);
+        rc = log_feed_hashes(cli, sizes, verifier.fd, err);
     return bh_verifier_end(cli, &verifier, rc, err);
 }
 
 /* ---- export ---- */
 
 static bool
-append_bytes(void *self, const char *bytes, size_t length)
+log_append_bytes(void *self, const char *bytes, size_t length)
 {
     bh_buf_put(self, bytes, length);
     return true;
@@ -178,13 +178,13 @@ append_bytes(void *self, const char *bytes, size_t length)
 
 /* Fetch /v1/log/`name` into the folder, unless it is there already. */
 static bh_rc
-fetch_file(const struct bh_cli *cli, const char *name, bool anew, struct bh_err *err)
+log_fetch_file(const struct bh_cli *cli, const char *name, bool anew, struct bh_err *err)
 {
     const char *folder = cli->args->arguments[0];
     char url[PATH_BYTES_MAX], path[PATH_MAX];
     const struct bh_http_request request = { .method = "GET", .path = url };
     struct bh_buf body;
-    struct bh_exchange exchange = { .sink = append_bytes, .self = &body };
+    struct bh_exchange exchange = { .sink = log_append_bytes, .self = &body };
     bh_rc rc;
 
     snprintf(url, sizeof url, "/v1/log/%s", name);
@@ -208,7 +208,7 @@ fetch_file(const struct bh_cli *cli, const char *name, bool anew, struct bh_err 
 }
 
 static bh_rc
-fetch_tiles(const struct bh_cli *cli, struct bh_tile tile, uint64_t size, struct bh_err *err)
+log_fetch_tiles(const struct bh_cli *cli, struct bh_tile tile, uint64_t size, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -218,7 +218,7 @@ fetch_tiles(const struct bh_cli *cli, struct bh_tile tile, uint64_t size, struct
 
         bh_buf_init_fixed(&text, name, sizeof name);
         bh_tile_path_format(&text, &tile);
-        rc = bh_buf_text(&text) ? fetch_file(cli, name, false, err)
+        rc = bh_buf_text(&text) ? log_fetch_file(cli, name, false, err)
                                 : bh_err_set(err, BH_RANGE, "the log is too long");
         tile.index++;
     }
@@ -227,12 +227,12 @@ fetch_tiles(const struct bh_cli *cli, struct bh_tile tile, uint64_t size, struct
 
 /* Of records below it the log has the hashes alone. */
 static bh_rc
-fetch_minimum(const struct bh_cli *cli, uint64_t *ret_minimum, struct bh_err *err)
+log_fetch_minimum(const struct bh_cli *cli, uint64_t *ret_minimum, struct bh_err *err)
 {
     const struct bh_http_request request = { .method = "GET", .path = "/v1/log/minimum" };
     char memory[32];
     struct bh_buf body;
-    struct bh_exchange exchange = { .sink = append_bytes, .self = &body };
+    struct bh_exchange exchange = { .sink = log_append_bytes, .self = &body };
     bh_rc rc;
 
     bh_buf_init_fixed(&body, memory, sizeof memory);
@@ -252,25 +252,25 @@ fetch_log(const struct bh_cli *cli, struct bh_err *err)
 {
     char path[PATH_MAX];
     uint64_t size = 0, minimum = 0;
-    bh_rc rc = fetch_minimum(cli, &minimum, err);
+    bh_rc rc = log_fetch_minimum(cli, &minimum, err);
 
     if (rc == BH_OK)
-        rc = fetch_file(cli, "checkpoint", true, err);
+        rc = log_fetch_file(cli, "checkpoint", true, err);
 
     snprintf(path, sizeof path, "%s/checkpoint", cli->args->arguments[0]);
     if (rc == BH_OK)
-        rc = read_size(path, &size, err);
+        rc = log_read_size(path, &size, err);
     if (rc == BH_OK)
-        rc = fetch_tiles(cli, (struct bh_tile){ .entries = true, .index = minimum / BH_TILE_WIDTH },
+        rc = log_fetch_tiles(cli, (struct bh_tile){ .entries = true, .index = minimum / BH_TILE_WIDTH },
                          size, err);
     for (uint32_t level = 0; rc == BH_OK && level < BH_TILE_LEVELS; level++)
-        rc = fetch_tiles(cli, (struct bh_tile){ .level = level }, size, err);
+        rc = log_fetch_tiles(cli, (struct bh_tile){ .level = level }, size, err);
     return rc == BH_OK ? bh_audit_rows_save(cli, cli->args->arguments[0], size, err) : rc;
 }
 
 /* The key stands in the folder for others; we judge by the one we were given. */
 static bh_rc
-copy_key(const char *from, const char *folder, struct bh_err *err)
+log_copy_key(const char *from, const char *folder, struct bh_err *err)
 {
     char memory[(BH_NODE_RECORD_KEYS_MAX + 1) * BH_NODE_RECORD_VKEY_MAX], path[PATH_MAX];
     struct bh_buf text;
@@ -296,7 +296,7 @@ bh_cli_audit_export(struct bh_cli *cli, struct bh_err *err)
     if (rc == BH_OK)
         rc = fetch_log(cli, err);
     if (rc == BH_OK)
-        rc = copy_key(key, folder, err);
+        rc = log_copy_key(key, folder, err);
     if (rc == BH_OK)
         rc = bh_verifier_start(cli, arguments, &verifier, err);
     return rc == BH_OK ? bh_verifier_end(cli, &verifier, BH_OK, err) : rc;
@@ -306,7 +306,7 @@ bh_cli_audit_export(struct bh_cli *cli, struct bh_err *err)
 
 /* The bundle that has it. */
 static bh_rc
-read_bundle(const char *folder, uint64_t number, struct bh_buf *out, struct bh_err *err)
+log_read_bundle(const char *folder, uint64_t number, struct bh_buf *out, struct bh_err *err)
 {
     struct bh_tile tile = { .entries = true, .index = number / BH_TILE_WIDTH };
     char path[PATH_MAX], name[BH_TILE_PATH_MAX];
@@ -316,7 +316,7 @@ read_bundle(const char *folder, uint64_t number, struct bh_buf *out, struct bh_e
 
     if ((size_t)snprintf(path, sizeof path, "%s/checkpoint", folder) >= sizeof path)
         return bh_err_set(err, BH_INVALID, "%.60s...: the name is too long", folder);
-    rc = read_size(path, &size, err);
+    rc = log_read_size(path, &size, err);
     if (rc == BH_OK && number >= size)
         rc = bh_err_set(err, BH_NOT_FOUND, "the exported log has %" PRIu64 " records, numbered from 0",
                         size);
@@ -340,7 +340,7 @@ bh_audit_exported(const char *folder, uint64_t number, struct bh_json **ret_json
     bh_rc rc;
 
     bh_buf_init(&bundle, BH_FOLDER_FILE_MAX + 1);
-    rc = read_bundle(folder, number, &bundle, err);
+    rc = log_read_bundle(folder, number, &bundle, err);
     for (uint64_t i = 0; rc == BH_OK && i <= number % BH_TILE_WIDTH; i++) {
         at += i ? 2 + length : 0;
         if (!bh_bundle_step(bundle.bytes + at, bundle.length - at, &length))

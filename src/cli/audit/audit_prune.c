@@ -12,7 +12,7 @@
 
 /* The body: the checkpoint up to which the log is exported. */
 static void
-put_body(struct bh_buf *checkpoint, struct bh_buf *ret_text)
+prune_put_body(struct bh_buf *checkpoint, struct bh_buf *ret_text)
 {
     struct bh_json_writer w = bh_json_begin(ret_text);
 
@@ -23,7 +23,7 @@ put_body(struct bh_buf *checkpoint, struct bh_buf *ret_text)
 
 /* The one that the export was verified by. */
 static bh_rc
-read_checkpoint(const char *folder, struct bh_buf *checkpoint, struct bh_err *err)
+prune_read_checkpoint(const char *folder, struct bh_buf *checkpoint, struct bh_err *err)
 {
     char path[PATH_MAX];
 
@@ -33,7 +33,7 @@ read_checkpoint(const char *folder, struct bh_buf *checkpoint, struct bh_err *er
 }
 
 static bool
-append_bytes(void *self, const char *bytes, size_t length)
+prune_append_bytes(void *self, const char *bytes, size_t length)
 {
     bh_buf_put(self, bytes, length);
     return true;
@@ -41,10 +41,10 @@ append_bytes(void *self, const char *bytes, size_t length)
 
 /* The one that an export would begin with now. */
 static bh_rc
-fetch_checkpoint(const struct bh_cli *cli, struct bh_buf *checkpoint, struct bh_err *err)
+prune_fetch_checkpoint(const struct bh_cli *cli, struct bh_buf *checkpoint, struct bh_err *err)
 {
     const struct bh_http_request request = { .method = "GET", .path = "/v1/log/checkpoint" };
-    struct bh_exchange exchange = { .sink = append_bytes, .self = checkpoint };
+    struct bh_exchange exchange = { .sink = prune_append_bytes, .self = checkpoint };
     bh_rc rc = bh_client_send(&cli->client, &request, &exchange, err);
 
     return rc == BH_OK && !bh_buf_text(checkpoint) ? bh_err_set(err, BH_IO, "the checkpoint is too long")
@@ -74,18 +74,18 @@ audit_prune_request(struct bh_cli *cli, struct bh_json **ret_json, struct bh_err
     bh_rc rc;
 
     bh_buf_init_fixed(&checkpoint, memory, sizeof memory);
-    rc = fetch_checkpoint(cli, &checkpoint, err);
+    rc = prune_fetch_checkpoint(cli, &checkpoint, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
-    put_body(&checkpoint, &body.text);
+    prune_put_body(&checkpoint, &body.text);
     rc = bh_cli_change(cli, "POST /v1/log/prune?dry_run=true", &body, ret_json, err);
     bh_buf_fini(&body.text);
     return rc;
 }
 
 static void
-print_answer(const struct bh_cli *cli, uint64_t pruned, bh_json_value answer, bh_rc *rc,
+prune_print_answer(const struct bh_cli *cli, uint64_t pruned, bh_json_value answer, bh_rc *rc,
            struct bh_err *err)
 {
     if (!bh_cli_print_document(cli, answer, rc, err))
@@ -114,7 +114,7 @@ audit_prune_run(struct bh_cli *cli, struct bh_document *body, struct bh_err *err
         }
         if (progress && pruned > 0)
             fputs("\r\033[K", stderr);
-        print_answer(cli, pruned, answer, &rc, err);
+        prune_print_answer(cli, pruned, answer, &rc, err);
         return rc;
     }
 }
@@ -129,11 +129,11 @@ prune_exported(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc;
 
     bh_buf_init_fixed(&checkpoint, memory, sizeof memory);
-    rc = read_checkpoint(cli->args->arguments[0], &checkpoint, err);
+    rc = prune_read_checkpoint(cli->args->arguments[0], &checkpoint, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
-    put_body(&checkpoint, &body.text);
+    prune_put_body(&checkpoint, &body.text);
     rc = audit_prune_run(cli, &body, err);
     bh_buf_fini(&body.text);
     return rc;
@@ -150,7 +150,7 @@ bh_cli_audit_prune(struct bh_cli *cli, struct bh_err *err)
     if (bh_cli_flag(cli, BH_OPT_DRY_RUN)) {
         bh_json_value answer = bh_json_root(json);
 
-        print_answer(cli, bh_json_number(bh_json_get(answer, "pruned"), 0), answer, &rc, err);
+        prune_print_answer(cli, bh_json_number(bh_json_get(answer, "pruned"), 0), answer, &rc, err);
         return rc;
     }
     rc = bh_cli_audit_export(cli, err);

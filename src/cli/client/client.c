@@ -18,7 +18,7 @@ enum { IDLE_MS = 200, SILENCE_MS = 120000, ERROR_BODY_MAX = 64 << 10, TOKEN_BYTE
        RETRIES_MAX = 10, RETRY_AFTER_MAX_S = 30 };
 
 static const char *
-setting(const struct bh_args *args, enum bh_option_id option, const char *variable)
+client_setting(const struct bh_args *args, enum bh_option_id option, const char *variable)
 {
     const char *value = args->options[option].text;
 
@@ -53,15 +53,15 @@ bh_rc
 bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_arena *arena,
                struct bh_err *err)
 {
-    const char *file = setting(args, BH_OPT_TOKEN_FILE, NULL);
+    const char *file = client_setting(args, BH_OPT_TOKEN_FILE, NULL);
 
     *client = (struct bh_client){
-        .socket = setting(args, BH_OPT_SOCKET, "BULKHEAD_SOCKET"),
-        .server = setting(args, BH_OPT_SERVER, "BULKHEAD_SERVER"),
-        .ca_file = setting(args, BH_OPT_CA_FILE, "BULKHEAD_CA_FILE"),
-        .pin = setting(args, BH_OPT_FINGERPRINT, "BULKHEAD_FINGERPRINT"),
-        .cert = setting(args, BH_OPT_CLIENT_CERT, "BULKHEAD_CLIENT_CERT"),
-        .key = setting(args, BH_OPT_CLIENT_KEY, "BULKHEAD_CLIENT_KEY"),
+        .socket = client_setting(args, BH_OPT_SOCKET, "BULKHEAD_SOCKET"),
+        .server = client_setting(args, BH_OPT_SERVER, "BULKHEAD_SERVER"),
+        .ca_file = client_setting(args, BH_OPT_CA_FILE, "BULKHEAD_CA_FILE"),
+        .pin = client_setting(args, BH_OPT_FINGERPRINT, "BULKHEAD_FINGERPRINT"),
+        .cert = client_setting(args, BH_OPT_CLIENT_CERT, "BULKHEAD_CLIENT_CERT"),
+        .key = client_setting(args, BH_OPT_CLIENT_KEY, "BULKHEAD_CLIENT_KEY"),
         .token = getenv("BULKHEAD_TOKEN"),
     };
     if (args->options[BH_OPT_SOCKET].given && !args->options[BH_OPT_SERVER].given)
@@ -148,7 +148,7 @@ client_await(int fd, struct bh_exchange *exchange, bh_rc *ret_rc, struct bh_err 
 }
 
 static bh_rc
-read_reply(int fd, struct client_receiver *r, struct bh_err *err)
+client_read_reply(int fd, struct client_receiver *r, struct bh_err *err)
 {
     char bytes[16384];
     bh_rc rc = BH_OK;
@@ -173,7 +173,7 @@ read_reply(int fd, struct client_receiver *r, struct bh_err *err)
 }
 
 static bh_rc
-send_unix(const struct bh_client *client, const struct bh_http_request *request,
+client_send_unix(const struct bh_client *client, const struct bh_http_request *request,
           struct client_receiver *r, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -194,12 +194,12 @@ send_unix(const struct bh_client *client, const struct bh_http_request *request,
     bh_buf_fini(&out);
     /* A server that refuses early closes while we write: read what it says. */
     if (rc == BH_OK || rc == BH_IO)
-        rc = read_reply(fd, r, err);
+        rc = client_read_reply(fd, r, err);
     return rc;
 }
 
 static bh_rc
-send_https(const struct bh_client *client, const struct bh_http_request *request,
+client_send_https(const struct bh_client *client, const struct bh_http_request *request,
            struct client_receiver *r, struct bh_err *err)
 {
     struct bh_https_options https = {
@@ -220,7 +220,7 @@ struct client_wanted {
 };
 
 static bh_rc
-send_once(const struct bh_client *client, const struct bh_http_request *request,
+client_send_once(const struct bh_client *client, const struct bh_http_request *request,
           struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)
 {
     struct bh_http_request with_token = *request;
@@ -230,8 +230,8 @@ send_once(const struct bh_client *client, const struct bh_http_request *request,
     with_token.token = client->token;
     bh_http_parser_init(&r.parser, client_receive, &r);
     bh_buf_init(&r.error, ERROR_BODY_MAX);
-    rc = client->server ? send_https(client, &with_token, &r, err)
-                        : send_unix(client, &with_token, &r, err);
+    rc = client->server ? client_send_https(client, &with_token, &r, err)
+                        : client_send_unix(client, &with_token, &r, err);
     if (rc == BH_OK && !exchange->stopped && r.parser.status / 100 != 2)
         rc = bh_client_error(r.parser.status, r.error.bytes ? r.error.bytes : "", r.error.length,
                              err);
@@ -259,16 +259,16 @@ client_wait_for(uint32_t seconds, struct bh_exchange *exchange)
 
 /* A server that says when to come again has done nothing: then we do. */
 static bh_rc
-send_patiently(const struct bh_client *client, const struct bh_http_request *request,
+client_send_patiently(const struct bh_client *client, const struct bh_http_request *request,
                struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)
 {
-    bh_rc rc = send_once(client, request, exchange, ret_wanted, err);
+    bh_rc rc = client_send_once(client, request, exchange, ret_wanted, err);
 
     for (int i = 0; i < RETRIES_MAX && rc == BH_TOO_MANY && ret_wanted->retry_after_s
                     && ret_wanted->retry_after_s <= RETRY_AFTER_MAX_S; i++) {
         if (!client_wait_for(ret_wanted->retry_after_s, exchange))
             return BH_OK;
-        rc = send_once(client, request, exchange, ret_wanted, err);
+        rc = client_send_once(client, request, exchange, ret_wanted, err);
     }
     return rc;
 }
@@ -278,12 +278,12 @@ bh_client_send(const struct bh_client *client, const struct bh_http_request *req
                struct bh_exchange *exchange, struct bh_err *err)
 {
     struct client_wanted wanted;
-    bh_rc rc = send_patiently(client, request, exchange, &wanted, err);
+    bh_rc rc = client_send_patiently(client, request, exchange, &wanted, err);
 
     if (rc != BH_UNAUTHENTICATED || !client->refused)
         return rc;
     rc = client->refused(client->refused_self, wanted.challenge, err);
-    return rc == BH_OK ? send_patiently(client, request, exchange, &wanted, err) : rc;
+    return rc == BH_OK ? client_send_patiently(client, request, exchange, &wanted, err) : rc;
 }
 
 static bool

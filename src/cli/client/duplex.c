@@ -45,7 +45,7 @@ duplex_broken(struct bh_err *err)
 }
 
 static bh_rc
-send_all(struct bh_duplex *duplex, const char *bytes, size_t length, struct bh_err *err)
+duplex_send_all(struct bh_duplex *duplex, const char *bytes, size_t length, struct bh_err *err)
 {
     while (length > 0) {
         struct pollfd polled = { .fd = duplex->fd, .events = POLLOUT };
@@ -69,7 +69,7 @@ send_all(struct bh_duplex *duplex, const char *bytes, size_t length, struct bh_e
 /* ---- the upgrade ---- */
 
 static bh_rc
-connect_to(const struct bh_client *client, struct bh_duplex *duplex, struct bh_err *err)
+duplex_connect_to(const struct bh_client *client, struct bh_duplex *duplex, struct bh_err *err)
 {
     struct bh_https_options https = { .server = client->server, .ca_file = client->ca_file,
                               .pin = client->pin, .cert = client->cert, .key = client->key };
@@ -83,7 +83,7 @@ connect_to(const struct bh_client *client, struct bh_duplex *duplex, struct bh_e
 
 /* "https://gpu1:8443/" is at gpu1:8443 */
 static const char *
-host_of(const struct bh_client *client, char *memory, size_t size)
+duplex_host_of(const struct bh_client *client, char *memory, size_t size)
 {
     const char *from = client->server ? client->server + strlen("https://") : "bulkhead";
 
@@ -92,7 +92,7 @@ host_of(const struct bh_client *client, char *memory, size_t size)
 }
 
 static bh_rc
-send_head(const struct bh_client *client, struct bh_duplex *duplex, const char *path,
+duplex_send_head(const struct bh_client *client, struct bh_duplex *duplex, const char *path,
           struct bh_err *err)
 {
     char host[256];
@@ -101,12 +101,12 @@ send_head(const struct bh_client *client, struct bh_duplex *duplex, const char *
 
     bh_buf_init(&out, HEAD_MAX);
     bh_buf_printf(&out, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\n",
-                  path, host_of(client, host, sizeof host), BH_STREAM_PROTOCOL);
+                  path, duplex_host_of(client, host, sizeof host), BH_STREAM_PROTOCOL);
     if (client->token)
         bh_buf_printf(&out, "Authorization: Bearer %s\r\n", client->token);
     bh_buf_puts(&out, "\r\n");
     rc = out.overflow ? bh_err_set(err, BH_FULL, "the request is too large")
-                      : send_all(duplex, out.bytes, out.length, err);
+                      : duplex_send_all(duplex, out.bytes, out.length, err);
     bh_buf_fini(&out);
     return rc;
 }
@@ -122,7 +122,7 @@ duplex_collect(void *self, const char *bytes, size_t length)
 
 /* A reply that is no 101, from its first bytes on. */
 static bh_rc
-read_refusal(struct bh_duplex *duplex, struct bh_err *err)
+duplex_read_refusal(struct bh_duplex *duplex, struct bh_err *err)
 {
     struct bh_http_parser parser;
     struct pollfd polled = { .fd = duplex->fd, .events = POLLIN };
@@ -148,7 +148,7 @@ read_refusal(struct bh_duplex *duplex, struct bh_err *err)
 
 /* Up to the end of the head; what stands behind it is frames already. */
 static bh_rc
-read_head(struct bh_duplex *duplex, struct bh_err *err)
+duplex_read_head(struct bh_duplex *duplex, struct bh_err *err)
 {
     static const char wanted[] = "HTTP/1.1 101 ";
     bh_ns until = bh_time_monotonic() + PATIENCE_MS * BH_NS_PER_MS;
@@ -168,7 +168,7 @@ read_head(struct bh_duplex *duplex, struct bh_err *err)
         duplex->length += (size_t)got;
         if (duplex->length >= sizeof wanted - 1
             && memcmp(duplex->bytes, wanted, sizeof wanted - 1) != 0)
-            return read_refusal(duplex, err);
+            return duplex_read_refusal(duplex, err);
         end = memmem(duplex->bytes, duplex->length, "\r\n\r\n", 4);
     }
     duplex->used = (size_t)(end + 4 - duplex->bytes);
@@ -188,11 +188,11 @@ bh_duplex_open(const struct bh_client *client, const char *ticket, uint32_t port
     snprintf(path, sizeof path, "/v1/streams/%.100s", ticket);
     if (port)
         snprintf(path, sizeof path, "/v1/streams/%.100s?port=%u", ticket, port);
-    rc = connect_to(client, duplex, err);
+    rc = duplex_connect_to(client, duplex, err);
     if (rc == BH_OK)
-        rc = send_head(client, duplex, path, err);
+        rc = duplex_send_head(client, duplex, path, err);
     if (rc == BH_OK)
-        rc = read_head(duplex, err);
+        rc = duplex_read_head(duplex, err);
     if (rc == BH_OK)
         *ret_duplex = duplex;
     else
@@ -249,5 +249,5 @@ bh_duplex_send(struct bh_duplex *duplex, const struct bh_stream_frame *frame, st
 {
     char bytes[BH_STREAM_FRAME_MAX];
 
-    return send_all(duplex, bytes, bh_stream_put(bytes, frame), err);
+    return duplex_send_all(duplex, bytes, bh_stream_put(bytes, frame), err);
 }

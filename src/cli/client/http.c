@@ -21,7 +21,7 @@ http_fault(struct bh_err *err, const char *what)
 
 /* "HTTP/1.1 200 OK" */
 static bh_rc
-parse_status(struct bh_http_parser *p, struct bh_err *err)
+http_parse_status(struct bh_http_parser *p, struct bh_err *err)
 {
     const char *line = p->line;
 
@@ -36,7 +36,7 @@ parse_status(struct bh_http_parser *p, struct bh_err *err)
 }
 
 static bh_rc
-parse_length(struct bh_http_parser *p, const char *value, struct bh_err *err)
+http_parse_length(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     uint64_t length;
 
@@ -50,7 +50,7 @@ parse_length(struct bh_http_parser *p, const char *value, struct bh_err *err)
 }
 
 static bh_rc
-parse_encoding(struct bh_http_parser *p, const char *value, struct bh_err *err)
+http_parse_encoding(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     if (strcasecmp(value, "chunked") != 0 || p->chunked)
         return http_fault(err, "unknown Transfer-Encoding");
@@ -59,7 +59,7 @@ parse_encoding(struct bh_http_parser *p, const char *value, struct bh_err *err)
 }
 
 static bh_rc
-parse_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
+http_parse_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     if (strlen(value) >= sizeof p->content_type)
         return http_fault(err, "bad Content-Type");
@@ -69,7 +69,7 @@ parse_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
 
 /* What to show to be let in.  One that is too long says nothing to us. */
 static bh_rc
-parse_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
+http_parse_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     if (strlen(value) < sizeof p->challenge)
         memcpy(p->challenge, value, strlen(value) + 1);
@@ -78,7 +78,7 @@ parse_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
 
 /* A date says nothing to us. */
 static bh_rc
-parse_retry(struct bh_http_parser *p, const char *value, struct bh_err *err)
+http_parse_retry(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     struct bh_err unused;
     uint64_t seconds;
@@ -93,16 +93,16 @@ static const struct {
     const char *name;
     bh_rc (*take)(struct bh_http_parser *p, const char *value, struct bh_err *err);
 } headers[] = {
-    { "content-length", parse_length },
-    { "transfer-encoding", parse_encoding },
-    { "content-type", parse_type },
-    { "www-authenticate", parse_challenge },
-    { "retry-after", parse_retry },
+    { "content-length", http_parse_length },
+    { "transfer-encoding", http_parse_encoding },
+    { "content-type", http_parse_type },
+    { "www-authenticate", http_parse_challenge },
+    { "retry-after", http_parse_retry },
 };
 
 /* The empty line after the headers: how the body comes. */
 static bh_rc
-begin_body(struct bh_http_parser *p, struct bh_err *err)
+http_begin_body(struct bh_http_parser *p, struct bh_err *err)
 {
     if (p->status >= 100 && p->status < 200) { /* an interim reply */
         p->step = BH_HTTP_STATUS;
@@ -120,12 +120,12 @@ begin_body(struct bh_http_parser *p, struct bh_err *err)
 }
 
 static bh_rc
-parse_header(struct bh_http_parser *p, struct bh_err *err)
+http_parse_header(struct bh_http_parser *p, struct bh_err *err)
 {
     char *value = strchr(p->line, ':');
 
     if (!*p->line)
-        return begin_body(p, err);
+        return http_begin_body(p, err);
     if (!value || value == p->line || isspace((unsigned char)*p->line))
         return http_fault(err, "bad header");
     *value++ = '\0';
@@ -140,7 +140,7 @@ parse_header(struct bh_http_parser *p, struct bh_err *err)
 
 /* "1a2b" or "1a2b;extension" */
 static bh_rc
-parse_chunk_size(struct bh_http_parser *p, struct bh_err *err)
+http_parse_chunk_size(struct bh_http_parser *p, struct bh_err *err)
 {
     size_t digits = strspn(p->line, "0123456789abcdefABCDEF");
     uint64_t size = 0;
@@ -158,7 +158,7 @@ parse_chunk_size(struct bh_http_parser *p, struct bh_err *err)
 }
 
 static bh_rc
-parse_chunk_end(struct bh_http_parser *p, struct bh_err *err)
+http_parse_chunk_end(struct bh_http_parser *p, struct bh_err *err)
 {
     if (*p->line)
         return http_fault(err, "a chunk is longer than its size");
@@ -167,7 +167,7 @@ parse_chunk_end(struct bh_http_parser *p, struct bh_err *err)
 }
 
 static bh_rc
-parse_trailer(struct bh_http_parser *p, struct bh_err *err)
+http_parse_trailer(struct bh_http_parser *p, struct bh_err *err)
 {
     if (!*p->line)
         p->step = BH_HTTP_DONE;
@@ -175,15 +175,15 @@ parse_trailer(struct bh_http_parser *p, struct bh_err *err)
 }
 
 static bh_rc (*const parse_line[])(struct bh_http_parser *p, struct bh_err *err) = {
-    [BH_HTTP_STATUS] = parse_status,         [BH_HTTP_HEADER] = parse_header,
-    [BH_HTTP_CHUNK_SIZE] = parse_chunk_size, [BH_HTTP_CHUNK_END] = parse_chunk_end,
-    [BH_HTTP_TRAILER] = parse_trailer,
+    [BH_HTTP_STATUS] = http_parse_status,         [BH_HTTP_HEADER] = http_parse_header,
+    [BH_HTTP_CHUNK_SIZE] = http_parse_chunk_size, [BH_HTTP_CHUNK_END] = http_parse_chunk_end,
+    [BH_HTTP_TRAILER] = http_parse_trailer,
 };
 
 /* Collect a line; how many bytes were taken.  *ret_whole says that it is complete, in
  * p->line without its end. */
 static size_t
-collect_line(struct bh_http_parser *p, const char *bytes, size_t length, bool *ret_whole)
+http_collect_line(struct bh_http_parser *p, const char *bytes, size_t length, bool *ret_whole)
 {
     const char *end = memchr(bytes, '\n', length);
     size_t take = end ? (size_t)(end - bytes) : length;
@@ -202,10 +202,10 @@ collect_line(struct bh_http_parser *p, const char *bytes, size_t length, bool *r
 }
 
 static bh_rc
-feed_line(struct bh_http_parser *p, const char **bytes, size_t *length, struct bh_err *err)
+http_feed_line(struct bh_http_parser *p, const char **bytes, size_t *length, struct bh_err *err)
 {
     bool whole, oversized;
-    size_t taken = collect_line(p, *bytes, *length, &whole);
+    size_t taken = http_collect_line(p, *bytes, *length, &whole);
     size_t held = p->line_length;
 
     *bytes += taken;
@@ -223,7 +223,7 @@ feed_line(struct bh_http_parser *p, const char **bytes, size_t *length, struct b
 }
 
 static bh_rc
-feed_body(struct bh_http_parser *p, const char **bytes, size_t *length, struct bh_err *err)
+http_feed_body(struct bh_http_parser *p, const char **bytes, size_t *length, struct bh_err *err)
 {
     bool bounded = p->step != BH_HTTP_TO_CLOSE;
     size_t take = bounded && p->left < *length ? (size_t)p->left : *length;
@@ -242,7 +242,7 @@ feed_body(struct bh_http_parser *p, const char **bytes, size_t *length, struct b
 }
 
 static bool
-in_body(const struct bh_http_parser *p)
+http_in_body(const struct bh_http_parser *p)
 {
     return p->step == BH_HTTP_LENGTH || p->step == BH_HTTP_TO_CLOSE || p->step == BH_HTTP_CHUNK;
 }
@@ -254,8 +254,8 @@ bh_http_parser_feed(struct bh_http_parser *p, const char *bytes, size_t length,
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && length > 0 && p->step != BH_HTTP_DONE && !p->stopped)
-        rc = in_body(p) ? feed_body(p, &bytes, &length, err)
-                        : feed_line(p, &bytes, &length, err);
+        rc = http_in_body(p) ? http_feed_body(p, &bytes, &length, err)
+                        : http_feed_line(p, &bytes, &length, err);
     return rc;
 }
 
@@ -270,7 +270,7 @@ bh_http_parser_end(struct bh_http_parser *p, struct bh_err *err)
 
 /* A header's value may end neither its line nor the request. */
 static bh_rc
-check_value(const char *what, const char *value, struct bh_err *err)
+http_check_value(const char *what, const char *value, struct bh_err *err)
 {
     for (; value && *value; value++)
         if ((unsigned char)*value < 0x20 || *value == 0x7f)
@@ -281,16 +281,16 @@ check_value(const char *what, const char *value, struct bh_err *err)
 bh_rc
 bh_http_check(const struct bh_http_request *request, struct bh_err *err)
 {
-    bh_rc rc = check_value("token", request->token, err);
+    bh_rc rc = http_check_value("token", request->token, err);
 
     if (rc == BH_OK)
-        rc = check_value("idempotency key", request->idempotency_key, err);
-    return rc == BH_OK ? check_value("path", request->path, err) : rc;
+        rc = http_check_value("idempotency key", request->idempotency_key, err);
+    return rc == BH_OK ? http_check_value("path", request->path, err) : rc;
 }
 
 /* "Name: value", with `before` in front of the value. */
 static void
-put_header(struct bh_buf *out, const char *name, const char *before, const char *value)
+http_put_header(struct bh_buf *out, const char *name, const char *before, const char *value)
 {
     if (value)
         bh_buf_printf(out, "%s: %s%s\r\n", name, before, value);
@@ -305,9 +305,9 @@ bh_http_format(struct bh_buf *out, const struct bh_http_request *request, struct
         return rc;
     bh_buf_printf(out, "%s %s HTTP/1.1\r\nHost: bulkhead\r\nConnection: close\r\n",
                   request->method, request->path);
-    put_header(out, "Accept", "", request->accept);
-    put_header(out, "Idempotency-Key", "", request->idempotency_key);
-    put_header(out, "Authorization", "Bearer ", request->token);
+    http_put_header(out, "Accept", "", request->accept);
+    http_put_header(out, "Idempotency-Key", "", request->idempotency_key);
+    http_put_header(out, "Authorization", "Bearer ", request->token);
     if (request->body)
         bh_buf_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
                       request->content_type ? request->content_type : "application/json",

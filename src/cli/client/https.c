@@ -32,7 +32,7 @@ struct transfer {
 };
 
 static bh_rc
-load_curl(struct bh_err *err)
+https_load_curl(struct bh_err *err)
 {
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
 
@@ -50,7 +50,7 @@ load_curl(struct bh_err *err)
 }
 
 static size_t
-receive_body(char *bytes, size_t size, size_t count, void *self)
+https_receive_body(char *bytes, size_t size, size_t count, void *self)
 {
     struct transfer *t = self;
     long status = 0;
@@ -65,7 +65,7 @@ receive_body(char *bytes, size_t size, size_t count, void *self)
 
 /* The value in a header line, if it is that header's and not too long: true. */
 static bool
-read_header(const char *bytes, size_t length, const char *name,
+https_read_header(const char *bytes, size_t length, const char *name,
             char ret_value[BH_HTTP_CHALLENGE_MAX])
 {
     size_t from = strlen(name);
@@ -85,7 +85,7 @@ read_header(const char *bytes, size_t length, const char *name,
 
 /* A header line, with its end. */
 static size_t
-receive_header(char *bytes, size_t size, size_t count, void *self)
+https_receive_header(char *bytes, size_t size, size_t count, void *self)
 {
     const struct bh_https_options *https = ((struct transfer *)self)->https;
     size_t length = size * count;
@@ -93,15 +93,15 @@ receive_header(char *bytes, size_t size, size_t count, void *self)
     struct bh_err unused;
     uint64_t seconds;
 
-    (void)read_header(bytes, length, "www-authenticate:", https->ret_challenge);
-    if (read_header(bytes, length, "retry-after:", text)
+    (void)https_read_header(bytes, length, "www-authenticate:", https->ret_challenge);
+    if (https_read_header(bytes, length, "retry-after:", text)
         && bh_parse_u64(text, &seconds, &unused) == BH_OK && seconds <= UINT32_MAX)
         *https->ret_retry_after_s = (uint32_t)seconds;
     return length;
 }
 
 static int
-ask_idle(void *self, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
+https_ask_idle(void *self, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
 {
     struct transfer *t = self;
 
@@ -113,7 +113,7 @@ ask_idle(void *self, curl_off_t down_total, curl_off_t down, curl_off_t up_total
 
 /* A header line for the request; the list as it was when `value` is NULL. */
 static struct curl_slist *
-add_header(struct curl_slist *list, const char *name, const char *value)
+https_add_header(struct curl_slist *list, const char *name, const char *value)
 {
     char line[4352];
 
@@ -124,25 +124,25 @@ add_header(struct curl_slist *list, const char *name, const char *value)
 }
 
 static struct curl_slist *
-make_headers(const struct bh_http_request *request)
+https_make_headers(const struct bh_http_request *request)
 {
     struct curl_slist *list = NULL;
     char bearer[4200];
 
     if (request->token) {
         snprintf(bearer, sizeof bearer, "Bearer %s", request->token);
-        list = add_header(list, "Authorization", bearer);
+        list = https_add_header(list, "Authorization", bearer);
     }
-    list = add_header(list, "Accept", request->accept);
-    list = add_header(list, "Idempotency-Key", request->idempotency_key);
+    list = https_add_header(list, "Accept", request->accept);
+    list = https_add_header(list, "Idempotency-Key", request->idempotency_key);
     if (!request->body)
         return list;
-    return add_header(list, "Content-Type",
+    return https_add_header(list, "Content-Type",
                       request->content_type ? request->content_type : "application/json");
 }
 
 static void
-set_trust(const struct transfer *t, const char *pin)
+https_set_trust(const struct transfer *t, const char *pin)
 {
     /* A pinned key names the server by itself; its certificate is self-signed. */
     long by_authority = pin ? 0 : 1;
@@ -161,18 +161,18 @@ set_trust(const struct transfer *t, const char *pin)
 }
 
 static void
-set_request(struct transfer *t, const struct bh_http_request *request, const char *url)
+https_set_request(struct transfer *t, const struct bh_http_request *request, const char *url)
 {
     curl.curl_easy_setopt(t->easy, CURLOPT_URL, url);
     curl.curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
     curl.curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
     curl.curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT, 20L);
-    curl.curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, receive_body);
+    curl.curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, https_receive_body);
     curl.curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
-    curl.curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, receive_header);
+    curl.curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, https_receive_header);
     curl.curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
     curl.curl_easy_setopt(t->easy, CURLOPT_NOPROGRESS, 0L);
-    curl.curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, ask_idle);
+    curl.curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, https_ask_idle);
     curl.curl_easy_setopt(t->easy, CURLOPT_XFERINFODATA, t);
     if (request->body) {
         curl.curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE, (long)request->body_length);
@@ -210,7 +210,7 @@ https_explain(const struct bh_https_options *https, CURLcode code, struct bh_err
 }
 
 static void
-write_pin(const struct bh_https_options *https, char *pin, size_t size)
+https_write_pin(const struct bh_https_options *https, char *pin, size_t size)
 {
     if (https->pin)
         snprintf(pin, size, "%s%s", strncmp(https->pin, "sha256//", 8) == 0 ? "" : "sha256//",
@@ -229,18 +229,18 @@ bh_https_send(const struct bh_https_options *https, const struct bh_http_request
     long status = 0;
 
     if (rc == BH_OK)
-        rc = load_curl(err);
+        rc = https_load_curl(err);
     if (rc != BH_OK)
         return rc;
     if ((size_t)snprintf(url, sizeof url, "%s%s", https->server, request->path) >= sizeof url)
         return bh_err_set(err, BH_INVALID, "the request's path is too long");
-    write_pin(https, pin, sizeof pin);
+    https_write_pin(https, pin, sizeof pin);
     t.easy = curl.curl_easy_init();
     if (!t.easy)
         return bh_err_set(err, BH_UNAVAILABLE, "libcurl does not start");
-    set_request(&t, request, url);
-    set_trust(&t, https->pin ? pin : NULL);
-    headers = make_headers(request);
+    https_set_request(&t, request, url);
+    https_set_trust(&t, https->pin ? pin : NULL);
+    headers = https_make_headers(request);
     curl.curl_easy_setopt(t.easy, CURLOPT_HTTPHEADER, headers);
     code = curl.curl_easy_perform(t.easy);
     curl.curl_easy_getinfo(t.easy, CURLINFO_RESPONSE_CODE, &status);
@@ -266,12 +266,12 @@ bh_https_connect(const struct bh_https_options *https, struct bh_https_connectio
     struct bh_https_connection *connection;
     curl_socket_t fd = -1;
     char pin[128] = "";
-    bh_rc rc = load_curl(err);
+    bh_rc rc = https_load_curl(err);
     CURLcode code;
 
     if (rc != BH_OK)
         return rc;
-    write_pin(https, pin, sizeof pin);
+    https_write_pin(https, pin, sizeof pin);
     t.easy = curl.curl_easy_init();
     connection = malloc(sizeof *connection);
     if (!t.easy || !connection)
@@ -282,7 +282,7 @@ bh_https_connect(const struct bh_https_options *https, struct bh_https_connectio
     curl.curl_easy_setopt(t.easy, CURLOPT_NOSIGNAL, 1L);
     curl.curl_easy_setopt(t.easy, CURLOPT_CONNECTTIMEOUT, 20L);
     curl.curl_easy_setopt(t.easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    set_trust(&t, https->pin ? pin : NULL);
+    https_set_trust(&t, https->pin ? pin : NULL);
     code = curl.curl_easy_perform(t.easy);
     if (code == CURLE_OK)
         code = curl.curl_easy_getinfo(t.easy, CURLINFO_ACTIVESOCKET, &fd);

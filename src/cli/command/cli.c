@@ -141,7 +141,7 @@ struct listing {
 };
 
 static bh_rc
-fetch_page(const struct listing *l, struct bh_json **ret_json, struct bh_err *err)
+cli_fetch_page(const struct listing *l, struct bh_json **ret_json, struct bh_err *err)
 {
     uint64_t left = l->wanted - l->shown;
     char full[PATH_BYTES_MAX];
@@ -164,7 +164,7 @@ fetch_page(const struct listing *l, struct bh_json **ret_json, struct bh_err *er
 }
 
 static void
-put_page(struct listing *l, bh_json_value items)
+cli_put_page(struct listing *l, bh_json_value items)
 {
     if (!l->document)
         bh_view_add(l->table, l->view, &l->style, items);
@@ -174,7 +174,7 @@ put_page(struct listing *l, bh_json_value items)
 
 /* What a page says about itself. */
 static void
-add_page(struct listing *l, bh_json_value page)
+cli_add_page(struct listing *l, bh_json_value page)
 {
     bh_json_value next = bh_json_get(page, "next");
 
@@ -187,7 +187,7 @@ add_page(struct listing *l, bh_json_value page)
 }
 
 static void
-print_rest(const struct listing *l)
+cli_print_rest(const struct listing *l)
 {
     if (!*l->cursor || l->document || bh_cli_flag(l->cli, BH_OPT_QUIET))
         return;
@@ -200,24 +200,24 @@ print_rest(const struct listing *l)
 }
 
 static bh_rc
-fetch_all(struct listing *l, struct bh_err *err)
+cli_fetch_all(struct listing *l, struct bh_err *err)
 {
     bh_rc rc;
 
     do {
         BH_AUTO(bh_json_free) struct bh_json *json = NULL;
 
-        rc = fetch_page(l, &json, err);
+        rc = cli_fetch_page(l, &json, err);
         if (rc != BH_OK)
             return rc;
-        put_page(l, bh_json_get(bh_json_root(json), "items"));
-        add_page(l, bh_json_root(json));
+        cli_put_page(l, bh_json_get(bh_json_root(json), "items"));
+        cli_add_page(l, bh_json_root(json));
     } while (*l->cursor && l->shown < l->wanted);
     return rc;
 }
 
 static void
-begin_listing(struct listing *l)
+cli_begin_listing(struct listing *l)
 {
     bool quiet = bh_cli_flag(l->cli, BH_OPT_QUIET);
     enum bh_cli_output how = bh_cli_output(l->cli);
@@ -249,8 +249,8 @@ bh_cli_list(const struct bh_cli *cli, const char *path, bool paged, const struct
         l.wanted = UINT64_MAX;
     else if (limit->given)
         l.wanted = limit->number;
-    begin_listing(&l);
-    rc = fetch_all(&l, err);
+    cli_begin_listing(&l);
+    rc = cli_fetch_all(&l, err);
     if (rc == BH_OK && l.document)
         bh_output_list_end(&l.list, l.cursor, l.total);
     else if (rc == BH_OK)
@@ -258,7 +258,7 @@ bh_cli_list(const struct bh_cli *cli, const char *path, bool paged, const struct
     if (rc == BH_OK)
         rc = bh_output_write(&l.out, err);
     if (rc == BH_OK)
-        print_rest(&l);
+        cli_print_rest(&l);
     bh_table_free(l.table);
     bh_buf_fini(&l.out);
     return rc;

@@ -25,7 +25,7 @@ struct gpu_word {
 
 /* False: no GPU is named so. */
 static bool
-parse_gpu(const char *word, struct gpu_word *ret_word)
+pick_parse_gpu(const char *word, struct gpu_word *ret_word)
 {
     const char *slash = strrchr(word, '/'), *rest = slash ? slash + 1 : word;
     size_t length = slash ? (size_t)(slash - word) : 0;
@@ -55,7 +55,7 @@ pick_is_meant(bh_json_value gpu, const struct gpu_word *word)
 
 /* "no GPU gpu9": and which there are, as far as they fit. */
 static bh_rc
-refuse_gpu(bh_json_value items, const char *word, struct bh_err *err)
+pick_refuse_gpu(bh_json_value items, const char *word, struct bh_err *err)
 {
     char memory[sizeof err->hint] = "";
     struct bh_nearest nearest = { 0 };
@@ -90,15 +90,15 @@ bh_pick_gpu(bh_json_value gpus, const char *word, bh_json_value *ret_gpu, struct
             *ret_gpu = bh_json_at(items, i);
             return BH_OK;
         }
-    if (!parse_gpu(word, &meant))
-        return refuse_gpu(items, word, err);
+    if (!pick_parse_gpu(word, &meant))
+        return pick_refuse_gpu(items, word, err);
     for (size_t i = 0; i < bh_json_count(items); i++)
         if (pick_is_meant(bh_json_at(items, i), &meant)) {
             found = bh_json_at(items, i);
             count++;
         }
     if (count == 0)
-        return refuse_gpu(items, word, err);
+        return pick_refuse_gpu(items, word, err);
     if (count > 1 && meant.uuid)
         return bh_err_set(err, BH_INVALID, "several GPUs begin with %.80s", word);
     if (count > 1) {

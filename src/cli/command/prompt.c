@@ -18,7 +18,7 @@ static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP };
 static volatile sig_atomic_t caught;
 
 static void
-note_signal(int number)
+prompt_note_signal(int number)
 {
     caught = number;
 }
@@ -32,9 +32,9 @@ struct before {
 /* They come only while the answer is waited for: one that comes between the question and the
  * waiting would be forgotten until a key is pressed. */
 static void
-catch_signals(struct before *ret_before)
+prompt_catch_signals(struct before *ret_before)
 {
-    struct sigaction action = { .sa_handler = note_signal };
+    struct sigaction action = { .sa_handler = prompt_note_signal };
     sigset_t blocked;
 
     sigemptyset(&action.sa_mask);
@@ -48,7 +48,7 @@ catch_signals(struct before *ret_before)
 }
 
 static void
-release_signals(const struct before *before)
+prompt_release_signals(const struct before *before)
 {
     for (size_t i = 0; i < BH_COUNT(signals); i++)
         sigaction(signals[i], &before->actions[i], NULL);
@@ -56,7 +56,7 @@ release_signals(const struct before *before)
 }
 
 static void
-forbid_core_dumps(void)
+prompt_forbid_core_dumps(void)
 {
     struct rlimit none = { 0, 0 };
 
@@ -66,7 +66,7 @@ forbid_core_dumps(void)
 
 /* `mask`: of signals while it waits; NULL: as it is. */
 static bh_rc
-read_byte(int fd, const sigset_t *mask, char *ret_byte, bool *ret_end, struct bh_err *err)
+prompt_read_byte(int fd, const sigset_t *mask, char *ret_byte, bool *ret_end, struct bh_err *err)
 {
     for (;;) {
         struct pollfd answer = { .fd = fd, .events = POLLIN };
@@ -91,7 +91,7 @@ prompt_read_line(int fd, const sigset_t *mask, char ret_text[BH_PROMPT_MAX], boo
     char byte = 0;
 
     for (;;) {
-        rc = read_byte(fd, mask, &byte, ret_end, err);
+        rc = prompt_read_byte(fd, mask, &byte, ret_end, err);
         if (rc != BH_OK || *ret_end || byte == '\n')
             break;
         strange = strange || (unsigned char)byte < 0x20 || byte == 0x7f;
@@ -114,13 +114,13 @@ bh_prompt_read_line(int fd, char ret_text[BH_PROMPT_MAX], struct bh_err *err)
 {
     bool end;
 
-    forbid_core_dumps();
+    prompt_forbid_core_dumps();
     return prompt_read_line(fd, NULL, ret_text, &end, err);
 }
 
 /* One question.  BH_UNCERTAIN: a signal came in between, and has done its work. */
 static bh_rc
-ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
+prompt_ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
          struct bh_err *err)
 {
     struct before signals_before;
@@ -133,7 +133,7 @@ ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
     now = before;
     now.c_lflag |= ICANON | ECHONL;
     now.c_lflag = echo ? now.c_lflag | ECHO : now.c_lflag & ~(tcflag_t)ECHO;
-    catch_signals(&signals_before);
+    prompt_catch_signals(&signals_before);
     if (tcsetattr(fd, TCSAFLUSH, &now) != 0)
         rc = bh_err_errno(err, "the terminal");
     else
@@ -141,7 +141,7 @@ ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
     if (rc == BH_OK)
         rc = prompt_read_line(fd, &signals_before.mask, ret_text, &end, err);
     tcsetattr(fd, TCSAFLUSH, &before);
-    release_signals(&signals_before);
+    prompt_release_signals(&signals_before);
     if (caught) {
         raise(caught);
         return BH_UNCERTAIN;
@@ -155,9 +155,9 @@ bh_prompt_ask_on(int fd, const char *question, bool echo, char ret_text[BH_PROMP
 {
     bh_rc rc;
 
-    forbid_core_dumps();
+    prompt_forbid_core_dumps();
     do
-        rc = ask_once(fd, question, echo, ret_text, err);
+        rc = prompt_ask_once(fd, question, echo, ret_text, err);
     while (rc == BH_UNCERTAIN);
     return rc;
 }

@@ -54,7 +54,7 @@ doctor_advise(struct bh_finding *finding, const char *format, ...)
 
 /* Whether the daemon of that folder's configuration serves on the socket that is used. */
 static bool
-is_of_socket(const struct bh_cli *cli, const char *folder)
+checks_is_of_socket(const struct bh_cli *cli, const char *folder)
 {
     char conf[PATH_MAX], socket[PATH_MAX];
 
@@ -74,7 +74,7 @@ bh_doctor_folder(const struct bh_cli *cli, char *ret_folder, size_t size)
     if (!dir && length > sizeof below && length < size
         && strcmp(socket + length - (sizeof below - 1), below) == 0) {
         snprintf(ret_folder, size, "%.*s", (int)(length - (sizeof below - 1)), socket);
-        if (is_of_socket(cli, ret_folder))
+        if (checks_is_of_socket(cli, ret_folder))
             return;
     }
     snprintf(ret_folder, size, "%s", dir ? dir : "/etc/bulkhead");
@@ -99,7 +99,7 @@ doctor_is_there(const char *path)
 
 /* Whether a site was made in the folder: one of its two files is there. */
 static bool
-has_site(const struct bh_cli *cli)
+checks_has_site(const struct bh_cli *cli)
 {
     char daemon[PATH_MAX], node[PATH_MAX];
 
@@ -110,7 +110,7 @@ has_site(const struct bh_cli *cli)
 
 /* The first bytes that a program prints, or -1: it cannot be run. */
 static int
-ask_program(const char *const argv[], char *ret_text, size_t size)
+checks_ask_program(const char *const argv[], char *ret_text, size_t size)
 {
     struct bh_process_options options;
     struct bh_err unread;
@@ -271,7 +271,7 @@ check_limits(const struct bh_cli *cli, struct bh_finding *f)
 }
 
 static void
-put_client(const struct bh_cli *cli, struct bh_cli *ret_inner, char socket[PATH_MAX])
+checks_put_client(const struct bh_cli *cli, struct bh_cli *ret_inner, char socket[PATH_MAX])
 {
     *ret_inner = *cli;
     if (!bh_cli_flag(cli, BH_OPT_DIR) || bh_cli_flag(cli, BH_OPT_SOCKET))
@@ -287,13 +287,13 @@ doctor_fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_js
     char socket[PATH_MAX];
     struct bh_cli inner;
 
-    put_client(cli, &inner, socket);
+    checks_put_client(cli, &inner, socket);
     return bh_cli_fetch(&inner, path, ret_json, err);
 }
 
 /* How far the wall clock is ahead of engine time, in ms; 0 where no daemon answers. */
 static int64_t
-ask_clock_ahead(const struct bh_cli *cli)
+checks_ask_clock_ahead(const struct bh_cli *cli)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_err ignored;
@@ -308,7 +308,7 @@ check_clock(const struct bh_cli *cli, struct bh_finding *f)
 {
     struct timex state = { 0 };
     int rc = adjtimex(&state);
-    int64_t ahead_ms = ask_clock_ahead(cli);
+    int64_t ahead_ms = checks_ask_clock_ahead(cli);
 
     if (bh_time_now() < UINT64_C(1700000000) * BH_NS_PER_S) {
         doctor_report(f, BH_CHECK_FAIL, "the clock is years behind");
@@ -356,7 +356,7 @@ check_crun(const struct bh_cli *cli, struct bh_finding *f)
     unsigned major = 0, minor = 0, patch = 0;
     const char *holes;
 
-    if (ask_program(argv, text, sizeof text) != 0
+    if (checks_ask_program(argv, text, sizeof text) != 0
         || sscanf(text, "crun version %u.%u.%u", &major, &minor, &patch) < 2) {
         doctor_report(f, BH_CHECK_FAIL, "crun does not run");
         doctor_advise(f, "apt-get install crun");
@@ -376,8 +376,8 @@ check_images(const struct bh_cli *cli, struct bh_finding *f)
     const char *const umoci[] = { "umoci", "--version", NULL };
     const char *const skopeo[] = { "skopeo", "--version", NULL };
     char text[PROBE_TEXT_MAX];
-    bool unpacks = ask_program(umoci, text, sizeof text) == 0;
-    bool fetches = ask_program(skopeo, text, sizeof text) == 0;
+    bool unpacks = checks_ask_program(umoci, text, sizeof text) == 0;
+    bool fetches = checks_ask_program(skopeo, text, sizeof text) == 0;
 
     if (!unpacks) {
         doctor_report(f, BH_CHECK_WARN, "umoci does not run: jobs cannot have images");
@@ -396,14 +396,14 @@ check_site(const struct bh_cli *cli, struct bh_finding *f)
     char folder[PATH_MAX];
 
     bh_doctor_folder(cli, folder, sizeof folder);
-    if (!has_site(cli)) {
+    if (!checks_has_site(cli)) {
         doctor_report(f, bh_cli_flag(cli, BH_OPT_DIR) ? BH_CHECK_FAIL : BH_CHECK_WARN,
                doctor_is_there(folder) ? "no site is configured in %.160s" : "there is no folder %.160s",
                folder);
         doctor_advise(f, "bulkhead up makes a site, up --dir DIR one in a folder; doctor --dir DIR looks at that");
         return;
     }
-    if (bh_cli_flag(cli, BH_OPT_DIR) || cli->client.server || is_of_socket(cli, folder)) {
+    if (bh_cli_flag(cli, BH_OPT_DIR) || cli->client.server || checks_is_of_socket(cli, folder)) {
         doctor_report(f, BH_CHECK_OK, "configured in %.160s", folder);
         return;
     }
@@ -530,7 +530,7 @@ check_daemon(const struct bh_cli *cli, struct bh_finding *f)
     struct bh_cli inner;
     struct bh_err err;
 
-    put_client(cli, &inner, socket);
+    checks_put_client(cli, &inner, socket);
     if (bh_cli_fetch(&inner, "/healthz", &json, &err) == BH_OK) {
         doctor_report(f, BH_CHECK_OK, "bulkheadd serves on %s",
                inner.client.server ? inner.client.server : inner.client.socket);

@@ -47,7 +47,7 @@ attach_put_member(const struct bh_cli *cli, struct bh_json_writer *w)
 }
 
 static void
-put_size(struct bh_json_writer *w, bool columns)
+attach_put_size(struct bh_json_writer *w, bool columns)
 {
     uint16_t size[2];
 
@@ -57,7 +57,7 @@ put_size(struct bh_json_writer *w, bool columns)
 
 /* Ask, and open what was let in; the body is the wish's and goes. */
 static bh_rc
-open_stream(const struct bh_cli *cli, struct bh_stream_target target, struct bh_buf *body,
+attach_open_stream(const struct bh_cli *cli, struct bh_stream_target target, struct bh_buf *body,
             struct bh_duplex **ret_duplex, struct bh_err *err)
 {
     const char *ticket;
@@ -101,13 +101,13 @@ bh_cli_exec(struct bh_cli *cli, struct bh_err *err)
     for (uint32_t i = 1; i < cli->args->count; i++)
         bh_json_str(&w, NULL, words[i]);
     bh_json_close(&w, ']');
-    put_size(&w, true);
+    attach_put_size(&w, true);
     bh_json_bool(&w, "input", interact.input);
     attach_put_member(cli, &w);
-    put_size(&w, false);
+    attach_put_size(&w, false);
     bh_json_bool(&w, "tty", bh_cli_flag(cli, BH_OPT_TTY));
     bh_json_close(&w, '}');
-    rc = open_stream(cli, (struct bh_stream_target){ words[0], "/exec", NULL }, &body, &duplex, err);
+    rc = attach_open_stream(cli, (struct bh_stream_target){ words[0], "/exec", NULL }, &body, &duplex, err);
     if (rc != BH_OK)
         return rc;
     interact.duplex = duplex;
@@ -130,12 +130,12 @@ attach_once(struct bh_cli *cli, const char *job, struct bh_interact *interact,
     bh_buf_init(&body, BODY_MAX);
     w = bh_json_begin(&body);
     bh_json_open(&w, NULL, '{');
-    put_size(&w, true);
+    attach_put_size(&w, true);
     bh_json_bool(&w, "input", interact->input);
     attach_put_member(cli, &w);
-    put_size(&w, false);
+    attach_put_size(&w, false);
     bh_json_close(&w, '}');
-    rc = open_stream(cli, (struct bh_stream_target){ job, "/attach", NULL }, &body, &duplex, err);
+    rc = attach_open_stream(cli, (struct bh_stream_target){ job, "/attach", NULL }, &body, &duplex, err);
     if (rc != BH_OK)
         return rc;
     interact->duplex = duplex;

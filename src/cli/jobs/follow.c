@@ -27,7 +27,7 @@ struct output {
 };
 
 static bool
-write_bytes(struct output *out, const char *bytes, size_t length)
+follow_write_bytes(struct output *out, const char *bytes, size_t length)
 {
     out->rc = bh_fd_write_all(STDOUT_FILENO, bytes, length, out->err);
     if (out->rc == BH_OK)
@@ -37,33 +37,33 @@ write_bytes(struct output *out, const char *bytes, size_t length)
 
 /* {"text":"..."}: a piece of output.  Bytes that are no text come as base64. */
 static bool
-read_log(struct output *out, const char *text, size_t length)
+follow_read_log(struct output *out, const char *text, size_t length)
 {
     struct bh_slice event = { text, length }, value;
     char *bytes = malloc(length + 1);
     bool ok = bytes != NULL;
 
     if (ok && bh_slice_get(event, "text", &value) && bh_slice_str(value, bytes, length + 1)) {
-        ok = write_bytes(out, bytes, strlen(bytes));
+        ok = follow_write_bytes(out, bytes, strlen(bytes));
     } else if (ok && bh_slice_get(event, "base64", &value) && value.length >= 2) {
         struct bh_buf decoded;
 
         bh_buf_init_fixed(&decoded, bytes, length + 1);
         ok = bh_base64_decode(&decoded, value.text + 1, value.length - 2)
-          && write_bytes(out, decoded.bytes, decoded.length);
+          && follow_write_bytes(out, decoded.bytes, decoded.length);
     }
     free(bytes);
     return ok;
 }
 
 static bool
-read_event(void *self, const char *event, const char *text, size_t length)
+follow_read_event(void *self, const char *event, const char *text, size_t length)
 {
     struct output *out = self;
 
     out->some = true;
     if (strcmp(event, "log") == 0)
-        return read_log(out, text, length);
+        return follow_read_log(out, text, length);
     if (strcmp(event, "denied") == 0) {
         out->rc = bh_err_set(out->err, BH_DENIED, "you may no longer read this job's output");
         return false;
@@ -75,7 +75,7 @@ read_event(void *self, const char *event, const char *text, size_t length)
 }
 
 static bool
-ask_idle(void *self)
+follow_ask_idle(void *self)
 {
     struct bh_sse *sse = self;
     struct output *out = sse->sink_self;
@@ -92,7 +92,7 @@ static bh_rc
 follow_once(struct output *out, struct bh_err *err)
 {
     struct bh_sse sse;
-    struct bh_exchange exchange = { .sink = bh_sse_feed, .idle = ask_idle, .self = &sse };
+    struct bh_exchange exchange = { .sink = bh_sse_feed, .idle = follow_ask_idle, .self = &sse };
     struct bh_http_request request = { .method = "GET", .accept = "text/event-stream" };
     char path[160], rest[100];
     bh_rc rc;
@@ -103,7 +103,7 @@ follow_once(struct output *out, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     request.path = path;
-    bh_sse_init(&sse, read_event, out);
+    bh_sse_init(&sse, follow_read_event, out);
     rc = bh_client_send(&out->follow->cli->client, &request, &exchange, err);
     bh_sse_fini(&sse);
     return rc;
@@ -149,7 +149,7 @@ bh_follow_output(struct bh_follow *follow, struct bh_err *err)
 /* ---- changes of state ---- */
 
 static bool
-print_change(void *self, const char *event, const char *text, size_t length)
+follow_print_change(void *self, const char *event, const char *text, size_t length)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_err unread;
@@ -194,7 +194,7 @@ bh_follow_changes(const struct bh_cli *cli, struct bh_err *err)
     request.path = bh_buf_text(&path);
     if (!request.path)
         return bh_err_set(err, BH_INVALID, "--tenant is too long");
-    bh_sse_init(&sse, print_change, (void *)(uintptr_t)cli);
+    bh_sse_init(&sse, follow_print_change, (void *)(uintptr_t)cli);
     rc = bh_client_send(&cli->client, &request, &exchange, err);
     bh_sse_fini(&sse);
     return rc;

@@ -85,7 +85,7 @@ forward_receive_all(struct connection *c, struct bh_duplex *duplex)
 }
 
 static bool
-pass_input(struct connection *c, struct bh_duplex *duplex)
+forward_pass_input(struct connection *c, struct bh_duplex *duplex)
 {
     char bytes[INPUT_CHUNK];
     size_t available = c->credit < sizeof bytes ? c->credit : sizeof bytes;
@@ -102,7 +102,7 @@ pass_input(struct connection *c, struct bh_duplex *duplex)
 }
 
 static void
-carry(struct connection *c, struct bh_duplex *duplex)
+forward_carry(struct connection *c, struct bh_duplex *duplex)
 {
     bool good = forward_receive_all(c, duplex);
 
@@ -117,7 +117,7 @@ carry(struct connection *c, struct bh_duplex *duplex)
         if (polls[0].revents)
             good = forward_receive_all(c, duplex);
         if (good && polls[1].revents)
-            good = pass_input(c, duplex);
+            good = forward_pass_input(c, duplex);
     }
 }
 
@@ -129,7 +129,7 @@ forward_serve(void *self)
     struct bh_err err;
 
     if (bh_duplex_open(c->client, c->ticket, c->remote, &duplex, &err) == BH_OK)
-        carry(c, duplex);
+        forward_carry(c, duplex);
     else
         fprintf(stderr, "bulkhead: port %u: %s\n", c->remote, err.msg);
     close(c->fd);
@@ -138,7 +138,7 @@ forward_serve(void *self)
 }
 
 static void
-accept_port(const struct forward *forward, const struct port *port)
+forward_accept_port(const struct forward *forward, const struct port *port)
 {
     struct connection *c = calloc(1, sizeof *c);
     pthread_attr_t attr;
@@ -161,7 +161,7 @@ accept_port(const struct forward *forward, const struct port *port)
 /* ---- ports ---- */
 
 static bh_rc
-read_port(const char *text, size_t length, uint64_t least, uint16_t *ret_port,
+forward_read_port(const char *text, size_t length, uint64_t least, uint16_t *ret_port,
           struct bh_err *err)
 {
     char word[8];
@@ -178,20 +178,20 @@ read_port(const char *text, size_t length, uint64_t least, uint16_t *ret_port,
 
 /* "8080", "9000:8080", "0:8080" */
 static bh_rc
-read_pair(const char *text, struct port *ret_port, struct bh_err *err)
+forward_read_pair(const char *text, struct port *ret_port, struct bh_err *err)
 {
     const char *colon = strchr(text, ':'), *remote = colon ? colon + 1 : text;
-    bh_rc rc = read_port(remote, strlen(remote), 1, &ret_port->remote, err);
+    bh_rc rc = forward_read_port(remote, strlen(remote), 1, &ret_port->remote, err);
 
     ret_port->local = ret_port->remote;
     if (rc == BH_OK && colon)
-        rc = read_port(text, (size_t)(colon - text), 0, &ret_port->local, err);
+        rc = forward_read_port(text, (size_t)(colon - text), 0, &ret_port->local, err);
     return rc;
 }
 
 /* On this machine's loopback, and nowhere else. */
 static bh_rc
-listen_at(struct port *port, struct bh_err *err)
+forward_listen_at(struct port *port, struct bh_err *err)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port->local),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -211,7 +211,7 @@ listen_at(struct port *port, struct bh_err *err)
 }
 
 static bh_rc
-open_ports(struct forward *forward, struct bh_err *err)
+forward_open_ports(struct forward *forward, struct bh_err *err)
 {
     const struct bh_args *args = forward->cli->args;
     bh_rc rc = BH_OK;
@@ -222,9 +222,9 @@ open_ports(struct forward *forward, struct bh_err *err)
         struct port *port = &forward->ports[forward->count++];
 
         port->listener = -1;
-        rc = read_pair(args->arguments[i], port, err);
+        rc = forward_read_pair(args->arguments[i], port, err);
         if (rc == BH_OK)
-            rc = listen_at(port, err);
+            rc = forward_listen_at(port, err);
     }
     return rc;
 }
@@ -232,7 +232,7 @@ open_ports(struct forward *forward, struct bh_err *err)
 /* ---- the command ---- */
 
 static bh_rc
-show_ports(const struct forward *forward, struct bh_err *err)
+forward_show_ports(const struct forward *forward, struct bh_err *err)
 {
     bool json = bh_cli_output(forward->cli) == BH_OUT_JSON;
 
@@ -266,7 +266,7 @@ forward_poll_once(const struct forward *forward, struct bh_duplex *watch, bool *
     (void)!poll(polls, 2 + forward->count, -1);
     for (uint32_t i = 0; i < forward->count; i++)
         if (polls[2 + i].revents)
-            accept_port(forward, &forward->ports[i]);
+            forward_accept_port(forward, &forward->ports[i]);
     for (int number; (number = bh_terminal_next_signal()) != 0;)
         *ret_over = *ret_over || number != SIGWINCH;
     return BH_OK;
@@ -293,13 +293,13 @@ bh_cli_port_forward(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc;
 
     forward.cli = cli;
-    rc = open_ports(&forward, err);
+    rc = forward_open_ports(&forward, err);
     if (rc == BH_OK)
         rc = forward_request(&forward, err);
     if (rc == BH_OK)
         rc = bh_duplex_open(&cli->client, forward.ticket, 0, &watch, err);
     if (rc == BH_OK)
-        rc = show_ports(&forward, err);
+        rc = forward_show_ports(&forward, err);
     while (rc == BH_OK && !over)
         rc = forward_poll_once(&forward, watch, &over, err);
     for (uint32_t i = 0; i < forward.count; i++)

@@ -31,7 +31,7 @@ static const struct kind {
 };
 
 static const struct kind *
-find_kind(const char *name)
+get_find_kind(const char *name)
 {
     for (size_t i = 0; i < BH_COUNT(kinds); i++)
         if (strcmp(kinds[i].name, name) == 0 || strcmp(kinds[i].one, name) == 0)
@@ -40,7 +40,7 @@ find_kind(const char *name)
 }
 
 static bh_rc
-print_description(const struct bh_cli *cli, bh_json_value value, struct bh_err *err)
+get_print_description(const struct bh_cli *cli, bh_json_value value, struct bh_err *err)
 {
     struct bh_buf out;
     bh_rc rc;
@@ -70,7 +70,7 @@ get_one(const struct bh_cli *cli, const struct kind *kind, const char *name, str
              : bh_pick_named(bh_json_get(bh_json_root(json), "items"), &by, name, &object, err);
     if (rc == BH_NOT_FOUND && !*err->hint)
         return bh_err_hint(err, "bulkhead get %s lists them", kind->name);
-    return rc == BH_OK ? print_description(cli, object, err) : rc;
+    return rc == BH_OK ? get_print_description(cli, object, err) : rc;
 }
 
 /* The site file in force: YAML unless JSON is asked for. */
@@ -99,7 +99,7 @@ get_job(const struct bh_cli *cli, const char *job, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = bh_cli_fetch(cli, path, &json, err);
-    return rc == BH_OK ? print_description(cli, bh_json_root(json), err) : rc;
+    return rc == BH_OK ? get_print_description(cli, bh_json_root(json), err) : rc;
 }
 
 static bh_rc
@@ -121,7 +121,7 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
 {
     const char *what = cli->args->arguments[0];
     const char *name = cli->args->count > 1 ? cli->args->arguments[1] : NULL;
-    const struct kind *kind = find_kind(what);
+    const struct kind *kind = get_find_kind(what);
 
     if (strcmp(what, "site") == 0 && !name)
         return get_site(cli, err);
@@ -141,7 +141,7 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
 bh_rc
 bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
 {
-    const struct kind *kind = find_kind(cli->args->arguments[0]);
+    const struct kind *kind = get_find_kind(cli->args->arguments[0]);
     bh_rc rc;
 
     if (cli->args->count > 1)
@@ -173,7 +173,7 @@ bh_rc
 bh_cli_tenants(struct bh_cli *cli, struct bh_err *err)
 {
     if (cli->args->count > 0)
-        return get_one(cli, find_kind("tenants"), cli->args->arguments[0], err);
+        return get_one(cli, get_find_kind("tenants"), cli->args->arguments[0], err);
     return bh_cli_list(cli, "/v1/tenants", false, &bh_view_tenants, err);
 }
 
@@ -181,7 +181,7 @@ bh_rc
 bh_cli_quota(struct bh_cli *cli, struct bh_err *err)
 {
     if (cli->args->count > 0)
-        return get_one(cli, find_kind("tenants"), cli->args->arguments[0], err);
+        return get_one(cli, get_find_kind("tenants"), cli->args->arguments[0], err);
     return bh_cli_list(cli, "/v1/tenants", false, &bh_view_quota, err);
 }
 
@@ -196,7 +196,7 @@ bh_cli_gpus(struct bh_cli *cli, struct bh_err *err)
 /* ---- usage ---- */
 
 static void
-put_sum(struct bh_buf *out, bh_json_value sum)
+get_put_sum(struct bh_buf *out, bh_json_value sum)
 {
     static const struct bh_column columns[] = {
         { "", "compute_part_ns", BH_CELL_GPU_TIME, false },
@@ -212,7 +212,7 @@ put_sum(struct bh_buf *out, bh_json_value sum)
 
 /* The sums under the table, which add up to physical time, and what made parts unusable. */
 static void
-put_sums(struct bh_buf *out, bh_json_value sums)
+get_put_sums(struct bh_buf *out, bh_json_value sums)
 {
     static const char *const rows[] = { "tenants", "idle", "unusable", "unheard", "physical" };
     static const char *const causes[] = { "away", "carving", "cordoned", "fault", "geometry",
@@ -221,11 +221,11 @@ put_sums(struct bh_buf *out, bh_json_value sums)
 
     for (size_t i = 0; sums && i < BH_COUNT(rows); i++) {
         bh_buf_printf(out, "%s%-9s", i ? "" : "\n", rows[i]);
-        put_sum(out, bh_json_get(sums, rows[i]));
+        get_put_sum(out, bh_json_get(sums, rows[i]));
     }
     for (size_t i = 0; by && i < BH_COUNT(causes); i++) {
         bh_buf_printf(out, "unusable for %-14s", causes[i]);
-        put_sum(out, bh_json_get(by, causes[i]));
+        get_put_sum(out, bh_json_get(by, causes[i]));
     }
 }
 
@@ -242,7 +242,7 @@ bh_cli_usage(struct bh_cli *cli, struct bh_err *err)
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_table(&out, &bh_view_usage, &style, bh_json_get(bh_json_root(json), "items"));
-    put_sums(&out, bh_json_get(bh_json_root(json), "sums"));
+    get_put_sums(&out, bh_json_get(bh_json_root(json), "sums"));
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
     return rc;
@@ -252,7 +252,7 @@ bh_cli_usage(struct bh_cli *cli, struct bh_err *err)
 
 /* Who the caller is, in a line, and the roles it holds. */
 static void
-put_caller(struct bh_buf *out, bh_json_value caller)
+get_put_caller(struct bh_buf *out, bh_json_value caller)
 {
     bh_json_value roles = bh_json_get(caller, "roles");
     struct bh_view_style style = { .headers = true };
@@ -286,7 +286,7 @@ bh_cli_whoami(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);
-    put_caller(&out, bh_json_root(json));
+    get_put_caller(&out, bh_json_root(json));
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
     return rc;
@@ -298,5 +298,5 @@ bh_cli_status(struct bh_cli *cli, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/status", &json, err);
 
-    return rc == BH_OK ? print_description(cli, bh_json_root(json), err) : rc;
+    return rc == BH_OK ? get_print_description(cli, bh_json_root(json), err) : rc;
 }

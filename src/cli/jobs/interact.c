@@ -86,7 +86,7 @@ interact_receive_all(struct interact_session *session, struct bh_err *err)
 /* ---- what goes ---- */
 
 static bh_rc
-send_input(struct interact_session *session, const char *bytes, size_t length, struct bh_err *err)
+interact_send_input(struct interact_session *session, const char *bytes, size_t length, struct bh_err *err)
 {
     struct bh_stream_frame frame = { .kind = BH_STREAM_STDIN, .bytes = bytes, .length = length };
 
@@ -98,7 +98,7 @@ send_input(struct interact_session *session, const char *bytes, size_t length, s
 
 /* Keys typed, without the two that leave; a Ctrl-P goes out when something else follows. */
 static bh_rc
-pass_keys(struct interact_session *session, const char *bytes, size_t length, struct bh_err *err)
+interact_pass_keys(struct interact_session *session, const char *bytes, size_t length, struct bh_err *err)
 {
     char out[2 * INPUT_CHUNK];
     size_t count = 0;
@@ -114,11 +114,11 @@ pass_keys(struct interact_session *session, const char *bytes, size_t length, st
         if (!session->held)
             out[count++] = bytes[i];
     }
-    return send_input(session, out, count, err);
+    return interact_send_input(session, out, count, err);
 }
 
 static bh_rc
-read_input(struct interact_session *session, struct bh_err *err)
+interact_read_input(struct interact_session *session, struct bh_err *err)
 {
     struct bh_stream_frame end = { .kind = BH_STREAM_STDIN };
     char bytes[INPUT_CHUNK];
@@ -133,12 +133,12 @@ read_input(struct interact_session *session, struct bh_err *err)
         return bh_duplex_send(session->interact->duplex, &end, err);
     }
     if (session->interact->detach && session->flags & BH_STREAM_TTY && isatty(STDIN_FILENO))
-        return pass_keys(session, bytes, (size_t)got, err);
-    return send_input(session, bytes, (size_t)got, err);
+        return interact_pass_keys(session, bytes, (size_t)got, err);
+    return interact_send_input(session, bytes, (size_t)got, err);
 }
 
 static bh_rc
-send_size(struct interact_session *session, struct bh_err *err)
+interact_send_size(struct interact_session *session, struct bh_err *err)
 {
     struct bh_stream_frame size = { .kind = BH_STREAM_RESIZE };
 
@@ -148,7 +148,7 @@ send_size(struct interact_session *session, struct bh_err *err)
 }
 
 static bh_rc
-pass_signals(struct interact_session *session, struct bh_err *err)
+interact_pass_signals(struct interact_session *session, struct bh_err *err)
 {
     struct bh_stream_frame frame = { .kind = BH_STREAM_SIGNAL };
     bh_rc rc = BH_OK;
@@ -156,7 +156,7 @@ pass_signals(struct interact_session *session, struct bh_err *err)
     for (int number; rc == BH_OK && (number = bh_terminal_next_signal()) != 0;) {
         frame.number = (uint32_t)number;
         if (number == SIGWINCH) {
-            rc = send_size(session, err);
+            rc = interact_send_size(session, err);
         } else if (session->interact->detach || number == SIGHUP) {
             session->interact->detached = session->over = true;
             session->interact->status = 128 + number;
@@ -205,11 +205,11 @@ interact_poll_once(struct interact_session *session, int signals, struct bh_err 
     if (poll(polls, 3, -1) < 0 && errno != EINTR)
         return bh_err_errno(err, "poll");
     if (polls[2].revents)
-        rc = pass_signals(session, err);
+        rc = interact_pass_signals(session, err);
     if (rc == BH_OK && !session->over && polls[0].revents)
         rc = interact_receive_all(session, err);
     if (rc == BH_OK && !session->over && polls[1].revents && asks)
-        rc = read_input(session, err);
+        rc = interact_read_input(session, err);
     return rc;
 }
 
@@ -222,7 +222,7 @@ bh_interact(struct bh_interact *interact, struct bh_err *err)
 
     interact->detached = false;
     if (rc == BH_OK && !session.over)
-        rc = send_size(&session, err);
+        rc = interact_send_size(&session, err);
     while (rc == BH_OK && !session.over)
         rc = interact_poll_once(&session, signals, err);
     if (rc == BH_OK && interact->detached && interact->detach && interact->ready)

@@ -56,7 +56,7 @@ bh_cli_send_job(struct bh_cli *cli, const char *file, struct bh_json **ret_json,
 
 /* `submit -- bash < script`: the shell would run without it, and end well. */
 static void
-warn_of_input(const struct bh_args *args, const char *file)
+jobs_warn_of_input(const struct bh_args *args, const char *file)
 {
     struct stat status;
 
@@ -77,7 +77,7 @@ bh_cli_submit(struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    warn_of_input(cli->args, file);
+    jobs_warn_of_input(cli->args, file);
     rc = bh_cli_send_job(cli, file, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
@@ -90,7 +90,7 @@ bh_cli_submit(struct bh_cli *cli, struct bh_err *err)
 
 /* "&name=value" or "?name=value" */
 static void
-put_query(struct bh_buf *path, const char *name, const char *value)
+jobs_put_query(struct bh_buf *path, const char *name, const char *value)
 {
     if (!value)
         return;
@@ -108,12 +108,12 @@ bh_jobs_put_filter(const struct bh_cli *cli, struct bh_buf *path)
     bool jobs = strcmp(bh_buf_text(path), "/v1/jobs") == 0;
     bool start = bh_cli_flag(cli, BH_OPT_START) || (jobs && bh_cli_output(cli) != BH_OUT_TABLE);
 
-    put_query(path, "tenant", cli->args->options[BH_OPT_TENANT].text);
-    put_query(path, "state", cli->args->options[BH_OPT_STATE].text);
-    put_query(path, "active", active ? "true" : NULL);
-    put_query(path, "mine", bh_cli_flag(cli, BH_OPT_MINE) ? "true" : NULL);
-    put_query(path, "start", start && !bh_cli_flag(cli, BH_OPT_QUIET) ? "true" : NULL);
-    put_query(path, "after", cli->args->options[BH_OPT_AFTER].text);
+    jobs_put_query(path, "tenant", cli->args->options[BH_OPT_TENANT].text);
+    jobs_put_query(path, "state", cli->args->options[BH_OPT_STATE].text);
+    jobs_put_query(path, "active", active ? "true" : NULL);
+    jobs_put_query(path, "mine", bh_cli_flag(cli, BH_OPT_MINE) ? "true" : NULL);
+    jobs_put_query(path, "start", start && !bh_cli_flag(cli, BH_OPT_QUIET) ? "true" : NULL);
+    jobs_put_query(path, "after", cli->args->options[BH_OPT_AFTER].text);
 }
 
 bh_rc
@@ -148,7 +148,7 @@ fetch_job(const struct bh_cli *cli, const char *job, const char *rest,
 
 /* "n1 GPU-3f2a 1g.10gb@0, n1 GPU-77aa whole" */
 static void
-put_placements(struct bh_buf *out, bh_json_value placements)
+jobs_put_placements(struct bh_buf *out, bh_json_value placements)
 {
     static const struct bh_column cells[] = { { "", "node", BH_CELL_TEXT, false },
                                               { "", "gpu", BH_CELL_TEXT, false },
@@ -169,13 +169,13 @@ put_placements(struct bh_buf *out, bh_json_value placements)
 
 /* What the engine keeps for the job while it waits. */
 static void
-put_reservation(struct bh_buf *out, bh_json_value why, uint64_t now_ns)
+jobs_put_reservation(struct bh_buf *out, bh_json_value why, uint64_t now_ns)
 {
     uint64_t from_ns = bh_json_number(bh_json_get(why, "reserved_ns"), 0);
 
     if (bh_json_count(bh_json_get(why, "claimed_on")) > 0) {
         bh_buf_puts(out, "being cleared for it:");
-        put_placements(out, bh_json_get(why, "claimed_on"));
+        jobs_put_placements(out, bh_json_get(why, "claimed_on"));
         bh_buf_putc(out, '\n');
     }
     if (!from_ns)
@@ -188,7 +188,7 @@ put_reservation(struct bh_buf *out, bh_json_value why, uint64_t now_ns)
         bh_buf_putc(out, ')');
     }
     bh_buf_puts(out, " on:");
-    put_placements(out, bh_json_get(why, "reserved_on"));
+    jobs_put_placements(out, bh_json_get(why, "reserved_on"));
     bh_buf_putc(out, '\n');
 }
 
@@ -208,7 +208,7 @@ bh_cli_why(struct bh_cli *cli, struct bh_err *err)
     if (*bh_json_text(bh_json_get(why, "next"), ""))
         bh_buf_printf(&out, "next: %s\n", bh_json_text(bh_json_get(why, "next"), ""));
     bh_whatif_put_estimate(&out, why, bh_time_now());
-    put_reservation(&out, why, bh_time_now());
+    jobs_put_reservation(&out, why, bh_time_now());
     bh_buf_printf(&out, "reason: %s\n", bh_json_text(bh_json_get(why, "reason"), "none"));
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
@@ -257,7 +257,7 @@ bh_cli_release(struct bh_cli *cli, struct bh_err *err)
 }
 
 static bool
-write_out(void *self, const char *bytes, size_t length)
+jobs_write_out(void *self, const char *bytes, size_t length)
 {
     struct bh_err *err = self;
 
@@ -267,7 +267,7 @@ write_out(void *self, const char *bytes, size_t length)
 bh_rc
 bh_cli_logs(struct bh_cli *cli, struct bh_err *err)
 {
-    struct bh_exchange exchange = { .sink = write_out, .self = err };
+    struct bh_exchange exchange = { .sink = jobs_write_out, .self = err };
     struct bh_http_request request = { .method = "GET", .accept = "text/plain" };
     uint64_t offset = cli->args->options[BH_OPT_OFFSET].number;
     uint64_t member = cli->args->options[BH_OPT_MEMBER].number;
@@ -290,7 +290,7 @@ bh_cli_logs(struct bh_cli *cli, struct bh_err *err)
 /* Has the job come as far as is waited for?  It has started when its program runs: exec, attach
  * and port-forward may follow. */
 static bool
-has_arrived(const struct bh_cli *cli, const char *state)
+jobs_has_arrived(const struct bh_cli *cli, const char *state)
 {
     const char *goal = cli->args->options[BH_OPT_FOR].text;
     bool start = goal && strcmp(goal, "start") == 0;
@@ -312,7 +312,7 @@ jobs_wait_for(struct bh_cli *cli, const char *job, bh_ns deadline, struct bh_err
 
         if (rc != BH_OK && rc != BH_UNAVAILABLE && rc != BH_UNCERTAIN)
             return rc;
-        if (rc == BH_OK && has_arrived(cli, state)) {
+        if (rc == BH_OK && jobs_has_arrived(cli, state)) {
             if (bh_job_has_ended(state) && strcmp(state, "completed") != 0)
                 cli->status = BH_STATUS_JOB_FAILED;
             if (!bh_cli_flag(cli, BH_OPT_QUIET))

@@ -19,7 +19,7 @@ struct jobspec_writing {
 
 /* "." and "data" as absolute paths. */
 static bh_rc
-make_absolute(const struct jobspec_writing *w, const char *path, const char **ret_path)
+jobspec_make_absolute(const struct jobspec_writing *w, const char *path, const char **ret_path)
 {
     char here[PATH_MAX];
 
@@ -38,7 +38,7 @@ make_absolute(const struct jobspec_writing *w, const char *path, const char **re
 
 /* "NAME=value", or "NAME" with the value of our own environment */
 static bh_rc
-put_env(const struct jobspec_writing *w, const char *text)
+jobspec_put_env(const struct jobspec_writing *w, const char *text)
 {
     const char *value = getenv(text);
 
@@ -56,7 +56,7 @@ put_env(const struct jobspec_writing *w, const char *text)
 
 /* "source", "source:target", "source:target:rw"; "dataset=name" in place of a source */
 static bh_rc
-put_mount(const struct jobspec_writing *w, const char *text)
+jobspec_put_mount(const struct jobspec_writing *w, const char *text)
 {
     char *source = bh_arena_strdup(w->arena, text), *target, *mode = NULL;
     const char *absolute;
@@ -74,7 +74,7 @@ put_mount(const struct jobspec_writing *w, const char *text)
         *mode++ = '\0';
     if (mode && strcmp(mode, "rw") != 0 && strcmp(mode, "ro") != 0)
         return bh_err_set(w->err, BH_INVALID, "--mount: \"%.40s\" is neither rw nor ro", mode);
-    rc = make_absolute(w, named ? "/" : source, &absolute);
+    rc = jobspec_make_absolute(w, named ? "/" : source, &absolute);
     if (rc != BH_OK)
         return rc;
     bh_json_open(w->json, NULL, '{');
@@ -88,7 +88,7 @@ put_mount(const struct jobspec_writing *w, const char *text)
 }
 
 static bh_rc
-put_text_item(const struct jobspec_writing *w, const char *text)
+jobspec_put_text_item(const struct jobspec_writing *w, const char *text)
 {
     bh_json_str(w->json, NULL, text);
     return BH_OK;
@@ -99,7 +99,7 @@ static bh_rc
 jobspec_put_texts(const struct jobspec_writing *w, enum bh_option_id id, const struct bh_option_value *value)
 {
     bh_rc (*put)(const struct jobspec_writing *, const char *) =
-        id == BH_OPT_MOUNT ? put_mount : id == BH_OPT_ENV ? put_env : put_text_item;
+        id == BH_OPT_MOUNT ? jobspec_put_mount : id == BH_OPT_ENV ? jobspec_put_env : jobspec_put_text_item;
     bh_rc rc = BH_OK;
 
     bh_json_open(w->json, bh_cli_options[id].key, '[');
@@ -110,7 +110,7 @@ jobspec_put_texts(const struct jobspec_writing *w, enum bh_option_id id, const s
 }
 
 static bh_rc
-put_option(const struct jobspec_writing *w, enum bh_option_id id, const struct bh_option_value *value)
+jobspec_put_option(const struct jobspec_writing *w, enum bh_option_id id, const struct bh_option_value *value)
 {
     const struct bh_option *option = &bh_cli_options[id];
     const char *text = value->text;
@@ -130,7 +130,7 @@ put_option(const struct jobspec_writing *w, enum bh_option_id id, const struct b
     case BH_OPT_KIND_SPAN:
     case BH_OPT_KIND_CHOICE:
         if (id == BH_OPT_CWD)
-            rc = make_absolute(w, text, &text);
+            rc = jobspec_make_absolute(w, text, &text);
         if (rc == BH_OK)
             bh_json_str(w->json, option->key, text);
         break;
@@ -140,7 +140,7 @@ put_option(const struct jobspec_writing *w, enum bh_option_id id, const struct b
 
 /* Whether an option speaks for this key of a job. */
 static bool
-is_given(const struct bh_args *args, const char *key)
+jobspec_is_given(const struct bh_args *args, const char *key)
 {
     for (uint32_t i = 0; i < BH_OPTIONS; i++)
         if (args->options[i].given && strcmp(bh_cli_options[i].key, key) == 0)
@@ -149,7 +149,7 @@ is_given(const struct bh_args *args, const char *key)
 }
 
 static bool
-any_given(const struct bh_args *args)
+jobspec_any_given(const struct bh_args *args)
 {
     for (uint32_t i = 0; i < BH_OPTIONS; i++)
         if (args->options[i].given && *bh_cli_options[i].key)
@@ -173,7 +173,7 @@ jobspec_put_member(const struct jobspec_writing *w, const struct bh_buf *file, c
 
 /* Whose job it is when neither an option nor a file says so; NULL: the server knows. */
 static const char *
-default_tenant(const struct bh_args *args)
+jobspec_default_tenant(const struct bh_args *args)
 {
     const char *tenant = getenv("BULKHEAD_TENANT");
 
@@ -182,18 +182,18 @@ default_tenant(const struct bh_args *args)
 
 /* What the file, now in JSON, says and no option does. */
 static bh_rc
-put_rest(const struct jobspec_writing *w, const struct bh_args *args, const struct bh_buf *file)
+jobspec_put_rest(const struct jobspec_writing *w, const struct bh_args *args, const struct bh_buf *file)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_json_parse(file->bytes, file->length, &json, w->err);
-    const char *tenant = default_tenant(args), *key;
+    const char *tenant = jobspec_default_tenant(args), *key;
     void *cursor = NULL;
     bh_json_value member;
 
     if (rc == BH_OK && bh_json_kind(bh_json_root(json)) != BH_JSON_OBJECT)
         rc = bh_err_set(w->err, BH_INVALID, "the job file holds no mapping");
     while (rc == BH_OK && bh_json_next(bh_json_root(json), &cursor, &key, &member))
-        if (!is_given(args, key))
+        if (!jobspec_is_given(args, key))
             rc = jobspec_put_member(w, file, key);
     if (rc == BH_OK && tenant && !bh_json_get(bh_json_root(json), "tenant"))
         bh_json_str(w->json, "tenant", tenant);
@@ -202,7 +202,7 @@ put_rest(const struct jobspec_writing *w, const struct bh_args *args, const stru
 
 /* In a terminal of its own the job sees the kind that ours is, unless it says another. */
 static bh_rc
-put_env_of_terminal(const struct jobspec_writing *w, const struct bh_args *args)
+jobspec_put_env_of_terminal(const struct jobspec_writing *w, const struct bh_args *args)
 {
     const struct bh_option_value *env = &args->options[BH_OPT_ENV];
     const char *term = getenv("TERM");
@@ -220,7 +220,7 @@ put_env_of_terminal(const struct jobspec_writing *w, const struct bh_args *args)
 }
 
 static bh_rc
-put_options(const struct jobspec_writing *w, const struct bh_args *args)
+jobspec_put_options(const struct jobspec_writing *w, const struct bh_args *args)
 {
     bool interactive = args->command == BH_CMD_RUN && args->options[BH_OPT_TTY].given;
     bh_rc rc = BH_OK;
@@ -230,15 +230,15 @@ put_options(const struct jobspec_writing *w, const struct bh_args *args)
     for (uint32_t i = 0; rc == BH_OK && i < BH_OPTIONS; i++)
         if (args->options[i].given && *bh_cli_options[i].key
             && !(interactive && i == BH_OPT_ENV))
-            rc = put_option(w, (enum bh_option_id)i, &args->options[i]);
+            rc = jobspec_put_option(w, (enum bh_option_id)i, &args->options[i]);
     if (rc == BH_OK && interactive)
-        rc = put_env_of_terminal(w, args);
+        rc = jobspec_put_env_of_terminal(w, args);
     return rc;
 }
 
 /* What stands behind "--", or all words of `run`. */
 static void
-put_program(const struct jobspec_writing *w, const struct bh_args *args)
+jobspec_put_program(const struct jobspec_writing *w, const struct bh_args *args)
 {
     bh_json_open(w->json, "args", '[');
     for (uint32_t i = args->before; i < args->count; i++)
@@ -248,22 +248,22 @@ put_program(const struct jobspec_writing *w, const struct bh_args *args)
 
 /* A job that is described by the command line alone. */
 static bh_rc
-build_program(const struct jobspec_writing *w, const struct bh_args *args)
+jobspec_build_program(const struct jobspec_writing *w, const struct bh_args *args)
 {
     bh_rc rc;
 
     bh_json_open(w->json, NULL, '{');
-    put_program(w, args);
-    if (default_tenant(args))
-        bh_json_str(w->json, "tenant", default_tenant(args));
-    rc = put_options(w, args);
+    jobspec_put_program(w, args);
+    if (jobspec_default_tenant(args))
+        bh_json_str(w->json, "tenant", jobspec_default_tenant(args));
+    rc = jobspec_put_options(w, args);
     bh_json_close(w->json, '}');
     return rc;
 }
 
 /* A job file with options that change it. */
 static bh_rc
-build_merged(const struct jobspec_writing *w, const struct bh_args *args, struct bh_document *file)
+jobspec_build_merged(const struct jobspec_writing *w, const struct bh_args *args, struct bh_document *file)
 {
     struct bh_buf json;
     bh_rc rc = BH_OK;
@@ -276,11 +276,11 @@ build_merged(const struct jobspec_writing *w, const struct bh_args *args, struct
         bh_buf_put(&json, file->text.bytes, file->text.length);
     bh_json_open(w->json, NULL, '{');
     if (args->program)
-        put_program(w, args);
+        jobspec_put_program(w, args);
     if (rc == BH_OK)
-        rc = put_options(w, args);
+        rc = jobspec_put_options(w, args);
     if (rc == BH_OK)
-        rc = put_rest(w, args, &json);
+        rc = jobspec_put_rest(w, args, &json);
     bh_json_close(w->json, '}');
     bh_buf_fini(&json);
     return rc;
@@ -308,7 +308,7 @@ bh_jobspec_file(const struct bh_args *args, const char **ret_file, struct bh_err
 
 /* "#!": what people write for other schedulers. */
 static bh_rc
-refuse_script(const char *file, const struct bh_document *text, struct bh_err *err)
+jobspec_refuse_script(const char *file, const struct bh_document *text, struct bh_err *err)
 {
     if (text->text.length < 2 || memcmp(text->text.bytes, "#!", 2) != 0)
         return BH_OK;
@@ -341,14 +341,14 @@ bh_jobspec_build(const struct bh_args *args, const char *file, struct bh_arena *
     if (file) {
         rc = bh_cli_read_document(file, &text, err);
         if (rc == BH_OK)
-            rc = refuse_script(file, &text, err);
-        if (rc != BH_OK || (!any_given(args) && !default_tenant(args))) {
+            rc = jobspec_refuse_script(file, &text, err);
+        if (rc != BH_OK || (!jobspec_any_given(args) && !jobspec_default_tenant(args))) {
             *ret_document = text;
             return rc;
         }
     }
     bh_buf_init(&built.text, BODY_MAX);
-    rc = file ? build_merged(&w, args, &text) : build_program(&w, args);
+    rc = file ? jobspec_build_merged(&w, args, &text) : jobspec_build_program(&w, args);
     bh_buf_fini(&text.text);
     *ret_document = built;
     return rc;

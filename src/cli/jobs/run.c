@@ -18,7 +18,7 @@ enum { STATUS_INTERRUPTED = 130, SENTENCE_MAX = 512 };
 static volatile sig_atomic_t interrupts;
 
 static void
-count_interrupt(int signal)
+run_count_interrupt(int signal)
 {
     interrupts++;
 }
@@ -55,7 +55,7 @@ run_cancel(struct run_job *job, const char *why)
 
 /* Show why it waits, once for each new reason. */
 static void
-show_why(struct run_job *job)
+run_show_why(struct run_job *job)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[64], text[SENTENCE_MAX + 16];
@@ -83,7 +83,7 @@ show_why(struct run_job *job)
 
 /* Asked several times a second while the output is followed. */
 static bool
-poll_job(void *self)
+run_poll_job(void *self)
 {
     struct run_job *job = self;
     const struct bh_option_value *limit = &job->cli->args->options[BH_OPT_WAIT];
@@ -94,10 +94,10 @@ poll_job(void *self)
     if (interrupts == 1 && !job->cancelled)
         run_cancel(job, "is being cancelled; Ctrl-C again leaves it");
     if (!job->started && now - job->asked >= WHY_EVERY_NS)
-        show_why(job);
+        run_show_why(job);
     if (!job->started && !job->cancelled && limit->given
         && now - job->submitted > limit->number) {
-        show_why(job);
+        run_show_why(job);
         job->out_of_time = !job->started;
         if (job->out_of_time)
             run_cancel(job, "has not started in time and is cancelled");
@@ -137,7 +137,7 @@ run_finish(struct run_job *job, struct bh_err *err)
 
 /* Of a gang one member's output is shown: say whose, and where the others' is. */
 static void
-print_member(const struct run_job *job)
+run_print_member(const struct run_job *job)
 {
     const struct bh_option_value *gang = &job->cli->args->options[BH_OPT_GANG];
     char text[160];
@@ -150,10 +150,10 @@ print_member(const struct run_job *job)
 }
 
 static void
-catch_interrupts(void)
+run_catch_interrupts(void)
 {
     /* Without SA_RESTART: a wait for output ends at once. */
-    struct sigaction action = { .sa_handler = count_interrupt };
+    struct sigaction action = { .sa_handler = run_count_interrupt };
 
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -162,7 +162,7 @@ catch_interrupts(void)
 
 /* Wait until it runs, or has ended. */
 static bh_rc
-await_start(struct run_job *job, bool *ret_runs, struct bh_err *err)
+run_await_start(struct run_job *job, bool *ret_runs, struct bh_err *err)
 {
     for (;;) {
         BH_AUTO(bh_json_free) struct bh_json *json = NULL;
@@ -176,7 +176,7 @@ await_start(struct run_job *job, bool *ret_runs, struct bh_err *err)
             return rc;
         state = bh_json_text(bh_json_get(bh_json_root(json), "state"), "");
         *ret_runs = strcmp(state, "running") == 0;
-        if (*ret_runs || bh_job_has_ended(state) || !poll_job(job))
+        if (*ret_runs || bh_job_has_ended(state) || !run_poll_job(job))
             return BH_OK;
         bh_time_sleep(START_POLL_NS);
     }
@@ -189,7 +189,7 @@ run_attached(struct run_job *job, struct bh_follow *follow, struct bh_err *err)
 {
     enum bh_attach_end end = BH_ATTACH_NEVER;
     bool runs = false;
-    bh_rc rc = await_start(job, &runs, err);
+    bh_rc rc = run_await_start(job, &runs, err);
 
     if (rc == BH_OK && runs)
         rc = bh_attach(job->cli, job->id, true, &end, err);
@@ -208,7 +208,7 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct run_job job = { .cli = cli, .submitted = bh_time_monotonic() };
-    struct bh_follow follow = { .cli = cli, .job = job.id, .idle = poll_job, .idle_self = &job };
+    struct bh_follow follow = { .cli = cli, .job = job.id, .idle = run_poll_job, .idle_self = &job };
     bh_rc rc = bh_attach_check(cli, err);
 
     if (rc == BH_OK)
@@ -218,7 +218,7 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
     snprintf(job.id, sizeof job.id, "%" PRIu64,
              bh_json_number(bh_json_get(bh_json_root(json), "id"), 0));
     run_print(&job, bh_json_text(bh_json_get(bh_json_root(json), "state"), "submitted"));
-    catch_interrupts();
+    run_catch_interrupts();
     /* A job that starts at once need not be explained. */
     job.asked = bh_time_monotonic() - WHY_EVERY_NS + BH_NS_PER_S / 4;
     if (bh_cli_flag(cli, BH_OPT_STDIN) || bh_cli_flag(cli, BH_OPT_TTY))
@@ -226,7 +226,7 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
     rc = bh_follow_output(&follow, err);
     if (rc != BH_OK)
         return rc;
-    print_member(&job);
+    run_print_member(&job);
     if (!follow.left)
         return run_finish(&job, err);
     run_print(&job, "is left alone; bulkhead logs -f shows its output");

@@ -27,7 +27,7 @@ whatif_text(bh_json_value object, const char *key)
 
 /* "at once", "in 2h05m" */
 static void
-put_when(struct bh_buf *out, uint64_t at_ns, uint64_t now_ns)
+whatif_put_when(struct bh_buf *out, uint64_t at_ns, uint64_t now_ns)
 {
     if (at_ns <= now_ns + BH_NS_PER_S) {
         bh_buf_puts(out, "at once");
@@ -45,7 +45,7 @@ bh_whatif_put_estimate(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
     if (!start_ns)
         return;
     bh_buf_puts(out, "estimated start: ");
-    put_when(out, start_ns, now_ns);
+    whatif_put_when(out, start_ns, now_ns);
     if (*whatif_text(job, "assumption"))
         bh_buf_printf(out, ", %s", whatif_text(job, "assumption"));
     bh_buf_putc(out, '\n');
@@ -68,7 +68,7 @@ whatif_put_job(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
     bh_buf_puts(out, "the job would wait");
     if (start_ns) {
         bh_buf_puts(out, " and start ");
-        put_when(out, start_ns, now_ns);
+        whatif_put_when(out, start_ns, now_ns);
     } else {
         bh_buf_puts(out, "; it is not known when it starts");
     }
@@ -78,7 +78,7 @@ whatif_put_job(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
 
 /* "job 12 (acme/vision) would start 2h05m later, in 3h" */
 static void
-put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
+whatif_put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
 {
     static const struct {
         const char *kind, *words;
@@ -107,7 +107,7 @@ put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
             bh_buf_printf(out, " %s, ", kind);
         }
         if (rows[i].when)
-            put_when(out, after, now_ns);
+            whatif_put_when(out, after, now_ns);
     }
     if (whatif_number(change, "for_job"))
         bh_buf_printf(out, " for job %" PRIu64, whatif_number(change, "for_job"));
@@ -117,7 +117,7 @@ put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
 }
 
 static void
-put_hidden(struct bh_buf *out, bh_json_value hidden)
+whatif_put_hidden(struct bh_buf *out, bh_json_value hidden)
 {
     void *cursor = NULL;
     const char *kind;
@@ -146,8 +146,8 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
     if (bh_json_get(answer, "job"))
         whatif_put_job(out, bh_json_get(answer, "job"), now_ns);
     for (size_t i = 0; i < bh_json_count(changes); i++)
-        put_change(out, bh_json_at(changes, i), now_ns);
-    put_hidden(out, hidden);
+        whatif_put_change(out, bh_json_at(changes, i), now_ns);
+    whatif_put_hidden(out, hidden);
     if (bh_json_count(changes) == 0 && !bh_json_next(hidden, &cursor, &kind, &count))
         bh_buf_puts(out, "nothing changes for other jobs\n");
     if (!bh_json_truth(bh_json_get(answer, "complete")))

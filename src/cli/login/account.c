@@ -20,7 +20,7 @@ account_member(bh_json_value object, const char *key)
 
 /* A text of the server's as a line of standard output. */
 static void
-print_line(const char *text)
+account_print_line(const char *text)
 {
     char line[TEXT_MAX];
 
@@ -31,7 +31,7 @@ print_line(const char *text)
 
 /* "DELETE /v1/accounts/" + `name`, encoded. */
 static bh_rc
-remove_named(const struct bh_cli *cli, const char *what, const char *name, struct bh_err *err)
+account_remove_named(const struct bh_cli *cli, const char *what, const char *name, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char memory[PATH_BYTES_MAX];
@@ -115,14 +115,14 @@ bh_cli_account_password(struct bh_cli *cli, struct bh_err *err)
 /* ---- recovery codes ---- */
 
 static void
-print_recovery(const struct bh_cli *cli, bh_json_value codes)
+account_print_recovery(const struct bh_cli *cli, bh_json_value codes)
 {
     if (bh_json_count(codes) == 0)
         return;
     bh_session_print(cli, "Recovery codes: each signs in once when the app is lost. They are shown "
                         "this once; keep them where the app is not. Earlier ones are void.");
     for (size_t i = 0; i < bh_json_count(codes); i++)
-        print_line(bh_json_text(bh_json_at(codes, i), ""));
+        account_print_line(bh_json_text(bh_json_at(codes, i), ""));
 }
 
 bh_rc
@@ -133,14 +133,14 @@ bh_cli_account_recovery(struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    print_recovery(cli, bh_json_get(bh_json_root(json), "recovery"));
+    account_print_recovery(cli, bh_json_get(bh_json_root(json), "recovery"));
     return BH_OK;
 }
 
 /* ---- the authenticator app ---- */
 
 static bh_rc
-confirm_totp(const struct bh_cli *cli, struct bh_err *err)
+account_confirm_totp(const struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char code[BH_PROMPT_MAX];
@@ -155,12 +155,12 @@ confirm_totp(const struct bh_cli *cli, struct bh_err *err)
         return bh_err_hint(err, "bulkhead account totp begins anew");
     }
     bh_session_print(cli, "the authenticator app is added, and this session has shown it");
-    print_recovery(cli, bh_json_get(bh_json_root(json), "recovery"));
+    account_print_recovery(cli, bh_json_get(bh_json_root(json), "recovery"));
     return BH_OK;
 }
 
 static bh_rc
-add_totp(const struct bh_cli *cli, struct bh_err *err)
+account_add_totp(const struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_session_send(cli, "POST /v1/account/totp", NULL, &json, err);
@@ -168,13 +168,13 @@ add_totp(const struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_session_print(cli, "For the authenticator app, shown this once:");
-    print_line(account_member(bh_json_root(json), "address"));
+    account_print_line(account_member(bh_json_root(json), "address"));
     printf("secret: ");
-    print_line(account_member(bh_json_root(json), "secret"));
+    account_print_line(account_member(bh_json_root(json), "secret"));
     if (fflush(stdout) != 0)
         return bh_err_errno(err, "standard output");
     bh_account_show_qr(account_member(bh_json_root(json), "address"));
-    return confirm_totp(cli, err);
+    return account_confirm_totp(cli, err);
 }
 
 bh_rc
@@ -183,13 +183,13 @@ bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc;
 
     if (cli->args->count == 0)
-        return add_totp(cli, err);
+        return account_add_totp(cli, err);
     if (strcmp(cli->args->arguments[0], "remove") != 0) {
         bh_err_set(err, BH_INVALID, "account totp: \"%.40s\" is nothing it does",
                    cli->args->arguments[0]);
         return bh_err_hint(err, "account totp adds the app, account totp remove removes it");
     }
-    rc = remove_named(cli, "DELETE /v1/account/totp", "", err);
+    rc = account_remove_named(cli, "DELETE /v1/account/totp", "", err);
     if (rc == BH_OK)
         bh_session_print(cli, "the authenticator app is removed");
     return rc;
@@ -198,7 +198,7 @@ bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err)
 /* ---- passkeys ---- */
 
 static bh_rc
-list_passkeys(const struct bh_cli *cli, struct bh_err *err)
+account_list_passkeys(const struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_view_style style = { .wide = bh_cli_output(cli) == BH_OUT_WIDE,
@@ -220,7 +220,7 @@ list_passkeys(const struct bh_cli *cli, struct bh_err *err)
 
 /* Only a browser reaches a passkey. */
 static bh_rc
-print_where(const struct bh_cli *cli, struct bh_err *err)
+account_print_where(const struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *address;
@@ -237,14 +237,14 @@ print_where(const struct bh_cli *cli, struct bh_err *err)
     bh_session_print(cli, "passkeys are added in a browser:");
     snprintf(text, sizeof text, "%.*s/account",
              (int)(strlen(address) - (address[strlen(address) - 1] == '/')), address);
-    print_line(text);
+    account_print_line(text);
     return BH_OK;
 }
 
 static bh_rc
-remove_passkey(const struct bh_cli *cli, const char *id, struct bh_err *err)
+account_remove_passkey(const struct bh_cli *cli, const char *id, struct bh_err *err)
 {
-    bh_rc rc = remove_named(cli, "DELETE /v1/account/passkeys/", id, err);
+    bh_rc rc = account_remove_named(cli, "DELETE /v1/account/passkeys/", id, err);
 
     if (rc == BH_OK)
         bh_session_print(cli, "passkey %s is removed", id);
@@ -258,11 +258,11 @@ bh_cli_account_passkey(struct bh_cli *cli, struct bh_err *err)
     uint32_t rest = cli->args->count > 0 ? cli->args->count - 1 : 0;
 
     if (strcmp(what, "list") == 0 && rest == 0)
-        return list_passkeys(cli, err);
+        return account_list_passkeys(cli, err);
     if (strcmp(what, "add") == 0 && rest == 0)
-        return print_where(cli, err);
+        return account_print_where(cli, err);
     if (strcmp(what, "remove") == 0 && rest == 1)
-        return remove_passkey(cli, cli->args->arguments[1], err);
+        return account_remove_passkey(cli, cli->args->arguments[1], err);
     bh_err_set(err, BH_INVALID, "account passkey: not understood");
     return bh_err_hint(err, "account passkey list, add, or remove PASSKEY");
 }
@@ -289,7 +289,7 @@ bh_cli_account_enroll(struct bh_cli *cli, struct bh_err *err)
                    account_member(bh_json_root(json), "name"),
                    bh_session_time(cli, bh_json_root(json), "expires_ns"),
                    account_member(bh_json_root(json), "name"));
-    print_line(account_member(bh_json_root(json), "code"));
+    account_print_line(account_member(bh_json_root(json), "code"));
     return BH_OK;
 }
 
@@ -297,7 +297,7 @@ bh_rc
 bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err)
 {
     const char *name = cli->args->arguments[0];
-    bh_rc rc = remove_named(cli, "DELETE /v1/accounts/", name, err);
+    bh_rc rc = account_remove_named(cli, "DELETE /v1/accounts/", name, err);
 
     if (rc == BH_OK)
         bh_session_print(cli, "the account of %s has no password and no factors any more, and its "

@@ -16,7 +16,7 @@ login_member(bh_json_value object, const char *key)
 
 /* The session before this one serves nobody any more.  It may have ended already. */
 static void
-end_former(const struct bh_cli *cli, const char *path)
+login_end_former(const struct bh_cli *cli, const char *path)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_cli inner = *cli;
@@ -32,7 +32,7 @@ end_former(const struct bh_cli *cli, const char *path)
 
 /* Signing in did not need it, so that it cannot be kept is no failure of it. */
 static void
-store_device(const struct bh_cli *cli, const char *path, bh_json_value session)
+login_store_device(const struct bh_cli *cli, const char *path, bh_json_value session)
 {
     struct bh_stored_device device = { bh_session_address(cli), login_member(session, "device"),
                                      login_member(session, "name") };
@@ -54,11 +54,11 @@ login_store(const struct bh_cli *cli, const char *path, bh_json_value session, s
 
     if (!*stored.session || !*stored.id)
         return bh_err_set(err, BH_IO, "the server's answer holds no session");
-    end_former(cli, path);
+    login_end_former(cli, path);
     rc = bh_stored_session_put(path, &stored, bh_time_now(), cli->arena, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "the session could not be kept");
-    store_device(cli, path, session);
+    login_store_device(cli, path, session);
     bh_session_print(cli, "signed in at %s as %s until %s; bulkhead logout ends it", stored.address,
                    stored.name, bh_session_time(cli, session, "expires_ns"));
     return BH_OK;
@@ -67,7 +67,7 @@ login_store(const struct bh_cli *cli, const char *path, bh_json_value session, s
 /* ---- an account ---- */
 
 static bh_rc
-sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
+login_sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
 {
     char password[BH_PROMPT_MAX], code[BH_PROMPT_MAX] = "", host[BH_SESSION_HOST_MAX];
     const char *account = cli->args->options[BH_OPT_ACCOUNT].text;
@@ -99,7 +99,7 @@ sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_e
 /* ---- the first admin ---- */
 
 static bh_rc
-ask_account(const struct bh_cli *cli, char ret_name[BH_PROMPT_MAX], struct bh_err *err)
+login_ask_account(const struct bh_cli *cli, char ret_name[BH_PROMPT_MAX], struct bh_err *err)
 {
     const char *given = cli->args->options[BH_OPT_ACCOUNT].text;
 
@@ -114,13 +114,13 @@ ask_account(const struct bh_cli *cli, char ret_name[BH_PROMPT_MAX], struct bh_er
 }
 
 static bh_rc
-sign_in_first(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
+login_sign_in_first(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
 {
     char code[BH_PROMPT_MAX], name[BH_PROMPT_MAX], password[BH_PROMPT_MAX];
     struct bh_member members[] = {
         { "account", name }, { "code", code }, { "password", password }, { NULL, NULL },
     };
-    bh_rc rc = ask_account(cli, name, err);
+    bh_rc rc = login_ask_account(cli, name, err);
 
     if (rc == BH_OK)
         rc = bh_session_ask(cli, "code from the file first-admin.code: ", code, err);
@@ -138,7 +138,7 @@ sign_in_first(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err
 /* ---- again ---- */
 
 static bh_rc
-show_step_up(struct bh_cli *cli, struct bh_err *err)
+login_show_step_up(struct bh_cli *cli, struct bh_err *err)
 {
     char code[BH_PROMPT_MAX];
     bh_rc rc = bh_session_use(cli, err);
@@ -162,7 +162,7 @@ show_step_up(struct bh_cli *cli, struct bh_err *err)
 
 /* Ways that ask the server first what it offers. */
 static bh_rc
-sign_in_by_methods(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
+login_sign_in_by_methods(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/sign-in", &json, err);
@@ -175,18 +175,18 @@ sign_in_by_methods(const struct bh_cli *cli, struct bh_json **ret_json, struct b
 }
 
 static bh_rc
-sign_in(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
+login_sign_in(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
 {
     if (bh_cli_flag(cli, BH_OPT_FIRST))
-        return sign_in_first(cli, ret_json, err);
+        return login_sign_in_first(cli, ret_json, err);
     if (bh_cli_flag(cli, BH_OPT_ACCOUNT))
-        return sign_in_account(cli, ret_json, err);
-    return sign_in_by_methods(cli, ret_json, err);
+        return login_sign_in_account(cli, ret_json, err);
+    return login_sign_in_by_methods(cli, ret_json, err);
 }
 
 /* Options that each choose a way; --first takes --account as the new one's name. */
 static bh_rc
-check_ways(const struct bh_cli *cli, struct bh_err *err)
+login_check_ways(const struct bh_cli *cli, struct bh_err *err)
 {
     uint32_t chosen = 0;
 
@@ -208,10 +208,10 @@ bh_cli_login(struct bh_cli *cli, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[BH_STORED_SESSION_PATH_MAX];
     struct bh_stored_session former;
-    bh_rc rc = check_ways(cli, err);
+    bh_rc rc = login_check_ways(cli, err);
 
     if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_AGAIN))
-        return show_step_up(cli, err);
+        return login_show_step_up(cli, err);
     if (rc == BH_OK)
         rc = bh_stored_session_path(path, err);
     if (rc != BH_OK)
@@ -221,6 +221,6 @@ bh_cli_login(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
     cli->client.token = NULL;
-    rc = sign_in(cli, &json, err);
+    rc = login_sign_in(cli, &json, err);
     return rc == BH_OK ? login_store(cli, path, bh_json_root(json), err) : rc;
 }

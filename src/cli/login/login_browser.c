@@ -16,7 +16,7 @@ enum { ADDRESS_MAX = 2048, SHOWN_CHARACTERS = 8 };
 /* Fit to be handed to a browser: http or https, and only characters that no shell looks
  * at, because xdg-open is a script. */
 static bool
-is_address(const char *address)
+browser_is_address(const char *address)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                   "0123456789-._~:/?#[]@=%&+,";
@@ -43,7 +43,7 @@ bh_login_find_program(const char *name, char *ret_path, size_t size)
 /* ---- opening a browser ---- */
 
 static bool
-has_display(void)
+browser_has_display(void)
 {
     const char *x11 = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
 
@@ -63,7 +63,7 @@ open_browser(const struct bh_cli *cli, const char *address)
     struct bh_err none;
     pid_t pid;
 
-    if (bh_cli_flag(cli, BH_OPT_NO_BROWSER) || !has_display()
+    if (bh_cli_flag(cli, BH_OPT_NO_BROWSER) || !browser_has_display()
         || !bh_login_find_program("xdg-open", program, sizeof program))
         return;
     (void)!bh_process_start(&options, &pid, NULL, &none); /* the address is printed, too */
@@ -74,7 +74,7 @@ open_browser(const struct bh_cli *cli, const char *address)
 /* The server's page for this sign-in.  Its address is the one for browsers; the one that the
  * commands use when it names none. */
 static bh_rc
-put_address(const struct bh_cli *cli, bh_json_value ways, const struct bh_pkce *pkce,
+browser_put_address(const struct bh_cli *cli, bh_json_value ways, const struct bh_pkce *pkce,
             struct bh_buf *out, struct bh_err *err)
 {
     const char *base = bh_json_text(bh_json_get(ways, "address"), "");
@@ -107,9 +107,9 @@ login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct 
     bh_rc rc;
 
     bh_buf_init_fixed(&out, address, sizeof address);
-    rc = put_address(cli, ways, pkce, &out, err);
+    rc = browser_put_address(cli, ways, pkce, &out, err);
     bh_buf_printf(&out, "&port=%u", port);
-    if (rc == BH_OK && (!bh_buf_text(&out) || !is_address(address)))
+    if (rc == BH_OK && (!bh_buf_text(&out) || !browser_is_address(address)))
         rc = bh_err_set(err, BH_INVALID, "the server's address for browsers is none");
     if (rc != BH_OK)
         return rc;

@@ -72,7 +72,7 @@ struct loopback_parameter {
 
 /* Codes and states are base64url: nothing in them is ever percent-encoded. */
 static bool
-read_parameter(struct loopback_parameter *into, const char *value, size_t length)
+loopback_read_parameter(struct loopback_parameter *into, const char *value, size_t length)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                   "0123456789-_.~";
@@ -86,7 +86,7 @@ read_parameter(struct loopback_parameter *into, const char *value, size_t length
 
 /* "code=...&state=...": each at most once, nothing else. */
 static bool
-read_query(const char *query, struct loopback_parameter *parameters, size_t count)
+loopback_read_query(const char *query, struct loopback_parameter *parameters, size_t count)
 {
     while (*query) {
         size_t name = strcspn(query, "=&"), whole = strcspn(query, "&");
@@ -95,7 +95,7 @@ read_query(const char *query, struct loopback_parameter *parameters, size_t coun
         for (size_t i = 0; name < whole && i < count; i++)
             if (strlen(parameters[i].name) == name
                 && strncmp(parameters[i].name, query, name) == 0)
-                taken = read_parameter(&parameters[i], query + name + 1, whole - name - 1);
+                taken = loopback_read_parameter(&parameters[i], query + name + 1, whole - name - 1);
         if (!taken)
             return false;
         query += whole + (query[whole] == '&');
@@ -104,14 +104,14 @@ read_query(const char *query, struct loopback_parameter *parameters, size_t coun
 }
 
 static enum bh_loopback_outcome
-judge_query(const struct bh_loopback *loopback, const char *query,
+loopback_judge_query(const struct bh_loopback *loopback, const char *query,
             char ret_code[BH_LOOPBACK_CODE_MAX])
 {
     struct loopback_parameter parameters[] = { { .name = "code" }, { .name = "state" },
                                       { .name = "error" } };
     const char *code = parameters[0].value, *error = parameters[2].value;
 
-    if (!read_query(query, parameters, BH_COUNT(parameters)) || !*code == !*error)
+    if (!loopback_read_query(query, parameters, BH_COUNT(parameters)) || !*code == !*error)
         return BH_LOOPBACK_QUERY;
     if (!bh_pkce_same(parameters[1].value, loopback->state))
         return BH_LOOPBACK_STATE;
@@ -124,7 +124,7 @@ judge_query(const struct bh_loopback *loopback, const char *query,
 /* The Host header is this door's: a page elsewhere whose name was pointed at 127.0.0.1
  * sends its own. */
 static bool
-is_our_host(const struct bh_loopback *loopback, const char *headers)
+loopback_is_our_host(const struct bh_loopback *loopback, const char *headers)
 {
     char ours[32];
     uint32_t found = 0;
@@ -152,14 +152,14 @@ bh_loopback_judge(const struct bh_loopback *loopback, char *text,
     BH_ASSERT(end);
     if (strncmp(text, "GET ", 4) != 0)
         return BH_LOOPBACK_METHOD;
-    if (!is_our_host(loopback, end + 1))
+    if (!loopback_is_our_host(loopback, end + 1))
         return BH_LOOPBACK_HOST;
     *end = '\0';
     target[strcspn(target, " \r")] = '\0';
     if (target[0] != '/' || (target[1] && target[1] != '?'))
         return BH_LOOPBACK_PATH;
     query = target[1] ? target + 2 : target + 1;
-    return judge_query(loopback, query, ret_code);
+    return loopback_judge_query(loopback, query, ret_code);
 }
 
 /* ---- visitors ---- */
@@ -183,7 +183,7 @@ loopback_await(int fd, bh_ns until)
 
 /* Read up to the empty line after the headers.  BH_LOOPBACK_OUTCOMES: the visitor left. */
 static enum bh_loopback_outcome
-read_head(int fd, bh_ns until, char text[BH_LOOPBACK_REQUEST_MAX])
+loopback_read_head(int fd, bh_ns until, char text[BH_LOOPBACK_REQUEST_MAX])
 {
     size_t length = 0;
 
@@ -243,7 +243,7 @@ loopback_receive(const struct bh_loopback *loopback, int fd, bh_ns until,
 {
     char text[BH_LOOPBACK_REQUEST_MAX];
     bh_ns patience = bh_time_monotonic() + loopback->client_ns;
-    enum bh_loopback_outcome outcome = read_head(fd, patience < until ? patience : until, text);
+    enum bh_loopback_outcome outcome = loopback_read_head(fd, patience < until ? patience : until, text);
 
     if (outcome == BH_LOOPBACK_DONE)
         outcome = bh_loopback_judge(loopback, text, ret_code);

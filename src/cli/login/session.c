@@ -73,7 +73,7 @@ bh_session_time(const struct bh_cli *cli, bh_json_value object, const char *key)
 
 /* {"key":"text",...} into memory that the caller wipes. */
 static bh_rc
-put_members(struct bh_buf *out, const struct bh_member *members, struct bh_err *err)
+session_put_members(struct bh_buf *out, const struct bh_member *members, struct bh_err *err)
 {
     struct bh_json_writer w = bh_json_begin(out);
 
@@ -99,7 +99,7 @@ bh_session_send(const struct bh_cli *cli, const char *what, const struct bh_memb
     request.method = method;
     request.path = what + length + 1;
     bh_buf_init_fixed(&out, body, sizeof body);
-    rc = put_members(&out, members, err);
+    rc = session_put_members(&out, members, err);
     request.body = body;
     request.body_length = out.length;
     if (rc == BH_OK)
@@ -186,7 +186,7 @@ session_ended(const struct bh_cli *cli, const char *name, struct bh_err *err)
 
 /* Forget the kept session if the server does not know it any more; else `err` stands. */
 static bh_rc
-check_ended(struct bh_cli *cli, struct bh_err *err)
+session_check_ended(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_cli inner = session_plain(cli);
@@ -206,14 +206,14 @@ bh_session_recheck(struct bh_cli *cli)
 {
     struct bh_err err = { .rc = BH_OK };
 
-    if (!cli->session || check_ended(cli, &err) != BH_UNAUTHENTICATED)
+    if (!cli->session || session_check_ended(cli, &err) != BH_UNAUTHENTICATED)
         return;
     bh_session_print(cli, "%s: %s", err.msg, err.hint);
 }
 
 /* Ask for a code, show it and have the request repeated. */
 static bh_rc
-step_up(struct bh_cli *cli, struct bh_err *err)
+session_step_up(struct bh_cli *cli, struct bh_err *err)
 {
     char code[BH_PROMPT_MAX];
     bh_rc rc;
@@ -232,10 +232,10 @@ step_up(struct bh_cli *cli, struct bh_err *err)
 
 /* A 401 that asks for nothing again. */
 static bh_rc
-not_signed_in(struct bh_cli *cli, struct bh_err *err)
+session_not_signed_in(struct bh_cli *cli, struct bh_err *err)
 {
     if (cli->session)
-        return check_ended(cli, err);
+        return session_check_ended(cli, err);
     if (!cli->client.token && cli->client.server)
         bh_err_hint(err, "bulkhead login signs in; --token-file and BULKHEAD_TOKEN give a token");
     return err->rc;
@@ -247,18 +247,18 @@ session_refused(void *self, const char *challenge, struct bh_err *err)
     struct bh_cli *cli = self;
 
     if (!strstr(challenge, "error=\"insufficient_user_authentication\""))
-        return not_signed_in(cli, err);
+        return session_not_signed_in(cli, err);
     if (!cli->client.token || strncmp(cli->client.token, "bs_", 3) != 0)
         return err->rc; /* a token shows nothing again; the server says what to do */
     if (strstr(challenge, "acr_values=\"passkey\"")) {
         bh_err_hint(err, "this takes a passkey: bulkhead login, and use one in the browser");
         return err->rc;
     }
-    return step_up(cli, err);
+    return session_step_up(cli, err);
 }
 
 static bh_rc
-use_stored(struct bh_cli *cli, const char *path, struct bh_err *err)
+session_use_stored(struct bh_cli *cli, const char *path, struct bh_err *err)
 {
     const char *address = bh_session_address(cli);
     struct bh_stored_session *stored = bh_arena_alloc(cli->arena, sizeof *stored);
@@ -289,5 +289,5 @@ bh_session_use(struct bh_cli *cli, struct bh_err *err)
     cli->client.refused_self = cli;
     if (cli->client.token || bh_stored_session_path(path, err) != BH_OK)
         return BH_OK;
-    return use_stored(cli, path, err);
+    return session_use_stored(cli, path, err);
 }

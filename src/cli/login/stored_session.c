@@ -70,7 +70,7 @@ bh_stored_session_path(char ret_path[BH_STORED_SESSION_PATH_MAX], struct bh_err 
 
 /* `taken`: bits of the mode that nobody else may have. */
 static bh_rc
-check_owner(const char *path, const struct stat *found, mode_t taken, struct bh_err *err)
+session_check_owner(const char *path, const struct stat *found, mode_t taken, struct bh_err *err)
 {
     if (found->st_uid != geteuid()) {
         bh_err_set(err, BH_DENIED, "%s belongs to another user, so it is not used", path);
@@ -85,7 +85,7 @@ check_owner(const char *path, const struct stat *found, mode_t taken, struct bh_
 }
 
 static void
-folder_of(const char *path, char ret_folder[BH_STORED_SESSION_PATH_MAX])
+session_folder_of(const char *path, char ret_folder[BH_STORED_SESSION_PATH_MAX])
 {
     snprintf(ret_folder, BH_STORED_SESSION_PATH_MAX, "%s", path);
     *strrchr(ret_folder, '/') = '\0';
@@ -93,12 +93,12 @@ folder_of(const char *path, char ret_folder[BH_STORED_SESSION_PATH_MAX])
 
 /* The folder, opened and found to be the caller's. */
 static bh_rc
-open_folder(const char *path, int *ret_fd, struct bh_err *err)
+session_open_folder(const char *path, int *ret_fd, struct bh_err *err)
 {
     char folder[BH_STORED_SESSION_PATH_MAX];
     struct stat found;
 
-    folder_of(path, folder);
+    session_folder_of(path, folder);
     *ret_fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*ret_fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
         bh_err_set(err, BH_DENIED, "%s is no folder of its own, so it is not used", folder);
@@ -106,7 +106,7 @@ open_folder(const char *path, int *ret_fd, struct bh_err *err)
     }
     if (*ret_fd < 0 || fstat(*ret_fd, &found) != 0)
         return bh_err_errno(err, "%s", folder);
-    return check_owner(folder, &found, S_IWGRP | S_IWOTH, err);
+    return session_check_owner(folder, &found, S_IWGRP | S_IWOTH, err);
 }
 
 static bh_rc
@@ -122,7 +122,7 @@ stored_session_open_file(int folder, const char *path, int *ret_fd, struct bh_er
         return bh_err_errno(err, "%s", path);
     if (!S_ISREG(found.st_mode))
         return bh_err_set(err, BH_DENIED, "%s is no file, so it is not used", path);
-    return check_owner(path, &found, S_IRWXG | S_IRWXO, err);
+    return session_check_owner(path, &found, S_IRWXG | S_IRWXO, err);
 }
 
 /* ---- reading and writing ---- */
@@ -174,7 +174,7 @@ stored_session_load(int folder, const char *path, struct bh_arena *arena, struct
 }
 
 static bh_rc
-store(const char *path, const struct session_file *file, struct bh_err *err)
+session_store(const char *path, const struct session_file *file, struct bh_err *err)
 {
     char *memory = malloc(FILE_BYTES_MAX);
     struct bh_buf text;
@@ -194,9 +194,9 @@ store(const char *path, const struct session_file *file, struct bh_err *err)
 
 /* One writer at a time: what another one just wrote must not be lost. */
 static bh_rc
-lock_folder(const char *path, int *ret_fd, struct bh_err *err)
+session_lock_folder(const char *path, int *ret_fd, struct bh_err *err)
 {
-    bh_rc rc = open_folder(path, ret_fd, err);
+    bh_rc rc = session_open_folder(path, ret_fd, err);
 
     if (rc == BH_OK && flock(*ret_fd, LOCK_EX) != 0)
         rc = bh_err_errno(err, "locking the folder of %s", path);
@@ -206,7 +206,7 @@ lock_folder(const char *path, int *ret_fd, struct bh_err *err)
 /* Remove the sessions of `address` (with `id`, unless it is NULL) and those that are over;
  * whether there was one to remove. */
 static bool
-remove_expired(struct session_file *file, const char *address, const char *id, uint64_t now_ns)
+session_remove_expired(struct session_file *file, const char *address, const char *id, uint64_t now_ns)
 {
     struct bh_stored_session *all = file->sessions.items;
     uint32_t left = 0;
@@ -229,23 +229,23 @@ read_stored(const char *path, struct bh_arena *arena, struct session_file *ret_f
           struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int folder = -1;
-    bh_rc rc = open_folder(path, &folder, err);
+    bh_rc rc = session_open_folder(path, &folder, err);
 
     return rc == BH_OK ? stored_session_load(folder, path, arena, ret_file, err) : rc;
 }
 
 /* All of the file, for changing, with the folder's lock; makes the folder. */
 static bh_rc
-begin_change(const char *path, struct bh_arena *arena, int *ret_lock,
+session_begin_change(const char *path, struct bh_arena *arena, int *ret_lock,
              struct session_file *ret_file, struct bh_err *err)
 {
     char folder[BH_STORED_SESSION_PATH_MAX];
     bh_rc rc;
 
-    folder_of(path, folder);
+    session_folder_of(path, folder);
     rc = bh_dir_make(folder, 0700, err);
     if (rc == BH_OK)
-        rc = lock_folder(path, ret_lock, err);
+        rc = session_lock_folder(path, ret_lock, err);
     return rc == BH_OK ? stored_session_load(*ret_lock, path, arena, ret_file, err) : rc;
 }
 
@@ -290,21 +290,21 @@ bh_stored_session_put(const char *path, const struct bh_stored_session *stored, 
     BH_AUTO(bh_fd_close) int lock = -1;
     struct session_file file;
     struct bh_stored_session *slot = NULL;
-    bh_rc rc = begin_change(path, arena, &lock, &file, err);
+    bh_rc rc = session_begin_change(path, arena, &lock, &file, err);
 
     if (rc != BH_OK)
         return rc;
-    remove_expired(&file, stored->address, NULL, now_ns);
+    session_remove_expired(&file, stored->address, NULL, now_ns);
     if (file.sessions.count < BH_STORED_SESSIONS_MAX)
         slot = stored_session_grow(&file.sessions, sizeof *slot, arena);
     if (!slot)
         return bh_err_set(err, BH_FULL, "%s: too many sessions", path);
     *slot = *stored;
-    return store(path, &file, err);
+    return session_store(path, &file, err);
 }
 
 static bool
-is_device_of(const struct bh_stored_device *device, const char *address, const char *name)
+session_is_device_of(const struct bh_stored_device *device, const char *address, const char *name)
 {
     return strcmp(device->address, address) == 0 && strcasecmp(device->name, name) == 0;
 }
@@ -317,13 +317,13 @@ bh_stored_device_put(const char *path, const struct bh_stored_device *device, st
     struct session_file file;
     struct bh_stored_device *all, *slot;
     uint32_t left = 0;
-    bh_rc rc = begin_change(path, arena, &lock, &file, err);
+    bh_rc rc = session_begin_change(path, arena, &lock, &file, err);
 
     if (rc != BH_OK)
         return rc;
     all = file.devices.items;
     for (uint32_t i = 0; i < file.devices.count; i++) /* the oldest goes when there are too many */
-        if (!is_device_of(&all[i], device->address, device->name)
+        if (!session_is_device_of(&all[i], device->address, device->name)
             && (i > 0 || file.devices.count < BH_STORED_SESSIONS_MAX))
             all[left++] = all[i];
     file.devices.count = left;
@@ -331,7 +331,7 @@ bh_stored_device_put(const char *path, const struct bh_stored_device *device, st
     if (!slot)
         return bh_err_set(err, BH_FULL, "no memory");
     *slot = *device;
-    return store(path, &file, err);
+    return session_store(path, &file, err);
 }
 
 const char *
@@ -345,7 +345,7 @@ bh_stored_device(const char *path, const char *address, const char *name, struct
     for (uint32_t i = 0; i < file.devices.count; i++) {
         const struct bh_stored_device *device = (const struct bh_stored_device *)file.devices.items + i;
 
-        if (is_device_of(device, address, name))
+        if (session_is_device_of(device, address, name))
             return device->device;
     }
     return NULL;
@@ -357,13 +357,13 @@ bh_stored_session_drop(const char *path, const char *address, const char *id, st
 {
     BH_AUTO(bh_fd_close) int lock = -1;
     struct session_file file;
-    bh_rc rc = lock_folder(path, &lock, err);
+    bh_rc rc = session_lock_folder(path, &lock, err);
 
     if (rc == BH_NOT_FOUND)
         return BH_OK;
     if (rc == BH_OK)
         rc = stored_session_load(lock, path, arena, &file, err);
-    if (rc != BH_OK || !remove_expired(&file, address, id, 0))
+    if (rc != BH_OK || !session_remove_expired(&file, address, id, 0))
         return rc;
-    return store(path, &file, err);
+    return session_store(path, &file, err);
 }

@@ -6,7 +6,7 @@ enum { WRAP_COLUMNS = 78, NAME_COLUMNS = 14, OPTION_COLUMNS = 28 };
 
 /* Append `text` in lines, each beginning in column `left`; `at` is the column now. */
 static void
-put_wrapped(struct bh_buf *out, const char *text, size_t left, size_t at)
+help_put_wrapped(struct bh_buf *out, const char *text, size_t left, size_t at)
 {
     bool blank = false; /* a blank is due before the next word */
 
@@ -30,7 +30,7 @@ put_wrapped(struct bh_buf *out, const char *text, size_t left, size_t at)
 }
 
 static void
-pad(struct bh_buf *out, size_t line_start, size_t column)
+help_pad(struct bh_buf *out, size_t line_start, size_t column)
 {
     do
         bh_buf_putc(out, ' ');
@@ -38,7 +38,7 @@ pad(struct bh_buf *out, size_t line_start, size_t column)
 }
 
 static void
-put_option(struct bh_buf *out, const struct bh_option *option)
+help_put_option(struct bh_buf *out, const struct bh_option *option)
 {
     size_t start = out->length;
 
@@ -54,19 +54,19 @@ put_option(struct bh_buf *out, const struct bh_option *option)
         bh_buf_putc(out, '\n');
         start = out->length;
     }
-    pad(out, start, OPTION_COLUMNS);
-    put_wrapped(out, option->doc, OPTION_COLUMNS, OPTION_COLUMNS);
+    help_pad(out, start, OPTION_COLUMNS);
+    help_put_wrapped(out, option->doc, OPTION_COLUMNS, OPTION_COLUMNS);
 }
 
 /* The options named in `list`, in the table's order. */
 static void
-put_options(struct bh_buf *out, const char *list)
+help_put_options(struct bh_buf *out, const char *list)
 {
     for (uint32_t i = 0; i < BH_OPTIONS; i++) {
         const char *name = bh_cli_options[i].name;
 
         if (bh_words_have(list, ' ', name, strlen(name)))
-            put_option(out, &bh_cli_options[i]);
+            help_put_option(out, &bh_cli_options[i]);
     }
 }
 
@@ -79,11 +79,11 @@ bh_help_overview(struct bh_buf *out)
         size_t start = out->length;
 
         bh_buf_printf(out, "  %s", bh_cli_commands[i].name);
-        pad(out, start, NAME_COLUMNS + 2);
-        put_wrapped(out, bh_cli_commands[i].summary, NAME_COLUMNS + 2, NAME_COLUMNS + 2);
+        help_pad(out, start, NAME_COLUMNS + 2);
+        help_put_wrapped(out, bh_cli_commands[i].summary, NAME_COLUMNS + 2, NAME_COLUMNS + 2);
     }
     bh_buf_puts(out, "\noptions of every command:\n");
-    put_options(out, bh_cli_global_options);
+    help_put_options(out, bh_cli_global_options);
     bh_buf_puts(out, "\n`bulkhead COMMAND --help` says more; the manual page is bulkhead(1).\n");
 }
 
@@ -96,23 +96,23 @@ bh_help_command(struct bh_buf *out, enum bh_command_id id)
                   *command->options ? " [OPTION...]" : "", *command->arguments ? " " : "",
                   command->arguments);
     bh_buf_printf(out, "%c", command->summary[0] - ('a' - 'A'));
-    put_wrapped(out, command->summary + 1, 0, 1);
+    help_put_wrapped(out, command->summary + 1, 0, 1);
     if (*command->details) {
         bh_buf_putc(out, '\n');
-        put_wrapped(out, command->details, 0, 0);
+        help_put_wrapped(out, command->details, 0, 0);
     }
     if (*command->options) {
         bh_buf_puts(out, "\noptions:\n");
-        put_options(out, command->options);
+        help_put_options(out, command->options);
     }
     bh_buf_puts(out, "\noptions of every command:\n");
-    put_options(out, bh_cli_global_options);
+    help_put_options(out, bh_cli_global_options);
 }
 
 /* ---- completion ---- */
 
 static void
-put_option_words(struct bh_buf *out, const char *list)
+help_put_option_words(struct bh_buf *out, const char *list)
 {
     for (uint32_t i = 0; i < BH_OPTIONS; i++) {
         const struct bh_option *option = &bh_cli_options[i];
@@ -127,7 +127,7 @@ put_option_words(struct bh_buf *out, const char *list)
 
 /* First words of commands, each once. */
 static void
-put_first_words(struct bh_buf *out)
+help_put_first_words(struct bh_buf *out)
 {
     const char *last = "";
     size_t last_length = 0;
@@ -147,7 +147,7 @@ put_first_words(struct bh_buf *out)
 
 /* Cases that offer the second words: "audit) words="tail verify";;" */
 static void
-put_second_words(struct bh_buf *out)
+help_put_second_words(struct bh_buf *out)
 {
     for (uint32_t i = 0; i < BH_COMMANDS; i++) {
         const char *name = bh_cli_commands[i].name, *blank = strchr(name, ' ');
@@ -165,7 +165,7 @@ put_second_words(struct bh_buf *out)
 
 /* Words of a command's arguments that are typed as they stand: small letters alone. */
 static void
-put_argument_words(struct bh_buf *out, const char *arguments)
+help_put_argument_words(struct bh_buf *out, const char *arguments)
 {
     static const char small[] = "abcdefghijklmnopqrstuvwxyz", between[] = " []|.";
 
@@ -181,7 +181,7 @@ put_argument_words(struct bh_buf *out, const char *arguments)
 }
 
 static void
-put_choices(struct bh_buf *out)
+help_put_choices(struct bh_buf *out)
 {
     for (uint32_t i = 0; i < BH_OPTIONS; i++) {
         const struct bh_option *option = &bh_cli_options[i];
@@ -211,15 +211,15 @@ bh_help_completion(struct bh_buf *out)
                      "        if [ -z \"$first\" ]; then first=$word; else second=$word; break; fi\n"
                      "    done\n"
                      "    case $before in\n");
-    put_choices(out);
+    help_put_choices(out);
     bh_buf_puts(out, "    --filename | --site | --token-file | --ca-file | --store | --records | "
                      "--vkey | --socket) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n"
                      "    --dir) COMPREPLY=($(compgen -d -- \"$current\")); return ;;\n"
                      "    esac\n"
                      "    case $first in\n    '') words=\"");
-    put_first_words(out);
+    help_put_first_words(out);
     bh_buf_puts(out, "\" ;;\n");
-    put_second_words(out);
+    help_put_second_words(out);
     bh_buf_puts(out, "    get) words=\"site tenants skus gpus nodes jobs tokens records checkpoints\" ;;\n"
                      "    esac\n"
                      "    case $first\\ $second in\n");
@@ -228,12 +228,12 @@ bh_help_completion(struct bh_buf *out)
 
         bh_buf_printf(out, "    %.*s\\ %s%s) words+=\"", (int)strcspn(name, " "), name,
                       blank ? blank + 1 : "", blank ? "" : "*");
-        put_argument_words(out, bh_cli_commands[i].arguments);
-        put_option_words(out, bh_cli_commands[i].options);
+        help_put_argument_words(out, bh_cli_commands[i].arguments);
+        help_put_option_words(out, bh_cli_commands[i].options);
         bh_buf_puts(out, "\" ;;\n");
     }
     bh_buf_puts(out, "    esac\n    words+=\"");
-    put_option_words(out, bh_cli_global_options);
+    help_put_option_words(out, bh_cli_global_options);
     bh_buf_puts(out, "\"\n    case $first in submit | apply) [ \"${current:0:1}\" = - ] || "
                      "{ COMPREPLY=($(compgen -f -- \"$current\")); return; } ;; esac\n"
                      "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n}\n"

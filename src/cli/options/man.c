@@ -54,7 +54,7 @@ man_put_line(struct bh_buf *out, const char *text)
 }
 
 static void
-put_title(struct bh_buf *out, const char *name, const char *section, const char *summary)
+man_put_title(struct bh_buf *out, const char *name, const char *section, const char *summary)
 {
     bh_buf_puts(out, ".\\\" made from tables/, not by hand\n.TH ");
     for (const char *c = name; *c; c++)
@@ -66,13 +66,13 @@ put_title(struct bh_buf *out, const char *name, const char *section, const char 
 }
 
 static void
-put_section(struct bh_buf *out, const char *title)
+man_put_section(struct bh_buf *out, const char *title)
 {
     bh_buf_printf(out, ".SH %s\n", title);
 }
 
 static void
-put_paragraph(struct bh_buf *out, const char *text)
+man_put_paragraph(struct bh_buf *out, const char *text)
 {
     bh_buf_puts(out, ".PP\n");
     man_put_line(out, text);
@@ -80,7 +80,7 @@ put_paragraph(struct bh_buf *out, const char *text)
 
 /* A term and what it means. */
 static void
-put_term(struct bh_buf *out, const char *term, const char *value, const char *doc)
+man_put_term(struct bh_buf *out, const char *term, const char *value, const char *doc)
 {
     bh_buf_puts(out, ".TP\n\\fB");
     man_put(out, term);
@@ -95,16 +95,16 @@ put_term(struct bh_buf *out, const char *term, const char *value, const char *do
 }
 
 static void
-put_see_also(struct bh_buf *out, const char *pages)
+man_put_see_also(struct bh_buf *out, const char *pages)
 {
-    put_section(out, "SEE ALSO");
+    man_put_section(out, "SEE ALSO");
     man_put_line(out, pages);
 }
 
 /* ---- bulkhead(1) ---- */
 
 static void
-put_option(struct bh_buf *out, const struct bh_option *option)
+man_put_option(struct bh_buf *out, const struct bh_option *option)
 {
     bh_buf_puts(out, ".TP\n");
     if (option->letter)
@@ -122,18 +122,18 @@ put_option(struct bh_buf *out, const struct bh_option *option)
 }
 
 static void
-put_options(struct bh_buf *out, const char *list)
+man_put_options(struct bh_buf *out, const char *list)
 {
     for (uint32_t i = 0; i < BH_OPTIONS; i++) {
         const char *name = bh_cli_options[i].name;
 
         if (bh_words_have(list, ' ', name, strlen(name)))
-            put_option(out, &bh_cli_options[i]);
+            man_put_option(out, &bh_cli_options[i]);
     }
 }
 
 static void
-put_command(struct bh_buf *out, const struct bh_cli_command *command)
+man_put_command(struct bh_buf *out, const struct bh_cli_command *command)
 {
     bh_buf_puts(out, ".SS \"bulkhead ");
     man_put(out, command->name);
@@ -146,11 +146,11 @@ put_command(struct bh_buf *out, const struct bh_cli_command *command)
     bh_buf_puts(out, ".\n");
     if (*command->details)
         man_put_line(out, command->details);
-    put_options(out, command->options);
+    man_put_options(out, command->options);
 }
 
 static void
-put_statuses(struct bh_buf *out)
+man_put_statuses(struct bh_buf *out)
 {
     static const struct {
         int status;
@@ -169,44 +169,44 @@ put_statuses(struct bh_buf *out)
     };
     char number[8];
 
-    put_section(out, "EXIT STATUS");
+    man_put_section(out, "EXIT STATUS");
     man_put_line(out, "bulkhead run ends with the job's own status, 128 and the number of the "
                   "signal when one ended it. Everything else:");
     for (size_t i = 0; i < BH_COUNT(statuses); i++) {
         snprintf(number, sizeof number, "%d", statuses[i].status);
-        put_term(out, number, "", statuses[i].doc);
+        man_put_term(out, number, "", statuses[i].doc);
     }
 }
 
 void
 bh_man_bulkhead(struct bh_buf *out)
 {
-    put_title(out, "bulkhead", "1", "share GPUs between tenants who may not trust each other");
-    put_section(out, "SYNOPSIS");
+    man_put_title(out, "bulkhead", "1", "share GPUs between tenants who may not trust each other");
+    man_put_section(out, "SYNOPSIS");
     man_put_line(out, "bulkhead [OPTION...] COMMAND [ARGUMENT...]");
-    put_section(out, "DESCRIPTION");
+    man_put_section(out, "DESCRIPTION");
     man_put_line(out, "bulkhead asks bulkheadd(8) over its unix socket, where the caller's Unix "
                   "identity counts, or over HTTPS with an API token.");
-    put_section(out, "COMMANDS");
+    man_put_section(out, "COMMANDS");
     for (uint32_t i = 0; i < BH_COMMANDS; i++)
-        put_command(out, &bh_cli_commands[i]);
-    put_section(out, "OPTIONS OF EVERY COMMAND");
-    put_options(out, bh_cli_global_options);
-    put_section(out, "ENVIRONMENT");
-    put_term(out, "BULKHEAD_SOCKET", "", "as --socket");
-    put_term(out, "BULKHEAD_SERVER", "", "as --server");
-    put_term(out, "BULKHEAD_TENANT", "", "the tenant of jobs that name none");
-    put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; wins over a kept session");
-    put_term(out, "BULKHEAD_CA_FILE", "", "as --ca-file");
-    put_term(out, "BULKHEAD_FINGERPRINT", "", "as --fingerprint");
-    put_term(out, "BULKHEAD_CLIENT_CERT", "", "as --client-cert");
-    put_term(out, "BULKHEAD_CLIENT_KEY", "", "as --client-key");
-    put_section(out, "FILES");
-    put_term(out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
+        man_put_command(out, &bh_cli_commands[i]);
+    man_put_section(out, "OPTIONS OF EVERY COMMAND");
+    man_put_options(out, bh_cli_global_options);
+    man_put_section(out, "ENVIRONMENT");
+    man_put_term(out, "BULKHEAD_SOCKET", "", "as --socket");
+    man_put_term(out, "BULKHEAD_SERVER", "", "as --server");
+    man_put_term(out, "BULKHEAD_TENANT", "", "the tenant of jobs that name none");
+    man_put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; wins over a kept session");
+    man_put_term(out, "BULKHEAD_CA_FILE", "", "as --ca-file");
+    man_put_term(out, "BULKHEAD_FINGERPRINT", "", "as --fingerprint");
+    man_put_term(out, "BULKHEAD_CLIENT_CERT", "", "as --client-cert");
+    man_put_term(out, "BULKHEAD_CLIENT_KEY", "", "as --client-key");
+    man_put_section(out, "FILES");
+    man_put_term(out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
              "the sessions that login keeps, an entry for each server; not used when others "
              "could read it");
-    put_statuses(out);
-    put_see_also(out, "bulkheadd(8), bulkhead-node(8), bulkhead-site(5), bulkhead-job(5)");
+    man_put_statuses(out);
+    man_put_see_also(out, "bulkheadd(8), bulkhead-node(8), bulkhead-site(5), bulkhead-job(5)");
 }
 
 /* ---- the daemons ---- */
@@ -214,53 +214,53 @@ bh_man_bulkhead(struct bh_buf *out)
 void
 bh_man_bulkheadd(struct bh_buf *out)
 {
-    put_title(out, "bulkheadd", "8", "the Bulkhead control daemon");
-    put_section(out, "SYNOPSIS");
+    man_put_title(out, "bulkheadd", "8", "the Bulkhead control daemon");
+    man_put_section(out, "SYNOPSIS");
     man_put_line(out, "bulkheadd [--config FILE] [--set KEY=VALUE]... [--rotate-root FILE] [--allow-root]");
-    put_section(out, "DESCRIPTION");
+    man_put_section(out, "DESCRIPTION");
     man_put_line(out, "Serves the API on a unix socket and on HTTPS, decides who gets which piece "
                   "of which GPU and when, and journals every decision. Runs in the foreground "
                   "as a user of its own, never as root.");
-    put_section(out, "OPTIONS");
-    put_term(out, "--config", "FILE", "configuration, /etc/bulkhead/bulkheadd.conf unless said");
-    put_term(out, "--rotate-root", "FILE", "wrap the key tree by the root key in FILE, 32 bytes, and leave; "
+    man_put_section(out, "OPTIONS");
+    man_put_term(out, "--config", "FILE", "configuration, /etc/bulkhead/bulkheadd.conf unless said");
+    man_put_term(out, "--rotate-root", "FILE", "wrap the key tree by the root key in FILE, 32 bytes, and leave; "
              "the daemon must not run.  For sites whose root key is a credential of systemd's, "
              "which then is to be replaced by FILE");
-    put_term(out, "--set", "KEY=VALUE", "set one parameter, over the file's");
-    put_term(out, "--allow-root", "", "run as root nevertheless");
-    put_term(out, "--help-config", "", "explain every parameter and leave");
-    put_section(out, "SIGNALS");
-    put_term(out, "SIGTERM, SIGINT", "", "end in order; jobs run on");
-    put_see_also(out, "bulkheadd.conf(5), bulkhead(1), bulkhead-node(8)");
+    man_put_term(out, "--set", "KEY=VALUE", "set one parameter, over the file's");
+    man_put_term(out, "--allow-root", "", "run as root nevertheless");
+    man_put_term(out, "--help-config", "", "explain every parameter and leave");
+    man_put_section(out, "SIGNALS");
+    man_put_term(out, "SIGTERM, SIGINT", "", "end in order; jobs run on");
+    man_put_see_also(out, "bulkheadd.conf(5), bulkhead(1), bulkhead-node(8)");
 }
 
 void
 bh_man_node(struct bh_buf *out)
 {
-    put_title(out, "bulkhead-node", "8", "carve GPUs and run jobs for bulkheadd");
-    put_section(out, "SYNOPSIS");
+    man_put_title(out, "bulkhead-node", "8", "carve GPUs and run jobs for bulkheadd");
+    man_put_section(out, "SYNOPSIS");
     man_put_line(out, "bulkhead-node --config FILE [--log-json]");
-    put_section(out, "DESCRIPTION");
+    man_put_section(out, "DESCRIPTION");
     man_put_line(out, "Runs as root without a network listener and does what bulkheadd(8) orders, "
                   "within what node.conf(5) allows: it makes and destroys GPU instances and "
                   "runs jobs in sandboxes, each under a keeper that outlives it.");
-    put_section(out, "OPTIONS");
-    put_term(out, "--config", "FILE", "node.conf, which only root may write");
-    put_term(out, "--log-json", "", "log lines as JSON");
-    put_term(out, "--help-config", "", "the parameters of node.conf");
-    put_section(out, "SIGNALS");
-    put_term(out, "SIGTERM, SIGINT", "", "end; jobs run on and are found again at the next start");
-    put_see_also(out, "node.conf(5), bulkhead(1), bulkheadd(8)");
+    man_put_section(out, "OPTIONS");
+    man_put_term(out, "--config", "FILE", "node.conf, which only root may write");
+    man_put_term(out, "--log-json", "", "log lines as JSON");
+    man_put_term(out, "--help-config", "", "the parameters of node.conf");
+    man_put_section(out, "SIGNALS");
+    man_put_term(out, "SIGTERM, SIGINT", "", "end; jobs run on and are found again at the next start");
+    man_put_see_also(out, "node.conf(5), bulkhead(1), bulkheadd(8)");
 }
 
 /* ---- configuration files ---- */
 
 static void
-put_parameters(struct bh_buf *out, const struct man_parameter *rows, size_t count)
+man_put_parameters(struct bh_buf *out, const struct man_parameter *rows, size_t count)
 {
-    put_section(out, "PARAMETERS");
+    man_put_section(out, "PARAMETERS");
     for (size_t i = 0; i < count; i++) {
-        put_term(out, rows[i].name, rows[i].unit, rows[i].doc);
+        man_put_term(out, rows[i].name, rows[i].unit, rows[i].doc);
         bh_buf_puts(out, ".br\nDefault: ");
         man_put_line(out, strcmp(rows[i].standard, "\"\"") == 0 ? "none" : rows[i].standard);
     }
@@ -273,23 +273,23 @@ static const char conf_form[] =
 void
 bh_man_bulkheadd_conf(struct bh_buf *out)
 {
-    put_title(out, "bulkheadd.conf", "5", "configuration of bulkheadd");
-    put_section(out, "DESCRIPTION");
+    man_put_title(out, "bulkheadd.conf", "5", "configuration of bulkheadd");
+    man_put_section(out, "DESCRIPTION");
     man_put_line(out, conf_form);
-    put_parameters(out, daemon_parameters, BH_COUNT(daemon_parameters));
-    put_see_also(out, "bulkheadd(8)");
+    man_put_parameters(out, daemon_parameters, BH_COUNT(daemon_parameters));
+    man_put_see_also(out, "bulkheadd(8)");
 }
 
 void
 bh_man_node_conf(struct bh_buf *out)
 {
-    put_title(out, "node.conf", "5", "what Bulkhead may do on this machine");
-    put_section(out, "DESCRIPTION");
+    man_put_title(out, "node.conf", "5", "what Bulkhead may do on this machine");
+    man_put_section(out, "DESCRIPTION");
     man_put_line(out, conf_form);
-    put_paragraph(out, "The file belongs to root and nobody else may write it: whatever bulkheadd "
+    man_put_paragraph(out, "The file belongs to root and nobody else may write it: whatever bulkheadd "
                        "orders is checked against it.");
-    put_parameters(out, node_parameters, BH_COUNT(node_parameters));
-    put_see_also(out, "bulkhead-node(8)");
+    man_put_parameters(out, node_parameters, BH_COUNT(node_parameters));
+    man_put_see_also(out, "bulkhead-node(8)");
 }
 
 /* What an installed system sets: the node's socket and sandboxes lie in a folder that
@@ -305,7 +305,7 @@ static const struct {
 };
 
 static const char *
-installed_value(const char *file, const char *name)
+man_installed_value(const char *file, const char *name)
 {
     for (size_t i = 0; i < BH_COUNT(installed); i++)
         if (strcmp(installed[i].file, file) == 0 && strcmp(installed[i].name, name) == 0)
@@ -314,12 +314,12 @@ installed_value(const char *file, const char *name)
 }
 
 static void
-put_example(struct bh_buf *out, const char *file, const struct man_parameter *rows, size_t count)
+man_put_example(struct bh_buf *out, const char *file, const struct man_parameter *rows, size_t count)
 {
     bh_buf_printf(out, "# %s: every parameter with its default; %s(5) says the same.\n", file,
                   file);
     for (size_t i = 0; i < count; i++) {
-        const char *value = rows[i].standard, *other = installed_value(file, rows[i].name);
+        const char *value = rows[i].standard, *other = man_installed_value(file, rows[i].name);
         size_t length = strlen(value);
         bool quoted = length >= 2 && *value == '"';
 
@@ -335,13 +335,13 @@ put_example(struct bh_buf *out, const char *file, const struct man_parameter *ro
 void
 bh_man_example_bulkheadd(struct bh_buf *out)
 {
-    put_example(out, "bulkheadd.conf", daemon_parameters, BH_COUNT(daemon_parameters));
+    man_put_example(out, "bulkheadd.conf", daemon_parameters, BH_COUNT(daemon_parameters));
 }
 
 void
 bh_man_example_node(struct bh_buf *out)
 {
-    put_example(out, "node.conf", node_parameters, BH_COUNT(node_parameters));
+    man_put_example(out, "node.conf", node_parameters, BH_COUNT(node_parameters));
 }
 
 /* ---- the site file and the job file ---- */
@@ -359,7 +359,7 @@ man_put_names(struct bh_buf *out, const struct bh_field *field)
 }
 
 static void
-put_field(struct bh_buf *out, const struct bh_field *field)
+man_put_field(struct bh_buf *out, const struct bh_field *field)
 {
     static const char *const kinds[] = {
         [BH_FIELD_BOOL] = "true|false", [BH_FIELD_U32] = "number",  [BH_FIELD_I32] = "number",
@@ -381,21 +381,21 @@ put_field(struct bh_buf *out, const struct bh_field *field)
 
 /* A mapping's keys, then those of the mappings within. */
 static void
-put_fields(struct bh_buf *out, const struct bh_fields *fields, const char *title, uint32_t depth)
+man_put_fields(struct bh_buf *out, const struct bh_fields *fields, const char *title, uint32_t depth)
 {
     bh_buf_puts(out, ".SS \"");
     man_put(out, title);
     bh_buf_puts(out, "\"\n");
     for (uint32_t i = 0; i < fields->count; i++)
-        put_field(out, &fields->fields[i]);
+        man_put_field(out, &fields->fields[i]);
     for (uint32_t i = 0; i < fields->count && depth < FIELD_DEPTH_MAX; i++)
         if (fields->fields[i].of)
-            put_fields(out, fields->fields[i].of, fields->fields[i].name, depth + 1);
+            man_put_fields(out, fields->fields[i].of, fields->fields[i].name, depth + 1);
 }
 
 /* Each role with the verbs that it allows, from the table that decides. */
 static void
-put_roles(struct bh_buf *out)
+man_put_roles(struct bh_buf *out)
 {
     static const struct {
         enum bh_role role;
@@ -406,7 +406,7 @@ put_roles(struct bh_buf *out)
 #undef BH_GRANT
     };
 
-    put_section(out, "ROLES");
+    man_put_section(out, "ROLES");
     man_put_line(out, "What a binding allows, in its tenant and all below it. A principal with several "
                   "bindings may do what any of them allows.");
     for (uint32_t role = BH_ROLE_NONE + 1; role < BH_ROLES; role++) {
@@ -417,31 +417,31 @@ put_roles(struct bh_buf *out)
         for (size_t i = 0; i < BH_COUNT(grants); i++)
             if (grants[i].role == role)
                 bh_buf_printf(&verbs, "%s%s", verbs.length ? ", " : "", grants[i].verb);
-        put_term(out, bh_role_names[role], "", bh_buf_text(&verbs));
+        man_put_term(out, bh_role_names[role], "", bh_buf_text(&verbs));
     }
 }
 
 void
 bh_man_site(struct bh_buf *out)
 {
-    put_title(out, "bulkhead-site", "5", "the site file: tenants, sizes, people, GPUs");
-    put_section(out, "DESCRIPTION");
+    man_put_title(out, "bulkhead-site", "5", "the site file: tenants, sizes, people, GPUs");
+    man_put_section(out, "DESCRIPTION");
     man_put_line(out, "YAML or JSON, put in force by bulkhead apply -f FILE and given back by bulkhead "
                   "get site. It is applied whole: what it does not name any more is removed. "
                   "Unknown keys, YAML aliases and tags are refused.");
-    put_section(out, "KEYS");
-    put_fields(out, &bh_site_fields, "at the top", 0);
-    put_roles(out);
-    put_see_also(out, "bulkhead(1), bulkhead-job(5)");
+    man_put_section(out, "KEYS");
+    man_put_fields(out, &bh_site_fields, "at the top", 0);
+    man_put_roles(out);
+    man_put_see_also(out, "bulkhead(1), bulkhead-job(5)");
 }
 
 void
 bh_man_job(struct bh_buf *out)
 {
-    put_title(out, "bulkhead-job", "5", "a job, as bulkhead submit FILE takes it");
-    put_section(out, "DESCRIPTION");
+    man_put_title(out, "bulkhead-job", "5", "a job, as bulkhead submit FILE takes it");
+    man_put_section(out, "DESCRIPTION");
     man_put_line(out, "YAML or JSON; the options of bulkhead submit replace what it says.");
-    put_section(out, "KEYS");
-    put_fields(out, &bh_job_spec_fields, "at the top", 0);
-    put_see_also(out, "bulkhead(1), bulkhead-site(5)");
+    man_put_section(out, "KEYS");
+    man_put_fields(out, &bh_job_spec_fields, "at the top", 0);
+    man_put_see_also(out, "bulkhead(1), bulkhead-site(5)");
 }

@@ -72,7 +72,7 @@ bh_command_takes(enum bh_command_id command, enum bh_option_id option)
 
 /* Is `word` the first word of a command of two? */
 static bool
-is_group(const char *word)
+options_is_group(const char *word)
 {
     size_t length = strlen(word);
 
@@ -99,7 +99,7 @@ static const struct habit option_habits[] = {
 
 /* What does here what the word does elsewhere, or NULL. */
 static const char *
-find_habit(const struct habit *habits, size_t count, const char *word, size_t length)
+options_find_habit(const struct habit *habits, size_t count, const char *word, size_t length)
 {
     for (size_t i = 0; i < count; i++)
         if (bh_words_have(habits[i].words, ' ', word, length))
@@ -109,7 +109,7 @@ find_habit(const struct habit *habits, size_t count, const char *word, size_t le
 
 /* "it needs a second word: tail, size, verify" */
 static bh_rc
-hint_second(const char *first, struct bh_err *err)
+options_hint_second(const char *first, struct bh_err *err)
 {
     char text[160];
     size_t length = strlen(first);
@@ -126,15 +126,15 @@ hint_second(const char *first, struct bh_err *err)
 }
 
 static bh_rc
-unknown_command(const char *name, struct bh_err *err)
+options_unknown_command(const char *name, struct bh_err *err)
 {
     const char *hint =
-        find_habit(command_habits, BH_COUNT(command_habits), name, strlen(name));
+        options_find_habit(command_habits, BH_COUNT(command_habits), name, strlen(name));
     struct bh_nearest nearest = { 0 };
 
     bh_err_set(err, BH_INVALID, "no such command: %.80s", name);
-    if (is_group(name))
-        return hint_second(name, err);
+    if (options_is_group(name))
+        return options_hint_second(name, err);
     if (hint)
         return bh_err_hint(err, "%s", hint);
     for (uint32_t i = 0; i < BH_COMMANDS; i++)
@@ -147,15 +147,15 @@ unknown_command(const char *name, struct bh_err *err)
 
 /* Take a word that is no option while the command is not known yet. */
 static bh_rc
-parse_command(struct options_reader *r, const char *word)
+options_parse_command(struct options_reader *r, const char *word)
 {
     char name[64];
     size_t length = strlen(word);
 
     if (length >= sizeof name / 2)
-        return unknown_command(word, r->err);
+        return options_unknown_command(word, r->err);
     memcpy(name, word, length + 1);
-    if (is_group(word) && r->at < r->argc && strlen(r->argv[r->at]) < sizeof name / 2) {
+    if (options_is_group(word) && r->at < r->argc && strlen(r->argv[r->at]) < sizeof name / 2) {
         name[length] = ' ';
         memcpy(name + length + 1, r->argv[r->at], strlen(r->argv[r->at]) + 1);
         if (bh_command_find(name) < BH_COMMANDS)
@@ -164,11 +164,11 @@ parse_command(struct options_reader *r, const char *word)
             name[length] = '\0';
     }
     r->args->command = bh_command_find(name);
-    return r->args->command < BH_COMMANDS ? BH_OK : unknown_command(name, r->err);
+    return r->args->command < BH_COMMANDS ? BH_OK : options_unknown_command(name, r->err);
 }
 
 static bh_rc
-check_choice(const struct bh_option *option, const char *text, struct bh_err *err)
+options_check_choice(const struct bh_option *option, const char *text, struct bh_err *err)
 {
     char words[128], *left = words;
     struct bh_nearest nearest = { 0 };
@@ -186,7 +186,7 @@ check_choice(const struct bh_option *option, const char *text, struct bh_err *er
 }
 
 static bh_rc
-put_value(struct bh_args *args, enum bh_option_id id, const char *text, struct bh_err *err)
+options_put_value(struct bh_args *args, enum bh_option_id id, const char *text, struct bh_err *err)
 {
     const struct bh_option *option = &bh_cli_options[id];
     struct bh_option_value *value = &args->options[id];
@@ -201,7 +201,7 @@ put_value(struct bh_args *args, enum bh_option_id id, const char *text, struct b
     if (rc != BH_OK)
         return bh_err_wrap(err, "--%s", option->name);
     if (option->kind == BH_OPT_KIND_CHOICE)
-        rc = check_choice(option, text, err);
+        rc = options_check_choice(option, text, err);
     if (option->kind == BH_OPT_KIND_TEXTS) {
         if (value->count == BH_OPTION_TEXTS_MAX)
             return bh_err_set(err, BH_INVALID, "--%s: given more than %d times", option->name,
@@ -269,7 +269,7 @@ unknown_option(struct options_reader *r, const char *word)
     size_t length = strcspn(option, "=");
 
     bh_err_set(r->err, BH_INVALID, "no such option: %.80s", word);
-    meant = find_habit(option_habits, BH_COUNT(option_habits), option, length);
+    meant = options_find_habit(option_habits, BH_COUNT(option_habits), option, length);
     if (meant)
         return bh_err_hint(r->err, "%s", meant);
     meant = nearest_option(r->args->command, option, length);
@@ -280,17 +280,17 @@ unknown_option(struct options_reader *r, const char *word)
 
 /* The next word as the value of an option that stands without one. */
 static bh_rc
-parse_next(struct options_reader *r, enum bh_option_id id)
+options_parse_next(struct options_reader *r, enum bh_option_id id)
 {
     if (r->at >= r->argc)
         return bh_err_set(r->err, BH_INVALID, "--%s: %s is missing", bh_cli_options[id].name,
                           bh_cli_options[id].value);
-    return put_value(r->args, id, r->argv[r->at++], r->err);
+    return options_put_value(r->args, id, r->argv[r->at++], r->err);
 }
 
 /* "--name", "--name=value" */
 static bh_rc
-parse_long(struct options_reader *r, const char *word)
+options_parse_long(struct options_reader *r, const char *word)
 {
     const char *name = word + 2, *equals = strchrnul(name, '=');
     enum bh_option_id id =
@@ -304,12 +304,12 @@ parse_long(struct options_reader *r, const char *word)
         r->args->options[id].given = true;
         return BH_OK;
     }
-    return *equals ? put_value(r->args, id, equals + 1, r->err) : parse_next(r, id);
+    return *equals ? options_put_value(r->args, id, equals + 1, r->err) : options_parse_next(r, id);
 }
 
 /* "-it" is what fingers know, wherever -t is something else alone. */
 static bool
-is_both(const struct options_reader *r, const char *word)
+options_is_both(const struct options_reader *r, const char *word)
 {
     return (strcmp(word, "-it") == 0 || strcmp(word, "-ti") == 0)
         && bh_command_takes(r->args->command, BH_OPT_TTY);
@@ -317,9 +317,9 @@ is_both(const struct options_reader *r, const char *word)
 
 /* "-A", "-Aw", "-ojson", "-o json" */
 static bh_rc
-parse_letters(struct options_reader *r, const char *word)
+options_parse_letters(struct options_reader *r, const char *word)
 {
-    if (is_both(r, word)) {
+    if (options_is_both(r, word)) {
         r->args->options[BH_OPT_STDIN].given = r->args->options[BH_OPT_TTY].given = true;
         return BH_OK;
     }
@@ -329,27 +329,27 @@ parse_letters(struct options_reader *r, const char *word)
         if (id == BH_OPTIONS)
             return unknown_option(r, word);
         if (bh_cli_options[id].kind != BH_OPT_KIND_FLAG)
-            return letter[1] ? put_value(r->args, id, letter + 1, r->err) : parse_next(r, id);
+            return letter[1] ? options_put_value(r->args, id, letter + 1, r->err) : options_parse_next(r, id);
         r->args->options[id].given = true;
     }
     return BH_OK;
 }
 
 static void
-parse_argument(struct options_reader *r, const char *word)
+options_parse_argument(struct options_reader *r, const char *word)
 {
     r->args->arguments[r->args->count++] = word;
 }
 
 static void
-parse_rest(struct options_reader *r)
+options_parse_rest(struct options_reader *r)
 {
     while (r->at < r->argc)
-        parse_argument(r, r->argv[r->at++]);
+        options_parse_argument(r, r->argv[r->at++]);
 }
 
 static bh_rc
-parse_word(struct options_reader *r)
+options_parse_word(struct options_reader *r)
 {
     const char *word = r->argv[r->at++];
     bool known = r->args->command < BH_COMMANDS;
@@ -360,20 +360,20 @@ parse_word(struct options_reader *r)
     if (strcmp(word, "--") == 0) {
         r->args->program = true;
         r->args->before = r->args->count;
-        parse_rest(r);
+        options_parse_rest(r);
         return BH_OK;
     }
     if (strncmp(word, "--", 2) == 0)
-        return parse_long(r, word);
+        return options_parse_long(r, word);
     if (*word == '-' && word[1])
-        return parse_letters(r, word);
+        return options_parse_letters(r, word);
     if (!known)
-        return parse_command(r, word);
-    parse_argument(r, word);
+        return options_parse_command(r, word);
+    options_parse_argument(r, word);
     /* `run --sku small python -u x.py`: -u is python's; exec has a job before it. */
     if ((r->args->command == BH_CMD_RUN && r->args->count == 1)
         || (r->args->command == BH_CMD_EXEC && r->args->count == 2))
-        parse_rest(r);
+        options_parse_rest(r);
     return BH_OK;
 }
 
@@ -388,7 +388,7 @@ bh_word_check(const char *word, struct bh_err *err)
 }
 
 static bh_rc
-check_count(const struct bh_args *args, struct bh_err *err)
+options_check_count(const struct bh_args *args, struct bh_err *err)
 {
     const struct bh_cli_command *command = &bh_cli_commands[args->command];
     bool file = bh_command_takes(args->command, BH_OPT_FILE) && !args->options[BH_OPT_FILE].given;
@@ -420,14 +420,14 @@ bh_args_parse(int argc, char **argv, struct bh_args *ret_args, struct bh_err *er
     for (int i = 1; i < argc && rc == BH_OK; i++)
         rc = bh_word_check(argv[i], err);
     while (rc == BH_OK && r.at < argc)
-        rc = parse_word(&r);
+        rc = options_parse_word(&r);
     if (rc != BH_OK || ret_args->options[BH_OPT_HELP].given || ret_args->command == BH_CMD_HELP)
         return rc;
     if (ret_args->command == BH_COMMANDS) {
         bh_err_set(err, BH_INVALID, "no command");
         return bh_err_hint(err, "bulkhead help lists the commands");
     }
-    return check_count(ret_args, err);
+    return options_check_count(ret_args, err);
 }
 
 void

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 
 static void
-indent(struct bh_buf *out, uint32_t depth)
+output_indent(struct bh_buf *out, uint32_t depth)
 {
     bh_buf_putc(out, '\n');
     for (uint32_t i = 0; i < depth * 2; i++)
@@ -17,7 +17,7 @@ indent(struct bh_buf *out, uint32_t depth)
 
 /* Characters that are not seen, as "\\u202e": what is read back is the same. */
 static void
-put_escaped(struct bh_buf *out, const char *text)
+output_put_escaped(struct bh_buf *out, const char *text)
 {
     size_t left = strlen(text);
 
@@ -35,14 +35,14 @@ put_escaped(struct bh_buf *out, const char *text)
 }
 
 static void
-put_string(struct bh_buf *out, const char *text)
+output_put_string(struct bh_buf *out, const char *text)
 {
     struct bh_buf string;
 
     bh_buf_init(&string, BH_OUTPUT_MAX);
     bh_json_put_str(&string, text);
     if (bh_buf_text(&string))
-        put_escaped(out, string.bytes);
+        output_put_escaped(out, string.bytes);
     else
         out->overflow = true;
     bh_buf_fini(&string);
@@ -50,7 +50,7 @@ put_string(struct bh_buf *out, const char *text)
 
 /* What is neither array nor object, as JSON. */
 static void
-put_scalar(struct bh_buf *out, bh_json_value value)
+output_put_scalar(struct bh_buf *out, bh_json_value value)
 {
     switch (bh_json_kind(value)) {
     case BH_JSON_BOOL:
@@ -60,7 +60,7 @@ put_scalar(struct bh_buf *out, bh_json_value value)
         bh_buf_put_i64(out, bh_json_integer(value, 0));
         break;
     case BH_JSON_STRING:
-        put_string(out, bh_json_text(value, ""));
+        output_put_string(out, bh_json_text(value, ""));
         break;
     case BH_JSON_NULL:
     case BH_JSON_ARRAY:
@@ -73,7 +73,7 @@ put_scalar(struct bh_buf *out, bh_json_value value)
 static void output_put_json(struct bh_buf *out, bh_json_value value, uint32_t depth);
 
 static void
-put_json_object(struct bh_buf *out, bh_json_value value, uint32_t depth)
+output_put_json_object(struct bh_buf *out, bh_json_value value, uint32_t depth)
 {
     void *cursor = NULL;
     const char *key;
@@ -84,19 +84,19 @@ put_json_object(struct bh_buf *out, bh_json_value value, uint32_t depth)
     while (bh_json_next(value, &cursor, &key, &member)) {
         if (!first)
             bh_buf_putc(out, ',');
-        indent(out, depth + 1);
-        put_string(out, key);
+        output_indent(out, depth + 1);
+        output_put_string(out, key);
         bh_buf_puts(out, ": ");
         output_put_json(out, member, depth + 1);
         first = false;
     }
     if (!first)
-        indent(out, depth);
+        output_indent(out, depth);
     bh_buf_putc(out, '}');
 }
 
 static void
-put_json_array(struct bh_buf *out, bh_json_value value, uint32_t depth)
+output_put_json_array(struct bh_buf *out, bh_json_value value, uint32_t depth)
 {
     size_t count = bh_json_count(value);
 
@@ -104,11 +104,11 @@ put_json_array(struct bh_buf *out, bh_json_value value, uint32_t depth)
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             bh_buf_putc(out, ',');
-        indent(out, depth + 1);
+        output_indent(out, depth + 1);
         output_put_json(out, bh_json_at(value, i), depth + 1);
     }
     if (count > 0)
-        indent(out, depth);
+        output_indent(out, depth);
     bh_buf_putc(out, ']');
 }
 
@@ -118,11 +118,11 @@ output_put_json(struct bh_buf *out, bh_json_value value, uint32_t depth)
     enum bh_json_kind kind = bh_json_kind(value);
 
     if (kind == BH_JSON_OBJECT)
-        put_json_object(out, value, depth);
+        output_put_json_object(out, value, depth);
     else if (kind == BH_JSON_ARRAY)
-        put_json_array(out, value, depth);
+        output_put_json_array(out, value, depth);
     else
-        put_scalar(out, value);
+        output_put_scalar(out, value);
 }
 
 void
@@ -151,21 +151,21 @@ output_is_plain(const char *text)
 }
 
 static void
-put_yaml_scalar(struct bh_buf *out, bh_json_value value)
+output_put_yaml_scalar(struct bh_buf *out, bh_json_value value)
 {
     const char *text = bh_json_text(value, NULL);
 
     if (text && output_is_plain(text))
         bh_buf_puts(out, text);
     else
-        put_scalar(out, value); /* YAML takes JSON's quoted strings */
+        output_put_scalar(out, value); /* YAML takes JSON's quoted strings */
 }
 
-static void put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list);
+static void output_put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list);
 
 /* What stands behind "key:" or "-". */
 static void
-put_yaml_value(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list)
+output_put_yaml_value(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list)
 {
     enum bh_json_kind kind = bh_json_kind(value);
     void *cursor = NULL;
@@ -176,18 +176,18 @@ put_yaml_value(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_
 
     if (kind != BH_JSON_OBJECT && kind != BH_JSON_ARRAY) {
         bh_buf_putc(out, ' ');
-        put_yaml_scalar(out, value);
+        output_put_yaml_scalar(out, value);
     } else if (empty) {
         bh_buf_puts(out, kind == BH_JSON_OBJECT ? " {}" : " []");
     } else {
-        put_yaml(out, value, depth + 1, in_list);
+        output_put_yaml(out, value, depth + 1, in_list);
     }
 }
 
 /* A mapping or a list that is not empty, beginning on a new line unless it is the
  * mapping of a list's item, which begins behind the dash. */
 static void
-put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list)
+output_put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list)
 {
     void *cursor = NULL;
     const char *key;
@@ -198,19 +198,19 @@ put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list)
         if (behind_dash)
             bh_buf_putc(out, ' ');
         else
-            indent(out, depth);
+            output_indent(out, depth);
         behind_dash = false;
         if (output_is_plain(key))
             bh_buf_puts(out, key);
         else
-            put_string(out, key);
+            output_put_string(out, key);
         bh_buf_putc(out, ':');
-        put_yaml_value(out, member, depth, false);
+        output_put_yaml_value(out, member, depth, false);
     }
     for (size_t i = 0; i < bh_json_count(value); i++) {
-        indent(out, depth);
+        output_indent(out, depth);
         bh_buf_putc(out, '-');
-        put_yaml_value(out, bh_json_at(value, i), depth, true);
+        output_put_yaml_value(out, bh_json_at(value, i), depth, true);
     }
 }
 
@@ -220,7 +220,7 @@ bh_output_yaml(struct bh_buf *out, bh_json_value value)
     struct bh_buf text;
 
     bh_buf_init(&text, BH_OUTPUT_MAX);
-    put_yaml_value(&text, value, UINT32_MAX, false); /* depth + 1 is 0 */
+    output_put_yaml_value(&text, value, UINT32_MAX, false); /* depth + 1 is 0 */
     if (text.overflow)
         out->overflow = true;
     else /* without the blank or the line end in front */
@@ -240,13 +240,13 @@ void
 bh_output_list_item(struct bh_output_list *list, bh_json_value item)
 {
     if (list->yaml) {
-        indent(list->out, 1);
+        output_indent(list->out, 1);
         bh_buf_putc(list->out, '-');
-        put_yaml_value(list->out, item, 1, true);
+        output_put_yaml_value(list->out, item, 1, true);
     } else {
         if (list->count > 0)
             bh_buf_putc(list->out, ',');
-        indent(list->out, 2);
+        output_indent(list->out, 2);
         output_put_json(list->out, item, 2);
     }
     list->count++;
@@ -254,7 +254,7 @@ bh_output_list_item(struct bh_output_list *list, bh_json_value item)
 
 /* ",\n  "next": ..." or "\nnext: ..." */
 static void
-put_list_member(struct bh_output_list *list, const char *name)
+output_put_list_member(struct bh_output_list *list, const char *name)
 {
     bh_buf_puts(list->out, list->yaml ? "\n" : ",\n  \"");
     bh_buf_puts(list->out, name);
@@ -269,11 +269,11 @@ bh_output_list_end(struct bh_output_list *list, const char *next, uint64_t total
     else
         bh_buf_puts(list->out, list->count ? "\n  ]" : "]");
     if (next && *next) {
-        put_list_member(list, "next");
-        put_string(list->out, next);
+        output_put_list_member(list, "next");
+        output_put_string(list->out, next);
     }
     if (total > 0) {
-        put_list_member(list, "total");
+        output_put_list_member(list, "total");
         bh_buf_put_u64(list->out, total);
     }
     bh_buf_puts(list->out, list->yaml ? "\n" : "\n}\n");

@@ -41,7 +41,7 @@ bh_view_span(struct bh_buf *out, uint64_t span_ns)
 
 /* What the server sends is not trusted with the terminal. */
 static void
-put_clean(struct bh_buf *out, const char *text)
+view_put_clean(struct bh_buf *out, const char *text)
 {
     size_t begin = out->length;
 
@@ -64,7 +64,7 @@ view_put_list(struct bh_buf *out, bh_json_value list)
 
 /* {"small":3,"large":1} as "small 3, large 1" */
 static void
-put_members(struct bh_buf *out, bh_json_value object)
+view_put_members(struct bh_buf *out, bh_json_value object)
 {
     void *cursor = NULL;
     const char *key;
@@ -74,7 +74,7 @@ put_members(struct bh_buf *out, bh_json_value object)
     while (bh_json_next(object, &cursor, &key, &value)) {
         if (!first)
             bh_buf_puts(out, ", ");
-        put_clean(out, key);
+        view_put_clean(out, key);
         bh_buf_putc(out, ' ');
         view_put_text(out, value);
         first = false;
@@ -86,7 +86,7 @@ view_put_text(struct bh_buf *out, bh_json_value value)
 {
     switch (bh_json_kind(value)) {
     case BH_JSON_STRING:
-        put_clean(out, bh_json_text(value, ""));
+        view_put_clean(out, bh_json_text(value, ""));
         break;
     case BH_JSON_INTEGER:
         bh_buf_put_i64(out, bh_json_integer(value, 0));
@@ -98,7 +98,7 @@ view_put_text(struct bh_buf *out, bh_json_value value)
         view_put_list(out, value);
         break;
     case BH_JSON_OBJECT:
-        put_members(out, value);
+        view_put_members(out, value);
         break;
     case BH_JSON_NULL:
         break;
@@ -135,7 +135,7 @@ view_put_parts(struct bh_buf *out, bh_json_value value)
 }
 
 static void
-put_mib(struct bh_buf *out, bh_json_value value)
+view_put_mib(struct bh_buf *out, bh_json_value value)
 {
     uint64_t mib = bh_json_number(value, 0);
 
@@ -149,7 +149,7 @@ put_mib(struct bh_buf *out, bh_json_value value)
 
 /* A decimal number of any length as GPU-hours with three decimals. */
 static void
-put_gpu_time(struct bh_buf *out, bh_json_value value)
+view_put_gpu_time(struct bh_buf *out, bh_json_value value)
 {
     const char *digits = bh_json_text(value, NULL);
     unsigned __int128 part_ns = digits ? 0 : bh_json_number(value, 0);
@@ -163,7 +163,7 @@ put_gpu_time(struct bh_buf *out, bh_json_value value)
 }
 
 static void
-put_runtime(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
+view_put_runtime(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
 {
     uint64_t from = bh_json_number(bh_json_get(job, "started_ns"), 0);
     uint64_t to = bh_json_number(bh_json_get(job, "ended_ns"), 0);
@@ -176,12 +176,12 @@ put_runtime(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
 }
 
 static void
-put_placement(struct bh_buf *out, bh_json_value job)
+view_put_placement(struct bh_buf *out, bh_json_value job)
 {
     const char *node = bh_json_text(bh_json_get(job, "node"), "");
     bh_json_value partitions = bh_json_get(job, "pieces");
 
-    put_clean(out, node);
+    view_put_clean(out, node);
     if (*node && (bh_json_count(partitions) > 0 || *bh_json_text(partitions, "")))
         bh_buf_putc(out, '/');
     view_put_text(out, partitions);
@@ -204,7 +204,7 @@ view_put_reason(struct bh_buf *out, bh_json_value job)
 
 /* "H100-80GB 1g.10gb, A30-24GB 1g.6gb" */
 static void
-put_models(struct bh_buf *out, bh_json_value models)
+view_put_models(struct bh_buf *out, bh_json_value models)
 {
     for (size_t i = 0; i < bh_json_count(models); i++) {
         bh_json_value entry = bh_json_at(models, i);
@@ -218,7 +218,7 @@ put_models(struct bh_buf *out, bh_json_value models)
 
 /* A dash stands for no bound. */
 static void
-put_bound(struct bh_buf *out, bh_json_value value)
+view_put_bound(struct bh_buf *out, bh_json_value value)
 {
     if (bh_json_kind(value) == BH_JSON_NULL)
         bh_buf_putc(out, '-');
@@ -228,7 +228,7 @@ put_bound(struct bh_buf *out, bh_json_value value)
 
 /* "small 2/4, H100-80GB 0.5/-" */
 static void
-put_quotas(struct bh_buf *out, bh_json_value quotas)
+view_put_quotas(struct bh_buf *out, bh_json_value quotas)
 {
     for (size_t i = 0; i < bh_json_count(quotas); i++) {
         bh_json_value entry = bh_json_at(quotas, i), sku = bh_json_get(entry, "sku");
@@ -238,7 +238,7 @@ put_quotas(struct bh_buf *out, bh_json_value quotas)
         bh_buf_putc(out, ' ');
         view_put_text(out, bh_json_get(entry, "used"));
         bh_buf_putc(out, '/');
-        put_bound(out, bh_json_get(entry, "limit"));
+        view_put_bound(out, bh_json_get(entry, "limit"));
     }
 }
 
@@ -252,11 +252,11 @@ view_put_budget(struct bh_buf *out, bh_json_value budget)
     }
     view_put_text(out, bh_json_get(budget, "spent_gpu_hours"));
     bh_buf_putc(out, '/');
-    put_bound(out, bh_json_get(budget, "gpu_hours"));
+    view_put_bound(out, bh_json_get(budget, "gpu_hours"));
     bh_buf_puts(out, " GPU-h, ");
     view_put_text(out, bh_json_get(budget, "spent_money"));
     bh_buf_putc(out, '/');
-    put_bound(out, bh_json_get(budget, "money"));
+    view_put_bound(out, bh_json_get(budget, "money"));
     bh_buf_puts(out, " a ");
     view_put_text(out, bh_json_get(budget, "period"));
 }
@@ -289,24 +289,24 @@ view_put_partitions(struct bh_buf *out, bh_json_value partitions)
 }
 
 static bool
-is_held(bh_json_value gpu, const char *by)
+view_is_held(bh_json_value gpu, const char *by)
 {
     return strcmp(bh_json_text(bh_json_get(gpu, by), "no"), "no") != 0;
 }
 
 static bool
-is_drained_by(bh_json_value gpu, const char *by)
+view_is_drained_by(bh_json_value gpu, const char *by)
 {
     return strncmp(bh_json_text(bh_json_get(gpu, by), "no"), "drain", 5) == 0;
 }
 
 /* "cordoned"; where it was drained, "draining" while somebody has a partition of it. */
 static const char *
-held_word(bh_json_value gpu)
+view_held_word(bh_json_value gpu)
 {
     bh_json_value partitions = bh_json_get(gpu, "pieces");
 
-    if (!is_drained_by(gpu, "held") && !is_drained_by(gpu, "node_held"))
+    if (!view_is_drained_by(gpu, "held") && !view_is_drained_by(gpu, "node_held"))
         return "cordoned";
     for (size_t i = 0; i < bh_json_count(partitions); i++)
         if (strcmp(bh_json_text(bh_json_get(bh_json_at(partitions, i), "state"), ""), "leased") == 0)
@@ -315,13 +315,13 @@ held_word(bh_json_value gpu)
 }
 
 static void
-put_node_state(struct bh_buf *out, bh_json_value node)
+view_put_node_state(struct bh_buf *out, bh_json_value node)
 {
     const char *isolation = bh_json_text(bh_json_get(node, "isolation"), "");
 
     view_put_text(out, bh_json_get(node, "state"));
-    if (is_held(node, "held"))
-        bh_buf_puts(out, is_drained_by(node, "held") ? ", drained" : ", cordoned");
+    if (view_is_held(node, "held"))
+        bh_buf_puts(out, view_is_drained_by(node, "held") ? ", drained" : ", cordoned");
     if (bh_json_truth(bh_json_get(node, "unchecked")))
         bh_buf_puts(out, ", unchecked: jobs failed to start");
     if (bh_json_truth(bh_json_get(node, "needs_reboot")))
@@ -335,7 +335,7 @@ put_node_state(struct bh_buf *out, bh_json_value node)
 }
 
 static void
-put_fence(struct bh_buf *out, bh_json_value gpu)
+view_put_fence(struct bh_buf *out, bh_json_value gpu)
 {
     const char *why = bh_json_text(bh_json_get(gpu, "fenced_why"), "");
 
@@ -343,12 +343,12 @@ put_fence(struct bh_buf *out, bh_json_value gpu)
     if (!*why)
         return;
     bh_buf_puts(out, " (");
-    put_clean(out, why);
+    view_put_clean(out, why);
     bh_buf_putc(out, ')');
 }
 
 static bool
-is_well(const char *health)
+view_is_well(const char *health)
 {
     return strcmp(health, "ok") == 0 || strcmp(health, "watched") == 0;
 }
@@ -357,26 +357,26 @@ bool
 bh_view_gpu_is_open(bh_json_value gpu)
 {
     return bh_json_truth(bh_json_get(gpu, "managed")) && !bh_json_truth(bh_json_get(gpu, "fenced"))
-           && is_well(bh_json_text(bh_json_get(gpu, "health"), "ok")) && !is_held(gpu, "held")
-           && !is_held(gpu, "node_held") && !bh_json_truth(bh_json_get(gpu, "cordoned"));
+           && view_is_well(bh_json_text(bh_json_get(gpu, "health"), "ok")) && !view_is_held(gpu, "held")
+           && !view_is_held(gpu, "node_held") && !bh_json_truth(bh_json_get(gpu, "cordoned"));
 }
 
 static void
-put_gpu_state(struct bh_buf *out, bh_json_value gpu)
+view_put_gpu_state(struct bh_buf *out, bh_json_value gpu)
 {
     const char *health = bh_json_text(bh_json_get(gpu, "health"), "ok");
 
     if (bh_json_truth(bh_json_get(gpu, "fenced")))
-        put_fence(out, gpu);
+        view_put_fence(out, gpu);
     else if (!bh_json_truth(bh_json_get(gpu, "managed")))
         bh_buf_puts(out, bh_json_get(gpu, "foreign_instances") ? "unmanaged (foreign instances)"
                                                                : "unmanaged");
-    else if (!is_well(health))
-        put_clean(out, health);
-    else if (is_held(gpu, "held") || is_held(gpu, "node_held"))
-        bh_buf_puts(out, held_word(gpu));
+    else if (!view_is_well(health))
+        view_put_clean(out, health);
+    else if (view_is_held(gpu, "held") || view_is_held(gpu, "node_held"))
+        bh_buf_puts(out, view_held_word(gpu));
     else
-        put_clean(out, bh_json_truth(bh_json_get(gpu, "cordoned")) ? "cordoned" : health);
+        view_put_clean(out, bh_json_truth(bh_json_get(gpu, "cordoned")) ? "cordoned" : health);
     if (bh_json_get(gpu, "fault")) {
         bh_buf_puts(out, " (");
         view_put_text(out, bh_json_get(gpu, "fault"));
@@ -385,7 +385,7 @@ put_gpu_state(struct bh_buf *out, bh_json_value gpu)
 }
 
 static void
-put_forecast(struct bh_buf *out, bh_json_value bound)
+view_put_forecast(struct bh_buf *out, bh_json_value bound)
 {
     bh_json_value gpus = bh_json_get(bound, "gpus");
 
@@ -395,7 +395,7 @@ put_forecast(struct bh_buf *out, bh_json_value bound)
 }
 
 static void
-put_hits(struct bh_buf *out, bh_json_value bound)
+view_put_hits(struct bh_buf *out, bh_json_value bound)
 {
     uint64_t judged = bh_json_number(bh_json_get(bound, "judged"), 0);
 
@@ -407,7 +407,7 @@ put_hits(struct bh_buf *out, bh_json_value bound)
 }
 
 static void
-put_permille(struct bh_buf *out, bh_json_value value)
+view_put_permille(struct bh_buf *out, bh_json_value value)
 {
     uint64_t permille = bh_json_number(value, 0);
 
@@ -415,15 +415,15 @@ put_permille(struct bh_buf *out, bh_json_value value)
 }
 
 static void
-put_proposal(struct bh_buf *out, bh_json_value proposal)
+view_put_proposal(struct bh_buf *out, bh_json_value proposal)
 {
-    put_clean(out, bh_json_text(bh_json_get(proposal, "move"), ""));
+    view_put_clean(out, bh_json_text(bh_json_get(proposal, "move"), ""));
     if (bh_json_number(bh_json_get(proposal, "gpus"), 0))
         bh_buf_printf(out, " by %" PRIu64, bh_json_number(bh_json_get(proposal, "gpus"), 0));
 }
 
 static void
-put_unverified(struct bh_buf *out, bh_json_value gpu)
+view_put_unverified(struct bh_buf *out, bh_json_value gpu)
 {
     bh_buf_puts(out, bh_json_truth(bh_json_get(gpu, "assumed")) ? "assumed" : "confirmed");
 }
@@ -431,20 +431,20 @@ put_unverified(struct bh_buf *out, bh_json_value gpu)
 /* Cells made of one member. */
 static void (*const put_member[BH_CELLS])(struct bh_buf *out, bh_json_value value) = {
     [BH_CELL_TEXT] = view_put_text,         [BH_CELL_TIME] = view_put_time,
-    [BH_CELL_PARTS] = view_put_parts,       [BH_CELL_MIB] = put_mib,
-    [BH_CELL_GPU_TIME] = put_gpu_time, [BH_CELL_COUNT] = view_put_count,
-    [BH_CELL_MODELS] = put_models,     [BH_CELL_QUOTAS] = put_quotas,
+    [BH_CELL_PARTS] = view_put_parts,       [BH_CELL_MIB] = view_put_mib,
+    [BH_CELL_GPU_TIME] = view_put_gpu_time, [BH_CELL_COUNT] = view_put_count,
+    [BH_CELL_MODELS] = view_put_models,     [BH_CELL_QUOTAS] = view_put_quotas,
     [BH_CELL_BUDGET] = view_put_budget,
-    [BH_CELL_PARTITIONS] = view_put_partitions,     [BH_CELL_BOUND] = put_forecast,
-    [BH_CELL_HITS] = put_hits,         [BH_CELL_PERMILLE] = put_permille,
-    [BH_CELL_PROPOSAL] = put_proposal,
+    [BH_CELL_PARTITIONS] = view_put_partitions,     [BH_CELL_BOUND] = view_put_forecast,
+    [BH_CELL_HITS] = view_put_hits,         [BH_CELL_PERMILLE] = view_put_permille,
+    [BH_CELL_PROPOSAL] = view_put_proposal,
 };
 
 /* Cells made of several members of the object. */
 static void (*const put_whole[BH_CELLS])(struct bh_buf *out, bh_json_value object) = {
-    [BH_CELL_PLACEMENT] = put_placement,         [BH_CELL_REASON] = view_put_reason,
-    [BH_CELL_NODE_STATE] = put_node_state,
-    [BH_CELL_GPU_STATE] = put_gpu_state, [BH_CELL_UNVERIFIED] = put_unverified,
+    [BH_CELL_PLACEMENT] = view_put_placement,         [BH_CELL_REASON] = view_put_reason,
+    [BH_CELL_NODE_STATE] = view_put_node_state,
+    [BH_CELL_GPU_STATE] = view_put_gpu_state, [BH_CELL_UNVERIFIED] = view_put_unverified,
 };
 
 void
@@ -452,7 +452,7 @@ bh_view_cell(struct bh_buf *out, const struct bh_column *column, bh_json_value o
              uint64_t now_ns)
 {
     if (column->cell == BH_CELL_RUNTIME)
-        put_runtime(out, object, now_ns);
+        view_put_runtime(out, object, now_ns);
     else if (put_whole[column->cell])
         put_whole[column->cell](out, object);
     else
@@ -513,7 +513,7 @@ bh_view_table(struct bh_buf *out, const struct bh_view *view, const struct bh_vi
 
 /* "submitted_ns" as "Submitted", padded */
 static void
-put_label(struct bh_buf *out, const char *key, uint32_t depth)
+view_put_label(struct bh_buf *out, const char *key, uint32_t depth)
 {
     size_t length = strlen(key);
     bool is_time = length > 3 && strcmp(key + length - 3, "_ns") == 0;
@@ -538,7 +538,7 @@ put_label(struct bh_buf *out, const char *key, uint32_t depth)
 static void view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t depth);
 
 static bool
-holds_objects(bh_json_value list)
+view_holds_objects(bh_json_value list)
 {
     return bh_json_kind(list) == BH_JSON_ARRAY
         && bh_json_kind(bh_json_at(list, 0)) == BH_JSON_OBJECT;
@@ -546,7 +546,7 @@ holds_objects(bh_json_value list)
 
 /* What a site file changed: sentences with commas in them, so each has its line. */
 static bool
-holds_lines(const char *key, bh_json_value value)
+view_holds_lines(const char *key, bh_json_value value)
 {
     return bh_json_kind(value) == BH_JSON_ARRAY && strcmp(key, "changes") == 0;
 }
@@ -561,7 +561,7 @@ view_put_lines(struct bh_buf *out, bh_json_value list, uint32_t depth)
 }
 
 static bool
-is_empty(bh_json_value value)
+view_is_empty(bh_json_value value)
 {
     const char *text = bh_json_text(value, NULL);
 
@@ -570,15 +570,15 @@ is_empty(bh_json_value value)
 }
 
 static void
-describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64_t now_ns,
+view_describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64_t now_ns,
                 uint32_t depth)
 {
     size_t length = strlen(key);
     bool is_time = length > 3 && strcmp(key + length - 3, "_ns") == 0;
 
-    if (is_empty(value) || (is_time && bh_json_number(value, 1) == 0))
+    if (view_is_empty(value) || (is_time && bh_json_number(value, 1) == 0))
         return;
-    put_label(out, key, depth);
+    view_put_label(out, key, depth);
     if (bh_json_kind(value) == BH_JSON_OBJECT && depth < DESCRIBE_DEPTH_MAX) {
         bh_buf_putc(out, '\n');
         view_describe(out, value, now_ns, depth + 1);
@@ -588,12 +588,12 @@ describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64
         bh_time_put_utc(out, bh_json_number(value, 0));
     else if (is_time)
         bh_time_put_span(out, bh_json_number(value, 0));
-    else if (holds_lines(key, value))
+    else if (view_holds_lines(key, value))
         view_put_lines(out, value, depth);
-    else if (!holds_objects(value))
+    else if (!view_holds_objects(value))
         view_put_text(out, value);
     bh_buf_putc(out, '\n');
-    for (size_t i = 0; holds_objects(value) && i < bh_json_count(value); i++) {
+    for (size_t i = 0; view_holds_objects(value) && i < bh_json_count(value); i++) {
         bh_buf_printf(out, "%*s- %zu\n", (int)depth * 2, "", i + 1);
         view_describe(out, bh_json_at(value, i), now_ns, depth + 1);
     }
@@ -607,7 +607,7 @@ view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t
     bh_json_value member;
 
     while (bh_json_next(value, &cursor, &key, &member))
-        describe_member(out, key, member, now_ns, depth);
+        view_describe_member(out, key, member, now_ns, depth);
 }
 
 void

@@ -19,7 +19,7 @@ cordon_text(bh_json_value object, const char *key)
 /* ---- saying it ---- */
 
 static void
-put_body(const struct bh_cli *cli, const char *target, struct bh_buf *out)
+cordon_put_body(const struct bh_cli *cli, const char *target, struct bh_buf *out)
 {
     struct bh_json_writer w = bh_json_begin(out);
 
@@ -44,7 +44,7 @@ cordon_print(struct bh_cli *cli, const char *what, const char *done, const char 
     bh_rc rc;
 
     bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
-    put_body(cli, target, &body.text);
+    cordon_put_body(cli, target, &body.text);
     rc = bh_cli_change(cli, what, &body, &json, err);
     bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
@@ -55,7 +55,7 @@ cordon_print(struct bh_cli *cli, const char *what, const char *done, const char 
 }
 
 static bh_rc
-print_argument(struct bh_cli *cli, const char *what, const char *done, struct bh_err *err)
+cordon_print_argument(struct bh_cli *cli, const char *what, const char *done, struct bh_err *err)
 {
     char target[BH_PICK_NAME_MAX];
     bh_rc rc = bh_pick_target(cli, target, err);
@@ -66,13 +66,13 @@ print_argument(struct bh_cli *cli, const char *what, const char *done, struct bh
 bh_rc
 bh_cli_cordon(struct bh_cli *cli, struct bh_err *err)
 {
-    return print_argument(cli, "POST /v1/cordon", "gets no new work", err);
+    return cordon_print_argument(cli, "POST /v1/cordon", "gets no new work", err);
 }
 
 /* ---- letting it go again ---- */
 
 static bool
-is_of_target(bh_json_value gpu, const char *target)
+cordon_is_of_target(bh_json_value gpu, const char *target)
 {
     return strncmp(cordon_text(gpu, "uuid"), target, strlen(target)) == 0
            || strcmp(cordon_text(gpu, "node"), target) == 0;
@@ -80,7 +80,7 @@ is_of_target(bh_json_value gpu, const char *target)
 
 /* What lets new work on a GPU that is kept from it by more than its own hold. */
 static void
-put_remedy(struct bh_buf *out, bh_json_value gpu)
+cordon_put_remedy(struct bh_buf *out, bh_json_value gpu)
 {
     const char *node_held = cordon_text(gpu, "node_held");
 
@@ -97,7 +97,7 @@ put_remedy(struct bh_buf *out, bh_json_value gpu)
 /* A line for each GPU of the target that gets no new work all the same.  `tested`: a test is under
  * way, which only those do not end that are not managed. */
 static void
-put_blocked(struct bh_buf *out, bh_json_value gpus, const char *target, bool tested)
+cordon_put_blocked(struct bh_buf *out, bh_json_value gpus, const char *target, bool tested)
 {
     static const struct bh_column state = { "STATE", "", BH_CELL_GPU_STATE, false };
     bh_json_value items = bh_json_get(gpus, "items");
@@ -105,12 +105,12 @@ put_blocked(struct bh_buf *out, bh_json_value gpus, const char *target, bool tes
     for (size_t i = 0; i < bh_json_count(items); i++) {
         bh_json_value gpu = bh_json_at(items, i);
 
-        if (!is_of_target(gpu, target)
+        if (!cordon_is_of_target(gpu, target)
             || (tested ? !*cordon_text(gpu, "unmanaged_why") : bh_view_gpu_is_open(gpu)))
             continue;
         bh_buf_printf(out, "%s gets no new work still: ", cordon_text(gpu, "uuid"));
         bh_view_cell(out, &state, gpu, 0);
-        put_remedy(out, gpu);
+        cordon_put_remedy(out, gpu);
         bh_buf_putc(out, '\n');
     }
 }
@@ -118,7 +118,7 @@ put_blocked(struct bh_buf *out, bh_json_value gpus, const char *target, bool tes
 /* Its own hold is one of several things that keep work off a GPU: say those that stay.  A target
  * that was named by the beginning of a UUID is found by it, too. */
 static bh_rc
-print_remaining_holds(const struct bh_cli *cli, const char *target, bool tested, struct bh_err *err)
+cordon_print_remaining_holds(const struct bh_cli *cli, const char *target, bool tested, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *gpus = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/gpus", &gpus, err);
@@ -127,7 +127,7 @@ print_remaining_holds(const struct bh_cli *cli, const char *target, bool tested,
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&out, BH_JSON_BYTES_MAX);
-    put_blocked(&out, bh_json_root(gpus), target, tested);
+    cordon_put_blocked(&out, bh_json_root(gpus), target, tested);
     if (out.length == 0)
         bh_buf_printf(&out, "%s %s\n", target,
                       tested ? "is tested, and gets new work when it is well"
@@ -149,14 +149,14 @@ bh_cli_uncordon(struct bh_cli *cli, struct bh_err *err)
     rc = cordon_print(cli, what, NULL, target, err);
     if (rc != BH_OK || bh_cli_flag(cli, BH_OPT_QUIET) || bh_cli_output(cli) > BH_OUT_WIDE)
         return rc;
-    return print_remaining_holds(cli, target, bh_cli_flag(cli, BH_OPT_CLEAR_FAULT), err);
+    return cordon_print_remaining_holds(cli, target, bh_cli_flag(cli, BH_OPT_CLEAR_FAULT), err);
 }
 
 /* ---- waiting ---- */
 
 /* Pieces that are leased, or being carved for somebody, on the GPU or the GPUs of the node. */
 static uint32_t
-in_use(bh_json_value gpus, const char *target)
+cordon_in_use(bh_json_value gpus, const char *target)
 {
     bh_json_value items = bh_json_get(gpus, "items");
     uint32_t used = 0;
@@ -164,7 +164,7 @@ in_use(bh_json_value gpus, const char *target)
     for (size_t i = 0; i < bh_json_count(items); i++) {
         bh_json_value gpu = bh_json_at(items, i), partitions = bh_json_get(gpu, "pieces");
 
-        if (!is_of_target(gpu, target))
+        if (!cordon_is_of_target(gpu, target))
             continue;
         for (size_t k = 0; k < bh_json_count(partitions); k++) {
             const char *state = cordon_text(bh_json_at(partitions, k), "state");
@@ -176,7 +176,7 @@ in_use(bh_json_value gpus, const char *target)
 }
 
 static bh_rc
-wait_until_empty(struct bh_cli *cli, const char *target, struct bh_err *err)
+cordon_wait_until_empty(struct bh_cli *cli, const char *target, struct bh_err *err)
 {
     bh_ns deadline = bh_time_monotonic() + cli->args->options[BH_OPT_WAIT].number;
 
@@ -187,7 +187,7 @@ wait_until_empty(struct bh_cli *cli, const char *target, struct bh_err *err)
 
         if (rc != BH_OK)
             return rc;
-        used = in_use(bh_json_root(gpus), target);
+        used = cordon_in_use(bh_json_root(gpus), target);
         if (used == 0)
             break;
         if (bh_time_monotonic() >= deadline)
@@ -212,5 +212,5 @@ bh_cli_drain(struct bh_cli *cli, struct bh_err *err)
                  target, err);
     if (rc != BH_OK || !cli->args->options[BH_OPT_WAIT].given)
         return rc;
-    return wait_until_empty(cli, target, err);
+    return cordon_wait_until_empty(cli, target, err);
 }

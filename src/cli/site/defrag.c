@@ -21,7 +21,7 @@ defrag_text(bh_json_value object, const char *key)
 
 /* "1.50 GPU-hours", "2.3 GPU-minutes" */
 static void
-put_gpu_time(struct bh_buf *out, uint64_t gpu_ms)
+defrag_put_gpu_time(struct bh_buf *out, uint64_t gpu_ms)
 {
     if (gpu_ms >= 3600000)
         bh_buf_printf(out, "%" PRIu64 ".%02" PRIu64 " GPU-hours", gpu_ms / 3600000,
@@ -33,7 +33,7 @@ put_gpu_time(struct bh_buf *out, uint64_t gpu_ms)
 
 /* "3g.40gb at 4 on GPU-1234, ..." */
 static void
-put_placements(struct bh_buf *out, bh_json_value placements)
+defrag_put_placements(struct bh_buf *out, bh_json_value placements)
 {
     for (size_t i = 0; i < bh_json_count(placements); i++) {
         bh_json_value placement = bh_json_at(placements, i);
@@ -46,18 +46,18 @@ put_placements(struct bh_buf *out, bh_json_value placements)
 }
 
 static void
-put_simulated(struct bh_buf *out, bh_json_value simulated)
+defrag_put_simulated(struct bh_buf *out, bh_json_value simulated)
 {
     int64_t saved = bh_json_integer(bh_json_get(simulated, "saved_gpu_ms"), 0);
 
     bh_buf_printf(out, "simulated: %" PRIu64 " begin sooner and %" PRIu64 " later; ",
                   defrag_number(simulated, "sooner"), defrag_number(simulated, "later"));
-    put_gpu_time(out, saved < 0 ? (uint64_t)-saved : (uint64_t)saved);
+    defrag_put_gpu_time(out, saved < 0 ? (uint64_t)-saved : (uint64_t)saved);
     bh_buf_puts(out, saved < 0 ? " more of waiting\n" : " less of waiting\n");
 }
 
 static void
-put_plan(struct bh_buf *out, bh_json_value plan)
+defrag_put_plan(struct bh_buf *out, bh_json_value plan)
 {
     bh_json_value moves = bh_json_get(plan, "moves");
 
@@ -66,9 +66,9 @@ put_plan(struct bh_buf *out, bh_json_value plan)
 
         bh_buf_printf(out, "job %" PRIu64 " (%s) would move from ", defrag_number(move, "job"),
                       defrag_text(move, "tenant"));
-        put_placements(out, bh_json_get(move, "from"));
+        defrag_put_placements(out, bh_json_get(move, "from"));
         bh_buf_puts(out, " to ");
-        put_placements(out, bh_json_get(move, "to"));
+        defrag_put_placements(out, bh_json_get(move, "to"));
         bh_buf_putc(out, '\n');
     }
     if (defrag_number(plan, "for_job"))
@@ -78,11 +78,11 @@ put_plan(struct bh_buf *out, bh_json_value plan)
     else
         bh_buf_puts(out, "so that free room is joined for larger jobs\n");
     bh_buf_puts(out, "gains ");
-    put_gpu_time(out, defrag_number(plan, "gain_gpu_ms"));
+    defrag_put_gpu_time(out, defrag_number(plan, "gain_gpu_ms"));
     bh_buf_puts(out, ", loses ");
-    put_gpu_time(out, defrag_number(plan, "cost_gpu_ms"));
+    defrag_put_gpu_time(out, defrag_number(plan, "cost_gpu_ms"));
     bh_buf_putc(out, '\n');
-    put_simulated(out, bh_json_get(plan, "simulated"));
+    defrag_put_simulated(out, bh_json_get(plan, "simulated"));
     if (!bh_json_truth(bh_json_get(plan, "complete")))
         bh_buf_puts(out, "the queue is long: this is as far as was looked\n");
     bh_buf_printf(out, "carry it out: bulkhead defrag --apply %s\n", defrag_text(plan, "token"));
@@ -95,7 +95,7 @@ defrag_put_budget(struct bh_buf *out, bh_json_value budget, uint64_t now_ns)
 
     bh_buf_printf(out, "left of this hour: %" PRIu64 " of %" PRIu64 " moves, ",
                   defrag_number(budget, "moves_left"), defrag_number(budget, "moves"));
-    put_gpu_time(out, defrag_number(budget, "gpu_ms_left"));
+    defrag_put_gpu_time(out, defrag_number(budget, "gpu_ms_left"));
     bh_buf_puts(out, " of work that they may lose");
     if (ends_ns > now_ns) {
         bh_buf_puts(out, "; it ends in ");
@@ -111,7 +111,7 @@ bh_defrag_put(struct bh_buf *out, bh_json_value answer)
 
     bh_buf_printf(out, "defrag: %s; %s\n", defrag_text(answer, "mode"), defrag_text(answer, "sentence"));
     if (plan)
-        put_plan(out, plan);
+        defrag_put_plan(out, plan);
     if (budget)
         defrag_put_budget(out, budget, defrag_number(answer, "now_ns"));
     if (plan)

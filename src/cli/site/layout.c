@@ -46,7 +46,7 @@ layout_put_partitions(struct bh_buf *out, bh_json_value item, const char *key, c
 }
 
 static void
-put_waits(struct bh_buf *out, bh_json_value item)
+layout_put_waits(struct bh_buf *out, bh_json_value item)
 {
     bh_json_value waits = bh_json_get(item, "waits");
 
@@ -77,7 +77,7 @@ bh_layout_put_diff(struct bh_buf *out, bh_json_value answer)
         layout_put_partitions(out, item, "keep", "=");
         layout_put_partitions(out, item, "destroy", "-");
         layout_put_partitions(out, item, "create", "+");
-        put_waits(out, item);
+        layout_put_waits(out, item);
     }
     bh_buf_printf(out, "%" PRIu64 " changes on %zu GPUs; GPUs that are not named are left alone\n",
                   layout_number(answer, "total"), bh_json_count(items));
@@ -90,7 +90,7 @@ read_layout(const struct bh_cli *cli, struct bh_document *ret_document, struct b
 }
 
 static bh_rc
-fetch_diff(const struct bh_cli *cli, const struct bh_document *document,
+layout_fetch_diff(const struct bh_cli *cli, const struct bh_document *document,
            struct bh_json **ret_json, struct bh_err *err)
 {
     struct bh_http_request request = {
@@ -104,7 +104,7 @@ fetch_diff(const struct bh_cli *cli, const struct bh_document *document,
 }
 
 static bh_rc
-print_diff(const struct bh_cli *cli, bh_json_value answer, struct bh_err *err)
+layout_print_diff(const struct bh_cli *cli, bh_json_value answer, struct bh_err *err)
 {
     struct bh_buf out;
     bh_rc rc = BH_OK;
@@ -126,13 +126,13 @@ bh_cli_layout_diff(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = read_layout(cli, &document, err);
 
     if (rc == BH_OK)
-        rc = fetch_diff(cli, &document, &json, err);
+        rc = layout_fetch_diff(cli, &document, &json, err);
     bh_buf_fini(&document.text);
     if (rc != BH_OK)
         return rc;
     if (layout_number(bh_json_root(json), "total") > 0)
         cli->status = STATUS_DIFFERS;
-    return print_diff(cli, bh_json_root(json), err);
+    return layout_print_diff(cli, bh_json_root(json), err);
 }
 
 /* ---- following a change ---- */
@@ -160,7 +160,7 @@ layout_is_ready(bh_json_value item, const char *partition)
 }
 
 static bool
-is_at_work(bh_json_value item)
+layout_is_at_work(bh_json_value item)
 {
     bh_json_value all = bh_json_get(item, "stands");
 
@@ -174,7 +174,7 @@ is_at_work(bh_json_value item)
 }
 
 static void
-read_gpu_progress(bh_json_value item, struct layout_progress *progress)
+layout_read_gpu_progress(bh_json_value item, struct layout_progress *progress)
 {
     bh_json_value declared = bh_json_get(item, "declared");
     const char *state = layout_text(item, "state");
@@ -184,7 +184,7 @@ read_gpu_progress(bh_json_value item, struct layout_progress *progress)
     progress->declared += bh_json_count(declared);
     for (size_t i = 0; i < bh_json_count(declared); i++)
         progress->ready += layout_is_ready(item, bh_json_text(bh_json_at(declared, i), ""));
-    progress->busy = progress->busy || is_at_work(item);
+    progress->busy = progress->busy || layout_is_at_work(item);
     progress->waits = progress->waits || under_way;
     if ((strcmp(state, "undone") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "undoing") == 0)
         && (!progress->undone || *layout_text(item, "failure")))
@@ -192,20 +192,20 @@ read_gpu_progress(bh_json_value item, struct layout_progress *progress)
 }
 
 static struct layout_progress
-read_progress(bh_json_value answer, uint64_t change)
+layout_read_progress(bh_json_value answer, uint64_t change)
 {
     bh_json_value items = bh_json_get(answer, "items");
     struct layout_progress progress = { .gpus = 0 };
 
     for (size_t i = 0; i < bh_json_count(items); i++)
         if (layout_number(bh_json_at(items, i), "change") == change)
-            read_gpu_progress(bh_json_at(items, i), &progress);
+            layout_read_gpu_progress(bh_json_at(items, i), &progress);
     return progress;
 }
 
 /* It failed somewhere: which GPU, why, and what is there now. */
 static bh_rc
-report_undone(bh_json_value item, struct bh_err *err)
+layout_report_undone(bh_json_value item, struct bh_err *err)
 {
     char memory[160];
     struct bh_buf gpu;
@@ -222,7 +222,7 @@ report_undone(bh_json_value item, struct bh_err *err)
 }
 
 static void
-print_progress(const struct bh_cli *cli, const struct layout_progress *progress, size_t *printed)
+layout_print_progress(const struct bh_cli *cli, const struct layout_progress *progress, size_t *printed)
 {
     if (bh_cli_flag(cli, BH_OPT_QUIET) || *printed == progress->ready + 1)
         return;
@@ -232,7 +232,7 @@ print_progress(const struct bh_cli *cli, const struct layout_progress *progress,
 }
 
 static bh_ns
-follow_for(const struct bh_cli *cli)
+layout_follow_for(const struct bh_cli *cli)
 {
     const char *span = cli->args->options[BH_OPT_WAIT].text;
     struct bh_err unused;
@@ -245,7 +245,7 @@ follow_for(const struct bh_cli *cli)
 static bh_rc
 layout_follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
 {
-    bh_ns until = bh_time_monotonic() + follow_for(cli);
+    bh_ns until = bh_time_monotonic() + layout_follow_for(cli);
     size_t printed = 0;
 
     for (;;) {
@@ -255,10 +255,10 @@ layout_follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
 
         if (rc != BH_OK)
             return rc;
-        progress = read_progress(bh_json_root(json), change);
-        print_progress(cli, &progress, &printed);
+        progress = layout_read_progress(bh_json_root(json), change);
+        layout_print_progress(cli, &progress, &printed);
         if (progress.undone && !progress.busy)
-            return report_undone(progress.undone, err);
+            return layout_report_undone(progress.undone, err);
         if (!progress.busy && !progress.waits)
             return BH_OK;
         if (!progress.busy || bh_time_monotonic() > until) {
@@ -272,7 +272,7 @@ layout_follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
 }
 
 static bh_rc
-print_change(struct bh_cli *cli, const struct bh_json *json, struct bh_err *err)
+layout_print_change(struct bh_cli *cli, const struct bh_json *json, struct bh_err *err)
 {
     bh_json_value answer = bh_json_root(json);
     bh_rc rc = BH_OK;
@@ -297,16 +297,16 @@ bh_cli_layout_apply(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = read_layout(cli, &document, err);
 
     if (rc == BH_OK && (dry_run || table))
-        rc = fetch_diff(cli, &document, &diff, err);
+        rc = layout_fetch_diff(cli, &document, &diff, err);
     if (rc == BH_OK && diff)
-        rc = print_diff(cli, bh_json_root(diff), err);
+        rc = layout_print_diff(cli, bh_json_root(diff), err);
     if (rc == BH_OK && !dry_run)
         rc = bh_cli_change(cli, "POST /v1/layouts", &document, &made, err);
     bh_buf_fini(&document.text);
     if (rc != BH_OK)
         return rc;
     if (!dry_run)
-        return print_change(cli, made, err);
+        return layout_print_change(cli, made, err);
     if (table && !bh_cli_flag(cli, BH_OPT_QUIET))
         printf("nothing was changed\n");
     return BH_OK;
@@ -318,7 +318,7 @@ bh_cli_layout_rollback(struct bh_cli *cli, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_change(cli, "POST /v1/layouts/rollback", NULL, &json, err);
 
-    return rc == BH_OK ? print_change(cli, json, err) : rc;
+    return rc == BH_OK ? layout_print_change(cli, json, err) : rc;
 }
 
 /* ---- showing ---- */

@@ -42,7 +42,7 @@ bh_site_put_changes(struct bh_buf *out, bh_json_value answer)
 
 /* How many there are, and what became of them. */
 static void
-put_applied(struct bh_buf *out, bh_json_value answer, bool pruned)
+site_put_applied(struct bh_buf *out, bh_json_value answer, bool pruned)
 {
     uint64_t count = bh_json_number(bh_json_get(answer, "change_count"), 0);
     uint64_t revision = bh_json_number(bh_json_get(answer, "revision"), 0);
@@ -58,7 +58,7 @@ put_applied(struct bh_buf *out, bh_json_value answer, bool pruned)
 }
 
 static void
-put_query(const struct bh_cli *cli, struct bh_buf *query)
+site_put_query(const struct bh_cli *cli, struct bh_buf *query)
 {
     static const struct {
         enum bh_option_id option;
@@ -87,14 +87,14 @@ bh_cli_apply(struct bh_cli *cli, struct bh_err *err)
         return bh_err_hint(err, "bulkhead apply -f site.yaml; - is standard input");
     }
     bh_buf_init_fixed(&query, memory, sizeof memory);
-    put_query(cli, &query);
+    site_put_query(cli, &query);
     rc = bh_site_send(cli, file, bh_buf_text(&query), &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err)
         || bh_cli_flag(cli, BH_OPT_QUIET))
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_site_put_changes(&out, bh_json_root(json));
-    put_applied(&out, bh_json_root(json), bh_cli_flag(cli, BH_OPT_PRUNE));
+    site_put_applied(&out, bh_json_root(json), bh_cli_flag(cli, BH_OPT_PRUNE));
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
     return rc;
@@ -109,7 +109,7 @@ bh_cli_site_history(struct bh_cli *cli, struct bh_err *err)
 }
 
 static bh_rc
-read_revision(const char *text, uint64_t *ret_number, struct bh_err *err)
+site_read_revision(const char *text, uint64_t *ret_number, struct bh_err *err)
 {
     if (bh_parse_u64(text, ret_number, err) == BH_OK)
         return BH_OK;
@@ -127,7 +127,7 @@ bh_cli_site_diff(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < cli->args->count && rc == BH_OK; i++)
-        rc = read_revision(cli->args->arguments[i], &numbers[i], err);
+        rc = site_read_revision(cli->args->arguments[i], &numbers[i], err);
     if (cli->args->count > 1)
         snprintf(path, sizeof path, "/v1/site/diff?from=%" PRIu64 "&to=%" PRIu64, numbers[0],
                  numbers[1]);
@@ -154,7 +154,7 @@ bh_cli_site_show(struct bh_cli *cli, struct bh_err *err)
     char path[64] = "/v1/site";
     bh_json_value site;
     struct bh_buf out;
-    bh_rc rc = revision ? read_revision(cli->args->arguments[0], &number, err) : BH_OK;
+    bh_rc rc = revision ? site_read_revision(cli->args->arguments[0], &number, err) : BH_OK;
 
     if (revision)
         snprintf(path, sizeof path, "/v1/site/revisions/%" PRIu64, number);

@@ -24,14 +24,14 @@ enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 4096 };
 static int parent_fd = -1;
 
 static void
-make_inner(const struct bh_up *up, struct bh_cli *ret_cli)
+up_make_inner(const struct bh_up *up, struct bh_cli *ret_cli)
 {
     *ret_cli = *up->cli;
     ret_cli->client = (struct bh_client){ .socket = up->socket };
 }
 
 static bh_rc
-apply_site(const struct bh_up *up, struct bh_err *err)
+up_apply_site(const struct bh_up *up, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *file = up->cli->args->options[BH_OPT_SITE].text;
@@ -40,7 +40,7 @@ apply_site(const struct bh_up *up, struct bh_err *err)
 
     if (!file)
         return BH_OK;
-    make_inner(up, &inner);
+    up_make_inner(up, &inner);
     rc = bh_site_send(&inner, file, "", &json, err);
     if (rc == BH_OK)
         printf("bulkhead: %s is in force: %" PRIu64 " changes\n", file,
@@ -50,7 +50,7 @@ apply_site(const struct bh_up *up, struct bh_err *err)
 
 /* "name+0a1b2c3d+base64" */
 static bool
-is_public_key(const char *line, size_t length)
+up_is_public_key(const char *line, size_t length)
 {
     const char *first = memchr(line, '+', length);
     const char *second = first ? memchr(first + 1, '+', length - (size_t)(first + 1 - line)) : NULL;
@@ -60,13 +60,13 @@ is_public_key(const char *line, size_t length)
 
 /* One a line, and nothing else. */
 static bool
-are_public_keys(const char *text)
+up_are_public_keys(const char *text)
 {
     size_t length;
 
     for (const char *at = text; *at; at += length + 1) {
         length = strcspn(at, "\n");
-        if (at[length] != '\n' || !is_public_key(at, length))
+        if (at[length] != '\n' || !up_is_public_key(at, length))
             return false;
     }
     return *text != '\0';
@@ -76,7 +76,7 @@ are_public_keys(const char *text)
  * daemon is not trusted: no link of its making is followed, and nothing but a key is
  * published. */
 static bh_rc
-publish_key(const struct bh_up *up, struct bh_err *err)
+up_publish_key(const struct bh_up *up, struct bh_err *err)
 {
     char from[PATH_MAX + 32], to[PATH_MAX + 16], text[KEY_BYTES_MAX];
     ssize_t length;
@@ -90,21 +90,21 @@ publish_key(const struct bh_up *up, struct bh_err *err)
     length = read(fd, text, sizeof text - 1);
     bh_fd_close(fd);
     text[length > 0 ? length : 0] = '\0';
-    if (!are_public_keys(text))
+    if (!up_are_public_keys(text))
         return bh_err_set(err, BH_INVALID, "%s holds no public key", from);
     return bh_file_keep(to, text, (size_t)length, 0644, err);
 }
 
 /* A line for each GPU that its driver has lost: the others serve without it. */
 static void
-put_lost(const struct bh_up *up, struct bh_buf *out)
+up_put_lost(const struct bh_up *up, struct bh_buf *out)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_cli inner;
     struct bh_err unread;
     bh_json_value items;
 
-    make_inner(up, &inner);
+    up_make_inner(up, &inner);
     if (bh_cli_fetch(&inner, "/v1/gpus", &json, &unread) != BH_OK)
         return;
     items = bh_json_get(bh_json_root(json), "items");
@@ -124,7 +124,7 @@ put_lost(const struct bh_up *up, struct bh_buf *out)
 
 /* To the terminal that waits for a detached supervisor: "+", and what is missing. */
 static bh_rc
-release_parent(const char *missing, struct bh_err *err)
+up_release_parent(const char *missing, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -140,18 +140,18 @@ release_parent(const char *missing, struct bh_err *err)
 
 /* Say that all serve, and how to go on. */
 static bh_rc
-announce(const struct bh_up *up, struct bh_err *err)
+up_announce(const struct bh_up *up, struct bh_err *err)
 {
     char text[REPORT_BYTES_MAX - 2];
     struct bh_buf missing;
-    bh_rc rc = publish_key(up, err);
+    bh_rc rc = up_publish_key(up, err);
 
     if (rc == BH_OK)
-        rc = apply_site(up, err);
+        rc = up_apply_site(up, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init_fixed(&missing, text, sizeof text);
-    put_lost(up, &missing);
+    up_put_lost(up, &missing);
     printf("bulkhead: ready\n"
            "  socket          %s\n"
            "  configuration   %s/node.conf, %s/bulkheadd.conf\n"
@@ -166,12 +166,12 @@ announce(const struct bh_up *up, struct bh_err *err)
     printf("  bulkhead status; bulkhead gpu; bulkhead apply -f site.yaml\n"
            "  bulkhead run --sku small -- bulkhead-smi -L\n");
     fflush(stdout);
-    return release_parent(bh_buf_text(&missing), err);
+    return up_release_parent(bh_buf_text(&missing), err);
 }
 
 /* Cancel every job that has not ended; how many there were. */
 static size_t
-cancel_jobs(const struct bh_cli *cli, bool again)
+up_cancel_jobs(const struct bh_cli *cli, bool again)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_err unread;
@@ -193,7 +193,7 @@ cancel_jobs(const struct bh_cli *cli, bool again)
 }
 
 static void
-stop_jobs(const struct bh_up *up)
+up_stop_jobs(const struct bh_up *up)
 {
     bh_ns deadline = bh_time_monotonic() + JOBS_END_MAX_NS;
     struct bh_cli inner;
@@ -201,10 +201,10 @@ stop_jobs(const struct bh_up *up)
     printf("bulkhead: stopping\n");
     if (!bh_cli_flag(up->cli, BH_OPT_STOP_JOBS))
         return;
-    make_inner(up, &inner);
-    if (cancel_jobs(&inner, true) == 0)
+    up_make_inner(up, &inner);
+    if (up_cancel_jobs(&inner, true) == 0)
         return;
-    while (cancel_jobs(&inner, false) > 0 && bh_time_monotonic() < deadline)
+    while (up_cancel_jobs(&inner, false) > 0 && bh_time_monotonic() < deadline)
         bh_time_sleep(100 * BH_NS_PER_MS);
 }
 
@@ -213,7 +213,7 @@ stop_jobs(const struct bh_up *up)
 /* In the parent: wait for the "+" of a supervisor that is ready, with what is missing, or for what
  * it could not do. */
 static bh_rc
-await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
+up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 {
     char output[REPORT_BYTES_MAX];
     size_t held = 0;
@@ -239,7 +239,7 @@ await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 
 /* In the child: a session of its own, output to a file. */
 static bh_rc
-leave_terminal(const struct bh_up *up, struct bh_err *err)
+up_leave_terminal(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX + 16];
     int log, nothing;
@@ -258,7 +258,7 @@ leave_terminal(const struct bh_up *up, struct bh_err *err)
 
 /* For who looks for us.  On a full disk there is none, rather than that of another start. */
 static bh_rc
-write_pid(const struct bh_up *up, struct bh_err *err)
+up_write_pid(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX + 16], text[24];
     int length = snprintf(text, sizeof text, "%d\n", (int)getpid());
@@ -275,7 +275,7 @@ write_pid(const struct bh_up *up, struct bh_err *err)
 
 /* Fork; *ret_parent tells which of the two we are, and in the parent all is done. */
 static bh_rc
-detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
+up_detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
 {
     int ends[2];
     pid_t pid;
@@ -291,15 +291,15 @@ detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
     bh_fd_close(ends[pid != 0]);
     if (pid == 0) {
         parent_fd = ends[1];
-        return leave_terminal(up, err);
+        return up_leave_terminal(up, err);
     }
-    rc = await_supervisor(up, pid, ends[0], err);
+    rc = up_await_supervisor(up, pid, ends[0], err);
     bh_fd_close(ends[0]);
     return rc;
 }
 
 static bh_rc
-check_alone(const struct bh_up *up, struct bh_err *err)
+up_check_alone(const struct bh_up *up, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     struct bh_err unread;
@@ -316,12 +316,12 @@ check_alone(const struct bh_up *up, struct bh_err *err)
 
 /* Of a site that cannot be, no folder stays: rmdir takes it while it is empty. */
 static bh_rc
-make_ready(struct bh_up *up, struct bh_err *err)
+up_make_ready(struct bh_up *up, struct bh_err *err)
 {
     bh_rc rc = bh_up_locate(up, err);
 
     if (rc == BH_OK)
-        rc = check_alone(up, err);
+        rc = up_check_alone(up, err);
     if (rc == BH_OK)
         rc = bh_up_check(up, err);
     if (rc == BH_OK)
@@ -345,14 +345,14 @@ bh_cli_up(struct bh_cli *cli, struct bh_err *err)
         return bh_err_hint(err, "sudo bulkhead up");
     }
     up->cli = cli;
-    rc = make_ready(up, err);
+    rc = up_make_ready(up, err);
     if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_DETACH))
-        rc = detach(up, &parent, err);
+        rc = up_detach(up, &parent, err);
     if (rc != BH_OK || parent)
         return rc;
-    rc = write_pid(up, err);
+    rc = up_write_pid(up, err);
     if (rc == BH_OK)
-        rc = bh_up_supervise(up, announce, stop_jobs, err);
+        rc = bh_up_supervise(up, up_announce, up_stop_jobs, err);
     bh_up_leave(up);
     if (rc != BH_OK && parent_fd >= 0)
         dprintf(parent_fd, "%s", err->msg);

@@ -69,7 +69,7 @@ up_find(const char *const candidates[], char ret_path[PATH_MAX], struct bh_err *
 }
 
 static bh_rc
-locate_programs(struct bh_up *up, struct bh_err *err)
+files_locate_programs(struct bh_up *up, struct bh_err *err)
 {
     struct bh_err unneeded;
     bh_rc rc = up_find(libexec_candidates, up->libexec_dir, err);
@@ -90,7 +90,7 @@ locate_programs(struct bh_up *up, struct bh_err *err)
 /* A number that stays the same for the same folder: two trees on one machine must not
  * clean up each other's jobs. */
 static uint32_t
-hash(const char *text)
+files_hash(const char *text)
 {
     uint32_t value = 2166136261u;
 
@@ -101,7 +101,7 @@ hash(const char *text)
 
 /* Whoever owns the folder could put anything in place of what root makes in it. */
 static bh_rc
-check_owner(const char *dir, struct bh_err *err)
+files_check_owner(const char *dir, struct bh_err *err)
 {
     struct stat status;
 
@@ -114,7 +114,7 @@ check_owner(const char *dir, struct bh_err *err)
 }
 
 static bh_rc
-locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
+files_locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
 {
     char absolute[PATH_MAX];
     bh_rc rc;
@@ -124,7 +124,7 @@ locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
     if (rc == BH_OK && !realpath(dir, absolute))
         rc = bh_err_errno(err, "--dir %s", dir);
     if (rc == BH_OK)
-        rc = check_owner(absolute, err);
+        rc = files_check_owner(absolute, err);
     if (rc == BH_OK && strpbrk(absolute, "\n#:"))
         rc = bh_err_set(err, BH_INVALID, "--dir: the path holds a line end, # or :");
     if (rc == BH_OK)
@@ -133,18 +133,18 @@ locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
         rc = up_put_path(up->conf, err, "%s", absolute);
     if (rc == BH_OK)
         rc = up_put_path(up->run, err, "%s/run", absolute);
-    snprintf(up->cgroup, sizeof up->cgroup, "/bulkhead-%08x", rc == BH_OK ? hash(absolute) : 0);
+    snprintf(up->cgroup, sizeof up->cgroup, "/bulkhead-%08x", rc == BH_OK ? files_hash(absolute) : 0);
     return rc;
 }
 
 static bh_rc
-locate_folders(struct bh_up *up, struct bh_err *err)
+files_locate_folders(struct bh_up *up, struct bh_err *err)
 {
     const char *dir = up->cli->args->options[BH_OPT_DIR].text;
     bh_rc rc = BH_OK;
 
     if (dir) {
-        rc = locate_below(up, dir, err);
+        rc = files_locate_below(up, dir, err);
     } else {
         snprintf(up->state, sizeof up->state, "/var/lib/bulkhead");
         snprintf(up->run, sizeof up->run, "/run/bulkhead");
@@ -169,7 +169,7 @@ locate_folders(struct bh_up *up, struct bh_err *err)
 /* ---- a site that is there already ---- */
 
 static const char *
-wanted_driver(const struct bh_up *up)
+files_wanted_driver(const struct bh_up *up)
 {
     const char *gpu = up->cli->args->options[BH_OPT_GPU].text;
 
@@ -178,7 +178,7 @@ wanted_driver(const struct bh_up *up)
 }
 
 static bh_rc
-refuse_otherwise(const struct bh_up *up, const char *option, const char *has, struct bh_err *err)
+files_refuse_otherwise(const struct bh_up *up, const char *option, const char *has, struct bh_err *err)
 {
     bh_err_set(err, BH_CONFLICT, "--%s: the site in %s has %s", option, up->state, has);
     return bh_err_hint(err, "that is settled when a site is made: leave the option out, or make another "
@@ -187,21 +187,21 @@ refuse_otherwise(const struct bh_up *up, const char *option, const char *has, st
 
 /* The simulated driver is a library of ours in a folder sim. */
 static bh_rc
-adopt_driver(struct bh_up *up, const char *conf, struct bh_err *err)
+files_adopt_driver(struct bh_up *up, const char *conf, struct bh_err *err)
 {
     char library[PATH_MAX];
     bool simulated = bh_setting_read(conf, "nvml_library", "", library, sizeof library)
                      && strstr(library, "/sim");
 
-    if (wanted_driver(up) && up->real_driver == simulated)
-        return refuse_otherwise(up, "gpu", simulated ? "simulated GPUs" : "the vendor's driver", err);
+    if (files_wanted_driver(up) && up->real_driver == simulated)
+        return files_refuse_otherwise(up, "gpu", simulated ? "simulated GPUs" : "the vendor's driver", err);
     up->real_driver = !simulated;
     return BH_OK;
 }
 
 /* Folders are the user's whose number node.conf has. */
 static bh_rc
-adopt_user(struct bh_up *up, const char *conf, struct bh_err *err)
+files_adopt_user(struct bh_up *up, const char *conf, struct bh_err *err)
 {
     char text[32], has[48];
     uint64_t uid;
@@ -215,20 +215,20 @@ adopt_user(struct bh_up *up, const char *conf, struct bh_err *err)
                           UIDS_END - 1);
     snprintf(has, sizeof has, "user id %s", text);
     if (up->cli->args->options[BH_OPT_DAEMON_UID].given && up->daemon_uid != uid)
-        return refuse_otherwise(up, "daemon-uid", has, err);
+        return files_refuse_otherwise(up, "daemon-uid", has, err);
     up->daemon_uid = (uint32_t)uid;
     up->signer_uid = (uint32_t)uid + 1;
     return BH_OK;
 }
 
 static void
-put_topology_path(const struct bh_up *up, char ret_path[PATH_MAX])
+files_put_topology_path(const struct bh_up *up, char ret_path[PATH_MAX])
 {
     snprintf(ret_path, PATH_MAX, "%.4000s/topology", up->sim);
 }
 
 static bh_rc
-adopt_gpus(struct bh_up *up, struct bh_err *err)
+files_adopt_gpus(struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX], memory[sizeof up->gpus] = "others";
     struct bh_err unread;
@@ -237,34 +237,34 @@ adopt_gpus(struct bh_up *up, struct bh_err *err)
     snprintf(path, sizeof path, "%.4000s/state", up->sim);
     if (access(path, F_OK) != 0)
         return BH_OK;
-    put_topology_path(up, path);
+    files_put_topology_path(up, path);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     if (bh_file_read(path, sizeof memory - 1, &text, &unread) != BH_OK)
         snprintf(memory, sizeof memory, "others"); /* made by a version that did not write it */
     if (up->cli->args->options[BH_OPT_SIM].given && strcmp(memory, up->gpus) != 0)
-        return refuse_otherwise(up, "sim", memory, err);
+        return files_refuse_otherwise(up, "sim", memory, err);
     snprintf(up->gpus, sizeof up->gpus, "%s", memory);
     return BH_OK;
 }
 
 /* What its files say holds; options may only say the same. */
 static bh_rc
-adopt_site(struct bh_up *up, struct bh_err *err)
+files_adopt_site(struct bh_up *up, struct bh_err *err)
 {
     char conf[PATH_MAX];
     bh_rc rc = up_put_path(conf, err, "%s/node.conf", up->conf);
 
     if (rc != BH_OK || access(conf, F_OK) != 0)
         return rc;
-    rc = adopt_driver(up, conf, err);
+    rc = files_adopt_driver(up, conf, err);
     if (rc == BH_OK)
-        rc = adopt_user(up, conf, err);
-    return rc == BH_OK && !up->real_driver ? adopt_gpus(up, err) : rc;
+        rc = files_adopt_user(up, conf, err);
+    return rc == BH_OK && !up->real_driver ? files_adopt_gpus(up, err) : rc;
 }
 
 /* Not settled when it is made: the daemon reads it at its start. */
 static bh_rc
-set_port(const struct bh_up *up, struct bh_err *err)
+files_set_port(const struct bh_up *up, struct bh_err *err)
 {
     char conf[PATH_MAX], present[32], port[16];
     bh_rc rc = up_put_path(conf, err, "%s/bulkheadd.conf", up->conf);
@@ -280,7 +280,7 @@ bh_rc
 bh_up_locate(struct bh_up *up, struct bh_err *err)
 {
     const struct bh_option_value *options = up->cli->args->options;
-    const char *gpu = wanted_driver(up);
+    const char *gpu = files_wanted_driver(up);
     uint64_t uid = options[BH_OPT_DAEMON_UID].given ? options[BH_OPT_DAEMON_UID].number
                                                     : DAEMON_UID_STANDARD;
     bh_rc rc;
@@ -299,10 +299,10 @@ bh_up_locate(struct bh_up *up, struct bh_err *err)
         return bh_err_set(err, BH_RANGE, "--sim: longer than %zu bytes", sizeof up->gpus - 1);
     snprintf(up->gpus, sizeof up->gpus, "%s",
              options[BH_OPT_SIM].text ? options[BH_OPT_SIM].text : "8x H100-80GB");
-    rc = locate_folders(up, err);
+    rc = files_locate_folders(up, err);
     if (rc == BH_OK)
-        rc = adopt_site(up, err);
-    return rc == BH_OK ? locate_programs(up, err) : rc;
+        rc = files_adopt_site(up, err);
+    return rc == BH_OK ? files_locate_programs(up, err) : rc;
 }
 
 /* ---- folders ---- */
@@ -335,7 +335,7 @@ up_make_folder(const struct folder *folder, struct bh_err *err)
 
 /* Every folder above `path` must let other users through. */
 static bh_rc
-check_reachable(const char *path, struct bh_err *err)
+files_check_reachable(const char *path, struct bh_err *err)
 {
     char part[PATH_MAX];
     struct stat status;
@@ -400,7 +400,7 @@ read_daemon_file(const char *path, struct bh_buf *out, struct bh_err *err)
 
 /* Copy one file to the signer's folder.  BH_NOT_FOUND: the daemon has none. */
 static bh_rc
-copy_to_signer(const struct bh_up *up, const char *name, struct bh_err *err)
+files_copy_to_signer(const struct bh_up *up, const char *name, struct bh_err *err)
 {
     char from[PATH_MAX + 48], to[PATH_MAX + 48], memory[DAEMON_FILE_BYTES_MAX];
     struct bh_buf bytes;
@@ -432,7 +432,7 @@ remove_daemon_file(const struct bh_up *up, const char *name)
 static const char *const stored[] = { "audit.signed", "audit.public", "audit.key.old", "audit.key" };
 
 static bh_rc
-move_key(const struct bh_up *up, struct bh_err *err)
+files_move_key(const struct bh_up *up, struct bh_err *err)
 {
     char key[PATH_MAX + 48];
     bh_rc rc = BH_OK;
@@ -440,7 +440,7 @@ move_key(const struct bh_up *up, struct bh_err *err)
     snprintf(key, sizeof key, "%s/signer/audit.key", up->state);
     if (access(key, F_OK) != 0)
         for (size_t i = 0; i < BH_COUNT(stored) && (rc == BH_OK || rc == BH_NOT_FOUND); i++)
-            rc = copy_to_signer(up, stored[i], err);
+            rc = files_copy_to_signer(up, stored[i], err);
     if (rc == BH_NOT_FOUND) /* a new site: the signer makes its key */
         return BH_OK;
     if (rc != BH_OK)
@@ -453,7 +453,7 @@ move_key(const struct bh_up *up, struct bh_err *err)
 /* ---- configuration ---- */
 
 static void
-put_node_conf(struct bh_buf *out, const struct bh_up *up)
+files_put_node_conf(struct bh_buf *out, const struct bh_up *up)
 {
     char simctl[PATH_MAX];
     struct bh_err ignored;
@@ -491,7 +491,7 @@ put_node_conf(struct bh_buf *out, const struct bh_up *up)
 }
 
 static void
-put_daemon_conf(struct bh_buf *out, const struct bh_up *up)
+files_put_daemon_conf(struct bh_buf *out, const struct bh_up *up)
 {
     bh_buf_printf(out,
                   "# bulkheadd.conf, written by `bulkhead up`; bulkheadd --help-config explains\n"
@@ -502,7 +502,7 @@ put_daemon_conf(struct bh_buf *out, const struct bh_up *up)
 
 /* Write the file unless it is there: what a person changed stays. */
 static bh_rc
-write_missing(const struct bh_up *up, const char *name,
+files_write_missing(const struct bh_up *up, const char *name,
               void (*put)(struct bh_buf *out, const struct bh_up *up), struct bh_err *err)
 {
     char path[PATH_MAX];
@@ -531,7 +531,7 @@ bh_up_simctl(const struct bh_up *up, const char *command, const char *word, stru
 
 /* Its state stays over starts of the machine, the file system of its memory does not. */
 static bh_rc
-make_simulated_driver(const struct bh_up *up, struct bh_err *err)
+files_make_simulated_driver(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX];
     bh_rc rc = up_put_path(path, err, "%s/state", up->sim);
@@ -540,7 +540,7 @@ make_simulated_driver(const struct bh_up *up, struct bh_err *err)
         rc = up_make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
         if (rc == BH_OK)
             rc = bh_up_simctl(up, "init", up->gpus, err);
-        put_topology_path(up, path);
+        files_put_topology_path(up, path);
         if (rc == BH_OK)
             rc = bh_file_replace(path, up->gpus, strlen(up->gpus), 0644, err);
     }
@@ -564,18 +564,18 @@ bh_up_prepare(const struct bh_up *up, struct bh_err *err)
     umask(022);
     rc = up_make_folders(up, err);
     if (rc == BH_OK)
-        rc = move_key(up, err);
+        rc = files_move_key(up, err);
     if (rc == BH_OK)
-        rc = check_reachable(up->program[BH_UP_DAEMON], err);
+        rc = files_check_reachable(up->program[BH_UP_DAEMON], err);
     if (rc == BH_OK)
-        rc = check_reachable(up->socket, err);
+        rc = files_check_reachable(up->socket, err);
     if (rc == BH_OK)
-        rc = write_missing(up, "node.conf", put_node_conf, err);
+        rc = files_write_missing(up, "node.conf", files_put_node_conf, err);
     if (rc == BH_OK)
-        rc = write_missing(up, "bulkheadd.conf", put_daemon_conf, err);
+        rc = files_write_missing(up, "bulkheadd.conf", files_put_daemon_conf, err);
     if (rc == BH_OK)
-        rc = set_port(up, err);
+        rc = files_set_port(up, err);
     if (rc == BH_OK && !up->real_driver)
-        rc = make_simulated_driver(up, err);
+        rc = files_make_simulated_driver(up, err);
     return rc;
 }

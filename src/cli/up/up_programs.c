@@ -71,7 +71,7 @@ struct programs_command {
 };
 
 static void BH_PRINTF(2, 3)
-add_argument(struct programs_command *command, const char *format, ...)
+programs_add_argument(struct programs_command *command, const char *format, ...)
 {
     va_list args;
 
@@ -84,19 +84,19 @@ add_argument(struct programs_command *command, const char *format, ...)
 /* The signer's place holds over what a person may have written for the daemon: there is one
  * key. */
 static void
-make_command(const struct bh_up *up, enum bh_up_program which, struct programs_command *command)
+programs_make_command(const struct bh_up *up, enum bh_up_program which, struct programs_command *command)
 {
-    add_argument(command, "%s", up->program[which]);
+    programs_add_argument(command, "%s", up->program[which]);
     if (which == BH_UP_SIGNER) {
-        add_argument(command, "--dir=%s/signer", up->state);
-        add_argument(command, "--socket=%s", up->signer_socket);
-        add_argument(command, "--peer=%u", up->daemon_uid);
+        programs_add_argument(command, "--dir=%s/signer", up->state);
+        programs_add_argument(command, "--socket=%s", up->signer_socket);
+        programs_add_argument(command, "--peer=%u", up->daemon_uid);
         return;
     }
-    add_argument(command, "--config=%s/%s", up->conf,
+    programs_add_argument(command, "--config=%s/%s", up->conf,
                  which == BH_UP_NODE ? "node.conf" : "bulkheadd.conf");
     if (which == BH_UP_DAEMON)
-        add_argument(command, "--set=signer_socket=%s", up->signer_socket);
+        programs_add_argument(command, "--set=signer_socket=%s", up->signer_socket);
 }
 
 /* In a group of its own: Ctrl-C reaches the supervisor, which ends them in order. */
@@ -119,7 +119,7 @@ up_spawn(const struct bh_up *up, enum bh_up_program which, int output, pid_t *re
     };
     bh_rc rc;
 
-    make_command(up, which, &command);
+    programs_make_command(up, which, &command);
     rc = bh_process_start(&options, ret_pid, NULL, err);
     for (int i = 0; i < command.count; i++)
         free(command.argv[i]);
@@ -168,7 +168,7 @@ bh_up_call(const char *const argv[], struct bh_err *err)
 /* ---- output ---- */
 
 static void
-print_line(struct programs_child *child, const char *name)
+programs_print_line(struct programs_child *child, const char *name)
 {
     printf("%-6s | %.*s\n", name, (int)child->held, child->line);
     snprintf(child->last, sizeof child->last, "%.*s", (int)child->held, child->line);
@@ -177,7 +177,7 @@ print_line(struct programs_child *child, const char *name)
 
 /* Pass on what a program said, line by line. */
 static void
-relay(struct programs_child *child, const char *name)
+programs_relay(struct programs_child *child, const char *name)
 {
     char bytes[LINE_BYTES_MAX];
     ssize_t got;
@@ -189,7 +189,7 @@ relay(struct programs_child *child, const char *name)
             if (bytes[i] != '\n')
                 child->line[child->held++] = bytes[i];
             if (bytes[i] == '\n' || child->held == sizeof child->line)
-                print_line(child, name);
+                programs_print_line(child, name);
         }
     }
     fflush(stdout);
@@ -211,7 +211,7 @@ up_reap(struct supervisor *s)
 
             if (child->pid != pid)
                 continue;
-            relay(child, names[i]);
+            programs_relay(child, names[i]);
             child->pid = 0;
             any = true;
             if (WIFSIGNALED(status))
@@ -261,7 +261,7 @@ up_poll_once(struct supervisor *s)
                                           .events = POLLIN };
     poll(watched, BH_COUNT(watched), POLL_MS);
     for (int i = 0; i < BH_UP_PROGRAMS; i++)
-        relay(&s->children[i], names[i]);
+        programs_relay(&s->children[i], names[i]);
     while (read(s->signals, &signal, sizeof signal) == (ssize_t)sizeof signal)
         if (signal.ssi_signo != SIGCHLD)
             asked = (int)signal.ssi_signo;
@@ -271,7 +271,7 @@ up_poll_once(struct supervisor *s)
 /* All serve: the daemon answers, and places jobs on the node.  A node that is connected is not up
  * before it has told what ended while it was away; until then its jobs wait for it. */
 static bool
-is_ready(const struct bh_up *up)
+programs_is_ready(const struct bh_up *up)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_cli inner = *up->cli;
@@ -290,13 +290,13 @@ is_ready(const struct bh_up *up)
 
 /* Until ready (*ret_asked 0) or asked to end. */
 static bh_rc
-await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
+programs_await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
 {
     bh_ns begun = bh_time_monotonic(), passed = 0;
     bool reported = false;
 
     *ret_asked = 0;
-    while (*ret_asked == 0 && !is_ready(s->up)) {
+    while (*ret_asked == 0 && !programs_is_ready(s->up)) {
         *ret_asked = up_poll_once(s);
         up_reap(s);
         for (int i = 0; i < BH_UP_PROGRAMS; i++)
@@ -330,7 +330,7 @@ up_watch(struct supervisor *s, struct bh_err *err)
 /* ---- ending ---- */
 
 static void
-end_child(struct supervisor *s, enum bh_up_program which)
+programs_end_child(struct supervisor *s, enum bh_up_program which)
 {
     struct programs_child *child = &s->children[which];
     bh_ns deadline = bh_time_monotonic() + STOP_MAX_NS;
@@ -349,12 +349,12 @@ end_child(struct supervisor *s, enum bh_up_program which)
 }
 
 static void
-end_all(struct supervisor *s)
+programs_end_all(struct supervisor *s)
 {
     s->stopping = true;
-    end_child(s, BH_UP_DAEMON);
-    end_child(s, BH_UP_SIGNER);
-    end_child(s, BH_UP_NODE);
+    programs_end_child(s, BH_UP_DAEMON);
+    programs_end_child(s, BH_UP_SIGNER);
+    programs_end_child(s, BH_UP_NODE);
     for (int i = 0; i < BH_UP_PROGRAMS; i++)
         if (s->children[i].output >= 0)
             bh_fd_close(s->children[i].output);
@@ -362,7 +362,7 @@ end_all(struct supervisor *s)
 }
 
 static bh_rc
-open_signals(struct supervisor *s, struct bh_err *err)
+programs_open_signals(struct supervisor *s, struct bh_err *err)
 {
     sigset_t set;
 
@@ -386,17 +386,17 @@ bh_up_supervise(const struct bh_up *up, bh_rc (*ready)(const struct bh_up *up, s
 
     for (int i = 0; i < BH_UP_PROGRAMS; i++)
         s.children[i].output = -1;
-    rc = open_signals(&s, err);
+    rc = programs_open_signals(&s, err);
     for (int i = 0; rc == BH_OK && i < BH_UP_PROGRAMS; i++)
         rc = up_start(&s, (enum bh_up_program)i, err);
     if (rc == BH_OK)
-        rc = await_ready(&s, &asked, err);
+        rc = programs_await_ready(&s, &asked, err);
     if (rc == BH_OK && asked == 0)
         rc = ready(up, err);
     if (rc == BH_OK && asked == 0)
         rc = up_watch(&s, err);
     if (rc == BH_OK)
         stopping(up);
-    end_all(&s);
+    programs_end_all(&s);
     return rc;
 }

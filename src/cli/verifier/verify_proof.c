@@ -18,7 +18,7 @@ static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 
 /* The record that is to be proved: of the file, or the one in the proof. */
 static bh_rc
-find_record(const struct bh_verify_args *args, const struct bh_tlog_proof *proof,
+proof_find_record(const struct bh_verify_args *args, const struct bh_tlog_proof *proof,
             struct bh_buf *out, struct bh_err *err)
 {
     if (args->record)
@@ -31,7 +31,7 @@ find_record(const struct bh_verify_args *args, const struct bh_tlog_proof *proof
 }
 
 static void
-put_proved(struct bh_verdict_text *verdict, const struct bh_tlog_proof *proof,
+proof_put_proved(struct bh_verdict_text *verdict, const struct bh_tlog_proof *proof,
            const struct bh_buf *record)
 {
     bh_buf_printf(&verdict->sentence,
@@ -70,11 +70,11 @@ bh_verify_proof(const struct bh_verify_args *args, const struct bh_note_key *key
     if (rc == BH_OK)
         rc = bh_tlog_proof_parse(text.bytes, &proof, err);
     if (rc == BH_OK)
-        rc = find_record(args, &proof, &record, err);
+        rc = proof_find_record(args, &proof, &record, err);
     if (rc == BH_OK)
         rc = verify_proof_check(key, &proof, &record, err);
     if (rc == BH_OK)
-        put_proved(verdict, &proof, &record);
+        proof_put_proved(verdict, &proof, &record);
     bh_buf_fini(&text);
     bh_buf_fini(&record);
     return rc;
@@ -83,7 +83,7 @@ bh_verify_proof(const struct bh_verify_args *args, const struct bh_note_key *key
 /* ---- consistency ---- */
 
 static bh_rc
-open_head(const char *path, const struct bh_note_key *key, struct bh_tree_head *ret,
+proof_open_head(const char *path, const struct bh_note_key *key, struct bh_tree_head *ret,
           struct bh_err *err)
 {
     struct bh_checkpoint checkpoint;
@@ -103,7 +103,7 @@ open_head(const char *path, const struct bh_note_key *key, struct bh_tree_head *
 }
 
 static bh_rc
-read_hashes(struct bh_proof *ret, struct bh_err *err)
+proof_read_hashes(struct bh_proof *ret, struct bh_err *err)
 {
     char line[64];
 
@@ -127,15 +127,15 @@ bh_verify_consistency(const struct bh_verify_args *args, const struct bh_note_ke
 {
     struct bh_tree_head heads[2];
     struct bh_proof proof;
-    bh_rc rc = open_head(args->old, key, &heads[0], err);
+    bh_rc rc = proof_open_head(args->old, key, &heads[0], err);
 
     if (rc == BH_OK)
-        rc = open_head(args->new, key, &heads[1], err);
+        rc = proof_open_head(args->new, key, &heads[1], err);
     if (rc == BH_OK && heads[0].size > heads[1].size)
         return bh_err_set(err, BH_CONFLICT, "the second checkpoint covers fewer records: %" PRIu64
                           " after %" PRIu64, heads[1].size, heads[0].size);
     if (rc == BH_OK)
-        rc = read_hashes(&proof, err);
+        rc = proof_read_hashes(&proof, err);
     if (rc != BH_OK)
         return rc;
     if (bh_proof_check_consistency(crypto, &proof, heads) != BH_OK)

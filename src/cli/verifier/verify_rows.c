@@ -55,13 +55,13 @@ bh_verify_rows_claims(struct bh_verify_rows *rows)
 /* ---- lines ---- */
 
 static const char *
-text_or_none(const char *text)
+rows_text_or_none(const char *text)
 {
     return text ? text : "";
 }
 
 static bh_rc
-add_name(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+rows_add_name(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     struct bh_row_name row = { 0 };
     struct bh_claimed_name name;
@@ -76,7 +76,7 @@ add_name(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 }
 
 static bh_rc
-add_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+rows_add_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     struct bh_row_job row = { 0 };
     struct bh_claimed_job job;
@@ -86,13 +86,13 @@ add_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
         return rc;
     job = (struct bh_claimed_job){
         .job = row.job, .tenant_id = row.tenant_id, .principal_id = row.principal_id,
-        .count = row.count, .tenant = text_or_none(row.tenant),
-        .principal = text_or_none(row.principal), .sku = text_or_none(row.sku),
-        .state = text_or_none(row.state), .reason = text_or_none(row.reason),
+        .count = row.count, .tenant = rows_text_or_none(row.tenant),
+        .principal = rows_text_or_none(row.principal), .sku = rows_text_or_none(row.sku),
+        .state = rows_text_or_none(row.state), .reason = rows_text_or_none(row.reason),
         .submitted_ns = row.submitted_ns, .started_ns = row.started_ns,
         .ended_ns = row.ended_ns, .exit_status = row.exit_status, .spec = row.spec,
         .priority = row.priority, .gang = row.gang, .checkpoint_signal = row.checkpoint_signal,
-        .kind = text_or_none(row.kind), .contract = text_or_none(row.contract),
+        .kind = rows_text_or_none(row.kind), .contract = rows_text_or_none(row.contract),
         .time_limit_ns = row.time_limit_ns, .deadline_ns = row.deadline_ns,
         .place = { row.lease, row.restarts, row.node, row.partitions, row.grade },
         .exported = true,
@@ -103,7 +103,7 @@ add_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 
 /* Whether the row is written as an export writes it, and nothing else. */
 static bool
-is_written_so(struct bh_slice line, const struct bh_row_text *row)
+rows_is_written_so(struct bh_slice line, const struct bh_row_text *row)
 {
     struct bh_buf text;
     bool same;
@@ -133,12 +133,12 @@ verify_rows_read_text(struct bh_slice line, char *memory, struct bh_row_text *re
             return false;
         ret->text = memory;
     }
-    return is_written_so(line, ret);
+    return rows_is_written_so(line, ret);
 }
 
 /* A text may be longer than any other document, so it is not decoded as one. */
 static bh_rc
-add_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+rows_add_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     char *memory = malloc(line.length + 1);
     struct bh_row_text row = { .text = NULL };
@@ -148,7 +148,7 @@ add_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
     BH_ASSERT(memory);
     good = verify_rows_read_text(line, memory, &row);
     if (good) {
-        const char *text = text_or_none(row.text);
+        const char *text = rows_text_or_none(row.text);
 
         bh_crypto_openssl.sha256(text, strlen(text), "", 0, found);
         bh_claims_text(rows->claims,
@@ -159,7 +159,7 @@ add_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 }
 
 static bh_rc
-add_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+rows_add_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     struct bh_row_document row = { 0 };
     struct bh_claimed_document document = { .kind = BH_CLAIMED_KINDS };
@@ -180,7 +180,7 @@ add_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *e
 }
 
 static bh_rc
-add_key(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+rows_add_key(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     struct bh_row_key row = { 0 };
     struct bh_claimed_key key;
@@ -202,11 +202,11 @@ static const struct table {
     uint32_t how;                /* BH_CLAIMS_ENDED, or 0 */
     bh_rc (*take)(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err);
 } tables[] = {
-    { BH_ROWS_NAMES, BH_CLAIMS_NAMES, 0, add_name },
-    { BH_ROWS_JOBS, BH_CLAIMS_JOBS, BH_CLAIMS_ENDED, add_job },
-    { BH_ROWS_TEXTS, BH_CLAIMS_TEXTS, 0, add_text },
-    { BH_ROWS_DOCUMENTS, BH_CLAIMS_DOCUMENTS, BH_CLAIMS_ENDED, add_document },
-    { BH_ROWS_KEYS, BH_CLAIMS_KEYS, 0, add_key },
+    { BH_ROWS_NAMES, BH_CLAIMS_NAMES, 0, rows_add_name },
+    { BH_ROWS_JOBS, BH_CLAIMS_JOBS, BH_CLAIMS_ENDED, rows_add_job },
+    { BH_ROWS_TEXTS, BH_CLAIMS_TEXTS, 0, rows_add_text },
+    { BH_ROWS_DOCUMENTS, BH_CLAIMS_DOCUMENTS, BH_CLAIMS_ENDED, rows_add_document },
+    { BH_ROWS_KEYS, BH_CLAIMS_KEYS, 0, rows_add_key },
 };
 
 bh_rc
@@ -231,7 +231,7 @@ bh_verify_rows_add(struct bh_verify_rows *rows, const char *table, const char *l
 
 /* BH_NOT_FOUND: there is no such file. */
 static bh_rc
-add_file(struct bh_verify_rows *rows, const char *path, const struct table *table,
+rows_add_file(struct bh_verify_rows *rows, const char *path, const struct table *table,
           struct bh_err *err)
 {
     FILE *in = fopen(path, "re");
@@ -264,7 +264,7 @@ bh_verify_rows_folder(struct bh_verify_rows *rows, const char *folder,
 
         if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, tables[i].name) >= sizeof path)
             return bh_err_set(err, BH_INVALID, "the folder's name is too long");
-        rc = add_file(rows, path, &tables[i], err);
+        rc = rows_add_file(rows, path, &tables[i], err);
         if (rc != BH_OK && (rc != BH_NOT_FOUND || bh_claims_need(rows->claims, tables[i].table)))
             return rc;
     }
@@ -290,7 +290,7 @@ verify_rows_put_count(struct bh_verdict_text *verdict, const char *name, const s
 
 /* The same as an array of a JSON object. */
 static void
-put_array(struct bh_verdict_text *verdict, const char *name, const char *lines)
+rows_put_array(struct bh_verdict_text *verdict, const char *name, const char *lines)
 {
     bh_buf_printf(&verdict->members, ",\"%s\":[", name);
     for (const char *at = lines; *at;) {
@@ -321,8 +321,8 @@ bh_verify_rows_put(struct bh_verdict_text *verdict, const struct bh_claims_resul
 {
     verdict->differs = result->differences > 0;
     bh_buf_printf(&verdict->members, ",\"differences\":%" PRIu64, result->differences);
-    put_array(verdict, "differing", result->differing);
-    put_array(verdict, "erased", result->erased);
+    rows_put_array(verdict, "differing", result->differing);
+    rows_put_array(verdict, "erased", result->erased);
     verify_rows_put_count(verdict, BH_ROWS_JOBS, &result->jobs);
     verify_rows_put_count(verdict, BH_ROWS_NAMES, &result->names);
     verify_rows_put_lines(verdict, result->erased);

@@ -21,7 +21,7 @@ struct witnesses {
 };
 
 static bh_rc
-parse_witnesses(char *text, struct witnesses *ret, struct bh_err *err)
+saved_parse_witnesses(char *text, struct witnesses *ret, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
     char *rest;
@@ -41,7 +41,7 @@ parse_witnesses(char *text, struct witnesses *ret, struct bh_err *err)
 
 /* Nothing is asked of anybody without --witness. */
 static bh_rc
-read_witnesses(const struct bh_verify_args *args, struct witnesses *ret, struct bh_err *err)
+saved_read_witnesses(const struct bh_verify_args *args, struct witnesses *ret, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
@@ -51,7 +51,7 @@ read_witnesses(const struct bh_verify_args *args, struct witnesses *ret, struct 
     bh_buf_init(&text, WITNESSES_MAX * BH_NODE_RECORD_VKEY_MAX);
     rc = bh_verify_read(args->witness, WITNESSES_MAX * BH_NODE_RECORD_VKEY_MAX - 1, &text, err);
     if (rc == BH_OK)
-        rc = parse_witnesses(text.bytes, ret, err);
+        rc = saved_parse_witnesses(text.bytes, ret, err);
     bh_buf_fini(&text);
     ret->quorum = ret->count;
     if (rc == BH_OK && args->quorum_text)
@@ -64,7 +64,7 @@ read_witnesses(const struct bh_verify_args *args, struct witnesses *ret, struct 
 
 /* A bad cosignature is worse than none. */
 static bh_rc
-check_quorum(const struct witnesses *witnesses, const char *note, struct bh_err *err)
+saved_check_quorum(const struct witnesses *witnesses, const char *note, struct bh_err *err)
 {
     uint64_t found = 0, time_s;
 
@@ -102,7 +102,7 @@ open_saved(const struct bh_verify_args *args, const struct bh_note_key *key,
         if (rc == BH_OK)
             rc = bh_checkpoint_open(&bh_crypto_openssl, key, text.bytes, &ret_saved[i], err);
         if (rc == BH_OK)
-            rc = check_quorum(witnesses, text.bytes, err);
+            rc = saved_check_quorum(witnesses, text.bytes, err);
         if (rc != BH_OK)
             bh_err_wrap(err, "kept checkpoint %s", args->kept[i]);
     }
@@ -120,7 +120,7 @@ bh_verify_saved_open(const struct bh_verify_args *args, const struct bh_note_key
     BH_ASSERT(saved);
     *ret_saved = saved;
     saved->count = args->kept_count;
-    rc = read_witnesses(args, &saved->witnesses, err);
+    rc = saved_read_witnesses(args, &saved->witnesses, err);
     return rc == BH_OK ? open_saved(args, key, &saved->witnesses, saved->checkpoints, err) : rc;
 }
 
@@ -146,7 +146,7 @@ bh_verify_saved_check_own(const struct bh_verify_saved *saved, const char *path,
         return BH_OK;
     bh_buf_init(&text, BH_NODE_RECORD_BYTES_MAX + 1);
     rc = bh_verify_read(path, BH_NODE_RECORD_BYTES_MAX, &text, err);
-    if (rc == BH_OK && (rc = check_quorum(&saved->witnesses, text.bytes, err)) != BH_OK)
+    if (rc == BH_OK && (rc = saved_check_quorum(&saved->witnesses, text.bytes, err)) != BH_OK)
         bh_err_wrap(err, "checkpoint");
     bh_buf_fini(&text);
     return rc;

@@ -72,7 +72,7 @@ allowance_count_pending(struct bh_core *core, uint32_t principal, uint64_t *ret_
 }
 
 static bh_rc
-refuse_jobs(const char *whose, uint64_t most, struct bh_err *err)
+allowance_refuse_jobs(const char *whose, uint64_t most, struct bh_err *err)
 {
     bh_err_set(err, BH_QUOTA, "%.100s has %" PRIu64 " jobs that wait or are held, which is the "
                "most", whose, most);
@@ -95,11 +95,11 @@ bh_allowance_check_job(struct bh_core *core, const struct bh_command *command,
     if (config->tenant_jobs_waiting_max
         && bh_view_tenant(core->state.engine, tenant, bh_core_now(core), &view)
         && view.pending >= config->tenant_jobs_waiting_max)
-        return refuse_jobs("the tenant", config->tenant_jobs_waiting_max, err);
+        return allowance_refuse_jobs("the tenant", config->tenant_jobs_waiting_max, err);
     if (config->jobs_waiting_max)
         rc = allowance_count_pending(core, caller->subject.principal.v, &waiting, err);
     if (rc == BH_OK && config->jobs_waiting_max && waiting >= config->jobs_waiting_max)
-        return refuse_jobs(caller->name ? caller->name : "the caller", config->jobs_waiting_max,
+        return allowance_refuse_jobs(caller->name ? caller->name : "the caller", config->jobs_waiting_max,
                            err);
     return rc;
 }
@@ -133,7 +133,7 @@ struct allowance_tally {
 };
 
 static bool
-count_valid(void *self, const struct bh_token_row *row)
+allowance_count_valid(void *self, const struct bh_token_row *row)
 {
     struct allowance_tally *tally = self;
 
@@ -152,7 +152,7 @@ bh_allowance_check_token(struct bh_core *core, const struct bh_command *command,
 
     if (most == 0 || bh_allowance_is_free(core, &command->caller))
         return BH_OK;
-    rc = core->store.ops->list_tokens(core->store.self, &filter, count_valid, &tally, err);
+    rc = core->store.ops->list_tokens(core->store.self, &filter, allowance_count_valid, &tally, err);
     if (rc != BH_OK || tally.valid + allowance_added_by(core, TOKEN, principal) < most)
         return rc;
     bh_err_set(err, BH_QUOTA, "there are %" PRIu32 " valid tokens already, which is the most",
@@ -201,7 +201,7 @@ static const enum bh_operation relieving[] = { BH_OP_JOB_CANCEL, BH_OP_JOB_RELEA
                                                BH_OP_TOKEN_REVOKE };
 
 static bool
-relieves(const struct bh_command *command)
+allowance_relieves(const struct bh_command *command)
 {
     for (size_t i = 0; i < BH_COUNT(relieving); i++)
         if (relieving[i] == command->op)
@@ -219,7 +219,7 @@ bh_allowance_check_disk(struct bh_core *core, const struct bh_command *command,
         return BH_OK;
     allowance_check_disk(core);
     taken = core->disk.taken + allowance_disk_use_of(command);
-    if (bh_disk_space_is_left(&core->disk.capacity, reserve, taken) || relieves(command)
+    if (bh_disk_space_is_left(&core->disk.capacity, reserve, taken) || allowance_relieves(command)
         || bh_allowance_is_free(core, &command->caller)) {
         core->disk.taken = taken;
         return BH_OK;

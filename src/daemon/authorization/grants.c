@@ -6,13 +6,13 @@
 #include "model/path.h"
 
 static bool
-same_text(const char *a, const char *b)
+grants_same_text(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 static const struct bh_site_principal *
-principal_of(const struct bh_site *site, const char *name)
+grants_principal_of(const struct bh_site *site, const char *name)
 {
     const struct bh_site_principal *principals = site->principals.items;
 
@@ -24,7 +24,7 @@ principal_of(const struct bh_site *site, const char *name)
 
 /* Whether an issuer vouches for the same people in both files: its name begins `text`. */
 static bool
-same_issuer(const struct bh_site *before, const struct bh_site *after, const char *text)
+grants_same_issuer(const struct bh_site *before, const struct bh_site *after, const char *text)
 {
     size_t length = text ? strcspn(text, "/") : 0;
     const struct bh_site_issuer *was = bh_sign_in_issuer(&before->sign_in, text ? text : "", length);
@@ -32,46 +32,46 @@ same_issuer(const struct bh_site *before, const struct bh_site *after, const cha
 
     if (!text)
         return true;
-    return was && is && same_text(was->url, is->url) && same_text(was->client_id, is->client_id)
-           && same_text(was->groups_claim, is->groups_claim);
+    return was && is && grants_same_text(was->url, is->url) && grants_same_text(was->client_id, is->client_id)
+           && grants_same_text(was->groups_claim, is->groups_claim);
 }
 
 /* Whether a name stands for the same one in both files: the same Unix user, the same person at
  * an issuer, or a service. */
 static bool
-same_person(const struct bh_site *before, const struct bh_site *after, const char *name)
+grants_same_person(const struct bh_site *before, const struct bh_site *after, const char *name)
 {
-    const struct bh_site_principal *was = principal_of(before, name);
-    const struct bh_site_principal *is = principal_of(after, name);
+    const struct bh_site_principal *was = grants_principal_of(before, name);
+    const struct bh_site_principal *is = grants_principal_of(after, name);
 
     return was && is && was->uid == is->uid && was->service == is->service
-           && was->account == is->account && same_text(was->identity, is->identity)
-           && same_issuer(before, after, is->identity);
+           && was->account == is->account && grants_same_text(was->identity, is->identity)
+           && grants_same_issuer(before, after, is->identity);
 }
 
 /* Whether the file in force gives the same role already. */
 static bool
-given_before(const struct bh_site *before, const struct bh_site *after,
+grants_given_before(const struct bh_site *before, const struct bh_site *after,
              const struct bh_site_binding *binding)
 {
     const struct bh_site_binding *old = before->bindings.items;
 
-    if (binding->principal && !same_person(before, after, binding->principal))
+    if (binding->principal && !grants_same_person(before, after, binding->principal))
         return false;
-    if (!same_issuer(before, after, binding->group))
+    if (!grants_same_issuer(before, after, binding->group))
         return false;
     for (uint32_t i = 0; i < before->bindings.count; i++)
         if (old[i].role == binding->role && old[i].gid == binding->gid
-            && same_text(old[i].principal, binding->principal)
-            && same_text(old[i].group, binding->group)
-            && same_text(old[i].tenant, binding->tenant))
+            && grants_same_text(old[i].principal, binding->principal)
+            && grants_same_text(old[i].group, binding->group)
+            && grants_same_text(old[i].tenant, binding->tenant))
             return true;
     return false;
 }
 
-/* The tenant of that path, or the nearest above it that exists; 0: the site. */
+/* The tenant of that path, or the grants_nearest above it that exists; 0: the site. */
 static bh_tenant_id
-nearest(const struct bh_directory *dir, const char *path)
+grants_nearest(const struct bh_directory *dir, const char *path)
 {
     char above[BH_TENANT_PATH_MAX + 1];
     const struct bh_dir_tenant *tenant = NULL;
@@ -89,7 +89,7 @@ nearest(const struct bh_directory *dir, const char *path)
 }
 
 static bh_rc
-deny(struct bh_core *core, const struct bh_command *command, const char *verb,
+grants_deny(struct bh_core *core, const struct bh_command *command, const char *verb,
      bh_tenant_id tenant, struct bh_err *err)
 {
     struct bh_denial denial = { verb, { .allow = false, .rule = BH_RULE_NOT_HELD },
@@ -105,10 +105,10 @@ grants_new_break_glass(const struct bh_site *before, const struct bh_site *after
     const struct bh_site_principal *principals = after->principals.items;
 
     for (uint32_t i = 0; i < after->principals.count; i++) {
-        const struct bh_site_principal *was = principal_of(before, principals[i].name);
+        const struct bh_site_principal *was = grants_principal_of(before, principals[i].name);
 
         if (principals[i].break_glass
-            && (!was || !was->break_glass || !same_person(before, after, principals[i].name)))
+            && (!was || !was->break_glass || !grants_same_person(before, after, principals[i].name)))
             return principals[i].name;
     }
     return NULL;
@@ -126,7 +126,7 @@ grants_check_break_glass(struct bh_core *core, const struct bh_command *command,
     bh_catalog_put(core->catalog, dir);
     if (!lacks)
         return BH_OK;
-    rc = deny(core, command, lacks, (bh_tenant_id){ 0 }, err);
+    rc = grants_deny(core, command, lacks, (bh_tenant_id){ 0 }, err);
     if (rc != BH_DENIED)
         return rc;
     bh_err_set(err, BH_DENIED, "principals %.63s: you cannot let him break the glass, as you do not "
@@ -148,9 +148,9 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
     bh_rc rc;
 
     for (at = 0; at < after->bindings.count; at++, binding++) {
-        if (given_before(before, after, binding))
+        if (grants_given_before(before, after, binding))
             continue;
-        tenant = nearest(dir, binding->tenant);
+        tenant = grants_nearest(dir, binding->tenant);
         lacks = bh_authz_not_held(dir, &command->caller.subject, binding->role, NULL, tenant);
         if (lacks)
             break;
@@ -158,7 +158,7 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
     bh_catalog_put(core->catalog, dir);
     if (!lacks)
         return break_glass ? grants_check_break_glass(core, command, break_glass, err) : BH_OK;
-    rc = deny(core, command, lacks, tenant, err);
+    rc = grants_deny(core, command, lacks, tenant, err);
     if (rc != BH_DENIED)
         return rc;
     bh_err_set(err, BH_DENIED, "bindings[%" PRIu32 "] %.119s: you cannot give the role %s there, "
@@ -188,7 +188,7 @@ bh_grants_check_token(struct bh_core *core, const struct bh_command *command,
     bh_catalog_put(core->catalog, dir);
     if (!lacks)
         return BH_OK;
-    rc = deny(core, command, lacks, tenant, err);
+    rc = grants_deny(core, command, lacks, tenant, err);
     if (rc != BH_DENIED)
         return rc;
     bh_err_set(err, BH_DENIED, "principal: its token would allow %s, which you do not hold", lacks);

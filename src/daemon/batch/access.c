@@ -62,7 +62,7 @@ bh_access_aborted(struct bh_core *core)
 
 /* The id that the name has, or had; 0: it never was a dataset's. */
 static uint32_t
-id_of(const struct bh_core *core, const char *name)
+access_id_of(const struct bh_core *core, const char *name)
 {
     const char *known;
 
@@ -73,7 +73,7 @@ id_of(const struct bh_core *core, const char *name)
 }
 
 static bool
-site_has_any(const struct bh_core *core)
+access_site_has_any(const struct bh_core *core)
 {
     return bh_catalog_name_of(core->catalog, BH_NAME_DATASET, 1) != NULL;
 }
@@ -98,7 +98,7 @@ struct judging {
 };
 
 static struct judging
-judging_of(const struct bh_core *core, const struct bh_directory *dir,
+access_judging_of(const struct bh_core *core, const struct bh_directory *dir,
            const struct bh_job_view *view, const struct bh_job_spec *spec)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(dir, view->tenant);
@@ -116,7 +116,7 @@ judging_of(const struct bh_core *core, const struct bh_directory *dir,
 
 /* What is recorded about a dataset: mount number `mount` of a job. */
 static struct bh_entry
-entry_of(const struct bh_core *core, const struct judging *j, uint32_t mount,
+access_entry_of(const struct bh_core *core, const struct judging *j, uint32_t mount,
          const struct bh_dataset *dataset, bh_tenant_id tenant)
 {
     const struct bh_mount_spec *mounts = j->spec->mounts.items;
@@ -127,17 +127,17 @@ entry_of(const struct bh_core *core, const struct judging *j, uint32_t mount,
         .phase = BH_PHASE_EVENT,
         .verb = mount < j->spec->mounts.count && mounts[mount].write ? "dataset.write"
                                                                       : "dataset.read",
-        .obj = { "dataset", name ? id_of(core, name) : 0 },
+        .obj = { "dataset", name ? access_id_of(core, name) : 0 },
         .tenant = access_owner_of(core, dataset, tenant),
     };
 }
 
 static struct bh_entry
-denial_of(const struct bh_core *core, const struct judging *j, const struct bh_data_denial *denial,
+access_denial_of(const struct bh_core *core, const struct judging *j, const struct bh_data_denial *denial,
           bh_tenant_id tenant)
 {
     uint32_t mount = denial->where == BH_DATA_IN_MOUNT ? denial->mount : UINT32_MAX;
-    struct bh_entry entry = entry_of(core, j, mount, denial->dataset, tenant);
+    struct bh_entry entry = access_entry_of(core, j, mount, denial->dataset, tenant);
 
     entry.dec = (struct bh_record_decision){ false, bh_data_rule_number(&denial->verdict) };
     return entry;
@@ -163,7 +163,7 @@ access_refuse(struct bh_core *core, bh_job_id job, uint32_t rule)
 
 /* Of job.submit, in the job's tenant, and where there is one of the dataset, in its own. */
 static bh_rc
-record_denial(struct bh_core *core, const struct bh_entry *submission,
+access_record_denial(struct bh_core *core, const struct bh_entry *submission,
               const struct bh_entry *dataset, bool hidden)
 {
     const struct bh_data_verdict unknown = { .reason = BH_DATA_UNKNOWN };
@@ -185,7 +185,7 @@ record_denial(struct bh_core *core, const struct bh_entry *submission,
 
 /* Whether the caller may not know of the dataset but by a grant. */
 static bool
-is_hidden(const struct bh_core *core, const struct judging *j, const struct bh_caller *caller,
+access_is_hidden(const struct bh_core *core, const struct judging *j, const struct bh_caller *caller,
           const struct bh_data_denial *denial)
 {
     bh_tenant_id owner = { access_owner_of(core, denial->dataset, (bh_tenant_id){ 0 }) };
@@ -206,12 +206,12 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command,
     bool hidden = false;
     bh_rc rc = BH_OK;
 
-    j = judging_of(core, bh_catalog_get(core->catalog), &view, command->spec);
+    j = access_judging_of(core, bh_catalog_get(core->catalog), &view, command->spec);
     j.request.node = NULL; /* nobody knows yet */
     if (!bh_datasets_allow(&j.dir->datasets, j.spec, &j.request, &denial)) {
-        hidden = is_hidden(core, &j, &command->caller, &denial);
+        hidden = access_is_hidden(core, &j, &command->caller, &denial);
         rc = bh_datasets_explain(j.spec, &j.request, &denial, hidden, err);
-        entry = denial_of(core, &j, &denial, view.tenant);
+        entry = access_denial_of(core, &j, &denial, view.tenant);
         if (!denial.dataset)
             entry.obj.id = 0; /* that there was one is no business of theirs */
     } else if (command->image_away) { /* the same for who asks, here and in the log */
@@ -219,7 +219,7 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command,
         rc = bh_datasets_refuse_image(j.spec, err);
     }
     bh_catalog_put(core->catalog, j.dir);
-    if (rc == BH_OK || record_denial(core, submission, &entry, hidden) == BH_OK)
+    if (rc == BH_OK || access_record_denial(core, submission, &entry, hidden) == BH_OK)
         return rc;
     return bh_err_set(err, BH_IO, "the denial could not be recorded");
 }
@@ -239,7 +239,7 @@ bh_access_expect(struct bh_core *core, const uint8_t digest[32], const struct bh
 /* ---- starts ---- */
 
 static bh_rc
-find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh_job_spec **ret_spec,
+access_find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh_job_spec **ret_spec,
           struct bh_err *err)
 {
     struct bh_job_spec *spec;
@@ -267,7 +267,7 @@ find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh_job_sp
 
 /* Every mount of a start that is allowed, before it happens. */
 static bh_rc
-record_mounts(struct bh_core *core, const struct judging *j, const struct bh_effect *effect,
+access_record_mounts(struct bh_core *core, const struct judging *j, const struct bh_effect *effect,
               const struct bh_job_view *view, struct bh_err *err)
 {
     const struct bh_mount_spec *mounts = j->spec->mounts.items;
@@ -284,7 +284,7 @@ record_mounts(struct bh_core *core, const struct judging *j, const struct bh_eff
         dataset = bh_datasets_find(&j->dir->datasets, mounts[i].dataset);
         asked.rights = bh_data_rights_wanted(j->spec, i);
         verdict = bh_datasets_check(&j->dir->datasets, dataset, &asked);
-        entry = entry_of(core, j, i, dataset, view->tenant);
+        entry = access_entry_of(core, j, i, dataset, view->tenant);
         entry.actor.id = view->principal.v;
         entry.order = effect->order;
         entry.text = view->spec;
@@ -295,7 +295,7 @@ record_mounts(struct bh_core *core, const struct judging *j, const struct bh_eff
 }
 
 static bh_rc
-record_refusal(struct bh_core *core, struct bh_entry entry, const struct bh_effect *effect,
+access_record_refusal(struct bh_core *core, struct bh_entry entry, const struct bh_effect *effect,
                const struct bh_job_view *view, struct bh_err *err)
 {
     entry.actor.id = view->principal.v;
@@ -315,20 +315,20 @@ bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_
     bh_rc rc;
 
     *ret_allowed = true;
-    if (!site_has_any(core) || !bh_view_lease(core->state.engine, effect->lease, &view))
+    if (!access_site_has_any(core) || !bh_view_lease(core->state.engine, effect->lease, &view))
         return BH_OK;
-    rc = find_spec(core, view.spec, &spec, err);
+    rc = access_find_spec(core, view.spec, &spec, err);
     if (rc != BH_OK) { /* what it mounts cannot be known: a damaged text must not stop the site */
         *ret_allowed = false;
         return bh_core_is_fatal(rc) || !access_refuse(core, view.job, 0)
                    ? bh_err_wrap(err, "what job %" PRIu64 " mounts", view.job.v) : BH_OK;
     }
-    j = judging_of(core, bh_catalog_get(core->catalog), &view, spec);
+    j = access_judging_of(core, bh_catalog_get(core->catalog), &view, spec);
     *ret_allowed = bh_datasets_allow(&j.dir->datasets, spec, &j.request, &denial);
     if (*ret_allowed)
-        rc = record_mounts(core, &j, effect, &view, err);
+        rc = access_record_mounts(core, &j, effect, &view, err);
     else
-        rc = record_refusal(core, denial_of(core, &j, &denial, view.tenant), effect, &view, err);
+        rc = access_record_refusal(core, access_denial_of(core, &j, &denial, view.tenant), effect, &view, err);
     bh_catalog_put(core->catalog, j.dir);
     if (rc == BH_OK && !*ret_allowed
         && !access_refuse(core, view.job, bh_data_rule_number(&denial.verdict)))
@@ -344,7 +344,7 @@ bh_access_retry(struct bh_core *core, const struct bh_effect *effect,
     struct judging j;
     bh_rc rc = BH_OK;
 
-    j = judging_of(core, bh_catalog_get(core->catalog), view, spec);
+    j = access_judging_of(core, bh_catalog_get(core->catalog), view, spec);
     if (!bh_datasets_allow(&j.dir->datasets, spec, &j.request, &denial)) {
         (void)bh_datasets_explain(spec, &j.request, &denial, false, err);
         rc = err->rc = BH_DENIED;
@@ -410,14 +410,14 @@ access_add_reported(struct access_scan *access_scan, bh_job_id job)
 }
 
 static bool
-is_running(const struct bh_job_view *view)
+access_is_running(const struct bh_job_view *view)
 {
     return view->lease.v != 0 && view->cause == BH_END_NONE && view->state != BH_JOB_PENDING
            && view->state != BH_JOB_STARTING && view->state != BH_JOB_STOPPING;
 }
 
 static bool
-mounts_dataset(const struct bh_job_spec *spec, const char *name)
+access_mounts_dataset(const struct bh_job_spec *spec, const char *name)
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
 
@@ -436,8 +436,8 @@ bh_access_readers(struct bh_core *core, const char *dataset)
     uint32_t count = 0;
 
     for (uint32_t cursor = 0; bh_view_next_job(core->state.engine, &cursor, &view);)
-        count += is_running(&view) && find_spec(core, view.spec, &spec, &unused) == BH_OK
-                 && mounts_dataset(spec, dataset);
+        count += access_is_running(&view) && access_find_spec(core, view.spec, &spec, &unused) == BH_OK
+                 && access_mounts_dataset(spec, dataset);
     return count;
 }
 
@@ -448,17 +448,17 @@ access_check_job(struct access_scan *access_scan, const struct bh_job_view *view
     const struct bh_job_spec *spec;
     struct bh_data_denial denial;
     struct judging j;
-    bh_rc rc = find_spec(access_scan->core, view->spec, &spec, err);
+    bh_rc rc = access_find_spec(access_scan->core, view->spec, &spec, err);
 
     if (rc != BH_OK)
         return bh_core_is_fatal(rc) ? rc : BH_OK; /* it runs; its next start is refused */
-    j = judging_of(access_scan->core, access_scan->dir, view, spec);
+    j = access_judging_of(access_scan->core, access_scan->dir, view, spec);
     if (bh_datasets_allow(&access_scan->dir->datasets, spec, &j.request, &denial))
         return BH_OK;
     access_add_reported(access_scan, view->job);
     if (access_is_reported(access_scan->core, view->job))
         return BH_OK;
-    rc = record_refusal(access_scan->core, denial_of(access_scan->core, &j, &denial, view->tenant), NULL, view,
+    rc = access_record_refusal(access_scan->core, access_denial_of(access_scan->core, &j, &denial, view->tenant), NULL, view,
                         err);
     if (rc == BH_OK && denial.dataset && denial.dataset->text->on_expiry == BH_DATASET_STOP
         && !access_refuse(access_scan->core, view->job, bh_data_rule_number(&denial.verdict)))
@@ -468,7 +468,7 @@ access_check_job(struct access_scan *access_scan, const struct bh_job_view *view
 
 /* When the next of all grants ends. */
 static uint64_t
-next_end_ns(const struct bh_datasets *datasets, uint64_t now_ns)
+access_next_end_ns(const struct bh_datasets *datasets, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
 
@@ -491,13 +491,13 @@ bh_access_check(struct bh_core *core, struct bh_err *err)
     uint32_t cursor = 0;
     bh_rc rc = BH_OK;
 
-    if (now_ns < core->access->check_ns || !site_has_any(core))
+    if (now_ns < core->access->check_ns || !access_site_has_any(core))
         return BH_OK;
     access_scan.dir = bh_catalog_get(core->catalog);
     while (rc == BH_OK && bh_view_next_job(core->state.engine, &cursor, &view))
-        if (is_running(&view))
+        if (access_is_running(&view))
             rc = access_check_job(&access_scan, &view, err);
-    core->access->check_ns = next_end_ns(&access_scan.dir->datasets, now_ns);
+    core->access->check_ns = access_next_end_ns(&access_scan.dir->datasets, now_ns);
     bh_catalog_put(core->catalog, access_scan.dir);
     free(core->access->reported);
     core->access->reported = access_scan.reported;

@@ -24,7 +24,7 @@ struct replay {
 };
 
 static bh_rc
-apply_event(struct replay *replay, const struct bh_record *record)
+replay_apply_event(struct replay *replay, const struct bh_record *record)
 {
     struct bh_event event;
     uint32_t count = 0;
@@ -50,7 +50,7 @@ apply_event(struct replay *replay, const struct bh_record *record)
 /* Of a snapshot that this build could have written: what another layout's digest stands for
  * is not known here, and the events before it are replayed as they are. */
 static bh_rc
-check_digest(struct replay *replay, const struct bh_record *record)
+replay_check_digest(struct replay *replay, const struct bh_record *record)
 {
     char type[BH_SNAPSHOT_TYPE_SIZE];
     uint8_t digest[32];
@@ -78,9 +78,9 @@ replay_record(void *self, uint64_t seq, const char *leaf, size_t length)
                                 replay->core->journal.next_seq);
     if (replay->rc == BH_OK && record.ev_json && !bh_token_facts_is(record.ev_json)
         && !bh_bound_is(record.ev_json))
-        replay->rc = apply_event(replay, &record);
+        replay->rc = replay_apply_event(replay, &record);
     else if (replay->rc == BH_OK && strcmp(record.verb, "snapshot") == 0)
-        replay->rc = check_digest(replay, &record);
+        replay->rc = replay_check_digest(replay, &record);
     if (replay->rc != BH_OK) {
         bh_err_wrap(replay->err, "record %" PRIu64, seq);
         return false;
@@ -93,7 +93,7 @@ replay_record(void *self, uint64_t seq, const char *leaf, size_t length)
 
 /* What was pruned is in the snapshot, or lost. */
 static bh_rc
-check_minimum(const struct bh_core *core, struct bh_err *err)
+replay_check_minimum(const struct bh_core *core, struct bh_err *err)
 {
     uint64_t minimum;
     bh_rc rc = bh_minimum_read(&core->store, &minimum, err);
@@ -134,7 +134,7 @@ replay_records(struct bh_core *core, struct bh_err *err)
 
 /* A snapshot is written when all that is open is what the engine waits for. */
 static void
-open_as_snapshot(struct bh_core *core)
+replay_open_as_snapshot(struct bh_core *core)
 {
     uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch,
                                            BH_CORE_EFFECTS_MAX);
@@ -152,9 +152,9 @@ bh_replay(struct bh_core *core, struct bh_err *err)
     bh_rc rc = bh_snapshot_load(core, err);
 
     if (rc == BH_OK)
-        open_as_snapshot(core);
+        replay_open_as_snapshot(core);
     if (rc == BH_OK)
-        rc = check_minimum(core, err);
+        rc = replay_check_minimum(core, err);
     if (rc == BH_OK)
         rc = replay_records(core, err);
     if (rc == BH_OK)

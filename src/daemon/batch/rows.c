@@ -9,7 +9,7 @@
 enum { REFRESH_AT_ONCE = 256, SEALED_NAME_MAX = 1024 };
 
 static const char *
-name_or_none(const char *name)
+rows_name_or_none(const char *name)
 {
     return name ? name : "";
 }
@@ -31,7 +31,7 @@ rows_record_change(struct bh_core *core, const struct bh_job_change *row, uint32
 
 /* What the job is told to write a checkpoint with. */
 static uint32_t
-signal_of(const struct bh_ev_submit *submit)
+rows_signal_of(const struct bh_ev_submit *submit)
 {
     if (submit->contract != BH_CONTRACT_CHECKPOINT)
         return 0;
@@ -40,7 +40,7 @@ signal_of(const struct bh_ev_submit *submit)
 
 /* The name is free text of a person: sealed, as the specification is. */
 static bh_rc
-put_named(struct bh_core *core, struct bh_job_row *row, struct bh_err *err)
+rows_put_named(struct bh_core *core, struct bh_job_row *row, struct bh_err *err)
 {
     char memory[SEALED_NAME_MAX];
     struct bh_buf sealed;
@@ -66,11 +66,11 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         .principal_id = submit->principal.v,
         .count = submit->count,
         .priority = submit->priority,
-        .name = name_or_none(name),
-        .tenant = name_or_none(
+        .name = rows_name_or_none(name),
+        .tenant = rows_name_or_none(
             bh_catalog_name_of(core->catalog, BH_NAME_TENANT, submit->tenant.v)),
-        .principal = name_or_none(caller->name),
-        .sku = name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_SKU, submit->sku.v)),
+        .principal = rows_name_or_none(caller->name),
+        .sku = rows_name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_SKU, submit->sku.v)),
         .kind = bh_job_kind_names[submit->kind],
         .state = bh_job_state_names[BH_JOB_PENDING],
         .contract = bh_contract_names[submit->contract],
@@ -78,7 +78,7 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         .submitted_ns = event->now_ns,
         .time_limit_ns = submit->time_limit_ns,
         .deadline_ns = submit->deadline_ns,
-        .checkpoint_signal = signal_of(submit),
+        .checkpoint_signal = rows_signal_of(submit),
         .gang = submit->gang,
         .exit_status = -1,
     };
@@ -92,12 +92,12 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
     rows_record_change(core, &(struct bh_job_change){ .job = row.job, .state = row.state,
                                                .reason = row.reason },
                 row.tenant_id, row.principal_id, event->now_ns);
-    return put_named(core, &row, err);
+    return rows_put_named(core, &row, err);
 }
 
 /* "GPU-3f2a 1g.10gb@2", with "gpu7/" before it where it is on another node than the list's. */
 static void
-put_partition(const struct bh_core *core, const struct bh_partition *partition, bh_node_id listed,
+rows_put_partition(const struct bh_core *core, const struct bh_partition *partition, bh_node_id listed,
           struct bh_buf *out)
 {
     char name[BH_PARTITION_NAME_MAX];
@@ -105,17 +105,17 @@ put_partition(const struct bh_core *core, const struct bh_partition *partition, 
     const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, partition->gpu.v);
 
     if (bh_view_gpu(core->state.engine, partition->gpu, &gpu) && !bh_same(gpu.node, listed))
-        bh_buf_printf(out, "%s/", name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE,
+        bh_buf_printf(out, "%s/", rows_name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE,
                                                                   gpu.node.v)));
     bh_partition_name((enum bh_gpu_model)gpu.model, partition->profile, name);
-    bh_buf_printf(out, "%.12s %s", name_or_none(uuid), name);
+    bh_buf_printf(out, "%.12s %s", rows_name_or_none(uuid), name);
     if (partition->profile != BH_PROFILE_WHOLE.v)
         bh_buf_printf(out, "@%" PRIu32, partition->start);
 }
 
 /* One more of the list; false: it is full, and says so. */
 static bool
-add_partition(const struct bh_core *core, const struct bh_partition *partition, bh_node_id listed,
+rows_add_partition(const struct bh_core *core, const struct bh_partition *partition, bh_node_id listed,
           struct bh_buf *out)
 {
     static const char more[] = ", ...";
@@ -123,7 +123,7 @@ add_partition(const struct bh_core *core, const struct bh_partition *partition, 
     struct bh_buf one;
 
     bh_buf_init_fixed(&one, text, sizeof text);
-    put_partition(core, partition, listed, &one);
+    rows_put_partition(core, partition, listed, &one);
     if (out->length + one.length + 2 + sizeof more > out->size) {
         bh_buf_puts(out, more);
         return false;
@@ -146,7 +146,7 @@ rows_put_partitions(const struct bh_core *core, const struct bh_job_view *view, 
         if (!bh_view_member(core->state.engine, view->job, at, &member))
             return;
         for (uint32_t i = 0; fits && i < member.partition_count; i++)
-            fits = add_partition(core, &member.partitions[i], view->node, out);
+            fits = rows_add_partition(core, &member.partitions[i], view->node, out);
     }
 }
 
@@ -188,7 +188,7 @@ rows_fill_placement(const struct bh_core *core, const struct bh_job_view *view, 
     ret->columns = (struct bh_job_placement){
         .lease = view->lease.v,
         .restarts = view->restarts,
-        .node = name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE, view->node.v)),
+        .node = rows_name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE, view->node.v)),
         .partitions = bh_buf_text(&partitions) ? bh_buf_text(&partitions) : "",
         .grade = ret->grade,
     };
@@ -219,7 +219,7 @@ rows_change_active(struct bh_core *core, const struct bh_job_view *view, const c
 
 /* No record says why a job waits, so nothing else of the row changes with it. */
 static bh_rc
-change_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns,
+rows_change_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns,
               struct bh_err *err)
 {
     const struct bh_job_change row = { .job = view->job.v,
@@ -261,7 +261,7 @@ bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err)
             continue;
         rc = bh_core_begin(core, err);
         if (rc == BH_OK)
-            rc = change_reason(core, &view, now_ns, err);
+            rc = rows_change_reason(core, &view, now_ns, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -270,7 +270,7 @@ bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err)
 
 /* Whether the effect is the job's end, or else where it stands now. */
 static bool
-has_ended(const struct bh_core *core, const struct bh_effect *effect, struct bh_job_view *ret_view)
+rows_has_ended(const struct bh_core *core, const struct bh_effect *effect, struct bh_job_view *ret_view)
 {
     bool known = bh_view_job(core->state.engine, effect->job, ret_view);
 
@@ -280,7 +280,7 @@ has_ended(const struct bh_core *core, const struct bh_effect *effect, struct bh_
 
 /* When it ended on its node; now, where nobody said. */
 static uint64_t
-end_of(const struct bh_job_view *view, uint64_t now_ns)
+rows_end_of(const struct bh_job_view *view, uint64_t now_ns)
 {
     return view->ended_ns ? view->ended_ns : now_ns;
 }
@@ -303,7 +303,7 @@ bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint6
               struct bh_job_status *ret_state)
 {
     struct bh_job_view view = { 0 };
-    bool ended = has_ended(core, effect, &view);
+    bool ended = rows_has_ended(core, effect, &view);
 
     *ret_state = (struct bh_job_status){ .job = effect->job.v };
     if (!ended) {
@@ -311,7 +311,7 @@ bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint6
         return;
     }
     snprintf(ret_state->state, sizeof ret_state->state, "%s", bh_job_state_names[effect->state]);
-    ret_state->ended_ns = end_of(&view, now_ns);
+    ret_state->ended_ns = rows_end_of(&view, now_ns);
     ret_state->exit_status = effect->exit_status;
     snprintf(ret_state->cause, sizeof ret_state->cause, "%s", bh_end_cause_names[effect->cause]);
 }
@@ -342,13 +342,13 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t re
                uint64_t now_ns, struct bh_err *err)
 {
     struct bh_job_view view = { 0 };
-    bool ended = has_ended(core, effect, &view);
+    bool ended = rows_has_ended(core, effect, &view);
     struct bh_job_change row = {
         .job = effect->job.v,
         .lease = effect->lease.v,
         .state = bh_job_state_names[effect->state],
         .reason = bh_end_cause_names[effect->cause],
-        .ended_ns = end_of(&view, now_ns),
+        .ended_ns = rows_end_of(&view, now_ns),
         .ended_by = recorded_by,
         .exit_status = effect->cause == BH_END_EXITED || effect->cause == BH_END_SIGNALLED
                            ? effect->exit_status

@@ -137,7 +137,7 @@ snapshot_read_manifest(struct bh_core *core, struct manifest *ret_manifest, stru
 
 /* The file, if it is what was written. */
 static bh_rc
-read_block(const struct bh_core *core, const struct manifest *manifest, struct bh_buf *ret_bytes,
+snapshot_read_block(const struct bh_core *core, const struct manifest *manifest, struct bh_buf *ret_bytes,
            struct bh_err *err)
 {
     char path[4096];
@@ -165,7 +165,7 @@ bh_snapshot_check(struct bh_core *core, uint64_t *ret_seq, struct bh_err *err)
     BH_ASSERT(manifest);
     bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
     rc = snapshot_read_manifest(core, manifest, err);
-    if (rc == BH_OK && (rc = read_block(core, manifest, &bytes, err)) == BH_NOT_FOUND)
+    if (rc == BH_OK && (rc = snapshot_read_block(core, manifest, &bytes, err)) == BH_NOT_FOUND)
         rc = err->rc = BH_IO;
     if (rc == BH_OK)
         *ret_seq = manifest->seq;
@@ -181,7 +181,7 @@ snapshot_adopt(struct bh_core *core, const struct manifest *manifest, struct bh_
     bh_rc rc;
 
     bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
-    rc = read_block(core, manifest, &bytes, err);
+    rc = snapshot_read_block(core, manifest, &bytes, err);
     if (rc == BH_OK)
         rc = bh_merkle_frontier_parse(manifest->frontier, &core->journal.frontier, err);
     if (rc == BH_OK)

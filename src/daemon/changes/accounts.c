@@ -8,7 +8,7 @@
 
 /* Documents of the open batch: readers of the store do not see them yet. */
 static const struct bh_document_row *
-find_put(const struct bh_core *core, const struct bh_document_key *key)
+accounts_find_put(const struct bh_core *core, const struct bh_document_key *key)
 {
     for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
         if (kept->row.kind == key->kind && strcmp(kept->row.key, key->key) == 0)
@@ -18,10 +18,10 @@ find_put(const struct bh_core *core, const struct bh_document_key *key)
 
 /* The version that the document has now; 0: there is none. */
 static bh_rc
-version_of(struct bh_core *core, const struct bh_document_key *key, uint64_t *ret_version,
+accounts_version_of(struct bh_core *core, const struct bh_document_key *key, uint64_t *ret_version,
            struct bh_err *err)
 {
-    const struct bh_document_row *put = find_put(core, key);
+    const struct bh_document_row *put = accounts_find_put(core, key);
     struct bh_document_row row = { 0 };
     bh_rc rc;
 
@@ -35,13 +35,13 @@ version_of(struct bh_core *core, const struct bh_document_key *key, uint64_t *re
 }
 
 static bh_rc
-check_versions(struct bh_core *core, const struct bh_accounts_change *change, struct bh_err *err)
+accounts_check_versions(struct bh_core *core, const struct bh_accounts_change *change, struct bh_err *err)
 {
     for (uint32_t i = 0; i < change->put_count; i++) {
         const struct bh_document_put *put = &change->puts[i];
         struct bh_document_key key = { put->row.kind, put->row.key };
         uint64_t version;
-        bh_rc rc = put->blind ? BH_OK : version_of(core, &key, &version, err);
+        bh_rc rc = put->blind ? BH_OK : accounts_version_of(core, &key, &version, err);
 
         if (rc != BH_OK)
             return rc;
@@ -83,7 +83,7 @@ accounts_put_document(struct bh_core *core, const struct bh_document_put *put, u
     struct bh_document_key key = { put->row.kind, put->row.key };
     uint64_t version = put->row.version;
     const char *value = NULL;
-    bh_rc rc = put->blind ? version_of(core, &key, &version, err) : BH_OK;
+    bh_rc rc = put->blind ? accounts_version_of(core, &key, &version, err) : BH_OK;
 
     if (rc == BH_OK)
         rc = accounts_seal(core, put, &value, err);
@@ -110,7 +110,7 @@ struct use_search {
 };
 
 static bool
-match_use(void *self, const struct bh_token_row *row)
+accounts_match_use(void *self, const struct bh_token_row *row)
 {
     struct use_search *search = self;
 
@@ -123,12 +123,12 @@ match_use(void *self, const struct bh_token_row *row)
 
 /* A token revoked in this very batch must not come back with an old row. */
 static bh_rc
-put_use(struct bh_core *core, const struct bh_token_use *use, struct bh_err *err)
+accounts_put_use(struct bh_core *core, const struct bh_token_use *use, struct bh_err *err)
 {
     struct use_search search = { .arena = core->arena };
     bh_rc rc = core->store.ops->list_tokens(core->store.self,
                                             &(struct bh_token_filter){ .id = use->id },
-                                            match_use, &search, err);
+                                            accounts_match_use, &search, err);
 
     if (rc != BH_OK || !search.found || search.row.revoked || core->tokens_changed)
         return rc;
@@ -137,7 +137,7 @@ put_use(struct bh_core *core, const struct bh_token_use *use, struct bh_err *err
 }
 
 static bh_rc
-find_person(struct bh_core *core, const struct bh_accounts_change *change, uint32_t *ret_id,
+accounts_find_person(struct bh_core *core, const struct bh_accounts_change *change, uint32_t *ret_id,
             struct bh_err *err)
 {
     uint32_t known;
@@ -153,7 +153,7 @@ find_person(struct bh_core *core, const struct bh_accounts_change *change, uint3
 }
 
 static bh_rc
-write_all(struct bh_core *core, const struct bh_accounts_change *change, uint32_t person,
+accounts_write_all(struct bh_core *core, const struct bh_accounts_change *change, uint32_t person,
           struct bh_err *err)
 {
     bh_rc rc = BH_OK;
@@ -161,13 +161,13 @@ write_all(struct bh_core *core, const struct bh_accounts_change *change, uint32_
     for (uint32_t i = 0; rc == BH_OK && i < change->put_count; i++)
         rc = accounts_put_document(core, &change->puts[i], person, err);
     for (uint32_t i = 0; rc == BH_OK && i < change->use_count; i++)
-        rc = put_use(core, &change->uses[i], err);
+        rc = accounts_put_use(core, &change->uses[i], err);
     return rc;
 }
 
 /* Whether all that is written is the caller's own, or nobody's. */
 static bool
-is_own(const struct bh_command *command)
+accounts_is_own(const struct bh_command *command)
 {
     const struct bh_accounts_change *change = command->accounts;
 
@@ -188,7 +188,7 @@ accounts_authorise(struct bh_core *core, const struct bh_command *command, const
     const struct bh_directory *dir;
     struct bh_verdict verdict;
 
-    if (bh_operation_get(command->op)->scope == BH_SCOPE_OWN && !is_own(command))
+    if (bh_operation_get(command->op)->scope == BH_SCOPE_OWN && !accounts_is_own(command))
         return bh_command_authz(core, command, "account.any", (bh_tenant_id){ 0 });
     if (bh_operation_get(command->op)->scope != BH_SCOPE_OWN)
         return bh_command_authz(core, command, verb, (bh_tenant_id){ 0 });
@@ -199,7 +199,7 @@ accounts_authorise(struct bh_core *core, const struct bh_command *command, const
 }
 
 static enum bh_reach
-reach_of(const struct bh_command *command)
+accounts_reach_of(const struct bh_command *command)
 {
     return bh_operation_get(command->op)->scope == BH_SCOPE_OWN ? BH_REACH_OWN : BH_REACH_OBJECT;
 }
@@ -218,10 +218,10 @@ bh_accounts_change(struct bh_core *core, const struct bh_command *command, struc
     core->decided = verdict;
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ verb, verdict, reach_of(command) }, err);
-    rc = check_versions(core, change, err);
+                               (struct bh_denial){ verb, verdict, accounts_reach_of(command) }, err);
+    rc = accounts_check_versions(core, change, err);
     if (rc == BH_OK)
-        rc = find_person(core, change, &person, err);
+        rc = accounts_find_person(core, change, &person, err);
     if (rc != BH_OK)
         return rc;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
@@ -236,7 +236,7 @@ bh_accounts_change(struct bh_core *core, const struct bh_command *command, struc
     }
     rc = bh_core_record(core, &entry, change->res, err);
     if (rc == BH_OK)
-        rc = write_all(core, change, person, err);
+        rc = accounts_write_all(core, change, person, err);
     ret_answer->principal = person;
     return rc;
 }
@@ -297,5 +297,5 @@ bh_accounts_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
                           FORGOTTEN_AT_ONCE_MAX - 1);
     change = (struct bh_accounts_change){ .puts = leaving->puts, .put_count = leaving->count };
     rc = bh_core_record(core, &entry, BH_OK, err);
-    return rc == BH_OK ? write_all(core, &change, principal, err) : rc;
+    return rc == BH_OK ? accounts_write_all(core, &change, principal, err) : rc;
 }

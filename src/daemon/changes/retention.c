@@ -21,7 +21,7 @@ enum { AT_ONCE = 64 * BH_TILE_WIDTH };
 /* ---- what stands against it ---- */
 
 static bh_rc
-check_policy(const struct bh_core *core, struct bh_err *err)
+retention_check_policy(const struct bh_core *core, struct bh_err *err)
 {
     const struct bh_site *site = bh_catalog_site(core->catalog);
     const struct bh_site_tenant *tenants = site->tenants.items;
@@ -60,7 +60,7 @@ retention_read_time(void *self, uint64_t seq, const char *leaf, size_t length)
 
 /* The first of records `low` to `high` - 1 that is not older, by halving. */
 static bh_rc
-skip_older(const struct bh_core *core, uint64_t before_ns, uint64_t range[2], struct bh_err *err)
+retention_skip_older(const struct bh_core *core, uint64_t before_ns, uint64_t range[2], struct bh_err *err)
 {
     const struct bh_store *store = &core->store;
 
@@ -80,7 +80,7 @@ skip_older(const struct bh_core *core, uint64_t before_ns, uint64_t range[2], st
 }
 
 static bh_rc
-find_covered(const struct bh_core *core, const char *note, uint64_t *ret_size, struct bh_err *err)
+retention_find_covered(const struct bh_core *core, const char *note, uint64_t *ret_size, struct bh_err *err)
 {
     struct bh_checkpoint checkpoint;
     bh_rc rc = bh_checkpoint_open(core->crypto, &core->journal.key, note, &checkpoint, err);
@@ -96,14 +96,14 @@ find_covered(const struct bh_core *core, const char *note, uint64_t *ret_size, s
 
 /* `ret[0]`: the minimum index as it is; `ret[1]`: as it may become. */
 static bh_rc
-find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], struct bh_err *err)
+retention_find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], struct bh_err *err)
 {
     uint64_t now_ns = bh_core_now(core), kept_ns = core->config->audit_retention;
     uint64_t covered = 0, snapshot = 0;
     bh_rc rc = bh_minimum_read(&core->store, &ret[0], err);
 
     if (rc == BH_OK)
-        rc = find_covered(core, note, &covered, err);
+        rc = retention_find_covered(core, note, &covered, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_snapshot_check(core, &snapshot, err);
@@ -116,7 +116,7 @@ find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], struct bh_e
     if (ret[1] > ret[0]) {
         uint64_t range[2] = { ret[0], ret[1] };
 
-        rc = skip_older(core, now_ns > kept_ns ? now_ns - kept_ns : 0, range, err);
+        rc = retention_skip_older(core, now_ns > kept_ns ? now_ns - kept_ns : 0, range, err);
         ret[1] = range[0];
     }
     ret[1] -= ret[1] % BH_TILE_WIDTH;
@@ -151,7 +151,7 @@ retention_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
 }
 
 static bh_rc
-read_range(struct bh_core *core, const uint64_t range[2], struct bh_claims *claims,
+retention_read_range(struct bh_core *core, const uint64_t range[2], struct bh_claims *claims,
            struct bh_err *err)
 {
     const struct bh_store *store = &core->store;
@@ -168,7 +168,7 @@ read_range(struct bh_core *core, const uint64_t range[2], struct bh_claims *clai
 }
 
 static bh_rc
-write_bound(struct bh_core *core, struct bh_claims *claims, uint64_t from, uint64_t to,
+retention_write_bound(struct bh_core *core, struct bh_claims *claims, uint64_t from, uint64_t to,
             struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
@@ -191,7 +191,7 @@ write_bound(struct bh_core *core, struct bh_claims *claims, uint64_t from, uint6
 
 /* 0 when all that was pruned before was carried on. */
 static bh_rc
-find_gap(struct bh_core *core, uint64_t first, uint64_t *ret_from, struct bh_err *err)
+retention_find_gap(struct bh_core *core, uint64_t first, uint64_t *ret_from, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(4096);
     const struct bh_store *store = &core->store;
@@ -215,12 +215,12 @@ retention_bind_remaining(struct bh_core *core, const uint64_t range[2], struct b
     const struct bh_store *store = &core->store;
     uint64_t from = 0;
     char text[24];
-    bh_rc rc = find_gap(core, range[0], &from, err);
+    bh_rc rc = retention_find_gap(core, range[0], &from, err);
 
     if (rc == BH_OK)
-        rc = read_range(core, range, claims, err);
+        rc = retention_read_range(core, range, claims, err);
     if (rc == BH_OK)
-        rc = write_bound(core, claims, from, range[1], err);
+        rc = retention_write_bound(core, claims, from, range[1], err);
     snprintf(text, sizeof text, "%" PRIu64, from == 0 ? range[1] : 0);
     return rc == BH_OK ? store->ops->put_meta(store->self, BH_META_CARRIED, text, err) : rc;
 }
@@ -266,9 +266,9 @@ bh_retention_run(struct bh_core *core, const struct bh_command *command, struct 
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ BH_RECORD_PRUNE, verdict, BH_REACH_OBJECT }, err);
-    rc = check_policy(core, err);
+    rc = retention_check_policy(core, err);
     if (rc == BH_OK)
-        rc = find_bounds(core, command->checkpoint, range, err);
+        rc = retention_find_bounds(core, command->checkpoint, range, err);
     if (rc != BH_OK)
         return rc;
     ret_answer->more = range[1] - range[0] > AT_ONCE && !command->dry_run;

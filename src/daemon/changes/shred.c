@@ -36,7 +36,7 @@ struct shredding {
 
 /* The name's id, also when it is gone. */
 static bool
-find_tenant(const struct bh_core *core, const char *path, uint32_t *ret_id)
+shred_find_tenant(const struct bh_core *core, const char *path, uint32_t *ret_id)
 {
     const char *known;
 
@@ -52,7 +52,7 @@ find_tenant(const struct bh_core *core, const char *path, uint32_t *ret_id)
 }
 
 static uint64_t
-begin_of_month(unsigned year, unsigned month)
+shred_begin_of_month(unsigned year, unsigned month)
 {
     struct tm date = { .tm_year = (int)year - 1900, .tm_mon = (int)month - 1, .tm_mday = 1 };
 
@@ -60,14 +60,14 @@ begin_of_month(unsigned year, unsigned month)
 }
 
 static bool
-is_digits(const char *text, size_t count)
+shred_is_digits(const char *text, size_t count)
 {
     return strspn(text, "0123456789") >= count;
 }
 
 /* "2026-11" or "all". */
 static bool
-read_month(const char *text, uint32_t *ret_month, struct bh_erasure *erasure)
+shred_read_month(const char *text, uint32_t *ret_month, struct bh_erasure *erasure)
 {
     unsigned year, month;
 
@@ -75,7 +75,7 @@ read_month(const char *text, uint32_t *ret_month, struct bh_erasure *erasure)
     *erasure = (struct bh_erasure){ .before_ns = UINT64_MAX };
     if (strcmp(text, "all") == 0)
         return true;
-    if (strlen(text) != 7 || !is_digits(text, 4) || text[4] != '-' || !is_digits(text + 5, 2))
+    if (strlen(text) != 7 || !shred_is_digits(text, 4) || text[4] != '-' || !shred_is_digits(text + 5, 2))
         return false;
     year = (unsigned)((text[0] - '0') * 1000 + (text[1] - '0') * 100 + (text[2] - '0') * 10
                       + text[3] - '0');
@@ -83,8 +83,8 @@ read_month(const char *text, uint32_t *ret_month, struct bh_erasure *erasure)
     if (year < 1970 || year > 2200 || month < 1 || month > 12)
         return false;
     *ret_month = year * 100 + month;
-    erasure->from_ns = begin_of_month(year, month);
-    erasure->before_ns = begin_of_month(year, month + 1);
+    erasure->from_ns = shred_begin_of_month(year, month);
+    erasure->before_ns = shred_begin_of_month(year, month + 1);
     return true;
 }
 
@@ -114,7 +114,7 @@ shred_add_key(void *self, const struct bh_key_row *row)
 
 /* Names of what is no person's stand in rows of jobs besides, and are not erased. */
 static bool
-may_be_erased(uint32_t kind)
+shred_may_be_erased(uint32_t kind)
 {
     return kind == BH_NAME_TENANT || kind == BH_NAME_PRINCIPAL || kind == BH_NAME_GROUP
            || kind == BH_NAME_DATASET;
@@ -130,7 +130,7 @@ shred_read_name(struct shredding *s, const char *text)
     if (!colon)
         return false;
     snprintf(kind, sizeof kind, "%.*s", (int)(colon - text), text);
-    if (!may_be_erased(bh_binding_kind(kind)))
+    if (!shred_may_be_erased(bh_binding_kind(kind)))
         return false;
     s->kind = (enum bh_name_kind)bh_binding_kind(kind);
     for (s->name = 1; (known = bh_catalog_name_of(s->core->catalog, s->kind, s->name)); s->name++)
@@ -140,7 +140,7 @@ shred_read_name(struct shredding *s, const char *text)
 }
 
 static bh_rc
-find_name(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
+shred_find_name(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
 {
     const char *text = s->command->shred->name;
 
@@ -187,7 +187,7 @@ shred_find_readable(void *self, const struct bh_job_row *row)
 /* Whether jobs of that time can be read although there is no key: they are from before
  * texts were sealed. */
 static bool
-has_plain(const struct shredding *s)
+shred_has_plain(const struct shredding *s)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(TEXT_BYTES_MAX);
     const struct bh_job_filter filter = { .tenants = &s->tenant, .tenant_count = 1,
@@ -201,20 +201,20 @@ has_plain(const struct shredding *s)
 }
 
 static bh_rc
-find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
+shred_find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
 {
     const struct bh_shred_request *request = s->command->shred;
 
-    if (!find_tenant(s->core, request->tenant, &s->tenant))
+    if (!shred_find_tenant(s->core, request->tenant, &s->tenant))
         return bh_err_set(err, BH_NOT_FOUND, "tenant: there never was a \"%.80s\"",
                           request->tenant);
-    if (!read_month(request->month, &s->month, &s->erasure))
+    if (!shred_read_month(request->month, &s->month, &s->erasure))
         return bh_err_set(err, BH_INVALID, "month: \"%.20s\" is neither a month such as "
                           "2026-11 nor \"all\"", request->month);
     s->erasure.tenant_id = s->tenant;
     snprintf(s->meta, sizeof s->meta, "shred.%" PRIu32, s->tenant);
     bh_keys_each(s->core->ring.keys, shred_add_key, s);
-    if (s->count == 0 && !has_plain(s))
+    if (s->count == 0 && !shred_has_plain(s))
         return bh_err_set(err, BH_NOT_FOUND, "%.80s has no key of %s to destroy",
                           request->tenant, s->month ? request->month : "any month");
     s->ids = bh_arena_alloc(arena, (s->count + 1) * sizeof *s->ids);
@@ -229,7 +229,7 @@ find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
 
 /* Whether the tenant's path is that of `above` or stands below it. */
 static bool
-is_within(const char *above, const char *path)
+shred_is_within(const char *above, const char *path)
 {
     size_t length = strlen(above);
 
@@ -237,14 +237,14 @@ is_within(const char *above, const char *path)
 }
 
 static bh_rc
-check_hold(const struct shredding *s, struct bh_err *err)
+shred_check_hold(const struct shredding *s, struct bh_err *err)
 {
     const struct bh_site *site = bh_catalog_site(s->core->catalog);
     const struct bh_site_tenant *tenants = site->tenants.items;
 
     for (uint32_t i = 0; i < site->tenants.count; i++)
         if (tenants[i].legal_hold
-            && (s->of_name || is_within(tenants[i].name, s->command->shred->tenant))) {
+            && (s->of_name || shred_is_within(tenants[i].name, s->command->shred->tenant))) {
             bh_err_set(err, BH_CONFLICT, "%.80s is under a legal hold", tenants[i].name);
             return bh_err_hint(err, "legal_hold in the site file says so");
         }
@@ -300,7 +300,7 @@ shred_check_jobs(const struct shredding *s, struct bh_err *err)
 /* ---- two persons ---- */
 
 static bool
-could_confirm(const struct bh_directory *dir, const struct bh_subject *subject)
+shred_could_confirm(const struct bh_directory *dir, const struct bh_subject *subject)
 {
     return bh_authz_check(dir, subject, "key.shred", (bh_tenant_id){ 0 }).allow;
 }
@@ -308,7 +308,7 @@ could_confirm(const struct bh_directory *dir, const struct bh_subject *subject)
 /* Whether anybody but the caller holds the verb.  A group counts as somebody; root on the machine's
  * socket does not: it can do all that there is by itself. */
 static bool
-has_another(const struct shredding *s)
+shred_has_another(const struct shredding *s)
 {
     const struct bh_directory *dir = bh_catalog_get(s->core->catalog);
     uint32_t caller = s->command->caller.subject.principal.v;
@@ -318,7 +318,7 @@ has_another(const struct shredding *s)
         const struct bh_dir_principal *p = &dir->principals[i];
         struct bh_subject subject = { .principal = p->id, .uid = UINT32_MAX };
 
-        found = !p->gone && p->id.v != caller && could_confirm(dir, &subject);
+        found = !p->gone && p->id.v != caller && shred_could_confirm(dir, &subject);
     }
     for (uint32_t i = 0; i < dir->binding_count && !found; i++) {
         const struct bh_dir_binding *binding = &dir->bindings[i];
@@ -337,7 +337,7 @@ struct proposal {
 
 /* It names who asked, when, and exactly which keys. */
 static void
-make_token(const struct shredding *s, const struct proposal *proposal, char ret_text[TOKEN_TEXT])
+shred_make_token(const struct shredding *s, const struct proposal *proposal, char ret_text[TOKEN_TEXT])
 {
     struct bh_sha256 hash;
     uint8_t digest[32];
@@ -385,7 +385,7 @@ shred_ask(const struct shredding *s, const struct bh_entry *entry, struct bh_are
     char value[80], token[TOKEN_TEXT];
     bh_rc rc = shred_record(s, entry, s->of_name ? "name.erase.ask" : "key.shred.ask", err);
 
-    make_token(s, &proposal, token);
+    shred_make_token(s, &proposal, token);
     snprintf(value, sizeof value, "%" PRIu32 " %" PRIu32 " %" PRIu64, proposal.principal,
              proposal.month, proposal.asked_ns);
     if (rc == BH_OK)
@@ -396,7 +396,7 @@ shred_ask(const struct shredding *s, const struct bh_entry *entry, struct bh_are
 }
 
 static bh_rc
-find_proposal(const struct shredding *s, struct bh_arena *arena, struct proposal *ret,
+shred_find_proposal(const struct shredding *s, struct bh_arena *arena, struct proposal *ret,
               struct bh_err *err)
 {
     const char *value;
@@ -413,14 +413,14 @@ find_proposal(const struct shredding *s, struct bh_arena *arena, struct proposal
 
 /* Nor does root confirm, unless it is a principal of the site that holds the verb as such. */
 static bh_rc
-check_person(const struct shredding *s, struct bh_err *err)
+shred_check_person(const struct shredding *s, struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(s->core->catalog);
     struct bh_subject subject = s->command->caller.subject;
     bool may;
 
     subject.root = false;
-    may = subject.principal.v && could_confirm(dir, &subject);
+    may = subject.principal.v && shred_could_confirm(dir, &subject);
     bh_catalog_put(s->core->catalog, dir);
     if (may)
         return BH_OK;
@@ -429,17 +429,17 @@ check_person(const struct shredding *s, struct bh_err *err)
 }
 
 static bh_rc
-check_confirmation(const struct shredding *s, struct bh_arena *arena, struct bh_err *err)
+shred_check_confirmation(const struct shredding *s, struct bh_arena *arena, struct bh_err *err)
 {
     struct proposal proposal;
     char token[TOKEN_TEXT];
-    bh_rc rc = find_proposal(s, arena, &proposal, err);
+    bh_rc rc = shred_find_proposal(s, arena, &proposal, err);
 
     if (rc != BH_OK)
         return rc;
     if (bh_core_now(s->core) - proposal.asked_ns > lifetime_ns)
         return bh_err_set(err, BH_CONFLICT, "that was asked for more than a day ago");
-    make_token(s, &proposal, token);
+    shred_make_token(s, &proposal, token);
     if (proposal.month != s->month || strcmp(token, s->command->shred->token) != 0)
         return bh_err_set(err, BH_CONFLICT,
                           "the token is of other keys than these, or of an earlier request");
@@ -447,14 +447,14 @@ check_confirmation(const struct shredding *s, struct bh_arena *arena, struct bh_
         bh_err_set(err, BH_DENIED, "who asked does not confirm");
         return bh_err_hint(err, "another administrator of the site does");
     }
-    return check_person(s, err);
+    return shred_check_person(s, err);
 }
 
 /* ---- doing it ---- */
 
 /* The row has the record's time: a verifier of an export compares them. */
 static bh_rc
-destroy_key(const struct shredding *s, const struct bh_entry *like, uint64_t id,
+shred_destroy_key(const struct shredding *s, const struct bh_entry *like, uint64_t id,
             struct bh_err *err)
 {
     struct bh_entry entry = *like;
@@ -472,7 +472,7 @@ destroy_key(const struct shredding *s, const struct bh_entry *like, uint64_t id,
 
 /* The record says who and why; key and name go in the same transaction. */
 static bh_rc
-erase_name(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
+shred_erase_name(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_store *store = &s->core->store;
     bh_rc rc = shred_record(s, entry, BH_RECORD_NAME_ERASE, err);
@@ -487,13 +487,13 @@ erase_name(const struct shredding *s, const struct bh_entry *entry, struct bh_er
 }
 
 static bh_rc
-destroy_keys(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
+shred_destroy_keys(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_store *store = &s->core->store;
     bh_rc rc = shred_record(s, entry, "key.shred", err);
 
     for (uint32_t i = 0; i < s->count && rc == BH_OK; i++)
-        rc = destroy_key(s, entry, s->ids[i], err);
+        rc = shred_destroy_key(s, entry, s->ids[i], err);
     s->core->text_counts.dropped = true;
     bh_same_specs_forget(&s->core->same_specs); /* the store has them no more */
     return rc == BH_OK ? store->ops->erase_jobs(store->self, &s->erasure, err) : rc;
@@ -503,7 +503,7 @@ static bh_rc
 shred_destroy(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_store *store = &s->core->store;
-    bh_rc rc = s->of_name ? erase_name(s, entry, err) : destroy_keys(s, entry, err);
+    bh_rc rc = s->of_name ? shred_erase_name(s, entry, err) : shred_destroy_keys(s, entry, err);
 
     if (rc == BH_OK)
         rc = store->ops->put_meta(store->self, s->meta, "", err);
@@ -526,18 +526,18 @@ bh_shred_run(struct bh_core *core, const struct bh_command *command, struct bh_a
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "key.shred", verdict, BH_REACH_OBJECT }, err);
-    rc = command->shred->name ? find_name(&s, arena, err) : find_keys(&s, arena, err);
+    rc = command->shred->name ? shred_find_name(&s, arena, err) : shred_find_keys(&s, arena, err);
     if (rc == BH_OK)
-        rc = check_hold(&s, err);
+        rc = shred_check_hold(&s, err);
     if (rc == BH_OK)
         rc = shred_check_jobs(&s, err);
     if (rc == BH_OK && command->shred->token)
-        rc = check_confirmation(&s, arena, err);
+        rc = shred_check_confirmation(&s, arena, err);
     if (rc != BH_OK)
         return rc;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     ret_answer->keys = s.count;
-    if (!command->shred->token && has_another(&s))
+    if (!command->shred->token && shred_has_another(&s))
         return shred_ask(&s, &entry, arena, ret_answer, err);
     return shred_destroy(&s, &entry, err);
 }

@@ -25,7 +25,7 @@ enum { KEY_SIZE = 24, VALUE_SIZE = 160, LOST_AT_ONCE_MAX = 512, COMMAND_BYTES_MA
 
 /* It does not run, and may yet. */
 static bh_rc
-refuse_idle(const struct bh_job_view *view, struct bh_err *err)
+record_refuse_idle(const struct bh_job_view *view, struct bh_err *err)
 {
     bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run: it is %s", view->job.v,
                bh_job_state_names[view->state]);
@@ -35,7 +35,7 @@ refuse_idle(const struct bh_job_view *view, struct bh_err *err)
 
 /* The member's lease and node, if it runs. */
 static bh_rc
-find_member(struct bh_core *core, const struct bh_command *command,
+record_find_member(struct bh_core *core, const struct bh_command *command,
             const struct bh_job_view *view, struct bh_member_view *ret_member,
             struct bh_err *err)
 {
@@ -48,7 +48,7 @@ find_member(struct bh_core *core, const struct bh_command *command,
     if (bh_jobs_ended(state))
         return bh_members_refuse_ended(view->job.v, state, err);
     if (!bh_view_member(core->state.engine, view->job, member, ret_member))
-        return refuse_idle(view, err);
+        return record_refuse_idle(view, err);
     if (ret_member->done) {
         bh_err_set(err, BH_CONFLICT, "member %" PRIu32 " of job %" PRIu64 " has ended", member,
                    view->job.v);
@@ -56,7 +56,7 @@ find_member(struct bh_core *core, const struct bh_command *command,
                            view->job.v, member);
     }
     if (ret_member->state != BH_JOB_RUNNING)
-        return refuse_idle(view, err);
+        return record_refuse_idle(view, err);
     if (command->op == BH_OP_JOB_FORWARD && view->kind == BH_JOB_BATCH) {
         bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is a batch job", view->job.v);
         return bh_err_hint(err, "ports are forwarded to jobs with --kind service or interactive");
@@ -66,7 +66,7 @@ find_member(struct bh_core *core, const struct bh_command *command,
 
 /* The command as a JSON array, sealed; its digest is what stands in the record. */
 static bh_rc
-seal_command(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
+record_seal_command(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
              struct bh_digest *ret_digest, struct bh_err *err)
 {
     const struct bh_texts *args = &command->stream->args;
@@ -97,7 +97,7 @@ seal_command(struct bh_core *core, const struct bh_command *command, bh_tenant_i
 }
 
 static bh_rc
-put_open(struct bh_core *core, const struct bh_entry *entry, uint64_t seq, struct bh_err *err)
+record_put_open(struct bh_core *core, const struct bh_entry *entry, uint64_t seq, struct bh_err *err)
 {
     char key[KEY_SIZE], value[VALUE_SIZE];
     struct bh_document_row row = { .kind = BH_DOCUMENT_STREAM, .key = key, .version = 1,
@@ -117,18 +117,18 @@ record_begin(struct bh_core *core, const struct bh_command *command, struct bh_e
     bh_rc rc = bh_core_begin(core, err);
 
     if (rc == BH_OK && command->op == BH_OP_JOB_EXEC) {
-        rc = seal_command(core, command, (bh_tenant_id){ entry->tenant }, &digest, err);
+        rc = record_seal_command(core, command, (bh_tenant_id){ entry->tenant }, &digest, err);
         entry->text = digest.bytes;
     }
     *ret_seq = core->journal.next_seq;
     if (rc == BH_OK)
         rc = bh_core_record(core, entry, BH_OK, err);
-    return rc == BH_OK ? put_open(core, entry, *ret_seq, err) : rc;
+    return rc == BH_OK ? record_put_open(core, entry, *ret_seq, err) : rc;
 }
 
 /* Who submitted it, or who may do so with anybody's. */
 static const char *
-verb_for(const struct bh_command *command, const struct bh_job_owner *whose)
+record_verb_for(const struct bh_command *command, const struct bh_job_owner *whose)
 {
     return bh_same(whose->principal, command->caller.subject.principal) ? "job.exec"
                                                                        : "job.exec.any";
@@ -148,14 +148,14 @@ stream_record_begin(struct bh_core *core, const struct bh_command *command, stru
 
     if (rc != BH_OK)
         return rc;
-    *grant = (struct bh_stream_grant){ .tenant = whose.tenant, .verb = verb_for(command, &whose) };
+    *grant = (struct bh_stream_grant){ .tenant = whose.tenant, .verb = record_verb_for(command, &whose) };
     verdict = bh_command_authz(core, command, grant->verb, whose.tenant);
     if (!verdict.allow)
         return bh_command_deny(core, command, whose.tenant,
                                (struct bh_denial){ grant->verb, verdict, BH_REACH_OBJECT }, err);
     if (!bh_view_job(core->state.engine, command->job, &view))
         return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
-    rc = find_member(core, command, &view, &member, err);
+    rc = record_find_member(core, command, &view, &member, err);
     if (rc != BH_OK)
         return rc;
     grant->lease = member.lease.v;
@@ -225,7 +225,7 @@ struct lost {
 };
 
 static bool
-take_lost(void *self, const struct bh_document_row *row)
+record_take_lost(void *self, const struct bh_document_row *row)
 {
     struct lost *lost = self;
     struct one *one = &lost->items[lost->count];
@@ -247,7 +247,7 @@ bh_stream_record_lost(struct bh_core *core, struct bh_err *err)
 
     if (!lost)
         return bh_err_set(err, BH_FULL, "out of memory");
-    rc = core->store.ops->list_documents(core->store.self, &all, take_lost, lost, err);
+    rc = core->store.ops->list_documents(core->store.self, &all, record_take_lost, lost, err);
     for (uint32_t i = 0; i < lost->count && rc == BH_OK; i++) {
         const struct one *one = &lost->items[i];
         struct bh_entry entry = {

@@ -14,7 +14,7 @@
 #include "daemon/state/texts.h"
 
 static bh_rc
-read_spec(const struct bh_directory *dir, const struct bh_command *command, uint64_t now_ns,
+submit_read_spec(const struct bh_directory *dir, const struct bh_command *command, uint64_t now_ns,
           struct bh_ev_submit *ret_submit, struct bh_err *err)
 {
     const struct bh_job_spec *spec = command->spec;
@@ -38,7 +38,7 @@ read_spec(const struct bh_directory *dir, const struct bh_command *command, uint
 
 /* So long a job that ignores SIGTERM keeps what is another's guarantee. */
 static bh_rc
-check_grace(const struct bh_core *core, const struct bh_ev_submit *submit, struct bh_err *err)
+submit_check_grace(const struct bh_core *core, const struct bh_ev_submit *submit, struct bh_err *err)
 {
     uint64_t most_ns = core->config->grace_max;
 
@@ -52,7 +52,7 @@ check_grace(const struct bh_core *core, const struct bh_ev_submit *submit, struc
 
 /* The permissions a submission needs; the message of a denial is the caller's. */
 static bool
-permitted(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
+submit_permitted(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
           struct bh_denial *ret_check)
 {
     ret_check->verb = "job.submit";
@@ -78,7 +78,7 @@ submit_sign(const struct bh_core *core, const struct bh_command *command,
 
 /* By the key that is there now; one that has to be made has sealed nothing yet. */
 static struct bh_same_spec
-same_spec(struct bh_core *core, const struct bh_command *command,
+submit_same_spec(struct bh_core *core, const struct bh_command *command,
           const struct bh_ev_submit *submit)
 {
     const struct bh_key_use use = { BH_KEY_AUDIT, submit->tenant, bh_core_now(core) };
@@ -92,11 +92,11 @@ same_spec(struct bh_core *core, const struct bh_command *command,
 /* What people wrote is sealed before anything names it: the digest of the item is what
  * stands in the log for ever.  `item` stays empty when the store has it. */
 static bh_rc
-seal_spec(struct bh_core *core, const struct bh_command *command, struct bh_ev_submit *submit,
+submit_seal_spec(struct bh_core *core, const struct bh_command *command, struct bh_ev_submit *submit,
           struct bh_buf *item, struct bh_err *err)
 {
     const struct bh_slice plain = { command->text, command->text_length };
-    struct bh_same_spec spec = same_spec(core, command, submit);
+    struct bh_same_spec spec = submit_same_spec(core, command, submit);
     bh_rc rc = BH_OK;
 
     if (!bh_same_specs_find(&core->same_specs, &spec)) {
@@ -114,14 +114,14 @@ static void
 submit_store_spec(struct bh_core *core, const struct bh_command *command,
           const struct bh_ev_submit *submit)
 {
-    struct bh_same_spec spec = same_spec(core, command, submit);
+    struct bh_same_spec spec = submit_same_spec(core, command, submit);
 
     memcpy(spec.sealed, submit->spec, sizeof spec.sealed);
     bh_same_specs_put(&core->same_specs, &spec);
 }
 
 static void
-answer_from_view(struct bh_core *core, bh_job_id job, struct bh_answer *ret_answer)
+submit_answer_from_view(struct bh_core *core, bh_job_id job, struct bh_answer *ret_answer)
 {
     struct bh_job_view view;
 
@@ -152,14 +152,14 @@ record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf 
 }
 
 static bh_rc
-seal_and_record(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
+submit_seal_and_record(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
                 struct bh_entry *entry, struct bh_err *err)
 {
     struct bh_buf item;
     bh_rc rc;
 
     bh_buf_init(&item, 2 * (size_t)BH_SEALED_PLAIN_MAX);
-    rc = seal_spec(core, command, &event->u.submit, &item, err);
+    rc = submit_seal_spec(core, command, &event->u.submit, &item, err);
     if (rc == BH_OK)
         rc = bh_allowance_check_text(core, command, event->u.submit.tenant, item.length, err);
     if (rc == BH_OK) {
@@ -175,7 +175,7 @@ seal_and_record(struct bh_core *core, const struct bh_command *command, struct b
 /* Whether the site's nodes could ever run it, as far as they are known: a job that waits for ever
  * is refused. */
 static bh_rc
-check_ever(struct bh_core *core, const struct bh_command *command, const struct bh_event *event,
+submit_check_ever(struct bh_core *core, const struct bh_command *command, const struct bh_event *event,
            const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_engine *engine = core->state.engine;
@@ -204,7 +204,7 @@ submit_rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *
     rc = bh_state_step(&copy, event, &core->step);
     if (rc == BH_OK) {
         core->state = copy;
-        answer_from_view(core, event->u.submit.job, ret_answer);
+        submit_answer_from_view(core, event->u.submit.job, ret_answer);
         bh_engine_why(copy.engine, event->u.submit.job, event->now_ns, &ret_answer->reason);
         copy = core->state;
         core->state = kept;
@@ -222,11 +222,11 @@ submit_prepare(struct bh_core *core, const struct bh_command *command, struct bh
         struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
-    bh_rc rc = read_spec(dir, command, bh_core_now(core), &event->u.submit, err);
+    bh_rc rc = submit_read_spec(dir, command, bh_core_now(core), &event->u.submit, err);
 
     bh_catalog_put(core->catalog, dir);
     if (rc == BH_OK)
-        rc = check_grace(core, &event->u.submit, err);
+        rc = submit_check_grace(core, &event->u.submit, err);
     submit_sign(core, command, &event->u.submit);
     return rc;
 }
@@ -270,7 +270,7 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
 
     if (rc != BH_OK)
         return rc;
-    if (!permitted(core, command, event.u.submit.tenant, &check))
+    if (!submit_permitted(core, command, event.u.submit.tenant, &check))
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
     entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,
                              check.verdict);
@@ -284,16 +284,16 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     entry.obj = (struct bh_record_object){ .type = "job", .id = event.u.submit.job.v };
     entry.submitter = &command->caller;
     entry.job_name = command->spec->name;
-    rc = check_ever(core, command, &event, &entry, err);
+    rc = submit_check_ever(core, command, &event, &entry, err);
     if (rc != BH_OK)
         return rc;
     if (command->dry_run)
         return submit_rehearse(core, &event, ret_answer, err);
-    rc = seal_and_record(core, command, &event, &entry, err);
+    rc = submit_seal_and_record(core, command, &event, &entry, err);
     if (rc != BH_OK)
         return rc;
     bh_allowance_add_job(core, command->caller.subject.principal.v);
-    answer_from_view(core, event.u.submit.job, ret_answer);
+    submit_answer_from_view(core, event.u.submit.job, ret_answer);
     ret_answer->reason = core->added_reason;
     return BH_OK;
 }

@@ -40,7 +40,7 @@ tokens_decide(struct bh_core *core, const struct bh_command *command, const char
 
 /* For whom: oneself, or another with token.any on the whole site. */
 static bh_rc
-find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret_principal,
+tokens_find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret_principal,
            struct bh_err *err)
 {
     const char *name = command->token->principal;
@@ -61,7 +61,7 @@ find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret
 }
 
 static bh_rc
-find_lifetime(const struct bh_token_request *request, uint64_t *ret_ns, struct bh_err *err)
+tokens_find_lifetime(const struct bh_token_request *request, uint64_t *ret_ns, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -75,7 +75,7 @@ find_lifetime(const struct bh_token_request *request, uint64_t *ret_ns, struct b
 
 /* A token made with a token gets no more than that one has. */
 static bh_rc
-check_scopes(const struct bh_command *command, struct bh_err *err)
+tokens_check_scopes(const struct bh_command *command, struct bh_err *err)
 {
     const char *scopes = command->token->scopes, *own = command->caller.subject.scopes;
     char word[40];
@@ -93,7 +93,7 @@ check_scopes(const struct bh_command *command, struct bh_err *err)
 
 /* A token that names a verb which asks for somebody who is there is made by somebody who is. */
 static bh_rc
-check_presence(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
+tokens_check_presence(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
     const char *scopes = command->token->scopes;
     char word[40];
@@ -111,7 +111,7 @@ check_presence(struct bh_core *core, const struct bh_command *command, struct bh
 
 /* A token made with a token does not outlive it. */
 static bool
-find_parent(void *self, const struct bh_token_row *row)
+tokens_find_parent(void *self, const struct bh_token_row *row)
 {
     struct bh_token_row *made = self;
 
@@ -120,7 +120,7 @@ find_parent(void *self, const struct bh_token_row *row)
 }
 
 static bh_rc
-cap_lifetime(struct bh_core *core, const struct bh_command *command, uint64_t *expires_ns,
+tokens_cap_lifetime(struct bh_core *core, const struct bh_command *command, uint64_t *expires_ns,
              struct bh_err *err)
 {
     struct bh_token_row parent = { .expires_ns = UINT64_MAX };
@@ -130,7 +130,7 @@ cap_lifetime(struct bh_core *core, const struct bh_command *command, uint64_t *e
         return BH_OK;
     snprintf(parent.id, sizeof parent.id, "%s", command->caller.token);
     rc = core->store.ops->list_tokens(core->store.self,
-                                      &(struct bh_token_filter){ .id = parent.id }, find_parent,
+                                      &(struct bh_token_filter){ .id = parent.id }, tokens_find_parent,
                                       &parent, err);
     if (rc == BH_OK && parent.expires_ns < *expires_ns)
         *expires_ns = parent.expires_ns;
@@ -138,19 +138,19 @@ cap_lifetime(struct bh_core *core, const struct bh_command *command, uint64_t *e
 }
 
 static bh_rc
-make_row(struct bh_core *core, const struct bh_command *command, struct bh_token_row *ret_row,
+tokens_make_row(struct bh_core *core, const struct bh_command *command, struct bh_token_row *ret_row,
          char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err)
 {
     struct bh_token token = { .kind = BH_TOKEN_API };
     uint64_t lifetime;
-    bh_rc rc = find_owner(core, command, &ret_row->principal_id, err);
+    bh_rc rc = tokens_find_owner(core, command, &ret_row->principal_id, err);
 
     if (rc == BH_OK)
-        rc = find_lifetime(command->token, &lifetime, err);
+        rc = tokens_find_lifetime(command->token, &lifetime, err);
     if (rc == BH_OK)
-        rc = check_scopes(command, err);
+        rc = tokens_check_scopes(command, err);
     if (rc == BH_OK)
-        rc = check_presence(core, command, err);
+        rc = tokens_check_presence(core, command, err);
     if (rc == BH_OK)
         rc = bh_allowance_check_token(core, command, ret_row->principal_id, err);
     if (rc == BH_OK)
@@ -163,7 +163,7 @@ make_row(struct bh_core *core, const struct bh_command *command, struct bh_token
     ret_row->note = command->token->note ? command->token->note : "";
     ret_row->created_ns = bh_core_now(core);
     ret_row->expires_ns = ret_row->created_ns + lifetime;
-    return cap_lifetime(core, command, &ret_row->expires_ns, err);
+    return tokens_cap_lifetime(core, command, &ret_row->expires_ns, err);
 }
 
 static bh_rc
@@ -184,7 +184,7 @@ tokens_put_row(struct bh_core *core, const struct bh_entry *entry, const struct 
 /* The record says whose it is, what it may do and how long; what it is for is a personal text, which
  * is sealed there. */
 static bh_rc
-put_new_row(struct bh_core *core, struct bh_entry *entry, const struct bh_token_row *row,
+tokens_put_new_row(struct bh_core *core, struct bh_entry *entry, const struct bh_token_row *row,
             struct bh_err *err)
 {
     const struct bh_token_facts facts = { row->expires_ns, row->principal_id, row->scopes };
@@ -213,14 +213,14 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "token.create", verdict, BH_REACH_ANYWHERE }, err);
-    rc = make_row(core, command, &row, text, err);
+    rc = tokens_make_row(core, command, &row, text, err);
     /* the store shows what is committed: once in a batch, or they would be counted twice */
     if (rc == BH_OK && !bh_allowance_has_new_token(core, row.principal_id))
         rc = bh_tokens_forget(core, row.principal_id, err);
     if (rc != BH_OK)
         return rc;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
-    rc = put_new_row(core, &entry, &row, err);
+    rc = tokens_put_new_row(core, &entry, &row, err);
     if (rc != BH_OK)
         return rc;
     bh_allowance_add_token(core, row.principal_id);
@@ -237,7 +237,7 @@ struct tokens_search {
 };
 
 static bool
-match_id(void *self, const struct bh_token_row *row)
+tokens_match_id(void *self, const struct bh_token_row *row)
 {
     struct tokens_search *search = self;
 
@@ -262,7 +262,7 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
                                (struct bh_denial){ "token.revoke", verdict, BH_REACH_ANYWHERE }, err);
     rc = core->store.ops->list_tokens(core->store.self,
                                       &(struct bh_token_filter){ .id = command->token_id },
-                                      match_id, &search, err);
+                                      tokens_match_id, &search, err);
     if (rc != BH_OK)
         return rc;
     if (search.found && search.row.principal_id != command->caller.subject.principal.v)
@@ -288,7 +288,7 @@ struct owned {
 };
 
 static bool
-take_owned(void *self, const struct bh_token_row *row)
+tokens_take_owned(void *self, const struct bh_token_row *row)
 {
     struct owned *owned = self;
     struct bh_token_row *kept;
@@ -320,7 +320,7 @@ bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *er
     owned->count = 0;
     rc = core->store.ops->list_tokens(core->store.self,
                                       &(struct bh_token_filter){ .principal_id = principal },
-                                      take_owned, owned, err);
+                                      tokens_take_owned, owned, err);
     if (rc == BH_OK && owned->count == REVOKED_AT_ONCE_MAX)
         return bh_err_set(err, BH_RANGE, "a principal that is removed holds over %d tokens",
                           REVOKED_AT_ONCE_MAX - 1);

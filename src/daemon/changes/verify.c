@@ -16,21 +16,21 @@
 enum { OF_ONE_MAX = 2, OF_NODE_MAX = 4 };
 
 static bool
-is_under_way(const struct bh_core *core, const struct bh_verify_order *order)
+verify_is_under_way(const struct bh_core *core, const struct bh_verify_order *order)
 {
     return order->asked_ns && order->asked_ns + UNDER_WAY > bh_core_now(core);
 }
 
 /* How many tries of others than administrators are under way, of a principal or on a node. */
 static uint32_t
-count_under_way(const struct bh_core *core, uint32_t principal, bh_node_id node)
+verify_count_under_way(const struct bh_core *core, uint32_t principal, bh_node_id node)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX; i++) {
         const struct bh_verify_order *order = &core->verifies_asked[i];
 
-        if (order->principal && is_under_way(core, order))
+        if (order->principal && verify_is_under_way(core, order))
             count += principal ? order->principal == principal : bh_same(order->node, node);
     }
     return count;
@@ -41,8 +41,8 @@ verify_check_limits(const struct bh_core *core, uint32_t principal, bh_node_id n
 {
     if (!principal)
         return BH_OK;
-    if (count_under_way(core, principal, node) < OF_ONE_MAX
-        && count_under_way(core, 0, node) < OF_NODE_MAX)
+    if (verify_count_under_way(core, principal, node) < OF_ONE_MAX
+        && verify_count_under_way(core, 0, node) < OF_NODE_MAX)
         return BH_OK;
     bh_err_set(err, BH_TOO_MANY, "too many tries of walls are under way");
     return bh_err_hint(err, "wait until they are over: a try takes seconds");
@@ -59,7 +59,7 @@ verify_join(const struct bh_core *core, bh_job_id job, bh_node_id node, struct b
     for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX && !request; i++) {
         const struct bh_verify_order *order = &core->verifies_asked[i];
 
-        if (is_under_way(core, order) && order->job == job.v
+        if (verify_is_under_way(core, order) && order->job == job.v
             && (job.v || bh_same(order->node, node)))
             request = order->request;
     }
@@ -73,7 +73,7 @@ verify_join(const struct bh_core *core, bh_job_id job, bh_node_id node, struct b
 }
 
 static uint32_t
-counted_for(struct bh_core *core, const struct bh_command *command)
+verify_counted_for(struct bh_core *core, const struct bh_command *command)
 {
     return bh_allowance_is_free(core, &command->caller) ? 0 : command->caller.subject.principal.v;
 }
@@ -83,7 +83,7 @@ static void
 verify_ask(struct bh_core *core, const struct bh_command *command, struct bh_verify_order *order)
 {
     order->asked_ns = bh_core_now(core);
-    order->principal = counted_for(core, command);
+    order->principal = verify_counted_for(core, command);
     memcpy(order->req, command->caller.request_id, sizeof order->req);
     if (core->verify_count == BH_CORE_VERIFIES_MAX)
         return; /* who asked waits in vain, and may ask again */
@@ -124,7 +124,7 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
     entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
     shared = verify_join(core, command->job, (bh_node_id){ 0 }, &of_another);
     if (!shared && bh_view_member(core->state.engine, command->job, 0, &member))
-        rc = verify_check_limits(core, counted_for(core, command), member.node, err);
+        rc = verify_check_limits(core, verify_counted_for(core, command), member.node, err);
     if (rc == BH_OK)
         rc = verify_record(core, &entry, ret_answer, err);
     if (shared) {
@@ -144,7 +144,7 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
 }
 
 static void
-ask_node(struct bh_core *core, const struct bh_command *command, uint32_t id,
+verify_ask_node(struct bh_core *core, const struct bh_command *command, uint32_t id,
          struct bh_answer *answer)
 {
     struct bh_host_view host;
@@ -181,7 +181,7 @@ verify_nodes(struct bh_core *core, const struct bh_command *command,
                     : (struct bh_record_object){ .type = "node", .id = id };
     shared = !all && verify_join(core, (bh_job_id){ 0 }, (bh_node_id){ id }, &of_another);
     if (!shared)
-        rc = verify_check_limits(core, counted_for(core, command), (bh_node_id){ id }, err);
+        rc = verify_check_limits(core, verify_counted_for(core, command), (bh_node_id){ id }, err);
     if (rc == BH_OK)
         rc = verify_record(core, &entry, ret_answer, err);
     if (shared) {
@@ -189,9 +189,9 @@ verify_nodes(struct bh_core *core, const struct bh_command *command,
         return rc;
     }
     if (rc == BH_OK && !all)
-        ask_node(core, command, id, ret_answer);
+        verify_ask_node(core, command, id, ret_answer);
     while (rc == BH_OK && all && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id))
-        ask_node(core, command, id, ret_answer);
+        verify_ask_node(core, command, id, ret_answer);
     return rc;
 }
 

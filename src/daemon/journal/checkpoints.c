@@ -22,7 +22,7 @@ struct appended {
 };
 
 static bool
-append_record(void *self, uint64_t seq, const char *leaf, size_t length)
+checkpoints_append_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct appended *appended = self;
     uint8_t hash[32];
@@ -50,7 +50,7 @@ struct pruned {
 };
 
 static bool
-append_hash(void *self, uint64_t seq, const struct bh_digest *hash)
+checkpoints_append_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 {
     struct pruned *pruned = self;
 
@@ -63,7 +63,7 @@ append_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 /* Of records that were pruned, from `from` on, the hashes that they left behind.  Those of the
  * others are computed from their bytes. */
 static bh_rc
-read_pruned(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
+checkpoints_read_pruned(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
             struct bh_err *err)
 {
     struct pruned pruned = { &c->since_durable, c->crypto, from };
@@ -71,21 +71,21 @@ read_pruned(struct bh_checkpoints *c, const struct bh_store *store, uint64_t fro
 
     if (rc != BH_OK || pruned.end == from)
         return rc;
-    return store->ops->list_hashes(store->self, from, append_hash, &pruned, err);
+    return store->ops->list_hashes(store->self, from, checkpoints_append_hash, &pruned, err);
 }
 
 /* The range from `from` to the end of the store, of committed records. */
 static bh_rc
-read_range(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
+checkpoints_read_range(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
            struct bh_err *err)
 {
     struct appended appended = { &c->since_durable, c->crypto };
     bh_rc rc;
 
     bh_range_begin(&c->since_durable, from);
-    rc = read_pruned(c, store, from, err);
+    rc = checkpoints_read_pruned(c, store, from, err);
     if (rc == BH_OK)
-        rc = store->ops->list_records(store->self, c->since_durable.to, INT64_MAX, append_record,
+        rc = store->ops->list_records(store->self, c->since_durable.to, INT64_MAX, checkpoints_append_record,
                                       &appended, err);
     c->since = c->since_durable;
     return rc;
@@ -141,7 +141,7 @@ checkpoints_send_request(struct bh_checkpoints *c, enum bh_signer_verb verb)
 }
 
 static void
-ask_about(struct bh_checkpoints *c, const struct bh_merkle_frontier *tree)
+checkpoints_ask_about(struct bh_checkpoints *c, const struct bh_merkle_frontier *tree)
 {
     c->question.range = c->since_durable;
     bh_merkle_frontier_root(tree, c->crypto, c->question.root);
@@ -153,7 +153,7 @@ bh_checkpoints_ask(struct bh_checkpoints *c, const struct bh_merkle_frontier *tr
     if (c->state != BH_SIGNER_IDLE || tree->size <= c->watermark_size)
         return false;
     BH_ASSERT(c->since.to == tree->size);
-    ask_about(c, tree);
+    checkpoints_ask_about(c, tree);
     if (!checkpoints_send_request(c, BH_SIGNER_SIGN))
         return false;
     c->state = BH_SIGNER_BUSY;
@@ -172,7 +172,7 @@ checkpoints_store_watermark(struct bh_checkpoints *c)
 }
 
 static bh_rc
-reason(const struct bh_signer_reply *answer, struct bh_err *err)
+checkpoints_reason(const struct bh_signer_reply *answer, struct bh_err *err)
 {
     bh_rc rc = answer->rc > BH_OK && answer->rc <= BH_BUG ? (bh_rc)answer->rc : BH_BUG;
 
@@ -189,7 +189,7 @@ checkpoints_signer_refused(struct bh_checkpoints *c)
     struct bh_err why = { 0 };
 
     c->state = BH_SIGNER_DISCONNECTED;
-    if (!c->logged_refused && reason(&c->answer, &why) != BH_OK)
+    if (!c->logged_refused && checkpoints_reason(&c->answer, &why) != BH_OK)
         bh_log(SIGNER_REFUSED, BH_ERRLOG(&why), BH_STR("next", why.hint));
     c->logged_refused = true;
 }
@@ -209,7 +209,7 @@ checkpoints_receive_hello(struct bh_checkpoints *c, const struct bh_store *store
     checkpoints_store_watermark(c);
     c->keys_changed = strcmp(c->vkeys, c->answer.vkeys) != 0;
     memcpy(c->vkeys, c->answer.vkeys, sizeof c->vkeys);
-    if (c->since.from != c->watermark_size && read_range(c, store, c->watermark_size, &err) != BH_OK) {
+    if (c->since.from != c->watermark_size && checkpoints_read_range(c, store, c->watermark_size, &err) != BH_OK) {
         checkpoints_signer_lost(c, &err);
         return;
     }
@@ -291,7 +291,7 @@ bh_checkpoints_poll(struct bh_checkpoints *c, const struct bh_store *store)
 /* ---- the end ---- */
 
 static void
-await_signer(const struct bh_checkpoints *c)
+checkpoints_await_signer(const struct bh_checkpoints *c)
 {
     struct pollfd waiting = { .fd = c->signing.ops->fd(c->signing.self), .events = POLLIN };
 
@@ -310,7 +310,7 @@ bh_checkpoints_finish(struct bh_checkpoints *c, const struct bh_store *store,
             return bh_err_set(err, BH_UNAVAILABLE, "the signer refuses, or is gone");
         if (bh_time_monotonic() > deadline)
             return bh_err_set(err, BH_TIMEOUT, "the signer does not answer");
-        await_signer(c);
+        checkpoints_await_signer(c);
         bh_checkpoints_poll(c, store);
     }
     return BH_OK;
@@ -319,7 +319,7 @@ bh_checkpoints_finish(struct bh_checkpoints *c, const struct bh_store *store,
 /* ---- the start: nothing goes on without the signer ---- */
 
 static bh_rc
-ask_and_wait(struct bh_checkpoints *c, enum bh_signer_verb verb, struct bh_err *err)
+checkpoints_ask_and_wait(struct bh_checkpoints *c, enum bh_signer_verb verb, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -335,13 +335,13 @@ ask_and_wait(struct bh_checkpoints *c, enum bh_signer_verb verb, struct bh_err *
         return err->rc = BH_UNAVAILABLE;
     if (rc != BH_OK)
         return rc;
-    return c->answer.rc == BH_OK ? BH_OK : reason(&c->answer, err);
+    return c->answer.rc == BH_OK ? BH_OK : checkpoints_reason(&c->answer, err);
 }
 
 bh_rc
 bh_checkpoints_open(struct bh_checkpoints *c, struct bh_err *err)
 {
-    bh_rc rc = ask_and_wait(c, BH_SIGNER_HELLO, err);
+    bh_rc rc = checkpoints_ask_and_wait(c, BH_SIGNER_HELLO, err);
 
     if (rc != BH_OK)
         return rc;
@@ -362,11 +362,11 @@ bh_checkpoints_check(struct bh_checkpoints *c, const struct bh_store *store,
                    tree->size, c->watermark_size);
         return bh_err_hint(err, BH_SIGNER_GO_BACK);
     }
-    rc = read_range(c, store, c->watermark_size, err);
+    rc = checkpoints_read_range(c, store, c->watermark_size, err);
     if (rc != BH_OK)
         return rc;
-    ask_about(c, tree);
-    rc = ask_and_wait(c, BH_SIGNER_CHECK, err);
+    checkpoints_ask_about(c, tree);
+    rc = checkpoints_ask_and_wait(c, BH_SIGNER_CHECK, err);
     c->state = BH_SIGNER_IDLE;
     return rc;
 }

@@ -14,7 +14,7 @@ enum { FILE_BYTES_MAX = 128, PATH_SIZE = 4096 };
 #define LOG_PAUSE (10 * BH_NS_PER_S)
 
 static void
-read_boot_id(char ret_id[BH_CLOCK_BOOT_MAX])
+clock_read_boot_id(char ret_id[BH_CLOCK_BOOT_MAX])
 {
     struct bh_buf text;
     struct bh_err ignored;
@@ -119,7 +119,7 @@ bh_clock_open(struct bh_clock *clock, const char *folder)
     if (!clock->source.boot) {
         clock->source.boot = bh_time_boot;
         clock->source.wall = bh_time_now;
-        read_boot_id(clock->source.boot_id);
+        clock_read_boot_id(clock->source.boot_id);
     }
     clock->ticked_at = clock->source.boot();
     clock->offset_ns = 0;
@@ -163,7 +163,7 @@ clock_within(int64_t value, int64_t most)
 }
 
 static void
-log_step(int64_t step, int64_t lead)
+clock_log_step(int64_t step, int64_t lead)
 {
     char by[32], ahead[32];
 
@@ -180,7 +180,7 @@ bh_clock_tick(struct bh_clock *clock)
     int64_t step = lead - clock->offset_ns;
 
     if (llabs(step) > (int64_t)BH_CLOCK_STEP && boot >= clock->log_from) {
-        log_step(step, lead);
+        clock_log_step(step, lead);
         clock->log_from = boot + LOG_PAUSE;
     }
     clock->base_ns += clock_within(lead, passed / BH_CLOCK_SLEW);

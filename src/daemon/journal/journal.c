@@ -13,7 +13,7 @@
 static const char public_key_file[] = "audit.vkey";
 
 static bool
-has_line(const char *known, const char *line)
+journal_has_line(const char *known, const char *line)
 {
     for (const char *at = known; (at = strstr(at, line)); at++)
         if (at == known || at[-1] == '\n')
@@ -24,7 +24,7 @@ has_line(const char *known, const char *line)
 /* Step behind the line at *at, which is taken with its newline; false at the end, and at what is no
  * line of a key. */
 static bool
-take_line(const char **at, char ret_line[BH_NODE_RECORD_VKEY_MAX + 2])
+journal_take_line(const char **at, char ret_line[BH_NODE_RECORD_VKEY_MAX + 2])
 {
     size_t length = strcspn(*at, "\n") + 1;
 
@@ -38,15 +38,15 @@ take_line(const char **at, char ret_line[BH_NODE_RECORD_VKEY_MAX + 2])
 
 /* Append the lines of `known` that are not there yet, as far as there is room. */
 static void
-add_older(struct bh_buf *text, const char *known)
+journal_add_older(struct bh_buf *text, const char *known)
 {
     char line[BH_NODE_RECORD_VKEY_MAX + 2];
     uint32_t count = 0;
 
     for (const char *at = bh_buf_text(text); (at = strchr(at, '\n')); at++)
         count++;
-    while (count < BH_NODE_RECORD_KEYS_MAX && take_line(&known, line)) {
-        if (has_line(bh_buf_text(text), line))
+    while (count < BH_NODE_RECORD_KEYS_MAX && journal_take_line(&known, line)) {
+        if (journal_has_line(bh_buf_text(text), line))
             continue;
         bh_buf_puts(text, line);
         count++;
@@ -57,7 +57,7 @@ add_older(struct bh_buf *text, const char *known)
  * where there is none to hold it against, and where the log is begun anew on purpose: 0 stands in
  * audit.signed.  What is taken without that would pass for the same signer's. */
 static bh_rc
-check_vouched(const struct bh_journal *journal, const char *known, struct bh_err *err)
+journal_check_vouched(const struct bh_journal *journal, const char *known, struct bh_err *err)
 {
     const struct bh_checkpoints *checkpoints = &journal->checkpoints;
     const char *at = checkpoints->vkeys;
@@ -65,8 +65,8 @@ check_vouched(const struct bh_journal *journal, const char *known, struct bh_err
 
     if (!*known || (checkpoints->has_watermark && checkpoints->watermark_size == 0))
         return BH_OK;
-    while (take_line(&at, line))
-        if (has_line(known, line))
+    while (journal_take_line(&at, line))
+        if (journal_has_line(known, line))
             return BH_OK;
     bh_err_set(err, BH_CONFLICT, "the signer has a key that %.150s/%s does not name, and no key of that "
                                  "file signs beside it", journal->state_dir, public_key_file);
@@ -77,7 +77,7 @@ check_vouched(const struct bh_journal *journal, const char *known, struct bh_err
 /* What audit.vkey says; "" without the file.  A person may have left out its last line end, and then
  * it is to be written again. */
 static bh_rc
-read_known(struct bh_journal *journal, const char *path, struct bh_buf *known, struct bh_err *err)
+journal_read_known(struct bh_journal *journal, const char *path, struct bh_buf *known, struct bh_err *err)
 {
     struct bh_note_key keys[BH_NODE_RECORD_KEYS_MAX];
     bh_rc rc = bh_file_read(path, BH_JOURNAL_KEYS_BYTES_MAX - 2, known, err);
@@ -99,7 +99,7 @@ read_known(struct bh_journal *journal, const char *path, struct bh_buf *known, s
 /* What outsiders verify with: the present keys and all before, since older checkpoints were signed by
  * those. */
 static bh_rc
-take_keys(struct bh_journal *journal, struct bh_err *err)
+journal_take_keys(struct bh_journal *journal, struct bh_err *err)
 {
     char path[4096], memory[BH_JOURNAL_KEYS_BYTES_MAX], known_memory[BH_JOURNAL_KEYS_BYTES_MAX];
     struct bh_buf text, known;
@@ -108,13 +108,13 @@ take_keys(struct bh_journal *journal, struct bh_err *err)
     snprintf(path, sizeof path, "%s/%s", journal->state_dir, public_key_file);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_buf_init_fixed(&known, known_memory, sizeof known_memory);
-    rc = read_known(journal, path, &known, err);
+    rc = journal_read_known(journal, path, &known, err);
     if (rc == BH_OK)
-        rc = check_vouched(journal, bh_buf_text(&known), err);
+        rc = journal_check_vouched(journal, bh_buf_text(&known), err);
     if (rc != BH_OK)
         return rc;
     bh_buf_puts(&text, journal->checkpoints.vkeys);
-    add_older(&text, bh_buf_text(&known));
+    journal_add_older(&text, bh_buf_text(&known));
     if (!bh_buf_text(&text))
         return bh_err_set(err, BH_BUG, "the public keys are too long");
     rc = bh_note_keys_parse(journal->crypto, bh_buf_text(&text), journal->keys, err);
@@ -128,7 +128,7 @@ take_keys(struct bh_journal *journal, struct bh_err *err)
 
 /* Readable by all.  What is there already is not written again: a start wants no room for it. */
 static bh_rc
-publish_keys(struct bh_journal *journal, struct bh_err *err)
+journal_publish_keys(struct bh_journal *journal, struct bh_err *err)
 {
     char path[4096];
     bh_rc rc;
@@ -154,7 +154,7 @@ bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *confi
     checkpoints->name = journal->origin;
     rc = bh_checkpoints_open(checkpoints, err);
     if (rc == BH_OK)
-        rc = take_keys(journal, err);
+        rc = journal_take_keys(journal, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }
 
@@ -213,13 +213,13 @@ bh_journal_ask(struct bh_journal *journal, uint64_t now_ns, uint64_t interval_ns
 
 /* The signer was started again, with another key. */
 static void
-follow_keys(struct bh_journal *journal)
+journal_follow_keys(struct bh_journal *journal)
 {
     struct bh_err err = { 0 };
-    bh_rc rc = take_keys(journal, &err);
+    bh_rc rc = journal_take_keys(journal, &err);
 
     if (rc == BH_OK)
-        rc = publish_keys(journal, &err);
+        rc = journal_publish_keys(journal, &err);
     journal->checkpoints.keys_changed = false;
     if (rc != BH_OK)
         bh_checkpoints_refuse_keys(&journal->checkpoints, &err);
@@ -230,7 +230,7 @@ bh_journal_signed(struct bh_journal *journal)
 {
     bh_checkpoints_poll(&journal->checkpoints, &journal->store);
     if (journal->checkpoints.keys_changed)
-        follow_keys(journal);
+        journal_follow_keys(journal);
     return journal->checkpoints.note_size > journal->signed_size;
 }
 
@@ -257,7 +257,7 @@ bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err)
 /* A convenience, not the truth: the store has the checkpoint already.  So nobody waits for
  * the disk, and a failure is only told. */
 static bh_rc
-publish_checkpoint(const struct bh_journal *journal, struct bh_err *err)
+journal_publish_checkpoint(const struct bh_journal *journal, struct bh_err *err)
 {
     char path[4096], fresh[4096];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -284,7 +284,7 @@ bh_journal_committed(struct bh_journal *journal)
     if (journal->signed_size == journal->signing_size)
         return;
     journal->signed_size = journal->signing_size;
-    if (publish_checkpoint(journal, &err) != BH_OK)
+    if (journal_publish_checkpoint(journal, &err) != BH_OK)
         bh_log(CHECKPOINT_NOT_PUBLISHED, BH_ERRLOG(&err));
 }
 
@@ -328,7 +328,7 @@ journal_check_last_checkpoint(void *self, const struct bh_checkpoint_row *row)
 
 /* A snapshot stands for the records before it; they must be there all the same. */
 static bh_rc
-check_end(const struct bh_journal *journal, struct bh_err *err)
+journal_check_end(const struct bh_journal *journal, struct bh_err *err)
 {
     uint64_t last = 0;
     bh_rc rc = journal->store.ops->last_record(journal->store.self, &last, err);
@@ -367,7 +367,7 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
 {
     struct last_signed last = { .journal = journal, .err = err };
     uint64_t newest = 0;
-    bh_rc rc = check_end(journal, err);
+    bh_rc rc = journal_check_end(journal, err);
 
     if (rc == BH_OK)
         rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
@@ -387,6 +387,6 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
         return rc;
     journal->durable = journal->frontier;
     journal->signing_size = journal->signed_size = newest;
-    rc = publish_keys(journal, err);
+    rc = journal_publish_keys(journal, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }

@@ -87,7 +87,7 @@ bh_signing_process_free(struct bh_signing_process *process)
 /* ---- connecting ---- */
 
 static bh_rc
-find_program(const struct bh_signing_process *process, char ret_path[PATH_MAX],
+signing_find_program(const struct bh_signing_process *process, char ret_path[PATH_MAX],
              struct bh_err *err)
 {
     char own[PATH_MAX];
@@ -128,12 +128,12 @@ signing_spawn(const char *const argv[], int socket, pid_t *ret_pid, struct bh_er
 }
 
 static bh_rc
-start_child(struct bh_signing_process *process, struct bh_err *err)
+signing_start_child(struct bh_signing_process *process, struct bh_err *err)
 {
     char path[PATH_MAX];
     const char *const argv[] = { path, "--dir", process->folder, NULL };
     int pair[2];
-    bh_rc rc = find_program(process, path, err);
+    bh_rc rc = signing_find_program(process, path, err);
 
     if (rc != BH_OK)
         return rc;
@@ -151,10 +151,10 @@ start_child(struct bh_signing_process *process, struct bh_err *err)
 }
 
 static bh_rc
-try_connect(struct bh_signing_process *process, struct bh_err *err)
+signing_try_connect(struct bh_signing_process *process, struct bh_err *err)
 {
     bh_rc rc = process->socket[0] ? bh_unix_connect(process->socket, &process->fd, err)
-                                  : start_child(process, err);
+                                  : signing_start_child(process, err);
 
     if (rc == BH_OK && fcntl(process->fd, F_SETFL, O_NONBLOCK) != 0)
         rc = bh_err_errno(err, "the signer's socket");
@@ -168,7 +168,7 @@ bh_signing_process_await(struct bh_signing_process *process, uint64_t most_ns)
     struct bh_err err;
 
     process->since_ns = bh_time_monotonic();
-    while (process->socket[0] && process->fd < 0 && try_connect(process, &err) != BH_OK) {
+    while (process->socket[0] && process->fd < 0 && signing_try_connect(process, &err) != BH_OK) {
         if (bh_time_monotonic() >= until)
             return false;
         bh_time_sleep(await_poll_ns);
@@ -177,7 +177,7 @@ bh_signing_process_await(struct bh_signing_process *process, uint64_t most_ns)
 }
 
 static bool
-process_connected(void *self)
+signing_process_connected(void *self)
 {
     struct bh_signing_process *process = self;
     struct bh_err err;
@@ -187,7 +187,7 @@ process_connected(void *self)
     if (bh_time_monotonic() < process->connect_ns)
         return false;
     process->since_ns = bh_time_monotonic();
-    if (try_connect(process, &err) == BH_OK)
+    if (signing_try_connect(process, &err) == BH_OK)
         return true;
     bh_log(SIGNER_LOST, BH_ERRLOG(&err), BH_STR("next", err.hint));
     signing_disconnect(process);
@@ -198,7 +198,7 @@ process_connected(void *self)
 
 /* A socket that does not take a whole question belongs to a signer that stopped reading. */
 static bool
-process_ask(void *self, const struct bh_signer_request *question)
+signing_process_ask(void *self, const struct bh_signer_request *question)
 {
     struct bh_signing_process *process = self;
 
@@ -229,7 +229,7 @@ signing_receive(struct bh_signing_process *process)
 
 /* Texts are ended here: they are printed. */
 static void
-end_texts(struct bh_signer_reply *answer)
+signing_end_texts(struct bh_signer_reply *answer)
 {
     answer->vkeys[sizeof answer->vkeys - 1] = '\0';
     answer->note[sizeof answer->note - 1] = '\0';
@@ -260,18 +260,18 @@ signing_process_receive(void *self, uint64_t wait_ns, struct bh_signer_reply *re
     }
     process->held = 0;
     *ret_answer = process->answer;
-    end_texts(ret_answer);
+    signing_end_texts(ret_answer);
     return BH_OK;
 }
 
 static void
-process_drop(void *self)
+signing_process_drop(void *self)
 {
     signing_disconnect(self);
 }
 
 static int
-process_fd(const void *self)
+signing_process_fd(const void *self)
 {
     const struct bh_signing_process *process = self;
 
@@ -281,11 +281,11 @@ process_fd(const void *self)
 struct bh_signing
 bh_signing_process_port(struct bh_signing_process *process)
 {
-    static const struct bh_signing_ops ops = { .connected = process_connected,
-                                               .ask = process_ask,
+    static const struct bh_signing_ops ops = { .connected = signing_process_connected,
+                                               .ask = signing_process_ask,
                                                .receive = signing_process_receive,
-                                               .drop = process_drop,
-                                               .fd = process_fd };
+                                               .drop = signing_process_drop,
+                                               .fd = signing_process_fd };
 
     return (struct bh_signing){ &ops, process };
 }

@@ -70,7 +70,7 @@ bh_catalog_new(struct bh_store store, const struct bh_crypto_ops *crypto)
 }
 
 static void
-names_clear(struct names *names)
+catalog_names_clear(struct names *names)
 {
     for (uint32_t i = 0; i < names->count; i++)
         free(names->items[i].text);
@@ -85,7 +85,7 @@ bh_catalog_free(struct bh_catalog *catalog)
     if (!catalog)
         return;
     for (int kind = 0; kind < BH_NAME_KINDS; kind++)
-        names_clear(&catalog->names[kind]);
+        catalog_names_clear(&catalog->names[kind]);
     free(catalog->unbound);
     bh_published_put(catalog->published);
     bh_arena_free(catalog->site_arena);
@@ -116,7 +116,7 @@ catalog_name_slot(const struct names *names, const char *text)
 }
 
 static bool
-is_erased(const char *name)
+catalog_is_erased(const char *name)
 {
     return strcmp(name, BH_ERASED) == 0;
 }
@@ -133,7 +133,7 @@ catalog_slot_of(struct names *names, uint32_t id)
         names->by_hash = calloc(2 * (size_t)names->capacity, sizeof *names->by_hash);
         BH_ASSERT(names->by_hash);
         for (uint32_t known = 1; known < names->count; known++)
-            if (names->items[known].text && !is_erased(names->items[known].text))
+            if (names->items[known].text && !catalog_is_erased(names->items[known].text))
                 *catalog_name_slot(names, names->items[known].text) = known;
     }
     if (id >= names->count)
@@ -151,7 +151,7 @@ catalog_load_name(void *self, const struct bh_name_row *row)
 
     if (!slot->text) {
         slot->text = strdup(row->name);
-        if (!is_erased(row->name))
+        if (!catalog_is_erased(row->name))
             *catalog_name_slot(names, row->name) = row->id;
     }
     BH_ASSERT(strcmp(slot->text, row->name) == 0); /* an id has one name until it is erased */
@@ -162,7 +162,7 @@ catalog_load_name(void *self, const struct bh_name_row *row)
 }
 
 static bh_rc
-parse_site(struct bh_catalog *catalog, const char *text, struct bh_err *err)
+catalog_parse_site(struct bh_catalog *catalog, const char *text, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -179,20 +179,20 @@ parse_site(struct bh_catalog *catalog, const char *text, struct bh_err *err)
 }
 
 static bh_rc
-load_site(struct bh_catalog *catalog, struct bh_arena *arena, struct bh_err *err)
+catalog_load_site(struct bh_catalog *catalog, struct bh_arena *arena, struct bh_err *err)
 {
     const char *hex, *text = "";
     struct bh_digest digest;
     bh_rc rc = catalog->store.ops->get_meta(catalog->store.self, "site", arena, &hex, err);
 
     if (rc == BH_NOT_FOUND)
-        return parse_site(catalog, "", err);
+        return catalog_parse_site(catalog, "", err);
     if (rc != BH_OK)
         return rc;
     if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
         return bh_err_set(err, BH_CONFLICT, "the store's site digest is damaged");
     rc = catalog->store.ops->get_text(catalog->store.self, &digest, arena, &text, err);
-    return rc == BH_OK ? parse_site(catalog, text, err) : rc;
+    return rc == BH_OK ? catalog_parse_site(catalog, text, err) : rc;
 }
 
 bh_rc
@@ -202,16 +202,16 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
     bh_rc rc;
 
     for (int kind = 0; kind < BH_NAME_KINDS; kind++)
-        names_clear(&catalog->names[kind]);
+        catalog_names_clear(&catalog->names[kind]);
     catalog->unbound_from = catalog->unbound_to = 0;
     rc = catalog->store.ops->list_names(catalog->store.self, catalog_load_name, catalog, err);
     if (rc == BH_OK)
-        rc = load_site(catalog, arena, err);
+        rc = catalog_load_site(catalog, arena, err);
     return rc == BH_OK ? bh_revision_present(&catalog->store, arena, &catalog->revision, err) : rc;
 }
 
 static struct catalog_name *
-find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text,
+catalog_find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text,
           uint32_t *ret_id)
 {
     const struct names *names = &catalog->names[kind];
@@ -248,7 +248,7 @@ catalog_queue_unbound(struct bh_catalog *catalog, enum bh_name_kind kind, uint32
 }
 
 static bh_rc
-give_id(struct bh_catalog *catalog, struct bh_name_row *row, struct bh_err *err)
+catalog_give_id(struct bh_catalog *catalog, struct bh_name_row *row, struct bh_err *err)
 {
     uint32_t count = catalog->names[row->kind].count;
     bh_rc rc = catalog->crypto->random(row->key.bytes, sizeof row->key.bytes, err);
@@ -266,12 +266,12 @@ bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind, const char *
                 uint32_t *ret_id, struct bh_err *err)
 {
     struct bh_name_row row = { .kind = kind, .name = text };
-    struct catalog_name *slot = find_name(catalog, kind, text, &row.id);
+    struct catalog_name *slot = catalog_find_name(catalog, kind, text, &row.id);
     bh_rc rc = BH_OK;
 
-    BH_ASSERT(!is_erased(text));
+    BH_ASSERT(!catalog_is_erased(text));
     if (!slot)
-        rc = give_id(catalog, &row, err);
+        rc = catalog_give_id(catalog, &row, err);
     else if (slot->gone) {
         slot->gone = false;
         if (!slot->waits)
@@ -285,7 +285,7 @@ uint32_t
 bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text)
 {
     uint32_t id;
-    const struct catalog_name *slot = find_name(catalog, kind, text, &id);
+    const struct catalog_name *slot = catalog_find_name(catalog, kind, text, &id);
 
     return slot && !slot->gone ? id : 0;
 }
@@ -295,7 +295,7 @@ bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind, const
 {
     uint32_t id;
 
-    return find_name(catalog, kind, text, &id) ? id : 0;
+    return catalog_find_name(catalog, kind, text, &id) ? id : 0;
 }
 
 const char *
@@ -363,7 +363,7 @@ bh_catalog_bind(struct bh_catalog *catalog, uint32_t max, uint64_t seq, struct b
 }
 
 static bool
-has_key(const struct catalog_name *slot)
+catalog_has_key(const struct catalog_name *slot)
 {
     static const struct bh_digest none;
 
@@ -380,11 +380,11 @@ bh_catalog_rebind(struct bh_catalog *catalog, bool fresh, uint32_t *ret_count, s
         for (uint32_t id = 1; rc == BH_OK && id < catalog->names[kind].count; id++) {
             struct catalog_name *slot = &catalog->names[kind].items[id];
 
-            if (!slot->text || is_erased(slot->text) || slot->waits)
+            if (!slot->text || catalog_is_erased(slot->text) || slot->waits)
                 continue;
-            if (fresh && !has_key(slot))
+            if (fresh && !catalog_has_key(slot))
                 rc = catalog->crypto->random(slot->key.bytes, sizeof slot->key.bytes, err);
-            if (rc != BH_OK || !has_key(slot))
+            if (rc != BH_OK || !catalog_has_key(slot))
                 continue;
             catalog_queue_unbound(catalog, (enum bh_name_kind)kind, id);
             ++*ret_count;
@@ -399,7 +399,7 @@ bh_catalog_erase(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id
     struct catalog_name *slot = catalog_slot_of(&catalog->names[kind], id);
     char *blank = strdup(BH_ERASED);
 
-    BH_ASSERT(blank && slot->text && !is_erased(slot->text));
+    BH_ASSERT(blank && slot->text && !catalog_is_erased(slot->text));
     if (!slot->gone || slot->waits) {
         free(blank);
         return bh_err_set(err, BH_CONFLICT, "\"%.80s\" is in use", slot->text);
@@ -430,7 +430,7 @@ bh_catalog_revision(const struct bh_catalog *catalog)
 }
 
 static bh_rc
-put_revision(struct bh_catalog *catalog, uint64_t revision, struct bh_err *err)
+catalog_put_revision(struct bh_catalog *catalog, uint64_t revision, struct bh_err *err)
 {
     char text[24];
 
@@ -453,8 +453,8 @@ bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct b
     if (rc == BH_OK)
         rc = catalog->store.ops->put_meta(catalog->store.self, "site", bh_buf_text(&buf), err);
     if (rc == BH_OK)
-        rc = put_revision(catalog, revision, err);
-    return rc == BH_OK ? parse_site(catalog, text, err) : rc;
+        rc = catalog_put_revision(catalog, revision, err);
+    return rc == BH_OK ? catalog_parse_site(catalog, text, err) : rc;
 }
 
 void

@@ -17,7 +17,7 @@ struct directory_picture {
 };
 
 static void *
-alloc(struct bh_arena *arena, uint32_t count, size_t size)
+directory_alloc(struct bh_arena *arena, uint32_t count, size_t size)
 {
     void *place = bh_arena_alloc(arena, count * size + 1);
 
@@ -34,7 +34,7 @@ directory_copy(struct bh_arena *arena, const char *text)
 /* The id of a tenant named in the site file; "*" and NULL are the site, 0.  A name that
  * is nobody's gets an id that is nobody's: it must never come out as the whole site. */
 static bh_tenant_id
-tenant_id(const struct bh_catalog *catalog, const char *path)
+directory_tenant_id(const struct bh_catalog *catalog, const char *path)
 {
     uint32_t id;
 
@@ -47,7 +47,7 @@ tenant_id(const struct bh_catalog *catalog, const char *path)
 /* The tenant above, also one that was removed: what those below it used is still part of what
  * all above it used. */
 static bh_tenant_id
-parent_id(const struct bh_catalog *catalog, const char *path)
+directory_parent_id(const struct bh_catalog *catalog, const char *path)
 {
     const char *slash = strrchr(path, '/');
     char parent[512];
@@ -61,7 +61,7 @@ parent_id(const struct bh_catalog *catalog, const char *path)
 
 /* The same for a provider's group. */
 static uint32_t
-group_id(const struct bh_catalog *catalog, const char *name)
+directory_group_id(const struct bh_catalog *catalog, const char *name)
 {
     uint32_t id = name ? bh_catalog_find(catalog, BH_NAME_GROUP, name) : 0;
 
@@ -70,7 +70,7 @@ group_id(const struct bh_catalog *catalog, const char *name)
 
 /* The same for a principal; a binding that names none is a group's. */
 static bh_principal_id
-principal_id(const struct bh_catalog *catalog, const char *name)
+directory_principal_id(const struct bh_catalog *catalog, const char *name)
 {
     uint32_t id;
 
@@ -81,7 +81,7 @@ principal_id(const struct bh_catalog *catalog, const char *name)
 }
 
 static uint32_t
-count_names(const struct bh_catalog *catalog, enum bh_name_kind kind)
+directory_count_names(const struct bh_catalog *catalog, enum bh_name_kind kind)
 {
     uint32_t id = 1;
 
@@ -102,17 +102,17 @@ directory_kind_of(const struct bh_site *site, const char *path)
 }
 
 static void
-add_tenants(struct directory_picture *p, const struct bh_catalog *catalog)
+directory_add_tenants(struct directory_picture *p, const struct bh_catalog *catalog)
 {
-    uint32_t count = count_names(catalog, BH_NAME_TENANT);
-    struct bh_dir_tenant *rows = alloc(p->arena, count, sizeof *rows);
+    uint32_t count = directory_count_names(catalog, BH_NAME_TENANT);
+    struct bh_dir_tenant *rows = directory_alloc(p->arena, count, sizeof *rows);
 
     for (uint32_t i = 0; i < count; i++) {
         const char *path = bh_catalog_name_of(catalog, BH_NAME_TENANT, i + 1);
 
         rows[i] = (struct bh_dir_tenant){
             .id = { i + 1 },
-            .parent = parent_id(catalog, path),
+            .parent = directory_parent_id(catalog, path),
             .path = directory_copy(p->arena, path),
             .kind = directory_kind_of(bh_catalog_site(catalog), path),
             .gone = !bh_catalog_find(catalog, BH_NAME_TENANT, path),
@@ -123,7 +123,7 @@ add_tenants(struct directory_picture *p, const struct bh_catalog *catalog)
 }
 
 static const struct bh_site_sku *
-site_sku(const struct bh_site *site, const char *name)
+directory_site_sku(const struct bh_site *site, const char *name)
 {
     const struct bh_site_sku *skus = site->skus.items;
 
@@ -134,14 +134,14 @@ site_sku(const struct bh_site *site, const char *name)
 }
 
 static void
-add_skus(struct directory_picture *p, const struct bh_catalog *catalog)
+directory_add_skus(struct directory_picture *p, const struct bh_catalog *catalog)
 {
-    uint32_t count = count_names(catalog, BH_NAME_SKU);
-    struct bh_dir_sku *rows = alloc(p->arena, count, sizeof *rows);
+    uint32_t count = directory_count_names(catalog, BH_NAME_SKU);
+    struct bh_dir_sku *rows = directory_alloc(p->arena, count, sizeof *rows);
 
     for (uint32_t i = 0; i < count; i++) {
         const char *name = bh_catalog_name_of(catalog, BH_NAME_SKU, i + 1);
-        const struct bh_site_sku *sku = site_sku(bh_catalog_site(catalog), name);
+        const struct bh_site_sku *sku = directory_site_sku(bh_catalog_site(catalog), name);
 
         rows[i] = (struct bh_dir_sku){
             .id = { i + 1 },
@@ -160,7 +160,7 @@ add_skus(struct directory_picture *p, const struct bh_catalog *catalog)
 }
 
 static const struct bh_site_principal *
-site_principal(const struct bh_site *site, const char *name)
+directory_site_principal(const struct bh_site *site, const char *name)
 {
     const struct bh_site_principal *principals = site->principals.items;
 
@@ -171,14 +171,14 @@ site_principal(const struct bh_site *site, const char *name)
 }
 
 static void
-add_principals(struct directory_picture *p, const struct bh_catalog *catalog)
+directory_add_principals(struct directory_picture *p, const struct bh_catalog *catalog)
 {
-    uint32_t count = count_names(catalog, BH_NAME_PRINCIPAL);
-    struct bh_dir_principal *rows = alloc(p->arena, count, sizeof *rows);
+    uint32_t count = directory_count_names(catalog, BH_NAME_PRINCIPAL);
+    struct bh_dir_principal *rows = directory_alloc(p->arena, count, sizeof *rows);
 
     for (uint32_t i = 0; i < count; i++) {
         const char *name = bh_catalog_name_of(catalog, BH_NAME_PRINCIPAL, i + 1);
-        const struct bh_site_principal *known = site_principal(bh_catalog_site(catalog), name);
+        const struct bh_site_principal *known = directory_site_principal(bh_catalog_site(catalog), name);
 
         rows[i] = (struct bh_dir_principal){
             .id = { i + 1 },
@@ -200,19 +200,19 @@ add_principals(struct directory_picture *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_bindings(struct directory_picture *p, const struct bh_catalog *catalog)
+directory_add_bindings(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     const struct bh_list *list = &bh_catalog_site(catalog)->bindings;
     const struct bh_site_binding *from = list->items;
-    struct bh_dir_binding *rows = alloc(p->arena, list->count, sizeof *rows);
+    struct bh_dir_binding *rows = directory_alloc(p->arena, list->count, sizeof *rows);
 
     for (uint32_t i = 0; i < list->count; i++)
         rows[i] = (struct bh_dir_binding){
             .role = from[i].role,
-            .principal = principal_id(catalog, from[i].principal),
-            .group = group_id(catalog, from[i].group),
+            .principal = directory_principal_id(catalog, from[i].principal),
+            .group = directory_group_id(catalog, from[i].group),
             .gid = from[i].gid,
-            .tenant = tenant_id(catalog, from[i].tenant),
+            .tenant = directory_tenant_id(catalog, from[i].tenant),
         };
     p->directory.bindings = rows;
     p->directory.binding_count = list->count;
@@ -221,8 +221,8 @@ add_bindings(struct directory_picture *p, const struct bh_catalog *catalog)
 static void
 directory_add_gpus(struct directory_picture *p, const struct bh_catalog *catalog)
 {
-    uint32_t count = count_names(catalog, BH_NAME_GPU);
-    struct bh_dir_gpu *rows = alloc(p->arena, count, sizeof *rows);
+    uint32_t count = directory_count_names(catalog, BH_NAME_GPU);
+    struct bh_dir_gpu *rows = directory_alloc(p->arena, count, sizeof *rows);
 
     for (uint32_t i = 0; i < count; i++) {
         const char *uuid = bh_catalog_name_of(catalog, BH_NAME_GPU, i + 1);
@@ -237,24 +237,24 @@ directory_add_gpus(struct directory_picture *p, const struct bh_catalog *catalog
 }
 
 static void
-add_mounts(struct directory_picture *p, const struct bh_catalog *catalog)
+directory_add_mounts(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     const struct bh_list *list = &bh_catalog_site(catalog)->mounts;
     const struct bh_site_mount *from = list->items;
-    struct bh_dir_mount *rows = alloc(p->arena, list->count, sizeof *rows);
+    struct bh_dir_mount *rows = directory_alloc(p->arena, list->count, sizeof *rows);
 
     for (uint32_t i = 0; i < list->count; i++)
         rows[i] = (struct bh_dir_mount){ directory_copy(p->arena, from[i].path),
-                                         tenant_id(catalog, from[i].tenant), from[i].write };
+                                         directory_tenant_id(catalog, from[i].tenant), from[i].write };
     p->directory.mounts = rows;
     p->directory.mount_count = list->count;
 }
 
 static void
-add_dataset_names(struct directory_picture *p, const struct bh_catalog *catalog)
+directory_add_dataset_names(struct directory_picture *p, const struct bh_catalog *catalog)
 {
-    uint32_t count = count_names(catalog, BH_NAME_DATASET);
-    struct bh_dir_dataset *rows = alloc(p->arena, count, sizeof *rows);
+    uint32_t count = directory_count_names(catalog, BH_NAME_DATASET);
+    struct bh_dir_dataset *rows = directory_alloc(p->arena, count, sizeof *rows);
 
     for (uint32_t i = 0; i < count; i++) {
         const char *name = bh_catalog_name_of(catalog, BH_NAME_DATASET, i + 1);
@@ -267,10 +267,10 @@ add_dataset_names(struct directory_picture *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_groups(struct directory_picture *p, const struct bh_catalog *catalog)
+directory_add_groups(struct directory_picture *p, const struct bh_catalog *catalog)
 {
-    uint32_t count = count_names(catalog, BH_NAME_GROUP), id = 0, cursor = 0;
-    struct bh_dir_group *rows = alloc(p->arena, count, sizeof *rows);
+    uint32_t count = directory_count_names(catalog, BH_NAME_GROUP), id = 0, cursor = 0;
+    struct bh_dir_group *rows = directory_alloc(p->arena, count, sizeof *rows);
     const char *name;
 
     while ((name = bh_catalog_next(catalog, BH_NAME_GROUP, &cursor, &id)))
@@ -286,13 +286,13 @@ static const struct bh_dir_step_up standard_step_ups[] = {
 
 /* What the file says of a verb, before what holds without it. */
 static void
-add_step_ups(struct directory_picture *p, const struct bh_site *site)
+directory_add_step_ups(struct directory_picture *p, const struct bh_site *site)
 {
     static const uint64_t standard_ns = UINT64_C(300) * 1000000000;
     const struct bh_site_step_up *own = site->sign_in.step_up.items;
     uint32_t count = site->sign_in.step_up.count;
     struct bh_dir_step_up *rows =
-        alloc(p->arena, count + BH_COUNT(standard_step_ups), sizeof *rows);
+        directory_alloc(p->arena, count + BH_COUNT(standard_step_ups), sizeof *rows);
     struct bh_err unused;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -308,10 +308,10 @@ add_step_ups(struct directory_picture *p, const struct bh_site *site)
 /* Policies, datasets and what sign-in says point into the site they were read from: a copy of
  * it that lives as long. */
 static void
-add_site(struct directory_picture *p, const struct bh_catalog *catalog)
+directory_add_site(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     const char *text = bh_catalog_site_text(catalog), *owner;
-    struct bh_site *site = alloc(p->arena, 1, sizeof *site);
+    struct bh_site *site = directory_alloc(p->arena, 1, sizeof *site);
     uint32_t cursor = 0;
     struct bh_err err;
     bh_rc rc = BH_OK;
@@ -325,7 +325,7 @@ add_site(struct directory_picture *p, const struct bh_catalog *catalog)
         rc = bh_datasets_compile(site, p->arena, &p->directory.datasets, &err);
     BH_ASSERT(rc == BH_OK); /* it was read and found right before it came into force */
     p->directory.sign_in = &site->sign_in;
-    add_step_ups(p, site);
+    directory_add_step_ups(p, site);
 }
 
 void
@@ -333,14 +333,14 @@ bh_directory_publish(struct bh_catalog *catalog)
 {
     struct directory_picture picture = { .arena = bh_arena_new(DIRECTORY_ARENA_MAX) };
 
-    add_tenants(&picture, catalog);
-    add_skus(&picture, catalog);
-    add_principals(&picture, catalog);
-    add_bindings(&picture, catalog);
+    directory_add_tenants(&picture, catalog);
+    directory_add_skus(&picture, catalog);
+    directory_add_principals(&picture, catalog);
+    directory_add_bindings(&picture, catalog);
     directory_add_gpus(&picture, catalog);
-    add_mounts(&picture, catalog);
-    add_groups(&picture, catalog);
-    add_dataset_names(&picture, catalog);
-    add_site(&picture, catalog);
+    directory_add_mounts(&picture, catalog);
+    directory_add_groups(&picture, catalog);
+    directory_add_dataset_names(&picture, catalog);
+    directory_add_site(&picture, catalog);
     bh_catalog_publish(catalog, bh_published_new(picture.arena, &picture.directory));
 }

@@ -22,7 +22,7 @@ struct faults_report {
 };
 
 static struct bh_entry
-entry_of(const struct faults_report *report)
+faults_entry_of(const struct faults_report *report)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -37,12 +37,12 @@ entry_of(const struct faults_report *report)
 /* ---- whether the driver answers ---- */
 
 static bh_rc
-set_fenced(struct bh_core *core, const struct faults_report *report, bool fenced, struct bh_err *err)
+faults_set_fenced(struct bh_core *core, const struct faults_report *report, bool fenced, struct bh_err *err)
 {
     bool keeps = fenced && report->health->fault == BH_FAULT_ISOLATION;
     const struct bh_gpu_view *view = &report->view;
     struct bh_event event = { .kind = BH_EV_GPU };
-    struct bh_entry entry = entry_of(report);
+    struct bh_entry entry = faults_entry_of(report);
 
     if (fenced == view->fenced && keeps == view->keeps)
         return BH_OK;
@@ -70,7 +70,7 @@ send_fault(struct bh_core *core, const struct faults_report *report, struct bh_e
                                             .xid = report->health->xid,
                                             .sign = report->seen.sign,
                                             .recovery = report->seen.recovery } };
-    struct bh_entry entry = entry_of(report);
+    struct bh_entry entry = faults_entry_of(report);
     bh_rc rc = bh_core_step(core, &entry, &event, err);
 
     return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc; /* it is too late for it */
@@ -93,7 +93,7 @@ faults_report_recovered(struct bh_core *core, struct faults_report *report, stru
 
 /* Who has the partition; that of the whole GPU, when one tenant has all of it. */
 static void
-find_tenant(const struct bh_core *core, struct faults_report *report)
+faults_find_tenant(const struct bh_core *core, struct faults_report *report)
 {
     struct bh_partition_view partition;
     uint32_t cursor = 0;
@@ -132,7 +132,7 @@ faults_within(struct bh_fault_count *count, uint64_t now_ns, uint32_t most, bool
 
 /* The tenant's count; that of one whose hour is over makes room. */
 static struct bh_fault_count *
-count_of(struct bh_core *core, uint32_t tenant)
+faults_count_of(struct bh_core *core, uint32_t tenant)
 {
     struct bh_tenant_faults *oldest = &core->tenant_faults[0];
 
@@ -149,7 +149,7 @@ count_of(struct bh_core *core, uint32_t tenant)
 }
 
 static bool
-is_apps(const struct faults_report *report)
+faults_is_apps(const struct faults_report *report)
 {
     return report->remedy.class == BH_FAULT_CLASS_APP
            || report->remedy.class == BH_FAULT_CLASS_APP_REPEAT;
@@ -158,14 +158,14 @@ is_apps(const struct faults_report *report)
 /* Faults that change nothing, or next to nothing, may come by the thousand: by what a tenant
  * runs, or by a GPU that is dying. */
 static bool
-may_record(struct bh_core *core, struct faults_report *report)
+faults_may_record(struct bh_core *core, struct faults_report *report)
 {
     uint64_t now_ns = bh_core_now(core);
-    bool last, owned = is_apps(report) && report->tenant.v, capacity;
+    bool last, owned = faults_is_apps(report) && report->tenant.v, capacity;
 
     if (bh_fault_is_cause(&report->remedy))
         return true;
-    capacity = owned ? faults_within(count_of(core, report->tenant.v), now_ns, BH_FAULTS_TENANT_HOUR, &last)
+    capacity = owned ? faults_within(faults_count_of(core, report->tenant.v), now_ns, BH_FAULTS_TENANT_HOUR, &last)
                  : faults_within(&report->facts->minor, now_ns, BH_FAULTS_GPU_HOUR, &last);
     if (owned && capacity && last)
         bh_log(TENANT_FAULTS, BH_U64("tenant", report->tenant.v),
@@ -191,14 +191,14 @@ faults_receive_fault(struct bh_core *core, struct faults_report *report, struct 
     uint64_t at_ns = report->health->at_ns ? report->health->at_ns : bh_core_now(core);
     uint64_t cause_ns = report->facts->cause_ns;
 
-    find_tenant(core, report);
+    faults_find_tenant(core, report);
     report->seen.instance = report->partition.v && report->health->gi != UINT32_MAX;
     report->seen.after_cause =
         cause_ns && bh_fault_follows(&report->seen, at_ns > cause_ns ? at_ns - cause_ns : 0);
     report->remedy = bh_fault_remedy(&report->seen);
     if (bh_fault_is_cause(&report->remedy))
         report->facts->cause_ns = at_ns;
-    if (faults_is_redundant(report) || !may_record(core, report))
+    if (faults_is_redundant(report) || !faults_may_record(core, report))
         return BH_OK;
     if (report->health->xid)
         bh_log(XID, BH_STR("gpu", report->health->gpu), BH_U64("xid", report->health->xid),
@@ -223,9 +223,9 @@ bh_faults_receive(struct bh_core *core, bh_node_id node, const struct bh_msg_hea
         .sign = health->fault == BH_FAULT_HEALTH_RULE && health->sign < BH_HEALTH_RULES
                     ? (enum bh_health_rule)health->sign : BH_HEALTH_RULE_NONE };
     if (bh_fault_fences(health->fault))
-        return set_fenced(core, &report, true, err);
+        return faults_set_fenced(core, &report, true, err);
     if (health->fault == BH_FAULT_NONE) {
-        rc = set_fenced(core, &report, false, err);
+        rc = faults_set_fenced(core, &report, false, err);
         return rc == BH_OK ? faults_report_recovered(core, &report, err) : rc;
     }
     if (report.seen.xid == 0 && report.seen.sign == BH_HEALTH_RULE_NONE)

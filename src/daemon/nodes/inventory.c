@@ -29,7 +29,7 @@ inventory_report(const char *verb, const char *type, uint64_t id)
 }
 
 static bool
-same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
+inventory_same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
 {
     return bh_same(view->node, gpu->node) && view->model == gpu->model
            && view->managed == gpu->managed && view->cordoned == gpu->cordoned
@@ -53,7 +53,7 @@ inventory_fence_unread(struct bh_core *core, const struct bh_gpu_view *view, con
     bh_gpu_facts_of(core, view->gpu)->unread = true;
     event.u.gpu.fenced = true;
     event.u.gpu.keeps = false;
-    if (same_gpu(view, &event.u.gpu))
+    if (inventory_same_gpu(view, &event.u.gpu))
         return BH_OK;
     bh_log(GPU_FENCED, BH_STR("gpu", uuid ? uuid : ""), BH_STR("why", why));
     return bh_core_step(core, &entry, &event, err);
@@ -61,7 +61,7 @@ inventory_fence_unread(struct bh_core *core, const struct bh_gpu_view *view, con
 
 /* Why what is said of a GPU cannot be taken; NULL: it can.  `view` NULL: it was never read. */
 static const char *
-why_unread(const struct bh_gpu_view *view, const struct bh_msg_gpu *from)
+inventory_why_unread(const struct bh_gpu_view *view, const struct bh_msg_gpu *from)
 {
     if (!*from->uuid)
         return "the driver has lost it and does not say which GPU it is";
@@ -80,7 +80,7 @@ inventory_apply_unread(struct bh_core *core, const struct bh_msg_gpu *from, bool
     uint32_t id = *from->uuid ? bh_catalog_find(core->catalog, BH_NAME_GPU, from->uuid) : 0;
     struct bh_gpu_view view;
     bool known = id && bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view);
-    const char *why = why_unread(known ? &view : NULL, from);
+    const char *why = inventory_why_unread(known ? &view : NULL, from);
 
     *ret_taken = why != NULL;
     if (!why)
@@ -93,7 +93,7 @@ inventory_apply_unread(struct bh_core *core, const struct bh_msg_gpu *from, bool
 }
 
 static bool
-names_gpu(const struct bh_msg_inventory *inventory, const char *uuid)
+inventory_names_gpu(const struct bh_msg_inventory *inventory, const char *uuid)
 {
     const struct bh_msg_gpu *gpus = inventory->gpus.items;
 
@@ -106,7 +106,7 @@ names_gpu(const struct bh_msg_inventory *inventory, const char *uuid)
 /* A driver that finds a GPU no more when it starts does not name it at all.  A node whose driver
  * did not answer names none, and has found nothing out. */
 static bh_rc
-find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
+inventory_find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
                struct bh_err *err)
 {
     struct bh_gpu_view view;
@@ -118,7 +118,7 @@ find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_invent
     while (rc == BH_OK && bh_view_next_gpu(core->state.engine, &cursor, &view)) {
         const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view.gpu.v);
 
-        if (bh_same(view.node, node) && uuid && !names_gpu(inventory, uuid))
+        if (bh_same(view.node, node) && uuid && !inventory_names_gpu(inventory, uuid))
             rc = inventory_fence_unread(core, &view, "the driver does not name it any more", err);
     }
     return rc;
@@ -128,7 +128,7 @@ find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_invent
 
 /* In the log, when it comes to that, and once after a start. */
 static void
-warn_unmanaged(const struct bh_msg_inventory *inventory, const struct bh_msg_gpu *from)
+inventory_warn_unmanaged(const struct bh_msg_inventory *inventory, const struct bh_msg_gpu *from)
 {
     const struct bh_msg_partition *partitions = inventory->partitions.items;
     struct bh_unmanaged unmanaged = {
@@ -172,7 +172,7 @@ inventory_apply_read(struct bh_core *core, bh_node_id node, const struct bh_msg_
     gpu->model = bh_model_find(from->model);
     facts = bh_gpu_facts_of(core, gpu->gpu);
     if (flags.managed && (!from->allowed || from->foreign) && (facts->usable || !facts->seen))
-        warn_unmanaged(inventory, from);
+        inventory_warn_unmanaged(inventory, from);
     facts->seen = true;
     facts->unread = false;
     facts->usable = from->allowed && !from->foreign;
@@ -186,7 +186,7 @@ inventory_apply_read(struct bh_core *core, bh_node_id node, const struct bh_msg_
     gpu->mig_capable = from->mig_capable;
     gpu->lone_carve = from->mig_capable && !bh_driver_is_fixed(inventory->driver, BH_DRIVER_REPARTITION);
     gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;
-    if (bh_view_gpu(core->state.engine, gpu->gpu, &view) && same_gpu(&view, gpu))
+    if (bh_view_gpu(core->state.engine, gpu->gpu, &view) && inventory_same_gpu(&view, gpu))
         return BH_OK;
     bh_log(GPU_FOUND, BH_STR("gpu", from->uuid), BH_STR("model", from->product),
            BH_U64("managed", gpu->managed));
@@ -205,7 +205,7 @@ inventory_apply_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_i
 }
 
 static bool
-has_partition(const struct bh_msg_inventory *inventory, uint64_t partition)
+inventory_has_partition(const struct bh_msg_inventory *inventory, uint64_t partition)
 {
     const struct bh_msg_partition *partitions = inventory->partitions.items;
 
@@ -225,7 +225,7 @@ inventory_on_node(const struct bh_core *core, bh_gpu_id gpu, bh_node_id node)
 
 /* Pieces that should stand on the node and do not (it was restarted, say). */
 static bh_rc
-find_gone_partitions(struct bh_core *core, bh_node_id node,
+inventory_find_gone_partitions(struct bh_core *core, bh_node_id node,
                  const struct bh_msg_inventory *inventory, struct bh_err *err)
 {
     struct bh_partition_view view;
@@ -239,7 +239,7 @@ find_gone_partitions(struct bh_core *core, bh_node_id node,
         bh_rc rc;
 
         if (!standing || !inventory_on_node(core, view.partition.gpu, node)
-            || has_partition(inventory, view.partition.partition.v))
+            || inventory_has_partition(inventory, view.partition.partition.v))
             continue;
         entry = inventory_report("node.piece_gone", "piece", view.partition.partition.v);
         rc = bh_core_step(core, &entry, &event, err);
@@ -250,7 +250,7 @@ find_gone_partitions(struct bh_core *core, bh_node_id node,
 }
 
 static bool
-has_lease(const struct bh_msg_inventory *inventory, uint64_t lease)
+inventory_has_lease(const struct bh_msg_inventory *inventory, uint64_t lease)
 {
     const struct bh_msg_lease_state *leases = inventory->leases.items;
 
@@ -262,17 +262,17 @@ has_lease(const struct bh_msg_inventory *inventory, uint64_t lease)
 
 /* Whether a member's start was confirmed, on that node, which does not know it. */
 static bool
-is_lost(const struct bh_member_view *member, bh_node_id node,
+inventory_is_lost(const struct bh_member_view *member, bh_node_id node,
         const struct bh_msg_inventory *inventory)
 {
     bool confirmed = member->state == BH_JOB_RUNNING || member->state == BH_JOB_SUSPENDING
                      || member->state == BH_JOB_SUSPENDED || member->state == BH_JOB_STOPPING;
 
-    return confirmed && bh_same(member->node, node) && !has_lease(inventory, member->lease.v);
+    return confirmed && bh_same(member->node, node) && !inventory_has_lease(inventory, member->lease.v);
 }
 
 static bh_rc
-end_lost(struct bh_core *core, const struct bh_job_view *job,
+inventory_end_lost(struct bh_core *core, const struct bh_job_view *job,
          const struct bh_member_view *member, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_ENDED,
@@ -288,7 +288,7 @@ end_lost(struct bh_core *core, const struct bh_job_view *job,
 
 /* Leases whose start was confirmed and that the node does not know: it lost them. */
 static bh_rc
-find_lost_leases(struct bh_core *core, bh_node_id node,
+inventory_find_lost_leases(struct bh_core *core, bh_node_id node,
                  const struct bh_msg_inventory *inventory, struct bh_err *err)
 {
     struct bh_member_view member;
@@ -299,8 +299,8 @@ find_lost_leases(struct bh_core *core, bh_node_id node,
     while (rc == BH_OK && bh_view_next_job(core->state.engine, &cursor, &view))
         for (uint32_t i = 0;
              rc == BH_OK && bh_view_member(core->state.engine, view.job, i, &member); i++)
-            if (is_lost(&member, node, inventory))
-                rc = end_lost(core, &view, &member, err);
+            if (inventory_is_lost(&member, node, inventory))
+                rc = inventory_end_lost(core, &view, &member, err);
     return rc;
 }
 
@@ -339,16 +339,16 @@ bh_inventory_apply(struct bh_core *core, bh_node_id node,
     for (uint32_t i = 0; i < inventory->gpus.count && rc == BH_OK; i++)
         rc = inventory_apply_gpu(core, node, inventory, &gpus[i], err);
     if (rc == BH_OK)
-        rc = find_gone_gpus(core, node, inventory, err);
+        rc = inventory_find_gone_gpus(core, node, inventory, err);
     if (rc == BH_OK)
-        rc = find_gone_partitions(core, node, inventory, err);
+        rc = inventory_find_gone_partitions(core, node, inventory, err);
     if (rc == BH_OK)
-        rc = find_lost_leases(core, node, inventory, err);
+        rc = inventory_find_lost_leases(core, node, inventory, err);
     return rc;
 }
 
 static uint32_t
-within_u32(uint64_t amount)
+inventory_within_u32(uint64_t amount)
 {
     return amount < UINT32_MAX ? (uint32_t)amount : UINT32_MAX;
 }
@@ -356,8 +356,8 @@ within_u32(uint64_t amount)
 struct bh_node_offer
 bh_inventory_offer(const struct bh_msg_inventory *inventory)
 {
-    return (struct bh_node_offer){ within_u32(inventory->offer_cpu_milli),
-                                   within_u32(inventory->offer_memory_mib) };
+    return (struct bh_node_offer){ inventory_within_u32(inventory->offer_cpu_milli),
+                                   inventory_within_u32(inventory->offer_memory_mib) };
 }
 
 bh_rc

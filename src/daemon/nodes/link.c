@@ -134,7 +134,7 @@ link_connect_at(struct bh_node_link *link, bh_ns when)
 
 /* Longer after every attempt that came to nothing. */
 static void
-back_off(struct bh_node_link *link)
+link_back_off(struct bh_node_link *link)
 {
     link->backoff_ns = 2 * link->backoff_ns < reconnect_most_ns ? 2 * link->backoff_ns
                                                                 : reconnect_most_ns;
@@ -178,7 +178,7 @@ bh_node_link_free(struct bh_node_link *link)
 }
 
 static void
-break_off(struct bh_node_link *link, const struct bh_err *why)
+link_break_off(struct bh_node_link *link, const struct bh_err *why)
 {
     bh_log(NODE_LOST, BH_STR("socket", link->path), BH_ERRLOG(why));
     link_disconnect(link);
@@ -202,13 +202,13 @@ link_watch(struct bh_node_link *link)
 
 /* What could not be sent now is sent again after the next hello. */
 static void
-put_message(struct bh_node_link *link, uint32_t number, const void *message)
+link_put_message(struct bh_node_link *link, uint32_t number, const void *message)
 {
     struct bh_err err;
 
     if (link->io
         && bh_link_put(link->io, number, bh_message_fields(number), message, &err) != BH_OK)
-        break_off(link, &err);
+        link_break_off(link, &err);
 }
 
 static void
@@ -217,7 +217,7 @@ link_write_out(struct bh_node_link *link)
     struct bh_err err;
 
     if (link->io && bh_link_flush(link->io, &err) != BH_OK)
-        break_off(link, &err);
+        link_break_off(link, &err);
     link_watch(link);
 }
 
@@ -240,14 +240,14 @@ bh_node_link_connect(struct bh_node_link *link)
     }
     if (bh_unix_connect(link->path, &fd, &err) != BH_OK) {
         link_connect_at(link, bh_time_monotonic() + link->backoff_ns);
-        back_off(link);
+        link_back_off(link);
         return;
     }
     link->io = bh_link_new(fd);
     link->watched = 0;
     link->since_seq = core->journal.next_seq;
     snprintf(hello.site, sizeof hello.site, "%s", core->config->site_name);
-    put_message(link, BH_MSG_HELLO, &hello);
+    link_put_message(link, BH_MSG_HELLO, &hello);
     link_write_out(link);
 }
 
@@ -278,7 +278,7 @@ bh_node_link_report_down(struct bh_node_link *link, struct bh_err *err)
 }
 
 static void
-owe_ack(struct bh_node_link *link, struct bh_msg_ack ack)
+link_owe_ack(struct bh_node_link *link, struct bh_msg_ack ack)
 {
     /* more are asked for again by the node's repeats */
     if (bh_vec_reserve(&link->acks, &link->ack_capacity, link->ack_count + 1, ACKS_MAX))
@@ -288,7 +288,7 @@ owe_ack(struct bh_node_link *link, struct bh_msg_ack ack)
 
 /* One connection speaks for a node, and for one node. */
 static bh_rc
-check_name(const struct bh_node_link *link, const char *name, struct bh_err *err)
+link_check_name(const struct bh_node_link *link, const char *name, struct bh_err *err)
 {
     const struct bh_links_shared *shared = link->shared;
     uint32_t id = bh_catalog_find(shared->core->catalog, BH_NAME_NODE, name);
@@ -327,7 +327,7 @@ link_receive_inventory(struct bh_node_link *link, const void *message, struct bh
     const struct bh_msg_inventory *inventory = message;
     bool known = bh_catalog_find(link->shared->core->catalog, BH_NAME_NODE, inventory->node) != 0;
     uint32_t id;
-    bh_rc rc = check_name(link, inventory->node, err);
+    bh_rc rc = link_check_name(link, inventory->node, err);
 
     if (rc == BH_OK)
         rc = bh_inventory_check(link->shared->core, inventory, err);
@@ -360,7 +360,7 @@ link_receive_inventory(struct bh_node_link *link, const void *message, struct bh
 
 /* Whether the answer to an order would be taken though the engine does not wait for it. */
 static bool
-is_sent(const void *self, uint64_t order)
+link_is_sent(const void *self, uint64_t order)
 {
     const struct bh_links_shared *shared = self;
 
@@ -383,14 +383,14 @@ link_receive_recovered(struct bh_node_link *link, const void *message, struct bh
 
     (void)message;
     link->recovered = rc == BH_OK;
-    return rc == BH_OK ? bh_abandoned_orders_record_unsent(link->shared->core, link->since_seq, is_sent,
+    return rc == BH_OK ? bh_abandoned_orders_record_unsent(link->shared->core, link->since_seq, link_is_sent,
                                                   link->shared, err)
                        : rc;
 }
 
 /* What its answer will be about; more than fit are looked for in the engine. */
 static void
-remember_order(struct bh_node_link *link, const struct bh_effect *effect)
+link_remember_order(struct bh_node_link *link, const struct bh_effect *effect)
 {
     if (bh_vec_reserve(&link->orders, &link->order_capacity, link->order_count + 1, ORDERS_MAX))
         link->orders[link->order_count++] = *effect;
@@ -416,7 +416,7 @@ link_receive_outcome(struct bh_node_link *link, const void *message, struct bh_e
 
     if (outcome->outcome != BH_OUTCOME_OK)
         bh_log(EFFECT_FAILED, BH_U64("order", outcome->order), BH_STR("why", outcome->why));
-    owe_ack(link, (struct bh_msg_ack){ .order = outcome->order });
+    link_owe_ack(link, (struct bh_msg_ack){ .order = outcome->order });
     if (!link_receive_node_order(link, outcome->order, &effect))
         return BH_OK;
     return bh_orders_outcome(link->shared->core, &effect, outcome, err);
@@ -427,14 +427,14 @@ link_receive_ended(struct bh_node_link *link, const void *message, struct bh_err
 {
     struct bh_msg_ended ended = *(const struct bh_msg_ended *)message;
 
-    owe_ack(link, (struct bh_msg_ack){ .lease = ended.lease });
+    link_owe_ack(link, (struct bh_msg_ack){ .lease = ended.lease });
     if (!ended.carried.counted) /* its machine went down: what was said last */
         (void)bh_traffic_find(&link->traffic, ended.lease, &ended.carried);
     return bh_orders_ended(link->shared->core, link->node, &ended, err);
 }
 
 static bh_rc
-take_marks(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_take_marks(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_marks *marks = message;
 
@@ -446,7 +446,7 @@ link_receive_receipt(struct bh_node_link *link, const void *message, struct bh_e
 {
     const struct bh_msg_receipt *receipt = message;
 
-    owe_ack(link, (struct bh_msg_ack){ .receipt = receipt->order });
+    link_owe_ack(link, (struct bh_msg_ack){ .receipt = receipt->order });
     return bh_receipts_record(link->shared->core, receipt, err);
 }
 
@@ -490,7 +490,7 @@ link_receive_health(struct bh_node_link *link, const void *message, struct bh_er
 
 /* Its JSON with the node's name, for who waits. */
 static char *
-name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *verdict)
+link_name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *verdict)
 {
     const char *name = bh_catalog_name_of(link->shared->core->catalog, BH_NAME_NODE, link->node.v);
     struct bh_json_writer w;
@@ -522,7 +522,7 @@ link_receive_verdict(struct bh_node_link *link, const void *message, struct bh_e
 {
     const struct bh_msg_verdict *verdict = message;
     uint32_t place = link->verdict_next++ % BH_NODE_VERDICTS;
-    char *json = name_verdict(link, verdict);
+    char *json = link_name_verdict(link, verdict);
 
     pthread_mutex_lock(&link->shared->mutex);
     free(link->verdicts[place].json);
@@ -548,7 +548,7 @@ static const struct {
     { BH_MSG_OUTCOME, link_receive_outcome, false },
     { BH_MSG_ENDED, link_receive_ended, false },
     { BH_MSG_SYNCED, link_receive_recovered, false },
-    { BH_MSG_MARKS, take_marks, false },
+    { BH_MSG_MARKS, link_take_marks, false },
     { BH_MSG_RECEIPT, link_receive_receipt, false },
     { BH_MSG_SAMPLES, link_receive_samples, false },
     { BH_MSG_HEALTH, link_receive_health, false },
@@ -583,7 +583,7 @@ static bh_rc
 link_lost(struct bh_node_link *link, const struct bh_err *why, struct bh_err *err)
 {
     bh_log(NODE_LOST, BH_STR("socket", link->path), BH_ERRLOG(why), BH_STR("next", why->hint));
-    back_off(link);
+    link_back_off(link);
     link_disconnect(link);
     return bh_node_link_report_down(link, err);
 }
@@ -666,10 +666,10 @@ bh_node_link_order(struct bh_node_link *link, const struct bh_effect *effect)
     struct bh_order_message order;
     struct bh_err err;
 
-    remember_order(link, effect);
+    link_remember_order(link, effect);
     bh_arena_reset(link->shared->arena);
     if (bh_orders_message(link->shared->core, effect, link->shared->arena, &order, &err) == BH_OK)
-        put_message(link, order.number, order.message);
+        link_put_message(link, order.number, order.message);
     else
         link_store_unsent(link, effect, &err);
     link_touch(link);
@@ -686,7 +686,7 @@ link_send_all(struct bh_node_link *link)
     bh_arena_reset(link->shared->arena);
     bh_inventory_keep(core, link->node, link->shared->arena, &keep);
     keep.marks = link->marks;
-    put_message(link, BH_MSG_RETAIN, &keep);
+    link_put_message(link, BH_MSG_RETAIN, &keep);
     count = bh_engine_outstanding(core->state.engine, link->node, core->scratch,
                                   BH_CORE_EFFECTS_MAX);
     for (uint32_t i = 0; i < count; i++)
@@ -695,7 +695,7 @@ link_send_all(struct bh_node_link *link)
 
 /* What its leases carried is in the store. */
 static void
-forget_traffic(struct bh_node_link *link)
+link_forget_traffic(struct bh_node_link *link)
 {
     pthread_mutex_lock(&link->shared->mutex);
     for (uint32_t i = 0; i < link->ack_count; i++)
@@ -707,9 +707,9 @@ forget_traffic(struct bh_node_link *link)
 struct bh_node_link *
 bh_node_link_acknowledge(struct bh_node_link *link)
 {
-    forget_traffic(link);
+    link_forget_traffic(link);
     for (uint32_t i = 0; i < link->ack_count && link->io; i++)
-        put_message(link, BH_MSG_ACK, &link->acks[i]);
+        link_put_message(link, BH_MSG_ACK, &link->acks[i]);
     link->ack_count = 0;
     return link->next_touched;
 }
@@ -762,7 +762,7 @@ bh_node_link_verify(struct bh_node_link *link, const struct bh_verify_order *ord
 
     if (!link->has_inventory)
         return; /* who asked waits in vain, and may ask again */
-    put_message(link, BH_MSG_VERIFY, &verify);
+    link_put_message(link, BH_MSG_VERIFY, &verify);
     link_touch(link);
 }
 

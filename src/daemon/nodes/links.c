@@ -70,7 +70,7 @@ struct paths {
 };
 
 static void
-add_path(struct paths *paths, const char *folder, const char *name)
+links_add_path(struct paths *paths, const char *folder, const char *name)
 {
     char path[4096];
 
@@ -87,14 +87,14 @@ add_path(struct paths *paths, const char *folder, const char *name)
 }
 
 static int
-compare_paths(const void *a, const void *b)
+links_compare_paths(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* The sockets of the folder in order, or the one socket when `place` is no folder. */
 static struct paths *
-find_sockets(const char *place)
+links_find_sockets(const char *place)
 {
     struct paths *paths = calloc(1, sizeof *paths);
     DIR *folder = opendir(place);
@@ -102,7 +102,7 @@ find_sockets(const char *place)
 
     BH_ASSERT(paths);
     if (!folder) {
-        add_path(paths, place, "");
+        links_add_path(paths, place, "");
         return paths;
     }
     while ((entry = readdir(folder))) {
@@ -110,15 +110,15 @@ find_sockets(const char *place)
 
         if (length >= sizeof suffix
             && strcmp(entry->d_name + length - (sizeof suffix - 1), suffix) == 0)
-            add_path(paths, place, entry->d_name);
+            links_add_path(paths, place, entry->d_name);
     }
     closedir(folder);
-    qsort(paths->items, paths->count, sizeof paths->items[0], compare_paths);
+    qsort(paths->items, paths->count, sizeof paths->items[0], links_compare_paths);
     return paths;
 }
 
 static void
-free_paths(struct paths *paths)
+links_free_paths(struct paths *paths)
 {
     for (uint32_t i = 0; i < paths->count; i++)
         free(paths->items[i]);
@@ -133,7 +133,7 @@ struct kept {
 
 /* Links before `path` (all, for NULL) whose socket is gone: kept while connected. */
 static void
-pass_gone(struct bh_node_links *links, uint32_t *at, const char *path, struct kept *kept)
+links_pass_gone(struct bh_node_links *links, uint32_t *at, const char *path, struct kept *kept)
 {
     for (; *at < links->count; ++*at) {
         struct bh_node_link *link = links->items[*at];
@@ -149,7 +149,7 @@ pass_gone(struct bh_node_links *links, uint32_t *at, const char *path, struct ke
 
 /* Both lists are in order: one pass over them. */
 static void
-merge(struct bh_node_links *links, const struct paths *paths)
+links_merge(struct bh_node_links *links, const struct paths *paths)
 {
     size_t most = (size_t)links->count + paths->count + 1;
     struct kept kept = { calloc(most, sizeof(struct bh_node_link *)), 0 };
@@ -159,13 +159,13 @@ merge(struct bh_node_links *links, const struct paths *paths)
     for (uint32_t i = 0; i < paths->count; i++) {
         const char *path = paths->items[i];
 
-        pass_gone(links, &at, path, &kept);
+        links_pass_gone(links, &at, path, &kept);
         if (at < links->count && strcmp(bh_node_link_path(links->items[at]), path) == 0)
             kept.items[kept.count++] = links->items[at++];
         else if (kept.count + links->count - at < BH_NODE_LINKS_MAX)
             kept.items[kept.count++] = bh_node_link_new(&links->shared, path);
     }
-    pass_gone(links, &at, NULL, &kept);
+    links_pass_gone(links, &at, NULL, &kept);
     free(links->items);
     links->items = kept.items;
     links->count = kept.count;
@@ -175,15 +175,15 @@ static void
 links_scan(struct bh_node_links *links)
 {
     const char *place = links->shared.core->config->node_socket;
-    struct paths *paths = find_sockets(place);
+    struct paths *paths = links_find_sockets(place);
 
     if (paths->full && !links->logged_full)
         bh_log(NODE_REFUSED, BH_STR("folder", place), BH_U64("most", BH_NODE_LINKS_MAX));
     links->logged_full = paths->full;
     pthread_mutex_lock(&links->shared.mutex);
-    merge(links, paths);
+    links_merge(links, paths);
     pthread_mutex_unlock(&links->shared.mutex);
-    free_paths(paths);
+    links_free_paths(paths);
     links->scan_ns =
         bh_time_monotonic() + (links->count ? scan_pause_ns : scan_pause_empty_ns);
 }

@@ -21,7 +21,7 @@
 /* ---- effects to messages ---- */
 
 static const char *
-gpu_uuid(const struct bh_core *core, bh_gpu_id gpu)
+orders_gpu_uuid(const struct bh_core *core, bh_gpu_id gpu)
 {
     const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, gpu.v);
 
@@ -30,7 +30,7 @@ gpu_uuid(const struct bh_core *core, bh_gpu_id gpu)
 
 /* What kind of partition, with all that the node needs of a share. */
 static void
-fill_kind(const struct bh_core *core, const struct bh_partition *partition, struct bh_msg_carve *carve)
+orders_fill_kind(const struct bh_core *core, const struct bh_partition *partition, struct bh_msg_carve *carve)
 {
     struct bh_gpu_view gpu = { 0 };
     enum bh_gpu_model model;
@@ -50,7 +50,7 @@ fill_kind(const struct bh_core *core, const struct bh_partition *partition, stru
 }
 
 static void *
-new_message(struct bh_arena *arena, uint32_t number)
+orders_new_message(struct bh_arena *arena, uint32_t number)
 {
     void *message = bh_arena_alloc(arena, bh_message_fields(number)->size);
 
@@ -59,9 +59,9 @@ new_message(struct bh_arena *arena, uint32_t number)
 }
 
 static const void *
-carve_message(const struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena)
+orders_carve_message(const struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena)
 {
-    struct bh_msg_carve *carve = new_message(arena, BH_MSG_CARVE);
+    struct bh_msg_carve *carve = orders_new_message(arena, BH_MSG_CARVE);
     struct bh_job_view view;
 
     carve->order = effect->order;
@@ -72,14 +72,14 @@ carve_message(const struct bh_core *core, const struct bh_effect *effect, struct
         carve->tenant = view.tenant.v;
         carve->job = view.job.v;
     }
-    snprintf(carve->gpu, sizeof carve->gpu, "%s", gpu_uuid(core, effect->partition.gpu));
-    fill_kind(core, &effect->partition, carve);
+    snprintf(carve->gpu, sizeof carve->gpu, "%s", orders_gpu_uuid(core, effect->partition.gpu));
+    orders_fill_kind(core, &effect->partition, carve);
     return carve;
 }
 
 /* The submitter's own group: files it gets to write are made with it. */
 static uint32_t
-primary_group(uint32_t uid)
+orders_primary_group(uint32_t uid)
 {
     char memory[4096];
     struct passwd entry, *found = NULL;
@@ -90,7 +90,7 @@ primary_group(uint32_t uid)
 }
 
 static void
-fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
+orders_fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
               const struct bh_job_view *view)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(dir, view->tenant);
@@ -98,7 +98,7 @@ fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
     const struct bh_dir_sku *sku = bh_directory_sku(dir, view->sku);
 
     start->submitter_uid = principal ? principal->uid : UINT32_MAX;
-    start->submitter_gid = primary_group(start->submitter_uid);
+    start->submitter_gid = orders_primary_group(start->submitter_uid);
     snprintf(start->tenant, sizeof start->tenant, "%s", tenant ? tenant->path : "");
     snprintf(start->user, sizeof start->user, "%s", principal ? principal->name : "");
     snprintf(start->sku, sizeof start->sku, "%s", sku ? sku->name : "");
@@ -109,7 +109,7 @@ fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
 
 /* Folders by their paths, datasets by the paths that they have now; they are all there. */
 static void
-fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir,
+orders_fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir,
             const struct bh_job_spec *spec, struct bh_arena *arena)
 {
     const struct bh_mount_spec *from = spec->mounts.items;
@@ -132,7 +132,7 @@ fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir,
 }
 
 static bh_rc
-read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_arena *arena,
+orders_read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_arena *arena,
           struct bh_job_spec *ret_spec, struct bh_err *err)
 {
     struct bh_digest digest;
@@ -148,7 +148,7 @@ read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_
 
 /* What it reaches is what the policies say now. */
 static bh_rc
-fill_network(struct bh_msg_start *start, const struct bh_directory *dir,
+orders_fill_network(struct bh_msg_start *start, const struct bh_directory *dir,
              const struct bh_job_spec *spec, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_msg_network *network = &start->network;
@@ -166,10 +166,10 @@ fill_network(struct bh_msg_start *start, const struct bh_directory *dir,
 }
 
 static bh_rc
-start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena,
+orders_start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena,
               const void **ret_message, struct bh_err *err)
 {
-    struct bh_msg_start *start = new_message(arena, BH_MSG_START);
+    struct bh_msg_start *start = orders_new_message(arena, BH_MSG_START);
     const struct bh_directory *dir;
     struct bh_job_numbers numbers;
     struct bh_job_view view;
@@ -178,7 +178,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
 
     if (!bh_view_lease(core->state.engine, effect->lease, &view))
         return bh_err_set(err, BH_NOT_FOUND, "lease %" PRIu64 " is gone", effect->lease.v);
-    rc = read_spec(core, &view, arena, &spec, err);
+    rc = orders_read_spec(core, &view, arena, &spec, err);
     if (rc == BH_OK)
         rc = bh_spec_numbers(&spec, &numbers, err);
     if (rc == BH_OK)
@@ -203,32 +203,32 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->partition_count = view.partition_count;
     for (uint32_t i = 0; i < view.partition_count; i++)
         start->partitions[i].partition = view.partitions[i].partition.v;
-    fill_mounts(start, dir, &spec, arena);
-    fill_identity(start, dir, &view);
+    orders_fill_mounts(start, dir, &spec, arena);
+    orders_fill_identity(start, dir, &view);
     start->boundary = bh_view_strongest(core->state.engine, view.tenant);
     start->cpu_milli = view.cpu_milli;
     start->memory_bytes = (uint64_t)view.memory_mib << 20;
     start->network.bandwidth_bps = numbers.bandwidth_bps;
     if (spec.network != BH_NETWORK_NONE)
-        rc = fill_network(start, dir, &spec, arena, err);
+        rc = orders_fill_network(start, dir, &spec, arena, err);
     bh_catalog_put(core->catalog, dir);
     *ret_message = start;
     return rc;
 }
 
 static const void *
-lease_message(const struct bh_effect *effect, struct bh_arena *arena)
+orders_lease_message(const struct bh_effect *effect, struct bh_arena *arena)
 {
-    struct bh_msg_lease *lease = new_message(arena, BH_MSG_SUSPEND);
+    struct bh_msg_lease *lease = orders_new_message(arena, BH_MSG_SUSPEND);
 
     *lease = (struct bh_msg_lease){ effect->order, effect->lease.v };
     return lease;
 }
 
 static const void *
-stop_message(const struct bh_effect *effect, struct bh_arena *arena)
+orders_stop_message(const struct bh_effect *effect, struct bh_arena *arena)
 {
-    struct bh_msg_stop *stop = new_message(arena, BH_MSG_STOP);
+    struct bh_msg_stop *stop = orders_new_message(arena, BH_MSG_STOP);
 
     *stop = (struct bh_msg_stop){ effect->order, effect->lease.v, effect->grace_ns,
                                     effect->signal };
@@ -236,20 +236,20 @@ stop_message(const struct bh_effect *effect, struct bh_arena *arena)
 }
 
 static const void *
-gpu_message(const struct bh_core *core, const struct bh_effect *effect, uint32_t number,
+orders_gpu_message(const struct bh_core *core, const struct bh_effect *effect, uint32_t number,
             struct bh_arena *arena)
 {
-    struct bh_msg_gpu_order *order = new_message(arena, number);
+    struct bh_msg_gpu_order *order = orders_new_message(arena, number);
 
     order->order = effect->order;
-    snprintf(order->gpu, sizeof order->gpu, "%s", gpu_uuid(core, effect->partition.gpu));
+    snprintf(order->gpu, sizeof order->gpu, "%s", orders_gpu_uuid(core, effect->partition.gpu));
     return order;
 }
 
 static const void *
-destroy_message(const struct bh_effect *effect, struct bh_arena *arena)
+orders_destroy_message(const struct bh_effect *effect, struct bh_arena *arena)
 {
-    struct bh_msg_destroy *destroy = new_message(arena, BH_MSG_DESTROY);
+    struct bh_msg_destroy *destroy = orders_new_message(arena, BH_MSG_DESTROY);
 
     destroy->order = effect->order;
     destroy->partition = effect->partition.partition.v;
@@ -272,22 +272,22 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
     ret_order->number = numbers[effect->kind];
     switch (ret_order->number) {
     case BH_MSG_CARVE:
-        ret_order->message = carve_message(core, effect, arena);
+        ret_order->message = orders_carve_message(core, effect, arena);
         return BH_OK;
     case BH_MSG_DESTROY:
-        ret_order->message = destroy_message(effect, arena);
+        ret_order->message = orders_destroy_message(effect, arena);
         return BH_OK;
     case BH_MSG_START:
-        return start_message(core, effect, arena, &ret_order->message, err);
+        return orders_start_message(core, effect, arena, &ret_order->message, err);
     case BH_MSG_RESET:
     case BH_MSG_TEST:
-        ret_order->message = gpu_message(core, effect, ret_order->number, arena);
+        ret_order->message = orders_gpu_message(core, effect, ret_order->number, arena);
         return BH_OK;
     case BH_MSG_STOP:
-        ret_order->message = stop_message(effect, arena);
+        ret_order->message = orders_stop_message(effect, arena);
         return BH_OK;
     default:
-        ret_order->message = lease_message(effect, arena);
+        ret_order->message = orders_lease_message(effect, arena);
         return BH_OK;
     }
 }
@@ -328,7 +328,7 @@ bh_orders_find(const struct bh_core *core, bh_node_id node, uint64_t order,
 
 /* Engine time of what a node reports late, as it does after an outage; 0: about now. */
 static uint64_t
-time_of(const struct bh_core *core, uint64_t late_ns)
+orders_time_of(const struct bh_core *core, uint64_t late_ns)
 {
     uint64_t now_ns = bh_core_now(core);
 
@@ -337,13 +337,13 @@ time_of(const struct bh_core *core, uint64_t late_ns)
 
 /* What the order asks for, this node does not allow or does not have. */
 static bool
-is_refusal(bh_rc rc)
+orders_is_refusal(bh_rc rc)
 {
     return rc == BH_DENIED || rc == BH_INVALID || rc == BH_RANGE || rc == BH_NOT_FOUND;
 }
 
 static struct bh_event
-answer_event(const struct bh_core *core, const struct bh_effect *effect,
+orders_answer_event(const struct bh_core *core, const struct bh_effect *effect,
              const struct bh_msg_outcome *outcome)
 {
     struct bh_event event = { .kind = answers[effect->kind].event };
@@ -360,16 +360,16 @@ answer_event(const struct bh_core *core, const struct bh_effect *effect,
     else
         event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc,
                                               event.kind == BH_EV_STARTED
-                                                  ? time_of(core, outcome->late_ns) : 0,
+                                                  ? orders_time_of(core, outcome->late_ns) : 0,
                                               failed,
-                                              failed && is_refusal((bh_rc)outcome->rc),
+                                              failed && orders_is_refusal((bh_rc)outcome->rc),
                                               failed && outcome->rc == BH_QUOTA };
     return event;
 }
 
 /* A stop of a lease that the node does not know: there is nothing left to end. */
 static bh_rc
-stop_failed(struct bh_core *core, const struct bh_effect *effect,
+orders_stop_failed(struct bh_core *core, const struct bh_effect *effect,
             const struct bh_msg_outcome *outcome, struct bh_err *err)
 {
     struct bh_msg_ended ended = { .lease = effect->lease.v, .cause = BH_END_NODE_LOST,
@@ -381,7 +381,7 @@ stop_failed(struct bh_core *core, const struct bh_effect *effect,
 }
 
 static struct bh_record_object
-object_of(const struct bh_effect *effect)
+orders_object_of(const struct bh_effect *effect)
 {
     if (answers[effect->kind].event == BH_EV_SERVICED)
         return (struct bh_record_object){ "gpu", effect->partition.gpu.v };
@@ -414,10 +414,10 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     bh_rc rc = BH_CONFLICT;
 
     if (answers[effect->kind].silent)
-        return awaited ? stop_failed(core, effect, outcome, err) : BH_OK;
+        return awaited ? orders_stop_failed(core, effect, outcome, err) : BH_OK;
     entry.verb = answers[effect->kind].verb;
-    entry.obj = object_of(effect);
-    event = answer_event(core, effect, outcome);
+    entry.obj = orders_object_of(effect);
+    event = orders_answer_event(core, effect, outcome);
     if (awaited && orders_has_explanation(effect, outcome)
         && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
@@ -439,7 +439,7 @@ orders_record_unknown(struct bh_core *core, const struct bh_effect *effect, stru
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                                     .dec = { .allow = true },
                                     .phase = BH_PHASE_OUTCOME,
-                                    .obj = object_of(effect),
+                                    .obj = orders_object_of(effect),
                                     .order = effect->order,
                                     .verb = BH_RECORD_ORDER_UNKNOWN };
 
@@ -476,7 +476,7 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
         .u.ended = { { ended->lease },
                      ended->cause < BH_END_CAUSES ? (enum bh_end_cause)ended->cause
                                                   : BH_END_KEEPER_LOST,
-                     ended->exit_status, ended->ended_ns, time_of(core, ended->late_ns),
+                     ended->exit_status, ended->ended_ns, orders_time_of(core, ended->late_ns),
                      ended->unasked,
                      ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0,
                      ended->cause == BH_END_START_FAILED || ended->cause == BH_END_KEEPER_LOST },

@@ -61,7 +61,7 @@ forecaster_is_whole(const struct bh_forecaster *forecaster, const struct bh_buf 
 }
 
 static bool
-in_order(const struct bh_forecast_row *a, const struct bh_forecast_row *b)
+forecaster_in_order(const struct bh_forecast_row *a, const struct bh_forecast_row *b)
 {
     return a->of < b->of || (a->of == b->of && a->id < b->id);
 }
@@ -83,7 +83,7 @@ forecaster_adopt(struct bh_forecaster *forecaster, const struct bh_buf *file, st
     for (uint32_t i = 0; i < head.count; i++) {
         const struct bh_forecast_row *row = &series->rows[i];
 
-        if (!bh_forecast_row_is_valid(row, series->slot_ns) || (i > 0 && !in_order(row - 1, row)))
+        if (!bh_forecast_row_is_valid(row, series->slot_ns) || (i > 0 && !forecaster_in_order(row - 1, row)))
             return bh_err_set(err, BH_INVALID, "forecast.bin: row %u is no series", i);
         if (row->series.slot > series->slot)
             series->slot = row->series.slot;

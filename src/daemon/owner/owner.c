@@ -128,7 +128,7 @@ owner_wait_for(struct bh_owner_thread *owner, struct owner_request *request)
 }
 
 static bh_rc
-port_command(void *self, const struct bh_command *command, struct bh_arena *arena,
+owner_port_command(void *self, const struct bh_command *command, struct bh_arena *arena,
              struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct owner_request request = { .command = command, .arena = arena, .answer = ret_answer, .err = err };
@@ -137,7 +137,7 @@ port_command(void *self, const struct bh_command *command, struct bh_arena *aren
 }
 
 static bh_rc
-port_ask(void *self, bh_question question, void *question_self, struct bh_err *err)
+owner_port_ask(void *self, bh_question question, void *question_self, struct bh_err *err)
 {
     struct owner_request request = { .question = question, .question_self = question_self, .err = err };
 
@@ -160,16 +160,16 @@ owner_run_forecast_question(void *self, const struct bh_engine *engine, uint64_t
 }
 
 static bh_rc
-port_ask_forecast(void *self, bh_forecast_question question, void *question_self,
+owner_port_ask_forecast(void *self, bh_forecast_question question, void *question_self,
              struct bh_err *err)
 {
     struct forecast_request request = { self, question, question_self };
 
-    return port_ask(self, owner_run_forecast_question, &request, err);
+    return owner_port_ask(self, owner_run_forecast_question, &request, err);
 }
 
 static bool
-is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
+owner_is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
             const struct bh_counted_refusal *what)
 {
     const struct bh_refused_request *last = &refusal->what.what, *next = &what->what;
@@ -207,14 +207,14 @@ owner_queue_refusal(struct refusal *refusal, const struct bh_caller *caller,
  * there is an address at most, which no record holds: that is none.  Nor is a stranger's request
  * that came too often, so that its rate bounds this, too. */
 static bool
-is_for_a_record(const struct bh_caller *caller, bh_rc rc)
+owner_is_for_a_record(const struct bh_caller *caller, bh_rc rc)
 {
     return caller->subject.principal.v != 0
            || (caller->via == BH_VIA_PEER && rc == BH_UNAUTHENTICATED);
 }
 
 static void
-port_refused(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
+owner_port_refused(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
              const struct bh_err *err)
 {
     struct bh_owner_thread *owner = self;
@@ -222,11 +222,11 @@ port_refused(void *self, const struct bh_caller *caller, const struct bh_refused
     bool unknown_caller = caller->subject.principal.v == 0;
     struct refusal *last;
 
-    if (!is_for_a_record(caller, err->rc))
+    if (!owner_is_for_a_record(caller, err->rc))
         return;
     pthread_mutex_lock(&owner->mutex);
     last = owner->refusal_count > 0 ? &owner->refusals[owner->refusal_count - 1] : NULL;
-    if (last && is_repeated(last, caller, &what)) {
+    if (last && owner_is_repeated(last, caller, &what)) {
         last->what.times++;
     } else if (unknown_caller && owner->unknown_count == UNKNOWN_MAX) {
         owner->unknown_more++; /* they leave room for who is known */
@@ -239,7 +239,7 @@ port_refused(void *self, const struct bh_caller *caller, const struct bh_refused
 }
 
 static void
-port_unauthenticated(void *self, uint64_t token)
+owner_port_unauthenticated(void *self, uint64_t token)
 {
     struct bh_owner_thread *owner = self;
 
@@ -250,7 +250,7 @@ port_unauthenticated(void *self, uint64_t token)
 }
 
 static const struct bh_directory *
-port_directory_get(void *self)
+owner_port_directory_get(void *self)
 {
     struct bh_owner_thread *owner = self;
 
@@ -258,7 +258,7 @@ port_directory_get(void *self)
 }
 
 static void
-port_directory_put(void *self, const struct bh_directory *dir)
+owner_port_directory_put(void *self, const struct bh_directory *dir)
 {
     struct bh_owner_thread *owner = self;
 
@@ -266,7 +266,7 @@ port_directory_put(void *self, const struct bh_directory *dir)
 }
 
 static uint64_t
-port_change_number(void *self)
+owner_port_change_number(void *self)
 {
     struct bh_owner_thread *owner = self;
 
@@ -274,7 +274,7 @@ port_change_number(void *self)
 }
 
 static uint32_t
-port_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
+owner_port_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
              uint32_t max)
 {
     struct bh_owner_thread *owner = self;
@@ -283,7 +283,7 @@ port_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret
 }
 
 static bool
-port_inventory(void *self, uint32_t *cursor, struct bh_buf *ret_json)
+owner_port_inventory(void *self, uint32_t *cursor, struct bh_buf *ret_json)
 {
     struct bh_owner_thread *owner = self;
 
@@ -291,7 +291,7 @@ port_inventory(void *self, uint32_t *cursor, struct bh_buf *ret_json)
 }
 
 static bool
-port_verdict(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_json)
+owner_port_verdict(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_json)
 {
     struct bh_owner_thread *owner = self;
 
@@ -299,7 +299,7 @@ port_verdict(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_
 }
 
 static uint64_t
-port_commits(void *self)
+owner_port_commits(void *self)
 {
     struct bh_owner_thread *owner = self;
 
@@ -307,7 +307,7 @@ port_commits(void *self)
 }
 
 static void
-port_tally(void *self, uint64_t ret_tally[BH_TALLIES])
+owner_port_tally(void *self, uint64_t ret_tally[BH_TALLIES])
 {
     struct bh_owner_thread *owner = self;
 
@@ -315,7 +315,7 @@ port_tally(void *self, uint64_t ret_tally[BH_TALLIES])
 }
 
 static struct bh_signed
-port_last_signed(void *self)
+owner_port_last_signed(void *self)
 {
     struct bh_owner_thread *owner = self;
 
@@ -324,7 +324,7 @@ port_last_signed(void *self)
 }
 
 static const char *
-port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
+owner_port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
     struct bh_owner_thread *owner = self;
     char name[BH_LOG_NAME_MAX];
@@ -334,21 +334,21 @@ port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena
 }
 
 static const struct bh_owner_ops port_ops = {
-    .command = port_command,
-    .ask = port_ask,
-    .ask_forecast = port_ask_forecast,
-    .refused = port_refused,
-    .unauthenticated = port_unauthenticated,
-    .directory_get = port_directory_get,
-    .directory_put = port_directory_put,
-    .change_number = port_change_number,
-    .changes = port_changes,
-    .inventory = port_inventory,
-    .verdict = port_verdict,
-    .commits = port_commits,
-    .tally = port_tally,
-    .last_signed = port_last_signed,
-    .log_path = port_log_path,
+    .command = owner_port_command,
+    .ask = owner_port_ask,
+    .ask_forecast = owner_port_ask_forecast,
+    .refused = owner_port_refused,
+    .unauthenticated = owner_port_unauthenticated,
+    .directory_get = owner_port_directory_get,
+    .directory_put = owner_port_directory_put,
+    .change_number = owner_port_change_number,
+    .changes = owner_port_changes,
+    .inventory = owner_port_inventory,
+    .verdict = owner_port_verdict,
+    .commits = owner_port_commits,
+    .tally = owner_port_tally,
+    .last_signed = owner_port_last_signed,
+    .log_path = owner_port_log_path,
 };
 
 struct bh_owner
@@ -413,7 +413,7 @@ owner_finish_requests(struct owner_request *request)
 
 /* False, with the reason in `ret_why`, when the batch must be aborted. */
 static bool
-run_commands(struct bh_owner_thread *owner, struct owner_request *request, struct bh_err *ret_why)
+owner_run_commands(struct bh_owner_thread *owner, struct owner_request *request, struct bh_err *ret_why)
 {
     for (; request; request = request->next) {
         if (!request->command)
@@ -445,7 +445,7 @@ owner_record_more_unknown(struct bh_owner_thread *owner)
 }
 
 static bool
-run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_why)
+owner_run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_why)
 {
     ret_why->rc = BH_OK;
     for (uint32_t i = 0; i < count; i++) {
@@ -468,7 +468,7 @@ run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_w
 
 /* Time limits that have come, and decisions that a step had no room for. */
 static bh_rc
-run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
+owner_run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -488,7 +488,7 @@ run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 }
 
 static void
-answer_questions(struct bh_owner_thread *owner, struct owner_request *request)
+owner_answer_questions(struct bh_owner_thread *owner, struct owner_request *request)
 {
     for (; request; request = request->next) {
         if (!request->question)
@@ -500,7 +500,7 @@ answer_questions(struct bh_owner_thread *owner, struct owner_request *request)
 }
 
 static void
-fail_batch(struct bh_owner_thread *owner, struct owner_request *requests, const struct bh_err *why)
+owner_fail_batch(struct bh_owner_thread *owner, struct owner_request *requests, const struct bh_err *why)
 {
     if (why->rc == BH_FULL) {
         owner->full_until_ns = bh_time_monotonic() + full_pause_ns;
@@ -522,11 +522,11 @@ fail_batch(struct bh_owner_thread *owner, struct owner_request *requests, const 
         kill(getpid(), SIGTERM); /* wakes main, which ends the program */
         return;
     }
-    answer_questions(owner, requests);
+    owner_answer_questions(owner, requests);
 }
 
 static bh_rc
-change_all(struct bh_owner_thread *owner, struct owner_request *requests, uint32_t refusals,
+owner_change_all(struct bh_owner_thread *owner, struct owner_request *requests, uint32_t refusals,
            bool nodes_speak, struct bh_err *err)
 {
     bh_rc rc = bh_start_settle(owner->core, err);
@@ -536,14 +536,14 @@ change_all(struct bh_owner_thread *owner, struct owner_request *requests, uint32
     if (rc == BH_OK && nodes_speak)
         rc = bh_node_links_receive(owner->links, err);
     if (rc == BH_OK
-        && (!run_commands(owner, requests, err) || !run_refusals(owner, refusals, err)))
+        && (!owner_run_commands(owner, requests, err) || !owner_run_refusals(owner, refusals, err)))
         rc = err->rc;
     if (rc == BH_OK)
         rc = bh_core_record_refusals(owner->core, false, err);
     if (rc == BH_OK)
         rc = bh_forecaster_update(owner->forecaster, err);
     if (rc == BH_OK)
-        rc = run_ticks(owner, err);
+        rc = owner_run_ticks(owner, err);
     if (rc == BH_OK)
         rc = bh_access_check(owner->core, err);
     if (rc == BH_OK)
@@ -553,17 +553,17 @@ change_all(struct bh_owner_thread *owner, struct owner_request *requests, uint32
 
 /* While the disk is known to be full: reads are served, changes are refused by name. */
 static void
-refuse_changes(struct bh_owner_thread *owner, struct owner_request *requests)
+owner_refuse_changes(struct bh_owner_thread *owner, struct owner_request *requests)
 {
     for (struct owner_request *request = requests; request; request = request->next)
         request->rc = bh_err_set(request->err, BH_FULL,
                               "the disk is full: reads are served, changes are refused");
-    answer_questions(owner, requests);
+    owner_answer_questions(owner, requests);
 }
 
 /* One batch: all that is there, one commit, then answers and effects. */
 static bool
-run_batch(struct bh_owner_thread *owner, bool nodes_speak)
+owner_run_batch(struct bh_owner_thread *owner, bool nodes_speak)
 {
     struct bh_err err = { .rc = BH_IO, .msg = "the journal could not be written" };
     uint32_t refusals;
@@ -572,13 +572,13 @@ run_batch(struct bh_owner_thread *owner, bool nodes_speak)
 
     bh_clock_tick(&owner->core->clock);
     if (owner_paused(owner)) {
-        refuse_changes(owner, requests);
-    } else if (change_all(owner, requests, refusals, nodes_speak, &err) == BH_OK) {
+        owner_refuse_changes(owner, requests);
+    } else if (owner_change_all(owner, requests, refusals, nodes_speak, &err) == BH_OK) {
         owner->full = false;
-        answer_questions(owner, requests);
+        owner_answer_questions(owner, requests);
         bh_node_links_release(owner->links);
     } else {
-        fail_batch(owner, requests, &err);
+        owner_fail_batch(owner, requests, &err);
     }
     owner_finish_requests(requests);
     return !stopping && !atomic_load(&owner->failed);
@@ -587,7 +587,7 @@ run_batch(struct bh_owner_thread *owner, bool nodes_speak)
 /* How long poll may sleep: until the engine wants a tick, the link wants to connect, the
  * forecasts want a look or a checkpoint is due. */
 static int
-sleep_ms(const struct bh_owner_thread *owner)
+owner_sleep_ms(const struct bh_owner_thread *owner)
 {
     uint64_t now = bh_core_now(owner->core), monotonic = bh_time_monotonic();
     uint64_t tick = bh_engine_next_tick_ns(owner->core->state.engine);
@@ -612,7 +612,7 @@ sleep_ms(const struct bh_owner_thread *owner)
 
 /* Reasons in the jobs table follow what happened, a little later and a few at a time. */
 static void
-refresh_when_idle(struct bh_owner_thread *owner)
+owner_refresh_when_idle(struct bh_owner_thread *owner)
 {
     struct bh_core *core = owner->core;
     bh_ns now = bh_time_monotonic();
@@ -623,13 +623,13 @@ refresh_when_idle(struct bh_owner_thread *owner)
     owner->refresh_ns = now + refresh_pause_ns;
     if (bh_rows_refresh(core, bh_core_now(core), &err) != BH_OK
         || bh_core_commit(core, &err) != BH_OK)
-        fail_batch(owner, NULL, &err);
+        owner_fail_batch(owner, NULL, &err);
 }
 
 /* What was written since the last checkpoint is signed when things get quiet, and what was
  * signed is stored. */
 static void
-sign_when_idle(struct bh_owner_thread *owner)
+owner_sign_when_idle(struct bh_owner_thread *owner)
 {
     struct bh_core *core = owner->core;
     struct bh_err err;
@@ -640,12 +640,12 @@ sign_when_idle(struct bh_owner_thread *owner)
     if (!bh_journal_signed(&core->journal))
         return;
     if (bh_core_begin(owner->core, &err) != BH_OK || bh_core_commit(owner->core, &err) != BH_OK)
-        fail_batch(owner, NULL, &err);
+        owner_fail_batch(owner, NULL, &err);
 }
 
 /* Orders that nothing waits for are closed in the log; the answers to most come before. */
 static void
-abandon_when_idle(struct bh_owner_thread *owner)
+owner_abandon_when_idle(struct bh_owner_thread *owner)
 {
     struct bh_core *core = owner->core;
     uint64_t now = bh_core_now(core);
@@ -656,7 +656,7 @@ abandon_when_idle(struct bh_owner_thread *owner)
     owner->abandon_ns = now + abandon_after_ns / 2;
     if (bh_abandoned_orders_record(core, now - abandon_after_ns, &err) != BH_OK
         || bh_core_commit(core, &err) != BH_OK)
-        fail_batch(owner, NULL, &err);
+        owner_fail_batch(owner, NULL, &err);
 }
 
 /* The thread ends: nobody waits for it any more, now or later. */
@@ -675,7 +675,7 @@ owner_refuse_pending(struct bh_owner_thread *owner)
 }
 
 static void *
-run_thread(void *self)
+owner_run_thread(void *self)
 {
     struct bh_owner_thread *owner = self;
     bool more = true;
@@ -689,23 +689,23 @@ run_thread(void *self)
         };
         uint64_t count;
 
-        if (poll(fds, BH_COUNT(fds), sleep_ms(owner)) < 0 && errno != EINTR)
+        if (poll(fds, BH_COUNT(fds), owner_sleep_ms(owner)) < 0 && errno != EINTR)
             break;
         if (fds[0].revents && read(owner->wake_fd, &count, sizeof count) < 0)
             continue;
-        more = run_batch(owner, fds[1].revents != 0);
+        more = owner_run_batch(owner, fds[1].revents != 0);
         if (!owner_paused(owner))
             bh_node_links_connect(owner->links);
-        refresh_when_idle(owner);
-        abandon_when_idle(owner);
-        sign_when_idle(owner);
+        owner_refresh_when_idle(owner);
+        owner_abandon_when_idle(owner);
+        owner_sign_when_idle(owner);
     }
     owner_refuse_pending(owner);
     return NULL;
 }
 
 static const char *
-find_socket(void *self, bh_node_id node, struct bh_arena *arena)
+owner_find_socket(void *self, bh_node_id node, struct bh_arena *arena)
 {
     const struct bh_owner_thread *owner = self;
 
@@ -720,7 +720,7 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     BH_ASSERT(owner);
     owner->core = core;
     owner->links = bh_node_links_new(core);
-    core->node_socket = find_socket;
+    core->node_socket = owner_find_socket;
     core->node_socket_self = owner;
     owner->forecaster = bh_forecaster_open(core);
     owner->last = &owner->first;
@@ -731,7 +731,7 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     owner->full = core->start_due;
     owner->full_until_ns = core->start_due ? bh_time_monotonic() + full_pause_ns : 0;
     owner->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (owner->wake_fd < 0 || pthread_create(&owner->thread, NULL, run_thread, owner) != 0)
+    if (owner->wake_fd < 0 || pthread_create(&owner->thread, NULL, owner_run_thread, owner) != 0)
         return bh_err_errno(err, "start the owner thread");
     *ret_owner = owner;
     return BH_OK;
@@ -750,7 +750,7 @@ bh_owner_halt(struct bh_owner_thread *owner)
 /* The last record of a clean stop is a snapshot's; what is signed after it leaves nothing that
  * could be changed unseen while nobody serves. */
 static bh_rc
-close_journal(struct bh_core *core, struct bh_err *err)
+owner_close_journal(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_core_record_refusals(core, true, err);
 
@@ -776,7 +776,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
 
     bh_owner_halt(owner);
     pthread_join(owner->thread, NULL);
-    if (!atomic_load(&owner->failed) && !owner->core->start_due && close_journal(owner->core, &err) != BH_OK)
+    if (!atomic_load(&owner->failed) && !owner->core->start_due && owner_close_journal(owner->core, &err) != BH_OK)
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
     bh_node_links_free(owner->links);
     bh_forecaster_close(owner->forecaster);

@@ -12,7 +12,7 @@
 #include "daemon/nodes/orders.h"
 
 static bh_rc
-record(struct bh_core *core, struct bh_err *err)
+start_record(struct bh_core *core, struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -41,7 +41,7 @@ record(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_start_record(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = record(core, err);
+    bh_rc rc = start_record(core, err);
 
     if (rc != BH_FULL)
         return rc;
@@ -53,7 +53,7 @@ bh_start_record(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_start_settle(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = core->start_due ? record(core, err) : BH_OK;
+    bh_rc rc = core->start_due ? start_record(core, err) : BH_OK;
 
     if (rc == BH_OK)
         core->start_due = false;

@@ -48,7 +48,7 @@ bh_plan_free(struct bh_apply_plan *plan)
 
 /* The id that `name` has now, had before, or will get from this plan. */
 static uint32_t
-planned_id(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
+apply_planned_id(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
            const char *name, bool *ret_new)
 {
     uint32_t id = bh_catalog_known(core->catalog, kind, name);
@@ -68,7 +68,7 @@ planned_id(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_
 }
 
 static struct apply_change *
-add_change(struct bh_apply_plan *plan, enum bh_name_kind kind, const char *name)
+apply_add_change(struct bh_apply_plan *plan, enum bh_name_kind kind, const char *name)
 {
     struct apply_change *change;
 
@@ -81,7 +81,7 @@ add_change(struct bh_apply_plan *plan, enum bh_name_kind kind, const char *name)
 
 /* An amount that was checked before. */
 static uint64_t
-amount_of(const char *text, uint64_t unit, uint64_t otherwise)
+apply_amount_of(const char *text, uint64_t unit, uint64_t otherwise)
 {
     struct bh_err err;
     uint64_t amount;
@@ -93,13 +93,13 @@ amount_of(const char *text, uint64_t unit, uint64_t otherwise)
 
 /* What is kept of a guarantee when so much of it is lent. */
 static uint64_t
-withheld(uint64_t guarantee, const char *lending_limit, uint64_t unit)
+apply_withheld(uint64_t guarantee, const char *lending_limit, uint64_t unit)
 {
-    return guarantee - amount_of(lending_limit, unit, guarantee);
+    return guarantee - apply_amount_of(lending_limit, unit, guarantee);
 }
 
 static uint64_t
-span_of(const char *text)
+apply_span_of(const char *text)
 {
     struct bh_err err;
     uint64_t span_ns;
@@ -108,33 +108,33 @@ span_of(const char *text)
 }
 
 static uint64_t
-burn_in_of(const char *text)
+apply_burn_in_of(const char *text)
 {
-    return text ? span_of(text) : BH_BURN_IN_DEFAULT_NS;
+    return text ? apply_span_of(text) : BH_BURN_IN_DEFAULT_NS;
 }
 
 static uint64_t
-half_life_of(const char *text)
+apply_half_life_of(const char *text)
 {
     if (text && strcmp(text, "never") == 0)
         return BH_UNLIMITED;
-    return text ? span_of(text) : BH_HALF_LIFE_DEFAULT_NS;
+    return text ? apply_span_of(text) : BH_HALF_LIFE_DEFAULT_NS;
 }
 
 static uint32_t
-parent_of(struct bh_apply_plan *plan, const struct bh_core *core, const char *path)
+apply_parent_of(struct bh_apply_plan *plan, const struct bh_core *core, const char *path)
 {
     const char *slash = strrchr(path, '/');
     bool ignored;
 
     if (!slash)
         return 0;
-    return planned_id(plan, core, BH_NAME_TENANT,
+    return apply_planned_id(plan, core, BH_NAME_TENANT,
                       bh_arena_strndup(plan->arena, path, (size_t)(slash - path)), &ignored);
 }
 
 static void
-fill_quotas(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
+apply_fill_quotas(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
             struct bh_ev_tenant *tenant)
 {
     const struct bh_site_quota *quotas = from->quotas.items;
@@ -143,76 +143,76 @@ fill_quotas(struct bh_apply_plan *plan, const struct bh_core *core, const struct
     for (uint32_t i = 0; i < from->quotas.count && i < BH_TENANT_QUOTAS_MAX; i++) {
         const struct bh_site_quota *quota = &quotas[i];
         uint64_t unit = quota->sku ? 1 : BH_GPU_PARTS;
-        uint64_t guarantee = amount_of(quota->guarantee, unit, 0);
+        uint64_t guarantee = apply_amount_of(quota->guarantee, unit, 0);
 
         tenant->quotas[tenant->quota_count++] = (struct bh_tenant_quota){
             .scope = quota->sku ? BH_QUOTA_SKU : BH_QUOTA_MODEL,
-            .of = quota->sku ? planned_id(plan, core, BH_NAME_SKU, quota->sku, &ignored)
+            .of = quota->sku ? apply_planned_id(plan, core, BH_NAME_SKU, quota->sku, &ignored)
                              : bh_model_find(quota->model),
-            .limit = amount_of(quota->limit, unit, BH_UNLIMITED),
+            .limit = apply_amount_of(quota->limit, unit, BH_UNLIMITED),
             .guarantee = guarantee,
-            .withhold = withheld(guarantee, quota->lending_limit, unit),
+            .withhold = apply_withheld(guarantee, quota->lending_limit, unit),
         };
     }
 }
 
 static void
-fill_tenant(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
+apply_fill_tenant(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
             struct bh_ev_tenant *ret_tenant, bool *ret_new)
 {
-    uint64_t guarantee = amount_of(from->guarantee, BH_GPU_PARTS, 0);
+    uint64_t guarantee = apply_amount_of(from->guarantee, BH_GPU_PARTS, 0);
 
     *ret_tenant = (struct bh_ev_tenant){
-        .tenant = { planned_id(plan, core, BH_NAME_TENANT, from->name, ret_new) },
+        .tenant = { apply_planned_id(plan, core, BH_NAME_TENANT, from->name, ret_new) },
         .kind = bh_site_tenant_kind(from),
         .boundary = from->boundary,
         .dedicated_nodes = from->dedicated_nodes,
-        .limit = amount_of(from->limit, BH_GPU_PARTS, BH_UNLIMITED),
+        .limit = apply_amount_of(from->limit, BH_GPU_PARTS, BH_UNLIMITED),
         .guarantee = guarantee,
-        .withhold = withheld(guarantee, from->lending_limit, BH_GPU_PARTS),
-        .min_runtime_ns = span_of(from->min_runtime),
-        .user_limit = amount_of(from->user_limit, BH_GPU_PARTS, 0),
+        .withhold = apply_withheld(guarantee, from->lending_limit, BH_GPU_PARTS),
+        .min_runtime_ns = apply_span_of(from->min_runtime),
+        .user_limit = apply_amount_of(from->user_limit, BH_GPU_PARTS, 0),
         .weight = from->weight ? from->weight : BH_WEIGHT_DEFAULT,
         .budget = { .period = from->budget.period,
-                    .gpu_s = amount_of(from->budget.gpu_hours, 3600, BH_UNLIMITED),
-                    .money = amount_of(from->budget.money, BH_MONEY_UNIT, BH_UNLIMITED) },
+                    .gpu_s = apply_amount_of(from->budget.gpu_hours, 3600, BH_UNLIMITED),
+                    .money = apply_amount_of(from->budget.money, BH_MONEY_UNIT, BH_UNLIMITED) },
     };
-    ret_tenant->parent.v = parent_of(plan, core, from->name);
-    fill_quotas(plan, core, from, ret_tenant);
+    ret_tenant->parent.v = apply_parent_of(plan, core, from->name);
+    apply_fill_quotas(plan, core, from, ret_tenant);
 }
 
 static bool
-same_quotas(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
+apply_same_quotas(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
 {
     return a->quota_count == b->quota_count
            && memcmp(a->quotas, b->quotas, a->quota_count * sizeof a->quotas[0]) == 0;
 }
 
 static bool
-same_budget(const struct bh_budget *a, const struct bh_budget *b)
+apply_same_budget(const struct bh_budget *a, const struct bh_budget *b)
 {
     return a->period == b->period && a->gpu_s == b->gpu_s && a->money == b->money;
 }
 
 static bool
-same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
+apply_same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
 {
     return a->parent.v == b->parent.v && a->kind == b->kind && a->boundary == b->boundary
            && a->dedicated_nodes == b->dedicated_nodes && a->limit == b->limit
            && a->guarantee == b->guarantee && a->withhold == b->withhold
            && a->min_runtime_ns == b->min_runtime_ns
            && a->user_limit == b->user_limit && a->weight == b->weight
-           && same_budget(&a->budget, &b->budget) && same_quotas(a, b);
+           && apply_same_budget(&a->budget, &b->budget) && apply_same_quotas(a, b);
 }
 
 static bh_rc
-plan_full(struct bh_err *err)
+apply_plan_full(struct bh_err *err)
 {
     return bh_err_set(err, BH_RANGE, "the file changes more than %d objects at once", PLAN_MAX);
 }
 
 static bh_rc
-plan_tenants(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
+apply_plan_tenants(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
              struct bh_err *err)
 {
     const struct bh_site_tenant *tenants = site->tenants.items;
@@ -223,14 +223,14 @@ plan_tenants(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_s
         struct apply_change *change;
         bool is_new, known;
 
-        fill_tenant(plan, core, &tenants[i], &wanted, &is_new);
+        apply_fill_tenant(plan, core, &tenants[i], &wanted, &is_new);
         known = !is_new && bh_catalog_find(core->catalog, BH_NAME_TENANT, tenants[i].name)
                 && bh_view_tenant(core->state.engine, wanted.tenant, bh_core_now(core), &present);
-        if (known && same_tenant(&wanted, &present.settings))
+        if (known && apply_same_tenant(&wanted, &present.settings))
             continue;
-        change = add_change(plan, BH_NAME_TENANT, tenants[i].name);
+        change = apply_add_change(plan, BH_NAME_TENANT, tenants[i].name);
         if (!change)
-            return plan_full(err);
+            return apply_plan_full(err);
         change->is_new = !known;
         change->event = (struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = wanted };
     }
@@ -239,15 +239,15 @@ plan_tenants(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_s
 
 /* What the file says of it; the engine's defaults else, so that they compare. */
 static struct bh_defrag
-defrag_of(const struct bh_site_scheduling *from)
+apply_defrag_of(const struct bh_site_scheduling *from)
 {
     struct bh_defrag defrag = {
         .mode = from->defrag,
         .moves = from->defrag_moves ? from->defrag_moves : BH_DEFRAG_MOVES_DEFAULT,
         .gain_percent = from->defrag_gain_percent ? from->defrag_gain_percent
                                                   : BH_DEFRAG_GAIN_DEFAULT,
-        .lost_gpu_s = amount_of(from->defrag_gpu_hours, 3600, BH_DEFRAG_LOST_DEFAULT_GPU_S),
-        .rest_ns = span_of(from->defrag_rest),
+        .lost_gpu_s = apply_amount_of(from->defrag_gpu_hours, 3600, BH_DEFRAG_LOST_DEFAULT_GPU_S),
+        .rest_ns = apply_span_of(from->defrag_rest),
     };
 
     if (!defrag.rest_ns)
@@ -256,29 +256,29 @@ defrag_of(const struct bh_site_scheduling *from)
 }
 
 static bool
-same_defrag(const struct bh_defrag *a, const struct bh_defrag *b)
+apply_same_defrag(const struct bh_defrag *a, const struct bh_defrag *b)
 {
     return a->mode == b->mode && a->moves == b->moves && a->gain_percent == b->gain_percent
            && a->lost_gpu_s == b->lost_gpu_s && a->rest_ns == b->rest_ns;
 }
 
 static bh_rc
-plan_scheduling(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
+apply_plan_scheduling(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
                 struct bh_err *err)
 {
     const struct bh_site_scheduling *from = &site->scheduling;
     struct bh_ev_settings present, wanted = { .order = from->order,
                                               .backfill = from->backfill != BH_SITE_OFF,
-                                              .half_life_ns = half_life_of(from->half_life),
-                                              .assumed_run_ns = span_of(from->assumed_run),
-                                              .min_runtime_ns = span_of(from->min_runtime),
-                                              .burn_in_ns = burn_in_of(from->burn_in),
+                                              .half_life_ns = apply_half_life_of(from->half_life),
+                                              .assumed_run_ns = apply_span_of(from->assumed_run),
+                                              .min_runtime_ns = apply_span_of(from->min_runtime),
+                                              .burn_in_ns = apply_burn_in_of(from->burn_in),
                                               .lending = from->lending,
                                               .hotspots = from->hotspots == BH_SITE_ON,
                                               .preshape = from->preshape == BH_SITE_ON,
                                               .spread_kinds = from->spread_kinds
                                                               == BH_SITE_ON,
-                                              .defrag = defrag_of(from) };
+                                              .defrag = apply_defrag_of(from) };
 
     if (!wanted.assumed_run_ns)
         wanted.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
@@ -291,10 +291,10 @@ plan_scheduling(struct bh_apply_plan *plan, const struct bh_core *core, const st
         && wanted.lending == present.lending && wanted.hotspots == present.hotspots
         && wanted.preshape == present.preshape
         && wanted.spread_kinds == present.spread_kinds
-        && same_defrag(&wanted.defrag, &present.defrag))
+        && apply_same_defrag(&wanted.defrag, &present.defrag))
         return BH_OK;
     if (plan->count == PLAN_MAX)
-        return plan_full(err);
+        return apply_plan_full(err);
     plan->changes[plan->count++] = (struct apply_change){
         .name = "scheduling", .event = { .kind = BH_EV_SETTINGS, .u.settings = wanted }
     };
@@ -302,15 +302,15 @@ plan_scheduling(struct bh_apply_plan *plan, const struct bh_core *core, const st
 }
 
 static void
-fill_sku(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_sku *from,
+apply_fill_sku(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_sku *from,
          struct bh_ev_sku *ret_sku, bool *ret_new)
 {
     const struct bh_site_sku_model *models = from->models.items;
 
     *ret_sku = (struct bh_ev_sku){
-        .sku = { planned_id(plan, core, BH_NAME_SKU, from->name, ret_new) },
+        .sku = { apply_planned_id(plan, core, BH_NAME_SKU, from->name, ret_new) },
         .grade = from->grade,
-        .price = amount_of(from->price, BH_MONEY_UNIT, 0),
+        .price = apply_amount_of(from->price, BH_MONEY_UNIT, 0),
     };
     for (uint32_t i = 0; i < from->models.count && i < BH_SKU_MODELS_MAX; i++) {
         ret_sku->models[ret_sku->model_count++] = (struct bh_sku_model){
@@ -320,7 +320,7 @@ fill_sku(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh
 }
 
 static bh_rc
-plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
+apply_plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
           struct bh_err *err)
 {
     const struct bh_site_sku *skus = site->skus.items;
@@ -330,7 +330,7 @@ plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site
         struct apply_change *change;
         bool is_new, known;
 
-        fill_sku(plan, core, &skus[i], &wanted, &is_new);
+        apply_fill_sku(plan, core, &skus[i], &wanted, &is_new);
         known = !is_new && bh_catalog_find(core->catalog, BH_NAME_SKU, skus[i].name)
                 && bh_view_sku(core->state.engine, wanted.sku, &present);
         if (known && present.grade == wanted.grade && present.price == wanted.price
@@ -338,9 +338,9 @@ plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site
             && memcmp(present.models, wanted.models,
                       wanted.model_count * sizeof wanted.models[0]) == 0)
             continue;
-        change = add_change(plan, BH_NAME_SKU, skus[i].name);
+        change = apply_add_change(plan, BH_NAME_SKU, skus[i].name);
         if (!change)
-            return plan_full(err);
+            return apply_plan_full(err);
         change->is_new = !known;
         change->event = (struct bh_event){ .kind = BH_EV_SKU, .u.sku = wanted };
     }
@@ -349,7 +349,7 @@ plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site
 
 /* Principals have no engine event: only their names are kept. */
 static bh_rc
-plan_principals(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
+apply_plan_principals(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
                 struct bh_err *err)
 {
     const struct bh_site_principal *principals = site->principals.items;
@@ -359,16 +359,16 @@ plan_principals(struct bh_apply_plan *plan, const struct bh_core *core, const st
 
         if (bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, principals[i].name))
             continue;
-        change = add_change(plan, BH_NAME_PRINCIPAL, principals[i].name);
+        change = apply_add_change(plan, BH_NAME_PRINCIPAL, principals[i].name);
         if (!change)
-            return plan_full(err);
+            return apply_plan_full(err);
         change->is_new = true;
     }
     return BH_OK;
 }
 
 static bool
-site_names_dataset(const struct bh_site *site, const char *name)
+apply_site_names_dataset(const struct bh_site *site, const char *name)
 {
     const struct bh_site_dataset *datasets = site->datasets.items;
 
@@ -380,7 +380,7 @@ site_names_dataset(const struct bh_site *site, const char *name)
 
 /* Datasets have no engine event either: their grants are read where they are asked about. */
 static bh_rc
-plan_datasets(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
+apply_plan_datasets(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
               struct bh_err *err)
 {
     const struct bh_site_dataset *datasets = site->datasets.items;
@@ -390,16 +390,16 @@ plan_datasets(struct bh_apply_plan *plan, const struct bh_core *core, const stru
 
         if (bh_catalog_find(core->catalog, BH_NAME_DATASET, datasets[i].name))
             continue;
-        change = add_change(plan, BH_NAME_DATASET, datasets[i].name);
+        change = apply_add_change(plan, BH_NAME_DATASET, datasets[i].name);
         if (!change)
-            return plan_full(err);
+            return apply_plan_full(err);
         change->is_new = true;
     }
     return BH_OK;
 }
 
 static bool
-planned(const struct bh_apply_plan *plan, enum bh_name_kind kind, const char *name)
+apply_planned(const struct bh_apply_plan *plan, enum bh_name_kind kind, const char *name)
 {
     for (uint32_t i = 0; i < plan->count; i++)
         if (plan->changes[i].kind == kind && strcmp(plan->changes[i].name, name) == 0)
@@ -409,7 +409,7 @@ planned(const struct bh_apply_plan *plan, enum bh_name_kind kind, const char *na
 
 /* Nor have groups. */
 static bh_rc
-plan_groups(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
+apply_plan_groups(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
             struct bh_err *err)
 {
     const struct bh_site_binding *bindings = site->bindings.items;
@@ -418,18 +418,18 @@ plan_groups(struct bh_apply_plan *plan, const struct bh_core *core, const struct
         struct apply_change *change;
 
         if (!bindings[i].group || bh_catalog_find(core->catalog, BH_NAME_GROUP, bindings[i].group)
-            || planned(plan, BH_NAME_GROUP, bindings[i].group))
+            || apply_planned(plan, BH_NAME_GROUP, bindings[i].group))
             continue;
-        change = add_change(plan, BH_NAME_GROUP, bindings[i].group);
+        change = apply_add_change(plan, BH_NAME_GROUP, bindings[i].group);
         if (!change)
-            return plan_full(err);
+            return apply_plan_full(err);
         change->is_new = true;
     }
     return BH_OK;
 }
 
 static bool
-site_names_group(const struct bh_site *site, const char *name)
+apply_site_names_group(const struct bh_site *site, const char *name)
 {
     const struct bh_site_binding *bindings = site->bindings.items;
 
@@ -440,7 +440,7 @@ site_names_group(const struct bh_site *site, const char *name)
 }
 
 static bool
-site_names_tenant(const struct bh_site *site, const char *name)
+apply_site_names_tenant(const struct bh_site *site, const char *name)
 {
     const struct bh_site_tenant *tenants = site->tenants.items;
 
@@ -451,7 +451,7 @@ site_names_tenant(const struct bh_site *site, const char *name)
 }
 
 static bool
-site_names_sku(const struct bh_site *site, const char *name)
+apply_site_names_sku(const struct bh_site *site, const char *name)
 {
     const struct bh_site_sku *skus = site->skus.items;
 
@@ -462,7 +462,7 @@ site_names_sku(const struct bh_site *site, const char *name)
 }
 
 static bool
-site_names_principal(const struct bh_site *site, const char *name)
+apply_site_names_principal(const struct bh_site *site, const char *name)
 {
     const struct bh_site_principal *principals = site->principals.items;
 
@@ -473,7 +473,7 @@ site_names_principal(const struct bh_site *site, const char *name)
 }
 
 static bh_rc
-plan_removals(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
+apply_plan_removals(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
               bool (*named)(const struct bh_site *site, const char *name),
               const struct bh_site *site)
 {
@@ -485,7 +485,7 @@ plan_removals(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_na
 
         if (named(site, name))
             continue;
-        change = add_change(plan, kind, name);
+        change = apply_add_change(plan, kind, name);
         if (!change)
             return BH_FULL;
         change->drop = true;
@@ -522,7 +522,7 @@ bh_site_revives(const struct bh_core *core, const struct bh_site *site)
 }
 
 static bh_rc
-plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
+apply_plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
           struct bh_err *err)
 {
     struct bh_gpu_view view;
@@ -540,9 +540,9 @@ plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site
         if (flags.managed == view.managed && flags.cordoned == view.cordoned
             && flags.layout == view.layout && flags.share_limit == view.share_limit)
             continue;
-        change = add_change(plan, BH_NAME_GPU, uuid);
+        change = apply_add_change(plan, BH_NAME_GPU, uuid);
         if (!change)
-            return plan_full(err);
+            return apply_plan_full(err);
         change->event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_gpu_facts_known(&view) };
         change->event.u.gpu.managed = flags.managed;
         change->event.u.gpu.cordoned = flags.cordoned;
@@ -555,7 +555,7 @@ plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site
 /* A tenant whose tenants below go by the same file is kept by the jobs of those, which end when the
  * file is in force and not before: say that instead of what the file says already. */
 static void
-name_jobs_below(const struct bh_core *core, const struct apply_change *change,
+apply_name_jobs_below(const struct bh_core *core, const struct apply_change *change,
                 const struct bh_reason *why, struct bh_err *err)
 {
     struct bh_tenant_view view;
@@ -594,7 +594,7 @@ apply_rehearse(const struct bh_apply_plan *plan, const struct bh_core *core, str
             continue;
         bh_command_explain(core, rc, &step->verdict, err);
         bh_err_wrap(err, "%s", plan->changes[i].name);
-        name_jobs_below(core, &plan->changes[i], &step->verdict, err);
+        apply_name_jobs_below(core, &plan->changes[i], &step->verdict, err);
     }
     bh_state_fini(&copy);
     free(step);
@@ -612,26 +612,26 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_apply_p
     plan->arena = bh_arena_new(PLAN_ARENA_MAX);
     rc = bh_hold_check(core, site, err);
     if (rc == BH_OK)
-        rc = plan_scheduling(plan, core, site, err);
+        rc = apply_plan_scheduling(plan, core, site, err);
     if (rc == BH_OK)
-        rc = plan_skus(plan, core, site, err);
+        rc = apply_plan_skus(plan, core, site, err);
     if (rc == BH_OK)
-        rc = plan_tenants(plan, core, site, err);
+        rc = apply_plan_tenants(plan, core, site, err);
     if (rc == BH_OK)
-        rc = plan_principals(plan, core, site, err);
+        rc = apply_plan_principals(plan, core, site, err);
     if (rc == BH_OK)
-        rc = plan_groups(plan, core, site, err);
+        rc = apply_plan_groups(plan, core, site, err);
     if (rc == BH_OK)
-        rc = plan_datasets(plan, core, site, err);
+        rc = apply_plan_datasets(plan, core, site, err);
     if (rc == BH_OK)
-        rc = plan_gpus(plan, core, site, err);
+        rc = apply_plan_gpus(plan, core, site, err);
     if (rc == BH_OK
-        && (plan_removals(plan, core, BH_NAME_TENANT, site_names_tenant, site) != BH_OK
-            || plan_removals(plan, core, BH_NAME_PRINCIPAL, site_names_principal, site) != BH_OK
-            || plan_removals(plan, core, BH_NAME_GROUP, site_names_group, site) != BH_OK
-            || plan_removals(plan, core, BH_NAME_DATASET, site_names_dataset, site) != BH_OK
-            || plan_removals(plan, core, BH_NAME_SKU, site_names_sku, site) != BH_OK))
-        rc = plan_full(err);
+        && (apply_plan_removals(plan, core, BH_NAME_TENANT, apply_site_names_tenant, site) != BH_OK
+            || apply_plan_removals(plan, core, BH_NAME_PRINCIPAL, apply_site_names_principal, site) != BH_OK
+            || apply_plan_removals(plan, core, BH_NAME_GROUP, apply_site_names_group, site) != BH_OK
+            || apply_plan_removals(plan, core, BH_NAME_DATASET, apply_site_names_dataset, site) != BH_OK
+            || apply_plan_removals(plan, core, BH_NAME_SKU, apply_site_names_sku, site) != BH_OK))
+        rc = apply_plan_full(err);
     if (rc == BH_OK)
         rc = apply_rehearse(plan, core, err);
     if (rc == BH_OK)
@@ -653,7 +653,7 @@ bh_plan_events(const struct bh_apply_plan *plan, struct bh_arena *arena, uint32_
 
 /* What one change is about: a tenant, a SKU or a GPU by its id, or the scheduling. */
 static struct bh_record_object
-object_of(const struct apply_change *change, const struct bh_core *core)
+apply_object_of(const struct apply_change *change, const struct bh_core *core)
 {
     struct bh_record_object object = { .type = "scheduling" };
 
@@ -667,19 +667,19 @@ object_of(const struct apply_change *change, const struct bh_core *core)
 /* A start replays changes one by one, so each has a record of its own.  It says which it is; that
  * of the deed, with the file's digest, comes behind them by the same request. */
 static bh_rc
-step_change(const struct apply_change *change, struct bh_core *core, const struct bh_entry *origin,
+apply_step_change(const struct apply_change *change, struct bh_core *core, const struct bh_entry *origin,
             struct bh_err *err)
 {
     struct bh_event event = change->event;
     struct bh_entry entry = *origin;
 
     entry.verb = "site.change";
-    entry.obj = object_of(change, core);
+    entry.obj = apply_object_of(change, core);
     return bh_core_step(core, &entry, &event, err);
 }
 
 static bh_rc
-run_change(const struct apply_change *change, struct bh_core *core, const struct bh_entry *entry,
+apply_run_change(const struct apply_change *change, struct bh_core *core, const struct bh_entry *entry,
            struct bh_err *err)
 {
     uint32_t id;
@@ -688,7 +688,7 @@ run_change(const struct apply_change *change, struct bh_core *core, const struct
     if (rc == BH_OK && change->is_new)
         rc = bh_catalog_name(core->catalog, change->kind, change->name, &id, err);
     if (rc == BH_OK && change->event.kind != BH_EV_TICK)
-        rc = step_change(change, core, entry, err);
+        rc = apply_step_change(change, core, entry, err);
     if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
         rc = bh_tokens_revoke_all(
             core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
@@ -708,7 +708,7 @@ bh_plan_run(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_en
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < plan->count && rc == BH_OK; i++)
-        rc = run_change(&plan->changes[i], core, entry, err);
+        rc = apply_run_change(&plan->changes[i], core, entry, err);
     return rc;
 }
 

@@ -45,7 +45,7 @@ removals_has_tenant(const struct bh_removal *removal, uint32_t tenant)
 }
 
 static struct alive
-count_alive(const struct bh_core *core, const struct bh_removal *removal)
+removals_count_alive(const struct bh_core *core, const struct bh_removal *removal)
 {
     struct bh_job_view view;
     struct alive alive = { 0, 0 };
@@ -65,7 +65,7 @@ count_alive(const struct bh_core *core, const struct bh_removal *removal)
 
 /* Raise *alive by what the store knows. */
 static bh_rc
-count_active(struct bh_core *core, struct bh_job_filter filter, uint64_t *alive,
+removals_count_active(struct bh_core *core, struct bh_job_filter filter, uint64_t *alive,
              struct bh_err *err)
 {
     uint64_t active = 0;
@@ -95,22 +95,22 @@ removals_put_outcome(struct bh_buf *out, const struct alive *alive)
 /* Jobs by the store, which knows those that ended, and by the engine, which knows those of the
  * open batch. */
 static bh_rc
-put_jobs(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
+removals_put_jobs(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
          const struct bh_job_filter *of, struct bh_err *err)
 {
     struct bh_job_filter removed = *of;
-    struct alive alive = count_alive(core, removal);
+    struct alive alive = removals_count_alive(core, removal);
     uint64_t all = 0;
     bh_rc rc = core->store.ops->count_jobs(core->store.self, of, &all, err);
 
     if (rc == BH_OK)
-        rc = count_active(core, *of, &alive.all, err);
+        rc = removals_count_active(core, *of, &alive.all, err);
     removed.tenants = removal->tenants;
     removed.tenant_count = removal->tenant_count;
     if (removal->kind == BH_NAME_TENANT)
         alive.cancelled = alive.all;
     else if (rc == BH_OK && removed.tenant_count)
-        rc = count_active(core, removed, &alive.cancelled, err);
+        rc = removals_count_active(core, removed, &alive.cancelled, err);
     if (rc != BH_OK)
         return rc;
     all = all > alive.all ? all : alive.all;
@@ -123,7 +123,7 @@ put_jobs(struct bh_core *core, struct removals_line *line, const struct bh_remov
 /* ---- tenants ---- */
 
 static uint64_t
-count_below(const struct bh_core *core, const char *path)
+removals_count_below(const struct bh_core *core, const char *path)
 {
     size_t length = strlen(path);
     uint32_t cursor = 0, id;
@@ -136,7 +136,7 @@ count_below(const struct bh_core *core, const char *path)
 }
 
 static void
-put_usage(struct bh_core *core, struct removals_line *line, uint32_t id)
+removals_put_usage(struct bh_core *core, struct removals_line *line, uint32_t id)
 {
     const bh_part_ns milli_hour = (bh_part_ns)BH_GPU_PARTS * 3600 * 1000000;
     struct bh_metered_view row;
@@ -155,11 +155,11 @@ removals_put_tenant(struct bh_core *core, struct removals_line *line, const stru
            struct bh_err *err)
 {
     const struct bh_job_filter filter = { .tenants = &removal->id, .tenant_count = 1 };
-    uint64_t below = count_below(core, line->name);
+    uint64_t below = removals_count_below(core, line->name);
     bh_rc rc;
 
-    put_usage(core, line, removal->id);
-    rc = put_jobs(core, line, removal, &filter, err);
+    removals_put_usage(core, line, removal->id);
+    rc = removals_put_jobs(core, line, removal, &filter, err);
     removals_put_count(line, below, "tenant below", "tenants below");
     return rc;
 }
@@ -172,7 +172,7 @@ struct tokens {
 };
 
 static bool
-count_token(void *self, const struct bh_token_row *row)
+removals_count_token(void *self, const struct bh_token_row *row)
 {
     struct tokens *tokens = self;
 
@@ -182,14 +182,14 @@ count_token(void *self, const struct bh_token_row *row)
 }
 
 static bool
-count_document(void *self, const struct bh_document_row *row)
+removals_count_document(void *self, const struct bh_document_row *row)
 {
     ++*(uint64_t *)self;
     return true;
 }
 
 static bh_rc
-put_principal(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
+removals_put_principal(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
               struct bh_err *err)
 {
     uint32_t id = removal->id;
@@ -202,17 +202,17 @@ put_principal(struct bh_core *core, struct removals_line *line, const struct bh_
     const struct bh_job_filter filter = { .principal_id = id };
     const struct bh_token_filter held = { .principal_id = id };
     struct tokens tokens = { id, bh_core_now(core), 0 };
-    bh_rc rc = put_jobs(core, line, removal, &filter, err);
+    bh_rc rc = removals_put_jobs(core, line, removal, &filter, err);
 
     if (rc == BH_OK)
-        rc = core->store.ops->list_tokens(core->store.self, &held, count_token, &tokens,
+        rc = core->store.ops->list_tokens(core->store.self, &held, removals_count_token, &tokens,
                                           err);
     removals_put_count(line, tokens.count, "token", "tokens");
     for (size_t i = 0; i < BH_COUNT(kinds) && rc == BH_OK; i++) {
         const struct bh_document_filter documents = { kinds[i].kind, id };
         uint64_t count = 0;
 
-        rc = core->store.ops->list_documents(core->store.self, &documents, count_document, &count,
+        rc = core->store.ops->list_documents(core->store.self, &documents, removals_count_document, &count,
                                              err);
         removals_put_count(line, count, kinds[i].one, kinds[i].many);
     }
@@ -235,9 +235,9 @@ bh_removal_put(struct bh_core *core, const struct bh_removal *removal, struct bh
     if (kind == BH_NAME_TENANT)
         rc = removals_put_tenant(core, &line, removal, err);
     else if (kind == BH_NAME_PRINCIPAL)
-        rc = put_principal(core, &line, removal, err);
+        rc = removals_put_principal(core, &line, removal, err);
     else if (kind == BH_NAME_SKU)
-        removals_put_count(&line, count_alive(core, removal).all, "job not ended", "jobs not ended");
+        removals_put_count(&line, removals_count_alive(core, removal).all, "job not ended", "jobs not ended");
     else if (kind == BH_NAME_DATASET)
         removals_put_count(&line, bh_access_readers(core, line.name), "running job", "running jobs");
     if (line.begun)

@@ -86,19 +86,19 @@ revisions_read_revision(void *self, const struct bh_document_row *row)
 }
 
 static bool
-is_same_text(const struct bh_revision *a, const struct bh_revision *b)
+revisions_is_same_text(const struct bh_revision *a, const struct bh_revision *b)
 {
     return memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
 /* Whether one that stays has the text of that one. */
 static bool
-is_shared(const struct revisions_walk *walk, size_t at, const struct bh_revision *newest)
+revisions_is_shared(const struct revisions_walk *walk, size_t at, const struct bh_revision *newest)
 {
-    bool shared = is_same_text(&walk->rows[at], newest);
+    bool shared = revisions_is_same_text(&walk->rows[at], newest);
 
     for (size_t i = at + 1; !shared && i < walk->count; i++)
-        shared = is_same_text(&walk->rows[at], &walk->rows[i]);
+        shared = revisions_is_same_text(&walk->rows[at], &walk->rows[i]);
     return shared;
 }
 
@@ -120,7 +120,7 @@ revisions_drop(struct bh_core *core, const struct bh_revision *revision, bool wi
 
 /* Whether the open batch has a revision already, which the walk does not see. */
 static bool
-is_second(const struct bh_core *core, const struct revisions_walk *walk)
+revisions_is_second(const struct bh_core *core, const struct revisions_walk *walk)
 {
     return walk->count > 0
            && bh_catalog_revision(core->catalog) > walk->rows[walk->count - 1].number;
@@ -137,9 +137,9 @@ revisions_enforce_bound(struct bh_core *core, const struct bh_revision *newest, 
 
     if (rc == BH_OK && walk.full)
         rc = bh_err_set(err, BH_FULL, "the store has more revisions than there is memory for");
-    if (!is_second(core, &walk))
+    if (!revisions_is_second(core, &walk))
         for (size_t i = 0; rc == BH_OK && i + BH_REVISIONS_MAX <= walk.count; i++)
-            rc = revisions_drop(core, &walk.rows[i], !is_shared(&walk, i, newest), err);
+            rc = revisions_drop(core, &walk.rows[i], !revisions_is_shared(&walk, i, newest), err);
     bh_arena_free(walk.arena);
     return rc;
 }

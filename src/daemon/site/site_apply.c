@@ -21,7 +21,7 @@ enum { REMOVALS_BYTES_MAX = 256 << 10,
 /* The engine keeps what has ended until its next step: a tenant that was removed and whose
  * last job is gone can be declared again only after it. */
 static bh_rc
-reap_ended(struct bh_core *core, struct bh_err *err)
+apply_reap_ended(struct bh_core *core, struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -36,7 +36,7 @@ reap_ended(struct bh_core *core, struct bh_err *err)
 
 /* The tenants that go, in the arena. */
 static bh_rc
-find_tenants(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_arena *arena,
+apply_find_tenants(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_arena *arena,
              struct bh_removal *ret_removal, struct bh_err *err)
 {
     uint32_t cursor = 0, count = 0, id;
@@ -56,13 +56,13 @@ find_tenants(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_a
 }
 
 static bh_rc
-find_removals(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_arena *arena,
+apply_find_removals(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_arena *arena,
             const char **ret_removals, struct bh_err *err)
 {
     struct bh_removal removal;
     uint32_t cursor = 0;
     struct bh_buf text;
-    bh_rc rc = find_tenants(core, plan, arena, &removal, err);
+    bh_rc rc = apply_find_tenants(core, plan, arena, &removal, err);
 
     bh_buf_init(&text, REMOVALS_BYTES_MAX);
     while (rc == BH_OK
@@ -78,7 +78,7 @@ find_removals(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_
 }
 
 static bh_rc
-ask_for_prune(const char *removals, struct bh_err *err)
+apply_ask_for_prune(const char *removals, struct bh_err *err)
 {
     size_t first = strcspn(removals, "\n"), count = 0;
 
@@ -124,7 +124,7 @@ site_apply_put_lines(struct bh_buf *note, const char *prefix, const char *text, 
 /* What the record says: the difference, then which names were removed that had something; where
  * that is longer than a record bears, how much more there is, and the digest of all lines. */
 static const char *
-note_of(const struct bh_answer *answer, struct bh_arena *arena)
+apply_note_of(const struct bh_answer *answer, struct bh_arena *arena)
 {
     const struct bh_site_changes *changes = &answer->changes;
     uint32_t left = changes->count - changes->listed;
@@ -170,7 +170,7 @@ put_site(struct applying *a, struct bh_err *err)
     core->crypto->sha256(text, strlen(text), "", 0, digest.bytes);
     memcpy(revision.digest, digest.bytes, sizeof revision.digest);
     a->entry.text = digest.bytes;
-    a->entry.note = note_of(a->answer, core->arena);
+    a->entry.note = apply_note_of(a->answer, core->arena);
     rc = bh_core_record(core, &a->entry, BH_OK, err);
     if (rc != BH_OK || strcmp(text, bh_catalog_site_text(core->catalog)) == 0)
         return rc;
@@ -214,11 +214,11 @@ bh_site_run(struct bh_core *core, const struct bh_command *command, struct bh_ar
     if (rc == BH_OK && command->guarded)
         rc = bh_revision_guard(core, command->revision, err);
     if (rc == BH_OK && !command->dry_run && bh_site_revives(core, command->site))
-        rc = reap_ended(core, err);
+        rc = apply_reap_ended(core, err);
     if (rc == BH_OK)
         rc = bh_plan_make(core, command->site, &plan, err);
     if (rc == BH_OK)
-        rc = find_removals(core, plan, arena, &ret_answer->removes, err);
+        rc = apply_find_removals(core, plan, arena, &ret_answer->removes, err);
     if (rc != BH_OK)
         return rc;
     bh_site_changes_find(core->crypto, bh_catalog_site(core->catalog), command->site, arena,
@@ -232,7 +232,7 @@ bh_site_run(struct bh_core *core, const struct bh_command *command, struct bh_ar
         return BH_OK;
     }
     if (ret_answer->removes[0] && !command->prune)
-        return ask_for_prune(ret_answer->removes, err);
+        return apply_ask_for_prune(ret_answer->removes, err);
     applying.entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     applying.entry.obj = (struct bh_record_object){ .type = "site" };
     return site_apply_run(&applying, plan, err);

@@ -22,7 +22,7 @@ keyring_find_destroyed(void *self, const struct bh_key_row *row)
 }
 
 static bh_rc
-open_with(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const uint8_t *root,
+keyring_open_with(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const uint8_t *root,
           struct bh_err *err)
 {
     struct bh_keys_options options = { .store = ring->store, .crypto = crypto };
@@ -36,17 +36,17 @@ open_with(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const uin
 
 /* The one of the two that fits the tree tells whether the rotation was committed. */
 static bh_rc
-open_tree(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, struct bh_err *err)
+keyring_open_tree(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, struct bh_err *err)
 {
     struct bh_root *root = &ring->root;
-    bh_rc rc = open_with(ring, crypto, root->key, err);
+    bh_rc rc = keyring_open_with(ring, crypto, root->key, err);
 
     if (!root->staged)
         return rc;
     if (rc == BH_OK)
         return bh_root_unstage(root, err);
     if (rc == BH_CONFLICT)
-        rc = open_with(ring, crypto, root->next, err);
+        rc = keyring_open_with(ring, crypto, root->next, err);
     return rc == BH_OK ? bh_root_commit(root, err) : rc;
 }
 
@@ -66,7 +66,7 @@ bh_keyring_open(struct bh_keyring *ring, const struct bh_daemon_config *config,
     if (rc == BH_OK)
         rc = bh_root_load(&options, &ring->root, err);
     if (rc == BH_OK)
-        rc = open_tree(ring, crypto, err);
+        rc = keyring_open_tree(ring, crypto, err);
     if (rc == BH_OK && ring->root.made)
         bh_log(ROOT_KEY_MADE, BH_STR("path", ring->root.path));
     bh_root_wipe(&ring->root);
@@ -84,7 +84,7 @@ bh_keyring_close(struct bh_keyring *ring)
 }
 
 static bh_rc
-stage(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const uint8_t *next,
+keyring_stage(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const uint8_t *next,
       uint8_t ret_key[BH_KEY_BYTES], struct bh_err *err)
 {
     bh_rc rc = BH_OK;
@@ -109,7 +109,7 @@ bh_keyring_rotate(struct bh_keyring *ring, const struct bh_crypto_ops *crypto,
         bh_err_set(err, BH_CONFLICT, "the file of the root key could not be replaced yet");
         return bh_err_hint(err, "see the daemon's log, then start it again: that finishes it");
     }
-    rc = stage(ring, crypto, next, key, err);
+    rc = keyring_stage(ring, crypto, next, key, err);
     if (rc == BH_OK) {
         rc = bh_keys_rotate(ring->keys, key, ret_count, err);
         ring->rotating = rc != BH_CONFLICT;
@@ -125,7 +125,7 @@ bh_keyring_rotate(struct bh_keyring *ring, const struct bh_crypto_ops *crypto,
 
 /* The file is replaced in the open: until it is, a start finds the staged key. */
 static void
-finish_rotation(struct bh_keyring *ring)
+keyring_finish_rotation(struct bh_keyring *ring)
 {
     struct bh_err err;
 
@@ -155,7 +155,7 @@ void
 bh_keyring_committed(struct bh_keyring *ring)
 {
     if (ring->rotating)
-        finish_rotation(ring);
+        keyring_finish_rotation(ring);
     bh_keyring_rest(ring);
 }
 

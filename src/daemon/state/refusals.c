@@ -15,7 +15,7 @@ refusals_is_unauthenticated(const struct bh_refusal_group *group)
 /* Numbers of what whoever asks can make up, or what there are many of: they tell no kinds of refusal
  * apart.  Whose account or token was tried does. */
 static bool
-is_of_many(const struct bh_refusal_group *group)
+refusals_is_of_many(const struct bh_refusal_group *group)
 {
     static const char *const types[] = { "account", "gpu", "job", "node", "tenant", "token" };
 
@@ -39,14 +39,14 @@ refusals_group_of(const struct bh_entry *entry, bh_rc res)
     struct bh_refusal_group group = { .actor = entry->actor, .dec = entry->dec, .obj = entry->obj,
                             .tenant = entry->tenant, .res = res };
 
-    if (is_of_many(&group))
+    if (refusals_is_of_many(&group))
         group.obj.id = 0;
     snprintf(group.verb, sizeof group.verb, "%s", entry->verb ? entry->verb : "");
     return group;
 }
 
 static bool
-is_same(const struct bh_refusal_group *a, const struct bh_refusal_group *b)
+refusals_is_same(const struct bh_refusal_group *a, const struct bh_refusal_group *b)
 {
     return a->actor.id == b->actor.id && a->actor.via == b->actor.via
            && a->actor.uid == b->actor.uid && strcmp(a->actor.token, b->actor.token) == 0
@@ -63,9 +63,9 @@ refusals_is_unknown(const struct bh_refusal_group *group)
 }
 
 static bool
-counts_for(const struct bh_refusal_group *group, const struct bh_refusal_group *wanted)
+refusals_counts_for(const struct bh_refusal_group *group, const struct bh_refusal_group *wanted)
 {
-    return refusals_is_unknown(wanted) ? group->actor.uid == wanted->actor.uid : is_same(group, wanted);
+    return refusals_is_unknown(wanted) ? group->actor.uid == wanted->actor.uid : refusals_is_same(group, wanted);
 }
 
 /* Its place among so many, or a free one; NULL: there is none. */
@@ -76,7 +76,7 @@ refusals_find(struct bh_refusal_group *groups, uint32_t count,
     struct bh_refusal_group *free_one = NULL;
 
     for (uint32_t i = 0; i < count; i++) {
-        if (groups[i].until_ns && counts_for(&groups[i], wanted))
+        if (groups[i].until_ns && refusals_counts_for(&groups[i], wanted))
             return &groups[i];
         if (!free_one && !groups[i].until_ns)
             free_one = &groups[i];
@@ -133,7 +133,7 @@ refusals_group_for(struct bh_refusals *refusals, struct bh_refusal_group *wanted
 }
 
 static void
-expect_end(struct bh_refusals *refusals, uint64_t until_ns)
+refusals_expect_end(struct bh_refusals *refusals, uint64_t until_ns)
 {
     if (!refusals->next_ns || until_ns < refusals->next_ns)
         refusals->next_ns = until_ns;
@@ -171,7 +171,7 @@ bh_refusals_count(struct bh_refusals *refusals, const struct bh_refusal *refusal
     group->counted = times - 1;
     group->object = entry->obj.id;
     group->until_ns = until_ns;
-    expect_end(refusals, group->until_ns);
+    refusals_expect_end(refusals, group->until_ns);
     return 1;
 }
 
@@ -189,7 +189,7 @@ bh_refusals_next_due(struct bh_refusals *refusals, struct bh_refusal_sweep *swee
         if (due)
             group->until_ns = group->counted ? sweep->until_ns : 0;
         if (group->until_ns)
-            expect_end(refusals, group->until_ns);
+            refusals_expect_end(refusals, group->until_ns);
         if (due && group->counted)
             return group;
     }

@@ -32,7 +32,7 @@ struct relay_reading {
 };
 
 static void
-read_first(struct relay_reading *r, unsigned char first)
+relay_read_first(struct relay_reading *r, unsigned char first)
 {
     r->at_first = false;
     if (r->head[0] == BH_STREAM_EXIT) {
@@ -61,7 +61,7 @@ stream_relay_follow(struct relay_reading *r, const char *bytes, size_t length)
             continue;
         }
         if (r->at_first)
-            read_first(r, (unsigned char)*bytes);
+            relay_read_first(r, (unsigned char)*bytes);
         part = length < r->left ? length : r->left;
         bytes += part;
         length -= part;
@@ -100,15 +100,15 @@ stream_relay_empty(struct way *way)
 }
 
 static bool
-is_full(const struct way *way)
+relay_is_full(const struct way *way)
 {
     return way->sent < way->length;
 }
 
 static short
-wants(const struct way *in, const struct way *out)
+relay_wants(const struct way *in, const struct way *out)
 {
-    return (short)((!is_full(in) && !in->over ? POLLIN : 0) | (is_full(out) ? POLLOUT : 0));
+    return (short)((!relay_is_full(in) && !in->over ? POLLIN : 0) | (relay_is_full(out) ? POLLOUT : 0));
 }
 
 struct relay_pair {
@@ -122,34 +122,34 @@ static bool
 stream_relay_step(struct relay_pair *pair)
 {
     struct pollfd polls[2] = {
-        { .fd = pair->up.from, .events = wants(&pair->up, &pair->down) },
-        { .fd = pair->down.from, .events = wants(&pair->down, &pair->up) },
+        { .fd = pair->up.from, .events = relay_wants(&pair->up, &pair->down) },
+        { .fd = pair->down.from, .events = relay_wants(&pair->down, &pair->up) },
     };
     bool good = true;
 
     if (poll(polls, 2, ASK_MS) <= 0)
         return true;
     pair->moved = bh_time_monotonic();
-    if (polls[0].revents & (POLLIN | POLLHUP | POLLERR) && !is_full(&pair->up))
+    if (polls[0].revents & (POLLIN | POLLHUP | POLLERR) && !relay_is_full(&pair->up))
         good = stream_relay_fill(&pair->up, NULL);
-    if (good && polls[1].revents & (POLLIN | POLLHUP | POLLERR) && !is_full(&pair->down))
+    if (good && polls[1].revents & (POLLIN | POLLHUP | POLLERR) && !relay_is_full(&pair->down))
         good = stream_relay_fill(&pair->down, &pair->reading);
-    if (good && is_full(&pair->up))
+    if (good && relay_is_full(&pair->up))
         good = stream_relay_empty(&pair->up);
-    if (good && is_full(&pair->down))
+    if (good && relay_is_full(&pair->down))
         good = stream_relay_empty(&pair->down);
-    return good && !pair->up.over && !(pair->down.over && !is_full(&pair->down))
-           && !(pair->reading.ended && !is_full(&pair->down));
+    return good && !pair->up.over && !(pair->down.over && !relay_is_full(&pair->down))
+           && !(pair->reading.ended && !relay_is_full(&pair->down));
 }
 
 /* What the node said last, for a client that still reads. */
 static void
-deliver(struct relay_pair *pair)
+relay_deliver(struct relay_pair *pair)
 {
     bh_ns until = bh_time_monotonic() + LAST_MS * BH_NS_PER_MS;
     struct pollfd polled = { .fd = pair->down.to, .events = POLLOUT };
 
-    while (is_full(&pair->down) && bh_time_monotonic() < until) {
+    while (relay_is_full(&pair->down) && bh_time_monotonic() < until) {
         (void)!poll(&polled, 1, 100);
         if (!stream_relay_empty(&pair->down))
             return;
@@ -164,7 +164,7 @@ stream_relay_report_error(const struct relay_pair *pair, bh_rc rc, const char *w
     struct bh_stream_frame last = { .kind = BH_STREAM_ERROR, .number = rc, .bytes = why,
                                     .length = strlen(why) };
 
-    if (!is_full(&pair->down) && pair->reading.left == 0 && pair->reading.head_length == 0)
+    if (!relay_is_full(&pair->down) && pair->reading.left == 0 && pair->reading.head_length == 0)
         (void)!send(pair->down.to, frame, bh_stream_put(frame, &last),
                     MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -190,7 +190,7 @@ stream_relay_all(const struct bh_stream_relay *relay, struct relay_pair *pair)
             return BH_TIMEOUT;
         }
     }
-    deliver(pair);
+    relay_deliver(pair);
     return pair->reading.ended ? pair->reading.res : BH_UNAVAILABLE;
 }
 

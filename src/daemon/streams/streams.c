@@ -98,7 +98,7 @@ streams_check_quota(const struct bh_streams *streams, bh_job_id job, bh_principa
 }
 
 static bh_rc
-port_check_quota(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
+streams_port_check_quota(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
 {
     struct bh_streams *streams = self;
     bh_rc rc;
@@ -153,7 +153,7 @@ bh_streams_expire(struct bh_streams *streams)
 }
 
 static bool
-is_quiet(const struct bh_streams *streams)
+streams_is_quiet(const struct bh_streams *streams)
 {
     for (int i = 0; i < BH_STREAMS_MAX; i++)
         if (streams->slots[i].state != FREE)
@@ -175,7 +175,7 @@ bh_streams_stop(struct bh_streams *streams)
     for (bool quiet = false; !quiet && bh_time_monotonic() < until;) {
         bh_time_sleep(10 * BH_NS_PER_MS);
         streams_lock(streams);
-        quiet = is_quiet(streams);
+        quiet = streams_is_quiet(streams);
         streams_unlock(streams);
     }
 }
@@ -215,7 +215,7 @@ streams_encode(const struct bh_msg_stream *message, size_t *ret_length)
 }
 
 static struct bh_msg_stream
-message_of(const struct bh_stream_opening *opening)
+streams_message_of(const struct bh_stream_opening *opening)
 {
     const struct bh_stream_request *request = opening->request;
 
@@ -230,7 +230,7 @@ message_of(const struct bh_stream_opening *opening)
 }
 
 static bh_rc
-make_ticket(const struct bh_streams *streams, char ret_text[BH_STREAM_TICKET_TEXT + 1],
+streams_make_ticket(const struct bh_streams *streams, char ret_text[BH_STREAM_TICKET_TEXT + 1],
             struct bh_err *err)
 {
     uint8_t bytes[BH_STREAM_TICKET_BYTES];
@@ -242,7 +242,7 @@ make_ticket(const struct bh_streams *streams, char ret_text[BH_STREAM_TICKET_TEX
 }
 
 static bh_rc
-fill_slot(struct bh_streams *streams, const struct bh_stream_opening *opening,
+streams_fill_slot(struct bh_streams *streams, const struct bh_stream_opening *opening,
           const struct streams_slot *made, struct bh_err *err)
 {
     bh_rc rc = streams_check_quota(streams, opening->job, opening->principal, err);
@@ -256,11 +256,11 @@ fill_slot(struct bh_streams *streams, const struct bh_stream_opening *opening,
 }
 
 static bh_rc
-port_admit(void *self, const struct bh_stream_opening *opening,
+streams_port_admit(void *self, const struct bh_stream_opening *opening,
            char ret_ticket[BH_STREAM_TICKET_TEXT + 1], struct bh_err *err)
 {
     struct bh_streams *streams = self;
-    struct bh_msg_stream message = message_of(opening);
+    struct bh_msg_stream message = streams_message_of(opening);
     struct streams_slot made = {
         .state = PENDING, .op = opening->op, .principal = opening->principal.v,
         .expires = bh_time_monotonic() + BH_STREAM_TICKET_NS, .lease = opening->grant->lease,
@@ -268,7 +268,7 @@ port_admit(void *self, const struct bh_stream_opening *opening,
                  .tenant_id = opening->grant->tenant.v,
                  .principal_id = opening->principal.v },
     };
-    bh_rc rc = make_ticket(streams, made.ticket, err);
+    bh_rc rc = streams_make_ticket(streams, made.ticket, err);
 
     if (rc != BH_OK)
         return rc;
@@ -279,7 +279,7 @@ port_admit(void *self, const struct bh_stream_opening *opening,
         rc = bh_err_set(err, BH_RANGE, "the command is too long");
     streams_lock(streams);
     if (rc == BH_OK)
-        rc = fill_slot(streams, opening, &made, err);
+        rc = streams_fill_slot(streams, opening, &made, err);
     streams_unlock(streams);
     if (rc == BH_OK) {
         memcpy(ret_ticket, made.ticket, sizeof made.ticket);
@@ -303,7 +303,7 @@ struct relayed {
 };
 
 static struct streams_slot *
-find_slot(struct bh_streams *streams, const char *ticket, bh_principal_id principal)
+streams_find_slot(struct bh_streams *streams, const char *ticket, bh_principal_id principal)
 {
     for (int i = 0; i < BH_STREAMS_MAX; i++) {
         struct streams_slot *slot = &streams->slots[i];
@@ -366,7 +366,7 @@ streams_release(struct relayed *one, const struct bh_stream_end *end)
 }
 
 static bool
-may_continue(void *self)
+streams_may_continue(void *self)
 {
     struct relayed *one = self;
     bh_ns now = bh_time_monotonic();
@@ -386,7 +386,7 @@ static void
 streams_run(void *self, int fd)
 {
     struct relayed *one = self;
-    struct bh_stream_relay relay = { .client = fd, .node = one->node, .may_continue = may_continue, .self = one };
+    struct bh_stream_relay relay = { .client = fd, .node = one->node, .may_continue = streams_may_continue, .self = one };
     struct bh_stream_end end = { 0 };
 
     bh_stream_relay(&relay, &end);
@@ -422,7 +422,7 @@ streams_connect(const struct streams_slot *slot, uint32_t port, int *ret_fd, str
 }
 
 static bh_rc
-port_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *ret_upgrade,
+streams_port_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *ret_upgrade,
           struct bh_err *err)
 {
     struct bh_streams *streams = self;
@@ -433,7 +433,7 @@ port_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *re
     *one = (struct relayed){ .streams = streams, .node = -1, .connection = claim->port != 0,
                              .asked = bh_time_monotonic() };
     streams_lock(streams);
-    one->slot = find_slot(streams, claim->ticket, claim->principal);
+    one->slot = streams_find_slot(streams, claim->ticket, claim->principal);
     rc = streams_acquire_slot(streams, one->slot, one->connection, err);
     streams_unlock(streams);
     if (rc != BH_OK) {
@@ -453,9 +453,9 @@ port_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *re
 }
 
 static const struct bh_streams_ops ops = {
-    .check_quota = port_check_quota,
-    .admit = port_admit,
-    .open = port_open,
+    .check_quota = streams_port_check_quota,
+    .admit = streams_port_admit,
+    .open = streams_port_open,
 };
 
 struct bh_streams_port

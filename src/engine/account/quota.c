@@ -52,7 +52,7 @@ bh_quota_counted(const struct bh_engine *engine, const struct quota *quota,
 /* Whether what others take could show who may be made to leave, or make another limit the first
  * that is met while somebody leaves anyway. */
 static bool
-any_preemptible(const struct bh_engine *engine)
+quota_any_preemptible(const struct bh_engine *engine)
 {
     uint32_t jobs = engine->core.leaving != 0;
 
@@ -67,7 +67,7 @@ quota_count(struct bh_engine *engine, const struct bh_wanted *wanted, int64_t si
 {
     uint64_t cost = sku_at(engine, wanted->sku)->price * wanted->count;
 
-    if (sign < 0 || any_preemptible(engine))
+    if (sign < 0 || quota_any_preemptible(engine))
         bh_wake_below(engine, wanted->tenant);
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
         struct tenant *tenant = tenant_at(engine, at);

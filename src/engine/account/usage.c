@@ -36,52 +36,52 @@ enum { HALVINGS_MAX = 128 };
 /* ---- decay ---- */
 
 static bool
-decays(const struct bh_engine *engine)
+usage_decays(const struct bh_engine *engine)
 {
     return engine->core.settings.half_life_ns != BH_UNLIMITED;
 }
 
-/* Length of a step of the weight; an hour where nothing decays. */
+/* Length of a step of the weight; an hour where nothing usage_decays. */
 static uint64_t
-step_ms(const struct bh_engine *engine)
+usage_step_ms(const struct bh_engine *engine)
 {
-    if (!decays(engine))
+    if (!usage_decays(engine))
         return NS_PER_H / NS_PER_MS;
     return engine->core.settings.half_life_ns / NS_PER_MS / BH_USAGE_STEPS;
 }
 
 /* The step that a time lies in; the last one is a little longer than the others. */
 static uint32_t
-step_of(const struct bh_engine *engine, uint64_t ms)
+usage_step_of(const struct bh_engine *engine, uint64_t ms)
 {
-    uint64_t step = decays(engine) ? ms / step_ms(engine) : 0;
+    uint64_t step = usage_decays(engine) ? ms / usage_step_ms(engine) : 0;
 
     return step < BH_USAGE_STEPS ? (uint32_t)step : BH_USAGE_STEPS - 1;
 }
 
 /* Milliseconds since the half-life began, each times its weight. */
 static uint64_t
-weighed_ms(const struct bh_engine *engine, uint64_t at_ns)
+usage_weighed_ms(const struct bh_engine *engine, uint64_t at_ns)
 {
     uint64_t ms = (at_ns - engine->core.half_life_began_ns) / NS_PER_MS;
-    uint32_t step = step_of(engine, ms);
+    uint32_t step = usage_step_of(engine, ms);
 
     BH_ASSERT(at_ns >= engine->core.half_life_began_ns);
-    return weights_before[step] * step_ms(engine)
-           + bh_usage_weights[step] * (ms - step * step_ms(engine));
+    return weights_before[step] * usage_step_ms(engine)
+           + bh_usage_weights[step] * (ms - step * usage_step_ms(engine));
 }
 
 /* ---- what was used ---- */
 
 /* GPU-equivalents that the tenant has: in use, or kept from others by dedication. */
 static uint64_t
-held_by(const struct tenant *tenant)
+usage_held_by(const struct tenant *tenant)
 {
     return tenant->used + tenant->dedicated_parts;
 }
 
 static uint64_t
-held_by_own(const struct tenant *tenant)
+usage_held_by_own(const struct tenant *tenant)
 {
     return tenant->used_own + tenant->dedicated_parts_own;
 }
@@ -93,7 +93,7 @@ struct spending {
 
 /* In the budget's period that holds `at_ns`. */
 static struct spending
-spent_at(const struct tenant *tenant, uint64_t at_ns)
+usage_spent_at(const struct tenant *tenant, uint64_t at_ns)
 {
     struct spending spent = { tenant->spent_gpu, tenant->spent_money };
     uint64_t from_ns = tenant->usage_ns;
@@ -102,13 +102,13 @@ spent_at(const struct tenant *tenant, uint64_t at_ns)
         from_ns = bh_period_begin_ns((enum bh_period)tenant->period, at_ns);
         spent = (struct spending){ 0, 0 };
     }
-    spent.gpu += (bh_part_ns)held_by(tenant) * (at_ns - from_ns);
+    spent.gpu += (bh_part_ns)usage_held_by(tenant) * (at_ns - from_ns);
     spent.money += (unsigned __int128)tenant->cost * (at_ns - from_ns);
     return spent;
 }
 
 static void
-update_at(struct bh_engine *engine, uint32_t slot, uint64_t at_ns)
+usage_update_at(struct bh_engine *engine, uint32_t slot, uint64_t at_ns)
 {
     struct tenant *tenant = tenant_at(engine, slot);
     uint64_t weighed;
@@ -116,13 +116,13 @@ update_at(struct bh_engine *engine, uint32_t slot, uint64_t at_ns)
     if (at_ns == tenant->usage_ns)
         return;
     BH_ASSERT(at_ns > tenant->usage_ns);
-    if (held_by(tenant)) {
-        weighed = weighed_ms(engine, at_ns) - weighed_ms(engine, tenant->usage_ns);
-        tenant->fair += (unsigned __int128)held_by(tenant) * weighed;
-        tenant->fair_own += (unsigned __int128)held_by_own(tenant) * weighed;
+    if (usage_held_by(tenant)) {
+        weighed = usage_weighed_ms(engine, at_ns) - usage_weighed_ms(engine, tenant->usage_ns);
+        tenant->fair += (unsigned __int128)usage_held_by(tenant) * weighed;
+        tenant->fair_own += (unsigned __int128)usage_held_by_own(tenant) * weighed;
     }
     if (tenant->period != BH_PERIOD_NONE) {
-        struct spending spent = spent_at(tenant, at_ns);
+        struct spending spent = usage_spent_at(tenant, at_ns);
 
         tenant->spent_gpu = spent.gpu;
         tenant->spent_money = spent.money;
@@ -135,14 +135,14 @@ void
 bh_usage_update(struct bh_engine *engine, uint32_t tenant)
 {
     BH_ASSERT(tenant != 0);
-    update_at(engine, tenant, engine->core.now_ns);
+    usage_update_at(engine, tenant, engine->core.now_ns);
 }
 
 void
 bh_usage_update_all(struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);)
-        update_at(engine, slot, engine->core.now_ns);
+        usage_update_at(engine, slot, engine->core.now_ns);
 }
 
 void
@@ -157,12 +157,12 @@ bh_usage_dedicate(struct bh_engine *engine, uint32_t slot, uint64_t equivalent)
 }
 
 static void
-halve_all(struct bh_engine *engine, uint64_t at_ns)
+usage_halve_all(struct bh_engine *engine, uint64_t at_ns)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         struct tenant *tenant = tenant_at(engine, slot);
 
-        update_at(engine, slot, at_ns);
+        usage_update_at(engine, slot, at_ns);
         tenant->fair >>= 1;
         tenant->fair_own >>= 1;
     }
@@ -175,14 +175,14 @@ bh_usage_advance(struct bh_engine *engine, uint64_t now_ns)
     uint64_t half_life_ns = engine->core.settings.half_life_ns;
     uint64_t began_ns = engine->core.half_life_began_ns, ends, skipped;
 
-    if (!decays(engine) || now_ns - began_ns < half_life_ns)
+    if (!usage_decays(engine) || now_ns - began_ns < half_life_ns)
         return;
     ends = (now_ns - began_ns) / half_life_ns;
     /* of what lies further back nothing is left, however it was weighed */
     skipped = ends > HALVINGS_MAX ? ends - HALVINGS_MAX : 0;
-    halve_all(engine, began_ns + (skipped + 1) * half_life_ns);
+    usage_halve_all(engine, began_ns + (skipped + 1) * half_life_ns);
     while (now_ns - engine->core.half_life_began_ns >= half_life_ns)
-        halve_all(engine, engine->core.half_life_began_ns + half_life_ns);
+        usage_halve_all(engine, engine->core.half_life_began_ns + half_life_ns);
 }
 
 void
@@ -191,7 +191,7 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
     struct bh_ev_settings *now = &engine->core.settings;
     uint64_t now_ns = engine->core.now_ns;
     uint64_t ms = (now_ns - engine->core.half_life_began_ns) / NS_PER_MS;
-    uint32_t weight = bh_usage_weights[step_of(engine, ms)];
+    uint32_t weight = bh_usage_weights[usage_step_of(engine, ms)];
 
     bh_usage_update_all(engine);
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
@@ -223,10 +223,10 @@ struct account_usage_usage {
 };
 
 static unsigned __int128
-amount_of(const struct bh_engine *engine, const struct tenant *tenant, bool own)
+usage_amount_of(const struct bh_engine *engine, const struct tenant *tenant, bool own)
 {
     const struct core *core = &engine->core;
-    uint64_t held = own ? held_by_own(tenant) : held_by(tenant);
+    uint64_t held = own ? usage_held_by_own(tenant) : usage_held_by(tenant);
     uint64_t at_ns = core->turned_ns, ms, ahead, weighed = 0;
 
     if (core->settings.order == BH_ORDER_DRF)
@@ -234,9 +234,9 @@ amount_of(const struct bh_engine *engine, const struct tenant *tenant, bool own)
     if (at_ns < core->half_life_began_ns)
         at_ns = core->half_life_began_ns;
     ms = (at_ns - core->half_life_began_ns) / NS_PER_MS;
-    ahead = bh_usage_weights[step_of(engine, ms)] * step_ms(engine);
+    ahead = bh_usage_weights[usage_step_of(engine, ms)] * usage_step_ms(engine);
     if (held && at_ns > tenant->usage_ns)
-        weighed = weighed_ms(engine, at_ns) - weighed_ms(engine, tenant->usage_ns);
+        weighed = usage_weighed_ms(engine, at_ns) - usage_weighed_ms(engine, tenant->usage_ns);
     return (own ? tenant->fair_own : tenant->fair)
            + (unsigned __int128)held * (weighed + ahead);
 }
@@ -247,10 +247,10 @@ bh_usage_of(const struct bh_engine *engine, uint32_t slot)
     const struct tenant *tenant = tenant_at(engine, slot);
     uint64_t now_ns = engine->core.now_ns;
     uint64_t ms = (now_ns - engine->core.half_life_began_ns) / NS_PER_MS;
-    uint64_t weighed = weighed_ms(engine, now_ns) - weighed_ms(engine, tenant->usage_ns);
-    unsigned __int128 sum = tenant->fair + (unsigned __int128)held_by(tenant) * weighed;
+    uint64_t weighed = usage_weighed_ms(engine, now_ns) - usage_weighed_ms(engine, tenant->usage_ns);
+    unsigned __int128 sum = tenant->fair + (unsigned __int128)usage_held_by(tenant) * weighed;
 
-    return (uint64_t)(sum / bh_usage_weights[step_of(engine, ms)] / BH_GPU_PARTS / 1000);
+    return (uint64_t)(sum / bh_usage_weights[usage_step_of(engine, ms)] / BH_GPU_PARTS / 1000);
 }
 
 /* Of the tenant that stands right below `above` on the way to `tenant`; where that is
@@ -259,11 +259,11 @@ static struct account_usage_usage
 usage_below(const struct bh_engine *engine, uint32_t above, uint32_t tenant)
 {
     if (tenant == above)
-        return (struct account_usage_usage){ amount_of(engine, tenant_at(engine, tenant), true),
+        return (struct account_usage_usage){ usage_amount_of(engine, tenant_at(engine, tenant), true),
                                BH_WEIGHT_DEFAULT, tenant_at(engine, tenant)->id };
     while (tenant_at(engine, tenant)->parent != above)
         tenant = tenant_at(engine, tenant)->parent;
-    return (struct account_usage_usage){ amount_of(engine, tenant_at(engine, tenant), false),
+    return (struct account_usage_usage){ usage_amount_of(engine, tenant_at(engine, tenant), false),
                            tenant_at(engine, tenant)->weight, tenant_at(engine, tenant)->id };
 }
 
@@ -313,14 +313,14 @@ bh_usage_spent(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
     struct spending spent = { 0, 0 };
 
     if (tenant->period != BH_PERIOD_NONE)
-        spent = spent_at(tenant, now_ns > tenant->usage_ns ? now_ns : tenant->usage_ns);
+        spent = usage_spent_at(tenant, now_ns > tenant->usage_ns ? now_ns : tenant->usage_ns);
     *ret_gpu = spent.gpu;
     *ret_money = (uint64_t)(spent.money / NS_PER_H);
 }
 
 /* Whether one tenant's budget is spent; the reason says which amount. */
 static bool
-is_spent(const struct bh_engine *engine, uint32_t slot, struct bh_reason *ret_why)
+usage_is_spent(const struct bh_engine *engine, uint32_t slot, struct bh_reason *ret_why)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
     bh_part_ns gpu;
@@ -346,7 +346,7 @@ bool
 bh_usage_exhausted(const struct bh_engine *engine, uint32_t slot, struct bh_reason *ret_why)
 {
     for (; slot; slot = tenant_at(engine, slot)->parent)
-        if (is_spent(engine, slot, ret_why))
+        if (usage_is_spent(engine, slot, ret_why))
             return true;
     return false;
 }

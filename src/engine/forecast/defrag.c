@@ -47,7 +47,7 @@ defrag_is_free(const struct defrag_wish *wish, const struct bh_shift *shift, con
 
 /* Whoever stands right there moves. */
 static bool
-clear_place(struct bh_shift *shift, const struct defrag_target *target)
+defrag_clear_place(struct bh_shift *shift, const struct defrag_target *target)
 {
     const struct bh_engine *engine = shift->engine;
 
@@ -64,7 +64,7 @@ clear_place(struct bh_shift *shift, const struct defrag_target *target)
 
 /* Keep the cheapest way to move one more of those on the GPU. */
 static bool
-cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *best, bool found)
+defrag_cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *best, bool found)
 {
     const struct bh_engine *engine = shift->engine;
 
@@ -85,7 +85,7 @@ cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *best, b
 /* One more moves: of those on the GPU, or where but cores or memory are missing, on the
  * node. */
 static bool
-move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uint32_t gpu)
+defrag_move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uint32_t gpu)
 {
     const struct bh_engine *engine = shift->engine;
     struct placement placement = { .gpu = (uint32_t)gpu_at(engine, gpu)->id };
@@ -95,11 +95,11 @@ move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uint32_t g
 
     bh_shift_imagine(shift, &search);
     if (bh_placement_hosted(&search, &placement, 0))
-        found = cheapest_on(shift, gpu, &best, false);
+        found = defrag_cheapest_on(shift, gpu, &best, false);
     else
         for (uint32_t at = node_at(engine, gpu_at(engine, gpu)->node)->first_gpu; at;
              at = gpu_at(engine, at)->next_on_node)
-            found = cheapest_on(shift, at, &best, found);
+            found = defrag_cheapest_on(shift, at, &best, found);
     if (found)
         *shift = best;
     return found;
@@ -107,29 +107,29 @@ move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uint32_t g
 
 /* Extend the shift so that the place is free, and take it. */
 static bool
-make_free(const struct defrag_wish *wish, struct bh_shift *shift, const struct defrag_target *target)
+defrag_make_free(const struct defrag_wish *wish, struct bh_shift *shift, const struct defrag_target *target)
 {
     struct placement placement = { (uint32_t)gpu_at(shift->engine, target->gpu)->id,
                            target->profile, target->start };
 
-    if (!defrag_is_free(wish, shift, target) && !clear_place(shift, target))
+    if (!defrag_is_free(wish, shift, target) && !defrag_clear_place(shift, target))
         return false;
     while (!defrag_is_free(wish, shift, target))
-        if (!move_one_more(wish, shift, target->gpu))
+        if (!defrag_move_one_more(wish, shift, target->gpu))
             return false;
     bh_shift_take(shift, wish->need->job, &placement);
     return true;
 }
 
 static bool
-is_cheaper(const struct bh_shift *a, const struct bh_shift *b)
+defrag_is_cheaper(const struct bh_shift *a, const struct bh_shift *b)
 {
     return a->cost != b->cost ? a->cost < b->cost : a->job_count < b->job_count;
 }
 
 /* Whether the GPU could serve at all. */
 static bool
-offers(const struct defrag_wish *wish, uint32_t slot)
+defrag_offers(const struct defrag_wish *wish, uint32_t slot)
 {
     const struct bh_engine *engine = wish->base.engine;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -141,11 +141,11 @@ offers(const struct defrag_wish *wish, uint32_t slot)
 
 /* Where the wanted partition is tried on the GPU, with those who move away. */
 static uint32_t
-starts_on(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t gpu)
+defrag_starts_on(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t gpu)
 {
     struct bh_search search = wish->base;
 
-    if (!offers(wish, gpu))
+    if (!defrag_offers(wish, gpu))
         return 0;
     bh_shift_imagine(shift, &search);
     return bh_capacity_starts(&search, gpu,
@@ -154,7 +154,7 @@ starts_on(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t
 
 /* The cheapest place on the node for one more partition. */
 static bool
-add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
+defrag_add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
 {
     const struct bh_engine *engine = shift->engine;
     const struct sku *sku = sku_at(engine, wish->need->sku);
@@ -163,12 +163,12 @@ add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
-        for (uint32_t starts = starts_on(wish, shift, gpu); starts; starts &= starts - 1) {
+        for (uint32_t starts = defrag_starts_on(wish, shift, gpu); starts; starts &= starts - 1) {
             struct defrag_target target = { gpu, sku->profiles[wish->row],
                                      (uint32_t)__builtin_ctz(starts) };
 
             next = *shift;
-            if (!make_free(wish, &next, &target) || (found && !is_cheaper(&next, &best)))
+            if (!defrag_make_free(wish, &next, &target) || (found && !defrag_is_cheaper(&next, &best)))
                 continue;
             best = next;
             found = true;
@@ -181,7 +181,7 @@ add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
 
 /* Places for one member on a node. */
 static bool
-add_member(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
+defrag_add_member(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
 {
     const struct bh_engine *engine = shift->engine;
 
@@ -190,7 +190,7 @@ add_member(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift
              >> sku_at(engine, wish->need->sku)->models[wish->row] & 1))
         return false;
     for (uint32_t i = 0; i < wish->need->count; i++)
-        if (!add_place(wish, node, shift))
+        if (!defrag_add_place(wish, node, shift))
             return false;
     return true;
 }
@@ -199,7 +199,7 @@ add_member(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift
 
 /* Whether its places would be free without one of those who move. */
 static bool
-is_needless(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t at)
+defrag_is_needless(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t at)
 {
     struct bh_search search = wish->base;
     struct placement placements[BH_MOVE_PLACEMENTS_MAX];
@@ -218,7 +218,7 @@ static bool
 defrag_finish(struct defrag_wish *wish, struct bh_shift *shift)
 {
     for (uint32_t i = shift->job_count; i-- > 0;)
-        if (is_needless(wish, shift, i))
+        if (defrag_is_needless(wish, shift, i))
             bh_shift_drop(shift, i);
     if (shift->job_count == 0 || wish->settled == SETTLED_MOST)
         return false;
@@ -228,7 +228,7 @@ defrag_finish(struct defrag_wish *wish, struct bh_shift *shift)
 
 /* One partition on some GPU of the node: every place is tried to its end. */
 static bool
-find_for_partition(struct defrag_wish *wish, uint32_t node, const struct bh_shift *empty,
+defrag_find_for_partition(struct defrag_wish *wish, uint32_t node, const struct bh_shift *empty,
                struct bh_shift *best, bool found)
 {
     const struct bh_engine *engine = empty->engine;
@@ -236,12 +236,12 @@ find_for_partition(struct defrag_wish *wish, uint32_t node, const struct bh_shif
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t starts = starts_on(wish, empty, gpu); starts; starts &= starts - 1) {
+        for (uint32_t starts = defrag_starts_on(wish, empty, gpu); starts; starts &= starts - 1) {
             struct defrag_target target = { gpu, sku->profiles[wish->row],
                                      (uint32_t)__builtin_ctz(starts) };
             struct bh_shift next = *empty;
 
-            if (!make_free(wish, &next, &target) || (found && !is_cheaper(&next, best))
+            if (!defrag_make_free(wish, &next, &target) || (found && !defrag_is_cheaper(&next, best))
                 || !defrag_finish(wish, &next))
                 continue;
             *best = next;
@@ -252,16 +252,16 @@ find_for_partition(struct defrag_wish *wish, uint32_t node, const struct bh_shif
 
 /* One member on some node: the cheapest where all who move find other places. */
 static bool
-find_for_one(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
+defrag_find_for_one(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
 {
     for (uint32_t node = 0; bh_slot_next(wish->base.engine, TABLE_NODE, &node);) {
         struct bh_shift next = *empty;
 
         if (wish->need->count == 1) {
-            found = find_for_partition(wish, node, empty, best, found);
+            found = defrag_find_for_partition(wish, node, empty, best, found);
             continue;
         }
-        if (!add_member(wish, node, &next) || (found && !is_cheaper(&next, best))
+        if (!defrag_add_member(wish, node, &next) || (found && !defrag_is_cheaper(&next, best))
             || !defrag_finish(wish, &next))
             continue;
         *best = next;
@@ -272,7 +272,7 @@ find_for_one(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_s
 
 /* One member after the other, each where it is cheapest. */
 static bool
-find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
+defrag_find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
 {
     struct bh_shift shift = *empty;
 
@@ -282,7 +282,7 @@ find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_
 
         for (uint32_t node = 0; bh_slot_next(wish->base.engine, TABLE_NODE, &node);) {
             next = shift;
-            if (!add_member(wish, node, &next) || (any && !is_cheaper(&next, &cheapest)))
+            if (!defrag_add_member(wish, node, &next) || (any && !defrag_is_cheaper(&next, &cheapest)))
                 continue;
             cheapest = next;
             any = true;
@@ -291,14 +291,14 @@ find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_
             return found;
         shift = cheapest;
     }
-    if ((found && !is_cheaper(&shift, best)) || !defrag_finish(wish, &shift))
+    if ((found && !defrag_is_cheaper(&shift, best)) || !defrag_finish(wish, &shift))
         return found;
     *best = shift;
     return true;
 }
 
 static bool
-find_shift(const struct bh_search *base, const struct bh_need *need, struct bh_shift *ret_shift)
+defrag_find_shift(const struct bh_search *base, const struct bh_need *need, struct bh_shift *ret_shift)
 {
     const struct bh_engine *engine = base->engine;
     const struct sku *sku = sku_at(engine, need->sku);
@@ -322,8 +322,8 @@ find_shift(const struct bh_search *base, const struct bh_need *need, struct bh_s
         if (base->closed >> sku->models[row] & 1 || !bh_placement_by(engine, need, row)
             || !bh_quota_allows(base, &wanted, &why, &whose))
             continue;
-        found = need->gang == 1 ? find_for_one(&wish, &empty, ret_shift, found)
-                                : find_for_gang(&wish, &empty, ret_shift, found);
+        found = need->gang == 1 ? defrag_find_for_one(&wish, &empty, ret_shift, found)
+                                : defrag_find_for_gang(&wish, &empty, ret_shift, found);
     }
     return found;
 }
@@ -332,7 +332,7 @@ find_shift(const struct bh_search *base, const struct bh_need *need, struct bh_s
 
 /* What is gained when the job begins now. */
 static bh_part_ns
-gain_of(const struct bh_engine *engine, uint32_t slot, const struct bh_shift *shift)
+defrag_gain_of(const struct bh_engine *engine, uint32_t slot, const struct bh_shift *shift)
 {
     const struct job *job = job_at(engine, slot);
     uint64_t now_ns = engine->core.now_ns, sooner_ns = SOONER_NS;
@@ -354,7 +354,7 @@ gain_of(const struct bh_engine *engine, uint32_t slot, const struct bh_shift *sh
 
 /* The class's first job for which no room is being made, or 0. */
 static uint32_t
-first_of(const struct bh_engine *engine, uint32_t class)
+defrag_first_of(const struct bh_engine *engine, uint32_t class)
 {
     uint32_t job = class_at(engine, class)->head;
     bool claimed = true;
@@ -380,21 +380,21 @@ defrag_try_class(const struct bh_engine *engine, const struct bh_queue_entry *en
     struct bh_plan plan;
     struct bh_reason why;
 
-    need.job = first_of(engine, entry->class);
+    need.job = defrag_first_of(engine, entry->class);
     if (!need.job || bh_usage_exhausted(engine, need.tenant, &why))
         return false;
     search = bh_reserve_search(engine, entry, need.job);
     past = search;
     past.past_leaving = true;
-    if (bh_placement_find(&past, &need, &plan, NULL) || !find_shift(&search, &need, &shift))
+    if (bh_placement_find(&past, &need, &plan, NULL) || !defrag_find_shift(&search, &need, &shift))
         return false;
     ret_plan->capacity = bh_defrag_touched(&shift);
-    return bh_shift_write(&shift, gain_of(engine, need.job, &shift), &ret_plan->move);
+    return bh_shift_write(&shift, defrag_gain_of(engine, need.job, &shift), &ret_plan->move);
 }
 
 /* The candidate that comes next after another, or first of all (NULL). */
 static bool
-next_class(const struct bh_engine *engine, const struct bh_queue_entry *after,
+defrag_next_class(const struct bh_engine *engine, const struct bh_queue_entry *after,
            struct bh_queue_entry *ret_next)
 {
     bool found = false;
@@ -418,7 +418,7 @@ bool
 bh_defrag_find(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
 {
     struct bh_queue_entry entry, next;
-    bool any = next_class(engine, NULL, &next);
+    bool any = defrag_next_class(engine, NULL, &next);
 
     if (engine->core.leaving || bh_move_left(engine, engine->core.now_ns).moves == 0)
         return false;
@@ -426,7 +426,7 @@ bh_defrag_find(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
         entry = next;
         if (defrag_try_class(engine, &entry, ret_plan))
             return true;
-        any = next_class(engine, &entry, &next);
+        any = defrag_next_class(engine, &entry, &next);
     }
     return bh_defrag_leave(engine, ret_plan) || bh_defrag_join(engine, ret_plan);
 }

@@ -19,7 +19,7 @@ struct join_sizes {
 };
 
 static void
-add_size(struct join_sizes *sizes, const struct size *size)
+join_add_size(struct join_sizes *sizes, const struct size *size)
 {
     for (uint32_t i = 0; i < sizes->count; i++)
         if (sizes->at[i].model == size->model && sizes->at[i].profile == size->profile)
@@ -29,21 +29,21 @@ add_size(struct join_sizes *sizes, const struct size *size)
 }
 
 static void
-list_sizes(const struct bh_engine *engine, struct join_sizes *ret_sizes)
+join_list_sizes(const struct bh_engine *engine, struct join_sizes *ret_sizes)
 {
     ret_sizes->count = 0;
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_SKU, &at);) {
         const struct sku *sku = sku_at(engine, at);
 
         for (uint32_t row = 0; row < sku->model_count; row++)
-            add_size(ret_sizes, &(struct size){ sku->models[row], sku->profiles[row],
+            join_add_size(ret_sizes, &(struct size){ sku->models[row], sku->profiles[row],
                                                 sku->equivalents[row] });
     }
 }
 
 /* How many partitions of the size could begin on the GPU. */
 static uint64_t
-capacity_on(const struct gpu *gpu, const struct bh_occupancy *occupancy, const struct size *size)
+join_capacity_on(const struct gpu *gpu, const struct bh_occupancy *occupancy, const struct size *size)
 {
     if (!bh_capacity_accepts(gpu, size->profile))
         return 0;
@@ -52,7 +52,7 @@ capacity_on(const struct gpu *gpu, const struct bh_occupancy *occupancy, const s
 
 /* The same on a node's GPUs of the size's model together; and how many GPUs those are. */
 static uint64_t
-capacity_at(const struct bh_search *search, uint32_t node, const struct size *size,
+join_capacity_at(const struct bh_search *search, uint32_t node, const struct size *size,
         uint32_t *ret_gpus)
 {
     const struct bh_engine *engine = search->engine;
@@ -67,7 +67,7 @@ capacity_at(const struct bh_search *search, uint32_t node, const struct size *si
         if (gpu->model != size->model || !bh_capacity_offered(engine, gpu))
             continue;
         bh_capacity_occupancy(search, at, &occupancy);
-        capacity += capacity_on(gpu, &occupancy, size);
+        capacity += join_capacity_on(gpu, &occupancy, size);
     }
     return capacity;
 }
@@ -75,7 +75,7 @@ capacity_at(const struct bh_search *search, uint32_t node, const struct size *si
 /* What jobs of so many partitions each could take, summed over 1, and for whole GPUs 2, 4, 8...;
  * how many such numbers there are is added. */
 static uint64_t
-usable(uint64_t capacity, uint64_t gpus, const struct size *size, uint32_t *numbers)
+join_usable(uint64_t capacity, uint64_t gpus, const struct size *size, uint32_t *numbers)
 {
     uint64_t sum = 0;
 
@@ -102,8 +102,8 @@ defrag_join_potential(const struct bh_search *search, uint32_t node, const struc
 
             if (sizes->at[i].model != (uint32_t)__builtin_ctz(models))
                 continue;
-            capacity = capacity_at(search, node, &sizes->at[i], &gpus);
-            all += usable(capacity, gpus, &sizes->at[i], &numbers);
+            capacity = join_capacity_at(search, node, &sizes->at[i], &gpus);
+            all += join_usable(capacity, gpus, &sizes->at[i], &numbers);
         }
         sum += numbers ? all / numbers : 0;
     }
@@ -115,7 +115,7 @@ bh_defrag_potential(const struct bh_search *search, uint32_t node)
 {
     struct join_sizes sizes;
 
-    list_sizes(search->engine, &sizes);
+    join_list_sizes(search->engine, &sizes);
     return defrag_join_potential(search, node, &sizes);
 }
 
@@ -137,12 +137,12 @@ defrag_join_touch(const struct bh_engine *engine, uint32_t gpu_id, struct nodes 
 }
 
 static uint64_t
-potential_of(const struct bh_search *search, const struct nodes *nodes)
+join_potential_of(const struct bh_search *search, const struct nodes *nodes)
 {
     struct join_sizes sizes;
     uint64_t sum = 0;
 
-    list_sizes(search->engine, &sizes);
+    join_list_sizes(search->engine, &sizes);
     for (uint32_t i = 0; i < nodes->count; i++)
         sum += defrag_join_potential(search, nodes->at[i], &sizes);
     return sum;
@@ -161,9 +161,9 @@ bh_defrag_touched(const struct bh_shift *shift)
             defrag_join_touch(engine, lease_at(engine, at)->placements[0].gpu, &nodes);
     for (uint32_t i = 0; i < shift->taking_count; i++)
         defrag_join_touch(engine, shift->taking[i].placement.gpu, &nodes);
-    capacity.before = potential_of(&search, &nodes);
+    capacity.before = join_potential_of(&search, &nodes);
     bh_shift_imagine(shift, &search);
-    capacity.after = potential_of(&search, &nodes);
+    capacity.after = join_potential_of(&search, &nodes);
     return capacity;
 }
 
@@ -176,7 +176,7 @@ struct idea {
 };
 
 static bool
-start_shift(const struct bh_engine *engine, const struct idea *idea, struct bh_shift *ret_shift)
+join_start_shift(const struct bh_engine *engine, const struct idea *idea, struct bh_shift *ret_shift)
 {
     bh_shift_init(ret_shift, engine);
     if (idea->job)
@@ -195,7 +195,7 @@ start_shift(const struct bh_engine *engine, const struct idea *idea, struct bh_s
 
 /* What is gained, less what it must be for its cost; with a hundredth of the gain as unit. */
 static __int128
-score_of(const struct bh_shift *shift)
+join_score_of(const struct bh_shift *shift)
 {
     struct bh_defrag_capacity capacity = bh_defrag_touched(shift);
     uint64_t percent = shift->engine->core.settings.defrag.gain_percent;
@@ -214,14 +214,14 @@ struct ideas {
 
 /* Keep the idea where it could be worth it if those who move took no room elsewhere. */
 static void
-consider(const struct bh_engine *engine, struct ideas *ideas, struct idea idea)
+join_consider(const struct bh_engine *engine, struct ideas *ideas, struct idea idea)
 {
     struct bh_shift shift;
     uint32_t at;
 
-    if (!start_shift(engine, &idea, &shift))
+    if (!join_start_shift(engine, &idea, &shift))
         return;
-    idea.score = score_of(&shift);
+    idea.score = join_score_of(&shift);
     if (idea.score <= 0
         || (ideas->count == IDEAS_MOST && ideas->at[IDEAS_MOST - 1].score >= idea.score))
         return;
@@ -236,13 +236,13 @@ defrag_join_collect(const struct bh_engine *engine, struct ideas *ideas)
 {
     for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
         if (gpu_at(engine, gpu)->leased > 0)
-            consider(engine, ideas, (struct idea){ .gpu = gpu });
+            join_consider(engine, ideas, (struct idea){ .gpu = gpu });
     for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
         if (node_at(engine, node)->leases > 0 && node_at(engine, node)->leases <= BH_MOVES_MAX)
-            consider(engine, ideas, (struct idea){ .node = node });
+            join_consider(engine, ideas, (struct idea){ .node = node });
     for (uint32_t job = 0; bh_slot_next(engine, TABLE_JOB, &job);)
         if (job_at(engine, job)->lease)
-            consider(engine, ideas, (struct idea){ .job = job });
+            join_consider(engine, ideas, (struct idea){ .job = job });
 }
 
 bool
@@ -258,14 +258,14 @@ bh_defrag_join(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
         struct bh_ev_move move;
         bh_part_ns gain;
 
-        if (!start_shift(engine, &ideas.at[i], &shift) || !bh_shift_place(&shift)
-            || score_of(&shift) <= best)
+        if (!join_start_shift(engine, &ideas.at[i], &shift) || !bh_shift_place(&shift)
+            || join_score_of(&shift) <= best)
             continue;
         capacity = bh_defrag_touched(&shift);
         gain = (bh_part_ns)(capacity.after - capacity.before) * BH_DEFRAG_JOIN_NS;
         if (!bh_shift_write(&shift, gain, &move))
             continue;
-        best = score_of(&shift);
+        best = join_score_of(&shift);
         *ret_plan = (struct bh_defrag_plan){ .move = move, .capacity = capacity };
     }
     return best > 0;

@@ -83,24 +83,24 @@ bh_shift_take(struct bh_shift *shift, uint32_t job, const struct placement *plac
 
 /* What decides who goes first: how much it holds. */
 static uint64_t
-size_of(const struct bh_engine *engine, uint32_t job)
+shift_size_of(const struct bh_engine *engine, uint32_t job)
 {
     return bh_quota_to_resume_all(engine, job).equivalent;
 }
 
 /* The largest first, of equals the lowest id. */
 static void
-sort_jobs(struct bh_shift *shift)
+shift_sort_jobs(struct bh_shift *shift)
 {
     const struct bh_engine *engine = shift->engine;
 
     for (uint32_t i = 1; i < shift->job_count; i++) {
         uint32_t job = shift->jobs[i], at = i;
-        uint64_t size = size_of(engine, job);
+        uint64_t size = shift_size_of(engine, job);
 
         for (; at > 0; at--) {
             uint32_t before = shift->jobs[at - 1];
-            uint64_t other = size_of(engine, before);
+            uint64_t other = shift_size_of(engine, before);
 
             if (other > size
                 || (other == size && job_at(engine, before)->id < job_at(engine, job)->id))
@@ -152,7 +152,7 @@ shift_place_job(struct bh_shift *shift, uint32_t slot)
 bool
 bh_shift_place(struct bh_shift *shift)
 {
-    sort_jobs(shift);
+    shift_sort_jobs(shift);
     for (uint32_t i = 0; i < shift->job_count; i++)
         if (!shift_place_job(shift, shift->jobs[i]))
             return false;
@@ -162,7 +162,7 @@ bh_shift_place(struct bh_shift *shift)
 /* ---- as an event ---- */
 
 static void
-write_places(const struct bh_shift *shift, bool for_job, struct bh_ev_move *move)
+shift_write_places(const struct bh_shift *shift, bool for_job, struct bh_ev_move *move)
 {
     for (uint32_t i = 0; i < shift->taking_count; i++) {
         const struct bh_taking *taking = &shift->taking[i];
@@ -188,7 +188,7 @@ bh_shift_write(const struct bh_shift *shift, bh_part_ns gain, struct bh_ev_move 
         ret_move->moves[ret_move->move_count++] =
             (struct bh_moved){ { job->id }, { lease_at(engine, job->lease)->id } };
     }
-    write_places(shift, false, ret_move);
-    write_places(shift, true, ret_move);
+    shift_write_places(shift, false, ret_move);
+    shift_write_places(shift, true, ret_move);
     return bh_move_check(engine, ret_move, engine->core.now_ns, &why) == BH_OK;
 }

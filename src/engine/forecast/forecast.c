@@ -24,7 +24,7 @@ bh_forecast_init(struct bh_forecast *forecast, bh_ns slot_ns, uint32_t window)
 }
 
 static void
-check_question(uint32_t steps, uint32_t q_bp)
+forecast_check_question(uint32_t steps, uint32_t q_bp)
 {
     BH_ASSERT(steps > 0 && steps <= BH_FORECAST_STEPS_MAX);
     BH_ASSERT(q_bp > 0 && q_bp <= WHOLE_BP);
@@ -35,7 +35,7 @@ bh_forecast_promise(struct bh_forecast *forecast, uint32_t steps, uint32_t q_bp)
 {
     struct bh_forecast_promise *promise = &forecast->promises[forecast->promise_count];
 
-    check_question(steps, q_bp);
+    forecast_check_question(steps, q_bp);
     BH_ASSERT(forecast->promise_count < BH_FORECAST_PROMISES_MAX);
     promise->steps = steps;
     promise->q_bp = q_bp;
@@ -45,7 +45,7 @@ bh_forecast_promise(struct bh_forecast *forecast, uint32_t steps, uint32_t q_bp)
 }
 
 static uint32_t
-value_at(const struct bh_forecast *forecast, uint64_t slot)
+forecast_value_at(const struct bh_forecast *forecast, uint64_t slot)
 {
     return forecast->values[slot % BH_FORECAST_SLOTS];
 }
@@ -57,12 +57,12 @@ forecast_gather(const struct bh_forecast *forecast, uint32_t steps, struct chang
 
     ret_changes->count = count < forecast->window ? count : forecast->window;
     for (uint32_t i = 0; i < ret_changes->count; i++)
-        ret_changes->at[i] = (int64_t)value_at(forecast, forecast->slot - i) -
-                             (int64_t)value_at(forecast, forecast->slot - i - steps);
+        ret_changes->at[i] = (int64_t)forecast_value_at(forecast, forecast->slot - i) -
+                             (int64_t)forecast_value_at(forecast, forecast->slot - i - steps);
 }
 
 static uint32_t
-count_up_to(const struct changes *changes, int64_t limit)
+forecast_count_up_to(const struct changes *changes, int64_t limit)
 {
     uint32_t count = 0;
 
@@ -74,7 +74,7 @@ count_up_to(const struct changes *changes, int64_t limit)
 /* By halving the range of values: nothing to sort, nothing to keep.  What never changes needs
  * no pass, what changes by a few GPUs needs half as many as there are bits. */
 static int64_t
-smallest(const struct changes *changes, uint32_t rank)
+forecast_smallest(const struct changes *changes, uint32_t rank)
 {
     int64_t low = UINT32_MAX, high = -(int64_t)UINT32_MAX;
 
@@ -86,7 +86,7 @@ smallest(const struct changes *changes, uint32_t rank)
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
 
-        if (count_up_to(changes, middle) >= rank)
+        if (forecast_count_up_to(changes, middle) >= rank)
             high = middle;
         else
             low = middle + 1;
@@ -95,7 +95,7 @@ smallest(const struct changes *changes, uint32_t rank)
 }
 
 static uint32_t
-clip(int64_t value)
+forecast_clip(int64_t value)
 {
     if (value < 0)
         return 0;
@@ -108,20 +108,20 @@ bh_forecast_bound(const struct bh_forecast *forecast, uint32_t steps, uint32_t q
     struct bh_forecast_bound bound = { .steps = steps, .q_bp = q_bp };
     struct changes changes;
 
-    check_question(steps, q_bp);
+    forecast_check_question(steps, q_bp);
     forecast_gather(forecast, steps, &changes);
     bound.changes = changes.count;
     bound.rank = ((changes.count + 1) * q_bp + WHOLE_BP - 1) / WHOLE_BP;
     bound.firm = bound.rank <= changes.count;
-    bound.level = forecast->count ? value_at(forecast, forecast->slot) : 0;
+    bound.level = forecast->count ? forecast_value_at(forecast, forecast->slot) : 0;
     if (changes.count > 0)
-        bound.change = smallest(&changes, bound.firm ? bound.rank : changes.count);
-    bound.value = clip((int64_t)bound.level + bound.change);
+        bound.change = forecast_smallest(&changes, bound.firm ? bound.rank : changes.count);
+    bound.value = forecast_clip((int64_t)bound.level + bound.change);
     return bound;
 }
 
 static void
-set_bit(uint64_t *words, uint32_t at, bool value)
+forecast_set_bit(uint64_t *words, uint32_t at, bool value)
 {
     uint64_t bit = UINT64_C(1) << at % 64;
 
@@ -136,14 +136,14 @@ forecast_judge(struct bh_forecast *forecast, struct bh_forecast_promise *promise
     uint32_t at = (uint32_t)(forecast->slot % forecast->window);
     bool due = seen && *bound != NO_BOUND;
 
-    set_bit(promise->judged, at, due);
-    set_bit(promise->kept, at, due && value_at(forecast, forecast->slot) <= *bound);
+    forecast_set_bit(promise->judged, at, due);
+    forecast_set_bit(promise->kept, at, due && forecast_value_at(forecast, forecast->slot) <= *bound);
     *bound = NO_BOUND;
 }
 
 /* The newest slot has its final value: judge what was said of it, and speak again. */
 static void
-close_slot(struct bh_forecast *forecast, bool seen)
+forecast_close_slot(struct bh_forecast *forecast, bool seen)
 {
     for (uint32_t i = 0; i < forecast->promise_count; i++) {
         struct bh_forecast_promise *promise = &forecast->promises[i];
@@ -159,7 +159,7 @@ close_slot(struct bh_forecast *forecast, bool seen)
 }
 
 static void
-open_slot(struct bh_forecast *forecast, uint64_t slot, uint32_t value)
+forecast_open_slot(struct bh_forecast *forecast, uint64_t slot, uint32_t value)
 {
     forecast->slot = slot;
     forecast->values[slot % BH_FORECAST_SLOTS] = value;
@@ -170,16 +170,16 @@ open_slot(struct bh_forecast *forecast, uint64_t slot, uint32_t value)
 /* Missed slots up to `end` repeat the last value.  Of a gap longer than the ring only its
  * end matters: the ring is full of that value, and all promises are forgotten. */
 static void
-fill_gap(struct bh_forecast *forecast, uint64_t end)
+forecast_fill_gap(struct bh_forecast *forecast, uint64_t end)
 {
-    uint32_t value = value_at(forecast, forecast->slot);
+    uint32_t value = forecast_value_at(forecast, forecast->slot);
     uint64_t from = forecast->slot + 1;
 
     if (end - from > BH_FORECAST_SLOTS)
         from = end - BH_FORECAST_SLOTS;
     for (; from < end; from++) {
-        open_slot(forecast, from, value);
-        close_slot(forecast, false);
+        forecast_open_slot(forecast, from, value);
+        forecast_close_slot(forecast, false);
     }
 }
 
@@ -191,13 +191,13 @@ bh_forecast_put(struct bh_forecast *forecast, bh_ns now_ns, uint32_t value)
     BH_ASSERT(forecast->slot_ns > 0);
     BH_ASSERT(forecast->count == 0 || slot >= forecast->slot);
     if (forecast->count > 0 && slot > forecast->slot) {
-        close_slot(forecast, true);
-        fill_gap(forecast, slot);
+        forecast_close_slot(forecast, true);
+        forecast_fill_gap(forecast, slot);
     }
     if (forecast->count == 0 || slot > forecast->slot)
-        open_slot(forecast, slot, clip(value));
+        forecast_open_slot(forecast, slot, forecast_clip(value));
     else
-        forecast->values[slot % BH_FORECAST_SLOTS] = clip(value);
+        forecast->values[slot % BH_FORECAST_SLOTS] = forecast_clip(value);
 }
 
 struct bh_forecast_coverage

@@ -24,7 +24,7 @@ bh_forecast_row_horizons(enum bh_forecast_of of)
 
 /* Where the subject's row is, or would be. */
 static uint32_t
-position(const struct bh_forecast_series *series, uint32_t of, uint32_t id)
+series_position(const struct bh_forecast_series *series, uint32_t of, uint32_t id)
 {
     uint32_t low = 0, high = series->count;
 
@@ -43,7 +43,7 @@ position(const struct bh_forecast_series *series, uint32_t of, uint32_t id)
 static struct bh_forecast_row *
 series_find(const struct bh_forecast_series *series, uint32_t of, uint32_t id)
 {
-    uint32_t at = position(series, of, id);
+    uint32_t at = series_position(series, of, id);
     struct bh_forecast_row *row = &series->rows[at];
 
     return at < series->count && row->of == of && row->id == id ? row : NULL;
@@ -57,9 +57,9 @@ bh_forecast_series_find(const struct bh_forecast_series *series, enum bh_forecas
 
 /* The subject is there: its row, with nothing counted yet. */
 static void
-meet(struct bh_forecast_series *series, uint32_t of, uint32_t id)
+series_meet(struct bh_forecast_series *series, uint32_t of, uint32_t id)
 {
-    uint32_t at = position(series, of, id);
+    uint32_t at = series_position(series, of, id);
     struct bh_forecast_row *row = series_find(series, of, id);
 
     if (!row) {
@@ -106,7 +106,7 @@ bh_forecast_row_is_valid(const struct bh_forecast_row *forecast_row, uint64_t sl
 
 /* The row of the SKU that counts for a job that waits: the first whose model is there. */
 static uint32_t
-likely_row(const struct bh_engine *engine, const struct sku *sku)
+series_likely_row(const struct bh_engine *engine, const struct sku *sku)
 {
     for (uint32_t row = 0; row < sku->model_count; row++)
         if (engine->core.offered[sku->models[row]] > 0)
@@ -115,48 +115,48 @@ likely_row(const struct bh_engine *engine, const struct sku *sku)
 }
 
 static void
-meet_tenants(struct bh_forecast_series *series, const struct bh_engine *engine)
+series_meet_tenants(struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         const struct tenant *tenant = tenant_at(engine, slot);
 
         if (tenant->guarantee == 0 || tenant->removed)
             continue;
-        meet(series, BH_FORECAST_OF_TENANT, (uint32_t)tenant->id);
+        series_meet(series, BH_FORECAST_OF_TENANT, (uint32_t)tenant->id);
         series_add(series, BH_FORECAST_OF_TENANT, (uint32_t)tenant->id, tenant->used);
     }
 }
 
 static void
-meet_pools(struct bh_forecast_series *series, const struct bh_engine *engine)
+series_meet_pools(struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(engine, slot);
 
         if (gpu->managed)
-            meet(series, BH_FORECAST_OF_POOL, gpu->model);
+            series_meet(series, BH_FORECAST_OF_POOL, gpu->model);
     }
     for (uint32_t model = 0; model < MODELS_MAX; model++)
         series_add(series, BH_FORECAST_OF_POOL, model, engine->core.used_models[model]);
 }
 
 static void
-meet_partitions(struct bh_forecast_series *series, const struct bh_engine *engine)
+series_meet_partitions(struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_SKU, &slot);) {
         const struct sku *sku = sku_at(engine, slot);
 
         for (uint32_t row = 0; row < sku->model_count; row++)
             if (bh_profile_get((bh_profile_id){ sku->profiles[row] })) /* not whole, no share */
-                meet(series, BH_FORECAST_OF_PARTITIONS, sku->profiles[row]);
+                series_meet(series, BH_FORECAST_OF_PARTITIONS, sku->profiles[row]);
     }
 }
 
 static void
-meet_nodes(struct bh_forecast_series *series, const struct bh_engine *engine)
+series_meet_nodes(struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);)
-        meet(series, BH_FORECAST_OF_NODE, (uint32_t)node_at(engine, slot)->id);
+        series_meet(series, BH_FORECAST_OF_NODE, (uint32_t)node_at(engine, slot)->id);
 }
 
 uint32_t
@@ -169,7 +169,7 @@ bh_forecast_series_needed(const struct bh_engine *engine)
 /* ---- what is used and waited for ---- */
 
 static void
-count_parts(const struct bh_forecast_series *series, const struct bh_engine *engine)
+series_count_parts(const struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PARTITION, &slot);) {
         const struct partition *partition = partition_at(engine, slot);
@@ -184,10 +184,10 @@ count_parts(const struct bh_forecast_series *series, const struct bh_engine *eng
 
 /* So many partitions by the row are wanted beside what is used. */
 static void
-count_wanted(const struct bh_forecast_series *series, const struct bh_engine *engine,
+series_count_wanted(const struct bh_forecast_series *series, const struct bh_engine *engine,
              uint32_t tenant, const struct sku *sku, uint64_t partitions)
 {
-    uint32_t row = likely_row(engine, sku);
+    uint32_t row = series_likely_row(engine, sku);
     uint64_t equivalent = sku->equivalents[row] * partitions;
 
     for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent)
@@ -197,20 +197,20 @@ count_wanted(const struct bh_forecast_series *series, const struct bh_engine *en
 }
 
 static void
-count_waiting(const struct bh_forecast_series *series, const struct bh_engine *engine)
+series_count_waiting(const struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
         const struct class *class = class_at(engine, slot);
 
         if (!class->hold)
-            count_wanted(series, engine, class->tenant, sku_at(engine, class->sku),
+            series_count_wanted(series, engine, class->tenant, sku_at(engine, class->sku),
                          (uint64_t)class->jobs * class->count * class->gang);
     }
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
 
         if (lease->state == LEASE_SUSPENDED)
-            count_wanted(series, engine, lease->tenant,
+            series_count_wanted(series, engine, lease->tenant,
                          sku_at(engine, job_at(engine, lease->job)->sku), lease->count);
     }
 }
@@ -227,12 +227,12 @@ bh_forecast_series_observe(struct bh_forecast_series *series, const struct bh_en
     series->slot = now_ns / series->slot_ns;
     for (uint32_t i = 0; i < series->count; i++)
         series->rows[i].seen = 0;
-    meet_tenants(series, engine);
-    meet_pools(series, engine);
-    meet_partitions(series, engine);
-    meet_nodes(series, engine);
-    count_parts(series, engine);
-    count_waiting(series, engine);
+    series_meet_tenants(series, engine);
+    series_meet_pools(series, engine);
+    series_meet_partitions(series, engine);
+    series_meet_nodes(series, engine);
+    series_count_parts(series, engine);
+    series_count_waiting(series, engine);
     for (uint32_t i = 0; i < series->count; i++) {
         struct bh_forecast_row *row = &series->rows[i];
 
@@ -266,7 +266,7 @@ bh_forecast_series_capacity(const struct bh_engine *engine, bh_node_id id)
 }
 
 static bool
-advise_tenant(const struct bh_engine *engine, const struct bh_forecast_row *forecast_row,
+series_advise_tenant(const struct bh_engine *engine, const struct bh_forecast_row *forecast_row,
             struct bh_ev_advice *advice)
 {
     const struct tenant *tenant = tenant_at(engine, tenant_find(engine, forecast_row->id));
@@ -280,7 +280,7 @@ advise_tenant(const struct bh_engine *engine, const struct bh_forecast_row *fore
 }
 
 static bool
-advise_node(const struct bh_engine *engine, const struct bh_forecast_row *forecast_row,
+series_advise_node(const struct bh_engine *engine, const struct bh_forecast_row *forecast_row,
           struct bh_ev_advice *advice)
 {
     uint64_t capacity = bh_forecast_series_capacity(engine, (bh_node_id){ forecast_row->id });
@@ -308,7 +308,7 @@ bh_forecast_row_ready(const struct bh_forecast_row *forecast_row)
 }
 
 static bool
-advise_partitions(const struct bh_engine *engine, uint32_t profile, uint32_t ready,
+series_advise_partitions(const struct bh_engine *engine, uint32_t profile, uint32_t ready,
             struct bh_ev_advice *advice)
 {
     advice->of = BH_ADVICE_PARTITIONS;
@@ -319,11 +319,11 @@ advise_partitions(const struct bh_engine *engine, uint32_t profile, uint32_t rea
 
 /* Profiles that no SKU has any more. */
 static bool
-advise_gone(const struct bh_forecast_series *series, const struct bh_engine *engine,
+series_advise_gone(const struct bh_forecast_series *series, const struct bh_engine *engine,
           uint32_t profile, struct bh_ev_advice *advice)
 {
     return !series_find(series, BH_FORECAST_OF_PARTITIONS, profile)
-           && advise_partitions(engine, profile, 0, advice);
+           && series_advise_partitions(engine, profile, 0, advice);
 }
 
 bool
@@ -340,13 +340,13 @@ bh_forecast_series_next(const struct bh_forecast_series *series, const struct bh
 
         *advice = (struct bh_ev_advice){ 0 };
         if (gone)
-            differs = advise_gone(series, engine, *cursor - series->count, advice);
+            differs = series_advise_gone(series, engine, *cursor - series->count, advice);
         else if (row->of == BH_FORECAST_OF_TENANT)
-            differs = advise_tenant(engine, row, advice);
+            differs = series_advise_tenant(engine, row, advice);
         else if (row->of == BH_FORECAST_OF_NODE)
-            differs = advise_node(engine, row, advice);
+            differs = series_advise_node(engine, row, advice);
         else if (row->of == BH_FORECAST_OF_PARTITIONS)
-            differs = advise_partitions(engine, row->id, bh_forecast_row_ready(row), advice);
+            differs = series_advise_partitions(engine, row->id, bh_forecast_row_ready(row), advice);
         ++*cursor;
     }
     return differs;
@@ -354,9 +354,9 @@ bh_forecast_series_next(const struct bh_forecast_series *series, const struct bh
 
 /* ---- pools ---- */
 
-/* What is guaranteed of a model's GPUs, or, where there is no other model, at all. */
+/* What is series_guaranteed of a model's GPUs, or, where there is no other model, at all. */
 static uint64_t
-guaranteed_of(const struct tenant *tenant, uint32_t model, bool only)
+series_guaranteed_of(const struct tenant *tenant, uint32_t model, bool only)
 {
     uint64_t most = only ? tenant->guarantee : 0;
 
@@ -371,24 +371,24 @@ guaranteed_of(const struct tenant *tenant, uint32_t model, bool only)
 
 /* A guarantee holds for the tenants below it too. */
 static uint64_t
-guaranteed(const struct bh_engine *engine, uint32_t model, bool only)
+series_guaranteed(const struct bh_engine *engine, uint32_t model, bool only)
 {
     uint64_t sum = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         uint32_t above = tenant_at(engine, slot)->parent;
 
-        while (above && guaranteed_of(tenant_at(engine, above), model, only) == 0)
+        while (above && series_guaranteed_of(tenant_at(engine, above), model, only) == 0)
             above = tenant_at(engine, above)->parent;
         if (!above)
-            sum += guaranteed_of(tenant_at(engine, slot), model, only);
+            sum += series_guaranteed_of(tenant_at(engine, slot), model, only);
     }
     return sum;
 }
 
 /* GPUs of the model on the smallest node that has any: what comes and goes together. */
 static uint32_t
-grain_of(const struct bh_engine *engine, uint32_t model)
+series_grain_of(const struct bh_engine *engine, uint32_t model)
 {
     uint32_t grain = 0;
 
@@ -414,13 +414,13 @@ bh_forecast_series_pool(const struct bh_engine *engine, uint32_t model,
 
     for (uint32_t i = 0; i < MODELS_MAX; i++)
         only = only && (i == model || engine->core.offered[i] == 0);
-    least = (guaranteed(engine, model, only) + BH_GPU_PARTS - 1) / BH_GPU_PARTS;
+    least = (series_guaranteed(engine, model, only) + BH_GPU_PARTS - 1) / BH_GPU_PARTS;
     return (struct bh_headroom_pool){ .need = bounds,
                                       .later = bounds ? &bounds[BH_FORECAST_HORIZONS - 1]
                                                       : NULL,
                                       .capacity = engine->core.offered[model],
                                       .least = least < most ? (uint32_t)least : most,
                                       .most = most,
-                                      .grain = grain_of(engine, model),
+                                      .grain = series_grain_of(engine, model),
                                       .reserve_permille = BH_FORECAST_RESERVE_PERMILLE };
 }

@@ -20,7 +20,7 @@ future_notify(struct bh_future *future, struct bh_future_event event)
 }
 
 static void
-notify_decision(struct bh_future *future, const struct bh_decision *decision)
+future_notify_decision(struct bh_future *future, const struct bh_decision *decision)
 {
     struct bh_future_event event = { .job = decision->job, .for_job = decision->for_job,
                             .cause = decision->cause };
@@ -57,7 +57,7 @@ notify_decision(struct bh_future *future, const struct bh_decision *decision)
 
 /* Who is moved makes way by command, not by decision. */
 static void
-notify_moves(struct bh_future *future, const struct bh_ev_move *move)
+future_notify_moves(struct bh_future *future, const struct bh_ev_move *move)
 {
     for (uint32_t i = 0; i < move->move_count; i++)
         future_notify(future, (struct bh_future_event){ .kind = BH_FUTURE_EVENT_REQUEUED, .job = move->moves[i].job,
@@ -67,28 +67,28 @@ notify_moves(struct bh_future *future, const struct bh_ev_move *move)
 /* ---- answers ---- */
 
 static bool
-of_partition(enum bh_effect_kind kind)
+future_of_partition(enum bh_effect_kind kind)
 {
     return kind == BH_FX_CARVE || kind == BH_FX_DESTROY;
 }
 
 static bool
-of_gpu(enum bh_effect_kind kind)
+future_of_gpu(enum bh_effect_kind kind)
 {
     return kind == BH_FX_RESET || kind == BH_FX_TEST;
 }
 
 /* Whose the answer will be. */
 static uint64_t
-subject_of(const struct bh_effect *effect)
+future_subject_of(const struct bh_effect *effect)
 {
-    if (of_partition(effect->kind))
+    if (future_of_partition(effect->kind))
         return effect->partition.partition.v;
-    return of_gpu(effect->kind) ? effect->partition.gpu.v : effect->lease.v;
+    return future_of_gpu(effect->kind) ? effect->partition.gpu.v : effect->lease.v;
 }
 
 static void
-enqueue(struct bh_future *future, const struct bh_future_order *order)
+future_enqueue(struct bh_future *future, const struct bh_future_order *order)
 {
     uint32_t at = (future->first + future->count) % BH_FUTURE_QUEUE_MAX;
 
@@ -102,18 +102,18 @@ enqueue(struct bh_future *future, const struct bh_future_order *order)
 
 /* What the step brought: news are told, orders wait to be answered. */
 static void
-answer_step(struct bh_future *future)
+future_answer_step(struct bh_future *future)
 {
     const struct bh_step *step = &future->step;
 
     for (uint32_t i = 0; i < step->decision_count; i++)
-        notify_decision(future, &step->decisions[i]);
+        future_notify_decision(future, &step->decisions[i]);
     for (uint32_t i = 0; i < step->effect_count; i++) {
         const struct bh_effect *effect = &step->effects[i];
 
         if (effect->kind != BH_FX_JOB)
-            enqueue(future, &(struct bh_future_order){
-                                effect->kind, effect->order, subject_of(effect) });
+            future_enqueue(future, &(struct bh_future_order){
+                                effect->kind, effect->order, future_subject_of(effect) });
         else if (effect->state >= BH_JOB_COMPLETED)
             future_notify(future, (struct bh_future_event){ .kind = BH_FUTURE_EVENT_ENDS, .job = effect->job,
                                            .cause = effect->cause });
@@ -121,7 +121,7 @@ answer_step(struct bh_future *future)
 }
 
 static bool
-node_answers(const struct bh_engine *engine, uint32_t node)
+future_node_answers(const struct bh_engine *engine, uint32_t node)
 {
     return node_at(engine, node)->up;
 }
@@ -129,7 +129,7 @@ node_answers(const struct bh_engine *engine, uint32_t node)
 /* Told to end before the future begins, and it may use its grace to the end: such a lease ends
  * by the clock alone, also as one of several at that moment. */
 static bool
-has_grace(const struct bh_future *future, const struct lease *lease)
+future_has_grace(const struct bh_future *future, const struct lease *lease)
 {
     return lease->state == LEASE_STOPPING && lease->order >> BH_ORDER_BITS < FIRST_SEQ
            && lease->kill_ns > future->begin_ns;
@@ -137,34 +137,34 @@ has_grace(const struct bh_future *future, const struct lease *lease)
 
 /* Whether the order still waits for its answer, and will get one now. */
 static bool
-is_due(const struct bh_future *future, const struct bh_future_order *order)
+future_is_due(const struct bh_future *future, const struct bh_future_order *order)
 {
     const struct bh_engine *engine = future->engine;
-    uint32_t slot = of_partition(order->kind) ? partition_find(engine, order->id)
+    uint32_t slot = future_of_partition(order->kind) ? partition_find(engine, order->id)
                                           : lease_find(engine, order->id);
 
-    if (of_gpu(order->kind)) {
+    if (future_of_gpu(order->kind)) {
         const struct gpu *gpu = gpu_at(engine, gpu_find(engine, order->id));
 
         return gpu->health.waiting == order->kind + 1 && gpu->health.order == order->order
-               && node_answers(engine, gpu->node);
+               && future_node_answers(engine, gpu->node);
     }
-    if (of_partition(order->kind)) {
+    if (future_of_partition(order->kind)) {
         const struct partition *partition = partition_at(engine, slot);
 
         return slot && partition->waiting == order->kind + 1 && partition->order == order->order
-               && node_answers(engine, gpu_at(engine, partition->gpu)->node);
+               && future_node_answers(engine, gpu_at(engine, partition->gpu)->node);
     }
     return slot && lease_at(engine, slot)->waiting == order->kind + 1
            && lease_at(engine, slot)->order == order->order
-           && node_answers(engine, lease_at(engine, slot)->node)
-           && !has_grace(future, lease_at(engine, slot));
+           && future_node_answers(engine, lease_at(engine, slot)->node)
+           && !future_has_grace(future, lease_at(engine, slot));
 }
 
 /* Collect what waits for an answer from the tables: destructions before what relies on
  * them. */
 static void
-inspect_tables(struct bh_future *future)
+future_inspect_tables(struct bh_future *future)
 {
     const struct bh_engine *engine = future->engine;
 
@@ -175,24 +175,24 @@ inspect_tables(struct bh_future *future)
             const struct partition *partition = partition_at(engine, slot);
             struct bh_future_order order = { (enum bh_effect_kind)pass, partition->order, partition->id };
 
-            if (is_due(future, &order))
-                enqueue(future, &order);
+            if (future_is_due(future, &order))
+                future_enqueue(future, &order);
         }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
         struct bh_future_order order = { (enum bh_effect_kind)(lease->waiting - 1),
                                          lease->order, lease->id };
 
-        if (lease->waiting && is_due(future, &order))
-            enqueue(future, &order);
+        if (lease->waiting && future_is_due(future, &order))
+            future_enqueue(future, &order);
     }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(engine, slot);
         struct bh_future_order order = { (enum bh_effect_kind)(gpu->health.waiting - 1),
                                          gpu->health.order, gpu->id };
 
-        if (gpu->health.waiting && is_due(future, &order))
-            enqueue(future, &order);
+        if (gpu->health.waiting && future_is_due(future, &order))
+            future_enqueue(future, &order);
     }
 }
 
@@ -208,9 +208,9 @@ future_answer(const struct bh_future *future, const struct bh_future_order *orde
     };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[order->kind] };
 
-    if (of_partition(order->kind))
+    if (future_of_partition(order->kind))
         event.u.partition = (struct bh_ev_partition){ { order->id }, BH_OUTCOME_OK, 0 };
-    else if (of_gpu(order->kind))
+    else if (future_of_gpu(order->kind))
         event.u.serviced =
             (struct bh_ev_serviced){ { (uint32_t)order->id }, BH_OUTCOME_OK, 0 };
     else if (order->kind == BH_FX_STOP)
@@ -241,8 +241,8 @@ future_step_event(struct bh_future *future, const struct bh_event *event, bool d
     future->seq++;
     future->steps++;
     if (now.kind == BH_EV_MOVE)
-        notify_moves(future, &now.u.move);
-    answer_step(future);
+        future_notify_moves(future, &now.u.move);
+    future_answer_step(future);
     return BH_OK;
 }
 
@@ -255,13 +255,13 @@ bh_future_send(struct bh_future *future, const struct bh_event *event)
 /* Answer the oldest order; one that is no longer wanted is dropped.  BH_FULL: the answer
  * is still to be given. */
 static bh_rc
-answer_first(struct bh_future *future)
+future_answer_first(struct bh_future *future)
 {
     const struct bh_future_order order = future->queue[future->first];
     struct bh_event event = future_answer(future, &order);
     bh_rc rc = BH_OK;
 
-    if (is_due(future, &order))
+    if (future_is_due(future, &order))
         rc = future_step_event(future, &event, false);
     if (rc == BH_FULL)
         return rc;
@@ -273,7 +273,7 @@ answer_first(struct bh_future *future)
 /* ---- time ---- */
 
 static uint64_t
-later(uint64_t at_ns, uint64_t span_ns)
+future_later(uint64_t at_ns, uint64_t span_ns)
 {
     return span_ns > UINT64_MAX - at_ns ? UINT64_MAX : at_ns + span_ns;
 }
@@ -281,31 +281,31 @@ later(uint64_t at_ns, uint64_t span_ns)
 /* When a lease without a time limit is assumed to end, or one that was told to end is killed;
  * or UINT64_MAX. */
 static uint64_t
-assumed_end_ns(const struct bh_future *future, uint32_t slot)
+future_assumed_end_ns(const struct bh_future *future, uint32_t slot)
 {
     const struct lease *lease = lease_at(future->engine, slot);
     const struct job *job = job_at(future->engine, lease->job);
     uint64_t runs_ns = future->options.assumed_ns;
 
-    if (has_grace(future, lease) && node_answers(future->engine, lease->node))
+    if (future_has_grace(future, lease) && future_node_answers(future->engine, lease->node))
         return lease->kill_ns;
     if (job->time_limit_ns || job->kind != BH_JOB_BATCH || lease->state != LEASE_RUNNING
-        || !node_answers(future->engine, lease->node))
+        || !future_node_answers(future->engine, lease->node))
         return UINT64_MAX;
     if (job->started_ns < future->begin_ns && future->begin_ns - job->started_ns >= runs_ns)
-        runs_ns = later(future->begin_ns - job->started_ns,
+        runs_ns = future_later(future->begin_ns - job->started_ns,
                         future->begin_ns - job->started_ns);
-    return later(lease->since_ns, runs_ns > lease->ran_ns ? runs_ns - lease->ran_ns : 0);
+    return future_later(lease->since_ns, runs_ns > lease->ran_ns ? runs_ns - lease->ran_ns : 0);
 }
 
 static uint64_t
-first_end_ns(const struct bh_future *future, uint32_t *ret_lease)
+future_first_end_ns(const struct bh_future *future, uint32_t *ret_lease)
 {
     uint64_t first_ns = UINT64_MAX;
 
     *ret_lease = 0;
     for (uint32_t slot = 0; bh_slot_next(future->engine, TABLE_LEASE, &slot);) {
-        uint64_t end_ns = assumed_end_ns(future, slot);
+        uint64_t end_ns = future_assumed_end_ns(future, slot);
 
         if (end_ns < first_ns) {
             first_ns = end_ns;
@@ -316,7 +316,7 @@ first_end_ns(const struct bh_future *future, uint32_t *ret_lease)
 }
 
 static struct bh_event
-ending(const struct bh_future *future, uint32_t lease)
+future_ending(const struct bh_future *future, uint32_t lease)
 {
     struct bh_event event = { .kind = BH_EV_ENDED };
 
@@ -332,10 +332,10 @@ ending(const struct bh_future *future, uint32_t lease)
 
 /* All is answered: the clock moves to what comes next. */
 static enum bh_future_end
-move_on(struct bh_future *future)
+future_move_on(struct bh_future *future)
 {
     uint32_t lease;
-    uint64_t end_ns = first_end_ns(future, &lease);
+    uint64_t end_ns = future_first_end_ns(future, &lease);
     uint64_t tick_ns = bh_engine_next_tick_ns(future->engine);
     uint64_t next_ns = tick_ns < end_ns ? tick_ns : end_ns;
     struct bh_event event = { .kind = BH_EV_TICK };
@@ -347,7 +347,7 @@ move_on(struct bh_future *future)
         return BH_FUTURE_HORIZON;
     future->now_ns = next_ns > future->now_ns ? next_ns : future->now_ns;
     if (end_ns == next_ns)
-        event = ending(future, lease);
+        event = future_ending(future, lease);
     rc = future_step_event(future, &event, event.kind == BH_EV_TICK);
     if (rc == BH_FULL)
         return BH_FUTURE_FULL;
@@ -356,7 +356,7 @@ move_on(struct bh_future *future)
 
 /* Pending jobs that nobody will release. */
 static uint32_t
-held_jobs(const struct bh_engine *engine)
+future_held_jobs(const struct bh_engine *engine)
 {
     uint32_t held = 0;
 
@@ -366,13 +366,13 @@ held_jobs(const struct bh_engine *engine)
 }
 
 static bool
-is_done(const struct bh_future *future)
+future_is_done(const struct bh_future *future)
 {
     const struct bh_engine *engine = future->engine;
 
     if (future->options.until.v)
         return future->met;
-    return engine->core.pending == 0 || engine->core.pending == held_jobs(engine);
+    return engine->core.pending == 0 || engine->core.pending == future_held_jobs(engine);
 }
 
 void
@@ -386,7 +386,7 @@ bh_future_begin(struct bh_future *future, struct bh_engine *engine,
     future->now_ns = options->now_ns > engine->core.now_ns ? options->now_ns
                                                            : engine->core.now_ns;
     future->begin_ns = future->now_ns;
-    future->end_ns = later(future->now_ns, options->horizon_ns ? options->horizon_ns
+    future->end_ns = future_later(future->now_ns, options->horizon_ns ? options->horizon_ns
                                                                : BH_FUTURE_HORIZON_NS);
     future->seq = FIRST_SEQ;
     future->steps = 0;
@@ -402,12 +402,12 @@ bh_future_run(struct bh_future *future, uint32_t budget)
 
     for (; budget > 0 && end == BH_FUTURE_MORE; budget--) {
         if (future->count == 0 && future->spilled)
-            inspect_tables(future);
-        if (future->count == 0 && is_done(future))
+            future_inspect_tables(future);
+        if (future->count == 0 && future_is_done(future))
             return BH_FUTURE_DONE;
         if (future->count == 0)
-            end = move_on(future);
-        else if (answer_first(future) == BH_FULL)
+            end = future_move_on(future);
+        else if (future_answer_first(future) == BH_FULL)
             end = BH_FUTURE_FULL;
     }
     return end;

@@ -49,7 +49,7 @@ bh_job_forecasts_find(const struct bh_job_forecasts *forecasts, bh_job_id job)
 
 /* A row for the job, which has none: NULL when there is no room. */
 static struct bh_job_forecast *
-add_row(struct bh_job_forecasts *forecasts, const struct bh_job_view *view)
+whatif_add_row(struct bh_job_forecasts *forecasts, const struct bh_job_view *view)
 {
     uint32_t at = whatif_place_of(forecasts, view->job);
 
@@ -92,7 +92,7 @@ whatif_sift(struct bh_job_forecast *rows, uint32_t at, uint32_t end)
 }
 
 static void
-sort_rows(struct bh_job_forecasts *forecasts)
+whatif_sort_rows(struct bh_job_forecasts *forecasts)
 {
     for (uint32_t at = forecasts->count / 2; at-- > 0;)
         whatif_sift(forecasts->rows, at, forecasts->count);
@@ -124,14 +124,14 @@ bh_job_forecasts_begin(struct bh_job_forecasts *forecasts, const struct bh_engin
             forecasts->rows[forecasts->count++] = (struct bh_job_forecast){
                 .job = view.job, .tenant = view.tenant, .state = view.state };
     }
-    sort_rows(forecasts);
+    whatif_sort_rows(forecasts);
     return rc;
 }
 
 /* ---- listening ---- */
 
 static void
-note_start(struct bh_job_forecast *row, const struct bh_job_view *view, uint64_t at_ns)
+whatif_note_start(struct bh_job_forecast *row, const struct bh_job_view *view, uint64_t at_ns)
 {
     if (row->start_ns || row->state != BH_JOB_PENDING)
         return;
@@ -141,7 +141,7 @@ note_start(struct bh_job_forecast *row, const struct bh_job_view *view, uint64_t
 }
 
 static void
-note_preempted(struct bh_job_forecast *row, const struct bh_future_event *event)
+whatif_note_preempted(struct bh_job_forecast *row, const struct bh_future_event *event)
 {
     if (row->out_ns)
         return;
@@ -160,14 +160,14 @@ bh_job_forecasts_notify(void *self, const struct bh_engine *engine, const struct
 
     if (!row && known && event->kind == BH_FUTURE_EVENT_STARTS) {
         view.state = BH_JOB_PENDING; /* as it was submitted */
-        row = add_row(forecasts, &view);
+        row = whatif_add_row(forecasts, &view);
     }
     if (!row)
         return;
     if (event->kind == BH_FUTURE_EVENT_STARTS)
-        note_start(row, &view, event->at_ns);
+        whatif_note_start(row, &view, event->at_ns);
     else if (event->kind == BH_FUTURE_EVENT_SUSPENDED || event->kind == BH_FUTURE_EVENT_REQUEUED)
-        note_preempted(row, event);
+        whatif_note_preempted(row, event);
     else if (event->kind == BH_FUTURE_EVENT_ENDS) {
         row->end_ns = event->at_ns;
         row->cause = event->cause;
@@ -209,21 +209,21 @@ bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_event *
 /* ---- comparing ---- */
 
 static bool
-is_cancelled(const struct bh_job_forecast *row)
+whatif_is_cancelled(const struct bh_job_forecast *row)
 {
     return row->end_ns && (row->cause == BH_END_CANCELLED || row->cause == BH_END_TENANT_REMOVED);
 }
 
 /* Whether `row` makes way and the other does not, as far as both were played. */
 static bool
-is_preempted(const struct bh_job_forecast *row, const struct bh_job_forecast *other, uint64_t until_ns)
+whatif_is_preempted(const struct bh_job_forecast *row, const struct bh_job_forecast *other, uint64_t until_ns)
 {
     return row->out_ns && row->out_ns <= until_ns && !other->out_ns;
 }
 
-/* The start's difference; KINDS: there is none that counts. */
+/* The start's whatif_difference; KINDS: there is none that counts. */
 static enum bh_difference_kind
-start_kind(const struct bh_job_forecast *before, const struct bh_job_forecast *after, uint64_t least_ns)
+whatif_start_kind(const struct bh_job_forecast *before, const struct bh_job_forecast *after, uint64_t least_ns)
 {
     if (before->start_ns && !after->start_ns)
         return BH_DIFF_NEVER;
@@ -237,10 +237,10 @@ start_kind(const struct bh_job_forecast *before, const struct bh_job_forecast *a
 }
 
 static struct bh_difference
-start_difference(const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
+whatif_start_difference(const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
                  const struct bh_job_forecast *a, const struct bh_job_forecast *b, uint64_t least_ns)
 {
-    enum bh_difference_kind kind = start_kind(a, b, least_ns);
+    enum bh_difference_kind kind = whatif_start_kind(a, b, least_ns);
 
     if ((kind == BH_DIFF_NEVER && after->open) || (kind == BH_DIFF_STARTS && before->open))
         kind = BH_DIFF_KINDS;
@@ -249,22 +249,22 @@ start_difference(const struct bh_job_forecasts *before, const struct bh_job_fore
 }
 
 static struct bh_difference
-difference(const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
+whatif_difference(const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
            const struct bh_job_forecast *a, const struct bh_job_forecast *b, uint64_t least_ns)
 {
     uint64_t until_ns = before->until_ns < after->until_ns ? before->until_ns
                                                            : after->until_ns;
     struct bh_difference found;
 
-    if (is_cancelled(b) && !is_cancelled(a))
+    if (whatif_is_cancelled(b) && !whatif_is_cancelled(a))
         return (struct bh_difference){ .kind = BH_DIFF_CANCELLED, .before_ns = a->end_ns,
                                        .after_ns = b->end_ns };
-    if (is_preempted(b, a, until_ns))
+    if (whatif_is_preempted(b, a, until_ns))
         return (struct bh_difference){ .kind = b->suspended ? BH_DIFF_SUSPENDED
                                                             : BH_DIFF_REQUEUED,
                                        .for_job = b->out_for, .after_ns = b->out_ns };
-    found = start_difference(before, after, a, b, least_ns);
-    if (found.kind == BH_DIFF_KINDS && is_preempted(a, b, until_ns))
+    found = whatif_start_difference(before, after, a, b, least_ns);
+    if (found.kind == BH_DIFF_KINDS && whatif_is_preempted(a, b, until_ns))
         found = (struct bh_difference){ .kind = BH_DIFF_SPARED, .for_job = a->out_for,
                                         .before_ns = a->out_ns };
     return found;
@@ -283,7 +283,7 @@ bh_whatif_compare(const struct bh_job_forecasts *before, const struct bh_job_for
 
         if (!b)
             continue;
-        found = difference(before, after, a, b, least_ns);
+        found = whatif_difference(before, after, a, b, least_ns);
         if (found.kind == BH_DIFF_KINDS)
             continue;
         found.job = a->job;

@@ -55,7 +55,7 @@ bh_capacity_is_leaving(const struct bh_engine *engine, uint32_t slot)
 
 /* Whether it leaves or ends by itself. */
 static bool
-goes_anyway(const struct bh_search *search, uint32_t slot)
+capacity_goes_anyway(const struct bh_search *search, uint32_t slot)
 {
     if ((search->past_leaving || search->by_ns) && bh_capacity_is_leaving(search->engine, slot))
         return true;
@@ -68,7 +68,7 @@ goes_anyway(const struct bh_search *search, uint32_t slot)
 bool
 bh_capacity_is_gone(const struct bh_search *search, uint32_t slot)
 {
-    if (goes_anyway(search, slot))
+    if (capacity_goes_anyway(search, slot))
         return true;
     for (uint32_t i = 0; i < search->gone_count; i++)
         if (search->gone[i] == lease_at(search->engine, slot)->job)
@@ -85,7 +85,7 @@ bh_capacity_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint3
 
 /* Slots of the GPU that suspended leases will want again. */
 static uint32_t
-slots_of_suspended(const struct bh_engine *engine, uint64_t gpu_id)
+capacity_slots_of_suspended(const struct bh_engine *engine, uint64_t gpu_id)
 {
     uint32_t slots = 0;
 
@@ -103,7 +103,7 @@ uint32_t
 bh_capacity_slot(const struct bh_engine *engine, uint32_t slot, uint32_t slots)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
-    uint32_t quiet = slots & ~slots_of_suspended(engine, gpu->id);
+    uint32_t quiet = slots & ~capacity_slots_of_suspended(engine, gpu->id);
 
     BH_ASSERT(slots != 0);
     for (uint32_t at = gpu->idle ? gpu->first_partition : 0; at; at = partition_at(engine, at)->next_on_gpu)
@@ -152,7 +152,7 @@ bh_capacity_is_futile(const struct bh_engine *engine, uint32_t gpu)
 }
 
 static bool
-is_emptied(const struct bh_search *search, uint32_t gpu, uint32_t job)
+capacity_is_emptied(const struct bh_search *search, uint32_t gpu, uint32_t job)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -174,7 +174,7 @@ bh_capacity_empties(const struct bh_search *search, const struct placement *plac
     for (uint32_t i = 0; i < count; i++) {
         uint32_t gpu = gpu_find(search->engine, placements[i].gpu);
 
-        if (bh_capacity_is_futile(search->engine, gpu) && is_emptied(search, gpu, job))
+        if (bh_capacity_is_futile(search->engine, gpu) && capacity_is_emptied(search, gpu, job))
             return true;
     }
     return false;
@@ -182,16 +182,16 @@ bh_capacity_empties(const struct bh_search *search, const struct placement *plac
 
 /* Whether the partition no longer counts in what is imagined. */
 static bool
-is_past(const struct bh_search *search, const struct gpu *gpu, const struct partition *partition)
+capacity_is_past(const struct bh_search *search, const struct gpu *gpu, const struct partition *partition)
 {
     if (!partition->lease)
         return false;
-    return gpu->health.reset_due ? goes_anyway(search, partition->lease)
+    return gpu->health.reset_due ? capacity_goes_anyway(search, partition->lease)
                                  : bh_capacity_is_gone(search, partition->lease);
 }
 
 static bool
-counts(const struct partition *partition)
+capacity_counts(const struct partition *partition)
 {
     return partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_LEASED;
 }
@@ -208,7 +208,7 @@ capacity_rebuild(const struct bh_search *search, const struct gpu *gpu,
         const struct partition *partition = partition_at(search->engine, at);
 
         at = partition->next_on_gpu;
-        if (!partition->stuck && (!counts(partition) || is_past(search, gpu, partition)))
+        if (!partition->stuck && (!capacity_counts(partition) || capacity_is_past(search, gpu, partition)))
             continue;
         if (!partition->stuck && bh_partition_fits(ret_occupancy, model, partition->profile, partition->start))
             bh_partition_add(ret_occupancy, model, partition->profile, partition->start);
@@ -219,7 +219,7 @@ capacity_rebuild(const struct bh_search *search, const struct gpu *gpu,
 
 /* How many places the claim has on the GPU; they are marked as taken. */
 static uint32_t
-block_claim(const struct claim *claim, const struct gpu *gpu, struct bh_occupancy *occupancy)
+capacity_block_claim(const struct claim *claim, const struct gpu *gpu, struct bh_occupancy *occupancy)
 {
     uint32_t found = 0;
 
@@ -235,7 +235,7 @@ block_claim(const struct claim *claim, const struct gpu *gpu, struct bh_occupanc
 
 /* Nothing fits on a GPU that is taken whole, but for shares: no more is looked at. */
 static void
-block_claims(const struct bh_search *search, const struct gpu *gpu,
+capacity_block_claims(const struct bh_search *search, const struct gpu *gpu,
              struct bh_occupancy *occupancy)
 {
     uint32_t found = 0;
@@ -246,7 +246,7 @@ block_claims(const struct bh_search *search, const struct gpu *gpu,
         if (occupancy->whole && !occupancy->shared)
             return;
         if (claim && claim->at_ns == 0)
-            found += block_claim(claim, gpu, occupancy);
+            found += capacity_block_claim(claim, gpu, occupancy);
     }
 }
 
@@ -258,7 +258,7 @@ capacity_higher(uint32_t a, uint32_t b)
 
 /* The shares of both; where one has another partition, the sum takes none. */
 static void
-add_shares(struct bh_occupancy *occupancy, const struct bh_occupancy *later)
+capacity_add_shares(struct bh_occupancy *occupancy, const struct bh_occupancy *later)
 {
     bool taken = (occupancy->whole && !occupancy->shared) || (later->whole && !later->shared);
 
@@ -271,19 +271,19 @@ add_shares(struct bh_occupancy *occupancy, const struct bh_occupancy *later)
 /* What stands there now and what will when a reservation's time has come: whoever fits
  * beside the sum fits beside either. */
 static void
-block_reservation(const struct bh_search *search, const struct gpu *gpu,
+capacity_block_reservation(const struct bh_search *search, const struct gpu *gpu,
                   const struct claim *claim, struct bh_occupancy *occupancy)
 {
     struct bh_search then = *search;
     struct bh_occupancy later = { 0 };
 
-    if (block_claim(claim, gpu, &later) == 0)
+    if (capacity_block_claim(claim, gpu, &later) == 0)
         return;
     then.by_ns = claim->at_ns;
     capacity_rebuild(&then, gpu, &later);
-    block_claims(search, gpu, &later);
-    block_claim(claim, gpu, &later);
-    add_shares(occupancy, &later);
+    capacity_block_claims(search, gpu, &later);
+    capacity_block_claim(claim, gpu, &later);
+    capacity_add_shares(occupancy, &later);
     occupancy->units |= later.units;
     occupancy->slices = later.slices > occupancy->slices ? later.slices : occupancy->slices;
     occupancy->whole = occupancy->whole || later.whole;
@@ -294,19 +294,19 @@ block_reservation(const struct bh_search *search, const struct gpu *gpu,
 }
 
 static void
-block_reservations(const struct bh_search *search, const struct gpu *gpu,
+capacity_block_reservations(const struct bh_search *search, const struct gpu *gpu,
                    struct bh_occupancy *occupancy)
 {
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(search, i);
 
         if (claim && claim->at_ns)
-            block_reservation(search, gpu, claim, occupancy);
+            capacity_block_reservation(search, gpu, claim, occupancy);
     }
 }
 
 static void
-block_taking(const struct bh_search *search, const struct gpu *gpu,
+capacity_block_taking(const struct bh_search *search, const struct gpu *gpu,
              struct bh_occupancy *occupancy)
 {
     for (uint32_t i = 0; i < search->taking_count; i++)
@@ -326,10 +326,10 @@ bh_capacity_occupancy(const struct bh_search *search, uint32_t slot,
     else
         *ret_occupancy = gpu->occupancy;
     if (gpu->claimed && !search->past_claims)
-        block_claims(search, gpu, ret_occupancy);
+        capacity_block_claims(search, gpu, ret_occupancy);
     if (gpu->claimed && search->engine->core.reserved && !search->past_claims)
-        block_reservations(search, gpu, ret_occupancy);
-    block_taking(search, gpu, ret_occupancy);
+        capacity_block_reservations(search, gpu, ret_occupancy);
+    capacity_block_taking(search, gpu, ret_occupancy);
 }
 
 enum bh_grade
@@ -346,7 +346,7 @@ bh_capacity_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t prof
 
 /* `theirs`: the profile of what stands there. */
 static bool
-may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profile,
+capacity_may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profile,
           uint32_t theirs)
 {
     enum bh_grade grade = profile == BH_PROFILE_WHOLE.v ? BH_GRADE_B : BH_GRADE_C;
@@ -364,7 +364,7 @@ may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profi
 }
 
 static bool
-beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
+capacity_beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
               uint32_t *ret_neighbor)
 {
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
@@ -372,7 +372,7 @@ beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
 
         for (uint32_t k = 0; claim && k < claim->count; k++) {
             if (claim->placements[k].gpu != gpu_id
-                || may_share(search->engine, search->tenant,
+                || capacity_may_share(search->engine, search->tenant,
                              job_at(search->engine, claim->job)->tenant, profile,
                              claim->placements[k].profile))
                 continue;
@@ -383,9 +383,9 @@ beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
     return true;
 }
 
-/* As beside_claims, for those who are imagined there. */
+/* As capacity_beside_claims, for those who are imagined there. */
 static bool
-beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
+capacity_beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
               uint32_t *ret_neighbor)
 {
     const struct bh_engine *engine = search->engine;
@@ -394,7 +394,7 @@ beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
         const struct bh_taking *taking = &search->taking[i];
 
         if (taking->placement.gpu != gpu_id
-            || may_share(engine, search->tenant, job_at(engine, taking->job)->tenant, profile,
+            || capacity_may_share(engine, search->tenant, job_at(engine, taking->job)->tenant, profile,
                          taking->placement.profile))
             continue;
         *ret_neighbor = taking->job;
@@ -416,31 +416,31 @@ bh_capacity_beside(const struct bh_search *search, uint32_t slot, uint32_t profi
         const struct lease *lease = lease_at(engine, partition->lease);
 
         at = partition->next_on_gpu;
-        if (!partition->lease || is_past(search, gpu, partition)
+        if (!partition->lease || capacity_is_past(search, gpu, partition)
             || (lease->tenant == known
                 && !bh_share_is_multiplexed((bh_profile_id){ partition->profile })))
             continue;
-        if (!may_share(engine, search->tenant, lease->tenant, profile, partition->profile)) {
+        if (!capacity_may_share(engine, search->tenant, lease->tenant, profile, partition->profile)) {
             *ret_neighbor = lease->job;
             return false;
         }
         known = lease->tenant;
     }
     if (gpu->claimed && !search->past_claims
-        && !beside_claims(search, gpu->id, profile, ret_neighbor))
+        && !capacity_beside_claims(search, gpu->id, profile, ret_neighbor))
         return false;
-    return beside_taking(search, gpu->id, profile, ret_neighbor);
+    return capacity_beside_taking(search, gpu->id, profile, ret_neighbor);
 }
 
 static bool
-keeps_away(const struct bh_search *search, uint32_t tenant)
+capacity_keeps_away(const struct bh_search *search, uint32_t tenant)
 {
     return tenant != search->tenant
            && bh_tenant_separation(search->engine, search->tenant, tenant).dedicated;
 }
 
 static bool
-is_claimed(const struct bh_engine *engine, const struct claim *claim, uint32_t node)
+capacity_is_claimed(const struct bh_engine *engine, const struct claim *claim, uint32_t node)
 {
     for (uint32_t i = 0; i < claim->count; i++)
         if (gpu_at(engine, gpu_find(engine, claim->placements[i].gpu))->node == node)
@@ -450,7 +450,7 @@ is_claimed(const struct bh_engine *engine, const struct claim *claim, uint32_t n
 
 /* Room on the node that is kept for those who want none near, or near whom none. */
 static bool
-apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor)
+capacity_apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -459,8 +459,8 @@ apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_n
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(search, i);
 
-        if (!claim || !keeps_away(search, job_at(engine, claim->job)->tenant)
-            || !is_claimed(engine, claim, node))
+        if (!claim || !capacity_keeps_away(search, job_at(engine, claim->job)->tenant)
+            || !capacity_is_claimed(engine, claim, node))
             continue;
         *ret_neighbor = claim->job;
         return false;
@@ -468,9 +468,9 @@ apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_n
     return true;
 }
 
-/* As apart_from_claims, for those who are imagined there. */
+/* As capacity_apart_from_claims, for those who are imagined there. */
 static bool
-apart_from_taking(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor)
+capacity_apart_from_taking(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -478,7 +478,7 @@ apart_from_taking(const struct bh_search *search, uint32_t node, uint32_t *ret_n
         const struct bh_taking *taking = &search->taking[i];
 
         if (gpu_at(engine, gpu_find(engine, taking->placement.gpu))->node != node
-            || !keeps_away(search, job_at(engine, taking->job)->tenant))
+            || !capacity_keeps_away(search, job_at(engine, taking->job)->tenant))
             continue;
         *ret_neighbor = taking->job;
         return false;
@@ -495,8 +495,8 @@ bh_capacity_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret
         return false;
     if (engine->core.dedicated == 0)
         return true;
-    if (!apart_from_claims(search, node, ret_neighbor)
-        || !apart_from_taking(search, node, ret_neighbor))
+    if (!capacity_apart_from_claims(search, node, ret_neighbor)
+        || !capacity_apart_from_taking(search, node, ret_neighbor))
         return false;
     if (node_at(engine, node)->leases == 0)
         return true;
@@ -504,7 +504,7 @@ bh_capacity_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret
         const struct lease *lease = lease_at(engine, slot);
 
         if (lease->node != node || lease->state == LEASE_DONE
-            || !keeps_away(search, lease->tenant) || bh_capacity_is_gone(search, slot))
+            || !capacity_keeps_away(search, lease->tenant) || bh_capacity_is_gone(search, slot))
             continue;
         *ret_neighbor = lease->job;
         return false;

@@ -11,7 +11,7 @@
 
 /* Whether a limit of the tenant, or of one above it, allows none of the SKU. */
 static bool
-is_without(const struct bh_engine *engine, uint32_t tenant, uint64_t sku_id)
+form_is_without(const struct bh_engine *engine, uint32_t tenant, uint64_t sku_id)
 {
     for (; tenant; tenant = tenant_at(engine, tenant)->parent)
         for (uint32_t i = 0; i < tenant_at(engine, tenant)->quota_count; i++) {
@@ -25,7 +25,7 @@ is_without(const struct bh_engine *engine, uint32_t tenant, uint64_t sku_id)
 
 /* The models of the SKUs of which the tenant may have some. */
 static uint32_t
-models_of_skus(const struct bh_engine *engine, uint32_t tenant)
+form_models_of_skus(const struct bh_engine *engine, uint32_t tenant)
 {
     uint32_t models = 0;
 
@@ -33,7 +33,7 @@ models_of_skus(const struct bh_engine *engine, uint32_t tenant)
         const struct sku *sku = sku_at(engine, slot);
 
         for (uint32_t row = 0;
-             row < sku->model_count && !is_without(engine, tenant, sku->id); row++)
+             row < sku->model_count && !form_is_without(engine, tenant, sku->id); row++)
             models |= UINT32_C(1) << sku->models[row];
     }
     return models;
@@ -41,7 +41,7 @@ models_of_skus(const struct bh_engine *engine, uint32_t tenant)
 
 /* The models that the tenant may use, as bits. */
 static uint32_t
-models_of(const struct bh_engine *engine, uint32_t tenant)
+form_models_of(const struct bh_engine *engine, uint32_t tenant)
 {
     uint32_t models = UINT32_MAX;
     bool by_sku = false;
@@ -59,12 +59,12 @@ models_of(const struct bh_engine *engine, uint32_t tenant)
                 models &= ~(UINT32_C(1) << quota->of);
         }
     }
-    return by_sku ? models & models_of_skus(engine, tenant) : models;
+    return by_sku ? models & form_models_of_skus(engine, tenant) : models;
 }
 
 /* The lowest tenant that both are at or below, or 0. */
 static uint32_t
-common_of(const struct bh_engine *engine, uint32_t a, uint32_t b)
+form_common_of(const struct bh_engine *engine, uint32_t a, uint32_t b)
 {
     while (a && !bh_tenant_within(engine, a, b))
         a = tenant_at(engine, a)->parent;
@@ -82,18 +82,18 @@ gpu_form_add(const struct bh_engine *engine, struct sum *sum, const struct sum *
 {
     if (!more->any)
         return;
-    sum->common = sum->any ? common_of(engine, sum->common, more->common) : more->common;
+    sum->common = sum->any ? form_common_of(engine, sum->common, more->common) : more->common;
     sum->any = true;
 }
 
 static void
-find_common(const struct bh_engine *engine, uint32_t ret_common[MODELS_MAX])
+form_find_common(const struct bh_engine *engine, uint32_t ret_common[MODELS_MAX])
 {
     struct sum all = { 0 }, some[MODELS_MAX] = { 0 };
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         struct sum one = { slot, true };
-        uint32_t models = tenant_at(engine, slot)->children ? 0 : models_of(engine, slot);
+        uint32_t models = tenant_at(engine, slot)->children ? 0 : form_models_of(engine, slot);
 
         if (models == UINT32_MAX)
             gpu_form_add(engine, &all, &one);
@@ -111,7 +111,7 @@ bh_gpu_form_recount(struct bh_engine *engine)
 {
     uint32_t common[MODELS_MAX];
 
-    find_common(engine, common);
+    form_find_common(engine, common);
     if (memcmp(common, engine->core.common, sizeof(common)) == 0)
         return;
     memcpy(engine->core.common, common, sizeof(common));
@@ -124,7 +124,7 @@ bh_gpu_form_check(const struct bh_engine *engine)
 {
     uint32_t common[MODELS_MAX];
 
-    find_common(engine, common);
+    form_find_common(engine, common);
     return memcmp(common, engine->core.common, sizeof(common)) == 0;
 }
 
@@ -173,7 +173,7 @@ bh_gpu_form_allows(const struct bh_engine *engine, uint32_t tenant, const struct
 
 /* Whether the SKU offers the form, or for NONE any share, on the model. */
 static bool
-is_offered(const struct sku *sku, uint32_t model, enum bh_gpu_form called)
+form_is_offered(const struct sku *sku, uint32_t model, enum bh_gpu_form called)
 {
     for (uint32_t row = 0; row < sku->model_count; row++) {
         enum bh_gpu_form form = bh_gpu_form_of((bh_profile_id){ sku->profiles[row] });
@@ -194,13 +194,13 @@ gpu_form_cause_of(const struct sku *sku, uint32_t model, enum bh_gpu_form form,
         return BH_GPU_FORM_STRONGEST;
     if (form == called || (called == BH_GPU_FORM_MULTIPLEXED && form == BH_GPU_FORM_SHARE))
         return BH_GPU_FORM_CALLED;
-    return is_offered(sku, model, called) ? BH_GPU_FORM_BLOCKS_LESS
+    return form_is_offered(sku, model, called) ? BH_GPU_FORM_BLOCKS_LESS
                                           : BH_GPU_FORM_NOT_OFFERED;
 }
 
 /* The first row that its boundary keeps a job that waits from; `model_count` where none. */
 static uint32_t
-first_forbidden(const struct bh_engine *engine, const struct job *job,
+form_first_forbidden(const struct bh_engine *engine, const struct job *job,
                 const struct sku *sku)
 {
     uint32_t row = 0;
@@ -217,7 +217,7 @@ bh_gpu_form_explain(const struct bh_engine *engine, uint32_t slot,
     const struct job *job = job_at(engine, slot);
     const struct sku *sku = sku_at(engine, job->sku);
     const struct lease *lease = lease_at(engine, job->lease);
-    uint32_t row = job->lease ? 0 : first_forbidden(engine, job, sku), model;
+    uint32_t row = job->lease ? 0 : form_first_forbidden(engine, job, sku), model;
     struct bh_gpu_form_call call;
     enum bh_gpu_form form;
 

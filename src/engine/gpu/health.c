@@ -55,7 +55,7 @@ bh_health_after(enum bh_gpu_health state, enum bh_fault_then then)
 /* ---- states ---- */
 
 static bool
-wants_service(const struct gpu_health *health)
+health_wants_service(const struct gpu_health *health)
 {
     return health->state == BH_HEALTH_DRAINING || health->state == BH_HEALTH_FENCED
            || (health->state == BH_HEALTH_TESTING && !health->waiting)
@@ -65,14 +65,14 @@ wants_service(const struct gpu_health *health)
 static void
 health_count(struct bh_engine *engine, struct gpu_health *health)
 {
-    bool now = wants_service(health);
+    bool now = health_wants_service(health);
 
     engine->core.to_service += (uint32_t)now - (uint32_t)health->served;
     health->served = now;
 }
 
 static uint64_t
-until_ns(const struct work *work, enum bh_gpu_health state, const struct gpu_health *health)
+health_until_ns(const struct work *work, enum bh_gpu_health state, const struct gpu_health *health)
 {
     uint64_t now_ns = work->now_ns;
 
@@ -87,7 +87,7 @@ until_ns(const struct work *work, enum bh_gpu_health state, const struct gpu_hea
 
 /* A node one of whose GPUs needs a reboot gets no new work at all. */
 static void
-refresh_node(struct bh_engine *engine, uint32_t node)
+health_refresh_node(struct bh_engine *engine, uint32_t node)
 {
     for (uint32_t at = node_at(engine, node)->first_gpu; at; at = gpu_at(engine, at)->next_on_node)
         bh_ledger_refresh(engine, at);
@@ -106,7 +106,7 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
     engine->core.health_moves += health->state != next;
     health->state = (uint8_t)next;
     health->since_ns = work->now_ns;
-    health->until_ns = until_ns(work, next, health);
+    health->until_ns = health_until_ns(work, next, health);
     if (next == BH_HEALTH_OK)
         health->xid = health->sign = health->attempts = 0;
     if (next == BH_HEALTH_OK || next == BH_HEALTH_TESTING) /* reset, rebooted, or people say so */
@@ -114,7 +114,7 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
     health_count(engine, health);
     node->reboots += (uint32_t)(next == BH_HEALTH_NEEDS_REBOOT) - (uint32_t)before;
     if (before != (next == BH_HEALTH_NEEDS_REBOOT))
-        refresh_node(engine, gpu->node);
+        health_refresh_node(engine, gpu->node);
     else
         bh_ledger_refresh(engine, slot);
     engine->hints.due_known = engine->hints.swept = false;
@@ -125,7 +125,7 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
 
 /* Those whose lease must end. */
 static void
-evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health *fault)
+health_evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health *fault)
 {
     for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
         struct partition *partition = partition_at(engine, at);
@@ -141,7 +141,7 @@ evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health *fault)
 /* Who meets a fault that may be the application's: the job on that partition, or on the GPU when it
  * is the only one. */
 static uint64_t
-job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id only)
+health_job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id only)
 {
     uint64_t found = 0;
 
@@ -160,7 +160,7 @@ job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id only)
 
 /* Whether it is the third job within a day; and remember it. */
 static bool
-third_strike(struct work *work, struct gpu_health *health, uint64_t job)
+health_third_strike(struct work *work, struct gpu_health *health, uint64_t job)
 {
     uint32_t others = 0, at = 0;
 
@@ -183,7 +183,7 @@ third_strike(struct work *work, struct gpu_health *health, uint64_t job)
 
 /* Waiting again from now on where it is watched already. */
 static bool
-begins_anew(enum bh_gpu_health state, enum bh_fault_then then)
+health_begins_anew(enum bh_gpu_health state, enum bh_fault_then then)
 {
     return (state == BH_HEALTH_WATCHED || state == BH_HEALTH_BURN_IN)
            && (then == BH_THEN_WATCH || then == BH_THEN_RESET_IDLE);
@@ -199,14 +199,14 @@ bh_health_fault(struct work *work, const struct bh_ev_health *fault)
 
     BH_ASSERT(slot != 0);
     if (then == BH_THEN_COUNT)
-        then = third_strike(work, health, job_hit(work->engine, slot, fault->partition))
+        then = health_third_strike(work, health, health_job_hit(work->engine, slot, fault->partition))
                    ? BH_THEN_DRAIN : BH_THEN_NOTHING;
     if (fault->ends != BH_ENDS_NOBODY) /* else it may be but a record: nothing changes */
-        evict(work->engine, slot, fault);
+        health_evict(work->engine, slot, fault);
     next = bh_health_after(state, then);
     if (then == BH_THEN_RESET_IDLE && next == BH_HEALTH_WATCHED)
         health->reset_due = 1;
-    if (next != state || begins_anew(state, then)) {
+    if (next != state || health_begins_anew(state, then)) {
         if (then != BH_THEN_RECOVERED) {
             health->xid = fault->xid;
             health->sign = fault->sign;
@@ -248,7 +248,7 @@ health_order(struct work *work, uint32_t slot, enum bh_effect_kind kind)
 }
 
 static uint32_t
-recent_resets(const struct work *work, const struct gpu_health *health)
+health_recent_resets(const struct work *work, const struct gpu_health *health)
 {
     uint32_t recent = 0;
 
@@ -260,7 +260,7 @@ recent_resets(const struct work *work, const struct gpu_health *health)
 
 /* Whether somebody has or gets a partition of it. */
 static bool
-is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
+health_is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
 {
     for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
         if (partition_at(engine, at)->state == BH_PARTITION_LEASED
@@ -299,13 +299,13 @@ health_serve(struct work *work, uint32_t slot)
         health_order(work, slot, BH_FX_TEST);
         return;
     }
-    if (!gpu->managed || is_in_use(work->engine, gpu))
+    if (!gpu->managed || health_is_in_use(work->engine, gpu))
         return;
     if (health->state == BH_HEALTH_WATCHED)
         health_enter(work, slot, BH_HEALTH_DRAINING);
     if (!health_empty(work, slot))
         return;
-    if (recent_resets(work, health) == HEALTH_RESETS) {
+    if (health_recent_resets(work, health) == HEALTH_RESETS) {
         health_enter(work, slot, BH_HEALTH_QUARANTINED);
         return;
     }
@@ -357,7 +357,7 @@ bh_health_due_ns(const struct bh_engine *engine, uint32_t slot)
 
 /* Nothing that stood on it does. */
 static void
-forget_partitions(struct work *work, uint32_t slot)
+health_forget_partitions(struct work *work, uint32_t slot)
 {
     for (uint32_t at = gpu_at(work->engine, slot)->first_partition; at;) {
         uint32_t next = partition_at(work->engine, at)->next_on_gpu;
@@ -369,12 +369,12 @@ forget_partitions(struct work *work, uint32_t slot)
 }
 
 static void
-after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced *answer)
+health_after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced *answer)
 {
     struct gpu_health *health = &gpu_at(work->engine, slot)->health;
 
     if (answer->outcome == BH_OUTCOME_OK) {
-        forget_partitions(work, slot);
+        health_forget_partitions(work, slot);
         memmove(&health->resets_ns[1], &health->resets_ns[0],
                 (HEALTH_RESETS - 1) * sizeof health->resets_ns[0]);
         health->resets_ns[0] = work->now_ns;
@@ -389,7 +389,7 @@ after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced *answe
 }
 
 static void
-after_test(struct work *work, uint32_t slot, const struct bh_ev_serviced *answer)
+health_after_test(struct work *work, uint32_t slot, const struct bh_ev_serviced *answer)
 {
     if (answer->outcome != BH_OUTCOME_OK)
         health_enter(work, slot, BH_HEALTH_DRAINING);
@@ -408,9 +408,9 @@ bh_health_serviced(struct work *work, const struct bh_ev_serviced *answer)
     health->waiting = 0;
     health->order = 0;
     if (health->state == BH_HEALTH_RESETTING && effect == BH_FX_RESET + 1)
-        after_reset(work, slot, answer);
+        health_after_reset(work, slot, answer);
     else if (health->state == BH_HEALTH_TESTING && effect == BH_FX_TEST + 1)
-        after_test(work, slot, answer);
+        health_after_test(work, slot, answer);
     health_count(work->engine, health);
 }
 
@@ -441,11 +441,11 @@ bh_health_broken(const struct bh_engine *engine, uint32_t slot)
 
     if (health->state >= BH_HEALTHS)
         return "has no such health";
-    if (health->state == BH_HEALTH_RESETTING && is_in_use(engine, gpu))
+    if (health->state == BH_HEALTH_RESETTING && health_is_in_use(engine, gpu))
         return "is reset while somebody holds it";
     if (health->state == BH_HEALTH_RESETTING && health->waiting != BH_FX_RESET + 1)
         return "is reset by nobody";
-    if (health->served != wants_service(health))
+    if (health->served != health_wants_service(health))
         return "waits for service uncounted";
     if ((health->state == BH_HEALTH_WAITING || health->state == BH_HEALTH_BURN_IN)
         && health->until_ns == 0)

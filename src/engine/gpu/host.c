@@ -14,7 +14,7 @@ struct host_amounts {
 
 /* Whether members of the job are suspended; others of it may have been resumed just now. */
 static bool
-is_suspended(const struct bh_engine *engine, uint32_t job)
+host_is_suspended(const struct bh_engine *engine, uint32_t job)
 {
     for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
         if (lease_at(engine, at)->state == LEASE_SUSPENDED)
@@ -25,16 +25,16 @@ is_suspended(const struct bh_engine *engine, uint32_t job)
 /* What one member of the job (slot) still has to take to run: one that is suspended is in
  * memory already. */
 static struct host_amounts
-wanted_by(const struct bh_engine *engine, uint32_t slot)
+host_wanted_by(const struct bh_engine *engine, uint32_t slot)
 {
     const struct job *job = job_at(engine, slot);
 
-    return (struct host_amounts){ job->cpu_milli, is_suspended(engine, slot) ? 0 : job->memory_mib };
+    return (struct host_amounts){ job->cpu_milli, host_is_suspended(engine, slot) ? 0 : job->memory_mib };
 }
 
 /* Whether nothing but the cores would come free: its processes are frozen, not ended. */
 static bool
-stays_in_memory(const struct bh_search *search, uint32_t slot)
+host_stays_in_memory(const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
     const struct lease *lease = lease_at(engine, slot);
@@ -50,7 +50,7 @@ stays_in_memory(const struct bh_search *search, uint32_t slot)
 
 /* What those give back who are imagined gone.  A lease is met at its first partition. */
 static void
-add_gone(const struct bh_search *search, uint32_t node, struct host_amounts *left)
+host_add_gone(const struct bh_search *search, uint32_t node, struct host_amounts *left)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -67,16 +67,16 @@ add_gone(const struct bh_search *search, uint32_t node, struct host_amounts *lef
                 || !bh_capacity_is_gone(search, lease))
                 continue;
             left->cpu_milli += job->cpu_milli;
-            left->memory_mib += stays_in_memory(search, lease) ? 0 : job->memory_mib;
+            left->memory_mib += host_stays_in_memory(search, lease) ? 0 : job->memory_mib;
         }
 }
 
 /* What the members of a claim's job on the node will take. */
 static void
-charge_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t node,
+host_charge_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t node,
            struct host_amounts *left)
 {
-    struct host_amounts each = wanted_by(engine, claim->job);
+    struct host_amounts each = host_wanted_by(engine, claim->job);
     uint32_t partitions = 0, members;
 
     for (uint32_t i = 0; i < claim->count; i++)
@@ -88,13 +88,13 @@ charge_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t
 
 /* What the members of those will take who are imagined there. */
 static void
-charge_taking(const struct bh_search *search, uint32_t node, struct host_amounts *left)
+host_charge_taking(const struct bh_search *search, uint32_t node, struct host_amounts *left)
 {
     const struct bh_engine *engine = search->engine;
 
     for (uint32_t i = 0, partitions = 0; i < search->taking_count; i++) {
         const struct bh_taking *taking = &search->taking[i];
-        struct host_amounts each = wanted_by(engine, taking->job);
+        struct host_amounts each = host_wanted_by(engine, taking->job);
         bool last = i + 1 == search->taking_count || taking[1].job != taking->job;
 
         partitions += gpu_at(engine, gpu_find(engine, taking->placement.gpu))->node == node;
@@ -108,20 +108,20 @@ charge_taking(const struct bh_search *search, uint32_t node, struct host_amounts
 }
 
 static struct host_amounts
-left_now(const struct bh_search *search, uint32_t slot)
+host_left_now(const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
     const struct node *node = node_at(engine, slot);
     struct host_amounts left = { (int64_t)node->cpu_milli - (int64_t)node->cpu_used,
                             (int64_t)node->memory_mib - (int64_t)node->memory_used };
 
-    add_gone(search, slot, &left);
-    charge_taking(search, slot, &left);
+    host_add_gone(search, slot, &left);
+    host_charge_taking(search, slot, &left);
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(search, i);
 
         if (claim && claim->at_ns == 0 && !search->past_claims)
-            charge_claim(engine, claim, slot, &left);
+            host_charge_claim(engine, claim, slot, &left);
     }
     return left;
 }
@@ -129,10 +129,10 @@ left_now(const struct bh_search *search, uint32_t slot)
 /* Whoever has room beside those who are there now, and beside a reservation when its time has
  * come, has room throughout. */
 static struct host_amounts
-left_throughout(const struct bh_search *search, uint32_t slot)
+host_left_throughout(const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    struct host_amounts left = left_now(search, slot);
+    struct host_amounts left = host_left_now(search, slot);
 
     for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(search, i);
@@ -142,8 +142,8 @@ left_throughout(const struct bh_search *search, uint32_t slot)
         if (!claim || claim->at_ns == 0 || search->past_claims)
             continue;
         then.by_ns = claim->at_ns;
-        later = left_now(&then, slot);
-        charge_claim(engine, claim, slot, &later);
+        later = host_left_now(&then, slot);
+        host_charge_claim(engine, claim, slot, &later);
         left.cpu_milli = later.cpu_milli < left.cpu_milli ? later.cpu_milli : left.cpu_milli;
         left.memory_mib =
             later.memory_mib < left.memory_mib ? later.memory_mib : left.memory_mib;
@@ -161,7 +161,7 @@ host_times(int64_t left, int64_t each, uint32_t has)
 }
 
 static uint32_t
-members_in(const struct node *node, const struct host_amounts *left, const struct host_amounts *each)
+host_members_in(const struct node *node, const struct host_amounts *left, const struct host_amounts *each)
 {
     uint32_t by_cores = host_times(left->cpu_milli, each->cpu_milli, node->cpu_milli);
     uint32_t by_memory = host_times(left->memory_mib, each->memory_mib, node->memory_mib);
@@ -172,19 +172,19 @@ members_in(const struct node *node, const struct host_amounts *left, const struc
 uint32_t
 bh_host_capacity(const struct bh_search *search, uint32_t slot)
 {
-    struct host_amounts each = wanted_by(search->engine, search->job), left;
+    struct host_amounts each = host_wanted_by(search->engine, search->job), left;
 
     if ((each.cpu_milli == 0 && each.memory_mib == 0) || search->past_hosts)
         return UINT32_MAX;
-    left = left_throughout(search, slot);
-    return members_in(node_at(search->engine, slot), &left, &each);
+    left = host_left_throughout(search, slot);
+    return host_members_in(node_at(search->engine, slot), &left, &each);
 }
 
 bool
 bh_host_lacks_cores(const struct bh_search *search, uint32_t slot)
 {
-    struct host_amounts each = wanted_by(search->engine, search->job);
-    struct host_amounts left = left_throughout(search, slot);
+    struct host_amounts each = host_wanted_by(search->engine, search->job);
+    struct host_amounts left = host_left_throughout(search, slot);
 
     return host_times(left.cpu_milli, each.cpu_milli, node_at(search->engine, slot)->cpu_milli) == 0;
 }
@@ -195,11 +195,11 @@ bh_host_capacity_ever(const struct bh_engine *engine, uint32_t job, uint32_t slo
     const struct node *node = node_at(engine, slot);
     struct host_amounts each = { job_at(engine, job)->cpu_milli, job_at(engine, job)->memory_mib };
 
-    return members_in(node, &(struct host_amounts){ node->cpu_milli, node->memory_mib }, &each);
+    return host_members_in(node, &(struct host_amounts){ node->cpu_milli, node->memory_mib }, &each);
 }
 
 static bool
-has_model(const struct bh_engine *engine, const struct node *node, uint32_t sku)
+host_has_model(const struct bh_engine *engine, const struct node *node, uint32_t sku)
 {
     for (uint32_t row = 0; row < sku_at(engine, sku)->model_count; row++)
         if (node->models >> sku_at(engine, sku)->models[row] & 1)
@@ -219,9 +219,9 @@ bh_host_accepts_ever(const struct bh_engine *engine, const struct bh_ev_submit *
     for (uint32_t slot = 0; sku && members < gang && bh_slot_next(engine, TABLE_NODE, &slot);) {
         const struct node *node = node_at(engine, slot);
 
-        if (!has_model(engine, node, sku))
+        if (!host_has_model(engine, node, sku))
             continue;
-        members += members_in(node, &(struct host_amounts){ node->cpu_milli, node->memory_mib }, &each);
+        members += host_members_in(node, &(struct host_amounts){ node->cpu_milli, node->memory_mib }, &each);
         cores = cores || !node->cpu_milli || node->cpu_milli >= each.cpu_milli;
         most.cpu_milli = node->cpu_milli > most.cpu_milli ? node->cpu_milli : most.cpu_milli;
         most.memory_mib = node->memory_mib > most.memory_mib ? node->memory_mib : most.memory_mib;
@@ -246,7 +246,7 @@ bh_host_lasts(const struct job *job)
 }
 
 static struct node *
-node_of(struct bh_engine *engine, uint32_t lease)
+host_node_of(struct bh_engine *engine, uint32_t lease)
 {
     return node_at(engine, lease_at(engine, lease)->node);
 }
@@ -260,7 +260,7 @@ host_job_of(const struct bh_engine *engine, uint32_t lease)
 void
 bh_host_arrive(struct bh_engine *engine, uint32_t lease)
 {
-    struct node *node = node_of(engine, lease);
+    struct node *node = host_node_of(engine, lease);
 
     node->leases++;
     node->lasting += bh_host_lasts(host_job_of(engine, lease));
@@ -272,7 +272,7 @@ bh_host_arrive(struct bh_engine *engine, uint32_t lease)
 void
 bh_host_rest(struct bh_engine *engine, uint32_t lease)
 {
-    struct node *node = node_of(engine, lease);
+    struct node *node = host_node_of(engine, lease);
 
     BH_ASSERT(node->cpu_used >= host_job_of(engine, lease)->cpu_milli);
     bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
@@ -282,14 +282,14 @@ bh_host_rest(struct bh_engine *engine, uint32_t lease)
 void
 bh_host_return(struct bh_engine *engine, uint32_t lease)
 {
-    node_of(engine, lease)->cpu_used += host_job_of(engine, lease)->cpu_milli;
+    host_node_of(engine, lease)->cpu_used += host_job_of(engine, lease)->cpu_milli;
     bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
 }
 
 void
 bh_host_leave(struct bh_engine *engine, uint32_t lease)
 {
-    struct node *node = node_of(engine, lease);
+    struct node *node = host_node_of(engine, lease);
 
     BH_ASSERT(node->leases > 0);
     BH_ASSERT(node->memory_used >= host_job_of(engine, lease)->memory_mib);
@@ -304,7 +304,7 @@ bh_host_leave(struct bh_engine *engine, uint32_t lease)
 
 /* What the leases take that hold partitions on the node. */
 static struct host_amounts
-held_on(const struct bh_engine *engine, uint32_t node)
+host_held_on(const struct bh_engine *engine, uint32_t node)
 {
     struct host_amounts held = { 0, 0 };
 
@@ -330,7 +330,7 @@ bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
 
     for (*ret_node = 0; bh_slot_next(engine, TABLE_NODE, ret_node);) {
         const struct node *node = node_at(engine, *ret_node);
-        struct host_amounts held = held_on(engine, *ret_node);
+        struct host_amounts held = host_held_on(engine, *ret_node);
 
         if (node->cpu_used != (uint64_t)held.cpu_milli
             || node->memory_used < (uint64_t)held.memory_mib)

@@ -20,7 +20,7 @@ layout_has(const struct gpu_layout *gpu_layout, uint32_t profile, uint32_t start
 }
 
 static bool
-is_under_way(const struct gpu *gpu)
+layout_is_under_way(const struct gpu *gpu)
 {
     return gpu->gpu_layout == BH_LAYOUT_APPLYING || gpu->gpu_layout == BH_LAYOUT_UNDOING;
 }
@@ -40,7 +40,7 @@ layout_want(struct bh_engine *engine, struct gpu *gpu, const struct gpu_layout *
 
 /* What stands there now, to be made once again should the change fail. */
 static struct gpu_layout
-present(const struct bh_engine *engine, const struct gpu *gpu)
+layout_present(const struct bh_engine *engine, const struct gpu *gpu)
 {
     struct gpu_layout gpu_layout = { .mode = BH_LAYOUT_ONCE };
 
@@ -57,7 +57,7 @@ present(const struct bh_engine *engine, const struct gpu *gpu)
 }
 
 static struct gpu_layout
-from_event(const struct bh_ev_layout *event)
+layout_from_event(const struct bh_ev_layout *event)
 {
     struct gpu_layout gpu_layout = { .mode = (uint8_t)event->mode };
 
@@ -75,12 +75,12 @@ bh_layout_set(struct work *work, const struct bh_ev_layout *event)
     struct bh_engine *engine = work->engine;
     uint32_t slot = gpu_find(engine, event->gpu.v);
     struct gpu *gpu = gpu_at(engine, slot);
-    struct gpu_layout wanted = from_event(event);
+    struct gpu_layout wanted = layout_from_event(event);
 
     BH_ASSERT(slot != 0);
-    if (!is_under_way(gpu)) /* else the last state that was whole stays the one to go back to */
+    if (!layout_is_under_way(gpu)) /* else the last state that was whole stays the one to go back to */
         gpu->before = gpu->wanted.mode == BH_LAYOUT_DECLARED ? gpu->wanted
-                                                               : present(engine, gpu);
+                                                               : layout_present(engine, gpu);
     layout_want(engine, gpu, &wanted);
     gpu->apply = engine->core.applied = event->apply;
     gpu->gpu_layout = wanted.mode ? BH_LAYOUT_APPLYING : BH_LAYOUT_NONE;
@@ -124,7 +124,7 @@ bh_layout_admit(const struct bh_engine *engine, const struct bh_ev_layout *event
 
 /* What is made on a GPU with a fault would be in the way of its reset, or go with it. */
 static bool
-can_be_changed(const struct bh_engine *engine, const struct gpu *gpu)
+layout_can_be_changed(const struct bh_engine *engine, const struct gpu *gpu)
 {
     return gpu->managed && !gpu->fenced && bh_capacity_is_healthy(gpu)
            && node_at(engine, gpu->node)->up;
@@ -135,7 +135,7 @@ bh_layout_contains(const struct bh_engine *engine, uint32_t slot, const struct b
 {
     const struct gpu *gpu = gpu_at(engine, slot);
 
-    return gpu->wanted.mode && can_be_changed(engine, gpu)
+    return gpu->wanted.mode && layout_can_be_changed(engine, gpu)
            && layout_has(&gpu->wanted, decided->profile, decided->start);
 }
 
@@ -157,9 +157,9 @@ layout_is_ready(const struct bh_engine *engine, const struct gpu *gpu, uint32_t 
 
 /* An idle decided that is not wanted, while that is being seen to. */
 static uint32_t
-find_unwanted(const struct bh_engine *engine, const struct gpu *gpu)
+layout_find_unwanted(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    for (uint32_t at = is_under_way(gpu) && gpu->idle ? gpu->first_partition : 0; at;
+    for (uint32_t at = layout_is_under_way(gpu) && gpu->idle ? gpu->first_partition : 0; at;
          at = partition_at(engine, at)->next_on_gpu) {
         const struct partition *partition = partition_at(engine, at);
 
@@ -171,7 +171,7 @@ find_unwanted(const struct bh_engine *engine, const struct gpu *gpu)
 
 /* One that is wanted, missing, and has room. */
 static bool
-find_missing(const struct bh_engine *engine, uint32_t slot, struct bh_partition *ret_partition)
+layout_find_missing(const struct bh_engine *engine, uint32_t slot, struct bh_partition *ret_partition)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_search search = { .engine = engine };
@@ -194,12 +194,12 @@ find_missing(const struct bh_engine *engine, uint32_t slot, struct bh_partition 
 }
 
 static bool
-may_change(const struct bh_engine *engine, uint32_t slot)
+layout_may_change(const struct bh_engine *engine, uint32_t slot)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
 
     return gpu->wanted.mode && gpu->gpu_layout != BH_LAYOUT_FAILED && !gpu->layout_retry_ns
-           && gpu->mig_capable && can_be_changed(engine, gpu) && bh_exclusive_with(engine, slot, 0);
+           && gpu->mig_capable && layout_can_be_changed(engine, gpu) && bh_exclusive_with(engine, slot, 0);
 }
 
 bool
@@ -211,15 +211,15 @@ bh_layout_decide(const struct work *work, struct bh_decision *ret_decision)
         uint32_t unwanted;
         struct bh_partition decided;
 
-        if (!may_change(engine, slot))
+        if (!layout_may_change(engine, slot))
             continue;
-        unwanted = find_unwanted(engine, gpu_at(engine, slot));
+        unwanted = layout_find_unwanted(engine, gpu_at(engine, slot));
         if (unwanted) {
             const struct partition *partition = partition_at(engine, unwanted);
 
             decided = (struct bh_partition){ { partition->id }, { (uint32_t)gpu_at(engine, slot)->id },
                                        partition->profile, partition->start, false };
-        } else if (!find_missing(engine, slot, &decided)) {
+        } else if (!layout_find_missing(engine, slot, &decided)) {
             continue;
         }
         *ret_decision = (struct bh_decision){ .kind = unwanted ? BH_DO_CLEAR : BH_DO_WARM,
@@ -249,7 +249,7 @@ bh_layout_clear(struct work *work, const struct bh_decision *decision)
 /* ---- how it went ---- */
 
 static bool
-is_complete(const struct bh_engine *engine, const struct gpu *gpu)
+layout_is_complete(const struct bh_engine *engine, const struct gpu *gpu)
 {
     for (uint32_t i = 0; i < gpu->wanted.count; i++)
         if (!layout_is_ready(engine, gpu, gpu->wanted.profiles[i], gpu->wanted.starts[i], true))
@@ -272,7 +272,7 @@ bh_layout_update(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     bool once = gpu->wanted.mode == BH_LAYOUT_ONCE;
 
-    if (!is_under_way(gpu) || !is_complete(engine, gpu))
+    if (!layout_is_under_way(gpu) || !layout_is_complete(engine, gpu))
         return;
     if (gpu->gpu_layout == BH_LAYOUT_UNDOING)
         gpu->gpu_layout = BH_LAYOUT_UNDONE;
@@ -349,7 +349,7 @@ bh_layout_tick(struct bh_engine *engine)
 /* ---- invariants ---- */
 
 static bool
-can_stand(const struct gpu *gpu, const struct gpu_layout *gpu_layout)
+layout_can_stand(const struct gpu *gpu, const struct gpu_layout *gpu_layout)
 {
     struct bh_occupancy occupancy = { 0 };
 
@@ -375,9 +375,9 @@ bh_layout_check(const struct bh_engine *engine, uint64_t *ret_gpu)
 
         *ret_gpu = gpu->id;
         declared += gpu->wanted.mode != BH_LAYOUT_UNDECLARED;
-        if (!can_stand(gpu, &gpu->wanted))
+        if (!layout_can_stand(gpu, &gpu->wanted))
             return "what is declared cannot stand on it";
-        if ((is_under_way(gpu) || gpu->gpu_layout == BH_LAYOUT_READY) && !gpu->wanted.mode)
+        if ((layout_is_under_way(gpu) || gpu->gpu_layout == BH_LAYOUT_READY) && !gpu->wanted.mode)
             return "a layout is made that nobody wants";
         if (gpu->apply > engine->core.applied)
             return "its layout is of a change to come";

@@ -145,7 +145,7 @@ bh_ledger_debit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts, 
 
 /* Whether what is kept aside is what the partitions say that nothing is heard of. */
 static bool
-is_unheard_whole(const struct bh_engine *engine)
+ledger_is_unheard_whole(const struct bh_engine *engine)
 {
     const struct totals *totals = &engine->core.totals;
     bh_part_ns compute = 0, memory = 0;
@@ -184,7 +184,7 @@ bh_ledger_broken(const struct bh_engine *engine)
     if (totals->leased_compute + totals->unusable_compute > totals->physical
         || totals->leased_memory + totals->unusable_memory > totals->physical)
         return "more was used than there is";
-    if (!is_unheard_whole(engine))
+    if (!ledger_is_unheard_whole(engine))
         return "what nothing is heard of is not that of the pieces";
     return NULL;
 }
@@ -192,7 +192,7 @@ bh_ledger_broken(const struct bh_engine *engine)
 /* ---- GPUs ---- */
 
 static uint32_t
-span_of(const struct bh_profile *profile, uint32_t start)
+ledger_span_of(const struct bh_profile *profile, uint32_t start)
 {
     return ((1u << profile->memory_units) - 1) << start;
 }
@@ -200,7 +200,7 @@ span_of(const struct bh_profile *profile, uint32_t start)
 /* The most compute slices that any profiles could still take of the free memory
  * units: the best way to fill them, from the last unit down. */
 static uint32_t
-usable_slices(enum bh_gpu_model model, uint32_t free_units, uint32_t units)
+ledger_usable_slices(enum bh_gpu_model model, uint32_t free_units, uint32_t units)
 {
     uint32_t best[33] = { 0 };
     uint32_t count;
@@ -209,7 +209,7 @@ usable_slices(enum bh_gpu_model model, uint32_t free_units, uint32_t units)
     for (uint32_t at = units; at-- > 0;) {
         best[at] = best[at + 1];
         for (const struct bh_profile *profile = first; profile < first + count; profile++) {
-            uint32_t span = span_of(profile, at), taken;
+            uint32_t span = ledger_span_of(profile, at), taken;
 
             if (!(profile->starts >> at & 1) || (free_units & span) != span)
                 continue;
@@ -222,7 +222,7 @@ usable_slices(enum bh_gpu_model model, uint32_t free_units, uint32_t units)
 
 /* The free memory units that some profile could still take. */
 static uint32_t
-usable_units(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
+ledger_usable_units(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
 {
     uint32_t count, reached = 0;
     const struct bh_profile *profile = bh_profile_first(model, &count);
@@ -232,7 +232,7 @@ usable_units(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
             uint32_t start = (uint32_t)__builtin_ctz(starts);
 
             if (bh_occupancy_fits(occupancy, profile, start))
-                reached |= span_of(profile, start);
+                reached |= ledger_span_of(profile, start);
         }
     return reached;
 }
@@ -245,7 +245,7 @@ ledger_least(uint64_t a, uint64_t b)
 
 /* What could still be given out of a GPU that is partly taken. */
 static struct bh_parts
-rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
+ledger_rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
 {
     const struct bh_model_facts *facts = bh_model_facts(model);
     uint32_t free_units, slices;
@@ -256,10 +256,10 @@ rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
         return (struct bh_parts){ BH_GPU_PARTS, BH_GPU_PARTS };
     free_units = ~occupancy->units & ((1u << facts->memory_units) - 1);
     slices = (uint32_t)ledger_least(facts->compute_slices - occupancy->slices,
-                             usable_slices(model, free_units, facts->memory_units));
+                             ledger_usable_slices(model, free_units, facts->memory_units));
     return (struct bh_parts){
         (uint64_t)slices * (BH_GPU_PARTS / facts->compute_slices),
-        (uint64_t)__builtin_popcount(usable_units(model, occupancy))
+        (uint64_t)__builtin_popcount(ledger_usable_units(model, occupancy))
             * (BH_GPU_PARTS / facts->memory_units),
     };
 }
@@ -267,7 +267,7 @@ rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
 /* The parts of its partitions in a state.  Pieces being cleared are no longer in the occupancy;
  * their parts come back when they are gone, as far as nothing new stands there already. */
 static struct bh_parts
-in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_partition_state state)
+ledger_in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_partition_state state)
 {
     struct bh_parts sum = { 0, 0 };
 
@@ -295,7 +295,7 @@ ledger_cause_of(const struct bh_engine *engine, const struct gpu *gpu)
 
 /* Memory that a shared GPU keeps back: none when it is not shared. */
 static uint64_t
-withheld_parts(const struct gpu *gpu)
+ledger_withheld_parts(const struct gpu *gpu)
 {
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
     uint64_t slots = (uint64_t)__builtin_popcount(gpu->occupancy.shares);
@@ -306,44 +306,44 @@ withheld_parts(const struct gpu *gpu)
 
 /* What could still be sold of a GPU that is shared: what nobody has, and is not kept back. */
 static struct bh_parts
-rest_of_shared(const struct bh_engine *engine, const struct gpu *gpu)
+ledger_rest_of_shared(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    struct bh_parts taken = bh_parts_add(in_state(engine, gpu, BH_PARTITION_LEASED),
-                                         in_state(engine, gpu, BH_PARTITION_CARVING));
+    struct bh_parts taken = bh_parts_add(ledger_in_state(engine, gpu, BH_PARTITION_LEASED),
+                                         ledger_in_state(engine, gpu, BH_PARTITION_CARVING));
 
-    taken.memory += withheld_parts(gpu);
+    taken.memory += ledger_withheld_parts(gpu);
     return (struct bh_parts){ BH_GPU_PARTS - ledger_least(BH_GPU_PARTS, taken.compute),
                               BH_GPU_PARTS - ledger_least(BH_GPU_PARTS, taken.memory) };
 }
 
 /* What is leased while nobody can say whether it still is: all of it, or nothing. */
 static struct bh_parts
-unreported_parts(const struct bh_engine *engine, const struct gpu *gpu)
+ledger_unreported_parts(const struct bh_engine *engine, const struct gpu *gpu)
 {
     return node_at(engine, gpu->node)->up ? (struct bh_parts){ 0, 0 }
-                                          : in_state(engine, gpu, BH_PARTITION_LEASED);
+                                          : ledger_in_state(engine, gpu, BH_PARTITION_LEASED);
 }
 
 static void
-report_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_split *split)
+ledger_report_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_split *split)
 {
     struct bh_parts changing;
 
     for (int i = 0; i < BH_UNUSABLES; i++)
         split->causes[i] = (struct bh_parts){ 0, 0 };
     if (!bh_capacity_offered(engine, gpu)) {
-        split->causes[BH_UNUSABLE_UNHEARD] = unreported_parts(engine, gpu);
+        split->causes[BH_UNUSABLE_UNHEARD] = ledger_unreported_parts(engine, gpu);
         split->causes[ledger_cause_of(engine, gpu)] =
             bh_parts_sub(split->unusable, split->causes[BH_UNUSABLE_UNHEARD]);
         return;
     }
-    changing = bh_parts_add(in_state(engine, gpu, BH_PARTITION_CARVING),
-                            in_state(engine, gpu, BH_PARTITION_CLEARING));
+    changing = bh_parts_add(ledger_in_state(engine, gpu, BH_PARTITION_CARVING),
+                            ledger_in_state(engine, gpu, BH_PARTITION_CLEARING));
     changing.compute = ledger_least(changing.compute, split->unusable.compute);
     changing.memory = ledger_least(changing.memory, split->unusable.memory);
     split->causes[BH_UNUSABLE_CARVING] = changing;
     split->causes[BH_UNUSABLE_RESERVE].memory =
-        ledger_least(withheld_parts(gpu), split->unusable.memory - changing.memory);
+        ledger_least(ledger_withheld_parts(gpu), split->unusable.memory - changing.memory);
     split->causes[BH_UNUSABLE_GEOMETRY] =
         bh_parts_sub(bh_parts_sub(split->unusable, changing),
                      split->causes[BH_UNUSABLE_RESERVE]);
@@ -352,7 +352,7 @@ report_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_s
 /* On a dedicated node the tenant has what nobody else can: all but what is being made or
  * cleared. */
 static void
-dedicate(struct bh_split *split)
+ledger_dedicate(struct bh_split *split)
 {
     struct bh_parts changing = split->causes[BH_UNUSABLE_CARVING];
 
@@ -368,29 +368,29 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
 {
     static const struct bh_parts all = { BH_GPU_PARTS, BH_GPU_PARTS };
     const struct gpu *gpu = gpu_at(engine, slot);
-    struct bh_parts idle = { 0, 0 }, leased = in_state(engine, gpu, BH_PARTITION_LEASED);
+    struct bh_parts idle = { 0, 0 }, leased = ledger_in_state(engine, gpu, BH_PARTITION_LEASED);
 
     if (bh_capacity_offered(engine, gpu)) {
-        struct bh_parts clearing = in_state(engine, gpu, BH_PARTITION_CLEARING);
+        struct bh_parts clearing = ledger_in_state(engine, gpu, BH_PARTITION_CLEARING);
 
-        idle = gpu->occupancy.shared ? rest_of_shared(engine, gpu)
-                                     : rest_of((enum bh_gpu_model)gpu->model, &gpu->occupancy);
+        idle = gpu->occupancy.shared ? ledger_rest_of_shared(engine, gpu)
+                                     : ledger_rest_of((enum bh_gpu_model)gpu->model, &gpu->occupancy);
         idle.compute -= ledger_least(idle.compute, clearing.compute);
         idle.memory -= ledger_least(idle.memory, clearing.memory);
     }
-    leased = bh_parts_sub(leased, unreported_parts(engine, gpu));
+    leased = bh_parts_sub(leased, ledger_unreported_parts(engine, gpu));
     ret_split->leased = leased;
     ret_split->dedicated = (struct bh_parts){ 0, 0 };
     ret_split->idle = idle;
     ret_split->unusable = bh_parts_sub(bh_parts_sub(all, leased), idle);
-    report_causes(engine, gpu, ret_split);
+    ledger_report_causes(engine, gpu, ret_split);
     if (node_at(engine, gpu->node)->dedicated_to && bh_capacity_offered(engine, gpu))
-        dedicate(ret_split);
+        ledger_dedicate(ret_split);
 }
 
 /* How the GPU counts now, and the sums over its node and its model. */
 static void
-recount(struct bh_engine *engine, uint32_t slot)
+ledger_recount(struct bh_engine *engine, uint32_t slot)
 {
     struct gpu *gpu = gpu_at(engine, slot);
     struct core *core = &engine->core;
@@ -420,7 +420,7 @@ recount(struct bh_engine *engine, uint32_t slot)
 
 /* The GPU-equivalents of what the GPU's leases have. */
 static uint64_t
-equivalent_of_leases(const struct bh_engine *engine, const struct gpu *gpu)
+ledger_equivalent_of_leases(const struct bh_engine *engine, const struct gpu *gpu)
 {
     uint64_t sum = 0;
 
@@ -432,7 +432,7 @@ equivalent_of_leases(const struct bh_engine *engine, const struct gpu *gpu)
 
 /* Charge the tenant for what the GPU's row says, or cease to. */
 static void
-charge_dedicated(struct bh_engine *engine, const struct gpu *gpu, bool begins)
+ledger_charge_dedicated(struct bh_engine *engine, const struct gpu *gpu, bool begins)
 {
     struct bh_parts parts = { gpu->dedicated_compute, gpu->dedicated_memory };
     uint32_t at = gpu->dedicated_to;
@@ -449,20 +449,20 @@ charge_dedicated(struct bh_engine *engine, const struct gpu *gpu, bool begins)
 }
 
 static void
-follow_dedicated(struct bh_engine *engine, struct gpu *gpu, const struct bh_split *split)
+ledger_follow_dedicated(struct bh_engine *engine, struct gpu *gpu, const struct bh_split *split)
 {
     uint64_t all = bh_parts_equivalent(bh_parts_add(split->leased, split->dedicated));
     bool any = split->dedicated.compute || split->dedicated.memory;
 
     if (!any && !gpu->dedicated_to)
         return;
-    charge_dedicated(engine, gpu, false);
+    ledger_charge_dedicated(engine, gpu, false);
     gpu->dedicated_to = any ? node_at(engine, gpu->node)->dedicated_to : 0;
     gpu->dedicated_compute = (uint32_t)split->dedicated.compute;
     gpu->dedicated_memory = (uint32_t)split->dedicated.memory;
     gpu->dedicated_equivalent =
-        any ? (uint32_t)(all - ledger_least(all, equivalent_of_leases(engine, gpu))) : 0;
-    charge_dedicated(engine, gpu, true);
+        any ? (uint32_t)(all - ledger_least(all, ledger_equivalent_of_leases(engine, gpu))) : 0;
+    ledger_charge_dedicated(engine, gpu, true);
 }
 
 void
@@ -472,7 +472,7 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     struct bh_split split;
 
-    recount(engine, slot);
+    ledger_recount(engine, slot);
     bh_node_hint(engine, gpu->node)->end_ns = 0;
     bh_ledger_split(engine, slot, &split);
     totals->rate_leased_compute += split.leased.compute + split.dedicated.compute
@@ -481,7 +481,7 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
                                   - gpu->leased_memory - gpu->dedicated_memory;
     totals->rate_unusable_compute += split.unusable.compute - gpu->unusable_compute;
     totals->rate_unusable_memory += split.unusable.memory - gpu->unusable_memory;
-    follow_dedicated(engine, gpu, &split);
+    ledger_follow_dedicated(engine, gpu, &split);
     gpu->leased_compute = (uint32_t)split.leased.compute;
     gpu->leased_memory = (uint32_t)split.leased.memory;
     gpu->unusable_compute = (uint32_t)split.unusable.compute;

@@ -15,7 +15,7 @@ enum {
 };
 
 static struct bh_pack_caps
-caps_of(const struct bh_engine_caps *caps)
+index_caps_of(const struct bh_engine_caps *caps)
 {
     return (struct bh_pack_caps){ .nodes = caps->nodes + 1, .shapes = SHAPES, .kinds = KINDS,
                                   .models = MODELS };
@@ -23,7 +23,7 @@ caps_of(const struct bh_engine_caps *caps)
 
 /* The list of touched nodes, then the index. */
 static uint64_t
-list_bytes(const struct bh_engine_caps *caps)
+index_list_bytes(const struct bh_engine_caps *caps)
 {
     return (((uint64_t)caps->nodes + 1) * sizeof(uint32_t) + 63) & ~(uint64_t)63;
 }
@@ -31,13 +31,13 @@ list_bytes(const struct bh_engine_caps *caps)
 uint64_t
 bh_node_index_bytes(const struct bh_engine_caps *caps)
 {
-    struct bh_pack_caps pack = caps_of(caps);
+    struct bh_pack_caps pack = index_caps_of(caps);
 
-    return list_bytes(caps) + bh_pack_size(&pack);
+    return index_list_bytes(caps) + bh_pack_size(&pack);
 }
 
 static uint32_t *
-next_touched(const struct bh_engine *engine, uint32_t node)
+index_next_touched(const struct bh_engine *engine, uint32_t node)
 {
     return (uint32_t *)bh_block_at(engine, engine->hints.node_index_offset) + node;
 }
@@ -45,14 +45,14 @@ next_touched(const struct bh_engine *engine, uint32_t node)
 static struct bh_pack *
 node_index_at(const struct bh_engine *engine)
 {
-    return bh_block_at(engine, engine->hints.node_index_offset + list_bytes(&engine->caps));
+    return bh_block_at(engine, engine->hints.node_index_offset + index_list_bytes(&engine->caps));
 }
 
 /* ---- demand ---- */
 
 /* What jobs of the SKU may take whole. */
 static uint64_t
-models_of(const struct sku *sku)
+index_models_of(const struct sku *sku)
 {
     uint64_t models = 0;
 
@@ -64,7 +64,7 @@ models_of(const struct sku *sku)
 
 /* The row of a want; a new one takes the place of the rarest. */
 static struct demand_row *
-row_for(struct demand *demand, const struct demand_row *want)
+index_row_for(struct demand *demand, const struct demand_row *want)
 {
     uint32_t rarest = 0;
 
@@ -84,7 +84,7 @@ row_for(struct demand *demand, const struct demand_row *want)
 }
 
 static void
-forget_half(struct demand *demand)
+index_forget_half(struct demand *demand)
 {
     demand->sum = 0;
     for (uint32_t i = 0; i < demand->count; i++) {
@@ -104,7 +104,7 @@ node_index_expect(struct demand *demand)
     demand->expected_count = demand->count;
     demand->version++;
     if (demand->sum >= DEMAND_MAX)
-        forget_half(demand);
+        index_forget_half(demand);
     demand->renew_at = demand->sum < DEMAND_MAX / 2 ? 2 * demand->sum : DEMAND_MAX;
 }
 
@@ -113,13 +113,13 @@ bh_node_index_demand(struct bh_engine *engine, uint32_t slot)
 {
     struct demand *demand = &engine->core.demand;
     const struct job *job = job_at(engine, slot);
-    struct demand_row want = { .models = models_of(sku_at(engine, job->sku)),
+    struct demand_row want = { .models = index_models_of(sku_at(engine, job->sku)),
                                .gpus = job->count, .cpu_milli = job->cpu_milli,
                                .memory_mib = job->memory_mib };
 
     if (want.models == 0)
         return;
-    row_for(demand, &want)->weight += job->gang;
+    index_row_for(demand, &want)->weight += job->gang;
     demand->sum += job->gang;
     node_index_expect(demand);
 }
@@ -129,7 +129,7 @@ bh_node_index_demand(struct bh_engine *engine, uint32_t slot)
 void
 bh_node_index_invalidate(struct bh_engine *engine, uint32_t node)
 {
-    uint32_t *next = next_touched(engine, node);
+    uint32_t *next = index_next_touched(engine, node);
 
     BH_ASSERT(node != 0);
     if (*next)
@@ -145,7 +145,7 @@ bh_node_index_rebuild(struct bh_engine *engine)
 }
 
 static bool
-is_of_one_model(const struct node *node)
+index_is_of_one_model(const struct node *node)
 {
     return (node->models & (node->models - 1)) == 0;
 }
@@ -153,7 +153,7 @@ is_of_one_model(const struct node *node)
 /* What is left of what the node has, room that is kept not counted; UINT32_MAX where it is not
  * limited. */
 static uint32_t
-rest_of(uint32_t has, uint64_t used)
+index_rest_of(uint32_t has, uint64_t used)
 {
     if (has == 0)
         return UINT32_MAX;
@@ -164,21 +164,21 @@ static void
 node_index_put_node(struct bh_engine *engine, uint32_t slot)
 {
     const struct node *node = node_at(engine, slot);
-    struct bh_pack_node left = { .cpu_milli = rest_of(node->cpu_milli, node->cpu_used),
-                                 .memory_mib = rest_of(node->memory_mib, node->memory_used) };
+    struct bh_pack_node left = { .cpu_milli = index_rest_of(node->cpu_milli, node->cpu_used),
+                                 .memory_mib = index_rest_of(node->memory_mib, node->memory_used) };
 
     if (!node->models)
         return;
-    engine->hints.node_index_mixed = engine->hints.node_index_mixed || !is_of_one_model(node);
+    engine->hints.node_index_mixed = engine->hints.node_index_mixed || !index_is_of_one_model(node);
     left.model = (uint32_t)__builtin_ctz(node->models);
     left.gpus = node->gpu_count < BH_PACK_GPUS_MAX ? node->gpu_count : BH_PACK_GPUS_MAX;
-    for (uint32_t i = 0; i < left.gpus && i < node->empty && is_of_one_model(node); i++)
+    for (uint32_t i = 0; i < left.gpus && i < node->empty && index_is_of_one_model(node); i++)
         left.parts[i] = BH_GPU_PARTS;
     bh_pack_set_node(node_index_at(engine), slot, &left);
 }
 
 static struct bh_pack_shape
-shape_of(uint32_t cpu_milli, uint32_t memory_mib, uint32_t gpus, uint64_t models)
+index_shape_of(uint32_t cpu_milli, uint32_t memory_mib, uint32_t gpus, uint64_t models)
 {
     return (struct bh_pack_shape){ .cpu_milli = cpu_milli, .memory_mib = memory_mib,
                                    .gpus = gpus, .parts = BH_GPU_PARTS, .models = models };
@@ -188,10 +188,10 @@ static void
 node_index_build(struct bh_engine *engine)
 {
     const struct demand *demand = &engine->core.demand;
-    struct bh_pack_caps caps = caps_of(&engine->caps);
+    struct bh_pack_caps caps = index_caps_of(&engine->caps);
     struct bh_pack *pack = bh_pack_init(node_index_at(engine), &caps, BH_PACK_BULKHEAD);
 
-    memset(next_touched(engine, 0), 0, (size_t)list_bytes(&engine->caps));
+    memset(index_next_touched(engine, 0), 0, (size_t)index_list_bytes(&engine->caps));
     engine->hints.node_index_changed = 0;
     engine->hints.node_index_mixed = false;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);)
@@ -199,7 +199,7 @@ node_index_build(struct bh_engine *engine)
     for (uint32_t i = 0; i < demand->expected_count; i++) {
         const struct demand_row *want = &demand->expected[i];
         struct bh_pack_shape shape =
-            shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
+            index_shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
         bool taken = want->weight == 0
                      || bh_pack_expect(pack, bh_pack_shape(pack, &shape), want->weight);
 
@@ -221,8 +221,8 @@ bh_node_index_update(struct bh_engine *engine)
     if (!current)
         node_index_build(engine);
     for (uint32_t node = engine->hints.node_index_changed; node && node != LAST; node = next) {
-        next = *next_touched(engine, node);
-        *next_touched(engine, node) = 0;
+        next = *index_next_touched(engine, node);
+        *index_next_touched(engine, node) = 0;
         node_index_put_node(engine, node);
     }
     engine->hints.node_index_changed = 0;
@@ -231,7 +231,7 @@ bh_node_index_update(struct bh_engine *engine)
 }
 
 static bool
-is_ready(const struct bh_engine *engine)
+index_is_ready(const struct bh_engine *engine)
 {
     return engine->hints.node_index_version != 0;
 }
@@ -240,10 +240,10 @@ int64_t
 bh_node_index_cost(const struct bh_engine *engine, uint32_t node, const struct bh_node_request *want)
 {
     struct bh_pack_shape shape =
-        shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
+        index_shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
     int32_t score;
 
-    if (!is_ready(engine) || want->gpus > BH_PACK_GPUS_MAX
+    if (!index_is_ready(engine) || want->gpus > BH_PACK_GPUS_MAX
         || !bh_pack_judge(node_index_at(engine), node, &shape, &score))
         return 0;
     return -(int64_t)score;
@@ -253,12 +253,12 @@ bool
 bh_node_index_find(struct bh_engine *engine, const struct bh_node_request *want, uint32_t *ret_node)
 {
     struct bh_pack_shape shape =
-        shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
+        index_shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
     struct bh_pack_placement assignment;
     uint32_t number;
 
     *ret_node = 0;
-    if (!is_ready(engine) || engine->hints.node_index_mixed)
+    if (!index_is_ready(engine) || engine->hints.node_index_mixed)
         return false;
     number = bh_pack_shape(node_index_at(engine), &shape);
     if (number == UINT32_MAX)

@@ -18,7 +18,7 @@ partition_count_unheld(struct bh_engine *engine, uint32_t profile, bool more)
 }
 
 static struct bh_parts
-charge_of(const struct bh_engine *engine, const struct partition *partition)
+partition_charge_of(const struct bh_engine *engine, const struct partition *partition)
 {
     return bh_ledger_charge(gpu_at(engine, partition->gpu), partition->profile);
 }
@@ -36,7 +36,7 @@ bh_partition_limit_shares(struct gpu *gpu)
 }
 
 static void
-occupy(struct gpu *gpu, const struct partition *partition)
+partition_occupy(struct gpu *gpu, const struct partition *partition)
 {
     bool first = !gpu->occupancy.shared;
 
@@ -47,7 +47,7 @@ occupy(struct gpu *gpu, const struct partition *partition)
 }
 
 static void
-vacate(struct gpu *gpu, const struct partition *partition)
+partition_vacate(struct gpu *gpu, const struct partition *partition)
 {
     bh_partition_remove(&gpu->occupancy, (enum bh_gpu_model)gpu->model, partition->profile, partition->start);
     bh_partition_limit_shares(gpu);
@@ -55,7 +55,7 @@ vacate(struct gpu *gpu, const struct partition *partition)
 
 /* Destroy for a tenant the idle partitions that cannot stand beside what now occupies the GPU. */
 static void
-clear_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
+partition_clear_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
 {
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
     struct bh_occupancy full = gpu->occupancy;
@@ -76,7 +76,7 @@ clear_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
 }
 
 static void
-unlink_from_gpu(struct bh_engine *engine, uint32_t slot)
+partition_unlink_from_gpu(struct bh_engine *engine, uint32_t slot)
 {
     struct partition *partition = partition_at(engine, slot);
     uint32_t *link = &gpu_at(engine, partition->gpu)->first_partition;
@@ -106,8 +106,8 @@ bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32
     partition->profile = decided->profile;
     partition->start = (uint16_t)decided->start;
     partition->state = BH_PARTITION_CARVING;
-    occupy(gpu, partition);
-    clear_way(work, gpu_slot, partition->tenant);
+    partition_occupy(gpu, partition);
+    partition_clear_way(work, gpu_slot, partition->tenant);
     partition->next_on_gpu = gpu->first_partition;
     gpu->first_partition = slot;
     gpu->mig = bh_profile_get((bh_profile_id){ partition->profile }) != NULL;
@@ -123,13 +123,13 @@ bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32
 
 /* From now on its tenant; where its node cannot be heard, nobody yet. */
 static void
-begin_charge(struct work *work, struct partition *partition)
+partition_begin_charge(struct work *work, struct partition *partition)
 {
     struct bh_engine *engine = work->engine;
 
     BH_ASSERT(partition->state == BH_PARTITION_LEASED && !partition->unheard);
     if (node_at(engine, gpu_at(engine, partition->gpu)->node)->up) {
-        bh_ledger_acquire(engine, lease_at(engine, partition->lease)->tenant, charge_of(engine, partition));
+        bh_ledger_acquire(engine, lease_at(engine, partition->lease)->tenant, partition_charge_of(engine, partition));
         return;
     }
     partition->unheard = 1;
@@ -138,7 +138,7 @@ begin_charge(struct work *work, struct partition *partition)
 
 /* Its tenant had it until then, as far as nobody was charged yet. */
 static void
-end_charge(struct work *work, struct partition *partition, uint64_t until_ns)
+partition_end_charge(struct work *work, struct partition *partition, uint64_t until_ns)
 {
     struct bh_engine *engine = work->engine;
     uint32_t tenant = lease_at(engine, partition->lease)->tenant;
@@ -146,10 +146,10 @@ end_charge(struct work *work, struct partition *partition, uint64_t until_ns)
 
     BH_ASSERT(partition->state == BH_PARTITION_LEASED && until_ns <= work->now_ns);
     if (partition->unheard)
-        bh_ledger_debit(engine, tenant, charge_of(engine, partition),
+        bh_ledger_debit(engine, tenant, partition_charge_of(engine, partition),
                         work->now_ns - partition->unheard_ns, had_ns);
     else
-        bh_ledger_release(engine, tenant, charge_of(engine, partition));
+        bh_ledger_release(engine, tenant, partition_charge_of(engine, partition));
     partition->unheard = 0;
     partition->unheard_ns = 0;
 }
@@ -165,8 +165,8 @@ bh_partition_node_changed(struct work *work, uint32_t gpu)
 
         if (partition->state != BH_PARTITION_LEASED || partition->unheard != up)
             continue;
-        end_charge(work, partition, work->now_ns);
-        begin_charge(work, partition);
+        partition_end_charge(work, partition, work->now_ns);
+        partition_begin_charge(work, partition);
     }
     bh_ledger_refresh(engine, gpu);
 }
@@ -174,22 +174,22 @@ bh_partition_node_changed(struct work *work, uint32_t gpu)
 /* ---- its states ---- */
 
 static void
-become_leased(struct work *work, struct partition *partition)
+partition_become_leased(struct work *work, struct partition *partition)
 {
     partition->state = BH_PARTITION_LEASED;
     gpu_at(work->engine, partition->gpu)->leased++;
-    begin_charge(work, partition);
+    partition_begin_charge(work, partition);
 }
 
 static void
-become_idle(struct work *work, struct partition *partition)
+partition_become_idle(struct work *work, struct partition *partition)
 {
     struct gpu *gpu = gpu_at(work->engine, partition->gpu);
 
     partition->state = BH_PARTITION_IDLE;
     partition->lease = 0;
     gpu->idle++;
-    vacate(gpu, partition);
+    partition_vacate(gpu, partition);
     bh_wake_queue(work->engine);
 }
 
@@ -202,9 +202,9 @@ bh_partition_mark_ready(struct work *work, uint32_t slot)
     partition->waiting = 0;
     partition->order = 0;
     if (partition->lease)
-        become_leased(work, partition);
+        partition_become_leased(work, partition);
     else
-        become_idle(work, partition);
+        partition_become_idle(work, partition);
     bh_ledger_refresh(work->engine, partition->gpu);
 }
 
@@ -224,8 +224,8 @@ bh_partition_assign(struct work *work, uint32_t slot, uint32_t lease)
     gpu->idle--;
     partition->lease = lease;
     partition->tenant = tenant;
-    occupy(gpu, partition);
-    become_leased(work, partition);
+    partition_occupy(gpu, partition);
+    partition_become_leased(work, partition);
     bh_ledger_refresh(work->engine, partition->gpu);
 }
 
@@ -247,10 +247,10 @@ bh_partition_release(struct work *work, uint32_t slot)
         return;
     }
     BH_ASSERT(partition->state == BH_PARTITION_LEASED);
-    end_charge(work, partition, work->lost       ? partition->unheard_ns
+    partition_end_charge(work, partition, work->lost       ? partition->unheard_ns
                            : work->ended_ns ? work->ended_ns : work->now_ns);
     gpu_at(engine, gpu)->leased--;
-    become_idle(work, partition);
+    partition_become_idle(work, partition);
     if (partition->gone)
         bh_partition_drop(work, slot);
     else
@@ -282,14 +282,14 @@ bh_partition_drop(struct work *work, uint32_t slot)
 
     BH_ASSERT(partition->state != BH_PARTITION_LEASED);
     if (partition->state == BH_PARTITION_CARVING)
-        vacate(gpu, partition);
+        partition_vacate(gpu, partition);
     if (partition->state == BH_PARTITION_IDLE)
         gpu->idle--;
     if (partition->tenant == 0 && partition->state != BH_PARTITION_CLEARING)
         partition_count_unheld(engine, partition->profile, false);
     gpu->stuck -= partition->stuck;
     engine->hints.due_known = engine->hints.due_known && !partition->stuck;
-    unlink_from_gpu(engine, slot);
+    partition_unlink_from_gpu(engine, slot);
     bh_slot_remove(engine, TABLE_PARTITION, slot);
     bh_ledger_refresh(engine, gpu_slot);
     bh_wake_queue(engine);
@@ -318,7 +318,7 @@ bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t slot)
 
 /* Between two scrubs of an unclean decided the pause doubles. */
 static uint64_t
-pause_ns(const struct partition *partition)
+partition_pause_ns(const struct partition *partition)
 {
     return BH_PARTITION_RETRY_NS << (partition->unclean > 1 ? partition->unclean - 1 : 0);
 }
@@ -337,7 +337,7 @@ bh_partition_mark_stuck(struct work *work, uint32_t slot)
     gpu->stuck += !partition->stuck;
     partition->stuck = 1;
     if (!bh_partition_is_given_up(work->engine, slot))
-        gpu->retry_ns = work->now_ns + pause_ns(partition);
+        gpu->retry_ns = work->now_ns + partition_pause_ns(partition);
     work->engine->hints.due_known = false;
 }
 
@@ -357,7 +357,7 @@ bh_partition_quarantine(struct work *work, uint32_t slot)
     struct partition *partition = partition_at(engine, slot);
 
     BH_ASSERT(partition->state == BH_PARTITION_CARVING && partition->unclean && !partition->lease);
-    vacate(gpu_at(engine, partition->gpu), partition);
+    partition_vacate(gpu_at(engine, partition->gpu), partition);
     if (partition->tenant == 0)
         partition_count_unheld(engine, partition->profile, false);
     partition->state = BH_PARTITION_CLEARING;

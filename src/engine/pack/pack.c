@@ -12,7 +12,7 @@
 
 /* A power of two with at most half of it in use, for open addressing. */
 static uint32_t
-index_slots(uint32_t entries)
+pack_index_slots(uint32_t entries)
 {
     uint32_t slots = 16;
 
@@ -22,13 +22,13 @@ index_slots(uint32_t entries)
 }
 
 static bool
-has_lookahead(const struct bh_pack *pack)
+pack_has_lookahead(const struct bh_pack *pack)
 {
     return bh_pack_rules[pack->policy].has_lookahead;
 }
 
 static size_t
-lay(size_t *end, size_t bytes)
+pack_lay(size_t *end, size_t bytes)
 {
     size_t start = (*end + 63) / 64 * 64;
 
@@ -38,29 +38,29 @@ lay(size_t *end, size_t bytes)
 
 /* Set where everything stands; returns the bytes it takes. */
 static size_t
-layout(struct bh_pack *pack, const struct bh_pack_caps *caps)
+pack_layout(struct bh_pack *pack, const struct bh_pack_caps *caps)
 {
     size_t end = sizeof *pack;
     uint32_t kinds = caps->kinds ? caps->kinds : BH_PACK_KINDS_MAX;
     uint32_t models = caps->models ? caps->models : BH_PACK_MODELS_MAX;
     uint32_t stride = bh_pack_kind_stride(caps->nodes, kinds);
-    uint32_t twin_slots = index_slots(caps->nodes), request_slots = index_slots(caps->shapes);
+    uint32_t twin_slots = pack_index_slots(caps->nodes), request_slots = pack_index_slots(caps->shapes);
 
     pack->caps = (struct bh_pack_caps){ caps->nodes, caps->shapes, kinds, models };
     pack->twin_mask = twin_slots - 1;
     pack->request_mask = request_slots - 1;
-    pack->hosts = lay(&end, caps->nodes * sizeof(struct bh_pack_host));
-    pack->twins = lay(&end, caps->nodes * sizeof(struct bh_pack_twins));
-    pack->twin_index = lay(&end, twin_slots * sizeof(uint32_t));
-    pack->requests = lay(&end, caps->shapes * sizeof(struct bh_pack_request));
-    pack->find_in_index = lay(&end, request_slots * sizeof(uint32_t));
-    pack->rows = lay(&end, bh_pack_loss_rows(models) * sizeof(struct bh_pack_loss_row));
-    pack->positions = lay(&end, caps->nodes * sizeof(uint32_t));
-    pack->occupants = lay(&end, stride * sizeof(uint32_t));
-    pack->waste_rows = lay(&end, bh_pack_waste_rows_size(kinds));
-    pack->waste_nodes = lay(&end, bh_pack_waste_nodes_size(kinds));
-    pack->waste_offers = lay(&end, bh_pack_waste_offers_size(caps));
-    pack->trees = lay(&end, (size_t)caps->shapes * stride * sizeof(int32_t));
+    pack->hosts = pack_lay(&end, caps->nodes * sizeof(struct bh_pack_host));
+    pack->twins = pack_lay(&end, caps->nodes * sizeof(struct bh_pack_twins));
+    pack->twin_index = pack_lay(&end, twin_slots * sizeof(uint32_t));
+    pack->requests = pack_lay(&end, caps->shapes * sizeof(struct bh_pack_request));
+    pack->find_in_index = pack_lay(&end, request_slots * sizeof(uint32_t));
+    pack->rows = pack_lay(&end, bh_pack_loss_rows(models) * sizeof(struct bh_pack_loss_row));
+    pack->positions = pack_lay(&end, caps->nodes * sizeof(uint32_t));
+    pack->occupants = pack_lay(&end, stride * sizeof(uint32_t));
+    pack->waste_rows = pack_lay(&end, bh_pack_waste_rows_size(kinds));
+    pack->waste_nodes = pack_lay(&end, bh_pack_waste_nodes_size(kinds));
+    pack->waste_offers = pack_lay(&end, bh_pack_waste_offers_size(caps));
+    pack->trees = pack_lay(&end, (size_t)caps->shapes * stride * sizeof(int32_t));
     return end;
 }
 
@@ -69,7 +69,7 @@ bh_pack_size(const struct bh_pack_caps *caps)
 {
     struct bh_pack pack;
 
-    return layout(&pack, caps);
+    return pack_layout(&pack, caps);
 }
 
 struct bh_pack *
@@ -80,7 +80,7 @@ bh_pack_init(void *memory, const struct bh_pack_caps *caps, enum bh_pack_policy 
     BH_ASSERT(caps->nodes > 0 && caps->shapes > 0);
     BH_ASSERT((uintptr_t)memory % 16 == 0 && policy < BH_PACK_POLICIES);
     memset(pack, 0, sizeof *pack);
-    layout(pack, caps);
+    pack_layout(pack, caps);
     memset(bh_pack_at(pack, pack->hosts), 0, caps->nodes * sizeof(struct bh_pack_host));
     memset(bh_pack_at(pack, pack->twin_index), 0xff,
            (pack->twin_mask + 1) * sizeof(uint32_t));
@@ -88,7 +88,7 @@ bh_pack_init(void *memory, const struct bh_pack_caps *caps, enum bh_pack_policy 
            (pack->request_mask + 1) * sizeof(uint32_t));
     pack->policy = policy;
     pack->stride =
-        bh_pack_kind_stride(caps->nodes, has_lookahead(pack) ? pack->caps.kinds : 1);
+        bh_pack_kind_stride(caps->nodes, pack_has_lookahead(pack) ? pack->caps.kinds : 1);
     pack->newest = BH_PACK_NOWHERE;
     pack->kinds.count = 1;
     pack->stale = pack->scattered = true;
@@ -96,7 +96,7 @@ bh_pack_init(void *memory, const struct bh_pack_caps *caps, enum bh_pack_policy 
 }
 
 static uint64_t
-hash_words(const void *bytes, size_t length)
+pack_hash_words(const void *bytes, size_t length)
 {
     const char *at = bytes;
     uint64_t hash = length;
@@ -113,11 +113,11 @@ hash_words(const void *bytes, size_t length)
 
 /* The group of nodes that were set like this one. */
 static uint32_t
-find_twins(struct bh_pack *pack, const struct bh_pack_node *left)
+pack_find_twins(struct bh_pack *pack, const struct bh_pack_node *left)
 {
     struct bh_pack_twins *twins = bh_pack_at(pack, pack->twins);
     uint32_t *slots = bh_pack_at(pack, pack->twin_index);
-    uint32_t slot = (uint32_t)hash_words(left, sizeof *left) & pack->twin_mask;
+    uint32_t slot = (uint32_t)pack_hash_words(left, sizeof *left) & pack->twin_mask;
 
     for (; slots[slot] != BH_PACK_NOWHERE; slot = (slot + 1) & pack->twin_mask)
         if (memcmp(&twins[slots[slot]].left, left, sizeof *left) == 0)
@@ -130,7 +130,7 @@ find_twins(struct bh_pack *pack, const struct bh_pack_node *left)
 }
 
 static void
-unlink_host(struct bh_pack *pack, const struct bh_pack_host *host)
+pack_unlink_host(struct bh_pack *pack, const struct bh_pack_host *host)
 {
     if (host->older != BH_PACK_NOWHERE)
         bh_pack_host(pack, host->older)->newer = host->newer;
@@ -147,7 +147,7 @@ pack_touch(struct bh_pack *pack, uint32_t node)
     struct bh_pack_host *host = bh_pack_host(pack, node);
 
     if (host->changed)
-        unlink_host(pack, host);
+        pack_unlink_host(pack, host);
     host->changed = ++pack->now;
     host->newer = BH_PACK_NOWHERE;
     host->older = pack->newest;
@@ -179,24 +179,24 @@ pack_sum_up(struct bh_pack_host *host)
 static void
 pack_refresh(struct bh_pack *pack, struct bh_pack_host *host)
 {
-    if (has_lookahead(pack) && !bh_pack_waste_covers(pack, host))
+    if (pack_has_lookahead(pack) && !bh_pack_waste_covers(pack, host))
         pack->stale = true;
     if (pack->stale)
         return;
     bh_pack_loss_refresh(pack, host);
-    if (has_lookahead(pack))
+    if (pack_has_lookahead(pack))
         bh_pack_waste_refresh(pack, host);
 }
 
 /* The node's model and free parts come in, or go out, of the books. */
 static void
-count_in(struct bh_pack *pack, const struct bh_pack_host *host)
+pack_count_in(struct bh_pack *pack, const struct bh_pack_host *host)
 {
     pack->market.free_parts[host->left.model] += host->parts;
 }
 
 static void
-count_out(struct bh_pack *pack, const struct bh_pack_host *host)
+pack_count_out(struct bh_pack *pack, const struct bh_pack_host *host)
 {
     pack->market.free_parts[host->left.model] -= host->parts;
 }
@@ -210,12 +210,12 @@ bh_pack_set_node(struct bh_pack *pack, uint32_t node, const struct bh_pack_node 
 
     BH_ASSERT(node < pack->caps.nodes && left->model < BH_PACK_MODELS_MAX);
     BH_ASSERT(left->gpus <= BH_PACK_GPUS_MAX);
-    count_out(pack, host);
+    pack_count_out(pack, host);
     host->left = *left;
     memset((char *)host->left.parts + used, 0, sizeof host->left.parts - used);
-    host->twin = find_twins(pack, &host->left);
+    host->twin = pack_find_twins(pack, &host->left);
     pack_sum_up(host);
-    count_in(pack, host);
+    pack_count_in(pack, host);
     pack_touch(pack, node);
     if (!(pack->models >> left->model & 1)) {
         pack->models |= 1ULL << left->model;
@@ -234,7 +234,7 @@ bh_pack_node(const struct bh_pack *pack, uint32_t node)
 }
 
 static bool
-is_same_shape(const struct bh_pack_shape *a, const struct bh_pack_shape *b)
+pack_is_same_shape(const struct bh_pack_shape *a, const struct bh_pack_shape *b)
 {
     return memcmp(a, b, sizeof *a) == 0;
 }
@@ -243,13 +243,13 @@ uint32_t
 bh_pack_shape(struct bh_pack *pack, const struct bh_pack_shape *shape)
 {
     uint32_t *slots = bh_pack_at(pack, pack->find_in_index);
-    uint32_t slot = (uint32_t)hash_words(shape, sizeof *shape) & pack->request_mask;
+    uint32_t slot = (uint32_t)pack_hash_words(shape, sizeof *shape) & pack->request_mask;
 
     BH_ASSERT(shape->parts <= BH_GPU_PARTS);
     BH_ASSERT(shape->gpus <= 1 || shape->parts == BH_GPU_PARTS);
     BH_ASSERT(shape->gpus == 0 || shape->parts > 0);
     for (; slots[slot] != BH_PACK_NOWHERE; slot = (slot + 1) & pack->request_mask)
-        if (is_same_shape(&bh_pack_request(pack, slots[slot])->want, shape))
+        if (pack_is_same_shape(&bh_pack_request(pack, slots[slot])->want, shape))
             return slots[slot];
     if (pack->shapes == pack->caps.shapes)
         return BH_PACK_NOWHERE;
@@ -272,10 +272,10 @@ bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t weight)
 }
 
 static void
-build_tables(struct bh_pack *pack)
+pack_build_tables(struct bh_pack *pack)
 {
     bh_pack_loss_build(pack);
-    if (has_lookahead(pack)) {
+    if (pack_has_lookahead(pack)) {
         bh_pack_kind_sort(pack);
         bh_pack_price_build(pack);
         bh_pack_waste_build(pack);
@@ -290,7 +290,7 @@ void
 bh_pack_prepare(struct bh_pack *pack)
 {
     if (pack->stale)
-        build_tables(pack);
+        pack_build_tables(pack);
     if (!pack->scattered)
         return;
     bh_pack_kind_position(pack);
@@ -300,7 +300,7 @@ bh_pack_prepare(struct bh_pack *pack)
 }
 
 static inline int32_t
-score(const struct bh_pack *pack, const struct bh_pack_host *host,
+pack_score(const struct bh_pack *pack, const struct bh_pack_host *host,
       const struct bh_pack_shape *want)
 {
     if (!bh_pack_has_capacity(host, want))
@@ -310,23 +310,23 @@ score(const struct bh_pack *pack, const struct bh_pack_host *host,
 
 /* The same, once for all twins in a filling. */
 static int32_t
-score_twin(struct bh_pack *pack, const struct bh_pack_host *host,
+pack_score_twin(struct bh_pack *pack, const struct bh_pack_host *host,
            const struct bh_pack_shape *want)
 {
     struct bh_pack_twins *twins = bh_pack_at(pack, pack->twins);
 
     if (host->twin == BH_PACK_NOWHERE)
-        return score(pack, host, want);
+        return pack_score(pack, host, want);
     twins += host->twin;
     if (twins->filling != pack->filling) {
         twins->filling = pack->filling;
-        twins->score = score(pack, host, want);
+        twins->score = pack_score(pack, host, want);
     }
     return twins->score;
 }
 
 static int32_t *
-tree_of(const struct bh_pack *pack, uint32_t shape)
+pack_tree_of(const struct bh_pack *pack, uint32_t shape)
 {
     return (int32_t *)bh_pack_at(pack, pack->trees) + (size_t)shape * pack->stride;
 }
@@ -336,7 +336,7 @@ pack_fill(struct bh_pack *pack, uint32_t shape)
 {
     const struct bh_pack_shape *want = &bh_pack_request(pack, shape)->want;
     const uint32_t *positions = bh_pack_kind_positions(pack);
-    int32_t *tree = tree_of(pack, shape);
+    int32_t *tree = pack_tree_of(pack, shape);
 
     pack->filling++;
     for (uint32_t k = 0; k < pack->kinds.count; k++)
@@ -345,7 +345,7 @@ pack_fill(struct bh_pack *pack, uint32_t shape)
         const struct bh_pack_host *host = bh_pack_host(pack, n);
 
         if (host->changed)
-            tree[positions ? positions[n] : n] = score_twin(pack, host, want);
+            tree[positions ? positions[n] : n] = pack_score_twin(pack, host, want);
     }
     for (uint32_t k = 0; k < pack->kinds.count; k++)
         bh_pack_tree_build(&pack->kinds.stand[k].plan, tree + pack->kinds.stand[k].first);
@@ -353,11 +353,11 @@ pack_fill(struct bh_pack *pack, uint32_t shape)
 
 /* Bring the shape's tree up to date. */
 static void
-catch_up(struct bh_pack *pack, uint32_t shape)
+pack_catch_up(struct bh_pack *pack, uint32_t shape)
 {
     struct bh_pack_request *ask = bh_pack_request(pack, shape);
     const uint32_t *positions = bh_pack_kind_positions(pack);
-    int32_t *tree = tree_of(pack, shape);
+    int32_t *tree = pack_tree_of(pack, shape);
     uint32_t node = pack->newest;
 
     if (ask->seen == 0)
@@ -369,7 +369,7 @@ catch_up(struct bh_pack *pack, uint32_t shape)
 
         if (host->changed <= ask->seen)
             break;
-        now = score(pack, host, &ask->want);
+        now = pack_score(pack, host, &ask->want);
         if (now != tree[position])
             bh_pack_kind_set(pack, tree, bh_pack_kind(pack, &host->left), position, now);
         node = host->older;
@@ -388,13 +388,13 @@ bh_pack_find_rounded(struct bh_pack *pack, uint32_t shape, const struct bh_pack_
                      struct bh_pack_placement *ret_placement)
 {
     const struct bh_pack_shape *want = &bh_pack_request(pack, shape)->want;
-    int32_t *tree = tree_of(pack, shape);
+    int32_t *tree = pack_tree_of(pack, shape);
     const uint32_t *positions;
 
     BH_ASSERT(shape < pack->shapes);
     bh_pack_prepare(pack);
     positions = bh_pack_kind_positions(pack);
-    catch_up(pack, shape);
+    pack_catch_up(pack, shape);
     for (;;) {
         struct bh_pack_placement placement = { .node = bh_pack_kind_best(pack, tree, want) };
         const struct bh_pack_host *host;
@@ -421,13 +421,13 @@ pack_update(struct bh_pack *pack, const struct bh_pack_shape *want, uint32_t nod
 {
     struct bh_pack_host *host = bh_pack_host(pack, node);
 
-    count_out(pack, host);
+    pack_count_out(pack, host);
     host->twin = BH_PACK_NOWHERE;
     pack_sum_up(host);
-    count_in(pack, host);
+    pack_count_in(pack, host);
     pack_touch(pack, node);
     pack_refresh(pack, host);
-    if (want->gpus > 0 && has_lookahead(pack) && !pack->stale)
+    if (want->gpus > 0 && pack_has_lookahead(pack) && !pack->stale)
         bh_pack_price_count(pack);
 }
 
@@ -470,7 +470,7 @@ bh_pack_release(struct bh_pack *pack, uint32_t shape, const struct bh_pack_place
 void
 bh_pack_reckon(struct bh_pack *pack)
 {
-    if (has_lookahead(pack) && !pack->stale)
+    if (pack_has_lookahead(pack) && !pack->stale)
         bh_pack_price_reckon(pack);
 }
 
@@ -486,7 +486,7 @@ bh_pack_judge(const struct bh_pack *pack, uint32_t node, const struct bh_pack_sh
         return false;
     if (pack->kinds.count > 1)
         price = bh_pack_price(pack, bh_pack_kind(pack, &host->left), want);
-    *ret_score = (int32_t)(score(pack, host, want) - price);
+    *ret_score = (int32_t)(pack_score(pack, host, want) - price);
     return true;
 }
 

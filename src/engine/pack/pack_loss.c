@@ -32,7 +32,7 @@ bh_pack_loss_rows(uint32_t models)
 /* The least gain, in parts times weight, that scores `point`.  Logarithms of fractions are
  * irrational, so nothing ever lies on a boundary except no gain at all, which is 50. */
 static int64_t
-point_rung(int point, uint32_t weight)
+loss_point_rung(int point, uint32_t weight)
 {
     int64_t gpu = (int64_t)weight * BH_GPU_PARTS;
     int above = point - POINTS_MIDDLE;
@@ -45,18 +45,18 @@ point_rung(int point, uint32_t weight)
 }
 
 static void
-build_points(struct bh_pack_loss_table *table)
+loss_build_points(struct bh_pack_loss_table *table)
 {
     int64_t rungs[POINTS];
 
     for (int point = 1; point <= POINTS; point++)
-        rungs[point - 1] = point_rung(point, table->weight ? table->weight : 1);
+        rungs[point - 1] = loss_point_rung(point, table->weight ? table->weight : 1);
     bh_pack_ladder_build(&table->points, rungs, POINTS);
 }
 
 /* False: the list is full. */
 static bool
-insert_amount(struct bh_pack_amounts *amounts, int64_t amount)
+loss_insert_amount(struct bh_pack_amounts *amounts, int64_t amount)
 {
     uint32_t at = amounts->count;
 
@@ -74,7 +74,7 @@ insert_amount(struct bh_pack_amounts *amounts, int64_t amount)
 }
 
 static bool
-asks_for_part(const struct bh_pack_shape *want)
+loss_asks_for_part(const struct bh_pack_shape *want)
 {
     return want->parts < BH_GPU_PARTS;
 }
@@ -82,14 +82,14 @@ asks_for_part(const struct bh_pack_shape *want)
 static bool
 pack_loss_admit(struct bh_pack_loss_table *table, const struct bh_pack_shape *want)
 {
-    return insert_amount(&table->core_amounts, want->cpu_milli) &&
-           (want->gpus == 0 || !asks_for_part(want) ||
-            insert_amount(&table->part_amounts, want->parts));
+    return loss_insert_amount(&table->core_amounts, want->cpu_milli) &&
+           (want->gpus == 0 || !loss_asks_for_part(want) ||
+            loss_insert_amount(&table->part_amounts, want->parts));
 }
 
 /* Forget the amounts of shapes that are no longer expected. */
 static void
-collect_amounts(struct bh_pack *pack)
+loss_collect_amounts(struct bh_pack *pack)
 {
     pack->loss.core_amounts.count = pack->loss.part_amounts.count = 0;
     for (uint32_t s = 0; s < pack->shapes; s++) {
@@ -105,12 +105,12 @@ bh_pack_loss_admit(struct bh_pack *pack, const struct bh_pack_shape *want)
 {
     if (pack_loss_admit(&pack->loss, want))
         return true;
-    collect_amounts(pack);
+    loss_collect_amounts(pack);
     return pack_loss_admit(&pack->loss, want);
 }
 
 static void
-build_amounts(struct bh_pack *pack)
+loss_build_amounts(struct bh_pack *pack)
 {
     struct bh_pack_loss_table *table = &pack->loss;
     const struct bh_pack_amounts *parts = &table->part_amounts;
@@ -143,7 +143,7 @@ pack_loss_gather(const struct bh_pack *pack, uint32_t model, struct bh_pack_loss
         if (want->gpus == 0 || !(want->models >> model & 1))
             continue;
         row = &rows[bh_pack_ladder_count(&table->cores, want->cpu_milli)];
-        if (asks_for_part(want))
+        if (loss_asks_for_part(want))
             row->broken[table->level[want->parts]] += ask->weight;
         else if (want->gpus <= BH_PACK_GPUS_MAX)
             row->whole[want->gpus] += ask->weight;
@@ -152,7 +152,7 @@ pack_loss_gather(const struct bh_pack *pack, uint32_t model, struct bh_pack_loss
 
 /* Sum up over classes and levels, then turn users into those that cannot use. */
 static void
-accumulate(const struct bh_pack_loss_table *table, struct bh_pack_loss_row *rows)
+loss_accumulate(const struct bh_pack_loss_table *table, struct bh_pack_loss_row *rows)
 {
     for (uint32_t c = 1; c < CLASSES; c++) {
         for (uint32_t level = 0; level <= table->part_amounts.count; level++)
@@ -180,8 +180,8 @@ bh_pack_loss_build(struct bh_pack *pack)
 {
     uint32_t known = 0;
 
-    build_amounts(pack);
-    build_points(&pack->loss);
+    loss_build_amounts(pack);
+    loss_build_points(&pack->loss);
     for (uint32_t model = 0; model < BH_PACK_MODELS_MAX; model++) {
         struct bh_pack_loss_row *rows = bh_pack_loss_row(pack, known * CLASSES);
 
@@ -189,7 +189,7 @@ bh_pack_loss_build(struct bh_pack *pack)
             continue;
         pack->loss.first[model] = (uint8_t)known;
         pack_loss_gather(pack, model, rows);
-        accumulate(&pack->loss, rows);
+        loss_accumulate(&pack->loss, rows);
         known += known + 1 < pack->caps.models;
     }
 }
@@ -227,7 +227,7 @@ bh_pack_loss_refresh(const struct bh_pack *pack, struct bh_pack_host *host)
 
 /* Of a part: what the GPUs gain, by one GPU after another. */
 static uint32_t
-part_choices(const struct bh_pack *pack, const struct bh_pack_host *host,
+loss_part_choices(const struct bh_pack *pack, const struct bh_pack_host *host,
              const struct bh_pack_loss_row *row, uint32_t asked,
              struct bh_pack_choice *choices)
 {
@@ -258,8 +258,8 @@ bh_pack_loss_choices(const struct bh_pack *pack, const struct bh_pack_host *host
     int64_t by_cores = number == host->row ? 0 : host->loss - host_loss(pack, host, row);
     uint32_t whole = host->whole_count, count = 1;
 
-    if (want->gpus > 0 && asks_for_part(want))
-        count = part_choices(pack, host, row, want->parts, ret_choices);
+    if (want->gpus > 0 && loss_asks_for_part(want))
+        count = loss_part_choices(pack, host, row, want->parts, ret_choices);
     else
         ret_choices[0] = (struct bh_pack_choice) {
             .gain = row->whole[whole] - row->whole[whole - want->gpus],

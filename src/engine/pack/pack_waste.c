@@ -44,7 +44,7 @@ pack_waste_row_of(const struct bh_pack *pack, uint32_t kind, uint32_t class)
 
 /* A row of the table of nodes: by whole cores. */
 static int32_t *
-cores_of(const struct bh_pack *pack, uint32_t kind, uint32_t tenths)
+waste_cores_of(const struct bh_pack *pack, uint32_t kind, uint32_t tenths)
 {
     int32_t *table = bh_pack_at(pack, pack->waste_nodes);
 
@@ -59,21 +59,21 @@ struct waste_demand {
 };
 
 static bool
-is_served(const struct waste_demand *demand, const struct bh_pack_request *ask)
+waste_is_served(const struct waste_demand *demand, const struct bh_pack_request *ask)
 {
     return ask->weight > 0 &&
            (ask->want.gpus == 0 || ask->want.models >> demand->model & 1);
 }
 
 static struct waste_demand
-demand_for(const struct bh_pack *pack, uint32_t kind)
+waste_demand_for(const struct bh_pack *pack, uint32_t kind)
 {
     struct waste_demand demand = { .pack = pack, .kind = kind, .model = pack->kinds.model[kind] };
 
     for (uint32_t s = 0; s < pack->shapes; s++) {
         const struct bh_pack_request *ask = bh_pack_request(pack, s);
 
-        if (!is_served(&demand, ask))
+        if (!waste_is_served(&demand, ask))
             continue;
         demand.weight += ask->weight;
         demand.gpu_weight += ask->want.gpus > 0 ? ask->weight : 0;
@@ -82,7 +82,7 @@ demand_for(const struct bh_pack *pack, uint32_t kind)
 }
 
 static uint32_t
-share_of(uint32_t weight, int64_t of)
+waste_share_of(uint32_t weight, int64_t of)
 {
     return (uint32_t)(((int64_t)weight << SHARE_BITS) / of);
 }
@@ -93,14 +93,14 @@ struct waste_sizes {
 };
 
 static void
-add_shape(const struct waste_demand *demand, const struct bh_pack_request *ask, struct waste_sizes *sizes,
+waste_add_shape(const struct waste_demand *demand, const struct bh_pack_request *ask, struct waste_sizes *sizes,
           struct bh_pack_waste_row *row)
 {
     const struct bh_pack_shape *want = &ask->want;
     uint32_t level = (want->parts + BH_PACK_WASTE_STEP - 1) / BH_PACK_WASTE_STEP;
-    uint32_t among_all = share_of(ask->weight, demand->weight);
+    uint32_t among_all = waste_share_of(ask->weight, demand->weight);
 
-    sizes->share[level] += share_of(ask->weight, demand->gpu_weight);
+    sizes->share[level] += waste_share_of(ask->weight, demand->gpu_weight);
     if (want->gpus <= 1)
         return;
     row->several += among_all;
@@ -110,7 +110,7 @@ add_shape(const struct waste_demand *demand, const struct bh_pack_request *ask, 
 
 /* Add the shapes that need just this class of cores; false: there are none. */
 static bool
-add_class(const struct waste_demand *demand, uint32_t class, struct waste_sizes *sizes,
+waste_add_class(const struct waste_demand *demand, uint32_t class, struct waste_sizes *sizes,
           struct bh_pack_waste_row *row)
 {
     const struct bh_pack *pack = demand->pack;
@@ -119,10 +119,10 @@ add_class(const struct waste_demand *demand, uint32_t class, struct waste_sizes 
     for (uint32_t s = 0; s < pack->shapes; s++) {
         const struct bh_pack_request *ask = bh_pack_request(pack, s);
 
-        if (ask->want.gpus == 0 || !is_served(demand, ask) ||
+        if (ask->want.gpus == 0 || !waste_is_served(demand, ask) ||
             bh_pack_ladder_count(&pack->loss.cores, ask->want.cpu_milli) != class)
             continue;
-        add_shape(demand, ask, sizes, row);
+        waste_add_shape(demand, ask, sizes, row);
         added = true;
     }
     return added;
@@ -133,7 +133,7 @@ add_class(const struct waste_demand *demand, uint32_t class, struct waste_sizes 
  * it takes s levels and of use[r] where it does not fit.  From the top down the new values
  * may stand where the old ones did. */
 static void
-build_levels(const struct waste_sizes *sizes, int32_t waste[BH_PACK_LEVELS + 1])
+waste_build_levels(const struct waste_sizes *sizes, int32_t waste[BH_PACK_LEVELS + 1])
 {
     int32_t use[BH_PACK_LEVELS + 1] = { 0 };
     uint32_t asked[BH_PACK_LEVELS], count = 0;
@@ -156,7 +156,7 @@ build_levels(const struct waste_sizes *sizes, int32_t waste[BH_PACK_LEVELS + 1])
 }
 
 static void
-build_rows(const struct waste_demand *demand)
+waste_build_rows(const struct waste_demand *demand)
 {
     uint32_t classes = demand->pack->loss.core_amounts.count + 1;
     struct waste_sizes sizes = { { 0 } };
@@ -168,8 +168,8 @@ build_rows(const struct waste_demand *demand)
             *row = (struct bh_pack_waste_row) { .several = 0 };
         else
             *row = row[-1];
-        if (add_class(demand, class, &sizes, row) || class == 0)
-            build_levels(&sizes, row->level);
+        if (waste_add_class(demand, class, &sizes, row) || class == 0)
+            waste_build_levels(&sizes, row->level);
     }
 }
 
@@ -188,20 +188,20 @@ bh_pack_waste_offers_size(const struct bh_pack_caps *caps)
 
 /* All of that in units; it is within a table of nodes. */
 static int32_t
-worth_of(uint32_t tenths, uint32_t cores)
+waste_worth_of(uint32_t tenths, uint32_t cores)
 {
     return (int32_t)(tenths * TENTH_MILLI + cores * CORE_WORTH) * BH_PACK_WASTE_UNIT;
 }
 
 static struct waste_offer
-offer_from(const struct waste_demand *demand, const struct bh_pack_request *ask)
+waste_offer_from(const struct waste_demand *demand, const struct bh_pack_request *ask)
 {
     const struct bh_pack_shape *want = &ask->want;
     struct waste_offer offer = {
         .tenths =
             (want->gpus * want->parts + BH_PACK_WASTE_TENTH / 2) / BH_PACK_WASTE_TENTH,
         .cores = want->cpu_milli / 1000 + (want->cpu_milli % 1000 >= 500),
-        .share = share_of(ask->weight, demand->weight),
+        .share = waste_share_of(ask->weight, demand->weight),
     };
 
     if (want->gpus > 0 && offer.tenths == 0)
@@ -212,20 +212,20 @@ offer_from(const struct waste_demand *demand, const struct bh_pack_request *ask)
 }
 
 static bool
-is_after(const struct waste_offer *a, const struct waste_offer *b)
+waste_is_after(const struct waste_offer *a, const struct waste_offer *b)
 {
     return a->tenths != b->tenths ? a->tenths > b->tenths : a->cores > b->cores;
 }
 
 /* Add it to the list, which is sorted by tenths and cores; returns how long that is now. */
 static uint32_t
-insert_offer(struct waste_offer *offers, uint32_t count, const struct waste_offer *offer)
+waste_insert_offer(struct waste_offer *offers, uint32_t count, const struct waste_offer *offer)
 {
     uint32_t at = count;
 
-    while (at > 0 && is_after(&offers[at - 1], offer))
+    while (at > 0 && waste_is_after(&offers[at - 1], offer))
         at--;
-    if (at > 0 && !is_after(offer, &offers[at - 1])) {
+    if (at > 0 && !waste_is_after(offer, &offers[at - 1])) {
         offers[at - 1].share += offer->share;
         return count;
     }
@@ -236,7 +236,7 @@ insert_offer(struct waste_offer *offers, uint32_t count, const struct waste_offe
 
 /* Those that could fit a node; returns how many. */
 static uint32_t
-collect_offers(const struct waste_demand *demand, struct waste_offer *offers)
+waste_collect_offers(const struct waste_demand *demand, struct waste_offer *offers)
 {
     const struct bh_pack *pack = demand->pack;
     const struct bh_pack_reach *reach = &pack->kinds.reach[demand->kind];
@@ -246,21 +246,21 @@ collect_offers(const struct waste_demand *demand, struct waste_offer *offers)
         const struct bh_pack_request *ask = bh_pack_request(pack, s);
         struct waste_offer offer;
 
-        if (!is_served(demand, ask))
+        if (!waste_is_served(demand, ask))
             continue;
-        offer = offer_from(demand, ask);
+        offer = waste_offer_from(demand, ask);
         if (offer.tenths > reach->tenths || offer.cores > reach->cores)
             continue;
-        offer.use = worth_of(offer.tenths, offer.cores);
-        count = insert_offer(offers, count, &offer);
+        offer.use = waste_worth_of(offer.tenths, offer.cores);
+        count = waste_insert_offer(offers, count, &offer);
     }
     return count;
 }
 
-/* The sum of build_levels by cores, but for the use of what is left behind a shape that
+/* The sum of waste_build_levels by cores, but for the use of what is left behind a shape that
  * fits: what those that fit use themselves, and what is used where none does. */
 static void
-start_row(const int32_t *use, const struct waste_offer *offers, uint32_t count, uint32_t cores,
+waste_start_row(const int32_t *use, const struct waste_offer *offers, uint32_t count, uint32_t cores,
           int64_t sum[BH_PACK_CORES])
 {
     int64_t fitting[BH_PACK_CORES] = { 0 }, taken[BH_PACK_CORES] = { 0 };
@@ -277,10 +277,10 @@ start_row(const int32_t *use, const struct waste_offer *offers, uint32_t count, 
     }
 }
 
-/* One more offer to the nodes with so many tenths, as in build_levels; offers are sorted by
+/* One more offer to the nodes with so many tenths, as in waste_build_levels; offers are sorted by
  * tenths. */
 static void
-offer_row(int32_t *table, uint32_t tenths, const struct waste_offer *offers, uint32_t count,
+waste_offer_row(int32_t *table, uint32_t tenths, const struct waste_offer *offers, uint32_t count,
           uint32_t cores)
 {
     int32_t *use = table + (size_t)tenths * BH_PACK_CORES;
@@ -288,7 +288,7 @@ offer_row(int32_t *table, uint32_t tenths, const struct waste_offer *offers, uin
 
     while (count > 0 && offers[count - 1].tenths > tenths)
         count--;
-    start_row(use, offers, count, cores, sum);
+    waste_start_row(use, offers, count, cores, sum);
     for (uint32_t k = 0; k < count; k++) {
         const int32_t *rest = use - (size_t)offers[k].tenths * BH_PACK_CORES;
         int64_t share = offers[k].share, *at = sum + offers[k].cores;
@@ -301,29 +301,29 @@ offer_row(int32_t *table, uint32_t tenths, const struct waste_offer *offers, uin
 }
 
 static void
-build_nodes(const struct waste_demand *demand)
+waste_build_nodes(const struct waste_demand *demand)
 {
     const struct bh_pack *pack = demand->pack;
     const struct bh_pack_reach *reach = &pack->kinds.reach[demand->kind];
     struct waste_offer *offers = bh_pack_at(pack, pack->waste_offers);
-    uint32_t count = collect_offers(demand, offers);
-    int32_t *table = cores_of(pack, demand->kind, 0);
+    uint32_t count = waste_collect_offers(demand, offers);
+    int32_t *table = waste_cores_of(pack, demand->kind, 0);
 
     memset(table, 0, (reach->tenths + 1) * BH_PACK_CORES * sizeof *table);
     for (uint32_t offer = 0; offer < NODE_OFFERS; offer++)
         for (uint32_t tenths = reach->tenths + 1; tenths-- > 0;)
-            offer_row(table, tenths, offers, count, reach->cores);
+            waste_offer_row(table, tenths, offers, count, reach->cores);
     for (uint32_t tenths = 0; tenths <= reach->tenths; tenths++) {
-        int32_t *row = cores_of(pack, demand->kind, tenths);
+        int32_t *row = waste_cores_of(pack, demand->kind, tenths);
 
         for (uint32_t c = 0; c <= reach->cores; c++)
-            row[c] = (worth_of(tenths, c) - row[c]) * NODE_WEIGHT / BH_PACK_WASTE_UNIT;
+            row[c] = (waste_worth_of(tenths, c) - row[c]) * NODE_WEIGHT / BH_PACK_WASTE_UNIT;
         row[reach->cores + 1] = row[reach->cores];
     }
 }
 
 static uint32_t
-cores_reach(const struct bh_pack_node *left)
+waste_cores_reach(const struct bh_pack_node *left)
 {
     uint32_t cores = left->cpu_milli / (CORES_ROUND * 1000U) + 1;
 
@@ -332,7 +332,7 @@ cores_reach(const struct bh_pack_node *left)
 }
 
 static void
-find_reach(struct bh_pack *pack)
+waste_find_reach(struct bh_pack *pack)
 {
     struct bh_pack_kinds *kinds = &pack->kinds;
 
@@ -340,7 +340,7 @@ find_reach(struct bh_pack *pack)
     for (uint32_t n = 0; n < pack->caps.nodes; n++) {
         const struct bh_pack_node *left = &bh_pack_host(pack, n)->left;
         struct bh_pack_reach *reach = &kinds->reach[kinds->of[left->model]];
-        uint32_t cores = cores_reach(left), tenths = left->gpus * 10;
+        uint32_t cores = waste_cores_reach(left), tenths = left->gpus * 10;
 
         reach->cores = cores > reach->cores ? cores : reach->cores;
         reach->tenths = tenths > reach->tenths ? tenths : reach->tenths;
@@ -350,12 +350,12 @@ find_reach(struct bh_pack *pack)
 void
 bh_pack_waste_build(struct bh_pack *pack)
 {
-    find_reach(pack);
+    waste_find_reach(pack);
     for (uint32_t kind = 0; kind < pack->kinds.count; kind++) {
-        struct waste_demand demand = demand_for(pack, kind);
+        struct waste_demand demand = waste_demand_for(pack, kind);
 
-        build_rows(&demand);
-        build_nodes(&demand);
+        waste_build_rows(&demand);
+        waste_build_nodes(&demand);
     }
 }
 
@@ -365,7 +365,7 @@ bh_pack_waste_covers(const struct bh_pack *pack, const struct bh_pack_host *host
     const struct bh_pack_reach *reach =
         &pack->kinds.reach[pack->kinds.of[host->left.model]];
 
-    return cores_reach(&host->left) <= reach->cores &&
+    return waste_cores_reach(&host->left) <= reach->cores &&
            host->left.gpus * 10 <= reach->tenths;
 }
 
@@ -377,7 +377,7 @@ waste_together(const struct bh_pack *pack, uint32_t kind, uint32_t parts, uint32
 
     if (milli > BH_PACK_CORES_MAX * 1000)
         milli = BH_PACK_CORES_MAX * 1000;
-    at = cores_of(pack, kind, (parts + BH_PACK_WASTE_TENTH / 2) / BH_PACK_WASTE_TENTH) +
+    at = waste_cores_of(pack, kind, (parts + BH_PACK_WASTE_TENTH / 2) / BH_PACK_WASTE_TENTH) +
          milli / 1000;
     return at[0] + (at[1] - at[0]) * (int64_t)(milli % 1000) / 1000;
 }
@@ -411,7 +411,7 @@ waste_of_gpus(const struct bh_pack_waste_row *row, const struct bh_pack_host *ho
 }
 
 static const struct bh_pack_waste_row *
-row_for(const struct bh_pack *pack, uint32_t kind, uint32_t milli)
+waste_row_for(const struct bh_pack *pack, uint32_t kind, uint32_t milli)
 {
     return pack_waste_row_of(pack, kind, bh_pack_ladder_count(&pack->loss.cores, milli));
 }
@@ -420,7 +420,7 @@ void
 bh_pack_waste_refresh(const struct bh_pack *pack, struct bh_pack_host *host)
 {
     uint32_t kind = pack->kinds.of[host->left.model], milli = host->left.cpu_milli;
-    const struct bh_pack_waste_row *row = row_for(pack, kind, milli);
+    const struct bh_pack_waste_row *row = waste_row_for(pack, kind, milli);
 
     host->waste = (int32_t)(waste_of_gpus(row, host) +
                             waste_together(pack, kind, host->parts, milli) +
@@ -429,7 +429,7 @@ bh_pack_waste_refresh(const struct bh_pack *pack, struct bh_pack_host *host)
 
 /* Of a part: what the GPUs save, by one GPU after another. */
 static uint32_t
-part_choices(const struct bh_pack_host *host, const struct bh_pack_waste_row *row,
+waste_part_choices(const struct bh_pack_host *host, const struct bh_pack_waste_row *row,
              uint32_t asked, struct bh_pack_choice *choices)
 {
     uint32_t whole = host->whole_count, left = host->parts - asked, count = 0;
@@ -455,12 +455,12 @@ bh_pack_waste_choices(const struct bh_pack *pack, const struct bh_pack_host *hos
     uint32_t kind = pack->kinds.of[host->left.model];
     uint32_t milli = host->left.cpu_milli - want->cpu_milli;
     uint32_t left = host->parts - want->gpus * want->parts, count = 1;
-    const struct bh_pack_waste_row *row = row_for(pack, kind, milli);
+    const struct bh_pack_waste_row *row = waste_row_for(pack, kind, milli);
     int64_t saved =
         host->waste - waste_of_gpus(row, host) - waste_together(pack, kind, left, milli);
 
     if (want->gpus > 0 && want->parts < BH_GPU_PARTS)
-        count = part_choices(host, row, want->parts, ret_choices);
+        count = waste_part_choices(host, row, want->parts, ret_choices);
     else
         ret_choices[0] = (struct bh_pack_choice) {
             .gain = (int64_t)row->level[BH_PACK_LEVELS] * want->gpus -

@@ -16,7 +16,7 @@ guarantee_withheld_of(uint64_t guarantee, uint64_t withhold, uint64_t used)
 
 /* What of its guarantee a tenant is expected to want and does not use yet. */
 static uint64_t
-expected_of(const struct bh_engine *engine, const struct tenant *tenant)
+guarantee_expected_of(const struct bh_engine *engine, const struct tenant *tenant)
 {
     uint64_t wanted =
         tenant->expected < tenant->guarantee ? tenant->expected : tenant->guarantee;
@@ -36,10 +36,10 @@ guarantee_greater(uint64_t a, uint64_t b)
  * guarantees of GPUs, models and SKUs say may be the same room: the greatest counts.  Pieces
  * of a SKU count with the least that keeps its promise. */
 static uint64_t
-withheld_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_t model)
+guarantee_withheld_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_t model)
 {
     uint64_t all = guarantee_withheld_of(tenant->guarantee, tenant->withhold, tenant->used);
-    uint64_t models = 0, skus = 0, expected = expected_of(engine, tenant);
+    uint64_t models = 0, skus = 0, expected = guarantee_expected_of(engine, tenant);
 
     for (uint32_t i = 0; i < tenant->quota_count; i++) {
         const struct quota *quota = &tenant->quotas[i];
@@ -58,16 +58,16 @@ withheld_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_
 /* Of all who keep something back from the tenant; what a tenant keeps stands for those
  * below it too. */
 static uint64_t
-withheld_from(const struct bh_engine *engine, uint32_t wanting, uint32_t model, uint32_t *ret_who)
+guarantee_withheld_from(const struct bh_engine *engine, uint32_t wanting, uint32_t model, uint32_t *ret_who)
 {
     uint64_t sum = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         uint32_t above = tenant_at(engine, slot)->parent;
-        uint64_t kept = withheld_by(engine, tenant_at(engine, slot), model);
+        uint64_t kept = guarantee_withheld_by(engine, tenant_at(engine, slot), model);
 
         while (above && (bh_tenant_within(engine, above, wanting)
-                         || withheld_by(engine, tenant_at(engine, above), model) == 0))
+                         || guarantee_withheld_by(engine, tenant_at(engine, above), model) == 0))
             above = tenant_at(engine, above)->parent;
         if (kept == 0 || above || bh_tenant_within(engine, slot, wanting))
             continue;
@@ -79,24 +79,24 @@ withheld_from(const struct bh_engine *engine, uint32_t wanting, uint32_t model, 
 
 /* Whether it would keep less back if nothing were expected. */
 static bool
-by_forecast(const struct bh_engine *engine, uint32_t slot)
+guarantee_by_forecast(const struct bh_engine *engine, uint32_t slot)
 {
     struct tenant without = *tenant_at(engine, slot);
 
     without.expected = 0;
-    return withheld_by(engine, &without, 0) < withheld_by(engine, tenant_at(engine, slot), 0);
+    return guarantee_withheld_by(engine, &without, 0) < guarantee_withheld_by(engine, tenant_at(engine, slot), 0);
 }
 
 /* Whether enough stays free of what others are guaranteed and do not lend. */
 static bool
-leaves_enough(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t model,
+guarantee_leaves_enough(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t model,
               struct bh_reason *ret_why)
 {
     const struct core *core = &search->engine->core;
     struct quota by_model = { .scope = BH_QUOTA_MODEL, .of = model };
     struct bh_filter filter = { .quota = model ? &by_model : NULL };
     uint32_t who = 0;
-    uint64_t kept = withheld_from(search->engine, wanted->tenant, model, &who), capacity = 0;
+    uint64_t kept = guarantee_withheld_from(search->engine, wanted->tenant, model, &who), capacity = 0;
 
     if (kept == 0)
         return true;
@@ -106,7 +106,7 @@ leaves_enough(const struct bh_search *search, const struct bh_wanted *wanted, ui
         .code = BH_REASON_KEPT, .tenant = { (uint32_t)tenant_at(search->engine, who)->id },
         .limit = capacity > kept ? capacity - kept : 0,
         .used = model ? core->used_models[model] : core->used, .wanted = wanted->equivalent };
-    if (!model && by_forecast(search->engine, who)) {
+    if (!model && guarantee_by_forecast(search->engine, who)) {
         ret_why->code = BH_REASON_KEPT_FORECAST;
         ret_why->expected = tenant_at(search->engine, who)->expected;
     }
@@ -122,8 +122,8 @@ bh_guarantee_lends(const struct bh_search *search, const struct bh_wanted *wante
     if (search->engine->core.withholders == 0 || wanted->equivalent == 0
         || bh_guarantee_cover(search->engine, wanted, &within) == BH_COVER_ALL)
         return true;
-    return leaves_enough(search, wanted, 0, ret_why)
-           && leaves_enough(search, wanted, wanted->model, ret_why);
+    return guarantee_leaves_enough(search, wanted, 0, ret_why)
+           && guarantee_leaves_enough(search, wanted, wanted->model, ret_why);
 }
 
 /* ---- guarantees ---- */
@@ -142,7 +142,7 @@ guarantee_covers(uint64_t guarantee, uint64_t used, uint64_t more)
 /* What is being made room for, within a tenant: for all but one job (slot); in the unit of a
  * quota, or equivalents. */
 static uint64_t
-claimed_within(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
+guarantee_claimed_within(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
                uint32_t but_job)
 {
     uint64_t sum = 0;
@@ -169,27 +169,27 @@ struct guarantee_question {
 };
 
 static uint64_t
-used_with(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
+guarantee_used_with(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
           const struct guarantee_question *question)
 {
     uint64_t used = quota ? quota->used : tenant_at(engine, tenant)->used;
 
     return question->with_claims
-               ? used + claimed_within(engine, tenant, quota, question->but_job)
+               ? used + guarantee_claimed_within(engine, tenant, quota, question->but_job)
                : used;
 }
 
 /* What a tenant's guarantees say together: one that covers it will do. */
 static enum guarantee_word
-covered_by(const struct bh_engine *engine, uint32_t slot, const struct guarantee_question *question)
+guarantee_covered_by(const struct bh_engine *engine, uint32_t slot, const struct guarantee_question *question)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
-    enum guarantee_word word = guarantee_covers(tenant->guarantee, used_with(engine, slot, NULL, question),
+    enum guarantee_word word = guarantee_covers(tenant->guarantee, guarantee_used_with(engine, slot, NULL, question),
                             question->wanted->equivalent);
 
     for (uint32_t i = 0; i < tenant->quota_count && word != COVERS_IT; i++) {
         const struct quota *quota = &tenant->quotas[i];
-        enum guarantee_word by = guarantee_covers(quota->guarantee, used_with(engine, slot, quota, question),
+        enum guarantee_word by = guarantee_covers(quota->guarantee, guarantee_used_with(engine, slot, quota, question),
                               bh_quota_counted(engine, quota, question->wanted));
 
         word = by != SAYS_NOTHING ? by : word;
@@ -199,13 +199,13 @@ covered_by(const struct bh_engine *engine, uint32_t slot, const struct guarantee
 
 /* Up from the one who asks: what lies above a guarantee that is exceeded says nothing more. */
 static enum bh_cover
-cover_of(const struct bh_engine *engine, const struct guarantee_question *question, uint32_t *ret_within)
+guarantee_cover_of(const struct bh_engine *engine, const struct guarantee_question *question, uint32_t *ret_within)
 {
     bool covered = false;
 
     *ret_within = 0;
     for (uint32_t at = question->wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        enum guarantee_word word = covered_by(engine, at, question);
+        enum guarantee_word word = guarantee_covered_by(engine, at, question);
 
         if (word == IS_EXCEEDED) {
             *ret_within = covered ? at : 0;
@@ -220,20 +220,20 @@ enum bh_cover
 bh_guarantee_cover(const struct bh_engine *engine, const struct bh_wanted *wanted,
                    uint32_t *ret_within)
 {
-    return cover_of(engine, &(struct guarantee_question){ .wanted = wanted }, ret_within);
+    return guarantee_cover_of(engine, &(struct guarantee_question){ .wanted = wanted }, ret_within);
 }
 
 enum bh_cover
 bh_guarantee_cover_with_claims(const struct bh_engine *engine, const struct bh_wanted *wanted,
                                uint32_t job, uint32_t *ret_within)
 {
-    return cover_of(engine, &(struct guarantee_question){ wanted, true, job }, ret_within);
+    return guarantee_cover_of(engine, &(struct guarantee_question){ wanted, true, job }, ret_within);
 }
 
 uint64_t
 bh_guarantee_claimed(const struct bh_engine *engine, uint32_t tenant, uint32_t but_job)
 {
-    return claimed_within(engine, tenant, NULL, but_job);
+    return guarantee_claimed_within(engine, tenant, NULL, but_job);
 }
 
 bool
@@ -251,7 +251,7 @@ bh_guarantee_concerns(const struct bh_engine *engine, uint32_t slot,
 
 /* Whether one tenant's guarantees cover what is used of what the lease holds. */
 static bool
-protected_by(const struct bh_search *search, uint32_t at, const struct bh_wanted *held)
+guarantee_protected_by(const struct bh_search *search, uint32_t at, const struct bh_wanted *held)
 {
     const struct tenant *tenant = tenant_at(search->engine, at);
     struct bh_filter all = { .tenant = at };
@@ -276,7 +276,7 @@ bh_quota_protects(const struct bh_search *search, uint32_t job)
     struct bh_wanted held = bh_quota_to_resume(engine, job_at(engine, job)->lease);
 
     for (uint32_t at = held.tenant; at; at = tenant_at(engine, at)->parent)
-        if (!bh_tenant_within(engine, at, search->tenant) && protected_by(search, at, &held))
+        if (!bh_tenant_within(engine, at, search->tenant) && guarantee_protected_by(search, at, &held))
             return true;
     return false;
 }

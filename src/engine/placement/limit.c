@@ -5,7 +5,7 @@
 
 /* What one principal holds within a tenant. */
 static uint64_t
-used_by(const struct bh_engine *engine, const struct bh_filter *filter)
+limit_used_by(const struct bh_engine *engine, const struct bh_filter *filter)
 {
     uint64_t sum = 0;
 
@@ -20,7 +20,7 @@ used_by(const struct bh_engine *engine, const struct bh_filter *filter)
 /* ---- limits ---- */
 
 static bool
-quota_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
+limit_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
              const struct quota *quota, struct bh_reason *ret_why)
 {
     struct bh_filter filter = { .tenant = at, .quota = quota };
@@ -39,7 +39,7 @@ quota_allows(const struct bh_search *search, const struct bh_wanted *wanted, uin
 }
 
 static bool
-user_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
+limit_user_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
             struct bh_reason *ret_why)
 {
     const struct tenant *tenant = tenant_at(search->engine, at);
@@ -50,14 +50,14 @@ user_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint
     *ret_why = (struct bh_reason){ .code = BH_REASON_QUOTA_USER,
                                    .tenant = { (uint32_t)tenant->id },
                                    .limit = tenant->user_limit,
-                                   .used = used_by(search->engine, &filter),
+                                   .used = limit_used_by(search->engine, &filter),
                                    .wanted = wanted->equivalent };
     return bh_filter_fits(search, &filter, ret_why);
 }
 
 /* One tenant's limits: the reason when they do not allow it. */
 static bool
-tenant_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
+limit_tenant_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
               struct bh_reason *ret_why)
 {
     const struct tenant *tenant = tenant_at(search->engine, at);
@@ -71,9 +71,9 @@ tenant_allows(const struct bh_search *search, const struct bh_wanted *wanted, ui
             return false;
     }
     for (uint32_t i = 0; i < tenant->quota_count; i++)
-        if (!quota_allows(search, wanted, at, &tenant->quotas[i], ret_why))
+        if (!limit_quota_allows(search, wanted, at, &tenant->quotas[i], ret_why))
             return false;
-    return user_allows(search, wanted, at, ret_why);
+    return limit_user_allows(search, wanted, at, ret_why);
 }
 
 bool
@@ -84,7 +84,7 @@ bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
 
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
         *ret_tenant = at;
-        if (!tenant_allows(search, wanted, at, ret_why))
+        if (!limit_tenant_allows(search, wanted, at, ret_why))
             return false;
     }
     *ret_tenant = 0;
@@ -102,7 +102,7 @@ bh_quota_permits(const struct bh_search *search, const struct bh_wanted *wanted)
 
 /* Whether one tenant's limits are short of it. */
 static bool
-is_short(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t at,
+limit_is_short(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t at,
          struct bh_limit_shortage *ret_short)
 {
     const struct tenant *tenant = tenant_at(engine, at);
@@ -130,14 +130,14 @@ bh_quota_short(const struct bh_engine *engine, const struct bh_wanted *wanted,
                struct bh_limit_shortage *ret_short)
 {
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent)
-        if (is_short(engine, wanted, at, ret_short))
+        if (limit_is_short(engine, wanted, at, ret_short))
             return true;
     return false;
 }
 
 /* Whether one tenant's limits would, on an empty fleet. */
 static bool
-ever_within(const struct bh_engine *engine, const struct tenant *tenant,
+limit_ever_within(const struct bh_engine *engine, const struct tenant *tenant,
             const struct bh_wanted *wanted, struct bh_reason *ret_why)
 {
     *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_QUOTA,
@@ -166,7 +166,7 @@ bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,
               struct bh_reason *ret_why)
 {
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent)
-        if (!ever_within(engine, tenant_at(engine, at), wanted, ret_why))
+        if (!limit_ever_within(engine, tenant_at(engine, at), wanted, ret_why))
             return false;
     *ret_why = (struct bh_reason){ 0 };
     return true;

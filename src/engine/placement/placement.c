@@ -104,7 +104,7 @@ bh_placement_serves(const struct bh_engine *engine, const struct gpu *gpu, uint3
 }
 
 static void
-add_chosen(const struct bh_plan *plan, uint32_t gpu, enum bh_gpu_model model,
+placement_add_chosen(const struct bh_plan *plan, uint32_t gpu, enum bh_gpu_model model,
            struct bh_occupancy *occupancy)
 {
     for (uint32_t i = 0; i < plan->count; i++)
@@ -120,7 +120,7 @@ bh_placement_imagines(const struct bh_search *search)
 
 /* Whether the search imagines somebody on the node gone who is there. */
 static bool
-imagines_on(const struct bh_search *search, uint32_t node)
+placement_imagines_on(const struct bh_search *search, uint32_t node)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -136,7 +136,7 @@ imagines_on(const struct bh_search *search, uint32_t node)
 /* Whether what is counted rules the node out, before its GPUs are looked at.  Counts know
  * what is, not what is imagined. */
 static bool
-is_hopeless(const struct bh_finder *finder, const struct node *node)
+placement_is_hopeless(const struct bh_finder *finder, const struct node *node)
 {
     if (!(node->models >> finder->model & 1))
         return true;
@@ -148,7 +148,7 @@ is_hopeless(const struct bh_finder *finder, const struct node *node)
 
 /* The same of the whole fleet. */
 static bool
-is_in_vain(const struct bh_finder *finder)
+placement_is_in_vain(const struct bh_finder *finder)
 {
     const struct bh_search *search = finder->search;
     const struct core *core = &search->engine->core;
@@ -162,7 +162,7 @@ is_in_vain(const struct bh_finder *finder)
 
 /* The lowest of these starts that has an idle partition for the tenant, else the lowest. */
 static struct bh_assignment
-choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t starts)
+placement_choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t starts)
 {
     struct bh_assignment assignment = { .gpu = slot, .profile = finder->profile,
                             .start = (uint32_t)__builtin_ctz(starts) }, first = assignment;
@@ -183,7 +183,7 @@ choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t starts)
 /* Where it may matter that a partition stands ready, that goes before what costs jobs to come
  * least.  False: it must stand ready, and none does. */
 static bool
-choose_assignment(struct bh_finder *finder, uint32_t slot, const struct bh_occupancy *occupancy,
+placement_choose_assignment(struct bh_finder *finder, uint32_t slot, const struct bh_occupancy *occupancy,
             uint32_t starts, struct bh_assignment *ret_assignment)
 {
     const struct bh_engine *engine = finder->search->engine;
@@ -194,7 +194,7 @@ choose_assignment(struct bh_finder *finder, uint32_t slot, const struct bh_occup
         ready = bh_exclusive_ready(finder->search, slot, finder->profile, occupancy);
     *ret_assignment = ready ? (struct bh_assignment){ slot, finder->profile, partition_at(engine, ready)->start,
                                           ready }
-                      : choose_start(finder, slot, starts);
+                      : placement_choose_start(finder, slot, starts);
     if (ready || bh_exclusive_may_stand(finder->search, slot, finder->profile, &beside))
         return true;
     finder->alone = beside;
@@ -212,9 +212,9 @@ bh_placement_assign(struct bh_finder *finder, const struct bh_plan *plan, uint32
     const struct bh_candidate_starts *best;
 
     bh_capacity_occupancy(finder->search, slot, &occupancy);
-    add_chosen(plan, slot, (enum bh_gpu_model)gpu->model, &occupancy);
+    placement_add_chosen(plan, slot, (enum bh_gpu_model)gpu->model, &occupancy);
     best = bh_candidates_find(&finder->starts, &occupancy);
-    if (best->starts == 0 || !choose_assignment(finder, slot, &occupancy, best->starts, ret_assignment))
+    if (best->starts == 0 || !placement_choose_assignment(finder, slot, &occupancy, best->starts, ret_assignment))
         return false;
     *ret_score = (struct bh_score){ .growth = best->growth,
                                     .misfits = bh_placement_misfits(gpu, finder->profile)
@@ -243,7 +243,7 @@ bh_placement_offers(struct bh_finder *finder, uint32_t slot)
 
 /* The best spot on a node for one more partition. */
 static bool
-next_assignment(struct bh_finder *finder, const struct bh_plan *plan, struct bh_assignment *ret_assignment,
+placement_next_assignment(struct bh_finder *finder, const struct bh_plan *plan, struct bh_assignment *ret_assignment,
           struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
@@ -279,7 +279,7 @@ bh_placement_copy(struct bh_plan *to, const struct bh_plan *from)
 
 /* The score of partitions together: that of the first, with all growth. */
 static void
-add_score(struct bh_score *sum, const struct bh_score *next, bool first)
+placement_add_score(struct bh_score *sum, const struct bh_score *next, bool first)
 {
     if (first) {
         *sum = *next;
@@ -313,7 +313,7 @@ placement_apart(const struct bh_engine *engine, const struct bh_assignment *assi
 
 /* One member's partitions on the plan's node, as far as the finder looks. */
 static bool
-fill_within(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret_score)
+placement_fill_within(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret_score)
 {
     uint32_t first = plan->count;
 
@@ -321,10 +321,10 @@ fill_within(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret
         struct bh_assignment assignment = { 0 };
         struct bh_score score = { 0 };
 
-        if (!next_assignment(finder, plan, &assignment, &score))
+        if (!placement_next_assignment(finder, plan, &assignment, &score))
             return false;
         plan->assignments[plan->count++] = assignment;
-        add_score(ret_score, &score, i == 0);
+        placement_add_score(ret_score, &score, i == 0);
     }
     ret_score->apart = placement_apart(finder->search->engine, &plan->assignments[first], finder->need->count);
     return true;
@@ -332,7 +332,7 @@ fill_within(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret
 
 /* The same within the NVLink domain, or on the NUMA node, of one GPU, where it is better. */
 static void
-fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *plan,
+placement_fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *plan,
           struct bh_score *score)
 {
     const struct gpu *near = gpu_at(finder->search->engine, gpu);
@@ -347,7 +347,7 @@ fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *
     other.count = before;
     finder->link = by_link ? near->link : 0;
     finder->numa = by_link ? 0 : near->numa;
-    found = fill_within(finder, &other, &next);
+    found = placement_fill_within(finder, &other, &next);
     finder->link = finder->numa = 0;
     if (!found || !bh_placement_better(&next, score))
         return;
@@ -357,16 +357,16 @@ fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *
 
 /* One member's partitions on the plan's node: whole GPUs close together where that can be. */
 static bool
-fill_member(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret_score)
+placement_fill_member(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
 
-    if (!fill_within(finder, plan, ret_score))
+    if (!placement_fill_within(finder, plan, ret_score))
         return false;
     for (uint32_t by_link = 2; by_link-- > 0;)
         for (uint32_t gpu = node_at(engine, plan->node)->first_gpu;
              gpu && ret_score->apart > (by_link ? 0 : 1); gpu = gpu_at(engine, gpu)->next_on_node)
-            fill_near(finder, gpu, by_link, plan, ret_score);
+            placement_fill_near(finder, gpu, by_link, plan, ret_score);
     return true;
 }
 
@@ -383,7 +383,7 @@ bh_placement_whole(const struct bh_engine *engine, const struct bh_need *need, u
 
 /* What a node's score is beside those of the partitions. */
 static void
-score_node(const struct bh_finder *finder, uint32_t node, uint32_t members, struct bh_score *score)
+placement_score_node(const struct bh_finder *finder, uint32_t node, uint32_t members, struct bh_score *score)
 {
     const struct bh_engine *engine = finder->search->engine;
     struct bh_node_request want =
@@ -401,7 +401,7 @@ score_node(const struct bh_finder *finder, uint32_t node, uint32_t members, stru
 /* How many of so many members the node has cores and memory for, beside those that the plan
  * puts there already. */
 static uint32_t
-hosted(const struct bh_finder *finder, uint32_t node, uint32_t most, const struct bh_plan *plan)
+placement_hosted(const struct bh_finder *finder, uint32_t node, uint32_t most, const struct bh_plan *plan)
 {
     uint32_t capacity = bh_host_capacity(finder->search, node), partitions = 0, there;
 
@@ -421,24 +421,24 @@ bh_placement_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct
     const struct node *at = node_at(finder->search->engine, node);
     uint32_t members = 0;
 
-    finder->counts = !imagines_on(finder->search, node);
-    if (!at->up || is_hopeless(finder, at)
+    finder->counts = !placement_imagines_on(finder->search, node);
+    if (!at->up || placement_is_hopeless(finder, at)
         || !bh_capacity_on_node(finder->search, node, &finder->beside))
         return 0;
     plan->node = node;
-    most = hosted(finder, node, most, plan);
+    most = placement_hosted(finder, node, most, plan);
     while (members < most) {
         uint32_t before = plan->count;
         struct bh_score score = { 0 };
 
-        if (!fill_member(finder, plan, &score)) {
+        if (!placement_fill_member(finder, plan, &score)) {
             plan->count = before;
             break;
         }
-        add_score(ret_score, &score, members == 0);
+        placement_add_score(ret_score, &score, members == 0);
         members++;
     }
-    score_node(finder, node, members, ret_score);
+    placement_score_node(finder, node, members, ret_score);
     return members;
 }
 
@@ -470,7 +470,7 @@ placement_add_node(struct bh_finder *finder, uint32_t left, struct bh_plan *plan
 /* All members for one row of the SKU.  Taking the nodes that hold most until one holds all
  * that are left needs the fewest nodes. */
 static bool
-fill_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score)
+placement_fill_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score)
 {
     uint32_t placed = 0, gang = finder->need->gang;
 
@@ -482,7 +482,7 @@ fill_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *re
 
         if (members == 0)
             return false;
-        add_score(ret_score, &score, placed == 0);
+        placement_add_score(ret_score, &score, placed == 0);
         placed += members;
     }
     return true;
@@ -516,7 +516,7 @@ bh_placement_on(const struct bh_search *search, const struct bh_need *need, uint
     if (node)
         found = bh_placement_fill(&finder, node, need->gang, ret_plan, &score) == need->gang;
     else
-        found = !is_in_vain(&finder) && fill_row(&finder, ret_plan, &score);
+        found = !placement_is_in_vain(&finder) && placement_fill_row(&finder, ret_plan, &score);
     ret_plan->growth = score.growth;
     return found;
 }
@@ -538,11 +538,11 @@ bh_placement_need(const struct bh_engine *engine, uint32_t slot)
 bool
 bh_placement_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score)
 {
-    if (is_in_vain(finder))
+    if (placement_is_in_vain(finder))
         return false;
     bh_candidates_price(&finder->starts, finder->search->engine, finder->model);
     *ret_score = (struct bh_score){ 0 };
-    if (!fill_row(finder, ret_plan, ret_score))
+    if (!placement_fill_row(finder, ret_plan, ret_score))
         return false;
     ret_score->parts =
         sku_at(finder->search->engine, finder->need->sku)->equivalents[finder->row];
@@ -605,7 +605,7 @@ bh_placement_allowed(const struct bh_search *search, const struct bh_need *need,
 
 /* A share needs a GPU that may be shared; whether one can be carved is the carving's matter. */
 static bool
-may_be_shared(const struct gpu *gpu, uint32_t profile)
+placement_may_be_shared(const struct gpu *gpu, uint32_t profile)
 {
     return !bh_profile_is_share((bh_profile_id){ profile }) || bh_capacity_accepts(gpu, profile);
 }
@@ -635,7 +635,7 @@ bh_placement_free(const struct bh_search *search, const struct placement *placem
     struct bh_occupancy occupancy;
 
     if (!slot || !bh_capacity_offered(engine, gpu) || search->closed >> gpu->model & 1
-        || !bh_partition_exists(model, placement->profile) || !may_be_shared(gpu, placement->profile))
+        || !bh_partition_exists(model, placement->profile) || !placement_may_be_shared(gpu, placement->profile))
         return false;
     bh_capacity_occupancy(search, slot, &occupancy);
     for (uint32_t i = 0; i < count; i++)

@@ -13,7 +13,7 @@ struct find_obstacle {
 };
 
 static void
-note_obstacle(struct find_obstacle *obstacle, const struct bh_finder *finder)
+find_note_obstacle(struct find_obstacle *obstacle, const struct bh_finder *finder)
 {
     if (finder->beside)
         obstacle->beside = finder->beside;
@@ -27,7 +27,7 @@ note_obstacle(struct find_obstacle *obstacle, const struct bh_finder *finder)
 
 /* Why nothing was found, if it was for those who stand there. */
 static void
-report_obstacle(const struct bh_engine *engine, const struct find_obstacle *obstacle, uint32_t sku,
+find_report_obstacle(const struct bh_engine *engine, const struct find_obstacle *obstacle, uint32_t sku,
               struct bh_reason *reason)
 {
     bool boundary = obstacle->beside != 0;
@@ -56,7 +56,7 @@ struct choice {
 
 /* Forms that the same boundary calls for: of none, shares of any kind. */
 static uint32_t
-rank_of(const struct sku *sku, uint32_t row)
+find_rank_of(const struct sku *sku, uint32_t row)
 {
     enum bh_gpu_form form = bh_gpu_form_of((bh_profile_id){ sku->profiles[row] });
 
@@ -64,7 +64,7 @@ rank_of(const struct sku *sku, uint32_t row)
 }
 
 static bool
-has_rank(const struct sku *sku, uint32_t rank)
+find_has_rank(const struct sku *sku, uint32_t rank)
 {
     uint32_t shares = 1u << BH_GPU_FORM_MULTIPLEXED | 1u << BH_GPU_FORM_SHARE;
 
@@ -73,13 +73,13 @@ has_rank(const struct sku *sku, uint32_t rank)
 
 /* Whether the SKU has rows of stronger forms, too. */
 static bool
-has_stronger(const struct sku *sku, uint32_t rank)
+find_has_stronger(const struct sku *sku, uint32_t rank)
 {
     return sku->forms >> (rank + 1) != 0;
 }
 
 static bool
-is_empty(const struct bh_search *search, uint32_t gpu)
+find_is_empty(const struct bh_search *search, uint32_t gpu)
 {
     struct bh_occupancy occupancy;
 
@@ -99,12 +99,12 @@ placement_find_is_known(const struct bh_plan *plan, uint32_t at)
 
 /* A GPU on which nothing is takes any form: what is put there closes it to the others. */
 static uint32_t
-blocked_by(const struct bh_search *search, const struct bh_plan *plan)
+find_blocked_by(const struct bh_search *search, const struct bh_plan *plan)
 {
     uint32_t blocked = 0;
 
     for (uint32_t i = 0; i < plan->count; i++)
-        if (!placement_find_is_known(plan, i) && is_empty(search, plan->assignments[i].gpu))
+        if (!placement_find_is_known(plan, i) && find_is_empty(search, plan->assignments[i].gpu))
             blocked += BH_GPU_PARTS;
     return blocked;
 }
@@ -122,7 +122,7 @@ find_in_rank(const struct bh_search *search, const struct bh_need *need, uint32_
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_finder finder;
 
-        if (rank_of(sku, row) != rank
+        if (find_rank_of(sku, row) != rank
             || !bh_placement_allowed(search, need, row, &choice->limit))
             continue;
         finder = bh_finder_for(search, need, row);
@@ -132,23 +132,23 @@ find_in_rank(const struct bh_search *search, const struct bh_need *need, uint32_
             best_score = score;
             found = true;
         }
-        note_obstacle(&choice->obstacle, &finder);
+        find_note_obstacle(&choice->obstacle, &finder);
     }
     return found;
 }
 
 /* Keep the best of the rank where it blocks less than what was found of weaker ones. */
 static void
-try_rank(const struct bh_search *search, const struct bh_need *need, uint32_t rank,
+find_try_rank(const struct bh_search *search, const struct bh_need *need, uint32_t rank,
          struct choice *choice)
 {
-    bool alone = !choice->found && !has_stronger(sku_at(search->engine, need->sku), rank);
+    bool alone = !choice->found && !find_has_stronger(sku_at(search->engine, need->sku), rank);
     struct bh_plan plan;
     uint32_t blocked;
 
     if (!find_in_rank(search, need, rank, choice->found ? &plan : choice->plan, choice))
         return;
-    blocked = alone ? 0 : blocked_by(search, choice->found ? &plan : choice->plan);
+    blocked = alone ? 0 : find_blocked_by(search, choice->found ? &plan : choice->plan);
     if (choice->found && blocked >= choice->blocked)
         return;
     if (choice->found)
@@ -167,11 +167,11 @@ bh_placement_find(const struct bh_search *search, const struct bh_need *need,
     struct choice choice = { .plan = ret_plan };
 
     for (uint32_t rank = BH_GPU_FORM_SHARE; rank < BH_GPU_FORMS; rank++)
-        if (has_rank(sku, rank) && (!choice.found || choice.blocked > 0))
-            try_rank(search, need, rank, &choice);
+        if (find_has_rank(sku, rank) && (!choice.found || choice.blocked > 0))
+            find_try_rank(search, need, rank, &choice);
     if (choice.found || !ret_why)
         return choice.found;
     *ret_why = choice.limit;
-    report_obstacle(search->engine, &choice.obstacle, need->sku, ret_why);
+    find_report_obstacle(search->engine, &choice.obstacle, need->sku, ret_why);
     return false;
 }

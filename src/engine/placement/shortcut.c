@@ -17,7 +17,7 @@ struct best {
 };
 
 static void
-prefer_better(struct best *best, const struct bh_assignment *assignments, uint32_t count, uint32_t node,
+shortcut_prefer_better(struct best *best, const struct bh_assignment *assignments, uint32_t count, uint32_t node,
             const struct bh_score *score)
 {
     if (best->found && !bh_placement_better(score, &best->score))
@@ -34,7 +34,7 @@ prefer_better(struct best *best, const struct bh_assignment *assignments, uint32
 
 /* The row of the SKU by which a node's whole GPUs serve. */
 static uint32_t
-row_on(const struct bh_engine *engine, uint32_t sku_slot, uint32_t node)
+shortcut_row_on(const struct bh_engine *engine, uint32_t sku_slot, uint32_t node)
 {
     const struct sku *sku = sku_at(engine, sku_slot);
     uint32_t row = 0;
@@ -49,7 +49,7 @@ row_on(const struct bh_engine *engine, uint32_t sku_slot, uint32_t node)
 /* The best node that the index knows is the best one when the job finds room there, and its
  * GPUs close together, and nothing else speaks against the node. */
 static enum shortcut_answer
-find_in_index(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
+shortcut_find_in_index(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
           uint64_t models, struct best *best)
 {
     struct bh_node_request want = bh_placement_whole(engine, need, 1, models);
@@ -62,14 +62,14 @@ find_in_index(struct bh_engine *engine, const struct bh_search *search, const st
         return NOT_KNOWN;
     if (node == 0)
         return NO_CAPACITY;
-    row = row_on(engine, need->sku, node);
+    row = shortcut_row_on(engine, need->sku, node);
     finder = bh_finder_for(search, need, row);
     plan.count = 0;
     if (bh_placement_fill(&finder, node, 1, &plan, &score) == 0 || score.apart > 0 || score.hot
         || score.misfits || score.mixed)
         return NOT_KNOWN;
     score.parts = sku_at(engine, need->sku)->equivalents[row];
-    prefer_better(best, plan.assignments, plan.count, node, &score);
+    shortcut_prefer_better(best, plan.assignments, plan.count, node, &score);
     return FOUND;
 }
 
@@ -77,7 +77,7 @@ find_in_index(struct bh_engine *engine, const struct bh_search *search, const st
 
 /* What a partition costs at least; false: no GPU of the model has room for it. */
 static bool
-least_growth(const struct bh_engine *engine, struct bh_finder *finder, int64_t *ret_growth)
+shortcut_least_growth(const struct bh_engine *engine, struct bh_finder *finder, int64_t *ret_growth)
 {
     bool found = false;
 
@@ -98,7 +98,7 @@ least_growth(const struct bh_engine *engine, struct bh_finder *finder, int64_t *
 
 /* A partition on the GPU, if it costs no more than that there and may stand there. */
 static bool
-try_gpu(struct bh_finder *finder, uint32_t gpu, int64_t growth, struct best *best)
+shortcut_try_gpu(struct bh_finder *finder, uint32_t gpu, int64_t growth, struct best *best)
 {
     static const struct bh_plan nothing;
     const struct bh_engine *engine = finder->search->engine;
@@ -119,13 +119,13 @@ try_gpu(struct bh_finder *finder, uint32_t gpu, int64_t growth, struct best *bes
         || !bh_capacity_on_node(finder->search, node, &beside)
         || bh_host_capacity(finder->search, node) == 0)
         return false;
-    prefer_better(best, &assignment, 1, node, &score);
+    shortcut_prefer_better(best, &assignment, 1, node, &score);
     return true;
 }
 
 /* One partition on a GPU of the groups where that costs least. */
 static enum shortcut_answer
-find_in_groups(const struct bh_engine *engine, struct bh_finder *finder, struct best *best)
+shortcut_find_in_groups(const struct bh_engine *engine, struct bh_finder *finder, struct best *best)
 {
     bool found = false;
     int64_t growth;
@@ -135,7 +135,7 @@ find_in_groups(const struct bh_engine *engine, struct bh_finder *finder, struct 
         return NOT_KNOWN; /* no groups of this model are kept */
     if (engine->core.shapes.unheld[finder->profile])
         return NOT_KNOWN; /* a partition stands ready, perhaps not among the first looked at */
-    if (!least_growth(engine, finder, &growth))
+    if (!shortcut_least_growth(engine, finder, &growth))
         return NO_CAPACITY;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU_GROUP, &slot);) {
         const struct gpu_group *group = gpu_group_at(engine, slot);
@@ -145,7 +145,7 @@ find_in_groups(const struct bh_engine *engine, struct bh_finder *finder, struct 
         if (group->model != finder->model || choice->starts == 0 || choice->growth > growth)
             continue;
         for (uint32_t gpu = group->first; gpu && looks < LOOKS; looks++) {
-            found = try_gpu(finder, gpu, growth, best) || found;
+            found = shortcut_try_gpu(finder, gpu, growth, best) || found;
             gpu = gpu_at(engine, gpu)->next_in_group;
         }
     }
@@ -175,12 +175,12 @@ shortcut_search(struct bh_engine *engine, const struct bh_search *search, const 
         if (bh_profile_is_share((bh_profile_id){ sku->profiles[row] }))
             return NOT_KNOWN; /* groups tell how GPUs are carved, not how they are shared */
         finder = bh_finder_for(search, need, row);
-        if (need->count != 1 || find_in_groups(engine, &finder, best) == NOT_KNOWN)
+        if (need->count != 1 || shortcut_find_in_groups(engine, &finder, best) == NOT_KNOWN)
             return NOT_KNOWN;
     }
     if (best->found)
         return FOUND; /* a whole GPU blocks as much at least */
-    if (models && find_in_index(engine, search, need, models, best) == NOT_KNOWN)
+    if (models && shortcut_find_in_index(engine, search, need, models, best) == NOT_KNOWN)
         return NOT_KNOWN;
     return best->found ? FOUND : NO_CAPACITY;
 }

@@ -13,7 +13,7 @@
 #include "engine/state/slots.h"
 
 static void
-write_settings(struct bh_engine *engine, struct tenant *tenant,
+change_write_settings(struct bh_engine *engine, struct tenant *tenant,
                const struct bh_ev_tenant *event)
 {
     engine->core.dedicated -= tenant->dedicated;
@@ -65,7 +65,7 @@ tenant_attach(struct bh_engine *engine, struct tenant *tenant, uint32_t parent)
 
 /* Whether two leases on one GPU or node would stand closer than allowed. */
 static bool
-too_close(const struct bh_engine *engine, struct bh_reason *ret_why)
+change_too_close(const struct bh_engine *engine, struct bh_reason *ret_why)
 {
     for (uint32_t a = 0; bh_slot_next(engine, TABLE_LEASE, &a);)
         if (!bh_capacity_lease_apart(engine, a, ret_why))
@@ -84,9 +84,9 @@ change_allowed(struct bh_engine *engine, uint32_t slot, const struct bh_ev_tenan
     bool allowed;
 
     memcpy(&before, tenant, sizeof(before));
-    write_settings(engine, tenant, event);
+    change_write_settings(engine, tenant, event);
     tenant->parent = tenant_find(engine, event->parent.v);
-    allowed = !too_close(engine, ret_why);
+    allowed = !change_too_close(engine, ret_why);
     memcpy(tenant, &before, sizeof(before));
     engine->core.dedicated = dedicated;
     engine->core.withholders = withholders;
@@ -95,7 +95,7 @@ change_allowed(struct bh_engine *engine, uint32_t slot, const struct bh_ev_tenan
 
 /* Each SKU and model is counted once, or it would not be clear by which number. */
 static bool
-quotas_in_range(const struct bh_ev_tenant *event)
+change_quotas_in_range(const struct bh_ev_tenant *event)
 {
     if (event->quota_count > BH_TENANT_QUOTAS_MAX)
         return false;
@@ -114,13 +114,13 @@ quotas_in_range(const struct bh_ev_tenant *event)
 }
 
 static bool
-in_range(const struct bh_ev_tenant *event)
+change_in_range(const struct bh_ev_tenant *event)
 {
     return event->tenant.v != 0 && (uint32_t)event->kind < BH_TENANT_KINDS
            && (uint32_t)event->boundary < BH_BOUNDARIES && event->weight <= BH_WEIGHT_MAX
            && event->withhold <= event->guarantee && event->guarantee <= BH_AMOUNT_MAX
            && event->user_limit <= BH_AMOUNT_MAX && event->min_runtime_ns <= BH_SPAN_MAX_NS
-           && (uint32_t)event->budget.period < BH_PERIODS && quotas_in_range(event);
+           && (uint32_t)event->budget.period < BH_PERIODS && change_quotas_in_range(event);
 }
 
 bh_rc
@@ -131,7 +131,7 @@ bh_tenant_check(struct bh_engine *engine, const struct bh_ev_tenant *event,
     uint32_t parent = tenant_find(engine, event->parent.v);
 
     *ret_why = (struct bh_reason){ .code = BH_REASON_OUT_OF_RANGE, .tenant = event->tenant };
-    if (!in_range(event))
+    if (!change_in_range(event))
         return BH_RANGE;
     *ret_why = (struct bh_reason){ .code = BH_REASON_UNKNOWN_TENANT, .tenant = event->parent };
     if (event->parent.v && (!parent || tenant_at(engine, parent)->removed))
@@ -172,7 +172,7 @@ bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
     bh_usage_update_all(engine);
     bh_dedication_suspend(engine);
     tenant_attach(engine, tenant, tenant_find(engine, event->parent.v));
-    write_settings(engine, tenant, event);
+    change_write_settings(engine, tenant, event);
     bh_dedication_restore(engine);
     bh_gpu_form_recount(engine);
     bh_usage_set_budget(engine, slot, &event->budget);

@@ -51,7 +51,7 @@ bh_warm_tick(struct bh_engine *engine)
 
 /* Whether an idle partition may go for one that is nobody's. */
 static bool
-is_left(const struct bh_engine *engine, const struct partition *partition)
+warm_is_left(const struct bh_engine *engine, const struct partition *partition)
 {
     const struct tenant *tenant = tenant_at(engine, tenant_find(engine, partition->tenant));
 
@@ -69,7 +69,7 @@ warm_read_occupancy(const struct bh_engine *engine, uint32_t slot, struct bh_occ
     for (uint32_t at = gpu->idle ? gpu->first_partition : 0; at;) {
         const struct partition *partition = partition_at(engine, at);
 
-        if (partition->state == BH_PARTITION_IDLE && !is_left(engine, partition))
+        if (partition->state == BH_PARTITION_IDLE && !warm_is_left(engine, partition))
             bh_capacity_block(ret_occupancy, (enum bh_gpu_model)gpu->model, partition->profile,
                           partition->start);
         at = partition->next_on_gpu;
@@ -85,7 +85,7 @@ struct site {
 };
 
 static bool
-is_better(const struct bh_engine *engine, const struct site *a, const struct site *b)
+warm_is_better(const struct bh_engine *engine, const struct site *a, const struct site *b)
 {
     if (b->gpu == 0 || a->misfit != b->misfit)
         return b->gpu == 0 || !a->misfit;
@@ -97,7 +97,7 @@ is_better(const struct bh_engine *engine, const struct site *a, const struct sit
 }
 
 static struct site
-find_site(const struct bh_engine *engine, const struct bh_profile *profile)
+warm_find_site(const struct bh_engine *engine, const struct bh_profile *profile)
 {
     struct bh_mig_prices prices;
     const struct bh_mig *figures = bh_pool_prices(engine, profile->model, &prices);
@@ -116,7 +116,7 @@ find_site(const struct bh_engine *engine, const struct bh_profile *profile)
         warm_read_occupancy(engine, slot, &occupancy);
         choice = bh_mig_choose(figures, &prices, &occupancy, profile);
         site.cost = choice.cost;
-        if (choice.starts == 0 || !is_better(engine, &site, &best))
+        if (choice.starts == 0 || !warm_is_better(engine, &site, &best))
             continue;
         best = site;
         best.start = (uint32_t)__builtin_ctz(choice.starts);
@@ -138,7 +138,7 @@ bh_warm_decide(const struct work *work, struct bh_decision *ret_decision)
 
         if (shapes->unheld[id] >= shapes->ready[id])
             continue;
-        site = find_site(engine, bh_profile_get((bh_profile_id){ id }));
+        site = warm_find_site(engine, bh_profile_get((bh_profile_id){ id }));
         if (!site.gpu)
             continue;
         *ret_decision = (struct bh_decision){ .kind = BH_DO_WARM, .partition_count = 1 };

@@ -11,7 +11,7 @@ enum {
 };
 
 /* The least cost of each GPU of a node, by component; each list is sorted by itself, the
- * cheapest first. */
+ * bound_cheapest first. */
 struct figures {
     uint32_t count;
     uint64_t owed[GPUS_MAX], priority[GPUS_MAX], shares[GPUS_MAX], began_ns[GPUS_MAX];
@@ -41,7 +41,7 @@ bound_higher(uint64_t a, uint64_t b)
 }
 
 static bool
-is_claimed(const struct bh_search *search, uint64_t gpu_id)
+bound_is_claimed(const struct bh_search *search, uint64_t gpu_id)
 {
     for (uint32_t i = 0; search->engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(search, i);
@@ -62,13 +62,13 @@ bound_partitions_of(const struct bh_engine *engine, uint32_t job)
 /* All that stands on the GPU must leave; of a job with partitions elsewhere the part here
  * counts, so that the sum over GPUs is no more than what is lost. */
 static bool
-clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct bound_figure *ret_figure)
+bound_clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct bound_figure *ret_figure)
 {
     const struct bh_engine *engine = request->search->engine;
 
     *ret_figure = nothing;
     if (gpu_at(engine, gpu)->claimed
-        && (request->claims_bind || is_claimed(request->search, gpu_at(engine, gpu)->id)))
+        && (request->claims_bind || bound_is_claimed(request->search, gpu_at(engine, gpu)->id)))
         return false;
     for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
          at = partition_at(engine, at)->next_on_gpu) {
@@ -92,7 +92,7 @@ clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct bound_f
 
 /* At least one of those on the GPU must leave, if the partition does not fit already. */
 static bool
-clear_some(const struct bh_bound_request *request, uint32_t gpu, uint32_t profile,
+bound_clear_some(const struct bh_bound_request *request, uint32_t gpu, uint32_t profile,
            struct bound_figure *ret_figure)
 {
     const struct bh_engine *engine = request->search->engine;
@@ -134,7 +134,7 @@ bound_insert(uint64_t *list, uint32_t count, uint64_t value)
 }
 
 static void
-insert_lost(bh_part_ns *list, uint32_t count, bh_part_ns value)
+bound_insert_lost(bh_part_ns *list, uint32_t count, bh_part_ns value)
 {
     uint32_t at = count;
 
@@ -145,19 +145,19 @@ insert_lost(bh_part_ns *list, uint32_t count, bh_part_ns value)
 
 /* Where more is cheaper, the complement is kept. */
 static void
-add_figure(struct figures *figures, const struct bound_figure *figure)
+bound_add_figure(struct figures *figures, const struct bound_figure *figure)
 {
     bound_insert(figures->owed, figures->count, ~figure->cost.owed);
     bound_insert(figures->priority, figures->count, figure->cost.priority);
     bound_insert(figures->shares, figures->count, figure->shares);
     bound_insert(figures->began_ns, figures->count, ~figure->cost.began_ns);
-    insert_lost(figures->lost, figures->count, figure->cost.lost);
+    bound_insert_lost(figures->lost, figures->count, figure->cost.lost);
     figures->count++;
 }
 
 /* Several MIG partitions may stand on one GPU: then only the first is sure to cost so much. */
 static struct bh_cost
-cheapest(const struct figures *figures, uint32_t partitions)
+bound_cheapest(const struct figures *figures, uint32_t partitions)
 {
     struct bh_cost bound = { .owed = ~figures->owed[partitions - 1],
                              .priority = (uint32_t)figures->priority[partitions - 1],
@@ -174,7 +174,7 @@ cheapest(const struct figures *figures, uint32_t partitions)
 }
 
 static bool
-is_offered(const struct bh_bound_request *request, uint32_t slot)
+bound_is_offered(const struct bh_bound_request *request, uint32_t slot)
 {
     const struct bh_engine *engine = request->search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -184,7 +184,7 @@ is_offered(const struct bh_bound_request *request, uint32_t slot)
 }
 
 static bool
-wants_whole(const struct bh_bound_request *request)
+bound_wants_whole(const struct bh_bound_request *request)
 {
     return sku_at(request->search->engine, request->need->sku)->profiles[request->row]
            == BH_PROFILE_WHOLE.v;
@@ -205,10 +205,10 @@ bound_inspect(const struct bh_bound_request *request, uint32_t node, struct figu
          gpu = gpu_at(engine, gpu)->next_on_node) {
         struct bound_figure figure;
 
-        if (is_offered(request, gpu)
-            && (wants_whole(request) ? clear_whole(request, gpu, &figure)
-                                 : clear_some(request, gpu, profile, &figure)))
-            add_figure(ret_figures, &figure);
+        if (bound_is_offered(request, gpu)
+            && (bound_wants_whole(request) ? bound_clear_whole(request, gpu, &figure)
+                                 : bound_clear_some(request, gpu, profile, &figure)))
+            bound_add_figure(ret_figures, &figure);
     }
     return true;
 }
@@ -222,7 +222,7 @@ bh_bound_members(const struct bh_bound_request *request, uint32_t node)
         return 0;
     if (!bound_inspect(request, node, &figures))
         return request->need->gang;
-    if (wants_whole(request))
+    if (bound_wants_whole(request))
         return figures.count / request->need->count;
     return figures.count ? request->need->gang : 0;
 }
@@ -230,7 +230,7 @@ bh_bound_members(const struct bh_bound_request *request, uint32_t node)
 bool
 bh_bound(const struct bh_bound_request *request, uint32_t node, struct bh_cost *ret_bound)
 {
-    uint32_t partitions = wants_whole(request) ? request->need->count : 1;
+    uint32_t partitions = bound_wants_whole(request) ? request->need->count : 1;
     struct figures figures;
 
     *ret_bound = nothing.cost;
@@ -239,6 +239,6 @@ bh_bound(const struct bh_bound_request *request, uint32_t node, struct bh_cost *
         return true;
     if (figures.count < partitions)
         return false;
-    *ret_bound = cheapest(&figures, partitions);
+    *ret_bound = bound_cheapest(&figures, partitions);
     return true;
 }

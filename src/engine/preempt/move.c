@@ -44,7 +44,7 @@ bh_move_last_ns(const struct job *job)
 }
 
 static bool
-bears_a_stop(const struct job *job)
+move_bears_a_stop(const struct job *job)
 {
     return job->contract == BH_CONTRACT_CHECKPOINT
            || (job->contract == BH_CONTRACT_REQUEUE && job->kind == BH_JOB_BATCH);
@@ -52,7 +52,7 @@ bears_a_stop(const struct job *job)
 
 /* The least run time that somebody promised it. */
 static uint64_t
-promised_ns(const struct bh_engine *engine, const struct job *job)
+move_promised_ns(const struct bh_engine *engine, const struct job *job)
 {
     uint64_t most_ns = engine->core.settings.min_runtime_ns;
 
@@ -69,13 +69,13 @@ bh_move_allowed(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns)
     uint64_t rest_ns = engine->core.settings.defrag.rest_ns, promise_ns;
     struct bh_reason why;
 
-    if (!job->lease || !bears_a_stop(job) || job->deadline_ns
+    if (!job->lease || !move_bears_a_stop(job) || job->deadline_ns
         || !bh_gang_all(engine, slot, LEASE_RUNNING)
         || bh_gang_live(engine, slot) != job->gang
         || (job->moved_s && now_ns < bh_move_last_ns(job) + rest_ns)
         || bh_usage_exhausted(engine, job->tenant, &why))
         return false;
-    promise_ns = promised_ns(engine, job);
+    promise_ns = move_promised_ns(engine, job);
     for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;)
         if (now_ns - lease_at(engine, at)->since_ns < promise_ns)
             return false;
@@ -133,7 +133,7 @@ move_is_over(const struct core *core, uint64_t now_ns)
 }
 
 static uint64_t
-less(uint64_t a, uint64_t b)
+move_less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -147,8 +147,8 @@ bh_move_left(const struct bh_engine *engine, uint64_t now_ns)
 
     if (move_is_over(core, now_ns))
         return left;
-    left.moves = less(left.moves, core->moves);
-    left.lost_gpu_ms = less(left.lost_gpu_ms, core->moves_lost_gpu_ms);
+    left.moves = move_less(left.moves, core->moves);
+    left.lost_gpu_ms = move_less(left.lost_gpu_ms, core->moves_lost_gpu_ms);
     left.ends_ns = core->moves_began_ns + BH_MOVE_PERIOD_NS;
     return left;
 }
@@ -173,14 +173,14 @@ move_partitions_of(const struct job *job)
 }
 
 static bh_rc
-stale(bh_job_id job, struct bh_reason *ret_why)
+move_stale(bh_job_id job, struct bh_reason *ret_why)
 {
     *ret_why = (struct bh_reason){ .code = BH_REASON_DEFRAG_STALE, .job = job };
     return BH_CONFLICT;
 }
 
 static bh_rc
-check_range(const struct bh_ev_move *move, struct bh_reason *ret_why)
+move_check_range(const struct bh_ev_move *move, struct bh_reason *ret_why)
 {
     *ret_why = (struct bh_reason){ .code = BH_REASON_OUT_OF_RANGE, .wanted = move->move_count,
                                    .limit = BH_MOVES_MAX };
@@ -194,7 +194,7 @@ check_range(const struct bh_ev_move *move, struct bh_reason *ret_why)
 }
 
 static bh_rc
-check_worth(const struct bh_engine *engine, const struct bh_ev_move *move, uint64_t now_ns,
+move_check_worth(const struct bh_engine *engine, const struct bh_ev_move *move, uint64_t now_ns,
             struct bh_reason *ret_why)
 {
     const struct bh_defrag *defrag = &engine->core.settings.defrag;
@@ -209,12 +209,12 @@ check_worth(const struct bh_engine *engine, const struct bh_ev_move *move, uint6
     if ((bh_part_ns)move->gain_gpu_ms * 100 < (bh_part_ns)move->cost_gpu_ms * percent)
         return BH_CONFLICT;
     *ret_why = (struct bh_reason){ .code = BH_REASON_DEFRAG_BUDGET, .limit = defrag->moves,
-                                   .used = less(defrag->moves, left.moves),
+                                   .used = move_less(defrag->moves, left.moves),
                                    .wanted = move->move_count, .frees_at_ns = left.ends_ns };
     if (move->move_count > left.moves)
         return BH_CONFLICT;
     ret_why->limit = defrag->lost_gpu_s * 1000;
-    ret_why->used = less(ret_why->limit, left.lost_gpu_ms);
+    ret_why->used = move_less(ret_why->limit, left.lost_gpu_ms);
     ret_why->wanted = move->cost_gpu_ms;
     return move->cost_gpu_ms > left.lost_gpu_ms ? BH_CONFLICT : BH_OK;
 }
@@ -237,20 +237,20 @@ move_check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
         if (!slot || again || !bh_move_allowed(engine, slot, now_ns)
             || !bh_move_yields(engine, slot, c->for_job)
             || lease_at(engine, job_at(engine, slot)->lease)->id != move->moves[i].lease.v)
-            return stale(move->moves[i].job, ret_why);
+            return move_stale(move->moves[i].job, ret_why);
         c->jobs[i] = slot;
         placements += move_partitions_of(job_at(engine, slot));
     }
     if (move->for_job.v && (!c->for_job || !job_at(engine, c->for_job)->class
                             || job_at(engine, c->for_job)->hold))
-        return stale(move->for_job, ret_why);
+        return move_stale(move->for_job, ret_why);
     placements += c->for_job ? move_partitions_of(job_at(engine, c->for_job)) : 0;
-    return placements == move->placement_count ? BH_OK : stale(move->for_job, ret_why);
+    return placements == move->placement_count ? BH_OK : move_stale(move->for_job, ret_why);
 }
 
 /* Whether the SKU can be kept there, all partitions of a member on one node. */
 static bool
-meets_sku(const struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
+move_meets_sku(const struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
 {
     const struct job *job = job_at(engine, slot);
     const struct sku *sku = sku_at(engine, job->sku);
@@ -274,7 +274,7 @@ meets_sku(const struct bh_engine *engine, uint32_t slot, const struct bh_move_pl
 
 /* What the job would use on those places. */
 static struct bh_wanted
-wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
+move_wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
 {
     const struct job *job = job_at(engine, slot);
     struct bh_wanted wanted = {
@@ -291,7 +291,7 @@ wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh_move
 /* Whether the places are free for the job with all that move gone, beside what those who
  * were looked at before take; they count as taken from then on. */
 static bool
-acquire_placements(struct checking *c, struct bh_search *search, const struct bh_move_placement *placements)
+move_acquire_placements(struct checking *c, struct bh_search *search, const struct bh_move_placement *placements)
 {
     uint32_t count = move_partitions_of(job_at(c->engine, search->job));
     struct placement at[BH_MOVE_PLACEMENTS_MAX];
@@ -313,7 +313,7 @@ acquire_placements(struct checking *c, struct bh_search *search, const struct bh
 
 /* Room for the one that all is for: beside everybody who is there, as limits go. */
 static bool
-check_for_job(struct checking *c, const struct bh_move_placement *placements)
+move_check_for_job(struct checking *c, const struct bh_move_placement *placements)
 {
     const struct bh_engine *engine = c->engine;
     struct bh_queue_entry entry;
@@ -327,17 +327,17 @@ check_for_job(struct checking *c, const struct bh_move_placement *placements)
             return false; /* others make room for it already */
         c->reserved = 1u << i;
     }
-    if (!meets_sku(engine, c->for_job, placements))
+    if (!move_meets_sku(engine, c->for_job, placements))
         return false;
     bh_queue_entry_of_job(engine, c->for_job, &entry);
     search = bh_reserve_search(engine, &entry, c->for_job);
     search.closed = 0;
-    wanted = wanted_there(engine, c->for_job, placements);
-    return bh_quota_permits(&search, &wanted) && acquire_placements(c, &search, placements);
+    wanted = move_wanted_there(engine, c->for_job, placements);
+    return bh_quota_permits(&search, &wanted) && move_acquire_placements(c, &search, placements);
 }
 
 static bool
-check_moved(struct checking *c, uint32_t slot, const struct bh_move_placement *placements)
+move_check_moved(struct checking *c, uint32_t slot, const struct bh_move_placement *placements)
 {
     const struct bh_engine *engine = c->engine;
     struct bh_search search = { .engine = engine, .tenant = job_at(engine, slot)->tenant,
@@ -345,14 +345,14 @@ check_moved(struct checking *c, uint32_t slot, const struct bh_move_placement *p
                                 .gone = { slot } };
     struct bh_wanted wanted;
 
-    if (!meets_sku(engine, slot, placements))
+    if (!move_meets_sku(engine, slot, placements))
         return false;
-    wanted = wanted_there(engine, slot, placements);
-    return bh_quota_permits(&search, &wanted) && acquire_placements(c, &search, placements);
+    wanted = move_wanted_there(engine, slot, placements);
+    return bh_quota_permits(&search, &wanted) && move_acquire_placements(c, &search, placements);
 }
 
 static uint32_t
-claims_needed(const struct checking *c)
+move_claims_needed(const struct checking *c)
 {
     return c->move->move_count + (c->for_job != 0 && c->reserved == 0);
 }
@@ -363,25 +363,25 @@ bh_move_check(const struct bh_engine *engine, const struct bh_ev_move *move, uin
 {
     struct checking c = { .engine = engine, .move = move };
     const struct bh_move_placement *placements = move->placements;
-    bh_rc rc = check_range(move, ret_why);
+    bh_rc rc = move_check_range(move, ret_why);
 
     if (rc == BH_OK)
-        rc = check_worth(engine, move, now_ns, ret_why);
+        rc = move_check_worth(engine, move, now_ns, ret_why);
     if (rc == BH_OK)
         rc = move_check_jobs(&c, now_ns, ret_why);
     if (rc != BH_OK)
         return rc;
     if (c.for_job
-        && !check_for_job(&c, &placements[move->placement_count
+        && !move_check_for_job(&c, &placements[move->placement_count
                                       - move_partitions_of(job_at(engine, c.for_job))]))
-        return stale(move->for_job, ret_why);
+        return move_stale(move->for_job, ret_why);
     for (uint32_t i = 0; i < move->move_count; i++) {
-        if (!check_moved(&c, c.jobs[i], placements))
-            return stale(move->moves[i].job, ret_why);
+        if (!move_check_moved(&c, c.jobs[i], placements))
+            return move_stale(move->moves[i].job, ret_why);
         placements += move_partitions_of(job_at(engine, c.jobs[i]));
     }
-    if (engine->core.claim_count + claims_needed(&c) > CLAIMS_MAX)
-        return stale(move->for_job, ret_why);
+    if (engine->core.claim_count + move_claims_needed(&c) > CLAIMS_MAX)
+        return move_stale(move->for_job, ret_why);
     *ret_why = (struct bh_reason){ 0 };
     return BH_OK;
 }
@@ -390,7 +390,7 @@ bh_move_check(const struct bh_engine *engine, const struct bh_ev_move *move, uin
 
 /* Keep the places for the job. */
 static void
-claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
+move_claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
 {
     uint32_t at = 0, count = move_partitions_of(job_at(engine, slot));
     struct claim *claim;
@@ -436,13 +436,13 @@ bh_move_run(struct work *work, const struct bh_ev_move *move)
     for (uint32_t i = 0; i < move->move_count; i++) {
         uint32_t slot = job_find(engine, move->moves[i].job.v);
 
-        claim_places(engine, slot, placements);
+        move_claim_places(engine, slot, placements);
         placements += move_partitions_of(job_at(engine, slot));
         job_at(engine, slot)->moved_s = (uint32_t)((work->now_ns + NS_PER_S - 1) / NS_PER_S);
         bh_lease_step_all(work, slot, &change);
     }
     if (for_job)
-        claim_places(engine, for_job, placements);
+        move_claim_places(engine, for_job, placements);
     count_moves(&engine->core, move);
     bh_wake_below(engine, 0); /* room is kept, and will come free, for anybody */
     bh_wake_queue(engine);

@@ -38,7 +38,7 @@ struct preempt_target {
 };
 
 static void
-init_scheme(struct scheme *scheme, struct bh_preemptor *preemptor, const struct bh_search *search)
+preempt_init_scheme(struct scheme *scheme, struct bh_preemptor *preemptor, const struct bh_search *search)
 {
     scheme->preemptor = preemptor;
     scheme->search = *search;
@@ -48,7 +48,7 @@ init_scheme(struct scheme *scheme, struct bh_preemptor *preemptor, const struct 
 
 /* A copy without the places that are not used. */
 static void
-copy_scheme(struct scheme *to, const struct scheme *from)
+preempt_copy_scheme(struct scheme *to, const struct scheme *from)
 {
     to->preemptor = from->preemptor;
     to->search = from->search;
@@ -59,7 +59,7 @@ copy_scheme(struct scheme *to, const struct scheme *from)
 }
 
 static void
-add_up(struct scheme *scheme)
+preempt_add_up(struct scheme *scheme)
 {
     int64_t growth = scheme->cost.growth;
 
@@ -68,7 +68,7 @@ add_up(struct scheme *scheme)
 }
 
 static bool
-add_victim(struct scheme *scheme, uint32_t job)
+preempt_add_victim(struct scheme *scheme, uint32_t job)
 {
     struct bh_search *search = &scheme->search;
     uint32_t gang = job_at(search->engine, job)->gang;
@@ -79,7 +79,7 @@ add_victim(struct scheme *scheme, uint32_t job)
         return false;
     search->gone[search->gone_count++] = job;
     scheme->leases += gang;
-    add_up(scheme);
+    preempt_add_up(scheme);
     return true;
 }
 
@@ -97,15 +97,15 @@ preempt_is_free(struct scheme *scheme, const struct preempt_target *target)
 
 /* Whoever stands in the way leaves, where he runs and may be asked. */
 static bool
-send_away(struct scheme *scheme, uint32_t job)
+preempt_send_away(struct scheme *scheme, uint32_t job)
 {
-    return job_at(scheme->search.engine, job)->lease && add_victim(scheme, job);
+    return job_at(scheme->search.engine, job)->lease && preempt_add_victim(scheme, job);
 }
 
 /* Those who stand right there, those beside whom the job must not stand, and those on the node
  * who must not be near. */
 static bool
-clear_place(struct scheme *scheme, const struct preempt_target *target)
+preempt_clear_place(struct scheme *scheme, const struct preempt_target *target)
 {
     const struct bh_engine *engine = scheme->search.engine;
     uint32_t node = gpu_at(engine, target->gpu)->node, beside;
@@ -117,21 +117,21 @@ clear_place(struct scheme *scheme, const struct preempt_target *target)
         if (!partition->lease || bh_capacity_is_gone(&scheme->search, partition->lease)
             || !bh_capacity_overlaps(partition, target->profile, target->start))
             continue;
-        if (!add_victim(scheme, lease_at(engine, partition->lease)->job))
+        if (!preempt_add_victim(scheme, lease_at(engine, partition->lease)->job))
             return false;
     }
     while (!bh_capacity_beside(&scheme->search, target->gpu, target->profile, &beside))
-        if (!send_away(scheme, beside))
+        if (!preempt_send_away(scheme, beside))
             return false;
     while (!bh_capacity_on_node(&scheme->search, node, &beside))
-        if (!send_away(scheme, beside))
+        if (!preempt_send_away(scheme, beside))
             return false;
     return true;
 }
 
 /* Whether the job is gone in what is imagined: its first member says so for all. */
 static bool
-is_gone(const struct bh_search *search, uint32_t job)
+preempt_is_gone(const struct bh_search *search, uint32_t job)
 {
     for (uint32_t i = 0; i < search->gone_count; i++)
         if (search->gone[i] == job)
@@ -147,11 +147,11 @@ struct cheapest {
 
 /* Keep the job where it may leave, has not, and is cheaper. */
 static void
-prefer_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
+preempt_prefer_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
 {
     struct bh_cost cost;
 
-    if (job == best->job || is_gone(&scheme->search, job)
+    if (job == best->job || preempt_is_gone(&scheme->search, job)
         || bh_capacity_empties(&scheme->search, scheme->placements, scheme->count, job)
         || !bh_victim_eligible(scheme->preemptor, &scheme->search, job))
         return;
@@ -163,63 +163,63 @@ prefer_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
 }
 
 static void
-prefer_cheapest_on(const struct scheme *scheme, uint32_t gpu, struct cheapest *best)
+preempt_prefer_cheapest_on(const struct scheme *scheme, uint32_t gpu, struct cheapest *best)
 {
     const struct bh_engine *engine = scheme->search.engine;
 
     for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
          at = partition_at(engine, at)->next_on_gpu)
         if (partition_at(engine, at)->lease)
-            prefer_cheaper(scheme, lease_at(engine, partition_at(engine, at)->lease)->job, best);
+            preempt_prefer_cheaper(scheme, lease_at(engine, partition_at(engine, at)->lease)->job, best);
 }
 
 /* The cheapest job on the GPU, or 0. */
 static uint32_t
-cheapest_on(const struct scheme *scheme, uint32_t gpu)
+preempt_cheapest_on(const struct scheme *scheme, uint32_t gpu)
 {
     struct cheapest best = { .job = 0 };
 
-    prefer_cheapest_on(scheme, gpu, &best);
+    preempt_prefer_cheapest_on(scheme, gpu, &best);
     return best.job;
 }
 
 /* The cheapest job on any GPU of the node, or 0. */
 static uint32_t
-cheapest_near(const struct scheme *scheme, uint32_t node)
+preempt_cheapest_near(const struct scheme *scheme, uint32_t node)
 {
     const struct bh_engine *engine = scheme->search.engine;
     struct cheapest best = { .job = 0 };
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        prefer_cheapest_on(scheme, gpu, &best);
+        preempt_prefer_cheapest_on(scheme, gpu, &best);
     return best.job;
 }
 
 /* One who is asked to leave when the place is not free yet: where but cores or memory are
  * missing, anybody on the node. */
 static uint32_t
-next_to_leave(const struct scheme *scheme, const struct preempt_target *target)
+preempt_next_to_leave(const struct scheme *scheme, const struct preempt_target *target)
 {
     if (bh_placement_hosted(&scheme->search, scheme->placements, scheme->count))
-        return cheapest_on(scheme, target->gpu);
-    return cheapest_near(scheme, gpu_at(scheme->search.engine, target->gpu)->node);
+        return preempt_cheapest_on(scheme, target->gpu);
+    return preempt_cheapest_near(scheme, gpu_at(scheme->search.engine, target->gpu)->node);
 }
 
 /* Extend the scheme so that the place is free.  For one on a GPU that is reset before it gives
  * room nobody leaves, whatever is missing: cores, too, would come too late.  Nor is it a place
  * when those who leave are the last on it. */
 static bool
-make_free(struct scheme *scheme, const struct preempt_target *target)
+preempt_make_free(struct scheme *scheme, const struct preempt_target *target)
 {
     if (preempt_is_free(scheme, target))
         return !bh_capacity_empties(&scheme->search, &scheme->placements[scheme->count], 1, 0);
-    if (bh_capacity_is_futile(scheme->search.engine, target->gpu) || !clear_place(scheme, target))
+    if (bh_capacity_is_futile(scheme->search.engine, target->gpu) || !preempt_clear_place(scheme, target))
         return false;
     while (!preempt_is_free(scheme, target)) {
-        uint32_t job = next_to_leave(scheme, target);
+        uint32_t job = preempt_next_to_leave(scheme, target);
 
-        if (!job || !add_victim(scheme, job))
+        if (!job || !preempt_add_victim(scheme, job))
             return false;
     }
     return true;
@@ -227,7 +227,7 @@ make_free(struct scheme *scheme, const struct preempt_target *target)
 
 /* How much more broken up the GPU is with the place taken. */
 static int64_t
-growth_of(const struct scheme *scheme, const struct preempt_target *target)
+preempt_growth_of(const struct scheme *scheme, const struct preempt_target *target)
 {
     const struct gpu *gpu = gpu_at(scheme->search.engine, target->gpu);
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
@@ -246,7 +246,7 @@ growth_of(const struct scheme *scheme, const struct preempt_target *target)
 
 /* The cheapest place on a node for one more partition, added to the scheme. */
 static bool
-add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
+preempt_add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
 {
     const struct bh_engine *engine = scheme->search.engine;
     const struct sku *sku = sku_at(engine, need->sku);
@@ -265,19 +265,19 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
             struct preempt_target target = { gpu, sku->profiles[row],
                                      (uint32_t)__builtin_ctz(starts) };
 
-            copy_scheme(&next, scheme);
-            if (!make_free(&next, &target))
+            preempt_copy_scheme(&next, scheme);
+            if (!preempt_make_free(&next, &target))
                 continue;
-            next.cost.growth += growth_of(&next, &target);
+            next.cost.growth += preempt_growth_of(&next, &target);
             if (found && !bh_cost_less(&next.cost, &best.cost))
                 continue;
             next.count++; /* it was tried there */
-            copy_scheme(&best, &next);
+            preempt_copy_scheme(&best, &next);
             found = true;
         }
     }
     if (found)
-        copy_scheme(scheme, &best);
+        preempt_copy_scheme(scheme, &best);
     return found;
 }
 
@@ -285,7 +285,7 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
 
 /* Whether a lease below the tenant uses the very limit. */
 static bool
-counts_for(const struct bh_search *search, uint32_t slot, const struct bh_reason *limit)
+preempt_counts_for(const struct bh_search *search, uint32_t slot, const struct bh_reason *limit)
 {
     struct bh_wanted held = bh_quota_of_lease(search->engine, slot);
 
@@ -300,7 +300,7 @@ counts_for(const struct bh_search *search, uint32_t slot, const struct bh_reason
 
 /* The cheapest job that uses the limit and may leave, or 0; tenant 0 is anybody's. */
 static uint32_t
-cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
+preempt_cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
     const struct bh_engine *engine = scheme->search.engine;
     struct bh_victim_iterator victims_iterator = { .within = tenant };
@@ -310,22 +310,22 @@ cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_rea
         uint32_t lease = bh_gang_next(engine, victims_iterator.job, 0);
 
         if (lease && lease_at(engine, lease)->parts[0]
-            && counts_for(&scheme->search, lease, limit))
-            prefer_cheaper(scheme, victims_iterator.job, &best);
+            && preempt_counts_for(&scheme->search, lease, limit))
+            preempt_prefer_cheaper(scheme, victims_iterator.job, &best);
     }
     return best.job;
 }
 
 static bool
-make_quota(struct scheme *scheme)
+preempt_make_quota(struct scheme *scheme)
 {
     struct bh_reason limit;
     uint32_t whose;
 
     while (!bh_quota_allows(&scheme->search, &scheme->preemptor->wanted, &limit, &whose)) {
-        uint32_t job = cheapest_under(scheme, whose, &limit);
+        uint32_t job = preempt_cheapest_under(scheme, whose, &limit);
 
-        if (!job || !add_victim(scheme, job))
+        if (!job || !preempt_add_victim(scheme, job))
             return false;
     }
     return true;
@@ -334,7 +334,7 @@ make_quota(struct scheme *scheme)
 /* ---- the whole scheme ---- */
 
 static bool
-is_enough(const struct scheme *scheme)
+preempt_is_enough(const struct scheme *scheme)
 {
     return bh_placement_possible(&scheme->search, scheme->placements, scheme->count)
            && bh_quota_permits(&scheme->search, &scheme->preemptor->wanted);
@@ -342,20 +342,20 @@ is_enough(const struct scheme *scheme)
 
 /* Whether it would do without one of those who leave: the scheme without him. */
 static bool
-is_needless(const struct scheme *scheme, uint32_t at, struct scheme *ret_without)
+preempt_is_needless(const struct scheme *scheme, uint32_t at, struct scheme *ret_without)
 {
     struct bh_search *search = &ret_without->search;
 
-    copy_scheme(ret_without, scheme);
+    preempt_copy_scheme(ret_without, scheme);
     ret_without->leases -= job_at(search->engine, search->gone[at])->gang;
     search->gone[at] = search->gone[--search->gone_count];
-    add_up(ret_without);
-    return is_enough(ret_without);
+    preempt_add_up(ret_without);
+    return preempt_is_enough(ret_without);
 }
 
 /* Keep only victims without whom it would not do, sparing the dearest first. */
 static void
-spare(struct scheme *scheme)
+preempt_spare(struct scheme *scheme)
 {
     bool spared = true;
 
@@ -368,20 +368,20 @@ spare(struct scheme *scheme)
             struct bh_cost cost =
                 bh_victim_cost(scheme->preemptor, &scheme->search, scheme->search.gone[i]);
 
-            if ((spared && !bh_cost_less(&dearest, &cost)) || !is_needless(scheme, i, &less))
+            if ((spared && !bh_cost_less(&dearest, &cost)) || !preempt_is_needless(scheme, i, &less))
                 continue;
-            copy_scheme(&best, &less);
+            preempt_copy_scheme(&best, &less);
             dearest = cost;
             spared = true;
         }
         if (spared)
-            copy_scheme(scheme, &best);
+            preempt_copy_scheme(scheme, &best);
     }
 }
 
 /* Places for one member on a node. */
 static bool
-add_member(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
+preempt_add_member(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
 {
     const struct bh_engine *engine = scheme->search.engine;
 
@@ -389,7 +389,7 @@ add_member(struct scheme *scheme, const struct bh_need *need, uint32_t node, uin
         || !(node_at(engine, node)->models >> sku_at(engine, need->sku)->models[row] & 1))
         return false;
     for (uint32_t i = 0; i < need->count; i++)
-        if (!add_place(scheme, need, node, row))
+        if (!preempt_add_place(scheme, need, node, row))
             return false;
     return true;
 }
@@ -397,86 +397,86 @@ add_member(struct scheme *scheme, const struct bh_need *need, uint32_t node, uin
 /* One more member: on the node of the one before it (`node`, which moves) where nobody else
  * leaves for that, else where it costs least. */
 static bool
-add_anywhere(struct scheme *scheme, const struct bh_need *need, uint32_t row, uint32_t *node)
+preempt_add_anywhere(struct scheme *scheme, const struct bh_need *need, uint32_t row, uint32_t *node)
 {
     struct scheme best, next;
     uint32_t best_node = 0;
 
-    copy_scheme(&next, scheme);
-    if (*node && add_member(&next, need, *node, row)
+    preempt_copy_scheme(&next, scheme);
+    if (*node && preempt_add_member(&next, need, *node, row)
         && next.cost.victims == scheme->cost.victims) {
-        copy_scheme(scheme, &next);
+        preempt_copy_scheme(scheme, &next);
         return true;
     }
     for (uint32_t at = 0; bh_slot_next(scheme->search.engine, TABLE_NODE, &at);) {
-        copy_scheme(&next, scheme);
-        if (!add_member(&next, need, at, row)
+        preempt_copy_scheme(&next, scheme);
+        if (!preempt_add_member(&next, need, at, row)
             || (best_node && !bh_cost_less(&next.cost, &best.cost)))
             continue;
-        copy_scheme(&best, &next);
+        preempt_copy_scheme(&best, &next);
         best_node = at;
     }
     if (best_node)
-        copy_scheme(scheme, &best);
+        preempt_copy_scheme(scheme, &best);
     *node = best_node;
     return best_node != 0;
 }
 
 /* All members, the first on that node; on any when it is 0. */
 static bool
-plan_scheme(const struct bh_bound_request *request, uint32_t node, struct scheme *ret_scheme)
+preempt_plan_scheme(const struct bh_bound_request *request, uint32_t node, struct scheme *ret_scheme)
 {
     uint32_t placed = node != 0;
 
-    init_scheme(ret_scheme, request->preemptor, request->search);
-    if (node && !add_member(ret_scheme, request->need, node, request->row))
+    preempt_init_scheme(ret_scheme, request->preemptor, request->search);
+    if (node && !preempt_add_member(ret_scheme, request->need, node, request->row))
         return false;
     for (; placed < request->need->gang; placed++)
-        if (!add_anywhere(ret_scheme, request->need, request->row, &node))
+        if (!preempt_add_anywhere(ret_scheme, request->need, request->row, &node))
             return false;
-    if (!make_quota(ret_scheme))
+    if (!preempt_make_quota(ret_scheme))
         return false;
-    spare(ret_scheme);
-    BH_ASSERT(is_enough(ret_scheme));
+    preempt_spare(ret_scheme);
+    BH_ASSERT(preempt_is_enough(ret_scheme));
     return true;
 }
 
 /* The cheaper of two schemes: with those first who lose least, and with those first who
  * come first whatever they lose.  Only the latter says whether there is one. */
 static bool
-scheme_for(const struct bh_bound_request *request, uint32_t node, struct scheme *ret_scheme)
+preempt_scheme_for(const struct bh_bound_request *request, uint32_t node, struct scheme *ret_scheme)
 {
     struct scheme other;
     bool found;
 
     request->preemptor->timeless = true;
-    found = plan_scheme(request, node, ret_scheme);
+    found = preempt_plan_scheme(request, node, ret_scheme);
     request->preemptor->timeless = false;
     if (!found || ret_scheme->search.gone_count == 0)
         return found;
-    add_up(ret_scheme);
-    if (plan_scheme(request, node, &other) && bh_cost_less(&other.cost, &ret_scheme->cost))
-        copy_scheme(ret_scheme, &other);
+    preempt_add_up(ret_scheme);
+    if (preempt_plan_scheme(request, node, &other) && bh_cost_less(&other.cost, &ret_scheme->cost))
+        preempt_copy_scheme(ret_scheme, &other);
     return true;
 }
 
 /* Whether the limits could be met at all: asked first, for it is the cheaper. */
 static bool
-quota_possible(const struct bh_bound_request *request)
+preempt_quota_possible(const struct bh_bound_request *request)
 {
     struct scheme probe;
     bool possible;
 
     request->preemptor->timeless = true;
-    init_scheme(&probe, request->preemptor, request->search);
-    possible = make_quota(&probe);
+    preempt_init_scheme(&probe, request->preemptor, request->search);
+    possible = preempt_make_quota(&probe);
     request->preemptor->timeless = false;
     return possible;
 }
 
 /* Look at a node, when it could be cheaper than the best so far. */
 static bool
-prefer_best(const struct bh_bound_request *request, uint32_t node, bool found, struct scheme *best)
+preempt_prefer_best(const struct bh_bound_request *request, uint32_t node, bool found, struct scheme *best)
 {
     struct bh_cost bound;
     struct scheme scheme;
@@ -484,10 +484,10 @@ prefer_best(const struct bh_bound_request *request, uint32_t node, bool found, s
     if (!node_at(request->search->engine, node)->up || !bh_bound(request, node, &bound)
         || (found && !bh_cost_less(&bound, &best->cost)))
         return found;
-    if (!scheme_for(request, node, &scheme)
+    if (!preempt_scheme_for(request, node, &scheme)
         || (found && !bh_cost_less(&scheme.cost, &best->cost)))
         return found;
-    copy_scheme(best, &scheme);
+    preempt_copy_scheme(best, &scheme);
     return true;
 }
 
@@ -498,7 +498,7 @@ struct promise {
 };
 
 static bool
-promises_more(const struct promise *a, const struct promise *b)
+preempt_promises_more(const struct promise *a, const struct promise *b)
 {
     if (bh_cost_less(&a->bound, &b->bound))
         return true;
@@ -507,7 +507,7 @@ promises_more(const struct promise *a, const struct promise *b)
 
 /* The next two nodes in order of bounds. */
 static void
-next_promises(const struct bh_bound_request *request, const struct promise *after,
+preempt_next_promises(const struct bh_bound_request *request, const struct promise *after,
               struct promise ret_next[2])
 {
     struct promise next;
@@ -516,11 +516,11 @@ next_promises(const struct bh_bound_request *request, const struct promise *afte
     for (uint32_t node = 0; bh_slot_next(request->search->engine, TABLE_NODE, &node);) {
         next.node = node;
         if (!node_at(request->search->engine, node)->up || !bh_bound(request, node, &next.bound)
-            || (after->node && !promises_more(after, &next))
-            || (ret_next[1].node && !promises_more(&next, &ret_next[1])))
+            || (after->node && !preempt_promises_more(after, &next))
+            || (ret_next[1].node && !preempt_promises_more(&next, &ret_next[1])))
             continue;
         ret_next[1] = next;
-        if (ret_next[0].node && !promises_more(&next, &ret_next[0]))
+        if (ret_next[0].node && !preempt_promises_more(&next, &ret_next[0]))
             continue;
         ret_next[1] = ret_next[0];
         ret_next[0] = next;
@@ -530,26 +530,26 @@ next_promises(const struct bh_bound_request *request, const struct promise *afte
 /* A few nodes of the least bounds first: when one of them will do, few others need a closer
  * look, and none when the next bound is no less than what it costs. */
 static bool
-find_on_node(const struct bh_bound_request *request, bool found, struct scheme *best)
+preempt_find_on_node(const struct bh_bound_request *request, bool found, struct scheme *best)
 {
     struct promise next[2] = { { .node = 0 }, { .node = 0 } };
 
-    next_promises(request, &(struct promise){ .node = 0 }, next);
+    preempt_next_promises(request, &(struct promise){ .node = 0 }, next);
     for (uint32_t i = 0; i < PROMISES && next[0].node && !found; i++) {
-        found = prefer_best(request, next[0].node, found, best);
+        found = preempt_prefer_best(request, next[0].node, found, best);
         if (found && (!next[1].node || !bh_cost_less(&next[1].bound, &best->cost)))
             return true;
         if (!found)
-            next_promises(request, &(struct promise){ next[0].node, next[0].bound }, next);
+            preempt_next_promises(request, &(struct promise){ next[0].node, next[0].bound }, next);
     }
     for (uint32_t node = 0; next[0].node && bh_slot_next(request->search->engine, TABLE_NODE, &node);)
-        found = prefer_best(request, node, found, best);
+        found = preempt_prefer_best(request, node, found, best);
     return found;
 }
 
 /* Whether there could be room for the whole gang at all. */
 static bool
-gang_possible(const struct bh_bound_request *request)
+preempt_gang_possible(const struct bh_bound_request *request)
 {
     uint32_t members = 0;
 
@@ -561,22 +561,22 @@ gang_possible(const struct bh_bound_request *request)
 
 /* A gang looks for its nodes member by member. */
 static bool
-find_in_row(const struct bh_bound_request *request, bool found, struct scheme *best)
+preempt_find_in_row(const struct bh_bound_request *request, bool found, struct scheme *best)
 {
     struct scheme scheme;
 
     if (request->need->gang == 1)
-        return find_on_node(request, found, best);
-    if (!gang_possible(request) || !scheme_for(request, 0, &scheme)
+        return preempt_find_on_node(request, found, best);
+    if (!preempt_gang_possible(request) || !preempt_scheme_for(request, 0, &scheme)
         || (found && !bh_cost_less(&scheme.cost, &best->cost)))
         return found;
-    copy_scheme(best, &scheme);
+    preempt_copy_scheme(best, &scheme);
     return true;
 }
 
 /* What is only too young may leave later: the asker is looked at again then. */
 static void
-note_age(struct work *work, const struct bh_preemptor *preemptor)
+preempt_note_age(struct work *work, const struct bh_preemptor *preemptor)
 {
     if (preemptor->of_age_ns && (work->of_age_ns == 0 || preemptor->of_age_ns < work->of_age_ns))
         work->of_age_ns = preemptor->of_age_ns;
@@ -585,7 +585,7 @@ note_age(struct work *work, const struct bh_preemptor *preemptor)
 /* The cheapest scheme on any row; NULL: whether there is anybody whom the need could make leave,
  * which is much cheaper to know. */
 static bool
-find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,
+preempt_find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,
             struct scheme *ret_scheme)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
@@ -602,8 +602,8 @@ find_scheme(struct work *work, const struct bh_search *search, const struct bh_n
             continue;
         if (bh_victims_any(&preemptor, search))
             found = !ret_scheme
-                    || (quota_possible(&request) ? find_in_row(&request, found, ret_scheme) : found);
-        note_age(work, &preemptor);
+                    || (preempt_quota_possible(&request) ? preempt_find_in_row(&request, found, ret_scheme) : found);
+        preempt_note_age(work, &preemptor);
     }
     return found;
 }
@@ -611,7 +611,7 @@ find_scheme(struct work *work, const struct bh_search *search, const struct bh_n
 /* The topmost tenant from `lowest` up of whose use it depends who may be asked for what is
  * wanted: whether a guarantee covers it. */
 static uint32_t
-topmost_concerned(const struct bh_engine *engine, uint32_t lowest,
+preempt_topmost_concerned(const struct bh_engine *engine, uint32_t lowest,
                   const struct bh_wanted *wanted)
 {
     uint32_t top = lowest;
@@ -623,7 +623,7 @@ topmost_concerned(const struct bh_engine *engine, uint32_t lowest,
 }
 
 static bool
-row_in_vain(struct work *work, const struct bh_search *search, const struct bh_need *need,
+preempt_row_in_vain(struct work *work, const struct bh_search *search, const struct bh_need *need,
             uint32_t row, uint32_t *ret_within)
 {
     const struct bh_engine *engine = work->engine;
@@ -634,14 +634,14 @@ row_in_vain(struct work *work, const struct bh_search *search, const struct bh_n
     if (!bh_quota_short(engine, &wanted, &limit)
         || bh_filter_freed(search, &limit.filter) >= limit.by)
         return false; /* else anybody's leaving may help, wherever he stands */
-    *ret_within = topmost_concerned(engine, limit.filter.tenant, &wanted);
+    *ret_within = preempt_topmost_concerned(engine, limit.filter.tenant, &wanted);
     if (!bh_preemptor_any_victim(engine))
         return true;
     bh_preemptor_init(&preemptor, search, need->job, &wanted);
     if (bh_preemptor_may(&preemptor, engine)
         && bh_victims_could_free(&preemptor, search, &limit.filter, limit.by) >= limit.by)
         return false;
-    note_age(work, &preemptor);
+    preempt_note_age(work, &preemptor);
     return true;
 }
 
@@ -658,7 +658,7 @@ bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_
 
         if (!bh_placement_by(engine, need, row))
             continue;
-        if (!row_in_vain(work, &search, need, row, &within))
+        if (!preempt_row_in_vain(work, &search, need, row, &within))
             return false;
         if (*ret_within == 0 || bh_tenant_within(engine, within, *ret_within))
             *ret_within = within;
@@ -690,7 +690,7 @@ may_preempt(const struct work *work, uint32_t job)
 
 /* The claim as decisions; those on who leaves follow from the work. */
 static bool
-claim_capacity(struct work *work, uint32_t job, const struct scheme *scheme,
+preempt_claim_capacity(struct work *work, uint32_t job, const struct scheme *scheme,
            struct bh_decision *ret_decision)
 {
     if (scheme->search.gone_count == 0)
@@ -714,33 +714,33 @@ bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need
     search.past_leaving = true;
     if (!may_preempt(work, need->job)
         || (work->engine->core.leaving
-            && (!find_scheme(work, &search, need, NULL)
+            && (!preempt_find_scheme(work, &search, need, NULL)
                 || bh_placement_find(&search, need, &plan, NULL)))
-        || !find_scheme(work, &search, need, &scheme))
+        || !preempt_find_scheme(work, &search, need, &scheme))
         return false; /* those who leave make room enough, or nobody can */
-    return claim_capacity(work, need->job, &scheme, ret_decision);
+    return preempt_claim_capacity(work, need->job, &scheme, ret_decision);
 }
 
 /* Exactly the gang's old places. */
 static bool
-plan_to_resume(struct bh_preemptor *preemptor, const struct bh_search *search, struct scheme *ret_scheme)
+preempt_plan_to_resume(struct bh_preemptor *preemptor, const struct bh_search *search, struct scheme *ret_scheme)
 {
     const struct bh_engine *engine = search->engine;
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     uint32_t count = bh_gang_places(engine, search->job, placements);
 
-    init_scheme(ret_scheme, preemptor, search);
+    preempt_init_scheme(ret_scheme, preemptor, search);
     for (uint32_t i = 0; i < count; i++) {
         struct preempt_target target = { gpu_find(engine, placements[i].gpu), placements[i].profile,
                                  placements[i].start };
 
-        if (!make_free(ret_scheme, &target))
+        if (!preempt_make_free(ret_scheme, &target))
             return false;
         ret_scheme->placements[ret_scheme->count++] = placements[i];
     }
-    if (!make_quota(ret_scheme))
+    if (!preempt_make_quota(ret_scheme))
         return false;
-    spare(ret_scheme);
+    preempt_spare(ret_scheme);
     return true;
 }
 
@@ -760,15 +760,15 @@ bh_preempt_to_resume(struct work *work, const struct bh_search *base,
     if (!may_preempt(work, base->job) || !bh_preemptor_may(&preemptor, engine))
         return false;
     preemptor.timeless = true;
-    found = plan_to_resume(&preemptor, &search, &scheme);
+    found = preempt_plan_to_resume(&preemptor, &search, &scheme);
     preemptor.timeless = false;
-    note_age(work, &preemptor);
+    preempt_note_age(work, &preemptor);
     if (!found)
         return false;
-    add_up(&scheme);
-    if (plan_to_resume(&preemptor, &search, &other) && bh_cost_less(&other.cost, &scheme.cost))
-        copy_scheme(&scheme, &other);
-    return claim_capacity(work, base->job, &scheme, ret_decision);
+    preempt_add_up(&scheme);
+    if (preempt_plan_to_resume(&preemptor, &search, &other) && bh_cost_less(&other.cost, &scheme.cost))
+        preempt_copy_scheme(&scheme, &other);
+    return preempt_claim_capacity(work, base->job, &scheme, ret_decision);
 }
 
 bool

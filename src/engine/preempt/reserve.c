@@ -41,7 +41,7 @@ bh_reserve_set(const struct bh_engine *engine)
 
 /* When the job has certainly ended if it begins now, or UINT64_MAX. */
 static uint64_t
-certain_end_ns(const struct bh_engine *engine, uint32_t slot)
+reserve_certain_end_ns(const struct bh_engine *engine, uint32_t slot)
 {
     const struct job *job = job_at(engine, slot);
     uint64_t ran_ns = job->lease ? lease_at(engine, bh_gang_next(engine, slot, 0))->ran_ns : 0;
@@ -55,7 +55,7 @@ certain_end_ns(const struct bh_engine *engine, uint32_t slot)
 
 /* Whether what is reserved does not bind the candidate, for it comes first. */
 static bool
-comes_before(const struct bh_engine *engine, const struct bh_queue_entry *entry,
+reserve_comes_before(const struct bh_engine *engine, const struct bh_queue_entry *entry,
              const struct claim *claim)
 {
     struct bh_queue_entry holder;
@@ -71,14 +71,14 @@ bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *e
 {
     struct bh_search search = { .engine = engine, .job = job,
                                 .tenant = job_at(engine, job)->tenant };
-    uint64_t ends_ns = certain_end_ns(engine, job);
+    uint64_t ends_ns = reserve_certain_end_ns(engine, job);
 
     for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
         if (claim->at_ns == 0 || claim->job == job)
             continue;
-        if (comes_before(engine, entry, claim))
+        if (reserve_comes_before(engine, entry, claim))
             search.past |= 1u << i;
         else if (!engine->core.settings.backfill)
             search.closed |= UINT64_C(1) << bh_reserve_model(engine, claim);
@@ -88,7 +88,7 @@ bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *e
     return search;
 }
 
-/* ---- where it can begin soonest ---- */
+/* ---- where it can begin reserve_soonest ---- */
 
 /* What is asked of a node, or of all (0): room for the need, or just these places. */
 struct reserve_wish {
@@ -108,7 +108,7 @@ struct reserve_offer {
 
 /* Whether the wish comes true by then. */
 static bool
-fits_by(struct reserve_wish *wish, uint64_t by_ns, struct reserve_offer *ret_offer)
+reserve_fits_by(struct reserve_wish *wish, uint64_t by_ns, struct reserve_offer *ret_offer)
 {
     const struct bh_engine *engine = wish->search.engine;
     struct bh_plan plan;
@@ -137,7 +137,7 @@ struct reserve_ends {
 };
 
 static void
-insert_end(struct reserve_ends *ends, uint64_t end_ns)
+reserve_insert_end(struct reserve_ends *ends, uint64_t end_ns)
 {
     uint32_t at = ends->count;
 
@@ -153,53 +153,53 @@ insert_end(struct reserve_ends *ends, uint64_t end_ns)
 }
 
 static void
-insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct reserve_ends *ends)
+reserve_insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct reserve_ends *ends)
 {
     for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
          at = partition_at(engine, at)->next_on_gpu)
         if (partition_at(engine, at)->lease)
-            insert_end(ends, bh_lease_ends_ns(engine, partition_at(engine, at)->lease));
+            reserve_insert_end(ends, bh_lease_ends_ns(engine, partition_at(engine, at)->lease));
 }
 
 static void
-insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct reserve_ends *ends)
+reserve_insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct reserve_ends *ends)
 {
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        insert_ends_on(engine, gpu, ends);
+        reserve_insert_ends_on(engine, gpu, ends);
 }
 
 /* Of all that a place on the GPU counts on: where nodes are dedicated, on the whole node. */
 static void
-insert_ends_near(const struct bh_engine *engine, uint32_t gpu, struct reserve_ends *ends)
+reserve_insert_ends_near(const struct bh_engine *engine, uint32_t gpu, struct reserve_ends *ends)
 {
     if (engine->core.dedicated)
-        insert_ends_of_node(engine, gpu_at(engine, gpu)->node, ends);
+        reserve_insert_ends_of_node(engine, gpu_at(engine, gpu)->node, ends);
     else
-        insert_ends_on(engine, gpu, ends);
+        reserve_insert_ends_on(engine, gpu, ends);
 }
 
 /* When leases end where the wish looks, on whole nodes: those beside may have to go, too. */
 static void
-list_ends(const struct reserve_wish *wish, struct reserve_ends *ends)
+reserve_list_ends(const struct reserve_wish *wish, struct reserve_ends *ends)
 {
     const struct bh_engine *engine = wish->search.engine;
 
     ends->count = 0;
     for (uint32_t i = 0; !wish->need && i < wish->count; i++)
-        insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->placements[i].gpu))->node,
+        reserve_insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->placements[i].gpu))->node,
                             ends);
     if (wish->node)
-        insert_ends_of_node(engine, wish->node, ends);
+        reserve_insert_ends_of_node(engine, wish->node, ends);
     for (uint32_t node = 0;
          wish->need && !wish->node && bh_slot_next(engine, TABLE_NODE, &node);)
         if (node_at(engine, node)->models
             >> sku_at(engine, wish->need->sku)->models[wish->row] & 1)
-            insert_ends_of_node(engine, node, ends);
+            reserve_insert_ends_of_node(engine, node, ends);
 }
 
 static void
-copy_offer(struct reserve_offer *to, const struct reserve_offer *from)
+reserve_copy_offer(struct reserve_offer *to, const struct reserve_offer *from)
 {
     memcpy(to->placements, from->placements, from->count * sizeof(struct placement));
     to->count = from->count;
@@ -210,29 +210,29 @@ copy_offer(struct reserve_offer *to, const struct reserve_offer *from)
 
 /* Whether the wish comes true by one of the ends: the span then ends, else begins there. */
 static void
-try_end(struct reserve_wish *wish, struct reserve_ends *ends, uint64_t end_ns, struct reserve_offer *best)
+reserve_try_end(struct reserve_wish *wish, struct reserve_ends *ends, uint64_t end_ns, struct reserve_offer *best)
 {
     struct reserve_offer offer;
 
-    if (!fits_by(wish, end_ns, &offer)) {
+    if (!reserve_fits_by(wish, end_ns, &offer)) {
         ends->after_ns = end_ns;
         return;
     }
-    copy_offer(best, &offer);
+    reserve_copy_offer(best, &offer);
     ends->before_ns = end_ns;
 }
 
 /* Narrow the span to that between two ends, or an end and its edge: the wish does not come
  * true by the first and does by the second, as far as it did before. */
 static void
-narrow(struct reserve_wish *wish, struct reserve_ends *ends, struct reserve_offer *best)
+reserve_narrow(struct reserve_wish *wish, struct reserve_ends *ends, struct reserve_offer *best)
 {
     uint32_t low = 0, high = ends->count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        try_end(wish, ends, ends->at[middle], best);
+        reserve_try_end(wish, ends, ends->at[middle], best);
         if (ends->before_ns == ends->at[middle])
             high = middle;
         else
@@ -243,37 +243,37 @@ narrow(struct reserve_wish *wish, struct reserve_ends *ends, struct reserve_offe
 /* When the wish comes true first, at `by_ns` at the latest; room only grows with time.  Most
  * come true with the first end, so that it is tried before it is known that any will do. */
 static bool
-soonest(struct reserve_wish *wish, uint64_t by_ns, struct reserve_offer *ret_offer)
+reserve_soonest(struct reserve_wish *wish, uint64_t by_ns, struct reserve_offer *ret_offer)
 {
     uint64_t now_ns = wish->search.engine->core.now_ns;
     struct reserve_ends ends = { .after_ns = now_ns, .before_ns = by_ns };
     struct reserve_offer best;
 
-    if (by_ns != UINT64_MAX && !fits_by(wish, by_ns, &best))
+    if (by_ns != UINT64_MAX && !reserve_fits_by(wish, by_ns, &best))
         return false;
-    if (fits_by(wish, now_ns, ret_offer)) {
+    if (reserve_fits_by(wish, now_ns, ret_offer)) {
         ret_offer->at_ns = now_ns + LEAVING_NS;
         return true;
     }
-    list_ends(wish, &ends);
+    reserve_list_ends(wish, &ends);
     if (by_ns == UINT64_MAX) {
         if (ends.count == 0)
             return false;
-        try_end(wish, &ends, ends.at[0], &best);
-        if (ends.before_ns == UINT64_MAX && !fits_by(wish, UINT64_MAX, &best))
+        reserve_try_end(wish, &ends, ends.at[0], &best);
+        if (ends.before_ns == UINT64_MAX && !reserve_fits_by(wish, UINT64_MAX, &best))
             return false;
-        list_ends(wish, &ends);
+        reserve_list_ends(wish, &ends);
     }
-    for (; ends.count > 0; list_ends(wish, &ends))
-        narrow(wish, &ends, &best);
+    for (; ends.count > 0; reserve_list_ends(wish, &ends))
+        reserve_narrow(wish, &ends, &best);
     if (ends.before_ns == UINT64_MAX)
         return false;
-    copy_offer(ret_offer, &best);
+    reserve_copy_offer(ret_offer, &best);
     return true;
 }
 
 static bool
-better(const struct reserve_offer *a, const struct reserve_offer *b)
+reserve_better(const struct reserve_offer *a, const struct reserve_offer *b)
 {
     if (a->at_ns != b->at_ns)
         return a->at_ns < b->at_ns;
@@ -283,7 +283,7 @@ better(const struct reserve_offer *a, const struct reserve_offer *b)
 }
 
 static uint64_t
-find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
+reserve_find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
 {
     uint64_t first_ns = UINT64_MAX;
 
@@ -308,25 +308,25 @@ find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
 /* No node gets room for more before the first of its leases ends.  An end that lies ahead
  * stays where it is until something happens on the node. */
 static uint64_t
-first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
+reserve_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
 {
     struct node_hint *hint = bh_node_hint(engine, node);
 
     if (node_at(engine, node)->models != 1u << model)
-        return find_first_end_ns(engine, node, model);
+        return reserve_find_first_end_ns(engine, node, model);
     if (hint->end_ns <= engine->core.now_ns)
-        hint->end_ns = find_first_end_ns(engine, node, model);
+        hint->end_ns = reserve_find_first_end_ns(engine, node, model);
     return hint->end_ns;
 }
 
 static uint32_t
-node_of_first_end(const struct bh_engine *engine, uint32_t model)
+reserve_node_of_first_end(const struct bh_engine *engine, uint32_t model)
 {
     uint64_t first_ns = UINT64_MAX;
     uint32_t first = 0;
 
     for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
-        uint64_t end_ns = first_end_ns(engine, node, model);
+        uint64_t end_ns = reserve_first_end_ns(engine, node, model);
 
         if (end_ns >= first_ns)
             continue;
@@ -337,13 +337,13 @@ node_of_first_end(const struct bh_engine *engine, uint32_t model)
 }
 
 static bool
-prefer_soonest(struct reserve_wish *wish, uint32_t node, bool found, struct reserve_offer *best)
+reserve_prefer_soonest(struct reserve_wish *wish, uint32_t node, bool found, struct reserve_offer *best)
 {
     struct reserve_offer offer;
 
     wish->node = node;
-    if (!soonest(wish, found ? best->at_ns : UINT64_MAX, &offer)
-        || (found && !better(&offer, best)))
+    if (!reserve_soonest(wish, found ? best->at_ns : UINT64_MAX, &offer)
+        || (found && !reserve_better(&offer, best)))
         return found;
     *best = offer;
     return true;
@@ -352,24 +352,24 @@ prefer_soonest(struct reserve_wish *wish, uint32_t node, bool found, struct rese
 /* The most promising node first: few others need a closer look then.  A gang looks for
  * nodes together. */
 static bool
-soonest_in_row(struct reserve_wish *wish, bool found, struct reserve_offer *best)
+reserve_soonest_in_row(struct reserve_wish *wish, bool found, struct reserve_offer *best)
 {
     const struct bh_engine *engine = wish->search.engine;
     uint32_t model = sku_at(engine, wish->need->sku)->models[wish->row];
-    uint32_t first = node_of_first_end(engine, model);
+    uint32_t first = reserve_node_of_first_end(engine, model);
 
     if (first && wish->need->gang > 1)
-        return prefer_soonest(wish, 0, found, best);
+        return reserve_prefer_soonest(wish, 0, found, best);
     if (first)
-        found = prefer_soonest(wish, first, found, best);
+        found = reserve_prefer_soonest(wish, first, found, best);
     for (uint32_t node = 0; first && bh_slot_next(engine, TABLE_NODE, &node);)
-        if (node != first && (!found || first_end_ns(engine, node, model) <= best->at_ns))
-            found = prefer_soonest(wish, node, found, best);
+        if (node != first && (!found || reserve_first_end_ns(engine, node, model) <= best->at_ns))
+            found = reserve_prefer_soonest(wish, node, found, best);
     return found;
 }
 
 static bool
-soonest_of_class(const struct bh_search *search, const struct bh_need *need, uint64_t headed,
+reserve_soonest_of_class(const struct bh_search *search, const struct bh_need *need, uint64_t headed,
                  struct reserve_offer *ret_offer)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
@@ -383,27 +383,27 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
         if (headed >> sku->models[row] & 1 || !bh_placement_by(search->engine, need, row)
             || !bh_quota_permits(search, &wanted))
             continue;
-        found = soonest_in_row(&wish, found, ret_offer);
+        found = reserve_soonest_in_row(&wish, found, ret_offer);
     }
     return found;
 }
 
 /* The old places of a suspended gang. */
 static bool
-soonest_to_resume(const struct bh_search *search, struct reserve_offer *ret_offer)
+reserve_soonest_to_resume(const struct bh_search *search, struct reserve_offer *ret_offer)
 {
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     struct bh_wanted wanted = bh_quota_to_resume_all(search->engine, search->job);
     struct reserve_wish wish = { .search = *search, .placements = placements,
                          .count = bh_gang_places(search->engine, search->job, placements) };
 
-    return bh_quota_permits(search, &wanted) && soonest(&wish, UINT64_MAX, ret_offer);
+    return bh_quota_permits(search, &wanted) && reserve_soonest(&wish, UINT64_MAX, ret_offer);
 }
 
 /* ---- the walk ---- */
 
 static uint64_t
-models_of(const struct bh_engine *engine, uint32_t sku_slot)
+reserve_models_of(const struct bh_engine *engine, uint32_t sku_slot)
 {
     const struct sku *sku = sku_at(engine, sku_slot);
     uint64_t models = 0;
@@ -414,7 +414,7 @@ models_of(const struct bh_engine *engine, uint32_t sku_slot)
 }
 
 static uint32_t
-model_of_lease(const struct bh_engine *engine, uint32_t slot)
+reserve_model_of_lease(const struct bh_engine *engine, uint32_t slot)
 {
     return gpu_at(engine, gpu_find(engine, lease_at(engine, slot)->placements[0].gpu))->model;
 }
@@ -439,10 +439,10 @@ reserve_is_valid(const struct bh_engine *engine, const struct claim *claim)
 
 /* The models that a candidate may be the first for. */
 static uint64_t
-wanted_by(const struct bh_engine *engine, const struct bh_queue_entry *entry)
+reserve_wanted_by(const struct bh_engine *engine, const struct bh_queue_entry *entry)
 {
-    return entry->class ? models_of(engine, class_at(engine, entry->class)->sku)
-                            : UINT64_C(1) << model_of_lease(engine, entry->lease);
+    return entry->class ? reserve_models_of(engine, class_at(engine, entry->class)->sku)
+                            : UINT64_C(1) << reserve_model_of_lease(engine, entry->lease);
 }
 
 bool
@@ -459,7 +459,7 @@ bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue
     struct bh_reason why;
     struct reserve_offer offer;
 
-    if (!job || (wanted_by(engine, entry) & ~walk->headed) == 0)
+    if (!job || (reserve_wanted_by(engine, entry) & ~walk->headed) == 0)
         return false;
     search.closed = walk->headed;
     if (own && reserve_is_valid(engine, own) && !(walk->headed >> bh_reserve_model(engine, own) & 1)) {
@@ -477,9 +477,9 @@ bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue
         need.avoid_gpu = 0;
         need.avoid_node = 0;
         if (bh_usage_exhausted(engine, need.tenant, &why)
-            || !soonest_of_class(&search, &need, walk->headed, &offer))
+            || !reserve_soonest_of_class(&search, &need, walk->headed, &offer))
             return false;
-    } else if (!soonest_to_resume(&search, &offer)) {
+    } else if (!reserve_soonest_to_resume(&search, &offer)) {
         return false;
     }
     bh_gang_begin_reserve(work, job, offer.placements, offer.count, offer.at_ns);
@@ -514,7 +514,7 @@ bh_reserve_until_ns(const struct bh_engine *engine)
         if (claim->at_ns == 0)
             continue;
         for (uint32_t k = 0; k < claim->count; k++)
-            insert_ends_near(engine, gpu_find(engine, claim->placements[k].gpu), &ends);
+            reserve_insert_ends_near(engine, gpu_find(engine, claim->placements[k].gpu), &ends);
         if (ends.count > 0 && ends.at[0] < until_ns)
             until_ns = ends.at[0];
         if (claim->at_ns < until_ns)
@@ -536,5 +536,5 @@ bh_reserve_ends_known(const struct bh_engine *engine, uint32_t node)
     uint64_t end_ns = bh_node_hint(engine, node)->end_ns;
     uint32_t model = (uint32_t)__builtin_ctz(node_at(engine, node)->models | 1u << 31);
 
-    return end_ns <= engine->core.now_ns || end_ns == find_first_end_ns(engine, node, model);
+    return end_ns <= engine->core.now_ns || end_ns == reserve_find_first_end_ns(engine, node, model);
 }

@@ -25,7 +25,7 @@ bh_preemptor_init(struct bh_preemptor *preemptor, const struct bh_search *search
 
 /* Whether a job of a class below that may make way. */
 static bool
-anybody_below(const struct bh_engine *engine, uint32_t priority)
+victim_anybody_below(const struct bh_engine *engine, uint32_t priority)
 {
     uint32_t count = 0;
 
@@ -37,20 +37,20 @@ anybody_below(const struct bh_engine *engine, uint32_t priority)
 bool
 bh_preemptor_any_victim(const struct bh_engine *engine)
 {
-    return anybody_below(engine, BH_PRIORITIES);
+    return victim_anybody_below(engine, BH_PRIORITIES);
 }
 
 bool
 bh_preemptor_may(const struct bh_preemptor *preemptor, const struct bh_engine *engine)
 {
-    return anybody_below(engine, preemptor->cover ? BH_PRIORITIES : preemptor->priority);
+    return victim_anybody_below(engine, preemptor->cover ? BH_PRIORITIES : preemptor->priority);
 }
 
 /* ---- sides of the tree ---- */
 
 /* What the subtree uses in what is imagined. */
 static uint64_t
-used_within(const struct bh_search *search, uint32_t tenant)
+victim_used_within(const struct bh_search *search, uint32_t tenant)
 {
     struct bh_filter filter = { .tenant = tenant };
 
@@ -59,7 +59,7 @@ used_within(const struct bh_search *search, uint32_t tenant)
 
 /* Whether a guarantee covers the asker that it does not share with the tenant. */
 static bool
-is_owed(const struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t tenant)
+victim_is_owed(const struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t tenant)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -75,33 +75,33 @@ is_owed(const struct bh_preemptor *preemptor, const struct bh_search *search, ui
 
 /* What the tenant's own jobs use, without those below it. */
 static uint64_t
-used_by_itself(const struct bh_search *search, uint32_t tenant)
+victim_used_by_itself(const struct bh_search *search, uint32_t tenant)
 {
     const struct bh_engine *engine = search->engine;
-    uint64_t used = used_within(search, tenant);
+    uint64_t used = victim_used_within(search, tenant);
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);)
         if (tenant_at(engine, slot)->parent == tenant)
-            used -= used_within(search, slot);
+            used -= victim_used_within(search, slot);
     return used;
 }
 
 /* How far the tenant's side, below what it has in common with the asker, is beyond what it
  * is guaranteed. */
 static uint64_t
-owed_by(const struct bh_search *search, uint32_t tenant)
+victim_owed_by(const struct bh_search *search, uint32_t tenant)
 {
     const struct bh_engine *engine = search->engine;
     uint64_t most = 0;
 
     if (tenant != search->tenant && bh_tenant_within(engine, tenant, search->tenant))
-        return used_by_itself(search, tenant);
+        return victim_used_by_itself(search, tenant);
     for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
         uint64_t used, guarantee = tenant_at(engine, at)->guarantee;
 
         if (bh_tenant_within(engine, at, search->tenant))
             break;
-        used = used_within(search, at);
+        used = victim_used_within(search, at);
         if (used > guarantee && used - guarantee > most)
             most = used - guarantee;
     }
@@ -111,7 +111,7 @@ owed_by(const struct bh_search *search, uint32_t tenant)
 /* Of what is owed, what is taken first: a tenant above the asker may be guaranteed more than all
  * below it together, and what its own jobs use of that they would take back from others. */
 static uint64_t
-first_of(const struct bh_search *search, uint32_t tenant, uint64_t owed)
+victim_first_of(const struct bh_search *search, uint32_t tenant, uint64_t owed)
 {
     const struct bh_engine *engine = search->engine;
     uint64_t left = tenant_at(engine, tenant)->guarantee;
@@ -128,7 +128,7 @@ first_of(const struct bh_search *search, uint32_t tenant, uint64_t owed)
 }
 
 static uint64_t
-min_runtime_ns(const struct bh_search *search, uint32_t tenant)
+victim_min_runtime_ns(const struct bh_search *search, uint32_t tenant)
 {
     const struct bh_engine *engine = search->engine;
     uint64_t promised_ns = 0;
@@ -144,7 +144,7 @@ min_runtime_ns(const struct bh_search *search, uint32_t tenant)
 
 /* The model of the GPUs that the job's leases are, or were, on. */
 static uint32_t
-model_of(const struct bh_engine *engine, uint32_t slot)
+victim_model_of(const struct bh_engine *engine, uint32_t slot)
 {
     const struct lease *lease = lease_at(engine, job_at(engine, slot)->lease);
     uint32_t gpu = lease->parts[0] ? partition_at(engine, lease->parts[0])->gpu
@@ -155,25 +155,25 @@ model_of(const struct bh_engine *engine, uint32_t slot)
 
 /* Kept for each tenant, SKU and model. */
 static struct bh_side *
-side_of(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
+victim_side_of(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
     const struct job *job = job_at(engine, slot);
-    uint32_t model = model_of(engine, slot);
+    uint32_t model = victim_model_of(engine, slot);
     struct bh_side *side = &preemptor->sides[(job->tenant * 31 + job->sku * 7 + model) % BH_SIDES];
 
     if (side->tenant == job->tenant && side->sku == job->sku && side->model == model)
         return side;
     *side = (struct bh_side){ .tenant = job->tenant, .sku = job->sku, .model = model,
-                              .min_runtime_ns = min_runtime_ns(search, job->tenant) };
+                              .min_runtime_ns = victim_min_runtime_ns(search, job->tenant) };
     return side;
 }
 
 /* The same with what guarantees say, worked out once with nobody gone. */
 static const struct bh_side *
-judge_side(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
+victim_judge_side(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
-    struct bh_side *side = side_of(preemptor, search, slot);
+    struct bh_side *side = victim_side_of(preemptor, search, slot);
     struct bh_search base;
 
     if (side->judged)
@@ -181,9 +181,9 @@ judge_side(struct bh_preemptor *preemptor, const struct bh_search *search, uint3
     base = *search;
     base.gone_count = 0;
     side->guarded = bh_quota_protects(&base, slot);
-    if (is_owed(preemptor, &base, side->tenant))
-        side->owed = owed_by(&base, side->tenant);
-    side->first = first_of(&base, side->tenant, side->owed);
+    if (victim_is_owed(preemptor, &base, side->tenant))
+        side->owed = victim_owed_by(&base, side->tenant);
+    side->first = victim_first_of(&base, side->tenant, side->owed);
     side->judged = true;
     return side;
 }
@@ -213,7 +213,7 @@ victim_is_there(const struct bh_engine *engine, uint32_t job, bool *ret_running,
 bool
 bh_victim_borrows(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
-    const struct bh_side *side = judge_side(preemptor, search, slot);
+    const struct bh_side *side = victim_judge_side(preemptor, search, slot);
 
     return !side->guarded && side->owed > 0;
 }
@@ -231,7 +231,7 @@ bh_victim_eligible(struct bh_preemptor *preemptor, const struct bh_search *searc
         || (job->priority >= preemptor->priority && !preemptor->cover)
         || !victim_is_there(engine, slot, &running, &since_ns))
         return false;
-    side = judge_side(preemptor, search, slot);
+    side = victim_judge_side(preemptor, search, slot);
     if (side->guarded || (job->priority >= preemptor->priority && side->owed == 0))
         return false;
     if (side->min_runtime_ns == 0)
@@ -254,7 +254,7 @@ bh_victim_may_leave(struct bh_preemptor *preemptor, const struct bh_search *sear
     if (search->gone_count == 0)
         return true;
     return !bh_quota_protects(search, slot)
-           && (job->priority < preemptor->priority || owed_by(search, job->tenant) > 0);
+           && (job->priority < preemptor->priority || victim_owed_by(search, job->tenant) > 0);
 }
 
 bool
@@ -272,9 +272,9 @@ bh_victim_suspends(const struct bh_engine *engine, uint32_t slot, uint32_t for_t
 /* Whether the job, and all of its tenant's that follow it, are too young, and none of them is
  * of age before one that is known. */
 static bool
-are_young(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
+victim_are_young(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
-    uint64_t min_ns = side_of(preemptor, search, slot)->min_runtime_ns;
+    uint64_t min_ns = victim_side_of(preemptor, search, slot)->min_runtime_ns;
     uint64_t age_ns = bh_preemptible_since_ns(search->engine, slot) + min_ns;
 
     return min_ns && age_ns > search->engine->core.now_ns && preemptor->of_age_ns
@@ -287,13 +287,13 @@ bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search, s
     const struct bh_engine *engine = search->engine;
     uint32_t job = victims_iterator->job ? bh_preemptible_next(engine, victims_iterator->job) : 0;
 
-    if (job && are_young(preemptor, search, job))
+    if (job && victim_are_young(preemptor, search, job))
         job = 0;
     while (!job && bh_slot_next(engine, TABLE_TENANT, &victims_iterator->tenant)) {
         job = bh_preemptible_first(engine, victims_iterator->tenant);
         if (job
             && ((victims_iterator->within && !bh_tenant_within(engine, victims_iterator->within, victims_iterator->tenant))
-                || are_young(preemptor, search, job)))
+                || victim_are_young(preemptor, search, job)))
             job = 0;
     }
     victims_iterator->job = job;
@@ -333,7 +333,7 @@ bh_victims_any(struct bh_preemptor *preemptor, const struct bh_search *search)
 /* ---- costs ---- */
 
 static bh_part_ns
-lost_by(const struct bh_search *search, uint32_t slot)
+victim_lost_by(const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
     const struct lease *lease = lease_at(engine, slot);
@@ -351,7 +351,7 @@ struct bh_cost
 bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    uint64_t owed = preemptor->cover ? judge_side(preemptor, search, slot)->first : UINT64_MAX;
+    uint64_t owed = preemptor->cover ? victim_judge_side(preemptor, search, slot)->first : UINT64_MAX;
     struct bh_cost cost = {
         .owed = preemptor->timeless ? owed > 0 : owed,
         .priority = job_at(engine, slot)->priority,
@@ -363,7 +363,7 @@ bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search, u
     for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;) {
         uint64_t since_ns = lease_at(engine, at)->since_ns;
 
-        cost.lost += preemptor->timeless ? 0 : lost_by(search, at);
+        cost.lost += preemptor->timeless ? 0 : victim_lost_by(search, at);
         cost.began_ns = since_ns < cost.began_ns ? since_ns : cost.began_ns;
     }
     return cost;

@@ -37,7 +37,7 @@ bh_gang_begin_reserve(struct work *work, uint32_t job, const struct placement *p
 
 /* The first member that is still suspended (slot). */
 static uint32_t
-first_suspended(const struct bh_engine *engine, uint32_t job)
+decide_first_suspended(const struct bh_engine *engine, uint32_t job)
 {
     uint32_t at = bh_gang_next(engine, job, 0);
 
@@ -50,7 +50,7 @@ first_suspended(const struct bh_engine *engine, uint32_t job)
 
 /* Pieces at these places: idle ones of the tenant, as they are now, or new ones. */
 static void
-fill_partitions(const struct bh_engine *engine, uint32_t tenant, const struct placement *placements,
+decide_fill_partitions(const struct bh_engine *engine, uint32_t tenant, const struct placement *placements,
             struct bh_decision *decision)
 {
     struct bh_plan plan;
@@ -61,7 +61,7 @@ fill_partitions(const struct bh_engine *engine, uint32_t tenant, const struct pl
 }
 
 static void
-fill_claim(const struct placement *placements, struct bh_decision *decision)
+decide_fill_claim(const struct placement *placements, struct bh_decision *decision)
 {
     for (uint32_t i = 0; i < decision->partition_count; i++)
         decision->partitions[i] = (struct bh_partition){ .gpu = { placements[i].gpu },
@@ -85,18 +85,18 @@ bh_gang_decide(struct work *work, struct bh_decision *ret_decision)
                                           .partition_count = bunch->count,
                                           .at_ns = bunch->at_ns };
     if (bunch->kind == BH_DO_CLAIM || bunch->kind == BH_DO_RESERVE) {
-        fill_claim(placements, ret_decision);
+        decide_fill_claim(placements, ret_decision);
         return true;
     }
     if (bunch->kind == BH_DO_RESUME) {
-        lease = first_suspended(engine, bunch->job);
+        lease = decide_first_suspended(engine, bunch->job);
         placements = lease_at(engine, lease)->placements;
         ret_decision->lease.v = lease_at(engine, lease)->id;
         ret_decision->member = lease_at(engine, lease)->member;
     } else {
         ret_decision->lease.v = engine->core.next_lease;
     }
-    fill_partitions(engine, job->tenant, placements, ret_decision);
+    decide_fill_partitions(engine, job->tenant, placements, ret_decision);
     return true;
 }
 

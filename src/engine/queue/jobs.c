@@ -23,7 +23,7 @@ bh_job_hopeless_ns(uint64_t deadline_ns, uint64_t time_limit_ns)
 
 /* The sweep for missed deadlines must come by in time. */
 static void
-note_deadline(struct bh_engine *engine, const struct job *job)
+jobs_note_deadline(struct bh_engine *engine, const struct job *job)
 {
     uint64_t hopeless_ns = bh_job_hopeless_ns(job->deadline_ns, job->time_limit_ns);
 
@@ -63,7 +63,7 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     bh_node_index_demand(engine, slot);
     bh_tenant_count(engine, job->tenant, 0, 1);
     bh_queue_add(engine, slot);
-    note_deadline(engine, job);
+    jobs_note_deadline(engine, job);
     bh_effect_job(work, slot);
 }
 
@@ -100,7 +100,7 @@ bh_job_requeue(struct work *work, uint32_t slot, enum bh_end_cause cause)
     job->cause = (uint8_t)cause;
     job->started_ns = 0;
     bh_queue_add(work->engine, slot);
-    note_deadline(work->engine, job);
+    jobs_note_deadline(work->engine, job);
     bh_effect_job(work, slot);
 }
 

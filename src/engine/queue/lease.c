@@ -22,9 +22,9 @@ enum { CARVE_FAILURES_MAX = 3 };
 
 typedef void lease_act(struct work *work, uint32_t lease, const struct lease_change *change);
 
-static lease_act lease_start, lease_resume, lease_run, lease_freeze, put_aside, resume_timers, lease_stop, stop_suspended;
-static lease_act lease_end, lease_abandon, fail_carve, fail_start, fail_suspend, fail_resume, ignore;
-static lease_act stop_again;
+static lease_act lease_start, lease_resume, lease_run, lease_freeze, lease_put_aside, lease_resume_timers, lease_stop, lease_stop_suspended;
+static lease_act lease_end, lease_abandon, lease_fail_carve, lease_fail_start, lease_fail_suspend, lease_fail_resume, lease_ignore;
+static lease_act lease_stop_again;
 
 static const struct rule {
     lease_act *act; /* NULL: refused */
@@ -32,12 +32,12 @@ static const struct rule {
 } rules[LEASE_STATES][LEASE_EVENTS] = {
     [LEASE_CARVING] = {
         [LEASE_READY]          = { lease_start, LEASE_STARTING },
-        [LEASE_CARVE_FAILED]   = { fail_carve, LEASE_NONE },
+        [LEASE_CARVE_FAILED]   = { lease_fail_carve, LEASE_NONE },
         [LEASE_STOP]           = { lease_abandon, LEASE_NONE },
     },
     [LEASE_STARTING] = {
         [LEASE_STARTED]        = { lease_run, LEASE_RUNNING },
-        [LEASE_START_FAILED]   = { fail_start, LEASE_DONE },
+        [LEASE_START_FAILED]   = { lease_fail_start, LEASE_DONE },
         [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
         [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
@@ -47,51 +47,51 @@ static const struct rule {
         [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_SUSPENDING] = {
-        [LEASE_SUSPENDED_OK]   = { put_aside, LEASE_SUSPENDED },
-        [LEASE_SUSPEND_FAILED] = { fail_suspend, LEASE_STOPPING },
+        [LEASE_SUSPENDED_OK]   = { lease_put_aside, LEASE_SUSPENDED },
+        [LEASE_SUSPEND_FAILED] = { lease_fail_suspend, LEASE_STOPPING },
         [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
         [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_SUSPENDED] = {
-        [LEASE_RESUME]         = { resume_timers, LEASE_RECARVING },
-        [LEASE_STOP]           = { stop_suspended, LEASE_STOPPING },
+        [LEASE_RESUME]         = { lease_resume_timers, LEASE_RECARVING },
+        [LEASE_STOP]           = { lease_stop_suspended, LEASE_STOPPING },
         [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_RECARVING] = {
         [LEASE_READY]          = { lease_resume, LEASE_RESUMING },
-        [LEASE_CARVE_FAILED]   = { fail_resume, LEASE_STOPPING },
+        [LEASE_CARVE_FAILED]   = { lease_fail_resume, LEASE_STOPPING },
         [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
         [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_RESUMING] = {
         [LEASE_RESUMED]        = { lease_run, LEASE_RUNNING },
-        [LEASE_RESUME_FAILED]  = { fail_resume, LEASE_STOPPING },
+        [LEASE_RESUME_FAILED]  = { lease_fail_resume, LEASE_STOPPING },
         [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
         [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_STOPPING] = {
-        [LEASE_READY]          = { ignore, LEASE_STOPPING },
-        [LEASE_CARVE_FAILED]   = { ignore, LEASE_STOPPING },
-        [LEASE_STARTED]        = { ignore, LEASE_STOPPING },
+        [LEASE_READY]          = { lease_ignore, LEASE_STOPPING },
+        [LEASE_CARVE_FAILED]   = { lease_ignore, LEASE_STOPPING },
+        [LEASE_STARTED]        = { lease_ignore, LEASE_STOPPING },
         [LEASE_START_FAILED]   = { lease_end, LEASE_DONE },
-        [LEASE_SUSPENDED_OK]   = { ignore, LEASE_STOPPING },
-        [LEASE_SUSPEND_FAILED] = { ignore, LEASE_STOPPING },
-        [LEASE_RESUMED]        = { ignore, LEASE_STOPPING },
-        [LEASE_RESUME_FAILED]  = { ignore, LEASE_STOPPING },
-        [LEASE_STOP]           = { stop_again, LEASE_STOPPING },
+        [LEASE_SUSPENDED_OK]   = { lease_ignore, LEASE_STOPPING },
+        [LEASE_SUSPEND_FAILED] = { lease_ignore, LEASE_STOPPING },
+        [LEASE_RESUMED]        = { lease_ignore, LEASE_STOPPING },
+        [LEASE_RESUME_FAILED]  = { lease_ignore, LEASE_STOPPING },
+        [LEASE_STOP]           = { lease_stop_again, LEASE_STOPPING },
         [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
 };
 
 static bool
-is_leaving(uint8_t state)
+lease_is_leaving(uint8_t state)
 {
     return state == LEASE_SUSPENDING || state == LEASE_STOPPING;
 }
 
 /* Into the list of those that leave, or out of it. */
 static void
-list_leaving(struct bh_engine *engine, uint32_t slot)
+lease_list_leaving(struct bh_engine *engine, uint32_t slot)
 {
     struct lease *lease = lease_at(engine, slot);
     uint32_t *head = &engine->core.leaving;
@@ -103,7 +103,7 @@ list_leaving(struct bh_engine *engine, uint32_t slot)
 }
 
 static void
-unlist_leaving(struct bh_engine *engine, uint32_t slot)
+lease_unlist_leaving(struct bh_engine *engine, uint32_t slot)
 {
     struct lease *lease = lease_at(engine, slot);
 
@@ -127,7 +127,7 @@ bh_lease_allows(const struct bh_engine *engine, uint32_t slot, enum lease_event 
 
 /* A time limit's hour has moved. */
 static void
-move_due(struct hints *hints, uint64_t from_ns, uint64_t to_ns)
+lease_move_due(struct hints *hints, uint64_t from_ns, uint64_t to_ns)
 {
     if (from_ns != to_ns && from_ns == hints->due_ns)
         hints->due_known = false;
@@ -137,7 +137,7 @@ move_due(struct hints *hints, uint64_t from_ns, uint64_t to_ns)
 
 /* Who never makes way helps nobody by going on. */
 static bool
-matters_to_others(const struct bh_engine *engine, const struct lease *lease,
+lease_matters_to_others(const struct bh_engine *engine, const struct lease *lease,
                   enum lease_state next)
 {
     return job_at(engine, lease->job)->contract != BH_CONTRACT_NEVER
@@ -157,10 +157,10 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_change *chang
         bh_claim_drop_all(work->engine, lease->job);
     }
     work->engine->core.suspended += rule->next == LEASE_SUSPENDED;
-    if (is_leaving(lease->state) && !is_leaving(rule->next))
-        unlist_leaving(work->engine, slot);
-    else if (!is_leaving(lease->state) && is_leaving(rule->next))
-        list_leaving(work->engine, slot);
+    if (lease_is_leaving(lease->state) && !lease_is_leaving(rule->next))
+        lease_unlist_leaving(work->engine, slot);
+    else if (!lease_is_leaving(lease->state) && lease_is_leaving(rule->next))
+        lease_list_leaving(work->engine, slot);
     if (rule->next != LEASE_NONE) {
         if (rule->next == LEASE_DONE)
             lease->ran_ns = bh_lease_ran_ns(work->engine, slot);
@@ -170,17 +170,17 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_change *chang
         bh_gang_show(work, lease->job);
     }
     bh_node_hint(work->engine, lease->node)->end_ns = 0;
-    if (matters_to_others(work->engine, lease, rule->next))
+    if (lease_matters_to_others(work->engine, lease, rule->next))
         bh_wake_below(work->engine, lease->tenant);
     rule->act(work, slot, change);
-    move_due(&work->engine->hints, due_ns, bh_lease_deadline_ns(work->engine, slot));
+    lease_move_due(&work->engine->hints, due_ns, bh_lease_deadline_ns(work->engine, slot));
 }
 
 /* ---- partitions ---- */
 
 /* Behind those of the job's members that were placed before. */
 static void
-chain(struct work *work, uint32_t job_slot, uint32_t slot)
+lease_chain(struct work *work, uint32_t job_slot, uint32_t slot)
 {
     struct bh_engine *engine = work->engine;
     uint32_t *link = &job_at(engine, job_slot)->lease;
@@ -214,9 +214,9 @@ bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t 
     if (engine->core.next_lease <= decision->lease.v)
         engine->core.next_lease = decision->lease.v + 1;
     *bh_lease_hint(engine, slot) = (struct hint){ 0 };
-    chain(work, job_slot, slot);
+    lease_chain(work, job_slot, slot);
     bh_host_arrive(engine, slot);
-    move_due(&engine->hints, UINT64_MAX, bh_lease_deadline_ns(engine, slot));
+    lease_move_due(&engine->hints, UINT64_MAX, bh_lease_deadline_ns(engine, slot));
     return slot;
 }
 
@@ -258,7 +258,7 @@ lease_release_partitions(struct work *work, uint32_t slot)
 
 /* The leases are no more; their job is pending and in no queue yet. */
 static void
-disband(struct work *work, uint32_t job)
+lease_disband(struct work *work, uint32_t job)
 {
     struct bh_engine *engine = work->engine;
     uint32_t at = 0, next = job_at(engine, job)->lease;
@@ -270,8 +270,8 @@ disband(struct work *work, uint32_t job)
     bh_job_detach(work, job);
     for (at = next; at; at = next) {
         next = lease_at(engine, at)->next_member;
-        BH_ASSERT(!is_leaving(lease_at(engine, at)->state));
-        move_due(&engine->hints, bh_lease_deadline_ns(engine, at), UINT64_MAX);
+        BH_ASSERT(!lease_is_leaving(lease_at(engine, at)->state));
+        lease_move_due(&engine->hints, bh_lease_deadline_ns(engine, at), UINT64_MAX);
         bh_slot_remove(engine, TABLE_LEASE, at);
     }
 }
@@ -294,7 +294,7 @@ lease_resume(struct work *work, uint32_t slot, const struct lease_change *change
 
 /* When it happened by the node's word: not before `least`, and not after now. */
 static uint64_t
-time_of(const struct work *work, const struct lease_change *change, uint64_t least)
+lease_time_of(const struct work *work, const struct lease_change *change, uint64_t least)
 {
     if (change->at_ns == 0 || change->at_ns > work->now_ns)
         return work->now_ns;
@@ -310,7 +310,7 @@ lease_run(struct work *work, uint32_t slot, const struct lease_change *change)
 
     lease->waiting = 0;
     lease->order = 0;
-    began_ns = time_of(work, change, lease->since_ns);
+    began_ns = lease_time_of(work, change, lease->since_ns);
     lease->since_ns = work->now_ns; /* leases are in order of it */
     lease->ran_ns += work->now_ns - began_ns;
     bh_unchecked_forget(work->engine, lease->node);
@@ -328,20 +328,20 @@ lease_freeze(struct work *work, uint32_t slot, const struct lease_change *change
 }
 
 static void
-pause_clock(struct work *work, struct lease *lease)
+lease_pause_clock(struct work *work, struct lease *lease)
 {
     lease->ran_ns += work->now_ns - lease->since_ns;
     lease->since_ns = work->now_ns;
 }
 
 static void
-put_aside(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_put_aside(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct lease *lease = lease_at(work->engine, slot);
 
     lease->waiting = 0;
     lease->order = 0;
-    pause_clock(work, lease);
+    lease_pause_clock(work, lease);
     bh_host_rest(work->engine, slot);
     lease_release_partitions(work, slot);
     *bh_lease_hint(work->engine, slot) = (struct hint){ 0 };
@@ -349,7 +349,7 @@ put_aside(struct work *work, uint32_t slot, const struct lease_change *change)
 
 /* The partitions were added before; what they count for is taken here. */
 static void
-resume_timers(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_resume_timers(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct bh_wanted held = bh_quota_of_lease(work->engine, slot);
 
@@ -362,7 +362,7 @@ resume_timers(struct work *work, uint32_t slot, const struct lease_change *chang
 }
 
 static void
-order_stop(struct work *work, uint32_t slot)
+lease_order_stop(struct work *work, uint32_t slot)
 {
     struct lease *lease = lease_at(work->engine, slot);
     uint64_t grace_ns = job_at(work->engine, lease->job)->grace_ns;
@@ -379,25 +379,25 @@ lease_stop(struct work *work, uint32_t slot, const struct lease_change *change)
     lease->stop_cause = (uint8_t)change->cause;
     if (change->for_job)
         lease->for_job = change->for_job;
-    order_stop(work, slot);
+    lease_order_stop(work, slot);
     bh_wake_queue(work->engine);
 }
 
 static void
-stop_suspended(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_stop_suspended(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     lease_at(work->engine, slot)->for_job = 0;
     lease_stop(work, slot, change);
 }
 
 static void
-ignore(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_ignore(struct work *work, uint32_t slot, const struct lease_change *change)
 {
 }
 
 /* Causes that end the job outrank those that would queue it again. */
 static void
-stop_again(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_stop_again(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct lease *lease = lease_at(work->engine, slot);
 
@@ -406,12 +406,12 @@ stop_again(struct work *work, uint32_t slot, const struct lease_change *change)
             && lease->stop_cause != BH_END_TENANT_REMOVED))
         lease->stop_cause = (uint8_t)change->cause;
     if (change->at_once && lease->kill_ns > work->now_ns)
-        order_stop(work, slot);
+        lease_order_stop(work, slot);
 }
 
 /* The lease stops, and with it all others of its gang. */
 static void
-stop_all(struct work *work, uint32_t slot, enum bh_end_cause cause)
+lease_stop_all(struct work *work, uint32_t slot, enum bh_end_cause cause)
 {
     struct lease_change change = { .event = LEASE_STOP, .cause = cause };
 
@@ -420,16 +420,16 @@ stop_all(struct work *work, uint32_t slot, enum bh_end_cause cause)
 }
 
 static void
-fail_suspend(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_fail_suspend(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     bh_wake_window(work->engine);
-    stop_all(work, slot, BH_END_PREEMPTED);
+    lease_stop_all(work, slot, BH_END_PREEMPTED);
 }
 
 static void
-fail_resume(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_fail_resume(struct work *work, uint32_t slot, const struct lease_change *change)
 {
-    stop_all(work, slot, BH_END_RESUME_FAILED);
+    lease_stop_all(work, slot, BH_END_RESUME_FAILED);
 }
 
 bool
@@ -451,7 +451,7 @@ bh_lease_queues_again(const struct job *job, enum bh_end_cause cause)
 enum fate { FATE_FAILED, FATE_COMPLETED, FATE_CANCELLED, FATE_REQUEUED };
 
 static enum fate
-fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
+lease_fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
 {
     bool begun = cause != BH_END_START_FAILED; /* else its command never was: that is no second time */
 
@@ -471,12 +471,12 @@ lease_conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_
                                       [FATE_COMPLETED] = BH_JOB_COMPLETED,
                                       [FATE_CANCELLED] = BH_JOB_CANCELLED };
     struct job *job = job_at(work->engine, slot);
-    enum fate fate = fate_of(job, cause, exit_status);
+    enum fate fate = lease_fate_of(job, cause, exit_status);
     bool waits = job->scratch && cause == BH_END_START_FAILED;
 
     if (cause != BH_END_PREEMPTED && cause != BH_END_MOVED)
         bh_wake_window(work->engine);
-    disband(work, slot);
+    lease_disband(work, slot);
     if (fate != FATE_REQUEUED) {
         bh_job_end(work, slot, (enum bh_job_state)states[fate], cause, exit_status);
         return;
@@ -523,7 +523,7 @@ lease_retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t 
  * again, nor cancelled.  One whose GPU was lost may have failed because of that, but what is
  * done is done: it is not run twice. */
 static bool
-ended_first(const struct lease *lease, const struct lease_change *change)
+lease_ended_first(const struct lease *lease, const struct lease_change *change)
 {
     static const bool its_own[BH_END_CAUSES] = {
         [BH_END_EXITED] = true, [BH_END_SIGNALLED] = true, [BH_END_OUT_OF_MEMORY] = true,
@@ -551,7 +551,7 @@ lease_blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uin
 
 /* Whether another node is up, with GPUs. */
 static bool
-has_another(const struct bh_engine *engine, uint32_t node)
+lease_has_another(const struct bh_engine *engine, uint32_t node)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);)
         if (slot != node && node_at(engine, slot)->up && node_at(engine, slot)->gpu_count > 0)
@@ -561,7 +561,7 @@ has_another(const struct bh_engine *engine, uint32_t node)
 
 /* The lease's job did not begin. */
 static void
-miss_start(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_miss_start(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct bh_engine *engine = work->engine;
     uint32_t at = lease_at(engine, slot)->job, node = lease_at(engine, slot)->node;
@@ -573,7 +573,7 @@ miss_start(struct work *work, uint32_t slot, const struct lease_change *change)
         bh_unchecked_count_failure(work, node, at);
     job->scratch = change->scratch;
     job->again = change->scratch
-                 || (change->elsewhere && !job->retried && (!change->refused || has_another(engine, node)));
+                 || (change->elsewhere && !job->retried && (!change->refused || lease_has_another(engine, node)));
     lease_retire(work, slot, BH_END_START_FAILED, change->exit_status);
     node_at(engine, node)->scratch_short |= change->scratch;
     if (!change->elsewhere || job->state != BH_JOB_PENDING)
@@ -587,12 +587,12 @@ miss_start(struct work *work, uint32_t slot, const struct lease_change *change)
 
 /* When the node says that the lease ended: not before it began, or, where it did not, was placed. */
 static uint64_t
-end_of(const struct work *work, const struct lease *lease, const struct lease_change *change)
+lease_end_of(const struct work *work, const struct lease *lease, const struct lease_change *change)
 {
     uint64_t began_ns = job_at(work->engine, lease->job)->started_ns;
     bool has_run = began_ns && lease->since_ns >= began_ns;
 
-    return time_of(work, change, has_run ? began_ns : lease->since_ns);
+    return lease_time_of(work, change, has_run ? began_ns : lease->since_ns);
 }
 
 static void
@@ -601,15 +601,15 @@ lease_end(struct work *work, uint32_t slot, const struct lease_change *change)
     const struct lease *lease = lease_at(work->engine, slot);
     enum bh_end_cause cause = change->cause;
 
-    work->ended_ns = end_of(work, lease, change);
+    work->ended_ns = lease_end_of(work, lease, change);
     work->lost = change->cause == BH_END_NODE_LOST && change->at_ns == 0;
-    if (lease->stop_cause != BH_END_NONE && !ended_first(lease, change))
+    if (lease->stop_cause != BH_END_NONE && !lease_ended_first(lease, change))
         cause = (enum bh_end_cause)lease->stop_cause;
     lease_blame(work, lease->job, cause, lease->for_job);
     if (cause == BH_END_KEEPER_LOST && !job_at(work->engine, lease->job)->verdict)
         job_at(work->engine, lease->job)->again = change->elsewhere;
     if (cause == BH_END_START_FAILED)
-        miss_start(work, slot, change);
+        lease_miss_start(work, slot, change);
     else
         lease_retire(work, slot, cause, change->exit_status);
     work->ended_ns = 0;
@@ -626,7 +626,7 @@ lease_abandon(struct work *work, uint32_t slot, const struct lease_change *chang
 /* One that failed where an isolation check has closed the GPU is not the job's fault: it is
  * queued again. */
 static void
-fail_start(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_fail_start(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     const struct lease *lease = lease_at(work->engine, slot);
     bool closed = false;
@@ -634,22 +634,22 @@ fail_start(struct work *work, uint32_t slot, const struct lease_change *change)
     for (uint32_t i = 0; i < lease->count; i++)
         closed |= gpu_at(work->engine, gpu_find(work->engine, lease->placements[i].gpu))->fenced
                   == FENCE_KEEPS;
-    work->ended_ns = end_of(work, lease, change);
+    work->ended_ns = lease_end_of(work, lease, change);
     if (closed)
         lease_retire(work, slot, BH_END_GPU_LOST, 0);
     else
-        miss_start(work, slot, change);
+        lease_miss_start(work, slot, change);
     work->ended_ns = 0;
 }
 
 static void
-fail_carve(struct work *work, uint32_t slot, const struct lease_change *change)
+lease_fail_carve(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job_slot = lease_at(engine, slot)->job;
     struct job *job = job_at(engine, job_slot);
 
-    disband(work, job_slot);
+    lease_disband(work, job_slot);
     job->carve_failures++;
     if (job->carve_failures > CARVE_FAILURES_MAX) {
         bh_job_end(work, job_slot, BH_JOB_FAILED, BH_END_CARVE_FAILED, 0);

@@ -13,18 +13,18 @@
 /* How long it may run, in powers of two: a short job must not stand behind a long one of
  * the same needs that cannot begin before what is reserved. */
 static uint8_t
-length_of(const struct job *job)
+queue_length_of(const struct job *job)
 {
     return (uint8_t)(job->time_limit_ns ? 64 - __builtin_clzll(job->time_limit_ns) : 0);
 }
 
 static bool
-needs_it(const struct class *class, const struct job *job)
+queue_needs_it(const struct class *class, const struct job *job)
 {
     return class->tenant == job->tenant && class->sku == job->sku
            && class->principal == job->principal && class->count == job->count
            && class->gang == job->gang && class->priority == job->priority
-           && class->hold == job->hold && class->length == length_of(job)
+           && class->hold == job->hold && class->length == queue_length_of(job)
            && class->cpu_milli == job->cpu_milli && class->memory_mib == job->memory_mib
            && class->scratch == job->scratch;
 }
@@ -34,7 +34,7 @@ static uint64_t
 queue_home_of(const struct job *job)
 {
     const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
-                               job->gang, job->priority, job->hold, length_of(job),
+                               job->gang, job->priority, job->hold, queue_length_of(job),
                                job->cpu_milli, job->memory_mib };
     uint64_t hash = 0xcbf29ce484222325ull;
 
@@ -46,12 +46,12 @@ queue_home_of(const struct job *job)
 
 /* The class with the job's needs, or 0 and the id that a new one gets. */
 static uint32_t
-find_class(const struct bh_engine *engine, const struct job *job, uint64_t *ret_id)
+queue_find_class(const struct bh_engine *engine, const struct job *job, uint64_t *ret_id)
 {
     uint32_t slot;
 
     for (*ret_id = queue_home_of(job); (slot = class_find(engine, *ret_id)); ++*ret_id)
-        if (needs_it(class_at(engine, slot), job))
+        if (queue_needs_it(class_at(engine, slot), job))
             return slot;
     return 0;
 }
@@ -61,14 +61,14 @@ bh_queue_find_class(const struct bh_engine *engine, const struct job *job)
 {
     uint64_t id;
 
-    return find_class(engine, job, &id);
+    return queue_find_class(engine, job, &id);
 }
 
 static uint32_t
-class_for(struct bh_engine *engine, const struct job *job)
+queue_class_for(struct bh_engine *engine, const struct job *job)
 {
     uint64_t id;
-    uint32_t slot = find_class(engine, job, &id);
+    uint32_t slot = queue_find_class(engine, job, &id);
     struct class *class;
 
     if (slot)
@@ -82,7 +82,7 @@ class_for(struct bh_engine *engine, const struct job *job)
     class->gang = job->gang;
     class->priority = job->priority;
     class->hold = job->hold;
-    class->length = length_of(job);
+    class->length = queue_length_of(job);
     class->cpu_milli = job->cpu_milli;
     class->memory_mib = job->memory_mib;
     class->scratch = job->scratch;
@@ -92,7 +92,7 @@ class_for(struct bh_engine *engine, const struct job *job)
 
 /* The job that the new one comes right after, or 0. */
 static uint32_t
-placement_in(const struct bh_engine *engine, const struct class *class, uint64_t sequence)
+queue_placement_in(const struct bh_engine *engine, const struct class *class, uint64_t sequence)
 {
     uint32_t before = 0;
 
@@ -108,9 +108,9 @@ void
 bh_queue_add(struct bh_engine *engine, uint32_t slot)
 {
     struct job *job = job_at(engine, slot);
-    uint32_t class_slot = class_for(engine, job);
+    uint32_t class_slot = queue_class_for(engine, job);
     struct class *class = class_at(engine, class_slot);
-    uint32_t before = placement_in(engine, class, job->sequence);
+    uint32_t before = queue_placement_in(engine, class, job->sequence);
 
     BH_ASSERT(job->state == BH_JOB_PENDING);
     BH_ASSERT(job->class == 0);
@@ -180,7 +180,7 @@ bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
 }
 
 static bool
-is_deferred(const struct bh_engine *engine, const struct hint *hint)
+queue_is_deferred(const struct bh_engine *engine, const struct hint *hint)
 {
     if (hint->generation != engine->core.generation + 1)
         return false;
@@ -258,7 +258,7 @@ queue_at(const struct bh_engine *engine, uint32_t at)
 }
 
 static void
-sink(struct bh_engine *engine, uint32_t at)
+queue_sink(struct bh_engine *engine, uint32_t at)
 {
     struct bh_queue_entry moved = *queue_at(engine, at);
     uint32_t count = engine->hints.queue_count;
@@ -283,18 +283,18 @@ build_queue(struct bh_engine *engine)
         if (class_at(engine, slot)->hold || bh_queue_is_blocked(engine, slot))
             continue;
         bh_queue_entry_of_class(engine, slot, queue_at(engine, count));
-        queue_at(engine, count++)->deferred = is_deferred(engine, bh_class_hint(engine, slot));
+        queue_at(engine, count++)->deferred = queue_is_deferred(engine, bh_class_hint(engine, slot));
     }
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
         if (!bh_gang_leads_suspended(engine, slot))
             continue;
         bh_queue_entry_of_lease(engine, slot, queue_at(engine, count));
-        queue_at(engine, count++)->deferred = is_deferred(engine, bh_lease_hint(engine, slot));
+        queue_at(engine, count++)->deferred = queue_is_deferred(engine, bh_lease_hint(engine, slot));
     }
     engine->hints.queue_count = count;
     engine->hints.queued = true;
     for (uint32_t at = count / 2; at-- > 0;)
-        sink(engine, at);
+        queue_sink(engine, at);
 }
 
 void
@@ -313,7 +313,7 @@ bh_queue_next(struct bh_engine *engine, struct bh_queue_entry *ret_entry)
     *ret_entry = *queue_at(engine, 0);
     *queue_at(engine, 0) = *queue_at(engine, --engine->hints.queue_count);
     if (engine->hints.queue_count > 0)
-        sink(engine, 0);
+        queue_sink(engine, 0);
     return true;
 }
 

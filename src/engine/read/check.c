@@ -33,37 +33,37 @@ struct check_inspection {
 };
 
 static void
-write_char(struct check_inspection *in, char c)
+check_write_char(struct check_inspection *in, char c)
 {
     if (in->at + 1 < in->size)
         in->text[in->at++] = c;
 }
 
 static void
-write_text(struct check_inspection *in, const char *text)
+check_write_text(struct check_inspection *in, const char *text)
 {
     while (*text)
-        write_char(in, *text++);
+        check_write_char(in, *text++);
 }
 
 static void
-write_number(struct check_inspection *in, uint64_t number)
+check_write_number(struct check_inspection *in, uint64_t number)
 {
     char digits[40];
 
     bh_part_ns_format(number, digits);
-    write_text(in, digits);
+    check_write_text(in, digits);
 }
 
 /* "<what> <id>: <why>"; always false. */
 static bool
 check_report_broken(struct check_inspection *in, const char *what, uint64_t id, const char *why)
 {
-    write_text(in, what);
-    write_char(in, ' ');
-    write_number(in, id);
-    write_text(in, ": ");
-    write_text(in, why);
+    check_write_text(in, what);
+    check_write_char(in, ' ');
+    check_write_number(in, id);
+    check_write_text(in, ": ");
+    check_write_text(in, why);
     if (in->size > 0)
         in->text[in->at] = '\0';
     return false;
@@ -176,7 +176,7 @@ check_derived(struct check_inspection *in)
 /* ---- GPUs ---- */
 
 static bool
-stack_part(const struct gpu *gpu, const struct partition *partition, struct bh_occupancy *occupancy)
+check_stack_part(const struct gpu *gpu, const struct partition *partition, struct bh_occupancy *occupancy)
 {
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
 
@@ -203,7 +203,7 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
         if (partition->gpu != slot)
             return check_report_broken(in, "piece", partition->id, "stands on another GPU than its list");
         if ((partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_LEASED)
-            && !stack_part(gpu, partition, &occupancy))
+            && !check_stack_part(gpu, partition, &occupancy))
             return check_report_broken(in, "piece", partition->id, "the geometry forbids it there");
         if (partition->state == BH_PARTITION_LEASED && !partition->lease)
             return check_report_broken(in, "piece", partition->id, "leased to nobody");
@@ -224,7 +224,7 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
     occupancy.share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS; /* idle: sold to nobody */
     for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu)
         if (partition_at(in->engine, at)->state == BH_PARTITION_IDLE
-            && !stack_part(gpu, partition_at(in->engine, at), &occupancy))
+            && !check_stack_part(gpu, partition_at(in->engine, at), &occupancy))
             return check_report_broken(in, "piece", partition_at(in->engine, at)->id,
                           "idle where the geometry forbids it");
     if (idle != gpu->idle || leased != gpu->leased || stuck != gpu->stuck)
@@ -363,7 +363,7 @@ check_held(struct check_inspection *in, const struct lease *lease, uint32_t slot
 
 /* Which states the members of a gang may be in together, beside those that are done. */
 static bool
-is_in_step(const struct bh_engine *engine, uint32_t job)
+check_is_in_step(const struct bh_engine *engine, uint32_t job)
 {
     static const uint32_t together[] = {
         1u << LEASE_CARVING,
@@ -401,7 +401,7 @@ check_gang(struct check_inspection *in, uint32_t slot)
     }
     if (members != job->gang)
         return check_report_broken(in, "job", job->id, "does not hold its whole gang");
-    if (!is_in_step(in->engine, slot))
+    if (!check_is_in_step(in->engine, slot))
         return check_report_broken(in, "job", job->id, "has members in states that do not go together");
     return true;
 }
@@ -514,7 +514,7 @@ check_all_jobs(struct check_inspection *in)
 
 /* How many places of claims and reservations stand on the GPU. */
 static uint32_t
-placements_reserved_on(const struct bh_engine *engine, uint32_t gpu_id)
+check_placements_reserved_on(const struct bh_engine *engine, uint32_t gpu_id)
 {
     uint32_t found = 0;
 
@@ -537,7 +537,7 @@ check_reserved(struct check_inspection *in)
         for (uint32_t k = 0; k < claim->count; k++) {
             uint32_t id = claim->placements[k].gpu, gpu = gpu_find(in->engine, id);
 
-            if (!gpu || gpu_at(in->engine, gpu)->claimed != placements_reserved_on(in->engine, id))
+            if (!gpu || gpu_at(in->engine, gpu)->claimed != check_placements_reserved_on(in->engine, id))
                 return check_report_broken(in, "gpu", id, "what is kept on it is miscounted");
         }
         kept += claim->count;
@@ -549,7 +549,7 @@ check_reserved(struct check_inspection *in)
 
 /* The job is leaving its places, to be queued again: those that are kept for it are new. */
 static bool
-is_leaving_for_good(const struct bh_engine *engine, const struct claim *claim)
+check_is_leaving_for_good(const struct bh_engine *engine, const struct claim *claim)
 {
     return claim->at_ns == 0 && bh_gang_all(engine, claim->job, LEASE_STOPPING);
 }
@@ -570,7 +570,7 @@ check_claims(struct check_inspection *in)
         if (!claim->job && !check_is_zero(claim, sizeof(*claim)))
             return check_report_broken(in, "claim", i, "free, but not zero");
         if (claim->job
-            && ((!job->class && !aside && !is_leaving_for_good(in->engine, claim))
+            && ((!job->class && !aside && !check_is_leaving_for_good(in->engine, claim))
                 || (uint32_t)job->count * members != claim->count))
             return check_report_broken(in, "claim", i, "kept for a job that does not wait");
         count += claim->job != 0;
@@ -621,7 +621,7 @@ struct check_tally {
 };
 
 static void
-tally_leases(const struct bh_engine *engine, uint32_t slot, struct check_tally *tally)
+check_tally_leases(const struct bh_engine *engine, uint32_t slot, struct check_tally *tally)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
 
@@ -645,7 +645,7 @@ tally_leases(const struct bh_engine *engine, uint32_t slot, struct check_tally *
 }
 
 static void
-tally_jobs(const struct bh_engine *engine, uint32_t slot, struct check_tally *tally)
+check_tally_jobs(const struct bh_engine *engine, uint32_t slot, struct check_tally *tally)
 {
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_JOB, &at);) {
         const struct job *job = job_at(engine, at);
@@ -668,8 +668,8 @@ check_one_tenant(struct check_inspection *in, uint32_t slot)
     const struct tenant *tenant = tenant_at(in->engine, slot);
     struct check_tally tally = { 0 };
 
-    tally_leases(in->engine, slot, &tally);
-    tally_jobs(in->engine, slot, &tally);
+    check_tally_leases(in->engine, slot, &tally);
+    check_tally_jobs(in->engine, slot, &tally);
     for (uint32_t i = 0; i < tenant->quota_count; i++)
         if (tally.quotas[i] != tenant->quotas[i].used)
             return check_report_broken(in, "tenant", tenant->id, "a quota's use is not that of its leases");
@@ -710,7 +710,7 @@ check_ledger(struct check_inspection *in)
 
 /* Room is being made for a job of the class: it waits for that. */
 static bool
-has_claim(const struct bh_engine *engine, uint32_t class)
+check_has_claim(const struct bh_engine *engine, uint32_t class)
 {
     for (uint32_t i = 0; i < CLAIMS_MAX; i++)
         if (engine->core.claims[i].job && engine->core.claims[i].at_ns == 0
@@ -735,7 +735,7 @@ check_decided(struct check_inspection *in)
         struct bh_plan plan;
         struct bh_reason why;
 
-        if (class_at(in->engine, slot)->hold || has_claim(in->engine, slot)
+        if (class_at(in->engine, slot)->hold || check_has_claim(in->engine, slot)
             || bh_usage_exhausted(in->engine, need.tenant, &why))
             continue;
         bh_queue_entry_of_class(in->engine, slot, &entry);

@@ -23,7 +23,7 @@ const char *const bh_partition_state_names[BH_PARTITION_STATES] = {
 /* One shape for all: show_X copies out the X in a slot and says whether there is one.  The slot is
  * the one that was looked for, or the next one: 0 is none. */
 static uint32_t
-next_slot(const struct bh_engine *engine, enum table_kind kind, uint32_t *cursor)
+view_next_slot(const struct bh_engine *engine, enum table_kind kind, uint32_t *cursor)
 {
     return bh_slot_next(engine, kind, cursor) ? *cursor : 0;
 }
@@ -32,7 +32,7 @@ next_slot(const struct bh_engine *engine, enum table_kind kind, uint32_t *cursor
 
 /* The partitions of a lease; returns how many. */
 static uint32_t
-show_partitions(const struct bh_engine *engine, const struct lease *lease,
+view_show_partitions(const struct bh_engine *engine, const struct lease *lease,
             struct bh_partition ret_partitions[BH_JOB_COUNT_MAX])
 {
     if (lease->state == LEASE_DONE)
@@ -46,19 +46,19 @@ show_partitions(const struct bh_engine *engine, const struct lease *lease,
 }
 
 static void
-show_lease(const struct bh_engine *engine, const struct lease *lease,
+view_show_lease(const struct bh_engine *engine, const struct lease *lease,
            struct bh_job_view *ret_view)
 {
     ret_view->lease.v = lease->id;
     ret_view->member = lease->member;
     ret_view->node.v = (uint32_t)node_at(engine, lease->node)->id;
     ret_view->grade = (enum bh_grade)lease->grade;
-    ret_view->partition_count = show_partitions(engine, lease, ret_view->partitions);
+    ret_view->partition_count = view_show_partitions(engine, lease, ret_view->partitions);
 }
 
 /* From when on room is kept for the job, or 0. */
 static uint64_t
-reserved_ns(const struct bh_engine *engine, uint32_t job)
+view_reserved_ns(const struct bh_engine *engine, uint32_t job)
 {
     for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++)
         if (engine->core.claims[i].job == job && engine->core.claims[i].at_ns)
@@ -67,7 +67,7 @@ reserved_ns(const struct bh_engine *engine, uint32_t job)
 }
 
 static bool
-show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_view)
+view_show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_view)
 {
     const struct job *job = job_at(engine, slot);
 
@@ -92,21 +92,21 @@ show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_
         .started_ns = job->started_ns,
         .time_limit_ns = job->time_limit_ns,
         .deadline_ns = job->deadline_ns,
-        .reserved_ns = reserved_ns(engine, slot),
+        .reserved_ns = view_reserved_ns(engine, slot),
         .cause = (enum bh_end_cause)job->cause,
         .exit_status = job->exit_status,
         .ended_ns = job->ended_ns,
     };
     memcpy(ret_view->spec, job->spec, sizeof(ret_view->spec));
     if (job->lease)
-        show_lease(engine, lease_at(engine, job->lease), ret_view);
+        view_show_lease(engine, lease_at(engine, job->lease), ret_view);
     return true;
 }
 
 bool
 bh_view_job(const struct bh_engine *engine, bh_job_id job, struct bh_job_view *ret_view)
 {
-    return show_job(engine, job_find(engine, job.v), ret_view);
+    return view_show_job(engine, job_find(engine, job.v), ret_view);
 }
 
 bool
@@ -116,8 +116,8 @@ bh_view_lease(const struct bh_engine *engine, bh_lease_id lease, struct bh_job_v
 
     if (!slot)
         return false;
-    (void)show_job(engine, lease_at(engine, slot)->job, ret_view);
-    show_lease(engine, lease_at(engine, slot), ret_view);
+    (void)view_show_job(engine, lease_at(engine, slot)->job, ret_view);
+    view_show_lease(engine, lease_at(engine, slot), ret_view);
     return true;
 }
 
@@ -140,7 +140,7 @@ bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t member,
         .done = lease->state == LEASE_DONE,
         .state = bh_gang_shows((enum lease_state)lease->state),
     };
-    ret_view->partition_count = show_partitions(engine, lease, ret_view->partitions);
+    ret_view->partition_count = view_show_partitions(engine, lease, ret_view->partitions);
     return true;
 }
 
@@ -148,7 +148,7 @@ bool
 bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
                  struct bh_job_view *ret_view)
 {
-    return show_job(engine, next_slot(engine, TABLE_JOB, cursor), ret_view);
+    return view_show_job(engine, view_next_slot(engine, TABLE_JOB, cursor), ret_view);
 }
 
 _Static_assert((int)BH_RESERVATIONS_MAX == (int)CLAIMS_MAX, "one for each claim");
@@ -184,7 +184,7 @@ const char *const bh_unusable_names[BH_UNUSABLES] = {
 /* ---- GPUs and partitions ---- */
 
 static bool
-show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_view)
+view_show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_view)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_split split;
@@ -268,7 +268,7 @@ bh_view_unchecked(const struct bh_engine *engine, bh_node_id *ret_nodes, uint32_
 bool
 bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view)
 {
-    return show_gpu(engine, gpu_find(engine, gpu.v), ret_view);
+    return view_show_gpu(engine, gpu_find(engine, gpu.v), ret_view);
 }
 
 const char *const bh_layout_state_names[BH_LAYOUT_STATES] = {
@@ -278,7 +278,7 @@ const char *const bh_layout_state_names[BH_LAYOUT_STATES] = {
 };
 
 static struct bh_layout_list
-show_layout(const struct gpu_layout *gpu_layout)
+view_show_layout(const struct gpu_layout *gpu_layout)
 {
     struct bh_layout_list list = { .mode = (enum bh_layout_mode)gpu_layout->mode,
                                      .count = gpu_layout->count };
@@ -298,8 +298,8 @@ bh_view_layout(const struct bh_engine *engine, bh_gpu_id id, struct bh_layout_vi
     if (slot)
         *ret_view = (struct bh_layout_view){
             .state = (enum bh_layout_state)gpu->gpu_layout, .apply = gpu->apply,
-            .rc = gpu->layout_rc, .wanted = show_layout(&gpu->wanted),
-            .before = show_layout(&gpu->before)
+            .rc = gpu->layout_rc, .wanted = view_show_layout(&gpu->wanted),
+            .before = view_show_layout(&gpu->before)
         };
     return slot != 0;
 }
@@ -314,7 +314,7 @@ bool
 bh_view_next_gpu(const struct bh_engine *engine, uint32_t *cursor,
                  struct bh_gpu_view *ret_view)
 {
-    return show_gpu(engine, next_slot(engine, TABLE_GPU, cursor), ret_view);
+    return view_show_gpu(engine, view_next_slot(engine, TABLE_GPU, cursor), ret_view);
 }
 
 bool
@@ -347,7 +347,7 @@ bh_view_next_partition(const struct bh_engine *engine, uint32_t *cursor,
 /* ---- tenants ---- */
 
 static bool
-show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
+view_show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
             struct bh_tenant_view *ret_view)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
@@ -394,18 +394,18 @@ bool
 bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                struct bh_tenant_view *ret_view)
 {
-    return show_tenant(engine, tenant_find(engine, tenant.v), now_ns, ret_view);
+    return view_show_tenant(engine, tenant_find(engine, tenant.v), now_ns, ret_view);
 }
 
 bool
 bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
                     struct bh_tenant_view *ret_view)
 {
-    return show_tenant(engine, next_slot(engine, TABLE_TENANT, cursor), now_ns, ret_view);
+    return view_show_tenant(engine, view_next_slot(engine, TABLE_TENANT, cursor), now_ns, ret_view);
 }
 
 static bool
-show_metered(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
+view_show_metered(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
              struct bh_metered_view *ret_view)
 {
     if (!row)
@@ -421,14 +421,14 @@ bool
 bh_view_metered(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                 struct bh_metered_view *ret_view)
 {
-    return show_metered(engine, metered_find(engine, tenant.v), now_ns, ret_view);
+    return view_show_metered(engine, metered_find(engine, tenant.v), now_ns, ret_view);
 }
 
 bool
 bh_view_next_metered(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
                      struct bh_metered_view *ret_view)
 {
-    return show_metered(engine, next_slot(engine, TABLE_METERED, cursor), now_ns, ret_view);
+    return view_show_metered(engine, view_next_slot(engine, TABLE_METERED, cursor), now_ns, ret_view);
 }
 
 bool

@@ -20,19 +20,19 @@
 #include "engine/state/slots.h"
 
 static bh_sku_id
-sku_of(const struct bh_engine *engine, uint32_t sku)
+why_sku_of(const struct bh_engine *engine, uint32_t sku)
 {
     return (bh_sku_id){ (uint32_t)sku_at(engine, sku)->id };
 }
 
 static bh_job_id
-job_of_lease(const struct bh_engine *engine, uint32_t lease)
+why_job_of_lease(const struct bh_engine *engine, uint32_t lease)
 {
     return (bh_job_id){ job_at(engine, lease_at(engine, lease)->job)->id };
 }
 
 static bool
-is_stopping(const struct bh_engine *engine, uint32_t lease)
+why_is_stopping(const struct bh_engine *engine, uint32_t lease)
 {
     return lease_at(engine, lease)->state == LEASE_STOPPING;
 }
@@ -40,11 +40,11 @@ is_stopping(const struct bh_engine *engine, uint32_t lease)
 /* By when the lease has left at the latest: a limit strikes, whether it counts already or not, or
  * the grace is over of one that was told to end.  UINT64_MAX: nobody knows. */
 static uint64_t
-leaves_by_ns(const struct bh_engine *engine, uint32_t slot)
+why_leaves_by_ns(const struct bh_engine *engine, uint32_t slot)
 {
     const struct job *job = job_at(engine, lease_at(engine, slot)->job);
 
-    if (is_stopping(engine, slot))
+    if (why_is_stopping(engine, slot))
         return lease_at(engine, slot)->kill_ns;
     if (job->time_limit_ns)
         return bh_lease_ends_ns(engine, slot);
@@ -53,15 +53,15 @@ leaves_by_ns(const struct bh_engine *engine, uint32_t slot)
 
 /* Name the lease that frees up first; one of which nobody knows counts as never. */
 static void
-name_holder(const struct bh_engine *engine, uint32_t lease, struct bh_reason *reason)
+why_name_holder(const struct bh_engine *engine, uint32_t lease, struct bh_reason *reason)
 {
-    uint64_t by_ns = leaves_by_ns(engine, lease);
+    uint64_t by_ns = why_leaves_by_ns(engine, lease);
     uint64_t known_ns = reason->frees_at_ns ? reason->frees_at_ns : UINT64_MAX;
 
     if (reason->job.v && by_ns >= known_ns)
         return;
-    reason->job = job_of_lease(engine, lease);
-    reason->leaving = is_stopping(engine, lease);
+    reason->job = why_job_of_lease(engine, lease);
+    reason->leaving = why_is_stopping(engine, lease);
     reason->frees_at_ns = by_ns == UINT64_MAX ? 0 : by_ns;
 }
 
@@ -82,13 +82,13 @@ why_suspended(const struct bh_engine *engine, const struct lease *lease,
         for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
              at = partition_at(engine, at)->next_on_gpu)
             if (partition_at(engine, at)->lease)
-                name_holder(engine, partition_at(engine, at)->lease, reason);
+                why_name_holder(engine, partition_at(engine, at)->lease, reason);
     }
 }
 
 /* When the grace of a lease that stops is over. */
 static void
-report_kill(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reason)
+why_report_kill(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reason)
 {
     const struct lease *lease = lease_at(engine, slot);
 
@@ -111,7 +111,7 @@ why_leased(const struct bh_engine *engine, uint32_t job, struct bh_reason *reaso
         reason->gpu.v = lease_at(engine, first)->placements[0].gpu;
     for (uint32_t at = first; reason->code == BH_REASON_STOPPING && at;
          at = bh_gang_next(engine, job, at))
-        report_kill(engine, at, reason);
+        why_report_kill(engine, at, reason);
     for (uint32_t at = first; reason->code == BH_REASON_SUSPENDED && at;
          at = bh_gang_next(engine, job, at))
         why_suspended(engine, lease_at(engine, at), reason);
@@ -136,7 +136,7 @@ struct why_field {
 
 /* How many partitions a node could hold if it were empty. */
 static uint32_t
-capacity_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint32_t node,
+why_capacity_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint32_t node,
                 uint32_t row)
 {
     const struct sku *sku = sku_at(engine, need->sku);
@@ -155,14 +155,14 @@ capacity_when_empty(const struct bh_engine *engine, const struct bh_need *need, 
 }
 
 static bool
-is_leased(const struct partition *partition)
+why_is_leased(const struct partition *partition)
 {
     return partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_LEASED;
 }
 
 /* Whether a partition of the profile would stand beside what is leased. */
 static bool
-has_capacity_beside(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile)
+why_has_capacity_beside(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile)
 {
     struct bh_occupancy leased = { .share_limit = gpu->share_limit };
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
@@ -170,7 +170,7 @@ has_capacity_beside(const struct bh_engine *engine, const struct gpu *gpu, uint3
     for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
         const struct partition *partition = partition_at(engine, at);
 
-        if (is_leased(partition))
+        if (why_is_leased(partition))
             bh_partition_block(&leased, model, partition->profile, partition->start);
     }
     return bh_partition_capacity(&leased, model, profile) > 0;
@@ -179,7 +179,7 @@ has_capacity_beside(const struct bh_engine *engine, const struct gpu *gpu, uint3
 /* Why the GPU gets no work.  One that others have all of is no reason while another has room; a
  * node that is down may never come back. */
 static void
-survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile,
+why_survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile,
             struct why_field *field)
 {
     enum bh_reason_code excluded_node = bh_unschedulable_reason(engine, gpu);
@@ -187,7 +187,7 @@ survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, uint
 
     if (excluded_node == BH_REASON_NONE)
         return;
-    capacity = excluded_node != BH_REASON_NODE_DOWN && has_capacity_beside(engine, gpu, profile);
+    capacity = excluded_node != BH_REASON_NODE_DOWN && why_has_capacity_beside(engine, gpu, profile);
     first = excluded_node != field->excluded_node && bh_unschedulable_first(excluded_node, field->excluded_node) == excluded_node;
     if (capacity == field->away_capacity ? !first : !capacity)
         return;
@@ -197,20 +197,20 @@ survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, uint
 }
 
 static void
-survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, struct why_field *field)
+why_survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, struct why_field *field)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_parts used = { 0, 0 };
 
     field->serving++;
-    survey_unschedulable(engine, gpu, profile, field);
+    why_survey_unschedulable(engine, gpu, profile, field);
     if (!bh_capacity_offered(engine, gpu))
         return;
     field->up++;
     for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
         const struct partition *partition = partition_at(engine, at);
 
-        if (!is_leased(partition))
+        if (!why_is_leased(partition))
             continue;
         used = bh_parts_add(used, bh_ledger_charge(gpu, partition->profile));
         field->used++;
@@ -227,13 +227,13 @@ why_least(uint32_t a, uint32_t b)
 /* Whether the nodes could hold all members by the row if they were empty; `ret_shaped` is set
  * when their GPUs could. */
 static bool
-ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
+why_ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
           bool *ret_shaped)
 {
     uint32_t shaped = 0, members = 0;
 
     for (uint32_t node = 0; members < need->gang && bh_slot_next(engine, TABLE_NODE, &node);) {
-        uint32_t capacity = capacity_when_empty(engine, need, node, row) / need->count;
+        uint32_t capacity = why_capacity_when_empty(engine, need, node, row) / need->count;
 
         shaped += capacity;
         members += why_least(capacity, bh_host_capacity_ever(engine, need->job, node));
@@ -244,13 +244,13 @@ ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t r
 
 /* The most partitions of the SKU, by any of its rows, that one node could hold if it were empty. */
 static uint32_t
-most_partitions(const struct bh_engine *engine, const struct bh_need *need)
+why_most_partitions(const struct bh_engine *engine, const struct bh_need *need)
 {
     uint32_t most = 0;
 
     for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++)
         for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
-            uint32_t capacity = capacity_when_empty(engine, need, node, row);
+            uint32_t capacity = why_capacity_when_empty(engine, need, node, row);
 
             most = capacity > most ? capacity : most;
         }
@@ -258,21 +258,21 @@ most_partitions(const struct bh_engine *engine, const struct bh_need *need)
 }
 
 static struct bh_reason
-never_shape(const struct bh_engine *engine, const struct bh_need *need)
+why_never_shape(const struct bh_engine *engine, const struct bh_need *need)
 {
-    return (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE, .sku = sku_of(engine, need->sku),
+    return (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE, .sku = why_sku_of(engine, need->sku),
                                .wanted = need->count * need->gang,
-                               .limit = most_partitions(engine, need) };
+                               .limit = why_most_partitions(engine, need) };
 }
 
 /* Whether the nodes' GPUs could hold all members by the row if they were empty. */
 static bool
-shaped_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+why_shaped_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
 {
     uint64_t members = 0;
 
     for (uint32_t node = 0; members < need->gang && bh_slot_next(engine, TABLE_NODE, &node);)
-        members += capacity_when_empty(engine, need, node, row) / need->count;
+        members += why_capacity_when_empty(engine, need, node, row) / need->count;
     return members >= need->gang;
 }
 
@@ -287,14 +287,14 @@ bh_engine_shapes_ever(const struct bh_engine *engine, const struct bh_ev_submit 
     if (!need.tenant || !need.sku || need.count == 0)
         return true;
     for (uint32_t row = 0; row < sku_at(engine, need.sku)->model_count; row++)
-        if (shaped_by(engine, &need, row))
+        if (why_shaped_by(engine, &need, row))
             return true;
-    *ret_why = never_shape(engine, &need);
+    *ret_why = why_never_shape(engine, &need);
     return ret_why->limit == 0; /* no GPU here holds even one: one may come */
 }
 
 static bool
-ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
+why_ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
              struct bh_reason *ret_why)
 {
     struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
@@ -308,7 +308,7 @@ ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_
 
 /* Whether its boundary keeps it from what a managed GPU could hold by the row. */
 static bool
-is_forbidden(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+why_is_forbidden(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
 {
     const struct sku *sku = sku_at(engine, need->sku);
 
@@ -322,28 +322,28 @@ is_forbidden(const struct bh_engine *engine, const struct bh_need *need, uint32_
 }
 
 static struct why_field
-survey(const struct bh_engine *engine, const struct bh_need *need)
+why_survey(const struct bh_engine *engine, const struct bh_need *need)
 {
     const struct sku *sku = sku_at(engine, need->sku);
     struct why_field field = { .wanted_parts = bh_quota_least(engine, need->sku, need->count * need->gang) };
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        bool possible = ever_held(engine, need, row, &field.shaped);
+        bool possible = why_ever_held(engine, need, row, &field.shaped);
 
-        field.weaker = field.weaker || is_forbidden(engine, need, row);
-        if (possible && ever_allowed(engine, need, row, &field.forbids))
+        field.weaker = field.weaker || why_is_forbidden(engine, need, row);
+        if (possible && why_ever_allowed(engine, need, row, &field.forbids))
             field.ever = true;
         for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
             if (gpu_at(engine, gpu)->managed
                 && bh_placement_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
-                survey_gpu(engine, gpu, sku->profiles[row], &field);
+                why_survey_gpu(engine, gpu, sku->profiles[row], &field);
     }
     return field;
 }
 
 /* The limits forbid every way to keep the SKU: the reason for the first. */
 static bool
-over_quota(const struct bh_search *search, const struct bh_need *need,
+why_over_quota(const struct bh_search *search, const struct bh_need *need,
            struct bh_reason *ret_reason, uint32_t *ret_whose)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
@@ -360,7 +360,7 @@ over_quota(const struct bh_search *search, const struct bh_need *need,
 }
 
 static void
-name_quota_holder(const struct bh_engine *engine, uint32_t whose, uint32_t principal,
+why_name_quota_holder(const struct bh_engine *engine, uint32_t whose, uint32_t principal,
                   struct bh_reason *reason)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
@@ -369,16 +369,16 @@ name_quota_holder(const struct bh_engine *engine, uint32_t whose, uint32_t princ
 
         if (!lease->parts[0] || (whose && !bh_tenant_within(engine, whose, lease->tenant)))
             continue;
-        if (reason->code == BH_REASON_QUOTA_SKU && !bh_same(sku_of(engine, job->sku), reason->sku))
+        if (reason->code == BH_REASON_QUOTA_SKU && !bh_same(why_sku_of(engine, job->sku), reason->sku))
             continue;
         if (reason->code == BH_REASON_QUOTA_USER && job->principal != principal)
             continue;
-        name_holder(engine, slot, reason);
+        why_name_holder(engine, slot, reason);
     }
 }
 
 static void
-name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
+why_name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
                 struct bh_reason *reason)
 {
     const struct sku *sku = sku_at(engine, need->sku);
@@ -388,13 +388,13 @@ name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
 
         for (uint32_t row = 0; partition->lease && row < sku->model_count; row++)
             if (bh_placement_serves(engine, gpu_at(engine, partition->gpu), need->tenant, sku, row))
-                name_holder(engine, partition->lease, reason);
+                why_name_holder(engine, partition->lease, reason);
     }
 }
 
 /* Whether the lease holds something on the place's GPU, or keeps the tenant off its node. */
 static bool
-holds_at(const struct bh_engine *engine, uint32_t slot, const struct placement *placement,
+why_holds_at(const struct bh_engine *engine, uint32_t slot, const struct placement *placement,
          uint32_t tenant)
 {
     const struct lease *lease = lease_at(engine, slot);
@@ -413,7 +413,7 @@ holds_at(const struct bh_engine *engine, uint32_t slot, const struct placement *
  * told to end count to the end of their grace.  It is no promise where any other that must leave
  * has no limit that ends it by then. */
 static void
-report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
+why_report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
     const struct claim *claim = NULL;
     uint64_t last_ns = 0;
@@ -429,11 +429,11 @@ report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *
         reason->job.v = 0;
     for (uint32_t i = 0; i < claim->count; i++)
         for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-            bool leaving = is_stopping(engine, slot);
-            uint64_t by_ns = leaves_by_ns(engine, slot);
+            bool leaving = why_is_stopping(engine, slot);
+            uint64_t by_ns = why_leaves_by_ns(engine, slot);
             uint64_t ends_ns = leaving ? by_ns : bh_lease_ends_ns(engine, slot);
 
-            if (!holds_at(engine, slot, &claim->placements[i], job_at(engine, job)->tenant)
+            if (!why_holds_at(engine, slot, &claim->placements[i], job_at(engine, job)->tenant)
                 || (!leaving && ends_ns > claim->at_ns))
                 continue;
             if (!leaving && by_ns > claim->at_ns)
@@ -441,7 +441,7 @@ report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *
             if (ends_ns <= last_ns)
                 continue;
             last_ns = ends_ns;
-            reason->job = job_of_lease(engine, slot);
+            reason->job = why_job_of_lease(engine, slot);
             reason->leaving = leaving;
         }
     if (last_ns > claim->at_ns)
@@ -453,7 +453,7 @@ report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *
 
 /* By when it would have to end to use what is reserved meanwhile; 0 where that would not do. */
 static uint64_t
-backfilled_by(const struct bh_search *base, const struct bh_need *need)
+why_backfilled_by(const struct bh_search *base, const struct bh_need *need)
 {
     const struct bh_engine *engine = base->engine;
     struct bh_search search = *base;
@@ -474,7 +474,7 @@ backfilled_by(const struct bh_search *base, const struct bh_need *need)
 
 /* How near the claim is to where the job would go: on the GPU, on the node, or elsewhere. */
 static uint32_t
-nearness(const struct bh_engine *engine, const struct claim *claim, uint32_t gpu)
+why_nearness(const struct bh_engine *engine, const struct claim *claim, uint32_t gpu)
 {
     uint32_t near = 1;
 
@@ -492,7 +492,7 @@ nearness(const struct bh_engine *engine, const struct claim *claim, uint32_t gpu
 /* The job for which the room is kept that this one would otherwise get.  False: it would get
  * none without that either, and `reason` says why. */
 static bool
-is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
+why_is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
 {
     const struct bh_engine *engine = base->engine;
     struct bh_search search = *base;
@@ -504,10 +504,10 @@ is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_re
     if (engine->core.claim_count == 0 || !bh_placement_find(&search, need, &plan, reason))
         return false;
     *reason = (struct bh_reason){ .code = BH_REASON_BEHIND,
-                                  .frees_at_ns = backfilled_by(base, need) };
+                                  .frees_at_ns = why_backfilled_by(base, need) };
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(base, i);
-        uint32_t near = claim ? nearness(engine, claim, plan.assignments[0].gpu) : 0;
+        uint32_t near = claim ? why_nearness(engine, claim, plan.assignments[0].gpu) : 0;
 
         if (near <= nearest)
             continue;
@@ -519,25 +519,25 @@ is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_re
 
 /* Name who on the GPU leaves first. */
 static void
-name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reason *reason)
+why_name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reason *reason)
 {
     for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
         if (partition_at(engine, at)->lease)
-            name_holder(engine, partition_at(engine, at)->lease, reason);
+            why_name_holder(engine, partition_at(engine, at)->lease, reason);
 }
 
 /* Name who on the node leaves first. */
 static void
-name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
+why_name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
 {
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        name_holders_on(engine, gpu, reason);
+        why_name_holders_on(engine, gpu, reason);
 }
 
 /* GPUs are free for it where cores or memory are not. */
 static bool
-is_unhosted(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
+why_is_unhosted(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
 {
     const struct bh_engine *engine = base->engine;
     struct bh_search search = *base;
@@ -561,15 +561,15 @@ is_unhosted(const struct bh_search *base, const struct bh_need *need, struct bh_
         reason->used = node->memory_used;
         reason->limit = node->memory_mib;
     }
-    name_host_holder(engine, plan.node, reason);
-    report_reserved(engine, need->job, reason);
+    why_name_host_holder(engine, plan.node, reason);
+    why_report_reserved(engine, need->job, reason);
     return true;
 }
 
 /* The nodes would not have the cores, or the memory, for all members even if they were empty.
  * The most that a node has is named. */
 static void
-report_never_hosted(const struct bh_engine *engine, const struct job *job,
+why_report_never_hosted(const struct bh_engine *engine, const struct job *job,
                   struct bh_reason *reason)
 {
     uint32_t cpu_milli = 0, memory_mib = 0, by_cores = 0;
@@ -591,7 +591,7 @@ report_never_hosted(const struct bh_engine *engine, const struct job *job,
 
 /* No GPU that could serve it gets work: why the one that comes back first does not. */
 static void
-report_unschedulable(const struct why_field *field, struct bh_reason *reason)
+why_report_unschedulable(const struct why_field *field, struct bh_reason *reason)
 {
     *reason = (struct bh_reason){ .code = field->excluded_node };
     BH_ASSERT(field->excluded_node != BH_REASON_NONE);
@@ -601,19 +601,19 @@ report_unschedulable(const struct why_field *field, struct bh_reason *reason)
 
 /* When the job leaves that must not have this one beside it. */
 static void
-report_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
+why_report_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
     uint32_t beside = job_find(engine, reason->job.v);
 
     for (uint32_t at = 0; (at = bh_gang_next(engine, beside, at)) != 0;) {
-        uint64_t by_ns = leaves_by_ns(engine, at);
+        uint64_t by_ns = why_leaves_by_ns(engine, at);
 
         if (by_ns == UINT64_MAX || by_ns <= reason->frees_at_ns)
             continue;
         reason->frees_at_ns = by_ns;
-        reason->leaving = is_stopping(engine, at);
+        reason->leaving = why_is_stopping(engine, at);
     }
-    report_reserved(engine, job, reason);
+    why_report_reserved(engine, job, reason);
 }
 
 static void
@@ -634,20 +634,20 @@ why_no_capacity(const struct bh_search *search, struct bh_need *need,
         return;
     need->avoid_gpu = need->avoid_node = 0; /* there is no room where it was tried, either */
     (void)!bh_placement_find(search, need, &plan, reason);
-    if (is_behind(search, need, reason))
+    if (why_is_behind(search, need, reason))
         return;
     if (reason->code == BH_REASON_BOUNDARY || reason->code == BH_REASON_REPARTITION) {
-        report_when_apart(engine, need->job, reason);
+        why_report_when_apart(engine, need->job, reason);
         return;
     }
-    if (is_unhosted(search, need, reason))
+    if (why_is_unhosted(search, need, reason))
         return;
     if (bh_why_share(search, need, reason)) {
-        name_holders_on(engine, gpu_find(engine, reason->gpu.v), reason);
+        why_name_holders_on(engine, gpu_find(engine, reason->gpu.v), reason);
         return;
     }
     *reason = (struct bh_reason){ .code = BH_REASON_NO_CAPACITY,
-                                  .sku = sku_of(engine, need->sku),
+                                  .sku = why_sku_of(engine, need->sku),
                                   .wanted = need->count * need->gang,
                                   .used = field->used };
     if (field->free_parts >= field->wanted_parts) {
@@ -655,10 +655,10 @@ why_no_capacity(const struct bh_search *search, struct bh_need *need,
         reason->used = 0;
         reason->free_partitions = field->free_parts;
     }
-    name_gpu_holder(engine, need, reason);
-    report_reserved(engine, need->job, reason);
+    why_name_gpu_holder(engine, need, reason);
+    why_report_reserved(engine, need->job, reason);
     if (field->used == 0 && field->excluded_node == BH_REASON_UNCLEAN) {
-        report_unschedulable(field, reason);
+        why_report_unschedulable(field, reason);
     } else if (field->excluded_node != BH_REASON_NODE_DOWN) {
         reason->also = field->excluded_node;
         reason->also_gpu = field->away_gpu;
@@ -668,7 +668,7 @@ why_no_capacity(const struct bh_search *search, struct bh_need *need,
 /* Whether it waits for room that others hold: of its own tenant's limit (`whose`) nobody else
  * has any. */
 static bool
-waits_for_others(const struct bh_reason *reason, uint32_t tenant, uint32_t whose)
+why_waits_for_others(const struct bh_reason *reason, uint32_t tenant, uint32_t whose)
 {
     static const bool by_others[BH_REASONS] = {
         [BH_REASON_QUOTA_GPU] = true,  [BH_REASON_QUOTA_SKU] = true,
@@ -697,33 +697,33 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     if (bh_usage_exhausted(engine, job->tenant, reason))
         return;
     *reason = (struct bh_reason){ 0 };
-    field = survey(engine, &need);
+    field = why_survey(engine, &need);
     if (!field.ever && field.forbids.code != BH_REASON_NONE) {
         *reason = field.forbids;
     } else if (!field.ever && bh_why_unshared(engine, need.sku)) {
         *reason = (struct bh_reason){ .code = BH_REASON_NOT_SHARED,
-                                      .sku = sku_of(engine, job->sku) };
+                                      .sku = why_sku_of(engine, job->sku) };
     } else if (!field.ever && field.weaker && !field.shaped) {
         *reason = (struct bh_reason){ .code = BH_REASON_NEVER_FORM,
-                                      .sku = sku_of(engine, job->sku) };
+                                      .sku = why_sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
-        report_never_hosted(engine, job, reason);
+        why_report_never_hosted(engine, job, reason);
     } else if (!field.ever) {
-        *reason = never_shape(engine, &need);
+        *reason = why_never_shape(engine, &need);
     } else if (field.up == 0) {
-        report_unschedulable(&field, reason);
-    } else if (over_quota(&search, &need, reason, &whose)) {
-        name_quota_holder(engine, whose, job->principal, reason);
+        why_report_unschedulable(&field, reason);
+    } else if (why_over_quota(&search, &need, reason, &whose)) {
+        why_name_quota_holder(engine, whose, job->principal, reason);
     } else {
         why_no_capacity(&search, &need, &field, reason);
     }
-    if (waits_for_others(reason, job->tenant, whose))
+    if (why_waits_for_others(reason, job->tenant, whose))
         bh_why_guarantee(&search, &need, &reason->guarantee);
 }
 
 /* One of those who leave for the job. */
 static bool
-is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
+why_is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
 {
     bool claimed = false;
 
@@ -736,9 +736,9 @@ is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reaso
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         if (lease_at(engine, slot)->for_job != job_at(engine, job_slot)->id)
             continue;
-        report_kill(engine, slot, reason);
+        why_report_kill(engine, slot, reason);
         if (!reason->job.v)
-            reason->job = job_of_lease(engine, slot);
+            reason->job = why_job_of_lease(engine, slot);
     }
     return true;
 }
@@ -773,7 +773,7 @@ bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
         why_leased(engine, slot, &reason);
     else if (job->hold)
         reason.code = BH_REASON_HELD;
-    else if (job->class && !is_preempting(engine, slot, &reason))
+    else if (job->class && !why_is_preempting(engine, slot, &reason))
         why_waiting(engine, slot, &reason);
     if (slot && !job->lease && job->cause == BH_END_PREEMPTED)
         reason.preempted_for.v = job->preempted_for;

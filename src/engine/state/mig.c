@@ -40,7 +40,7 @@ struct bh_mig {
 };
 
 static const struct bh_profile *
-stands_for(const struct mig_shape *shape)
+mig_stands_for(const struct mig_shape *shape)
 {
     return bh_profile_get((bh_profile_id){ shape->profile });
 }
@@ -48,31 +48,31 @@ stands_for(const struct mig_shape *shape)
 /* ---- shapes ---- */
 
 static bool
-has_shape(const struct bh_profile *profile, const struct mig_shape *shape)
+mig_has_shape(const struct bh_profile *profile, const struct mig_shape *shape)
 {
     return profile->compute_slices == shape->slices && profile->memory_units == shape->units
            && profile->starts == shape->starts;
 }
 
 static bool
-less_restricted(const struct bh_profile *a, const struct bh_profile *b)
+mig_less_restricted(const struct bh_profile *a, const struct bh_profile *b)
 {
     return a->most != b->most ? a->most > b->most : b->media && !a->media;
 }
 
 static void
-add_profile(struct bh_mig *mig, uint32_t row, const struct bh_profile *profile)
+mig_add_profile(struct bh_mig *mig, uint32_t row, const struct bh_profile *profile)
 {
     uint32_t at = 0;
 
-    while (at < mig->shape_count && !has_shape(profile, &mig->shapes[at]))
+    while (at < mig->shape_count && !mig_has_shape(profile, &mig->shapes[at]))
         at++;
     BH_ASSERT(at < BH_MIG_SHAPES_MAX);
     if (at == mig->shape_count) {
         mig->shapes[at] = (struct mig_shape){ profile->compute_slices, profile->memory_units,
                                            profile->starts, profile->id.v };
         mig->shape_count++;
-    } else if (less_restricted(profile, stands_for(&mig->shapes[at]))) {
+    } else if (mig_less_restricted(profile, mig_stands_for(&mig->shapes[at]))) {
         mig->shapes[at].profile = profile->id.v;
     }
     mig->shape_of[row] = (uint8_t)at;
@@ -119,11 +119,11 @@ mig_slot_of(const struct bh_mig *mig, uint64_t key)
 }
 
 static void
-compute_now(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
+mig_compute_now(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
         struct mig_figure *ret_figure)
 {
     for (uint32_t p = 0; p < mig->shape_count; p++) {
-        uint32_t capacity = bh_occupancy_capacity(occupancy, stands_for(&mig->shapes[p]));
+        uint32_t capacity = bh_occupancy_capacity(occupancy, mig_stands_for(&mig->shapes[p]));
 
         ret_figure->capacity[p] = (uint8_t)capacity;
         ret_figure->soon[p] = capacity * BH_MIG_ONE;
@@ -140,7 +140,7 @@ mig_find_figure(const struct bh_mig *mig, const struct bh_occupancy *occupancy, 
         found = mig->slots[mig_slot_of(mig, mig_key_of(mig, occupancy))];
     if (found)
         return &mig->figures[found - 1];
-    compute_now(mig, occupancy, blank);
+    mig_compute_now(mig, occupancy, blank);
     return blank;
 }
 
@@ -154,7 +154,7 @@ struct mig_layout {
 };
 
 static struct mig_figure *
-figure_for(struct bh_mig *mig, const struct mig_layout *layout)
+mig_figure_for(struct bh_mig *mig, const struct mig_layout *layout)
 {
     uint64_t key = mig_key_of(mig, &layout->occupancy);
     uint32_t slot = mig_slot_of(mig, key);
@@ -166,7 +166,7 @@ figure_for(struct bh_mig *mig, const struct mig_layout *layout)
         return NULL;
     figure = &mig->figures[mig->figure_count++];
     mig->slots[slot] = (uint16_t)mig->figure_count;
-    compute_now(mig, &layout->occupancy, figure);
+    mig_compute_now(mig, &layout->occupancy, figure);
     memset(figure->soon, 0, sizeof(figure->soon));
     figure->key = key;
     figure->partitions = layout->count;
@@ -177,9 +177,9 @@ figure_for(struct bh_mig *mig, const struct mig_layout *layout)
  * for now, or soon after the partition that leaves first, by their chances.  Summed over the
  * layouts of the figure. */
 static void
-add_layout(struct bh_mig *mig, const struct mig_layout *layout)
+mig_add_layout(struct bh_mig *mig, const struct mig_layout *layout)
 {
-    struct mig_figure *figure = figure_for(mig, layout);
+    struct mig_figure *figure = mig_figure_for(mig, layout);
     uint64_t after[BH_MIG_SHAPES_MAX] = { 0 };
 
     if (!figure)
@@ -189,7 +189,7 @@ add_layout(struct bh_mig *mig, const struct mig_layout *layout)
         struct mig_figure blank = { 0 };
         const struct mig_figure *left;
 
-        bh_occupancy_remove(&without, stands_for(&mig->shapes[layout->shapes[i]]),
+        bh_occupancy_remove(&without, mig_stands_for(&mig->shapes[layout->shapes[i]]),
                             layout->starts[i]);
         left = mig_find_figure(mig, &without, &blank);
         for (uint32_t p = 0; p < mig->shape_count; p++)
@@ -204,23 +204,23 @@ add_layout(struct bh_mig *mig, const struct mig_layout *layout)
 
 /* All layouts of `partitions` partitions, each once: at every unit one of the shapes, or none. */
 static void
-add_layouts(struct bh_mig *mig, uint32_t partitions, uint32_t unit, struct mig_layout *layout)
+mig_add_layouts(struct bh_mig *mig, uint32_t partitions, uint32_t unit, struct mig_layout *layout)
 {
     if (unit == mig->units) {
         if (layout->count == partitions)
-            add_layout(mig, layout);
+            mig_add_layout(mig, layout);
         return;
     }
-    add_layouts(mig, partitions, unit + 1, layout);
+    mig_add_layouts(mig, partitions, unit + 1, layout);
     for (uint32_t p = 0; layout->count < partitions && p < mig->shape_count; p++) {
-        const struct bh_profile *profile = stands_for(&mig->shapes[p]);
+        const struct bh_profile *profile = mig_stands_for(&mig->shapes[p]);
 
         if (!bh_occupancy_fits(&layout->occupancy, profile, unit))
             continue;
         bh_occupancy_add(&layout->occupancy, profile, unit);
         layout->shapes[layout->count] = (uint8_t)p;
         layout->starts[layout->count++] = (uint8_t)unit;
-        add_layouts(mig, partitions, unit + 1, layout);
+        mig_add_layouts(mig, partitions, unit + 1, layout);
         layout->count--;
         bh_occupancy_remove(&layout->occupancy, profile, unit);
     }
@@ -259,9 +259,9 @@ bh_mig_init(void *memory, enum bh_gpu_model model)
     mig->units = facts->memory_units;
     mig->slices = facts->compute_slices;
     for (uint32_t row = 0; row < count; row++)
-        add_profile(mig, row, &profile[row]);
+        mig_add_profile(mig, row, &profile[row]);
     for (uint32_t partitions = 0; partitions <= mig->slices; partitions++) {
-        add_layouts(mig, partitions, 0, &layout);
+        mig_add_layouts(mig, partitions, 0, &layout);
         mig_divide_sums(mig, partitions);
     }
     BH_ASSERT(layout.occupancy.units == 0 && mig->figure_count > 1);
@@ -321,7 +321,7 @@ static const uint16_t logistic[LOGISTIC_LAST + 1] = {
 };
 
 static uint64_t
-square_root(uint64_t square)
+mig_square_root(uint64_t square)
 {
     uint64_t root = 0;
 
@@ -333,7 +333,7 @@ square_root(uint64_t square)
 
 /* Of `far` / `unit` steps of the table, between its entries in proportion. */
 static int64_t
-falling(uint64_t far, uint64_t unit)
+mig_falling(uint64_t far, uint64_t unit)
 {
     uint64_t step = far / unit, rest = far % unit;
 
@@ -345,14 +345,14 @@ falling(uint64_t far, uint64_t unit)
 
 /* The chance that more are asked for than there is room, all in 1/BH_MIG_ONE. */
 static int64_t
-shortage(uint64_t capacity, uint64_t asked)
+mig_shortage(uint64_t capacity, uint64_t asked)
 {
-    uint64_t deviation = square_root((asked + BH_MIG_ONE / 10) * BH_MIG_ONE);
+    uint64_t deviation = mig_square_root((asked + BH_MIG_ONE / 10) * BH_MIG_ONE);
     int64_t spare = (int64_t)(capacity + BH_MIG_ONE / 2) - (int64_t)asked;
 
     if (spare < 0)
-        return PRICE_ONE - falling((uint64_t)-spare * LOGISTIC_STEPS, deviation);
-    return falling((uint64_t)spare * LOGISTIC_STEPS, deviation);
+        return PRICE_ONE - mig_falling((uint64_t)-spare * LOGISTIC_STEPS, deviation);
+    return mig_falling((uint64_t)spare * LOGISTIC_STEPS, deviation);
 }
 
 void
@@ -375,12 +375,12 @@ bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,
         uint64_t weight = known ? demand->weights[p] : 1, size = mig->shapes[p].slices;
         uint64_t life = weight * capacity * BH_MIG_ONE / slices; /* jobs in a mean life */
         uint64_t share = PRICE_ONE * weight / jobs;
-        int64_t far = shortage(pool->capacity[p], life * FAR_NINTHS / NINTHS);
+        int64_t far = mig_shortage(pool->capacity[p], life * FAR_NINTHS / NINTHS);
 
         ret_prices->now[p] =
-            (int64_t)size * shortage(pool->fits[p], life * NOW_NINTHS / NINTHS);
+            (int64_t)size * mig_shortage(pool->fits[p], life * NOW_NINTHS / NINTHS);
         ret_prices->later[p] =
-            (int64_t)size * shortage(pool->soon[p], life * LATER_NINTHS / NINTHS);
+            (int64_t)size * mig_shortage(pool->soon[p], life * LATER_NINTHS / NINTHS);
         ret_prices->capacity[p] =
             (int64_t)size * (SHARE_TENTHS * (int64_t)share + FAR_TENTHS * far) / 10;
     }

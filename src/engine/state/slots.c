@@ -7,14 +7,14 @@
 enum { ALIGNMENT = 16 };
 
 static uint64_t
-aligned(uint64_t offset)
+slots_aligned(uint64_t offset)
 {
     return (offset + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
 /* At least twice the capacity, so that probes stay short. */
 static uint32_t
-index_size(uint32_t capacity)
+slots_index_size(uint32_t capacity)
 {
     uint32_t size = 16;
 
@@ -43,16 +43,16 @@ bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps, 
         [TABLE_PARTITION] = caps->partitions, [TABLE_CLASS] = caps->classes,
         [TABLE_GPU_GROUP] = caps->gpus,     [TABLE_METERED] = caps->metered,
     };
-    uint64_t at = aligned(start);
+    uint64_t at = slots_aligned(start);
 
     for (uint32_t i = 0; i < TABLES; i++) {
-        uint32_t indexed = index_size(capacities[i]);
+        uint32_t indexed = slots_index_size(capacities[i]);
 
         tables[i] = (struct table){ .capacity = capacities[i], .index_mask = indexed - 1,
                                     .slot_size = slot_sizes[i], .offset = at };
-        at = aligned(at + ((uint64_t)capacities[i] + 1) * slot_sizes[i]);
+        at = slots_aligned(at + ((uint64_t)capacities[i] + 1) * slot_sizes[i]);
         tables[i].index_offset = at;
-        at = aligned(at + (uint64_t)indexed * sizeof(uint32_t));
+        at = slots_aligned(at + (uint64_t)indexed * sizeof(uint32_t));
     }
     return at;
 }
@@ -64,7 +64,7 @@ slots_index_of(const struct bh_engine *engine, enum table_kind kind)
 }
 
 static uint64_t
-id_at(const struct bh_engine *engine, enum table_kind kind, uint32_t slot)
+slots_id_at(const struct bh_engine *engine, enum table_kind kind, uint32_t slot)
 {
     return ((const struct slot *)bh_slot_at(engine, kind, slot))->id;
 }
@@ -83,7 +83,7 @@ slots_probe(const struct bh_engine *engine, enum table_kind kind, uint64_t id)
     uint32_t mask = engine->tables[kind].index_mask;
     uint32_t at = slots_home_of(id, mask);
 
-    while (index[at] && id_at(engine, kind, index[at]) != id)
+    while (index[at] && slots_id_at(engine, kind, index[at]) != id)
         at = (at + 1) & mask;
     return at;
 }
@@ -124,13 +124,13 @@ bh_slot_add(struct bh_engine *engine, enum table_kind kind, uint64_t id)
 
 /* Take a place out of the index and move up those that probed past it. */
 static void
-unindex(struct bh_engine *engine, enum table_kind kind, uint32_t hole)
+slots_unindex(struct bh_engine *engine, enum table_kind kind, uint32_t hole)
 {
     uint32_t *index = slots_index_of(engine, kind);
     uint32_t mask = engine->tables[kind].index_mask;
 
     for (uint32_t at = (hole + 1) & mask; index[at]; at = (at + 1) & mask) {
-        uint32_t home = slots_home_of(id_at(engine, kind, index[at]), mask);
+        uint32_t home = slots_home_of(slots_id_at(engine, kind, index[at]), mask);
 
         if (((at - home) & mask) < ((at - hole) & mask))
             continue;
@@ -148,7 +148,7 @@ bh_slot_remove(struct bh_engine *engine, enum table_kind kind, uint32_t slot)
 
     BH_ASSERT(slot != 0 && slot <= table->high);
     BH_ASSERT(head->id != 0);
-    unindex(engine, kind, slots_probe(engine, kind, head->id));
+    slots_unindex(engine, kind, slots_probe(engine, kind, head->id));
     memset(head, 0, table->slot_size);
     head->next_free = table->free_head;
     table->free_head = slot;
@@ -159,14 +159,14 @@ void
 bh_slots_reindex(struct bh_engine *engine, enum table_kind kind)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, kind, &slot);)
-        slots_index_of(engine, kind)[slots_probe(engine, kind, id_at(engine, kind, slot))] = slot;
+        slots_index_of(engine, kind)[slots_probe(engine, kind, slots_id_at(engine, kind, slot))] = slot;
 }
 
 bool
 bh_slot_next(const struct bh_engine *engine, enum table_kind kind, uint32_t *slot)
 {
     while (*slot < engine->tables[kind].high)
-        if (id_at(engine, kind, ++*slot))
+        if (slots_id_at(engine, kind, ++*slot))
             return true;
     return false;
 }

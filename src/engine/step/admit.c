@@ -56,7 +56,7 @@ admit_has_capacity(struct bh_engine *engine, enum table_kind kind, uint32_t want
 
 /* Whether with this event some on the GPU may have to leave it. */
 static bool
-takes_ground(const struct bh_engine *engine, const struct bh_event *event, const struct gpu *gpu)
+admit_takes_ground(const struct bh_engine *engine, const struct bh_event *event, const struct gpu *gpu)
 {
     if (event->kind == BH_EV_GPU)
         return event->u.gpu.fenced && !event->u.gpu.keeps && gpu->id == event->u.gpu.gpu.v;
@@ -70,7 +70,7 @@ takes_ground(const struct bh_engine *engine, const struct bh_event *event, const
 /* Whether the lease is being made on a GPU that is fenced, or is with this event: its job
  * is queued again at once. */
 static bool
-falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_event *event)
+admit_falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_event *event)
 {
     const struct lease *lease = lease_at(engine, slot);
 
@@ -78,7 +78,7 @@ falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_event 
         const struct gpu *gpu = gpu_at(engine, gpu_find(engine, lease->placements[i].gpu));
 
         if (gpu->fenced == FENCE_ENDS || bh_health_ends(engine, slot) != BH_END_NONE
-            || takes_ground(engine, event, gpu))
+            || admit_takes_ground(engine, event, gpu))
             return true;
     }
     return false;
@@ -86,7 +86,7 @@ falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_event 
 
 /* Each of them may be the first of its class. */
 static bool
-capacity_to_requeue(struct bh_engine *engine, const struct bh_event *event,
+admit_capacity_to_requeue(struct bh_engine *engine, const struct bh_event *event,
                 struct bh_reason *ret_why)
 {
     uint32_t most = admit_least(BH_DECISIONS_MAX, engine->tables[TABLE_LEASE].live), wanted = 0;
@@ -94,13 +94,13 @@ capacity_to_requeue(struct bh_engine *engine, const struct bh_event *event,
     if (bh_slots_free(engine, TABLE_CLASS) >= CLASSES_SPARE + most)
         return true;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)
-        wanted += falls_back(engine, slot, event);
+        wanted += admit_falls_back(engine, slot, event);
     return admit_has_capacity(engine, TABLE_CLASS, CLASSES_SPARE + admit_least(wanted, most), ret_why);
 }
 
 /* What the decisions of one step could take at most. */
 static bool
-capacity_to_decide(struct bh_engine *engine, const struct bh_event *event,
+admit_capacity_to_decide(struct bh_engine *engine, const struct bh_event *event,
                struct bh_reason *ret_why)
 {
     uint32_t more = event->kind == BH_EV_SUBMIT ? event->u.submit.gang + 1 : 1;
@@ -108,13 +108,13 @@ capacity_to_decide(struct bh_engine *engine, const struct bh_event *event,
     uint64_t on_gpus = (uint64_t)engine->tables[TABLE_GPU].live * GPU_PARTITIONS_MAX;
     uint32_t partitions = admit_least(on_gpus, (uint64_t)BH_DECISIONS_MAX * BH_JOB_COUNT_MAX);
 
-    return capacity_to_requeue(engine, event, ret_why)
+    return admit_capacity_to_requeue(engine, event, ret_why)
            && admit_has_capacity(engine, TABLE_LEASE, placements, ret_why)
            && admit_has_capacity(engine, TABLE_PARTITION, partitions, ret_why);
 }
 
 static bool
-capacity_for(struct bh_engine *engine, enum table_kind kind, uint64_t id,
+admit_capacity_for(struct bh_engine *engine, enum table_kind kind, uint64_t id,
          struct bh_reason *ret_why)
 {
     return bh_slot_find(engine, kind, id) || admit_has_capacity(engine, kind, 1, ret_why);
@@ -129,8 +129,8 @@ admit_tenant(struct bh_engine *engine, const struct bh_event *event, struct bh_r
     bh_rc rc = bh_tenant_check(engine, &event->u.tenant, ret_why);
 
     if (rc == BH_OK
-        && (!capacity_for(engine, TABLE_TENANT, id, ret_why)
-            || !capacity_for(engine, TABLE_METERED, id, ret_why)))
+        && (!admit_capacity_for(engine, TABLE_TENANT, id, ret_why)
+            || !admit_capacity_for(engine, TABLE_METERED, id, ret_why)))
         return BH_FULL;
     return rc;
 }
@@ -143,7 +143,7 @@ admit_tenant_remove(struct bh_engine *engine, const struct bh_event *event,
 }
 
 static bool
-sku_row_valid(const struct bh_sku_model *row)
+admit_sku_row_valid(const struct bh_sku_model *row)
 {
     return row->model < BH_GPU_MODELS
            && bh_partition_exists((enum bh_gpu_model)row->model, row->profile);
@@ -159,9 +159,9 @@ admit_sku(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
         || sku->model_count > BH_SKU_MODELS_MAX || sku->price > BH_AMOUNT_MAX)
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     for (uint32_t i = 0; i < sku->model_count; i++)
-        if (!sku_row_valid(&sku->models[i]))
+        if (!admit_sku_row_valid(&sku->models[i]))
             return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
-    return capacity_for(engine, TABLE_SKU, sku->sku.v, ret_why) ? BH_OK : BH_FULL;
+    return admit_capacity_for(engine, TABLE_SKU, sku->sku.v, ret_why) ? BH_OK : BH_FULL;
 }
 
 static bh_rc
@@ -187,7 +187,7 @@ admit_node(struct bh_engine *engine, const struct bh_event *event, struct bh_rea
 {
     if (event->u.node.node.v == 0)
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
-    return capacity_for(engine, TABLE_NODE, event->u.node.node.v, ret_why) ? BH_OK : BH_FULL;
+    return admit_capacity_for(engine, TABLE_NODE, event->u.node.node.v, ret_why) ? BH_OK : BH_FULL;
 }
 
 static bh_rc
@@ -208,7 +208,7 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
     if (slot && (gpu->model != report->model || node_at(engine, gpu->node)->id != report->node.v))
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
-    return capacity_for(engine, TABLE_GPU, report->gpu.v, ret_why) ? BH_OK : BH_FULL;
+    return admit_capacity_for(engine, TABLE_GPU, report->gpu.v, ret_why) ? BH_OK : BH_FULL;
 }
 
 /* The partition waits for the answer to this effect. */
@@ -309,7 +309,7 @@ admit_ended(struct bh_engine *engine, const struct bh_event *event, struct bh_re
 /* ---- commands ---- */
 
 static bool
-submit_in_range(const struct bh_ev_submit *submit)
+admit_submit_in_range(const struct bh_ev_submit *submit)
 {
     return submit->job.v != 0 && submit->count >= 1 && submit->count <= BH_JOB_COUNT_MAX
            && submit->gang <= BH_JOB_GANG_MAX
@@ -322,7 +322,7 @@ submit_in_range(const struct bh_ev_submit *submit)
 
 /* Whether the job could end by its deadline if it began now. */
 static bool
-meets_deadline(const struct bh_engine *engine, const struct bh_event *event,
+admit_meets_deadline(const struct bh_engine *engine, const struct bh_event *event,
                struct bh_reason *ret_why)
 {
     const struct bh_ev_submit *submit = &event->u.submit;
@@ -340,7 +340,7 @@ meets_deadline(const struct bh_engine *engine, const struct bh_event *event,
 
 /* Whether the limits would allow some way to keep the SKU, if nothing else ran. */
 static bool
-ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+admit_ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *submit,
              struct bh_reason *ret_why)
 {
     uint32_t slot = sku_find(engine, submit->sku.v);
@@ -366,7 +366,7 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
     uint32_t tenant = tenant_find(engine, submit->tenant.v);
     uint32_t sku = sku_find(engine, submit->sku.v);
 
-    if (!submit_in_range(submit)) {
+    if (!admit_submit_in_range(submit)) {
         ret_why->wanted = submit->gang > 1 ? submit->count * submit->gang : submit->count;
         ret_why->limit = submit->gang > 1 ? BH_JOB_PARTITIONS_MAX : BH_JOB_COUNT_MAX;
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
@@ -383,9 +383,9 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         ret_why->job = submit->job;
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     }
-    if (!meets_deadline(engine, event, ret_why))
+    if (!admit_meets_deadline(engine, event, ret_why))
         return BH_RANGE;
-    if (!ever_allowed(engine, submit, ret_why))
+    if (!admit_ever_allowed(engine, submit, ret_why))
         return BH_QUOTA;
     if (bh_slots_free(engine, TABLE_JOB) + engine->core.ended_count > 0)
         return BH_OK;
@@ -453,7 +453,7 @@ admit_settings(struct bh_engine *engine, const struct bh_event *event,
 }
 
 static bool
-advice_in_range(const struct bh_ev_advice *advice)
+admit_advice_in_range(const struct bh_ev_advice *advice)
 {
     if (advice->of == BH_ADVICE_TENANT)
         return advice->expected <= BH_AMOUNT_MAX;
@@ -469,7 +469,7 @@ admit_advice(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 {
     const struct bh_ev_advice *advice = &event->u.advice;
 
-    if (!advice_in_range(advice))
+    if (!admit_advice_in_range(advice))
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     ret_why->tenant = advice->tenant;
     if (advice->of == BH_ADVICE_TENANT && !tenant_find(engine, advice->tenant.v))
@@ -570,7 +570,7 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (admit[event->kind])
         rc = admit[event->kind](engine, event, ret_why);
-    if (rc == BH_OK && !capacity_to_decide(engine, event, ret_why))
+    if (rc == BH_OK && !admit_capacity_to_decide(engine, event, ret_why))
         rc = BH_FULL;
     if (rc == BH_OK)
         *ret_why = (struct bh_reason){ 0 };

@@ -18,7 +18,7 @@
 
 /* Whether a recorded decided can be carved, or lent to the tenant. */
 static bool
-partition_fits(const struct bh_engine *engine, const struct bh_partition *decided, uint32_t tenant,
+apply_partition_fits(const struct bh_engine *engine, const struct bh_partition *decided, uint32_t tenant,
            uint32_t node)
 {
     uint32_t gpu = gpu_find(engine, decided->gpu.v);
@@ -37,7 +37,7 @@ partition_fits(const struct bh_engine *engine, const struct bh_partition *decide
 
 /* Whether all recorded partitions are free, on one node; says which. */
 static bool
-partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
+apply_partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
            const struct bh_decision *decision, uint32_t *ret_node)
 {
     struct bh_search search = { .engine = engine, .tenant = tenant, .job = job,
@@ -50,7 +50,7 @@ partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
     for (uint32_t i = 0; i < decision->partition_count; i++) {
         const struct bh_partition *decided = &decision->partitions[i];
 
-        if (!partition_fits(engine, decided, tenant, node))
+        if (!apply_partition_fits(engine, decided, tenant, node))
             return false;
         placements[i] = (struct placement){ decided->gpu.v, decided->profile,
                                     decided->start };
@@ -61,7 +61,7 @@ partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
 
 /* Idle partitions are lent first, so that carving beside them does not clear them. */
 static void
-add_partitions(struct work *work, uint32_t lease, const struct bh_decision *decision)
+apply_add_partitions(struct work *work, uint32_t lease, const struct bh_decision *decision)
 {
     for (uint32_t carve = 0; carve <= 1; carve++)
         for (uint32_t i = 0; i < decision->partition_count; i++)
@@ -72,7 +72,7 @@ add_partitions(struct work *work, uint32_t lease, const struct bh_decision *deci
 /* Whether the member is the job's next to be placed: the first while the job is queued, then
  * one after the other, with numbers that follow each other. */
 static bool
-is_next_member(const struct work *work, uint32_t job_slot, const struct bh_decision *decision)
+apply_is_next_member(const struct work *work, uint32_t job_slot, const struct bh_decision *decision)
 {
     const struct bh_engine *engine = work->engine;
     const struct job *job = job_at(engine, job_slot);
@@ -92,13 +92,13 @@ apply_place(struct work *work, const struct bh_decision *decision)
     const struct job *job = job_at(engine, job_slot);
     struct bh_wanted held;
 
-    if (!job_slot || !is_next_member(work, job_slot, decision)
+    if (!job_slot || !apply_is_next_member(work, job_slot, decision)
         || job->count != decision->partition_count || bh_slots_free(engine, TABLE_LEASE) == 0)
         return BH_CONFLICT;
-    if (!partitions_fit(engine, job_slot, job->tenant, decision, &node))
+    if (!apply_partitions_fit(engine, job_slot, job->tenant, decision, &node))
         return BH_CONFLICT;
     lease = bh_lease_create(work, decision, job_slot, node);
-    add_partitions(work, lease, decision);
+    apply_add_partitions(work, lease, decision);
     held = bh_quota_of_lease(engine, lease);
     bh_quota_charge(engine, &held);
     bh_wake_after_taking(engine, job->tenant);
@@ -109,7 +109,7 @@ apply_place(struct work *work, const struct bh_decision *decision)
 }
 
 static bool
-same_places(const struct lease *lease, const struct bh_decision *decision)
+apply_same_places(const struct lease *lease, const struct bh_decision *decision)
 {
     if (lease->count != decision->partition_count)
         return false;
@@ -128,13 +128,13 @@ apply_resume(struct work *work, const struct bh_decision *decision)
     uint32_t slot = lease_find(engine, decision->lease.v), node = 0;
     const struct lease *lease = lease_at(engine, slot);
 
-    if (!slot || !bh_lease_allows(engine, slot, LEASE_RESUME) || !same_places(lease, decision)
+    if (!slot || !bh_lease_allows(engine, slot, LEASE_RESUME) || !apply_same_places(lease, decision)
         || job_at(engine, lease->job)->id != decision->job.v
         || (work->rest.members == 0 && !bh_gang_leads_suspended(engine, slot)))
         return BH_CONFLICT;
-    if (!partitions_fit(engine, lease->job, lease->tenant, decision, &node) || node != lease->node)
+    if (!apply_partitions_fit(engine, lease->job, lease->tenant, decision, &node) || node != lease->node)
         return BH_CONFLICT;
-    add_partitions(work, slot, decision);
+    apply_add_partitions(work, slot, decision);
     bh_lease_step(work, slot, &(struct lease_change){ .event = LEASE_RESUME });
     bh_gang_decision_applied(work, decision, bh_gang_live(engine, lease->job));
     if (work->rest.members == 0)
@@ -182,14 +182,14 @@ apply_stop(struct work *work, const struct bh_decision *decision)
 
 /* Room is made for jobs that wait for it, queued or suspended. */
 static bool
-may_claim(const struct bh_engine *engine, uint32_t slot)
+apply_may_claim(const struct bh_engine *engine, uint32_t slot)
 {
     return job_at(engine, slot)->class || bh_gang_all(engine, slot, LEASE_SUSPENDED);
 }
 
 /* The claim or reservation of which the decision is a part: a new one for the first member. */
 static struct claim *
-claim_for(struct work *work, uint32_t job, bool reserved)
+apply_claim_for(struct work *work, uint32_t job, bool reserved)
 {
     struct bh_engine *engine = work->engine;
     struct claim *claim = bh_claim_of(engine, job), *kept = bh_claim_reserved(engine, job);
@@ -208,7 +208,7 @@ claim_for(struct work *work, uint32_t job, bool reserved)
 
 /* Whether the partitions stand on GPUs that there are. */
 static bool
-places_known(const struct bh_engine *engine, const struct bh_decision *decision)
+apply_places_known(const struct bh_engine *engine, const struct bh_decision *decision)
 {
     for (uint32_t i = 0; i < decision->partition_count; i++)
         if (!gpu_find(engine, decision->partitions[i].gpu.v))
@@ -217,7 +217,7 @@ places_known(const struct bh_engine *engine, const struct bh_decision *decision)
 }
 
 static void
-add_places(struct bh_engine *engine, struct claim *claim, const struct bh_decision *decision)
+apply_add_places(struct bh_engine *engine, struct claim *claim, const struct bh_decision *decision)
 {
     for (uint32_t i = 0; i < decision->partition_count; i++) {
         const struct bh_partition *decided = &decision->partitions[i];
@@ -231,16 +231,16 @@ add_places(struct bh_engine *engine, struct claim *claim, const struct bh_decisi
 
 /* Keep the room that a decision names for a member, as a claim or a reservation. */
 static bh_rc
-reserve_capacity(struct work *work, const struct bh_decision *decision)
+apply_reserve_capacity(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = job_find(engine, decision->job.v), members;
     struct claim *claim;
 
-    if (!job || !may_claim(engine, job) || decision->partition_count != job_at(engine, job)->count
-        || !places_known(engine, decision))
+    if (!job || !apply_may_claim(engine, job) || decision->partition_count != job_at(engine, job)->count
+        || !apply_places_known(engine, decision))
         return BH_CONFLICT;
-    claim = claim_for(work, job, decision->at_ns != 0);
+    claim = apply_claim_for(work, job, decision->at_ns != 0);
     if (!claim || (work->rest.members > 0 && claim->at_ns != decision->at_ns))
         return BH_CONFLICT;
     members = job_at(engine, job)->lease ? bh_gang_live(engine, job) : job_at(engine, job)->gang;
@@ -251,7 +251,7 @@ reserve_capacity(struct work *work, const struct bh_decision *decision)
         engine->core.claim_count++;
         engine->core.reserved += claim->at_ns != 0;
     }
-    add_places(engine, claim, decision);
+    apply_add_places(engine, claim, decision);
     bh_gang_decision_applied(work, decision, members);
     return BH_OK;
 }
@@ -261,7 +261,7 @@ apply_claim(struct work *work, const struct bh_decision *decision)
 {
     struct core *core = &work->engine->core;
     bool first = work->rest.members == 0;
-    bh_rc rc = decision->at_ns ? BH_CONFLICT : reserve_capacity(work, decision);
+    bh_rc rc = decision->at_ns ? BH_CONFLICT : apply_reserve_capacity(work, decision);
     struct job *job;
 
     if (rc != BH_OK || !first)
@@ -276,11 +276,11 @@ apply_claim(struct work *work, const struct bh_decision *decision)
 static bh_rc
 apply_reserve(struct work *work, const struct bh_decision *decision)
 {
-    return decision->at_ns ? reserve_capacity(work, decision) : BH_CONFLICT;
+    return decision->at_ns ? apply_reserve_capacity(work, decision) : BH_CONFLICT;
 }
 
 static bh_rc
-unreserve(struct work *work, const struct bh_decision *decision)
+apply_unreserve(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = job_find(engine, decision->job.v);
@@ -311,7 +311,7 @@ bh_apply(struct work *work, const struct bh_decision *decision)
                                                    const struct bh_decision *) = {
         [BH_DO_PLACE] = apply_place, [BH_DO_RESUME] = apply_resume, [BH_DO_SUSPEND] = apply_suspend,
         [BH_DO_STOP] = apply_stop,   [BH_DO_CLAIM] = apply_claim,   [BH_DO_UNCLAIM] = apply_unclaim,
-        [BH_DO_RESERVE] = apply_reserve, [BH_DO_UNRESERVE] = unreserve, [BH_DO_WARM] = bh_warm_apply,
+        [BH_DO_RESERVE] = apply_reserve, [BH_DO_UNRESERVE] = apply_unreserve, [BH_DO_WARM] = bh_warm_apply,
         [BH_DO_CLEAR] = bh_layout_clear,
     };
 

@@ -23,7 +23,7 @@
 /* ---- leases and jobs that have lost their ground ---- */
 
 static bool
-on_fenced_gpu(const struct bh_engine *engine, const struct lease *lease)
+decide_on_fenced_gpu(const struct bh_engine *engine, const struct lease *lease)
 {
     for (uint32_t i = 0; i < lease->count; i++)
         if (gpu_at(engine, gpu_find(engine, lease->placements[i].gpu))->fenced == FENCE_ENDS)
@@ -32,7 +32,7 @@ on_fenced_gpu(const struct bh_engine *engine, const struct lease *lease)
 }
 
 static bool
-missed_deadline(const struct bh_engine *engine, uint32_t slot)
+decide_missed_deadline(const struct bh_engine *engine, uint32_t slot)
 {
     const struct job *job = job_at(engine, slot);
 
@@ -40,7 +40,7 @@ missed_deadline(const struct bh_engine *engine, uint32_t slot)
 }
 
 static enum bh_end_cause
-must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
+decide_must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
 {
     const struct lease *lease = lease_at(engine, slot);
     enum bh_end_cause cause;
@@ -54,21 +54,21 @@ must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
                    : BH_END_TENANT_REMOVED;
     if (lease->state == LEASE_STOPPING)
         return BH_END_NONE;
-    if (on_fenced_gpu(engine, lease))
+    if (decide_on_fenced_gpu(engine, lease))
         return BH_END_GPU_LOST;
     cause = bh_health_ends(engine, slot);
     if (cause != BH_END_NONE)
         return cause;
     if (!tick || engine->core.now_ns < bh_lease_deadline_ns(engine, slot))
         return BH_END_NONE;
-    return missed_deadline(engine, lease->job) ? BH_END_DEADLINE : BH_END_TIME_LIMIT;
+    return decide_missed_deadline(engine, lease->job) ? BH_END_DEADLINE : BH_END_TIME_LIMIT;
 }
 
 static bool
-sweep_leases(const struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
+decide_sweep_leases(const struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        enum bh_end_cause cause = must_end(engine, slot, tick);
+        enum bh_end_cause cause = decide_must_end(engine, slot, tick);
         const struct lease *lease = lease_at(engine, slot);
 
         if (cause == BH_END_NONE)
@@ -82,7 +82,7 @@ sweep_leases(const struct bh_engine *engine, bool tick, struct bh_decision *ret_
 }
 
 static bool
-sweep_classes(const struct bh_engine *engine, struct bh_decision *ret_decision)
+decide_sweep_classes(const struct bh_engine *engine, struct bh_decision *ret_decision)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
         const struct class *class = class_at(engine, slot);
@@ -99,7 +99,7 @@ sweep_classes(const struct bh_engine *engine, struct bh_decision *ret_decision)
 
 /* Jobs that wait and cannot end by their deadline any more. */
 static bool
-sweep_hopeless(struct bh_engine *engine, struct bh_decision *ret_decision)
+decide_sweep_hopeless(struct bh_engine *engine, struct bh_decision *ret_decision)
 {
     uint64_t next_ns = UINT64_MAX, now_ns = engine->core.now_ns;
 
@@ -127,9 +127,9 @@ decide_sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decisi
 {
     if (engine->hints.swept && !tick)
         return false;
-    if (tick && sweep_hopeless(engine, ret_decision))
+    if (tick && decide_sweep_hopeless(engine, ret_decision))
         return true;
-    if (sweep_leases(engine, tick, ret_decision) || sweep_classes(engine, ret_decision))
+    if (decide_sweep_leases(engine, tick, ret_decision) || decide_sweep_classes(engine, ret_decision))
         return true;
     engine->hints.swept = true;
     return false;
@@ -138,7 +138,7 @@ decide_sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decisi
 /* ---- room for the first candidate ---- */
 
 static bool
-placement_at(struct work *work, uint32_t job, const struct placement *placements, uint32_t count,
+decide_placement_at(struct work *work, uint32_t job, const struct placement *placements, uint32_t count,
          struct bh_decision *ret_decision)
 {
     bh_gang_begin(work, BH_DO_PLACE, job, placements, count);
@@ -147,7 +147,7 @@ placement_at(struct work *work, uint32_t job, const struct placement *placements
 
 /* Whether a claimed room is free, and the limits allow it, in what is imagined. */
 static bool
-can_use(const struct bh_search *search, const struct claim *claim)
+decide_can_use(const struct bh_search *search, const struct claim *claim)
 {
     struct bh_wanted wanted = bh_quota_of_claim(search->engine, claim);
 
@@ -165,18 +165,18 @@ decide_unclaim(const struct bh_engine *engine, uint32_t job, struct bh_decision 
 /* A job for which room is being made: it goes there and nowhere else, and gives the
  * room up when it does not come free. */
 static bool
-try_claim(struct work *work, const struct bh_queue_entry *entry, const struct claim *claim,
+decide_try_claim(struct work *work, const struct bh_queue_entry *entry, const struct claim *claim,
           struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_search search = bh_reserve_search(engine, entry, claim->job);
 
     search.closed = 0;
-    if (can_use(&search, claim))
-        return placement_at(work, claim->job, claim->placements, claim->count, ret_decision);
+    if (decide_can_use(&search, claim))
+        return decide_placement_at(work, claim->job, claim->placements, claim->count, ret_decision);
     search.past_leaving = true;
     search.past = bh_reserve_set(engine);
-    if (can_use(&search, claim))
+    if (decide_can_use(&search, claim))
         return false;
     decide_unclaim(engine, claim->job, ret_decision);
     return true;
@@ -185,7 +185,7 @@ try_claim(struct work *work, const struct bh_queue_entry *entry, const struct cl
 /* The class's jobs that have claims, wherever they stand in it: a requeued one may
  * have come before them. */
 static bool
-try_claims(struct work *work, const struct bh_queue_entry *entry,
+decide_try_claims(struct work *work, const struct bh_queue_entry *entry,
            struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
@@ -195,14 +195,14 @@ try_claims(struct work *work, const struct bh_queue_entry *entry,
 
         if (claim->job && claim->at_ns == 0
             && job_at(engine, claim->job)->class == entry->class
-            && try_claim(work, entry, claim, ret_decision))
+            && decide_try_claim(work, entry, claim, ret_decision))
             return true;
     }
     return false;
 }
 
 static bool
-try_class(struct work *work, const struct bh_queue_entry *entry,
+decide_try_class(struct work *work, const struct bh_queue_entry *entry,
           struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
@@ -212,7 +212,7 @@ try_class(struct work *work, const struct bh_queue_entry *entry,
     struct bh_plan plan;
     struct bh_reason why;
 
-    if (try_claims(work, entry, ret_decision))
+    if (decide_try_claims(work, entry, ret_decision))
         return true;
     if (bh_usage_exhausted(engine, need.tenant, &why))
         return false;
@@ -223,11 +223,11 @@ try_class(struct work *work, const struct bh_queue_entry *entry,
     if (!bh_shortcut_find(engine, &search, &need, &plan))
         return bh_preempt(work, &search, &need, ret_decision);
     bh_placement_list(engine, &plan, placements);
-    return placement_at(work, need.job, placements, plan.count, ret_decision);
+    return decide_placement_at(work, need.job, placements, plan.count, ret_decision);
 }
 
 static bool
-can_resume(const struct bh_search *search)
+decide_can_resume(const struct bh_search *search)
 {
     struct bh_wanted wanted = bh_quota_to_resume_all(search->engine, search->job);
     struct placement placements[BH_JOB_PARTITIONS_MAX];
@@ -239,7 +239,7 @@ can_resume(const struct bh_search *search)
 
 /* A suspended gang goes on where it was, and may have lower ones leave from there. */
 static bool
-try_resume(struct work *work, const struct bh_queue_entry *entry,
+decide_try_resume(struct work *work, const struct bh_queue_entry *entry,
            struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
@@ -248,7 +248,7 @@ try_resume(struct work *work, const struct bh_queue_entry *entry,
 
     if (bh_claim_of(engine, job))
         search.closed = 0;
-    if (can_resume(&search)) {
+    if (decide_can_resume(&search)) {
         bh_gang_begin(work, BH_DO_RESUME, job, NULL, 0);
         return bh_gang_decide(work, ret_decision);
     }
@@ -256,7 +256,7 @@ try_resume(struct work *work, const struct bh_queue_entry *entry,
         return bh_preempt_to_resume(work, &search, ret_decision);
     search.past_leaving = true;
     search.past = bh_reserve_set(engine);
-    if (can_resume(&search))
+    if (decide_can_resume(&search))
         return false;
     decide_unclaim(engine, job, ret_decision);
     return true;
@@ -272,7 +272,7 @@ decide_sooner(uint64_t a_ns, uint64_t b_ns, uint64_t now_ns)
 
 /* When a candidate that could not be helped may be by time alone, or 0. */
 static uint64_t
-wait_until(const struct work *work, const struct bh_queue_entry *entry)
+decide_wait_until(const struct work *work, const struct bh_queue_entry *entry)
 {
     struct bh_engine *engine = work->engine;
     const struct class *class = class_at(engine, entry->class);
@@ -289,7 +289,7 @@ wait_until(const struct work *work, const struct bh_queue_entry *entry)
 
 /* Room is being made for a job of the class. */
 static bool
-has_claim(const struct bh_engine *engine, uint32_t class)
+decide_has_claim(const struct bh_engine *engine, uint32_t class)
 {
     const struct core *core = &engine->core;
 
@@ -302,18 +302,18 @@ has_claim(const struct bh_engine *engine, uint32_t class)
 
 /* A limit holds the class back, and making others leave would not help. */
 static bool
-is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry)
+decide_is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry)
 {
     struct bh_engine *engine = work->engine;
     struct bh_need need;
     uint32_t within;
 
-    if (!entry->class || has_claim(engine, entry->class))
+    if (!entry->class || decide_has_claim(engine, entry->class))
         return false;
     need = bh_placement_need(engine, entry->class);
     if (!bh_preempt_in_vain(work, &need, &within))
         return false;
-    bh_queue_block(engine, entry->class, within, wait_until(work, entry));
+    bh_queue_block(engine, entry->class, within, decide_wait_until(work, entry));
     return true;
 }
 
@@ -322,20 +322,20 @@ static bool
 decide_try_entry(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
 {
     work->of_age_ns = 0;
-    if (is_blocked_by_limit(work, entry))
+    if (decide_is_blocked_by_limit(work, entry))
         return false;
     work->of_age_ns = 0;
-    if (entry->class ? try_class(work, entry, ret_decision)
-                         : try_resume(work, entry, ret_decision))
+    if (entry->class ? decide_try_class(work, entry, ret_decision)
+                         : decide_try_resume(work, entry, ret_decision))
         return true;
-    bh_queue_defer(work->engine, entry, wait_until(work, entry));
+    bh_queue_defer(work->engine, entry, decide_wait_until(work, entry));
     return false;
 }
 
 /* In order: who cannot be helped may be the first for some GPU model, and have room kept
  * from those who follow. */
 static bool
-help_first(struct work *work, struct bh_decision *ret_decision)
+decide_help_first(struct work *work, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_queue_entry entry;
@@ -351,7 +351,7 @@ help_first(struct work *work, struct bh_decision *ret_decision)
 
 /* The earliest time for which a candidate is parked. */
 static void
-set_wake(struct bh_engine *engine)
+decide_set_wake(struct bh_engine *engine)
 {
     uint64_t wake_ns = 0, now_ns = engine->core.now_ns;
 
@@ -370,7 +370,7 @@ bh_decide_due(struct bh_engine *engine)
     if (hints->reserved_until_ns && engine->core.now_ns >= hints->reserved_until_ns)
         return true;
     if (hints->wake_ns && engine->core.now_ns >= hints->wake_ns) {
-        set_wake(engine);
+        decide_set_wake(engine);
         return true;
     }
     return !hints->settled;
@@ -385,7 +385,7 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
     bh_node_index_update(work->engine);
     if (bh_gang_decide(work, ret_decision) || bh_preempt_next(work, ret_decision))
         return true;
-    if (decide_sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision)
+    if (decide_sweep(work->engine, tick, ret_decision) || decide_help_first(work, ret_decision)
         || bh_layout_decide(work, ret_decision) || bh_warm_decide(work, ret_decision))
         return true;
     hints->reserved_until_ns = bh_reserve_until_ns(work->engine);

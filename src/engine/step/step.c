@@ -53,7 +53,7 @@ step_admit(struct work *work, const struct bh_event *event)
 
 /* Whether what a placement took is within the limits as they now stand. */
 static bool
-within_limits(const struct bh_engine *engine, const struct bh_decision *decision)
+step_within_limits(const struct bh_engine *engine, const struct bh_decision *decision)
 {
     uint32_t lease = lease_find(engine, decision->lease.v);
     struct bh_search search = { .engine = engine, .past_claims = true };
@@ -85,7 +85,7 @@ step_has_capacity(const struct work *work, const struct bh_decision *decision)
 
 /* Decide and apply until nothing more can be decided, or the step is full. */
 static void
-decide_all(struct work *work, bool tick)
+step_decide_all(struct work *work, bool tick)
 {
     struct bh_step *step = work->step;
     struct bh_decision decision;
@@ -102,13 +102,13 @@ decide_all(struct work *work, bool tick)
         step->decisions[step->decision_count++] = decision;
         rc = bh_apply(work, &decision);
         BH_ASSERT(rc == BH_OK);
-        BH_ASSERT(within_limits(work->engine, &decision));
+        BH_ASSERT(step_within_limits(work->engine, &decision));
     }
 }
 
 /* The first time limit, or time to try again to destroy what was stuck, or to carve. */
 static uint64_t
-first_due_ns(const struct bh_engine *engine)
+step_first_due_ns(const struct bh_engine *engine)
 {
     uint64_t next_ns = bh_warm_retry_ns(engine);
 
@@ -131,11 +131,11 @@ first_due_ns(const struct bh_engine *engine)
 }
 
 static void
-know_due(struct bh_engine *engine)
+step_know_due(struct bh_engine *engine)
 {
     if (engine->hints.due_known)
         return;
-    engine->hints.due_ns = first_due_ns(engine);
+    engine->hints.due_ns = step_first_due_ns(engine);
     engine->hints.due_known = true;
 }
 
@@ -148,15 +148,15 @@ bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh
     if (rc != BH_OK)
         return rc;
     if (bh_decide_due(engine))
-        decide_all(&work, event->kind == BH_EV_TICK);
+        step_decide_all(&work, event->kind == BH_EV_TICK);
     engine->hints.cut = step->more;
-    know_due(engine);
+    step_know_due(engine);
     return BH_OK;
 }
 
 /* What was decided is not known to the hints: look at everything next time. */
 static void
-forget_hints(struct bh_engine *engine)
+step_forget_hints(struct bh_engine *engine)
 {
     engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
     engine->hints.wake_ns = engine->hints.hopeless_ns = engine->hints.reserved_until_ns = 0;
@@ -184,7 +184,7 @@ bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
         if (rc != BH_OK)
             return rc;
     }
-    forget_hints(engine);
+    step_forget_hints(engine);
     return work.rest.members == 0 ? BH_OK : BH_CONFLICT;
 }
 
@@ -264,6 +264,6 @@ bh_engine_next_tick_ns(const struct bh_engine *engine)
         next_ns = engine->hints.hopeless_ns;
     if (engine->hints.reserved_until_ns && engine->hints.reserved_until_ns < next_ns)
         next_ns = engine->hints.reserved_until_ns;
-    due_ns = engine->hints.due_known ? engine->hints.due_ns : first_due_ns(engine);
+    due_ns = engine->hints.due_known ? engine->hints.due_ns : step_first_due_ns(engine);
     return due_ns < next_ns ? due_ns : next_ns;
 }

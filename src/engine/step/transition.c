@@ -29,7 +29,7 @@ enum { RETRIES_MAX = 64 }; /* partitions tried again in one step */
 
 /* Try again to destroy what could not be destroyed before. */
 static void
-retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
+transition_retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
 {
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
     bool put_off = false;
@@ -56,14 +56,14 @@ retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
 }
 
 static void
-on_tick(struct work *work, const struct bh_event *event)
+transition_on_tick(struct work *work, const struct bh_event *event)
 {
     struct bh_engine *engine = work->engine;
     uint32_t retries = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);)
         if (bh_gpu_retry_ns(engine, slot) <= work->now_ns && retries < RETRIES_MAX)
-            retry_stuck(work, slot, &retries);
+            transition_retry_stuck(work, slot, &retries);
     bh_warm_tick(engine);
     bh_layout_tick(engine);
     engine->hints.settled = false;
@@ -72,14 +72,14 @@ on_tick(struct work *work, const struct bh_event *event)
 /* ---- configuration ---- */
 
 static void
-on_tenant(struct work *work, const struct bh_event *event)
+transition_on_tenant(struct work *work, const struct bh_event *event)
 {
     bh_tenant_set(work->engine, &event->u.tenant);
     bh_wake_window(work->engine);
 }
 
 static void
-on_tenant_remove(struct work *work, const struct bh_event *event)
+transition_on_tenant_remove(struct work *work, const struct bh_event *event)
 {
     bh_tenant_remove(work->engine, event->u.tenant.tenant);
     work->engine->hints.swept = false;
@@ -88,7 +88,7 @@ on_tenant_remove(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_sku(struct work *work, const struct bh_event *event)
+transition_on_sku(struct work *work, const struct bh_event *event)
 {
     struct bh_engine *engine = work->engine;
     const struct bh_ev_sku *settings = &event->u.sku;
@@ -115,7 +115,7 @@ on_sku(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_sku_remove(struct work *work, const struct bh_event *event)
+transition_on_sku_remove(struct work *work, const struct bh_event *event)
 {
     bh_slot_remove(work->engine, TABLE_SKU, sku_find(work->engine, event->u.sku.sku.v));
     bh_gpu_form_recount(work->engine);
@@ -144,13 +144,13 @@ transition_on_node(struct work *work, const struct bh_event *event)
     for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         bh_partition_node_changed(work, gpu);
         if (node->up)
-            retry_stuck(work, gpu, &retries);
+            transition_retry_stuck(work, gpu, &retries);
     }
     bh_wake_window(engine);
 }
 
 static void
-link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
+transition_link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
 {
     struct gpu *gpu = gpu_at(engine, slot);
     uint32_t *link = &node_at(engine, node_slot)->first_gpu;
@@ -166,7 +166,7 @@ link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
 }
 
 static void
-on_gpu(struct work *work, const struct bh_event *event)
+transition_on_gpu(struct work *work, const struct bh_event *event)
 {
     struct bh_engine *engine = work->engine;
     const struct bh_ev_gpu *report = &event->u.gpu;
@@ -177,7 +177,7 @@ on_gpu(struct work *work, const struct bh_event *event)
         slot = bh_slot_add(engine, TABLE_GPU, report->gpu.v);
         gpu_at(engine, slot)->model = report->model;
         bh_pool_add_model(engine, report->model);
-        link_to_node(engine, slot, node_find(engine, report->node.v));
+        transition_link_to_node(engine, slot, node_find(engine, report->node.v));
         engine->core.totals.rate_physical += BH_GPU_PARTS;
     }
     gpu = gpu_at(engine, slot);
@@ -196,7 +196,7 @@ on_gpu(struct work *work, const struct bh_event *event)
     bh_partition_limit_shares(gpu);
     bh_ledger_refresh(engine, slot);
     if (gpu->fenced != FENCE_ENDS)
-        retry_stuck(work, slot, &retries);
+        transition_retry_stuck(work, slot, &retries);
     else
         engine->hints.swept = false;
     bh_wake_window(engine);
@@ -206,7 +206,7 @@ on_gpu(struct work *work, const struct bh_event *event)
 
 /* A partition that is not there: its lease ends, or was never complete. */
 static void
-miss_partition(struct work *work, uint32_t slot, uint32_t rc)
+transition_miss_partition(struct work *work, uint32_t slot, uint32_t rc)
 {
     struct bh_engine *engine = work->engine;
     const struct partition *partition = partition_at(engine, slot);
@@ -237,7 +237,7 @@ miss_partition(struct work *work, uint32_t slot, uint32_t rc)
 }
 
 static void
-on_carved(struct work *work, const struct bh_event *event)
+transition_on_carved(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = partition_find(work->engine, event->u.partition.partition.v);
     uint32_t lease = partition_at(work->engine, slot)->lease;
@@ -245,7 +245,7 @@ on_carved(struct work *work, const struct bh_event *event)
     if (event->u.partition.outcome == BH_OUTCOME_UNCLEAN)
         bh_partition_mark_unclean(work, slot);
     if (event->u.partition.outcome != BH_OUTCOME_OK) {
-        miss_partition(work, slot, event->u.partition.rc);
+        transition_miss_partition(work, slot, event->u.partition.rc);
         return;
     }
     bh_partition_mark_ready(work, slot);
@@ -255,7 +255,7 @@ on_carved(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_destroyed(struct work *work, const struct bh_event *event)
+transition_on_destroyed(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = partition_find(work->engine, event->u.partition.partition.v);
     uint32_t gpu = partition_at(work->engine, slot)->gpu;
@@ -273,21 +273,21 @@ on_destroyed(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_partition_gone(struct work *work, const struct bh_event *event)
+transition_on_partition_gone(struct work *work, const struct bh_event *event)
 {
-    miss_partition(work, partition_find(work->engine, event->u.partition.partition.v), 0);
+    transition_miss_partition(work, partition_find(work->engine, event->u.partition.partition.v), 0);
 }
 
 /* ---- leases ---- */
 
 static void
-notify_lease(struct work *work, bh_lease_id id, enum lease_event event)
+transition_notify_lease(struct work *work, bh_lease_id id, enum lease_event event)
 {
     bh_lease_step(work, lease_find(work->engine, id.v), &(struct lease_change){ .event = event });
 }
 
 static void
-on_started(struct work *work, const struct bh_event *event)
+transition_on_started(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
     struct lease_change change = { .event = well ? LEASE_STARTED : LEASE_START_FAILED,
@@ -300,23 +300,23 @@ on_started(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_suspended(struct work *work, const struct bh_event *event)
+transition_on_suspended(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
 
-    notify_lease(work, event->u.lease.lease, well ? LEASE_SUSPENDED_OK : LEASE_SUSPEND_FAILED);
+    transition_notify_lease(work, event->u.lease.lease, well ? LEASE_SUSPENDED_OK : LEASE_SUSPEND_FAILED);
 }
 
 static void
-on_resumed(struct work *work, const struct bh_event *event)
+transition_on_resumed(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
 
-    notify_lease(work, event->u.lease.lease, well ? LEASE_RESUMED : LEASE_RESUME_FAILED);
+    transition_notify_lease(work, event->u.lease.lease, well ? LEASE_RESUMED : LEASE_RESUME_FAILED);
 }
 
 static void
-on_ended(struct work *work, const struct bh_event *event)
+transition_on_ended(struct work *work, const struct bh_event *event)
 {
     struct lease_change change = { .event = LEASE_ENDED, .cause = event->u.ended.cause,
                                .exit_status = event->u.ended.exit_status,
@@ -331,13 +331,13 @@ on_ended(struct work *work, const struct bh_event *event)
 /* ---- commands ---- */
 
 static void
-on_submit(struct work *work, const struct bh_event *event)
+transition_on_submit(struct work *work, const struct bh_event *event)
 {
     bh_job_create(work, &event->u.submit);
 }
 
 static void
-on_cancel(struct work *work, const struct bh_event *event)
+transition_on_cancel(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = job_find(work->engine, event->u.job.job.v);
     bool dataset = event->u.job.cause == BH_END_DATASET;
@@ -355,7 +355,7 @@ on_cancel(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_settings(struct work *work, const struct bh_event *event)
+transition_on_settings(struct work *work, const struct bh_event *event)
 {
     bh_usage_configure(work->engine, &event->u.settings);
     bh_reserve_forget_ends(work->engine);
@@ -365,7 +365,7 @@ on_settings(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_advice(struct work *work, const struct bh_event *event)
+transition_on_advice(struct work *work, const struct bh_event *event)
 {
     const struct bh_ev_advice *advice = &event->u.advice;
     struct bh_engine *engine = work->engine;
@@ -384,43 +384,43 @@ on_advice(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_move(struct work *work, const struct bh_event *event)
+transition_on_move(struct work *work, const struct bh_event *event)
 {
     bh_move_run(work, &event->u.move);
 }
 
 static void
-on_layout(struct work *work, const struct bh_event *event)
+transition_on_layout(struct work *work, const struct bh_event *event)
 {
     bh_layout_set(work, &event->u.gpu_layout);
 }
 
 static void
-on_health(struct work *work, const struct bh_event *event)
+transition_on_health(struct work *work, const struct bh_event *event)
 {
     bh_health_fault(work, &event->u.health);
 }
 
 static void
-on_serviced(struct work *work, const struct bh_event *event)
+transition_on_serviced(struct work *work, const struct bh_event *event)
 {
     bh_health_serviced(work, &event->u.serviced);
 }
 
 static void
-on_cordon(struct work *work, const struct bh_event *event)
+transition_on_cordon(struct work *work, const struct bh_event *event)
 {
     bh_cordon_set(work, &event->u.cordon);
 }
 
 static void
-on_checked(struct work *work, const struct bh_event *event)
+transition_on_checked(struct work *work, const struct bh_event *event)
 {
     bh_unchecked_checked(work, &event->u.checked);
 }
 
 static void
-on_release(struct work *work, const struct bh_event *event)
+transition_on_release(struct work *work, const struct bh_event *event)
 {
     bh_job_unhold(work, job_find(work->engine, event->u.job.job.v));
 }
@@ -429,31 +429,31 @@ void
 bh_transition(struct work *work, const struct bh_event *event)
 {
     static void (*const on[BH_EVENT_KINDS])(struct work *, const struct bh_event *) = {
-        [BH_EV_TICK] = on_tick,
-        [BH_EV_TENANT] = on_tenant,
-        [BH_EV_TENANT_REMOVE] = on_tenant_remove,
-        [BH_EV_SKU] = on_sku,
-        [BH_EV_SKU_REMOVE] = on_sku_remove,
+        [BH_EV_TICK] = transition_on_tick,
+        [BH_EV_TENANT] = transition_on_tenant,
+        [BH_EV_TENANT_REMOVE] = transition_on_tenant_remove,
+        [BH_EV_SKU] = transition_on_sku,
+        [BH_EV_SKU_REMOVE] = transition_on_sku_remove,
         [BH_EV_NODE] = transition_on_node,
-        [BH_EV_GPU] = on_gpu,
-        [BH_EV_CARVED] = on_carved,
-        [BH_EV_DESTROYED] = on_destroyed,
-        [BH_EV_PARTITION_GONE] = on_partition_gone,
-        [BH_EV_STARTED] = on_started,
-        [BH_EV_SUSPENDED] = on_suspended,
-        [BH_EV_RESUMED] = on_resumed,
-        [BH_EV_ENDED] = on_ended,
-        [BH_EV_SUBMIT] = on_submit,
-        [BH_EV_CANCEL] = on_cancel,
-        [BH_EV_RELEASE] = on_release,
-        [BH_EV_SETTINGS] = on_settings,
-        [BH_EV_ADVICE] = on_advice,
-        [BH_EV_MOVE] = on_move,
-        [BH_EV_LAYOUT] = on_layout,
-        [BH_EV_HEALTH] = on_health,
-        [BH_EV_SERVICED] = on_serviced,
-        [BH_EV_CORDON] = on_cordon,
-        [BH_EV_CHECKED] = on_checked,
+        [BH_EV_GPU] = transition_on_gpu,
+        [BH_EV_CARVED] = transition_on_carved,
+        [BH_EV_DESTROYED] = transition_on_destroyed,
+        [BH_EV_PARTITION_GONE] = transition_on_partition_gone,
+        [BH_EV_STARTED] = transition_on_started,
+        [BH_EV_SUSPENDED] = transition_on_suspended,
+        [BH_EV_RESUMED] = transition_on_resumed,
+        [BH_EV_ENDED] = transition_on_ended,
+        [BH_EV_SUBMIT] = transition_on_submit,
+        [BH_EV_CANCEL] = transition_on_cancel,
+        [BH_EV_RELEASE] = transition_on_release,
+        [BH_EV_SETTINGS] = transition_on_settings,
+        [BH_EV_ADVICE] = transition_on_advice,
+        [BH_EV_MOVE] = transition_on_move,
+        [BH_EV_LAYOUT] = transition_on_layout,
+        [BH_EV_HEALTH] = transition_on_health,
+        [BH_EV_SERVICED] = transition_on_serviced,
+        [BH_EV_CORDON] = transition_on_cordon,
+        [BH_EV_CHECKED] = transition_on_checked,
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);

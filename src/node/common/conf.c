@@ -28,7 +28,7 @@ static const struct bh_params params = { rows, BH_COUNT(rows) };
 /* ---- what the table cannot say ---- */
 
 static bh_rc
-check_text(const char *name, const char *text, bool path, struct bh_err *err)
+conf_check_text(const char *name, const char *text, bool path, struct bh_err *err)
 {
     if (strlen(text) > BH_CONF_PATH_MAX)
         return bh_err_set(err, BH_RANGE, "%s is longer than %d bytes", name, BH_CONF_PATH_MAX);
@@ -43,19 +43,19 @@ check_text(const char *name, const char *text, bool path, struct bh_err *err)
 
 /* Of what a list names only these may have a comma of their own. */
 static bool
-may_have_comma(const char *name)
+conf_may_have_comma(const char *name)
 {
     return strcmp(name, "driver_env") == 0 || strcmp(name, "job_driver_mount") == 0;
 }
 
 static bh_rc
-check_list(const char *name, const struct bh_param_list *list, bool path, struct bh_err *err)
+conf_check_list(const char *name, const struct bh_param_list *list, bool path, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < list->count && rc == BH_OK; i++) {
-        rc = check_text(name, list->items[i], path, err);
-        if (rc == BH_OK && strchr(list->items[i], ',') && !may_have_comma(name)) {
+        rc = conf_check_text(name, list->items[i], path, err);
+        if (rc == BH_OK && strchr(list->items[i], ',') && !conf_may_have_comma(name)) {
             rc = bh_err_set(err, BH_INVALID, "%s holds a comma: \"%.80s\"", name, list->items[i]);
             (void)bh_err_hint(err, "write a line for each: %s = ...", name);
         }
@@ -65,7 +65,7 @@ check_list(const char *name, const struct bh_param_list *list, bool path, struct
 
 /* A program may be named without its folder. */
 static bool
-is_path(const char *name, const char *text)
+conf_is_path(const char *name, const char *text)
 {
     static const char *const others[] = { "node_name", "daemon_user", "driver_env",
                                          "job_driver_mount", "gpus", "networks",
@@ -92,11 +92,11 @@ conf_check(const struct bh_conf *conf, struct bh_err *err)
         const char *text;
 
         if (rows[i].kind == BH_PARAM_LIST)
-            rc = check_list(rows[i].name, place, is_path(rows[i].name, ""), err);
+            rc = conf_check_list(rows[i].name, place, conf_is_path(rows[i].name, ""), err);
         if (rows[i].kind != BH_PARAM_TEXT)
             continue;
         text = *(const char *const *)place;
-        rc = check_text(rows[i].name, text, is_path(rows[i].name, text), err);
+        rc = conf_check_text(rows[i].name, text, conf_is_path(rows[i].name, text), err);
     }
     return rc;
 }
@@ -119,7 +119,7 @@ bh_conf_parse(const char *file, const char *text, struct bh_arena *arena,
 }
 
 static bh_rc
-check_owner(const char *path, struct bh_err *err)
+conf_check_owner(const char *path, struct bh_err *err)
 {
     struct stat st;
 
@@ -133,7 +133,7 @@ check_owner(const char *path, struct bh_err *err)
 
 /* A package knows the daemon's user by name: the number is made where it is installed. */
 static bh_rc
-resolve_daemon(struct bh_conf *conf, struct bh_err *err)
+conf_resolve_daemon(struct bh_conf *conf, struct bh_err *err)
 {
     const struct passwd *user;
 
@@ -154,7 +154,7 @@ bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
              struct bh_err *err)
 {
     struct bh_buf text;
-    bh_rc rc = check_owner(path, err);
+    bh_rc rc = conf_check_owner(path, err);
 
     if (rc != BH_OK)
         return rc;
@@ -166,7 +166,7 @@ bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
         rc = bh_conf_parse(path, text.length > 0 ? bh_buf_text(&text) : "", arena, ret_conf,
                            err);
     bh_buf_fini(&text);
-    return rc == BH_OK ? resolve_daemon(ret_conf, err) : rc;
+    return rc == BH_OK ? conf_resolve_daemon(ret_conf, err) : rc;
 }
 
 void

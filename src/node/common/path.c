@@ -36,7 +36,7 @@ bh_path_format(char *ret_path, size_t size, const char *format, ...)
 /* ---- opening ---- */
 
 static int
-open_below(int folder, const char *path, uint64_t flags, uint64_t resolve)
+path_open_below(int folder, const char *path, uint64_t flags, uint64_t resolve)
 {
     struct open_how how = { .flags = flags | O_CLOEXEC,
                             .resolve = resolve | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
@@ -52,7 +52,7 @@ struct credentials {
 
 /* The root that `path` lies at or below, or NULL. */
 static const char *
-find_root(const struct bh_param_list *roots, const char *path)
+path_find_root(const struct bh_param_list *roots, const char *path)
 {
     for (uint32_t i = 0; i < roots->count; i++) {
         size_t length = strlen(roots->items[i]);
@@ -74,7 +74,7 @@ bh_path_is_person(uid_t uid)
 
 /* Whoever is nobody in particular sees what everybody may see. */
 static struct credentials
-credentials_of(const struct bh_path_request *request)
+path_credentials_of(const struct bh_path_request *request)
 {
     bool person = bh_path_is_person(request->uid);
     bool group = person && request->gid != 0 && request->gid != UINT32_MAX;
@@ -86,7 +86,7 @@ credentials_of(const struct bh_path_request *request)
 /* setfsuid says nothing when it fails, as it does for a user that cannot be: what it did
  * is read back. */
 static bool
-use_credentials(const struct credentials *credentials)
+path_use_credentials(const struct credentials *credentials)
 {
     if (geteuid() != 0)
         return true;
@@ -102,29 +102,29 @@ path_refuse(const struct bh_path_request *request, struct bh_err *err)
         return bh_err_set(err, BH_DENIED, "%s goes through a symbolic link", request->path);
     if (errno == EXDEV)
         return bh_err_set(err, BH_DENIED, "%s leaves its folder", request->path);
-    return bh_err_errno(err, "open %s as user %u", request->path, credentials_of(request).uid);
+    return bh_err_errno(err, "open %s as user %u", request->path, path_credentials_of(request).uid);
 }
 
 /* The kernel judges for the file system user of the calling thread, which loses root's
  * override with it. */
 static bh_rc
-open_as_user(const struct bh_path_request *request, int root_fd, const char *rest, int *ret_fd,
+path_open_as_user(const struct bh_path_request *request, int root_fd, const char *rest, int *ret_fd,
              struct bh_err *err)
 {
     int mode = R_OK | X_OK | (request->write ? W_OK : 0), fd = -1;
-    const struct credentials theirs = credentials_of(request), own = { geteuid(), getegid() };
+    const struct credentials theirs = path_credentials_of(request), own = { geteuid(), getegid() };
     bh_rc rc = BH_OK;
 
-    if (!use_credentials(&theirs)) {
-        (void)use_credentials(&own);
+    if (!path_use_credentials(&theirs)) {
+        (void)path_use_credentials(&own);
         return bh_err_set(err, BH_DENIED, "cannot look at %s as user %u", request->path,
                           theirs.uid);
     }
-    fd = *rest ? open_below(root_fd, rest, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)
+    fd = *rest ? path_open_below(root_fd, rest, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)
                : fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
     if (fd < 0 || syscall(SYS_faccessat2, fd, "", mode, AT_EACCESS | AT_EMPTY_PATH) != 0)
         rc = path_refuse(request, err);
-    (void)use_credentials(&own);
+    (void)path_use_credentials(&own);
     if (rc != BH_OK)
         bh_fd_close(fd);
     else
@@ -135,7 +135,7 @@ open_as_user(const struct bh_path_request *request, int root_fd, const char *res
 bh_rc
 bh_path_open(const struct bh_path_request *request, int *ret_fd, struct bh_err *err)
 {
-    const char *root = find_root(request->roots, request->path), *rest;
+    const char *root = path_find_root(request->roots, request->path), *rest;
     BH_AUTO(bh_fd_close) int root_fd = -1;
 
     if (!root || request->path[0] != '/') {
@@ -149,7 +149,7 @@ bh_path_open(const struct bh_path_request *request, int *ret_fd, struct bh_err *
     rest = request->path + strlen(root);
     while (*rest == '/')
         rest++;
-    return open_as_user(request, root_fd, rest, ret_fd, err);
+    return path_open_as_user(request, root_fd, rest, ret_fd, err);
 }
 
 /* ---- places inside ---- */
@@ -166,15 +166,15 @@ bh_path_target_check(const char *target, struct bh_err *err)
 
 /* As a rule it is there: most targets share their first folders. */
 static int
-make_one_below(int folder, const char *name)
+path_make_one_below(int folder, const char *name)
 {
-    int fd = open_below(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
+    int fd = path_open_below(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
 
     if (fd >= 0 || errno != ENOENT)
         return fd;
     if (mkdirat(folder, name, 0755) != 0 && errno != EEXIST)
         return -1;
-    return open_below(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
+    return path_open_below(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
 }
 
 bh_rc
@@ -194,7 +194,7 @@ bh_path_make_below(const char *root, const char *target, struct bh_err *err)
         if (length >= sizeof name)
             return bh_err_set(err, BH_INVALID, "%.60s is too long", target);
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        next = make_one_below(folder, name);
+        next = path_make_one_below(folder, name);
         bh_fd_close(folder);
         folder = next;
         at += length;
@@ -207,7 +207,7 @@ bh_path_make_below(const char *root, const char *target, struct bh_err *err)
 /* ---- private copies of mounts ---- */
 
 static bh_rc
-write_map(pid_t pid, const char *file, const char *text, struct bh_err *err)
+path_write_map(pid_t pid, const char *file, const char *text, struct bh_err *err)
 {
     char path[64];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -221,7 +221,7 @@ write_map(pid_t pid, const char *file, const char *text, struct bh_err *err)
 
 /* The ids from `first` up to `end` as they are. */
 static void
-put_same(struct bh_buf *map, uint32_t first, uint32_t end)
+path_put_same(struct bh_buf *map, uint32_t first, uint32_t end)
 {
     if (first < end)
         bh_buf_printf(map, "%u %u %u\n", first, first, end - first);
@@ -230,7 +230,7 @@ put_same(struct bh_buf *map, uint32_t first, uint32_t end)
 /* One of `ids` becomes the other.  Ids below `same_below` stay: the kernel writes to no inode whose
  * owner or group a mount does not know, whatever its mode allows. */
 static bh_rc
-write_one_map(pid_t pid, const char *file, const uint32_t ids[2], const struct bh_path_owner *owner,
+path_write_one_map(pid_t pid, const char *file, const uint32_t ids[2], const struct bh_path_owner *owner,
               struct bh_err *err)
 {
     uint32_t from = ids[0], same = owner->same_below;
@@ -239,20 +239,20 @@ write_one_map(pid_t pid, const char *file, const uint32_t ids[2], const struct b
 
     bh_buf_init_fixed(&map, memory, sizeof memory);
     bh_buf_printf(&map, "%u %u %u\n", from, ids[1], owner->count ? owner->count : 1);
-    put_same(&map, 0, from < same ? from : same);
-    put_same(&map, from < same ? from + 1 : same, same);
-    return write_map(pid, file, bh_buf_text(&map), err);
+    path_put_same(&map, 0, from < same ? from : same);
+    path_put_same(&map, from < same ? from + 1 : same, same);
+    return path_write_map(pid, file, bh_buf_text(&map), err);
 }
 
 static bh_rc
-write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
+path_write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
 {
     char path[64];
-    bh_rc rc = write_one_map(pid, "uid_map", (uint32_t[]){ owner->from_uid, owner->to_uid }, owner,
+    bh_rc rc = path_write_one_map(pid, "uid_map", (uint32_t[]){ owner->from_uid, owner->to_uid }, owner,
                              err);
 
     if (rc == BH_OK)
-        rc = write_one_map(pid, "gid_map", (uint32_t[]){ owner->from_gid, owner->to_gid }, owner,
+        rc = path_write_one_map(pid, "gid_map", (uint32_t[]){ owner->from_gid, owner->to_gid }, owner,
                            err);
     if (rc != BH_OK)
         return rc;
@@ -264,7 +264,7 @@ write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_
 /* A user namespace is made by a process that enters it; this one only waits for the
  * mapping to be written. */
 static bh_rc
-make_mapping(const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
+path_make_mapping(const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
 {
     int barrier[2], status;
     pid_t pid;
@@ -280,7 +280,7 @@ make_mapping(const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
         _exit(read(barrier[0], &byte, 1) < 0);
     }
     rc = pid < 0 ? bh_err_errno(err, "make a user namespace")
-                 : write_maps(pid, owner, ret_fd, err);
+                 : path_write_maps(pid, owner, ret_fd, err);
     close(barrier[0]);
     close(barrier[1]);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -302,7 +302,7 @@ bh_path_clone(int fd, const char *place, bool write, const struct bh_path_owner 
     if (tree < 0)
         return bh_err_errno(err, "copy the mount for %s", place);
     if (owner) {
-        bh_rc rc = make_mapping(owner, &mapping, err);
+        bh_rc rc = path_make_mapping(owner, &mapping, err);
 
         if (rc != BH_OK)
             return rc;
@@ -343,7 +343,7 @@ struct removal {
 };
 
 static void
-raise_folder(struct removal *removal, int folder, const char *name)
+path_raise_folder(struct removal *removal, int folder, const char *name)
 {
     char above[32];
 
@@ -352,7 +352,7 @@ raise_folder(struct removal *removal, int folder, const char *name)
 }
 
 static void
-remove_entries(struct removal *removal, int folder, uint32_t depth)
+path_remove_entries(struct removal *removal, int folder, uint32_t depth)
 {
     DIR *dir = fdopendir(folder);
 
@@ -375,12 +375,12 @@ remove_entries(struct removal *removal, int folder, uint32_t depth)
         if (unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) == 0)
             continue; /* empty, as most of a job's root are */
         if (depth == DEPTH_MAX) {
-            raise_folder(removal, dirfd(dir), entry->d_name);
+            path_raise_folder(removal, dirfd(dir), entry->d_name);
             continue;
         }
-        inner = open_below(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY, RESOLVE_NO_XDEV);
+        inner = path_open_below(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY, RESOLVE_NO_XDEV);
         if (inner >= 0)
-            remove_entries(removal, inner, depth + 1);
+            path_remove_entries(removal, inner, depth + 1);
         unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
     }
     closedir(dir);
@@ -398,11 +398,11 @@ bh_path_remove_tree(const char *path)
         return;
     removal.device = st.st_dev;
     do {
-        int again = open_below(fd, ".", O_RDONLY | O_DIRECTORY, 0);
+        int again = path_open_below(fd, ".", O_RDONLY | O_DIRECTORY, 0);
 
         moved = removal.moved;
         if (again >= 0)
-            remove_entries(&removal, again, 0);
+            path_remove_entries(&removal, again, 0);
     } while (removal.moved != moved);
     rmdir(path);
 }

@@ -39,32 +39,32 @@ struct logs_range {
 };
 
 static bh_ns
-ns_of(const struct timespec *at)
+logs_ns_of(const struct timespec *at)
 {
     return (bh_ns)at->tv_sec * BH_NS_PER_S + (bh_ns)at->tv_nsec;
 }
 
 static int
-open_folder(int at, const char *name)
+logs_open_folder(int at, const char *name)
 {
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 static bool
-is_nobodys(const struct bh_tenant_logs *logs)
+logs_is_nobodys(const struct bh_tenant_logs *logs)
 {
     return !logs->tenant || !*logs->party;
 }
 
 /* The folder of a party's marks, or -1. */
 static int
-open_party(const struct bh_tenant_logs *logs)
+logs_open_party(const struct bh_tenant_logs *logs)
 {
     char path[PATH_SIZE];
 
     if (snprintf(path, sizeof path, "%s/parties/%s", logs->folder, logs->party) >= (int)sizeof path)
         return -1;
-    return open_folder(AT_FDCWD, path);
+    return logs_open_folder(AT_FDCWD, path);
 }
 
 static void
@@ -75,18 +75,18 @@ name_tenant(uint32_t tenant, char ret_name[TENANT_SIZE])
 
 /* The folder of a tenant's marks, or -1. */
 static int
-open_markers(const struct bh_tenant_logs *logs)
+logs_open_markers(const struct bh_tenant_logs *logs)
 {
-    BH_AUTO(bh_fd_close) int party = open_party(logs);
+    BH_AUTO(bh_fd_close) int party = logs_open_party(logs);
     char name[TENANT_SIZE];
 
     name_tenant(logs->tenant, name);
-    return party < 0 ? -1 : open_folder(party, name);
+    return party < 0 ? -1 : logs_open_folder(party, name);
 }
 
 /* What it had before there were parties lay in `tenants/ID/`. */
 static bh_rc
-make_marks(const struct bh_tenant_logs *logs, struct bh_err *err)
+logs_make_marks(const struct bh_tenant_logs *logs, struct bh_err *err)
 {
     char path[PATH_SIZE], old[PATH_SIZE];
     bh_rc rc;
@@ -111,12 +111,12 @@ bh_tenant_logs_add(const struct bh_tenant_logs *logs, const char *name, struct b
     BH_AUTO(bh_fd_close) int marker = -1;
     bh_rc rc = BH_OK;
 
-    if (is_nobodys(logs))
+    if (logs_is_nobodys(logs))
         return BH_OK;
-    markers = open_markers(logs);
+    markers = logs_open_markers(logs);
     if (markers < 0) {
-        rc = make_marks(logs, err);
-        markers = rc == BH_OK ? open_markers(logs) : -1;
+        rc = logs_make_marks(logs, err);
+        markers = rc == BH_OK ? logs_open_markers(logs) : -1;
     }
     if (rc != BH_OK)
         return rc;
@@ -157,7 +157,7 @@ bh_tenant_logs_expire(DIR *folder, bh_ns before, uint32_t most)
             return false;
         if (end && strcmp(end, ".log") == 0
             && fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
-            && S_ISREG(st.st_mode) && ns_of(&st.st_mtim) < before)
+            && S_ISREG(st.st_mode) && logs_ns_of(&st.st_mtim) < before)
             (void)!remove_log(dirfd(folder), entry->d_name);
     }
     return true;
@@ -173,7 +173,7 @@ count_log(struct census *census, uint32_t tenant, const char *name, const struct
     if (!bh_vec_reserve(&census->logs, &census->capacity, census->count + 1, LOGS_MAX))
         return; /* one that is not counted is not removed, either */
     bytes = bytes < BH_TENANT_LOG_LEAST ? BH_TENANT_LOG_LEAST : bytes;
-    census->logs[census->count] = (struct log){ .tenant = tenant, .written = ns_of(&st->st_mtim), .bytes = bytes };
+    census->logs[census->count] = (struct log){ .tenant = tenant, .written = logs_ns_of(&st->st_mtim), .bytes = bytes };
     snprintf(census->logs[census->count++].name, BH_LOG_NAME_MAX, "%s", name);
     census->bytes += bytes;
 }
@@ -205,7 +205,7 @@ count_all_logs(int folder, DIR *party, struct census *census)
 
         if (bh_parse_u64(entry->d_name, &tenant, &ignored) != BH_OK || tenant > UINT32_MAX)
             continue;
-        fd = open_folder(dirfd(party), entry->d_name);
+        fd = logs_open_folder(dirfd(party), entry->d_name);
         markers = fd < 0 ? NULL : fdopendir(fd);
         if (markers) {
             count_tenant(folder, markers, (uint32_t)tenant, census);
@@ -228,7 +228,7 @@ by_tenant_and_age(const void *left, const void *right)
 
 /* One for each tenant; sorts the logs. */
 static size_t
-split(struct census *census, struct logs_range *ranges)
+logs_split(struct census *census, struct logs_range *ranges)
 {
     size_t count = 0;
 
@@ -243,7 +243,7 @@ split(struct census *census, struct logs_range *ranges)
 }
 
 static uint64_t
-bytes_of(const struct logs_range *ranges, size_t count, uint32_t tenant)
+logs_bytes_of(const struct logs_range *ranges, size_t count, uint32_t tenant)
 {
     for (const struct logs_range *range = ranges; range < ranges + count; range++)
         if (range->tenant == tenant)
@@ -254,9 +254,9 @@ bytes_of(const struct logs_range *ranges, size_t count, uint32_t tenant)
 /* The one that has the most, of those that have something left to remove; or NULL.  No tenant takes
  * what is left to one that has less. */
 static struct logs_range *
-largest(struct logs_range *ranges, size_t count, uint32_t writer)
+logs_largest(struct logs_range *ranges, size_t count, uint32_t writer)
 {
-    uint64_t own = bytes_of(ranges, count, writer);
+    uint64_t own = logs_bytes_of(ranges, count, writer);
     struct logs_range *most = NULL;
 
     for (struct logs_range *range = ranges; range < ranges + count; range++)
@@ -267,7 +267,7 @@ largest(struct logs_range *ranges, size_t count, uint32_t writer)
 }
 
 static bool
-remove_marked(int folder, int party, const struct log *log)
+logs_remove_marked(int folder, int party, const struct log *log)
 {
     char name[TENANT_SIZE], marker[TENANT_SIZE + 1 + BH_LOG_NAME_MAX];
 
@@ -281,15 +281,15 @@ remove_marked(int folder, int party, const struct log *log)
 
 /* Of the tenant that has the most: who fills the party's part displaces what is his. */
 static void
-remove_oldest(int folder, int party, struct census *census, uint32_t writer, uint64_t until)
+logs_remove_oldest(int folder, int party, struct census *census, uint32_t writer, uint64_t until)
 {
     struct logs_range *ranges = calloc(census->count ? census->count : 1, sizeof *ranges);
-    size_t count = ranges ? split(census, ranges) : 0;
+    size_t count = ranges ? logs_split(census, ranges) : 0;
 
-    for (struct logs_range *range; census->bytes > until && (range = largest(ranges, count, writer));) {
+    for (struct logs_range *range; census->bytes > until && (range = logs_largest(ranges, count, writer));) {
         const struct log *log = &census->logs[range->next++];
 
-        if (!remove_marked(folder, party, log))
+        if (!logs_remove_marked(folder, party, log))
             continue;
         range->bytes -= log->bytes;
         census->bytes -= log->bytes;
@@ -316,10 +316,10 @@ bh_tenant_logs_free_bytes(const struct bh_tenant_logs *logs, uint64_t step)
     uint64_t capacity;
     int fd;
 
-    if (is_nobodys(logs) || !logs->bound_bytes)
+    if (logs_is_nobodys(logs) || !logs->bound_bytes)
         return UINT64_MAX;
-    folder = open_folder(AT_FDCWD, logs->folder);
-    fd = folder >= 0 ? open_party(logs) : -1;
+    folder = logs_open_folder(AT_FDCWD, logs->folder);
+    fd = folder >= 0 ? logs_open_party(logs) : -1;
     party = fd >= 0 ? fdopendir(fd) : NULL;
     if (!party) {
         bh_fd_close(fd);
@@ -327,7 +327,7 @@ bh_tenant_logs_free_bytes(const struct bh_tenant_logs *logs, uint64_t step)
     }
     count_all_logs(folder, party, &census);
     if (census.bytes + step > logs->bound_bytes)
-        remove_oldest(folder, dirfd(party), &census, logs->tenant,
+        logs_remove_oldest(folder, dirfd(party), &census, logs->tenant,
                       logs->bound_bytes > step ? logs->bound_bytes - step : 0);
     capacity = tenant_logs_grant(logs, &census, step);
     closedir(party);

@@ -21,7 +21,7 @@ enum { SITE_MAX = BH_NODE_PATH_MAX + 64 };
 
 /* "254:1:2 /var/lib/bulkhead/node": the same path below another root is another site. */
 static bh_rc
-own_site(const struct bh_node *node, char ret_site[SITE_MAX], struct bh_err *err)
+claim_own_site(const struct bh_node *node, char ret_site[SITE_MAX], struct bh_err *err)
 {
     struct stat root;
 
@@ -34,7 +34,7 @@ own_site(const struct bh_node *node, char ret_site[SITE_MAX], struct bh_err *err
 
 /* "": the group is new, or of a version that did not mark it. */
 static void
-read_site(int fd, char ret_site[SITE_MAX])
+claim_read_site(int fd, char ret_site[SITE_MAX])
 {
     ssize_t n = fgetxattr(fd, SITE_ATTRIBUTE, ret_site, SITE_MAX - 1);
 
@@ -43,7 +43,7 @@ read_site(int fd, char ret_site[SITE_MAX])
 
 /* What cannot be read may be a job of the other site: who takes the group over ends them all. */
 static bool
-has_jobs(const struct bh_node *node, const struct bh_cgroup_host *cgroups)
+claim_has_jobs(const struct bh_node *node, const struct bh_cgroup_host *cgroups)
 {
     static struct bh_cgroup_names found;
     static struct bh_cgroup_members members;
@@ -61,7 +61,7 @@ has_jobs(const struct bh_node *node, const struct bh_cgroup_host *cgroups)
 }
 
 static bh_rc
-is_claimed(const struct bh_node *node, const char *site, const char *by, struct bh_err *err)
+claim_is_claimed(const struct bh_node *node, const char *site, const char *by, struct bh_err *err)
 {
     const char *blank = strchr(site, ' ');
 
@@ -76,7 +76,7 @@ is_claimed(const struct bh_node *node, const char *site, const char *by, struct 
  * lock, too.  The kernel makes the first two so (version 2 since Linux 5.14, version 1), and neither
  * is written to; where there is none the list of processes is made so. */
 static bh_rc
-open_lock(int folder, int *ret_fd, struct bh_err *err)
+claim_open_lock(int folder, int *ret_fd, struct bh_err *err)
 {
     static const char *const names[] = { "cgroup.kill", "memory.force_empty", "cgroup.procs" };
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -96,7 +96,7 @@ struct group {
 };
 
 static bh_rc
-open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroups, struct group *group,
+claim_open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroups, struct group *group,
            struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX];
@@ -107,7 +107,7 @@ open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroups, str
     group->folder = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (group->folder < 0)
         return bh_err_errno(err, "open %s", folder);
-    rc = open_lock(group->folder, &group->lock, err);
+    rc = claim_open_lock(group->folder, &group->lock, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", folder);
 }
 
@@ -118,15 +118,15 @@ claim_group(struct bh_node *node, const struct bh_cgroup_host *cgroups, const st
 {
     char own[SITE_MAX], site[SITE_MAX];
     bool locked = bh_host_lock_file(group->lock);
-    bh_rc rc = own_site(node, own, err);
+    bh_rc rc = claim_own_site(node, own, err);
 
     if (rc != BH_OK)
         return rc;
-    read_site(group->folder, site);
+    claim_read_site(group->folder, site);
     if (!locked)
-        return is_claimed(node, site, "node runs", err);
-    if (*site && strcmp(site, own) != 0 && has_jobs(node, cgroups))
-        return is_claimed(node, site, "jobs run there", err);
+        return claim_is_claimed(node, site, "node runs", err);
+    if (*site && strcmp(site, own) != 0 && claim_has_jobs(node, cgroups))
+        return claim_is_claimed(node, site, "jobs run there", err);
     if (fsetxattr(group->folder, SITE_ATTRIBUTE, own, strlen(own), 0) != 0)
         return bh_err_errno(err, "mark control group %s", node->conf.cgroup_parent);
     return BH_OK;
@@ -140,7 +140,7 @@ bh_claim_groups(struct bh_node *node, struct bh_err *err)
     bh_rc rc = bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, err);
 
     if (rc == BH_OK)
-        rc = open_group(node, &cgroups, &group, err);
+        rc = claim_open_group(node, &cgroups, &group, err);
     if (rc == BH_OK)
         rc = claim_group(node, &cgroups, &group, err);
     bh_fd_close(group.folder);

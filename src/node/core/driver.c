@@ -120,7 +120,7 @@ driver_fill(const char *place, const char *folder, struct bh_err *err)
 }
 
 static void
-remove_others(const char *parent, const char *keep)
+driver_remove_others(const char *parent, const char *keep)
 {
     DIR *dir = opendir(parent);
     char path[BH_NODE_PATH_MAX];
@@ -171,7 +171,7 @@ bh_driver_gather(const struct bh_driver_places *places, const char *parent,
         rc = driver_make_folder(places->items[i], folder, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "gather the driver's libraries");
-        remove_others(parent, strrchr(real, '/') + 1);
+        driver_remove_others(parent, strrchr(real, '/') + 1);
         bh_path_format(ret_folder, BH_NODE_PATH_MAX, "%s", folder);
         return BH_OK;
     }

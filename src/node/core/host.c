@@ -90,7 +90,7 @@ bh_host_lock(struct bh_node *node, struct bh_err *err)
 }
 
 static bh_rc
-check_component(int fd, const char *path, bool last, struct bh_err *err)
+host_check_component(int fd, const char *path, bool last, struct bh_err *err)
 {
     struct stat st;
 
@@ -119,7 +119,7 @@ bh_host_check_folder(const char *path, struct bh_err *err)
 
         at += strspn(at, "/");
         bh_path_format(shown, sizeof shown, "%.*s", (int)(at - path), path);
-        rc = check_component(fd, shown, !*at, err);
+        rc = host_check_component(fd, shown, !*at, err);
         if (rc != BH_OK || !*at)
             return rc;
         length = strcspn(at, "/");
@@ -157,7 +157,7 @@ bh_host_isolate(struct bh_node *node, struct bh_err *err)
 
 /* "195 nvidia-caps": the number before the name, or 0. */
 static uint32_t
-major_of(const char *devices, const char *name)
+host_major_of(const char *devices, const char *name)
 {
     for (const char *line = devices; line; line = strchr(line, '\n')) {
         char found[64];
@@ -182,8 +182,8 @@ bh_host_read_majors(struct bh_node *node)
     bh_path_format(path, sizeof path, "%s/devices", node->conf.proc_root);
     bh_buf_init(&text, 1 << 20);
     if (bh_file_read(path, (1 << 20) - 1, &text, &ignored) == BH_OK && text.length > 0) {
-        node->caps_major = major_of(bh_buf_text(&text), "nvidia-caps");
-        node->uvm_major = major_of(bh_buf_text(&text), "nvidia-uvm");
+        node->caps_major = host_major_of(bh_buf_text(&text), "nvidia-caps");
+        node->uvm_major = host_major_of(bh_buf_text(&text), "nvidia-uvm");
     }
     if (node->conf.caps_major)
         node->caps_major = node->conf.caps_major;
@@ -191,7 +191,7 @@ bh_host_read_majors(struct bh_node *node)
 }
 
 static void
-read_boot(struct bh_node *node)
+host_read_boot(struct bh_node *node)
 {
     struct bh_buf text;
     struct bh_err ignored;
@@ -217,7 +217,7 @@ bh_host_describe(struct bh_node *node, struct bh_err *err)
         snprintf(node->name, sizeof node->name, "%s", node->conf.node_name);
     else if (gethostname(node->name, sizeof node->name - 1) != 0)
         return bh_err_errno(err, "read the host name");
-    read_boot(node);
+    host_read_boot(node);
     bh_host_read_majors(node);
     return BH_OK;
 }

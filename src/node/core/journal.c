@@ -63,7 +63,7 @@ journal_put_number(char *bytes, uint32_t value)
 
 /* Length of the whole, undamaged frame at `bytes`, or 0. */
 static size_t
-frame_length(const char *bytes, size_t length)
+journal_frame_length(const char *bytes, size_t length)
 {
     uint32_t payload;
 
@@ -77,10 +77,10 @@ frame_length(const char *bytes, size_t length)
 
 /* A crash tears only the end.  A whole frame behind a bad one means damage. */
 static bool
-whole_frame_follows(const char *bytes, size_t length)
+journal_whole_frame_follows(const char *bytes, size_t length)
 {
     for (size_t at = 1; at < length; at++) {
-        if (frame_length(bytes + at, length - at) > 0)
+        if (journal_frame_length(bytes + at, length - at) > 0)
             return true;
     }
     return false;
@@ -93,13 +93,13 @@ journal_replay(struct bh_order_journal *journal, const struct bh_buf *text, bh_o
     size_t at = 0, step;
     bh_rc rc;
 
-    while ((step = frame_length(text->bytes + at, text->length - at)) > 0) {
+    while ((step = journal_frame_length(text->bytes + at, text->length - at)) > 0) {
         rc = sink(sink_self, text->bytes + at + HEADER, step - HEADER, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "%s at byte %zu", journal->path, at);
         at += step;
     }
-    if (at < text->length && whole_frame_follows(text->bytes + at, text->length - at)) {
+    if (at < text->length && journal_whole_frame_follows(text->bytes + at, text->length - at)) {
         bh_err_set(err, BH_INVALID, "%s is damaged at byte %zu", journal->path, at);
         return bh_err_hint(err, "move it away; instances it knew are then foreign");
     }
@@ -110,7 +110,7 @@ journal_replay(struct bh_order_journal *journal, const struct bh_buf *text, bh_o
 }
 
 static bh_rc
-sync_folder(const char *path, struct bh_err *err)
+journal_sync_folder(const char *path, struct bh_err *err)
 {
     char copy[PATH_SIZE];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -155,7 +155,7 @@ bh_order_journal_open(const char *path, bh_order_journal_sink sink, void *sink_s
         rc = journal_replay(journal, &text, sink, sink_self, err);
     bh_buf_fini(&text);
     if (rc == BH_OK)
-        rc = sync_folder(path, err);
+        rc = journal_sync_folder(path, err);
     if (rc == BH_OK)
         *ret_journal = bh_steal(&journal);
     return rc;
@@ -277,7 +277,7 @@ bh_order_journal_rewrite_commit(struct bh_order_journal *journal, struct bh_err 
         journal->old_fd = -1;
         journal->dirty = false;
         journal->reserved = 0;
-        return sync_folder(journal->path, err);
+        return journal_sync_folder(journal->path, err);
     }
     bh_err_errno(err, "replace %s", journal->path);
     bh_order_journal_rewrite_cancel(journal);

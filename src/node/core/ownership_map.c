@@ -27,7 +27,7 @@ ownership_find(const struct bh_ownership_map *table, const char *gpu)
 }
 
 static const struct bh_ownership_unit *
-unit_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
+map_unit_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
 {
     const struct bh_ownership_gpu *ownership = ownership_find(table, gpu);
 
@@ -35,7 +35,7 @@ unit_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
 }
 
 static const struct bh_note_gap *
-gap_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
+map_gap_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
 {
     const struct bh_ownership_gpu *ownership = ownership_find(table, gpu);
 
@@ -44,7 +44,7 @@ gap_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
 
 /* What of a partition says which memory it reaches, in a gap that has nothing else. */
 static struct bh_note_gap
-shape_of(const char *profile, uint32_t start)
+map_shape_of(const char *profile, uint32_t start)
 {
     bool whole = strcmp(profile, "whole") == 0 || strchr(profile, ':'); /* a share has that of its GPU */
     struct bh_note_gap shape = { .start = whole ? 0 : start };
@@ -55,15 +55,15 @@ shape_of(const char *profile, uint32_t start)
 
 /* Whether a gap is out of reach for partitions of that geometry. */
 static bool
-fits(const struct bh_note_gap *gap, const struct bh_note_gap *shape)
+map_fits(const struct bh_note_gap *gap, const struct bh_note_gap *shape)
 {
     return gap->start == shape->start && strcmp(gap->profile, shape->profile) == 0;
 }
 
 static bool
-has_shape(const struct bh_note_gap *gap)
+map_has_shape(const struct bh_note_gap *gap)
 {
-    return !fits(gap, &unknown_gap);
+    return !map_fits(gap, &unknown_gap);
 }
 
 bh_rc
@@ -106,7 +106,7 @@ bh_ownership_map_find(const struct bh_ownership_map *table, const char *gpu)
 }
 
 static struct bh_ownership_gpu *
-find_or_add(struct bh_ownership_map *table, const char *gpu)
+map_find_or_add(struct bh_ownership_map *table, const char *gpu)
 {
     struct bh_ownership_gpu *ownership = ownership_find(table, gpu);
 
@@ -114,7 +114,7 @@ find_or_add(struct bh_ownership_map *table, const char *gpu)
 }
 
 static void
-forget_owners(struct bh_ownership_gpu *ownership)
+map_forget_owners(struct bh_ownership_gpu *ownership)
 {
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (ownership->unit[u].several)
@@ -125,7 +125,7 @@ forget_owners(struct bh_ownership_gpu *ownership)
 
 /* Each tenant once, with its last job, in a list of BH_RECEIPT_FROM_MAX. */
 static void
-add_owner(struct bh_msg_receipt_from *owners, uint32_t *count, uint32_t tenant, uint64_t job)
+map_add_owner(struct bh_msg_receipt_from *owners, uint32_t *count, uint32_t tenant, uint64_t job)
 {
     struct bh_msg_receipt_from *owner = owners;
 
@@ -141,29 +141,29 @@ add_owner(struct bh_msg_receipt_from *owners, uint32_t *count, uint32_t tenant, 
 }
 
 static void
-add_to_sharers(struct bh_ownership_gpu *ownership, uint32_t tenant, uint64_t job)
+map_add_to_sharers(struct bh_ownership_gpu *ownership, uint32_t tenant, uint64_t job)
 {
-    add_owner(ownership->owners, &ownership->owner_count, tenant, job);
+    map_add_owner(ownership->owners, &ownership->owner_count, tenant, job);
 }
 
 void
 bh_ownership_map_set(struct bh_ownership_map *table, const char *gpu, uint32_t units,
             const struct bh_ownership_unit *as)
 {
-    struct bh_ownership_gpu *ownership = find_or_add(table, gpu);
+    struct bh_ownership_gpu *ownership = map_find_or_add(table, gpu);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (units >> u & 1)
             ownership->unit[u] = *as;
     }
-    forget_owners(ownership);
+    map_forget_owners(ownership);
 }
 
 void
 bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint32_t units,
             const struct bh_ownership_unit *as)
 {
-    struct bh_ownership_gpu *ownership = find_or_add(table, gpu);
+    struct bh_ownership_gpu *ownership = map_find_or_add(table, gpu);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         struct bh_ownership_unit *unit = &ownership->unit[u];
@@ -175,8 +175,8 @@ bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint32_t u
             continue;
         }
         if (!unit->several)
-            add_to_sharers(ownership, unit->tenant, unit->job);
-        add_to_sharers(ownership, as->tenant, as->job);
+            map_add_to_sharers(ownership, unit->tenant, unit->job);
+        map_add_to_sharers(ownership, as->tenant, as->job);
         unit->several = true;
     }
 }
@@ -185,7 +185,7 @@ void
 bh_mark_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
                 const struct bh_note_gap *gap)
 {
-    struct bh_ownership_gpu *ownership = find_or_add(table, gpu);
+    struct bh_ownership_gpu *ownership = map_find_or_add(table, gpu);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (units >> u & 1)
@@ -196,30 +196,30 @@ bh_mark_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
 /* A unit was filled under that geometry.  What the fill left out may hold bytes of everybody who had the unit
  * before, ever: the gaps of before may lie in the one that is left now. */
 static void
-leave_gap(struct bh_ownership_gpu *ownership, uint32_t u, const struct bh_note_gap *shape)
+map_leave_gap(struct bh_ownership_gpu *ownership, uint32_t u, const struct bh_note_gap *shape)
 {
     const struct bh_ownership_unit *unit = &ownership->unit[u];
     struct bh_note_gap *gap = &ownership->gap[u];
 
-    if (!has_shape(gap))
-        add_owner(gap->from, &gap->from_count, BH_OWNERSHIP_UNKNOWN, 0);
+    if (!map_has_shape(gap))
+        map_add_owner(gap->from, &gap->from_count, BH_OWNERSHIP_UNKNOWN, 0);
     for (uint32_t i = 0; unit->several && i < ownership->owner_count; i++)
-        add_owner(gap->from, &gap->from_count, ownership->owners[i].tenant, ownership->owners[i].job);
+        map_add_owner(gap->from, &gap->from_count, ownership->owners[i].tenant, ownership->owners[i].job);
     if (!unit->several && !unit->clean && unit->tenant)
-        add_owner(gap->from, &gap->from_count, unit->tenant, unit->job);
+        map_add_owner(gap->from, &gap->from_count, unit->tenant, unit->job);
     memcpy(gap->profile, shape->profile, sizeof gap->profile);
     gap->start = shape->start;
 }
 
 static void
-leave_gaps(struct bh_ownership_map *table, uint32_t units, const struct bh_msg_receipt *receipt)
+map_leave_gaps(struct bh_ownership_map *table, uint32_t units, const struct bh_msg_receipt *receipt)
 {
-    const struct bh_note_gap shape = shape_of(receipt->profile, receipt->start);
-    struct bh_ownership_gpu *ownership = find_or_add(table, receipt->gpu);
+    const struct bh_note_gap shape = map_shape_of(receipt->profile, receipt->start);
+    struct bh_ownership_gpu *ownership = map_find_or_add(table, receipt->gpu);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (units >> u & 1)
-            leave_gap(ownership, u, &shape);
+            map_leave_gap(ownership, u, &shape);
     }
 }
 
@@ -237,12 +237,12 @@ bh_ownership_map_apply_receipt(struct bh_ownership_map *table, uint32_t units,
     if (receipt->method == BH_SCRUB_EARLIER)
         return;
     if (!bad && !receipt->beside && receipt->result != BH_SCRUB_PARTIAL) {
-        leave_gaps(table, units, receipt);
+        map_leave_gaps(table, units, receipt);
         bh_ownership_map_set(table, receipt->gpu, units, &clean);
     }
     if (!bad)
         return;
-    ownership = find_or_add(table, receipt->gpu);
+    ownership = map_find_or_add(table, receipt->gpu);
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if ((units >> u & 1) == 0)
             continue;
@@ -256,14 +256,14 @@ bool
 bh_ownership_map_allows(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                uint32_t tenant)
 {
-    const struct bh_note_gap shape = shape_of(partition->profile, partition->start);
+    const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
-        const struct bh_ownership_unit *unit = unit_at(table, partition->gpu, u);
+        const struct bh_ownership_unit *unit = map_unit_at(table, partition->gpu, u);
 
         if ((bh_ownership_map_units(partition) >> u & 1) == 0)
             continue;
-        if (!fits(gap_at(table, partition->gpu, u), &shape))
+        if (!map_fits(map_gap_at(table, partition->gpu, u), &shape))
             return false;
         if (!unit->clean && (unit->failed || unit->several || unit->tenant != tenant))
             return false;
@@ -275,15 +275,15 @@ bool
 bh_ownership_map_is_unknown(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                    uint32_t tenant)
 {
-    const struct bh_note_gap shape = shape_of(partition->profile, partition->start);
+    const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
     bool nobodys = false;
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
-        const struct bh_ownership_unit *unit = unit_at(table, partition->gpu, u);
+        const struct bh_ownership_unit *unit = map_unit_at(table, partition->gpu, u);
 
         if ((bh_ownership_map_units(partition) >> u & 1) == 0)
             continue;
-        nobodys = nobodys || !fits(gap_at(table, partition->gpu, u), &shape);
+        nobodys = nobodys || !map_fits(map_gap_at(table, partition->gpu, u), &shape);
         if (unit->clean)
             continue;
         if (unit->failed || unit->several || (unit->tenant != tenant && unit->tenant != BH_OWNERSHIP_UNKNOWN))
@@ -297,7 +297,7 @@ bool
 bh_ownership_map_has_failed(const struct bh_ownership_map *table, const struct bh_node_partition *partition)
 {
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
-        if ((bh_ownership_map_units(partition) >> u & 1) && unit_at(table, partition->gpu, u)->failed)
+        if ((bh_ownership_map_units(partition) >> u & 1) && map_unit_at(table, partition->gpu, u)->failed)
             return true;
     }
     return false;
@@ -305,7 +305,7 @@ bh_ownership_map_has_failed(const struct bh_ownership_map *table, const struct b
 
 /* The first `count` name that tenant. */
 static bool
-names(const struct bh_msg_receipt *receipt, uint32_t count, uint32_t tenant)
+map_names(const struct bh_msg_receipt *receipt, uint32_t count, uint32_t tenant)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (receipt->from[i].tenant == tenant)
@@ -316,11 +316,11 @@ names(const struct bh_msg_receipt *receipt, uint32_t count, uint32_t tenant)
 
 /* There is no room: a tenant takes the place of the last one that is named before, too. */
 static void
-list_instead(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
+map_list_instead(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
 {
     uint32_t at = receipt->from_count - 1;
 
-    while (at > 0 && !names(receipt, at, receipt->from[at].tenant))
+    while (at > 0 && !map_names(receipt, at, receipt->from[at].tenant))
         at--;
     if (at > 0)
         receipt->from[at] = (struct bh_msg_receipt_from){ tenant, job };
@@ -329,7 +329,7 @@ list_instead(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
 }
 
 static void
-list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
+map_list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
 {
     for (uint32_t i = 0; i < receipt->from_count; i++) {
         if (receipt->from[i].tenant == tenant && receipt->from[i].job == job)
@@ -337,24 +337,24 @@ list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
     }
     if (receipt->from_count < BH_RECEIPT_FROM_MAX)
         receipt->from[receipt->from_count++] = (struct bh_msg_receipt_from){ tenant, job };
-    else if (!names(receipt, receipt->from_count, tenant))
-        list_instead(receipt, tenant, job);
+    else if (!map_names(receipt, receipt->from_count, tenant))
+        map_list_instead(receipt, tenant, job);
 }
 
 /* Of tenants that are named already, what they left in gaps says no more. */
 static void
-list_gap(const struct bh_note_gap *gap, struct bh_msg_receipt *receipt)
+map_list_gap(const struct bh_note_gap *gap, struct bh_msg_receipt *receipt)
 {
     for (uint32_t i = 0; i < gap->from_count; i++) {
-        if (!names(receipt, receipt->from_count, gap->from[i].tenant))
-            list_one(receipt, gap->from[i].tenant, gap->from[i].job);
+        if (!map_names(receipt, receipt->from_count, gap->from[i].tenant))
+            map_list_one(receipt, gap->from[i].tenant, gap->from[i].job);
     }
-    if (!has_shape(gap) && !names(receipt, receipt->from_count, BH_OWNERSHIP_UNKNOWN))
-        list_one(receipt, BH_OWNERSHIP_UNKNOWN, 0);
+    if (!map_has_shape(gap) && !map_names(receipt, receipt->from_count, BH_OWNERSHIP_UNKNOWN))
+        map_list_one(receipt, BH_OWNERSHIP_UNKNOWN, 0);
 }
 
 static void
-add_proof(struct bh_msg_receipt *receipt, uint64_t by)
+map_add_proof(struct bh_msg_receipt *receipt, uint64_t by)
 {
     for (uint32_t i = 0; i < receipt->by_count; i++) {
         if (receipt->by[i].receipt == by)
@@ -372,14 +372,14 @@ bh_ownership_map_prove(const struct bh_ownership_map *table, const struct bh_nod
 
     receipt->by_count = 0;
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
-        const struct bh_ownership_unit *unit = unit_at(table, partition->gpu, u);
+        const struct bh_ownership_unit *unit = map_unit_at(table, partition->gpu, u);
 
         if ((bh_ownership_map_units(partition) >> u & 1) == 0 || !unit->clean || unit->job == receipt->job)
             continue;
         if (!found || unit->result != BH_SCRUB_CLEAN)
             receipt->result = unit->result;
         found = true;
-        add_proof(receipt, unit->receipt);
+        map_add_proof(receipt, unit->receipt);
     }
     return found;
 }
@@ -388,32 +388,32 @@ void
 bh_ownership_map_list_owners(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
              struct bh_msg_receipt *receipt)
 {
-    const struct bh_note_gap shape = shape_of(partition->profile, partition->start);
+    const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
     const struct bh_ownership_gpu *ownership = ownership_find(table, partition->gpu);
 
     receipt->from_count = 0;
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
-        const struct bh_ownership_unit *unit = unit_at(table, partition->gpu, u);
+        const struct bh_ownership_unit *unit = map_unit_at(table, partition->gpu, u);
 
         if ((bh_ownership_map_units(partition) >> u & 1) == 0 || unit->clean)
             continue;
         for (uint32_t i = 0; unit->several && i < ownership->owner_count; i++)
-            list_one(receipt, ownership->owners[i].tenant, ownership->owners[i].job);
+            map_list_one(receipt, ownership->owners[i].tenant, ownership->owners[i].job);
         if (!unit->several)
-            list_one(receipt, unit->tenant, unit->job);
+            map_list_one(receipt, unit->tenant, unit->job);
     }
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
-        const struct bh_note_gap *gap = gap_at(table, partition->gpu, u);
+        const struct bh_note_gap *gap = map_gap_at(table, partition->gpu, u);
 
-        if ((bh_ownership_map_units(partition) >> u & 1) && !fits(gap, &shape))
-            list_gap(gap, receipt);
+        if ((bh_ownership_map_units(partition) >> u & 1) && !map_fits(gap, &shape))
+            map_list_gap(gap, receipt);
     }
 }
 
 static bool
-same_gap(const struct bh_note_gap *gap, const struct bh_note_gap *other)
+map_same_gap(const struct bh_note_gap *gap, const struct bh_note_gap *other)
 {
-    bool same = fits(gap, other) && gap->from_count == other->from_count;
+    bool same = map_fits(gap, other) && gap->from_count == other->from_count;
 
     for (uint32_t i = 0; same && i < gap->from_count; i++)
         same = gap->from[i].tenant == other->from[i].tenant && gap->from[i].job == other->from[i].job;
@@ -432,7 +432,7 @@ bh_ownership_map_alike(const struct bh_ownership_gpu *ownership, uint32_t first)
         if (unit->clean == as->clean && unit->failed == as->failed &&
             unit->tenant == as->tenant && unit->job == as->job && unit->several == as->several &&
             unit->receipt == as->receipt && unit->result == as->result &&
-            same_gap(&ownership->gap[u], &ownership->gap[first]))
+            map_same_gap(&ownership->gap[u], &ownership->gap[first]))
             units |= 1u << u;
     }
     return units;

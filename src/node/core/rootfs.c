@@ -34,7 +34,7 @@ static const char *const lib_folders[] = { "/bin", "/sbin", "/lib", "/lib32", "/
 /* ---- parts ---- */
 
 static bh_rc
-add_mount(struct bh_rootfs *rootfs, const char *source, const char *target, struct bh_err *err)
+rootfs_add_mount(struct bh_rootfs *rootfs, const char *source, const char *target, struct bh_err *err)
 {
     uint32_t at = rootfs->mount_count;
 
@@ -50,7 +50,7 @@ add_mount(struct bh_rootfs *rootfs, const char *source, const char *target, stru
 }
 
 static bh_rc
-copy_file(const char *source, const char *target, mode_t mode, struct bh_err *err)
+rootfs_copy_file(const char *source, const char *target, mode_t mode, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
@@ -64,7 +64,7 @@ copy_file(const char *source, const char *target, mode_t mode, struct bh_err *er
 }
 
 static bh_rc
-copy_link(const char *source, const char *target, struct bh_err *err)
+rootfs_copy_link(const char *source, const char *target, struct bh_err *err)
 {
     char text[PATH_SIZE];
     ssize_t n = readlink(source, text, sizeof text - 1);
@@ -81,7 +81,7 @@ copy_link(const char *source, const char *target, struct bh_err *err)
 
 /* A link in our /usr/local for each entry of the machine's, which is shown beside. */
 static bh_rc
-link_entries(const char *local, struct bh_err *err)
+rootfs_link_entries(const char *local, struct bh_err *err)
 {
     DIR *dir = opendir("/usr/local");
     char target[PATH_SIZE * 2], link[PATH_SIZE];
@@ -104,7 +104,7 @@ link_entries(const char *local, struct bh_err *err)
 
 /* The folders of our /usr/local: ours to fill, because the machine's may lack them. */
 static bh_rc
-make_local(const char *local, const char *libexec, struct bh_err *err)
+rootfs_make_local(const char *local, const char *libexec, struct bh_err *err)
 {
     static const char *const folders[] = { BH_ROOTFS_DRIVER, BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC,
                                            ("/usr/local/" MACHINE) };
@@ -120,18 +120,18 @@ make_local(const char *local, const char *libexec, struct bh_err *err)
         bh_path_format(path, sizeof path, "%s%s/%s", local,
                        &BH_ROOTFS_LIBEXEC[strlen("/usr/local")], programs[i]);
         bh_path_format(source, sizeof source, "%.480s/bulkhead-%s", libexec, programs[i]);
-        rc = copy_file(source, path, 0755, err);
+        rc = rootfs_copy_file(source, path, 0755, err);
     }
     bh_path_format(path, sizeof path, "%s%s/scrub", local,
                    &BH_ROOTFS_LIBEXEC[strlen("/usr/local")]);
     bh_path_format(source, sizeof source, "%.480s/bulkhead-scrub", libexec);
     if (rc == BH_OK && access(source, X_OK) == 0) /* without it nothing is sampled */
-        rc = copy_file(source, path, 0755, err);
-    return rc == BH_OK ? link_entries(local, err) : rc;
+        rc = rootfs_copy_file(source, path, 0755, err);
+    return rc == BH_OK ? rootfs_link_entries(local, err) : rc;
 }
 
 static bh_rc
-build_usr(struct bh_rootfs *rootfs, const struct bh_conf *conf, const char *libexec,
+rootfs_build_usr(struct bh_rootfs *rootfs, const struct bh_conf *conf, const char *libexec,
           struct bh_err *err)
 {
     char local[PATH_SIZE];
@@ -147,10 +147,10 @@ build_usr(struct bh_rootfs *rootfs, const struct bh_conf *conf, const char *libe
     bh_rc rc;
 
     bh_path_format(local, sizeof local, "%.480s/local", rootfs->folder);
-    rc = make_local(local, libexec, err);
+    rc = rootfs_make_local(local, libexec, err);
     for (size_t i = 0; i < BH_COUNT(rows) && rc == BH_OK; i++) {
         if (*rows[i].source)
-            rc = add_mount(rootfs, rows[i].source, rows[i].target, err);
+            rc = rootfs_add_mount(rootfs, rows[i].source, rows[i].target, err);
     }
     return rc;
 }
@@ -174,10 +174,10 @@ static const char *const copied[] = {
     "python3.11", "python3.12", "python3.13", "fonts", "OpenCL", "vulkan",
 };
 
-static bh_rc copy_entry(const char *source, const char *target, struct bh_err *err);
+static bh_rc rootfs_copy_entry(const char *source, const char *target, struct bh_err *err);
 
 static bh_rc
-copy_folder(const char *source, const char *target, struct bh_err *err)
+rootfs_copy_folder(const char *source, const char *target, struct bh_err *err)
 {
     DIR *dir = opendir(source);
     char from[PATH_SIZE * 2], to[PATH_SIZE * 2];
@@ -192,7 +192,7 @@ copy_folder(const char *source, const char *target, struct bh_err *err)
         if (snprintf(from, sizeof from, "%s/%s", source, entry->d_name) >= PATH_SIZE
             || snprintf(to, sizeof to, "%s/%s", target, entry->d_name) >= PATH_SIZE)
             continue;
-        rc = copy_entry(from, to, err);
+        rc = rootfs_copy_entry(from, to, err);
     }
     closedir(dir);
     return rc;
@@ -200,23 +200,23 @@ copy_folder(const char *source, const char *target, struct bh_err *err)
 
 /* Files that are not open to everybody are left out. */
 static bh_rc
-copy_entry(const char *source, const char *target, struct bh_err *err)
+rootfs_copy_entry(const char *source, const char *target, struct bh_err *err)
 {
     struct stat st;
 
     if (lstat(source, &st) != 0)
         return BH_OK;
     if (S_ISDIR(st.st_mode))
-        return copy_folder(source, target, err);
+        return rootfs_copy_folder(source, target, err);
     if (S_ISLNK(st.st_mode))
-        return copy_link(source, target, err);
+        return rootfs_copy_link(source, target, err);
     if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH) || st.st_size > FILE_BYTES_MAX)
         return BH_OK;
-    return copy_file(source, target, 0644, err);
+    return rootfs_copy_file(source, target, 0644, err);
 }
 
 static bh_rc
-build_etc(struct bh_rootfs *rootfs, struct bh_err *err)
+rootfs_build_etc(struct bh_rootfs *rootfs, struct bh_err *err)
 {
     char etc[PATH_SIZE], path[PATH_SIZE * 2], source[PATH_SIZE];
     bh_rc rc;
@@ -231,15 +231,15 @@ build_etc(struct bh_rootfs *rootfs, struct bh_err *err)
     for (size_t i = 0; i < BH_COUNT(copied) && rc == BH_OK; i++) {
         bh_path_format(source, sizeof source, "/etc/%s", copied[i]);
         bh_path_format(path, sizeof path, "%s/%s", etc, copied[i]);
-        rc = copy_entry(source, path, err);
+        rc = rootfs_copy_entry(source, path, err);
     }
-    return rc == BH_OK ? add_mount(rootfs, etc, "/etc", err) : rc;
+    return rc == BH_OK ? rootfs_add_mount(rootfs, etc, "/etc", err) : rc;
 }
 
 /* ---- /bin, /lib and what node.conf adds ---- */
 
 static bh_rc
-build_libs(struct bh_rootfs *rootfs, struct bh_err *err)
+rootfs_build_libs(struct bh_rootfs *rootfs, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -250,7 +250,7 @@ build_libs(struct bh_rootfs *rootfs, struct bh_err *err)
         if (lstat(lib_folders[i], &st) != 0)
             continue;
         if (S_ISDIR(st.st_mode)) {
-            rc = add_mount(rootfs, lib_folders[i], lib_folders[i], err);
+            rc = rootfs_add_mount(rootfs, lib_folders[i], lib_folders[i], err);
             continue;
         }
         n = readlink(lib_folders[i], rootfs->links[rootfs->link_count].target, PATH_SIZE - 1);
@@ -263,7 +263,7 @@ build_libs(struct bh_rootfs *rootfs, struct bh_err *err)
 }
 
 static bh_rc
-build_extra(struct bh_rootfs *rootfs, const struct bh_conf *conf, struct bh_err *err)
+rootfs_build_extra(struct bh_rootfs *rootfs, const struct bh_conf *conf, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -275,7 +275,7 @@ build_extra(struct bh_rootfs *rootfs, const struct bh_conf *conf, struct bh_err 
         if (rc == BH_OK && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)))
             rc = bh_err_set(err, BH_INVALID, "host_paths: %s is no folder", path);
         if (rc == BH_OK)
-            rc = add_mount(rootfs, path, path, err);
+            rc = rootfs_add_mount(rootfs, path, path, err);
     }
     return rc;
 }
@@ -292,13 +292,13 @@ bh_rootfs_open(const struct bh_conf *conf, const char *sandboxes, const char *li
     snprintf(rootfs->folder, sizeof rootfs->folder, "%.480s/host", sandboxes);
     rc = bh_path_mount_tmpfs("bulkhead-host", rootfs->folder, 0755, err); /* what jobs see of it never changes */
     if (rc == BH_OK)
-        rc = build_usr(rootfs, conf, libexec, err);
+        rc = rootfs_build_usr(rootfs, conf, libexec, err);
     if (rc == BH_OK)
-        rc = build_etc(rootfs, err);
+        rc = rootfs_build_etc(rootfs, err);
     if (rc == BH_OK)
-        rc = build_libs(rootfs, err);
+        rc = rootfs_build_libs(rootfs, err);
     if (rc == BH_OK)
-        rc = build_extra(rootfs, conf, err);
+        rc = rootfs_build_extra(rootfs, conf, err);
     if (rc == BH_OK)
         *ret_rootfs = bh_steal(&rootfs);
     return rc;

@@ -53,7 +53,7 @@ scratch_bytes_of(const struct bh_node *node, const struct bh_job *job)
 
 /* A lease of before parties were noted is its own tenant's alone. */
 static bool
-is_of_party(const struct bh_node_record *a, const struct bh_node_record *b)
+scratch_is_of_party(const struct bh_node_record *a, const struct bh_node_record *b)
 {
     return *a->party && *b->party ? strcmp(a->party, b->party) == 0 : a->tenant == b->tenant;
 }
@@ -70,7 +70,7 @@ scratch_check_tenant(const struct bh_node *node, const struct bh_job *job, const
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *other = &node->state.jobs[i];
 
-        if (other != job && is_of_party(&other->record, &job->record))
+        if (other != job && scratch_is_of_party(&other->record, &job->record))
             used += scratch_bytes_of(node, other);
     }
     if (space.size == 0 || (bytes <= most && used <= most - bytes))

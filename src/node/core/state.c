@@ -101,7 +101,7 @@ state_grow(const struct state_table *table, struct bh_err *err)
 }
 
 static bool
-makes_owners(enum bh_node_record_kind kind)
+state_makes_owners(enum bh_node_record_kind kind)
 {
     return kind == BH_NODE_RECORD_OWNER || kind == BH_NODE_RECORD_RECEIPT;
 }
@@ -120,13 +120,13 @@ state_grow_table(struct bh_node_state *state, enum bh_node_record_kind kind, str
                               &state->receipt_capacity, BH_RECEIPTS_MAX,
                               sizeof *state->receipts },
     };
-    bh_rc rc = makes_owners(kind) ? bh_ownership_map_reserve(&state->ownership, err) : BH_OK;
+    bh_rc rc = state_makes_owners(kind) ? bh_ownership_map_reserve(&state->ownership, err) : BH_OK;
 
     return rc == BH_OK && tables[kind].items ? state_grow(&tables[kind], err) : rc;
 }
 
 static void
-apply_reached(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_reached(struct bh_node_state *state, const struct bh_node_record *record)
 {
     /* Of another course nobody knows for whom a share's memory was scrubbed either. */
     for (uint32_t i = 0; record->generation != state->generation && i < state->partition_count; i++)
@@ -137,7 +137,7 @@ apply_reached(struct bh_node_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_order(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_order(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_order *order = bh_state_order(state, record->order);
 
@@ -149,7 +149,7 @@ apply_order(struct bh_node_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_outcome(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_outcome(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_order *order = bh_state_order(state, record->order);
 
@@ -162,7 +162,7 @@ apply_outcome(struct bh_node_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_partition(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_partition(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_node_partition *partition = bh_state_partition(state, record->partition.partition);
 
@@ -172,7 +172,7 @@ apply_partition(struct bh_node_state *state, const struct bh_node_record *record
 }
 
 static void
-apply_gone(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_gone(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_node_partition *partition = bh_state_partition(state, record->partition.partition);
 
@@ -181,7 +181,7 @@ apply_gone(struct bh_node_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_lease(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_lease(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -192,7 +192,7 @@ apply_lease(struct bh_node_state *state, const struct bh_node_record *record)
 
 /* What a share was scrubbed for does not hold any more: others have had its memory, or nobody knows who. */
 static void
-forget_clearances(struct bh_node_state *state, const char *gpu, uint32_t units)
+state_forget_clearances(struct bh_node_state *state, const char *gpu, uint32_t units)
 {
     for (uint32_t i = 0; i < state->partition_count; i++) {
         if (strcmp(state->partitions[i].gpu, gpu) == 0 && (bh_ownership_map_units(&state->partitions[i]) & units))
@@ -201,7 +201,7 @@ forget_clearances(struct bh_node_state *state, const char *gpu, uint32_t units)
 }
 
 static void
-apply_owner(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_owner(struct bh_node_state *state, const struct bh_node_record *record)
 {
     uint32_t units = bh_ownership_map_units(&record->partition);
     const struct bh_ownership_unit as = { .clean = record->clean, .failed = record->failed,
@@ -216,13 +216,13 @@ apply_owner(struct bh_node_state *state, const struct bh_node_record *record)
     else
         bh_ownership_map_set(&state->ownership, record->partition.gpu, units, &as);
     if (record->beside || (!record->clean && record->tenant == BH_OWNERSHIP_UNKNOWN))
-        forget_clearances(state, record->partition.gpu, units);
+        state_forget_clearances(state, record->partition.gpu, units);
 }
 
 /* One that a rewrite wrote has no units: marks follow it, and say what is.  Those of a version without gaps do not say
  * under which geometry the units were scrubbed. */
 static void
-apply_receipt(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_receipt(struct bh_node_state *state, const struct bh_node_record *record)
 {
     state->changes++;
     bh_ownership_map_apply_receipt(&state->ownership, bh_ownership_map_units(&record->partition), &record->receipt);
@@ -232,7 +232,7 @@ apply_receipt(struct bh_node_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_forget_receipt(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_forget_receipt(struct bh_node_state *state, const struct bh_node_record *record)
 {
     for (uint32_t i = 0; i < state->receipt_count; i++) {
         if (state->receipts[i].order != record->order)
@@ -244,7 +244,7 @@ apply_forget_receipt(struct bh_node_state *state, const struct bh_node_record *r
 }
 
 static void
-apply_asked(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_asked(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -258,7 +258,7 @@ apply_asked(struct bh_node_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_suspended(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_suspended(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -267,7 +267,7 @@ apply_suspended(struct bh_node_state *state, const struct bh_node_record *record
 }
 
 static void
-apply_checkpointed(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_checkpointed(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -279,7 +279,7 @@ apply_checkpointed(struct bh_node_state *state, const struct bh_node_record *rec
 }
 
 static void
-apply_forget_order(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_forget_order(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_order *order = bh_state_order(state, record->order);
 
@@ -288,7 +288,7 @@ apply_forget_order(struct bh_node_state *state, const struct bh_node_record *rec
 }
 
 static void
-apply_forget_lease(struct bh_node_state *state, const struct bh_node_record *record)
+state_apply_forget_lease(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -300,22 +300,22 @@ static void
 state_apply(struct bh_node_state *state, const struct bh_node_record *record)
 {
     static void (*const kinds[BH_NODE_RECORD_KINDS])(struct bh_node_state *, const struct bh_node_record *) = {
-        [BH_NODE_RECORD_ORDER] = apply_order,
-        [BH_NODE_RECORD_OUTCOME] = apply_outcome,
-        [BH_NODE_RECORD_PARTITION] = apply_partition,
-        [BH_NODE_RECORD_GONE] = apply_gone,
-        [BH_NODE_RECORD_LEASE] = apply_lease,
-        [BH_NODE_RECORD_FORGET_ORDER] = apply_forget_order,
-        [BH_NODE_RECORD_FORGET_LEASE] = apply_forget_lease,
-        [BH_NODE_RECORD_STOPPING] = apply_asked,
-        [BH_NODE_RECORD_SUSPENDED] = apply_suspended,
-        [BH_NODE_RECORD_RESUMED] = apply_suspended,
-        [BH_NODE_RECORD_OWNER] = apply_owner,
-        [BH_NODE_RECORD_RECEIPT] = apply_receipt,
-        [BH_NODE_RECORD_FORGET_RECEIPT] = apply_forget_receipt,
-        [BH_NODE_RECORD_CHECKPOINTED] = apply_checkpointed,
-        [BH_NODE_RECORD_RESTORED] = apply_checkpointed,
-        [BH_NODE_RECORD_REACHED] = apply_reached,
+        [BH_NODE_RECORD_ORDER] = state_apply_order,
+        [BH_NODE_RECORD_OUTCOME] = state_apply_outcome,
+        [BH_NODE_RECORD_PARTITION] = state_apply_partition,
+        [BH_NODE_RECORD_GONE] = state_apply_gone,
+        [BH_NODE_RECORD_LEASE] = state_apply_lease,
+        [BH_NODE_RECORD_FORGET_ORDER] = state_apply_forget_order,
+        [BH_NODE_RECORD_FORGET_LEASE] = state_apply_forget_lease,
+        [BH_NODE_RECORD_STOPPING] = state_apply_asked,
+        [BH_NODE_RECORD_SUSPENDED] = state_apply_suspended,
+        [BH_NODE_RECORD_RESUMED] = state_apply_suspended,
+        [BH_NODE_RECORD_OWNER] = state_apply_owner,
+        [BH_NODE_RECORD_RECEIPT] = state_apply_receipt,
+        [BH_NODE_RECORD_FORGET_RECEIPT] = state_apply_forget_receipt,
+        [BH_NODE_RECORD_CHECKPOINTED] = state_apply_checkpointed,
+        [BH_NODE_RECORD_RESTORED] = state_apply_checkpointed,
+        [BH_NODE_RECORD_REACHED] = state_apply_reached,
     };
 
     if (kinds[record->kind])
@@ -354,7 +354,7 @@ bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *
 
 /* Units whose last scrub failed stay so. */
 static bh_rc
-forget_owners_of_gpu(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
+state_forget_owners_of_gpu(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -380,7 +380,7 @@ bh_state_forget_owners(struct bh_node_state *state, uint64_t reached, uint64_t c
     if (getrandom(&record.generation, sizeof record.generation, 0) != sizeof record.generation)
         return bh_err_errno(err, "draw the number of a course of things");
     for (uint32_t i = 0; i < state->ownership.count && rc == BH_OK; i++)
-        rc = forget_owners_of_gpu(state, &state->ownership.items[i], err);
+        rc = state_forget_owners_of_gpu(state, &state->ownership.items[i], err);
     record.changes = (state->changes > changes ? state->changes : changes) + 1;
     return rc == BH_OK ? bh_state_record(state, &record, err) : rc;
 }
@@ -400,7 +400,7 @@ bh_state_sync(struct bh_node_state *state, struct bh_err *err)
 /* ---- opening and rewriting ---- */
 
 static bh_rc
-replay_entry(void *self, const char *payload, size_t length, struct bh_err *err)
+state_replay_entry(void *self, const char *payload, size_t length, struct bh_err *err)
 {
     struct bh_node_state *state = self;
     struct bh_node_record record;
@@ -414,7 +414,7 @@ replay_entry(void *self, const char *payload, size_t length, struct bh_err *err)
 }
 
 static bh_rc
-put_outcome(struct bh_node_state *state, const struct bh_order *order, struct bh_err *err)
+state_put_outcome(struct bh_node_state *state, const struct bh_order *order, struct bh_err *err)
 {
     struct bh_node_record outcome = { .kind = BH_NODE_RECORD_OUTCOME, .order = order->record.order,
                                .outcome = order->outcome.outcome, .rc = order->outcome.rc,
@@ -425,11 +425,11 @@ put_outcome(struct bh_node_state *state, const struct bh_order *order, struct bh
 }
 
 static bh_rc
-put_order(struct bh_node_state *state, const struct bh_order *order, struct bh_err *err)
+state_put_order(struct bh_node_state *state, const struct bh_order *order, struct bh_err *err)
 {
     bh_rc rc = bh_node_record_append(state->journal, &order->record, err);
 
-    return rc == BH_OK && order->done ? put_outcome(state, order, err) : rc;
+    return rc == BH_OK && order->done ? state_put_outcome(state, order, err) : rc;
 }
 
 void
@@ -437,7 +437,7 @@ bh_state_remember(struct bh_node_state *state, const struct bh_node_record *outc
 {
     struct bh_order *order = bh_state_order(state, outcome->order);
 
-    apply_outcome(state, outcome);
+    state_apply_outcome(state, outcome);
     if (order)
         order->unsaved = state->unsaved = true;
 }
@@ -450,7 +450,7 @@ state_save(struct bh_node_state *state)
 
     for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++) {
         if (state->orders[i].unsaved)
-            rc = put_outcome(state, &state->orders[i], &ignored);
+            rc = state_put_outcome(state, &state->orders[i], &ignored);
         if (rc == BH_OK)
             state->orders[i].unsaved = false;
     }
@@ -459,7 +459,7 @@ state_save(struct bh_node_state *state)
 
 /* The time of the next try to save what is not, or 0. */
 static bh_ns
-tick_save(struct bh_node_state *state, bh_ns now)
+state_tick_save(struct bh_node_state *state, bh_ns now)
 {
     if (state->unsaved && state->save_at <= now) {
         state->save_at = now + SAVE_INTERVAL;
@@ -471,7 +471,7 @@ tick_save(struct bh_node_state *state, bh_ns now)
 bh_rc
 bh_state_tick(struct bh_node_state *state, bh_ns now, bh_ns *ret_next, struct bh_err *err)
 {
-    bh_ns again = tick_save(state, now);
+    bh_ns again = state_tick_save(state, now);
     bh_rc rc = bh_order_journal_tick(state->journal, now, ret_next, err);
 
     if (again && (!*ret_next || again < *ret_next))
@@ -480,7 +480,7 @@ bh_state_tick(struct bh_node_state *state, bh_ns now, bh_ns *ret_next, struct bh
 }
 
 static bh_rc
-put_checkpointed(struct bh_node_state *state, const struct bh_job *job, struct bh_err *err)
+state_put_checkpointed(struct bh_node_state *state, const struct bh_job *job, struct bh_err *err)
 {
     struct bh_node_record checkpointed = { .kind = BH_NODE_RECORD_CHECKPOINTED, .lease = job->record.lease,
                              .pid_count = job->checkpointed_count };
@@ -502,12 +502,12 @@ state_put_job(struct bh_node_state *state, const struct bh_job *job, struct bh_e
         rc = bh_node_record_append(state->journal, &asked, err);
     if (rc == BH_OK && job->suspended)
         rc = bh_node_record_append(state->journal, &suspended, err);
-    return rc == BH_OK && job->checkpointed ? put_checkpointed(state, job, err) : rc;
+    return rc == BH_OK && job->checkpointed ? state_put_checkpointed(state, job, err) : rc;
 }
 
 /* The other tenants of units that have several. */
 static bh_rc
-put_owners_of_unit(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_node_record *owned,
+state_put_owners_of_unit(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_node_record *owned,
             struct bh_err *err)
 {
     bh_rc rc = BH_OK;
@@ -523,7 +523,7 @@ put_owners_of_unit(struct bh_node_state *state, const struct bh_ownership_gpu *o
 
 /* Behind everything that sets marks when it is read again. */
 static bh_rc
-put_owners(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
+state_put_owners(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
 {
     uint32_t written = 0;
     bh_rc rc = BH_OK;
@@ -546,13 +546,13 @@ put_owners(struct bh_node_state *state, const struct bh_ownership_gpu *ownership
         written |= record.partition.units;
         rc = bh_node_record_append(state->journal, &record, err);
         if (rc == BH_OK && unit->several)
-            rc = put_owners_of_unit(state, ownership, &record, err);
+            rc = state_put_owners_of_unit(state, ownership, &record, err);
     }
     return rc;
 }
 
 static bh_rc
-put_receipts(struct bh_node_state *state, struct bh_err *err)
+state_put_receipts(struct bh_node_state *state, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -562,7 +562,7 @@ put_receipts(struct bh_node_state *state, struct bh_err *err)
         rc = bh_node_record_append(state->journal, &record, err);
     }
     for (uint32_t i = 0; i < state->ownership.count && rc == BH_OK; i++)
-        rc = put_owners(state, &state->ownership.items[i], err);
+        rc = state_put_owners(state, &state->ownership.items[i], err);
     return rc;
 }
 
@@ -574,9 +574,9 @@ state_put_all(struct bh_node_state *state, struct bh_err *err)
     bh_rc rc = bh_node_record_append(state->journal, &reached, err);
 
     for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++)
-        rc = put_order(state, &state->orders[i], err);
+        rc = state_put_order(state, &state->orders[i], err);
     if (rc == BH_OK)
-        rc = put_receipts(state, err);
+        rc = state_put_receipts(state, err);
     for (uint32_t i = 0; i < state->partition_count && rc == BH_OK; i++) { /* behind the marks, which take clearances away */
         struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION, .partition = state->partitions[i] };
 
@@ -623,7 +623,7 @@ bh_state_open(struct bh_node_state *state, const char *dir, struct bh_err *err)
 
     memset(state, 0, sizeof *state);
     bh_path_format(path, sizeof path, "%s/journal", dir);
-    rc = bh_order_journal_open(path, replay_entry, state, &state->journal, err);
+    rc = bh_order_journal_open(path, state_replay_entry, state, &state->journal, err);
     if (rc == BH_OK && state_rewrite(state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
     if (rc == BH_OK && bh_order_journal_reserve(state->journal, err) != BH_OK)

@@ -21,7 +21,7 @@
 /* ---- copies of what it was given ---- */
 
 static char *
-copied(const char *text)
+gpu_copied(const char *text)
 {
     char *copy = strdup(text);
 
@@ -30,7 +30,7 @@ copied(const char *text)
 }
 
 static char **
-copied_list(const char *const *items)
+gpu_copied_list(const char *const *items)
 {
     size_t count = 0;
     char **copy;
@@ -40,7 +40,7 @@ copied_list(const char *const *items)
     copy = calloc(count + 1, sizeof *copy);
     BH_ASSERT(copy);
     for (size_t i = 0; i < count; i++)
-        copy[i] = copied(items[i]);
+        copy[i] = gpu_copied(items[i]);
     return copy;
 }
 
@@ -48,7 +48,7 @@ copied_list(const char *const *items)
 
 /* The answer to the call whose number stands in it already. */
 static bh_rc
-await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_response *answer,
+gpu_await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_response *answer,
              struct bh_arena *arena, struct bh_err *err)
 {
     uint64_t call = answer->call;
@@ -66,7 +66,7 @@ await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_res
 }
 
 static bh_rc
-copy_error(const struct bh_gpu_response *answer, struct bh_err *err)
+gpu_copy_error(const struct bh_gpu_response *answer, struct bh_err *err)
 {
     err->rc = (bh_rc)answer->rc;
     err->sys_kind = (enum bh_sys)answer->sys_kind;
@@ -79,7 +79,7 @@ copy_error(const struct bh_gpu_response *answer, struct bh_err *err)
 /* An idle child says nothing and is alive; one that is not is replaced before it is
  * asked, because then nothing is uncertain. */
 static void
-check_idle(struct bh_gpu_client *client)
+gpu_check_idle(struct bh_gpu_client *client)
 {
     struct pollfd ready = { .events = POLLIN };
 
@@ -99,7 +99,7 @@ struct gpu_request {
 };
 
 static bool
-only_reads(const struct gpu_request *request)
+gpu_only_reads(const struct gpu_request *request)
 {
     return request->kind == BH_GPU_MSG_SCAN || request->kind == BH_GPU_MSG_PROCESSES
            || request->kind == BH_GPU_MSG_BUSY || request->kind == BH_GPU_MSG_HEALTH;
@@ -145,16 +145,16 @@ gpu_give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc,
 
 /* Ask the child and wait for its answer. */
 static bh_rc
-ask_child(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
+gpu_ask_child(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
 {
     struct bh_gpu_request *ask = &request->ask;
     struct flight flight = { .child = &client->answering, .kind = request->kind,
                              .gpu = ask->gpu,
-                             .span = only_reads(request) ? client->read_deadline
+                             .span = gpu_only_reads(request) ? client->read_deadline
                                                          : client->change_deadline };
     bh_rc rc = BH_OK;
 
-    check_idle(client);
+    gpu_check_idle(client);
     if (client->answering.pid == 0)
         rc = bh_gpu_start(client, &client->answering, NULL, err);
     if (rc != BH_OK)
@@ -164,10 +164,10 @@ ask_child(struct bh_gpu_client *client, struct gpu_request *request, struct bh_e
     rc = bh_link_send(client->answering.link, request->kind, bh_gpu_message_fields(request->kind),
                       ask, err);
     if (rc == BH_OK)
-        rc = await_answer(&client->answering, bh_time_monotonic() + flight.span,
+        rc = gpu_await_answer(&client->answering, bh_time_monotonic() + flight.span,
                           &request->answer, request->arena, err);
     if (rc == BH_OK)
-        return request->answer.rc == BH_OK ? BH_OK : copy_error(&request->answer, err);
+        return request->answer.rc == BH_OK ? BH_OK : gpu_copy_error(&request->answer, err);
     return gpu_give_up(client, &flight, rc, err);
 }
 
@@ -180,12 +180,12 @@ bh_gpu_child_died(const struct bh_err *err)
 
 /* To look again does no harm. */
 static bh_rc
-run_request(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
+gpu_run_request(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
 {
-    bh_rc rc = ask_child(client, request, err);
+    bh_rc rc = gpu_ask_child(client, request, err);
 
-    return rc == BH_UNCERTAIN && only_reads(request) && bh_gpu_child_died(err)
-               ? ask_child(client, request, err)
+    return rc == BH_UNCERTAIN && gpu_only_reads(request) && bh_gpu_child_died(err)
+               ? gpu_ask_child(client, request, err)
                : rc;
 }
 
@@ -204,7 +204,7 @@ gpu_prepare(struct gpu_request *ret_request, enum bh_gpu_message_kind kind, cons
 /* ---- the port ---- */
 
 static void
-watch_all(struct bh_gpu_client *client, const struct bh_inventory *inventory)
+gpu_watch_all(struct bh_gpu_client *client, const struct bh_inventory *inventory)
 {
     for (uint32_t i = 0; i < inventory->gpu_count; i++)
         if (*inventory->gpus[i].uuid)
@@ -212,11 +212,11 @@ watch_all(struct bh_gpu_client *client, const struct bh_inventory *inventory)
 }
 
 static bh_rc
-client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
+gpu_client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
             struct bh_err *err)
 {
     struct gpu_request request = { .kind = BH_GPU_MSG_SCAN, .arena = arena };
-    bh_rc rc = run_request(self, &request, err);
+    bh_rc rc = gpu_run_request(self, &request, err);
 
     if (rc != BH_OK)
         return rc;
@@ -227,12 +227,12 @@ client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invento
         .instance_count = request.answer.instances.count,
     };
     memcpy(ret_inventory->driver, request.answer.driver, sizeof ret_inventory->driver);
-    watch_all(self, ret_inventory);
+    gpu_watch_all(self, ret_inventory);
     return BH_OK;
 }
 
 static void
-await_gone(struct bh_gpu_client *client)
+gpu_await_gone(struct bh_gpu_client *client)
 {
     for (int turn = 0; turn < 20 && bh_gpu_client_reap(client) > 0; turn++)
         bh_time_sleep(5 * BH_NS_PER_MS);
@@ -241,7 +241,7 @@ await_gone(struct bh_gpu_client *client)
 /* Its event child has the GPU open, which can keep an Ampere board from changing its
  * mode: it goes first, and the loop starts it again. */
 static void
-stop_watching(struct bh_gpu_client *client, const char *gpu)
+gpu_stop_watching(struct bh_gpu_client *client, const char *gpu)
 {
     for (uint32_t i = 0; i < client->watcher_count; i++) {
         struct bh_gpu_watcher *watcher = &client->watchers[i];
@@ -252,11 +252,11 @@ stop_watching(struct bh_gpu_client *client, const char *gpu)
         watcher->from = 0;
     }
     bh_gpu_abandon(client, &client->surveying);
-    await_gone(client);
+    gpu_await_gone(client);
 }
 
 static bh_rc
-client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
+gpu_client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct gpu_request request;
@@ -265,12 +265,12 @@ client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     request.ask.enabled = enabled;
-    stop_watching(self, gpu);
-    return run_request(self, &request, err);
+    gpu_stop_watching(self, gpu);
+    return gpu_run_request(self, &request, err);
 }
 
 static bh_rc
-client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
+gpu_client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
              struct bh_device_instance *ret_instance, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
@@ -283,7 +283,7 @@ client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
         return bh_err_set(err, BH_INVALID, "%s has no MIG profile %s", gpu, profile);
     memcpy(request.ask.profile, profile, strlen(profile) + 1);
     request.ask.start = at;
-    rc = run_request(self, &request, err);
+    rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
     if (request.answer.instances.count != 1)
@@ -294,18 +294,18 @@ client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
 }
 
 static bh_rc
-client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
+gpu_client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_DESTROY, gpu, arena, err);
 
     request.ask.gi = gi;
-    return rc == BH_OK ? run_request(self, &request, err) : rc;
+    return rc == BH_OK ? gpu_run_request(self, &request, err) : rc;
 }
 
 static bh_rc
-client_processes(void *self, const char *gpu, struct bh_arena *arena,
+gpu_client_processes(void *self, const char *gpu, struct bh_arena *arena,
                  struct bh_device_process **ret_processes, uint32_t *ret_count,
                  struct bh_err *err)
 {
@@ -313,7 +313,7 @@ client_processes(void *self, const char *gpu, struct bh_arena *arena,
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
 
     if (rc == BH_OK)
-        rc = run_request(self, &request, err);
+        rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
     *ret_processes = request.answer.processes.items;
@@ -322,7 +322,7 @@ client_processes(void *self, const char *gpu, struct bh_arena *arena,
 }
 
 static bh_rc
-client_busy(void *self, const char *gpu, struct bh_arena *arena,
+gpu_client_busy(void *self, const char *gpu, struct bh_arena *arena,
             struct bh_device_samples *samples, struct bh_err *err)
 {
     struct gpu_request request;
@@ -330,7 +330,7 @@ client_busy(void *self, const char *gpu, struct bh_arena *arena,
 
     request.ask.since_us = samples->since_us;
     if (rc == BH_OK)
-        rc = run_request(self, &request, err);
+        rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
     samples->items = request.answer.busy.items;
@@ -339,7 +339,7 @@ client_busy(void *self, const char *gpu, struct bh_arena *arena,
 }
 
 static bh_rc
-client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
+gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
               struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
@@ -347,7 +347,7 @@ client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
 
     if (rc == BH_OK)
-        rc = run_request(self, &request, err);
+        rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
     if (request.answer.healths.count != 1)
@@ -370,7 +370,7 @@ bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_
             bh_gpu_abandon(client, &client->watchers[i].child);
         client->watchers[i].from = 0;
     }
-    await_gone(client);
+    gpu_await_gone(client);
 }
 
 /* ---- questions without waiting ---- */
@@ -398,7 +398,7 @@ bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_e
 }
 
 static void
-find_answer(struct bh_gpu_client *client, const struct bh_gpu_response *answer,
+gpu_find_answer(struct bh_gpu_client *client, const struct bh_gpu_response *answer,
             struct bh_gpu_found *ret_found)
 {
     *ret_found = (struct bh_gpu_found){
@@ -409,7 +409,7 @@ find_answer(struct bh_gpu_client *client, const struct bh_gpu_response *answer,
     memcpy(ret_found->inventory.driver, answer->driver, sizeof ret_found->inventory.driver);
     if (answer->healths.count == 1)
         memcpy(&ret_found->health, answer->healths.items, sizeof ret_found->health);
-    watch_all(client, &ret_found->inventory);
+    gpu_watch_all(client, &ret_found->inventory);
 }
 
 bh_rc
@@ -421,7 +421,7 @@ bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena,
                              .before = client->asked_wait, .span = client->read_deadline };
     struct bh_gpu_response answer = { .call = client->asked_call };
     bh_rc rc = client->surveying.pid
-                   ? await_answer(&client->surveying, bh_time_monotonic(), &answer, arena, err)
+                   ? gpu_await_answer(&client->surveying, bh_time_monotonic(), &answer, arena, err)
                    : bh_err_set(err, BH_UNAVAILABLE, "the gpu child was ended");
 
     *ret_waits = rc == BH_TIMEOUT && bh_time_monotonic() < client->asked_until;
@@ -431,8 +431,8 @@ bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena,
     if (rc != BH_OK)
         return gpu_give_up(client, &flight, rc, err);
     if (answer.rc != BH_OK)
-        return copy_error(&answer, err);
-    find_answer(client, &answer, ret_found);
+        return gpu_copy_error(&answer, err);
+    gpu_find_answer(client, &answer, ret_found);
     return BH_OK;
 }
 
@@ -449,21 +449,21 @@ bh_gpu_client_response_until(const struct bh_gpu_client *client)
 }
 
 static void
-client_close(void *self)
+gpu_client_close(void *self)
 {
 }
 
 static const struct bh_device_ops client_ops = {
     .name = "gpu-child",
-    .scan = client_scan,
-    .set_mig = client_set_mig,
-    .carve = client_carve,
-    .destroy = client_destroy,
-    .processes = client_processes,
-    .busy = client_busy,
-    .health = client_health,
+    .scan = gpu_client_scan,
+    .set_mig = gpu_client_set_mig,
+    .carve = gpu_client_carve,
+    .destroy = gpu_client_destroy,
+    .processes = gpu_client_processes,
+    .busy = gpu_client_busy,
+    .health = gpu_client_health,
     .next_event = bh_gpu_next_event,
-    .close = client_close,
+    .close = gpu_client_close,
 };
 
 struct bh_device
@@ -484,10 +484,10 @@ bh_gpu_client_new(const struct bh_gpu_client_options *options)
     struct bh_gpu_client *client = calloc(1, sizeof *client);
 
     BH_ASSERT(client);
-    client->program = copied(options->program);
-    client->library = copied(options->library);
-    client->proc_root = copied(options->proc_root ? options->proc_root : "/proc");
-    client->env = copied_list(options->env);
+    client->program = gpu_copied(options->program);
+    client->library = gpu_copied(options->library);
+    client->proc_root = gpu_copied(options->proc_root ? options->proc_root : "/proc");
+    client->env = gpu_copied_list(options->env);
     client->change_deadline =
         options->change_deadline ? options->change_deadline : BH_GPU_CHANGE_DEADLINE;
     client->read_deadline = options->read_deadline
@@ -499,7 +499,7 @@ bh_gpu_client_new(const struct bh_gpu_client_options *options)
 /* What was just killed goes at once, unless it sits in the driver: systemd would find it
  * beside the program that it starts in our place. */
 static void
-await_abandoned(struct bh_gpu_client *client)
+gpu_await_abandoned(struct bh_gpu_client *client)
 {
     bh_ns deadline = bh_time_monotonic() + LAST_TIMEOUT;
 
@@ -517,7 +517,7 @@ bh_gpu_client_free(struct bh_gpu_client *client)
     bh_gpu_abandon(client, &client->surveying);
     for (uint32_t i = 0; i < client->watcher_count; i++)
         bh_gpu_abandon(client, &client->watchers[i].child);
-    await_abandoned(client);
+    gpu_await_abandoned(client);
     free(client->program);
     free(client->library);
     free(client->proc_root);

@@ -35,7 +35,7 @@ gpu_child_open_device(struct gpu_child_child *child, struct bh_err *err)
 }
 
 static void
-close_device(struct gpu_child_child *child)
+child_close_device(struct gpu_child_child *child)
 {
     if (child->device.ops)
         child->device.ops->close(child->device.self);
@@ -64,7 +64,7 @@ gpu_child_scan(const struct bh_device *device, const struct bh_gpu_request *ask,
 }
 
 static bh_rc
-set_mig(const struct bh_device *device, const struct bh_gpu_request *ask,
+child_set_mig(const struct bh_device *device, const struct bh_gpu_request *ask,
         struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     return device->ops->set_mig(device->self, ask->gpu, ask->enabled, err);
@@ -134,7 +134,7 @@ gpu_child_health(const struct bh_device *device, const struct bh_gpu_request *as
 
 static const request requests[] = {
     [BH_GPU_MSG_SCAN] = gpu_child_scan,
-    [BH_GPU_MSG_SET_MIG] = set_mig,
+    [BH_GPU_MSG_SET_MIG] = child_set_mig,
     [BH_GPU_MSG_CARVE] = gpu_child_carve,
     [BH_GPU_MSG_DESTROY] = gpu_child_destroy,
     [BH_GPU_MSG_PROCESSES] = gpu_child_processes,
@@ -143,7 +143,7 @@ static const request requests[] = {
 };
 
 static void
-put_error(struct bh_gpu_response *answer, const struct bh_err *err)
+child_put_error(struct bh_gpu_response *answer, const struct bh_err *err)
 {
     answer->rc = err->rc;
     answer->sys_kind = err->sys_kind;
@@ -153,7 +153,7 @@ put_error(struct bh_gpu_response *answer, const struct bh_err *err)
 }
 
 static bh_rc
-answer_frame(struct gpu_child_child *child, struct bh_link *link, const struct bh_frame *frame,
+child_answer_frame(struct gpu_child_child *child, struct bh_link *link, const struct bh_frame *frame,
              struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_MAX);
@@ -172,7 +172,7 @@ answer_frame(struct gpu_child_child *child, struct bh_link *link, const struct b
     if (rc == BH_OK)
         rc = requests[frame->number](&child->device, &ask, &answer, arena, &why);
     if (rc != BH_OK)
-        put_error(&answer, &why);
+        child_put_error(&answer, &why);
     return bh_link_send(link, BH_GPU_MSG_RESPONSE, bh_gpu_message_fields(BH_GPU_MSG_RESPONSE),
                         &answer, err);
 }
@@ -216,11 +216,11 @@ bh_gpu_child_respond(int fd, const struct bh_device_options *options, struct bh_
     while (rc == BH_OK) {
         rc = gpu_child_dispatch(link, -1, err);
         while (rc == BH_OK && (rc = bh_link_next(link, &frame, err)) == BH_OK)
-            rc = answer_frame(&child, link, &frame, err);
+            rc = child_answer_frame(&child, link, &frame, err);
         if (rc == BH_NOT_FOUND)
             rc = BH_OK;
     }
-    close_device(&child);
+    child_close_device(&child);
     return gpu_child_ended(rc);
 }
 
@@ -243,12 +243,12 @@ bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *opti
             rc = bh_link_send(link, BH_GPU_MSG_EVENT, bh_gpu_message_fields(BH_GPU_MSG_EVENT),
                               &event, err);
         else if (found != BH_OK && found != BH_TIMEOUT)
-            close_device(&child); /* a driver that was reset wants to be opened anew */
+            child_close_device(&child); /* a driver that was reset wants to be opened anew */
         if (rc == BH_OK)
             rc = gpu_child_dispatch(link, found == BH_OK || found == BH_TIMEOUT
                                 ? 0 : (int)(WATCH_INTERVAL / BH_NS_PER_MS), err);
     }
-    close_device(&child);
+    child_close_device(&child);
     return gpu_child_ended(rc);
 }
 
@@ -256,7 +256,7 @@ bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *opti
 
 /* Mounts of its own, once. */
 static bh_rc
-stand_apart(struct bh_err *err)
+child_stand_apart(struct bh_err *err)
 {
     static bool apart;
 
@@ -275,7 +275,7 @@ bh_gpu_child_hide(const char *path, struct bh_err *err)
 
     if (access(path, F_OK) != 0)
         return BH_OK;
-    rc = stand_apart(err);
+    rc = child_stand_apart(err);
     if (rc != BH_OK)
         return rc;
     if (mount(path, path, NULL, MS_BIND, NULL) != 0

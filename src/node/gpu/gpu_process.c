@@ -39,7 +39,7 @@ bh_gpu_abandon(struct bh_gpu_client *client, struct bh_gpu_child *child)
 /* Whether there is room for another child.  One that was just killed takes a moment to
  * go; one that hangs in the driver does not go in any. */
 static bool
-has_child_slot(struct bh_gpu_client *client)
+process_has_child_slot(struct bh_gpu_client *client)
 {
     for (int turn = 0; turn < 20 && bh_gpu_client_reap(client) >= BH_GPU_ABANDONED_MAX; turn++)
         bh_time_sleep(5 * BH_NS_PER_MS);
@@ -53,7 +53,7 @@ struct process_words {
 };
 
 static void
-write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *watcher, struct process_words *words)
+process_write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *watcher, struct process_words *words)
 {
     const char *const fixed[] = { client->program, "--library", client->library, "--proc-root",
                                   client->proc_root };
@@ -89,7 +89,7 @@ gpu_process_spawn(const struct bh_gpu_client *client, int socket,
         .new_group = true,
     };
 
-    write_words(client, watcher, &words);
+    process_write_words(client, watcher, &words);
     if (bh_process_start(&options, ret_pid, NULL, err) != BH_OK)
         return err->rc = BH_UNAVAILABLE;
     return BH_OK;
@@ -102,7 +102,7 @@ bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const str
     int pair[2];
     bh_rc rc;
 
-    if (!has_child_slot(client)) {
+    if (!process_has_child_slot(client)) {
         bh_err_set(err, BH_UNAVAILABLE, "%u gpu children hang in the driver",
                    client->abandoned_count);
         return bh_err_hint(err, "a driver that hangs needs a GPU reset or a reboot; see dmesg");

@@ -36,7 +36,7 @@ static int keeper = -1;
 static sigset_t usual;           /* the signal mask that commands get */
 
 static void
-record_child(int number)
+stream_record_child(int number)
 {
 }
 
@@ -52,7 +52,7 @@ init_streams_now(void)
 void
 bh_init_streams_open(void)
 {
-    const struct sigaction action = { .sa_handler = record_child, .sa_flags = SA_NOCLDSTOP };
+    const struct sigaction action = { .sa_handler = stream_record_child, .sa_flags = SA_NOCLDSTOP };
     sigset_t child;
 
     sigemptyset(&child);
@@ -151,7 +151,7 @@ bh_init_terminal_enter(int slave)
 }
 
 static void
-write_text(const char *text)
+stream_write_text(const char *text)
 {
     (void)!write(STDERR_FILENO, text, strlen(text));
 }
@@ -167,11 +167,11 @@ bh_init_become(char **command)
     close_range(BH_INIT_FD, ~0U, 0);
     execvp(command[0], command);
     failed = errno;
-    write_text("bulkhead: cannot run ");
-    write_text(command[0]);
-    write_text(": ");
-    write_text(strerror(failed));
-    write_text("\n");
+    stream_write_text("bulkhead: cannot run ");
+    stream_write_text(command[0]);
+    stream_write_text(": ");
+    stream_write_text(strerror(failed));
+    stream_write_text("\n");
     _exit(failed == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
@@ -186,7 +186,7 @@ struct stream_request {
 
 /* The texts behind the head; false when they are not `count` whole ones. */
 static bool
-read_args(struct stream_request *request, char *bytes, size_t length)
+stream_read_args(struct stream_request *request, char *bytes, size_t length)
 {
     for (uint32_t i = 0; i < request->head.count; i++) {
         size_t size = strnlen(bytes, length);
@@ -202,7 +202,7 @@ read_args(struct stream_request *request, char *bytes, size_t length)
 }
 
 static void
-close_fds(struct stream_request *request)
+stream_close_fds(struct stream_request *request)
 {
     for (uint32_t i = 0; i < request->fd_count; i++)
         if (request->fds[i] >= 0)
@@ -211,7 +211,7 @@ close_fds(struct stream_request *request)
 }
 
 static struct stream_session *
-free_session(void)
+stream_free_session(void)
 {
     for (int i = 0; i < BH_INIT_SESSIONS_MAX; i++)
         if (!sessions[i].used)
@@ -221,14 +221,14 @@ free_session(void)
 
 /* The answers' socket is the session's from now on. */
 static void
-begin_session(struct stream_session *session, struct stream_request *request, pid_t pid)
+stream_begin_session(struct stream_session *session, struct stream_request *request, pid_t pid)
 {
     *session = (struct stream_session){ .used = true, .answers = request->fds[0], .pid = pid };
     request->fds[0] = -1;
 }
 
 static void
-run_command(struct stream_session *session, struct stream_request *request)
+stream_run_command(struct stream_session *session, struct stream_request *request)
 {
     int master = -1, slave = -1;
     struct winsize size = { .ws_row = request->head.rows, .ws_col = request->head.columns };
@@ -253,7 +253,7 @@ run_command(struct stream_session *session, struct stream_request *request)
     if (pid < 0) {
         init_streams_send(request->fds[0], BH_INIT_FAILED, errno, -1);
     } else {
-        begin_session(session, request, pid);
+        stream_begin_session(session, request, pid);
         init_streams_send(session->answers, BH_INIT_STARTED, 0, master);
     }
     if (master >= 0)
@@ -263,7 +263,7 @@ run_command(struct stream_session *session, struct stream_request *request)
 }
 
 static int
-connect_to(const struct sockaddr *address, socklen_t size)
+stream_connect_to(const struct sockaddr *address, socklen_t size)
 {
     struct timeval most = { .tv_sec = CONNECT_S };
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -279,7 +279,7 @@ connect_to(const struct sockaddr *address, socklen_t size)
 
 /* In a child, because a connection may take its time. */
 static _Noreturn void
-make_connection(int answers, uint16_t port)
+stream_make_connection(int answers, uint16_t port)
 {
     struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(port),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -287,10 +287,10 @@ make_connection(int answers, uint16_t port)
                                 .sin6_addr = IN6ADDR_LOOPBACK_INIT };
     int fd, failed;
 
-    fd = connect_to((struct sockaddr *)&four, sizeof four);
+    fd = stream_connect_to((struct sockaddr *)&four, sizeof four);
     failed = errno;
     if (fd < 0 && failed == ECONNREFUSED)
-        fd = connect_to((struct sockaddr *)&six, sizeof six);
+        fd = stream_connect_to((struct sockaddr *)&six, sizeof six);
     if (fd >= 0)
         init_streams_send(answers, BH_INIT_CONNECTED, 0, fd);
     else
@@ -299,42 +299,42 @@ make_connection(int answers, uint16_t port)
 }
 
 static void
-connect_port(struct stream_session *session, struct stream_request *request)
+stream_connect_port(struct stream_session *session, struct stream_request *request)
 {
     pid_t pid = fork();
 
     if (pid == 0)
-        make_connection(request->fds[0], request->head.port);
+        stream_make_connection(request->fds[0], request->head.port);
     if (pid < 0)
         init_streams_send(request->fds[0], BH_INIT_FAILED, errno, -1);
     else
-        begin_session(session, request, 0);
+        stream_begin_session(session, request, 0);
 }
 
 static void
-watch_end(struct stream_session *session, struct stream_request *request)
+stream_watch_end(struct stream_session *session, struct stream_request *request)
 {
-    begin_session(session, request, 0);
+    stream_begin_session(session, request, 0);
     init_streams_send(session->answers, BH_INIT_STARTED, 0, -1);
 }
 
 static void
 init_streams_serve(struct stream_request *request)
 {
-    struct stream_session *session = free_session();
+    struct stream_session *session = stream_free_session();
 
     if (!session)
         init_streams_send(request->fds[0], BH_INIT_FAILED, EAGAIN, -1);
     else if (request->head.ask == BH_INIT_EXEC)
-        run_command(session, request);
+        stream_run_command(session, request);
     else if (request->head.ask == BH_INIT_CONNECT)
-        connect_port(session, request);
+        stream_connect_port(session, request);
     else if (request->head.ask == BH_INIT_WATCH)
-        watch_end(session, request);
+        stream_watch_end(session, request);
 }
 
 static void
-receive_fds(struct stream_request *request, struct msghdr *message)
+stream_receive_fds(struct stream_request *request, struct msghdr *message)
 {
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
         size_t bytes = head->cmsg_len - CMSG_LEN(0);
@@ -347,7 +347,7 @@ receive_fds(struct stream_request *request, struct msghdr *message)
 }
 
 static void
-receive_request(void)
+stream_receive_request(void)
 {
     static char bytes[BH_INIT_REQUEST_MAX];
     static struct stream_request request;
@@ -364,19 +364,19 @@ receive_request(void)
         bh_init_streams_orphaned();
     if (got < (ssize_t)sizeof request.head)
         return;
-    receive_fds(&request, &message);
+    stream_receive_fds(&request, &message);
     memcpy(&request.head, bytes, sizeof request.head);
     if (request.fd_count > 0
-        && read_args(&request, bytes + sizeof request.head, (size_t)got - sizeof request.head))
+        && stream_read_args(&request, bytes + sizeof request.head, (size_t)got - sizeof request.head))
         init_streams_serve(&request);
-    close_fds(&request);
+    stream_close_fds(&request);
 }
 
 /* ---- sessions ---- */
 
 /* The session that a process belongs to, or 0. */
 static pid_t
-session_of(const char *pid)
+stream_session_of(const char *pid)
 {
     char path[64], text[512], *name_end;
     int fd, session = 0;
@@ -394,20 +394,20 @@ session_of(const char *pid)
 
 /* All of them: an interactive shell gives each of its commands a group of its own. */
 static void
-signal_session(pid_t session, int number)
+stream_signal_session(pid_t session, int number)
 {
     DIR *processes = opendir("/proc");
 
     for (const struct dirent *entry; processes && (entry = readdir(processes));)
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9'
-            && session_of(entry->d_name) == session)
+            && stream_session_of(entry->d_name) == session)
             kill((pid_t)strtol(entry->d_name, NULL, 10), number);
     if (processes)
         closedir(processes);
 }
 
 static void
-end_session(struct stream_session *session)
+stream_end_session(struct stream_session *session)
 {
     if (session->answers >= 0)
         close(session->answers);
@@ -416,7 +416,7 @@ end_session(struct stream_session *session)
 
 /* Whoever asked has gone: what he began is told to, as when a terminal hangs up. */
 static void
-disconnect(struct stream_session *session)
+stream_disconnect(struct stream_session *session)
 {
     close(session->answers);
     session->answers = -1;
@@ -424,8 +424,8 @@ disconnect(struct stream_session *session)
         session->used = false;
         return;
     }
-    signal_session(session->pid, SIGHUP);
-    signal_session(session->pid, SIGCONT);
+    stream_signal_session(session->pid, SIGHUP);
+    stream_signal_session(session->pid, SIGCONT);
     session->kill_at = init_streams_now() + GRACE_S;
 }
 
@@ -438,7 +438,7 @@ init_streams_receive(struct stream_session *session)
     if (got == sizeof word && session->pid > 0 && word.signal >= 1 && word.signal <= 64)
         kill(-session->pid, (int)word.signal);
     else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        disconnect(session);
+        stream_disconnect(session);
 }
 
 void
@@ -451,14 +451,14 @@ bh_init_streams_reaped(pid_t pid, int status)
         if (sessions[i].kill_at) /* others of its session have their time yet */
             return;
         init_streams_send(sessions[i].answers, BH_INIT_EXITED, bh_init_status(status), -1);
-        end_session(&sessions[i]);
+        stream_end_session(&sessions[i]);
         return;
     }
 }
 
 /* SIGKILL for those who were told to end and had their time; whether others wait for it. */
 static bool
-kill_late_ones(void)
+stream_kill_late_ones(void)
 {
     bool more = false;
 
@@ -466,9 +466,9 @@ kill_late_ones(void)
         if (!sessions[i].used || !sessions[i].kill_at)
             continue;
         if (sessions[i].kill_at <= init_streams_now())
-            signal_session(sessions[i].pid, SIGKILL);
+            stream_signal_session(sessions[i].pid, SIGKILL);
         if (sessions[i].kill_at <= init_streams_now() && sessions[i].reaped)
-            end_session(&sessions[i]);
+            stream_end_session(&sessions[i]);
         else
             more = true;
     }
@@ -480,7 +480,7 @@ bh_init_streams_wait(void)
 {
     static struct pollfd polls[1 + BH_INIT_SESSIONS_MAX];
     struct timespec second = { .tv_sec = 1 };
-    bool late = kill_late_ones();
+    bool late = stream_kill_late_ones();
 
     polls[0] = (struct pollfd){ .fd = keeper, .events = POLLIN };
     for (int i = 0; i < BH_INIT_SESSIONS_MAX; i++)
@@ -492,5 +492,5 @@ bh_init_streams_wait(void)
         if (polls[1 + i].revents)
             init_streams_receive(&sessions[i]);
     if (polls[0].revents)
-        receive_request();
+        stream_receive_request();
 }

@@ -88,7 +88,7 @@ bh_checkpoint_probe(struct bh_node *node)
 }
 
 static bool
-has_calls(const struct bh_node *node, char *ret_why, size_t size)
+checkpoint_has_calls(const struct bh_node *node, char *ret_why, size_t size)
 {
     const char *driver = node->inventory.driver;
     struct bh_driver_version version;
@@ -112,7 +112,7 @@ bh_checkpoint_describe(const struct bh_node *node, char *ret_text, size_t size)
 {
     char why[WHY_MAX];
 
-    if (has_calls(node, why, sizeof why))
+    if (checkpoint_has_calls(node, why, sizeof why))
         snprintf(ret_text, size, "yes");
     else
         snprintf(ret_text, size, "no: %.140s", why);
@@ -122,7 +122,7 @@ bh_checkpoint_describe(const struct bh_node *node, char *ret_text, size_t size)
 
 /* The vendor's calls know no MIG; and the instance may be carved anew meanwhile, as another. */
 static bool
-has_instance(const struct bh_job *job)
+checkpoint_has_instance(const struct bh_job *job)
 {
     for (uint32_t i = 0; i < job->record.lent_count; i++)
         if (bh_placement_is_instance(&job->record.lent[i]))
@@ -132,7 +132,7 @@ has_instance(const struct bh_job *job)
 
 /* The driver keeps what it takes off the GPU in memory of the job's own processes. */
 static bool
-has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret_why, size_t size)
+checkpoint_has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret_why, size_t size)
 {
     struct bh_sandbox_usage usage = { 0 };
     struct bh_limits limits = { 0 };
@@ -168,18 +168,18 @@ has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret
 }
 
 static bool
-can_go(const struct bh_node *node, const struct bh_job *job, const struct bh_job_on_gpu *on_gpu,
+checkpoint_can_go(const struct bh_node *node, const struct bh_job *job, const struct bh_job_on_gpu *on_gpu,
        char *ret_why, size_t size)
 {
-    if (!has_calls(node, ret_why, size))
+    if (!checkpoint_has_calls(node, ret_why, size))
         return false;
-    if (has_instance(job))
+    if (checkpoint_has_instance(job))
         snprintf(ret_why, size, "the driver's checkpoint calls do not know MIG instances");
     else if (on_gpu->count > BH_COUNT(on_gpu->pids))
         snprintf(ret_why, size, "%u of its processes use the GPU: more than %d", on_gpu->count,
                  BH_CHECKPOINT_PIDS_MAX);
     else
-        return has_headroom(node, job->record.lease, on_gpu->memory_mib, ret_why, size);
+        return checkpoint_has_headroom(node, job->record.lease, on_gpu->memory_mib, ret_why, size);
     return false;
 }
 
@@ -207,7 +207,7 @@ checkpoint_find_slot(const struct bh_node *node)
 }
 
 static bool
-is_under_way(const struct operation *operation)
+checkpoint_is_under_way(const struct operation *operation)
 {
     return operation->step == SAVING || operation->step == RESTORING;
 }
@@ -218,7 +218,7 @@ bh_checkpoint_runs(const struct bh_node *node, uint64_t order)
     for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
         const struct operation *operation = &node->checkpoints->operation[i];
 
-        if (is_under_way(operation) && operation->order == order)
+        if (checkpoint_is_under_way(operation) && operation->order == order)
             return true;
     }
     return false;
@@ -237,7 +237,7 @@ checkpoint_release(struct operation *operation)
 /* ---- notes ---- */
 
 static bh_rc
-record_checkpointed(struct bh_node *node, const struct bh_job *job, const struct bh_job_on_gpu *on_gpu,
+checkpoint_record_checkpointed(struct bh_node *node, const struct bh_job *job, const struct bh_job_on_gpu *on_gpu,
            struct bh_err *err)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_CHECKPOINTED, .lease = job->record.lease,
@@ -251,7 +251,7 @@ record_checkpointed(struct bh_node *node, const struct bh_job *job, const struct
 
 /* Not noted is not lost: what is given back twice is given back once. */
 static void
-record_restored(struct bh_node *node, uint64_t lease)
+checkpoint_record_restored(struct bh_node *node, uint64_t lease)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_RESTORED, .lease = lease };
     struct bh_err err;
@@ -263,7 +263,7 @@ record_restored(struct bh_node *node, uint64_t lease)
 /* ---- its steps ---- */
 
 static void
-add_why(struct operation *operation, const char *why)
+checkpoint_add_why(struct operation *operation, const char *why)
 {
     size_t used = strlen(operation->why);
 
@@ -292,18 +292,18 @@ checkpoint_begin(struct bh_node *node, struct operation *operation, enum bh_chec
 static void
 checkpoint_fail(struct operation *operation, const char *why)
 {
-    add_why(operation, why);
+    checkpoint_add_why(operation, why);
     operation->damaged = true;
     operation->step = OVER;
 }
 
 /* What was done, or may have been, is undone. */
 static void
-undo_save(struct bh_node *node, struct operation *operation, const char *why)
+checkpoint_undo_save(struct bh_node *node, struct operation *operation, const char *why)
 {
     struct bh_err err;
 
-    add_why(operation, why);
+    checkpoint_add_why(operation, why);
     operation->is_undo = true;
     if (bh_checkpoint_run_is_stuck(&operation->run))
         checkpoint_fail(operation, helper_stuck);
@@ -312,11 +312,11 @@ undo_save(struct bh_node *node, struct operation *operation, const char *why)
 }
 
 static void
-end_save(struct bh_node *node, struct operation *operation, const struct bh_checkpoint_report *report,
+checkpoint_end_save(struct bh_node *node, struct operation *operation, const struct bh_checkpoint_report *report,
           const struct bh_err *err)
 {
     if (err->rc != BH_OK || report->end == BH_CHECKPOINT_FAILED) {
-        undo_save(node, operation, err->rc != BH_OK ? err->msg : report->why);
+        checkpoint_undo_save(node, operation, err->rc != BH_OK ? err->msg : report->why);
         return;
     }
     if (report->end == BH_CHECKPOINT_DONE) {
@@ -325,14 +325,14 @@ end_save(struct bh_node *node, struct operation *operation, const struct bh_chec
         operation->step = SAVED;
         return;
     }
-    add_why(operation, report->why);
-    record_restored(node, operation->lease);
+    checkpoint_add_why(operation, report->why);
+    checkpoint_record_restored(node, operation->lease);
     bh_node_share_resume(node, operation->lease);
     operation->step = OVER;
 }
 
 static void
-end_restore(struct bh_node *node, struct operation *operation, const struct bh_checkpoint_report *report,
+checkpoint_end_restore(struct bh_node *node, struct operation *operation, const struct bh_checkpoint_report *report,
            const struct bh_err *err)
 {
     if (err->rc != BH_OK || report->end != BH_CHECKPOINT_DONE) {
@@ -340,14 +340,14 @@ end_restore(struct bh_node *node, struct operation *operation, const struct bh_c
         return;
     }
     bh_log(MEMORY_BACK, BH_U64("lease", operation->lease), BH_U64("processes", report->processes));
-    record_restored(node, operation->lease);
+    checkpoint_record_restored(node, operation->lease);
     bh_node_share_resume(node, operation->lease);
     operation->step = OVER;
 }
 
 /* A job whose processes cannot go on ends, and says why. */
 static void
-end_job(struct bh_node *node, const struct operation *operation)
+checkpoint_end_job(struct bh_node *node, const struct operation *operation)
 {
     struct bh_job *job = bh_state_job(&node->state, operation->lease);
     struct bh_msg_stop stop = { .lease = operation->lease };
@@ -372,13 +372,13 @@ checkpoint_check(struct bh_node *node, struct operation *operation, bh_ns now)
     if (!bh_checkpoint_run_advance(&operation->run, now, &operation->check_at, &report, &err))
         return;
     if (operation->step == SAVING)
-        end_save(node, operation, &report, &err);
+        checkpoint_end_save(node, operation, &report, &err);
     else
-        end_restore(node, operation, &report, &err);
+        checkpoint_end_restore(node, operation, &report, &err);
 }
 
 static struct operation *
-open_operation(struct bh_node *node, uint64_t lease, uint64_t order)
+checkpoint_open_operation(struct bh_node *node, uint64_t lease, uint64_t order)
 {
     struct operation *operation = checkpoint_find_slot(node);
 
@@ -397,7 +397,7 @@ bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job)
     if (!job->checkpointed || job->ended || job->asked || bh_job_is_suspended(job)
         || checkpoint_find(node, job->record.lease))
         return;
-    operation = open_operation(node, job->record.lease, 0);
+    operation = checkpoint_open_operation(node, job->record.lease, 0);
     node->checkpoints->adopts = node->checkpoints->adopts || !operation;
     if (!operation)
         return;
@@ -411,7 +411,7 @@ bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job)
 }
 
 static void
-adopt_waiting(struct bh_node *node)
+checkpoint_adopt_waiting(struct bh_node *node)
 {
     if (!node->checkpoints->adopts || !checkpoint_find_slot(node))
         return;
@@ -425,18 +425,18 @@ bh_checkpoints_tick(struct bh_node *node, bh_ns now)
 {
     bh_ns next = 0;
 
-    adopt_waiting(node);
+    checkpoint_adopt_waiting(node);
     for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
         struct operation *operation = &node->checkpoints->operation[i];
 
-        if (is_under_way(operation) && operation->check_at <= now)
+        if (checkpoint_is_under_way(operation) && operation->check_at <= now)
             checkpoint_check(node, operation, now);
         if (operation->step == STUCK || (operation->step == OVER && operation->order == 0)) {
             if (operation->step == OVER && operation->damaged)
-                end_job(node, operation);
+                checkpoint_end_job(node, operation);
             checkpoint_release(operation);
         }
-        if (is_under_way(operation) && (!next || operation->check_at < next))
+        if (checkpoint_is_under_way(operation) && (!next || operation->check_at < next))
             next = operation->check_at;
     }
     return next;
@@ -447,7 +447,7 @@ bh_checkpoints_tick(struct bh_node *node, bh_ns now)
 /* Put it aside when it holds something.  NULL, and `ret_waits`: there is no place for it yet; or
  * without: there is nothing to put aside, or `ret_why` it cannot be. */
 static struct operation *
-begin_save(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
+checkpoint_begin_save(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
             char ret_why[WHY_MAX])
 {
     struct bh_job *job = bh_state_job(&node->state, order->lease);
@@ -457,16 +457,16 @@ begin_save(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_wai
 
     if (!job || job->ended || !job->running || bh_job_is_suspended(job)
         || bh_job_gpu_list(node, job, &on_gpu, &err) != BH_OK || on_gpu.count == 0
-        || !can_go(node, job, &on_gpu, ret_why, WHY_MAX))
+        || !checkpoint_can_go(node, job, &on_gpu, ret_why, WHY_MAX))
         return NULL;
-    operation = open_operation(node, order->lease, order->order);
+    operation = checkpoint_open_operation(node, order->lease, order->order);
     *ret_waits = operation == NULL;
     if (!operation)
         return NULL;
-    if (record_checkpointed(node, job, &on_gpu, &err) == BH_OK) {
+    if (checkpoint_record_checkpointed(node, job, &on_gpu, &err) == BH_OK) {
         if (checkpoint_begin(node, operation, BH_CHECKPOINT_SAVE, &err) == BH_OK)
             return operation;
-        record_restored(node, order->lease);
+        checkpoint_record_restored(node, order->lease);
     }
     snprintf(ret_why, WHY_MAX, "%.200s", err.msg);
     checkpoint_release(operation);
@@ -494,7 +494,7 @@ checkpoint_freeze(struct bh_node *node, struct operation *operation, bool *ret_h
         checkpoint_release(operation);
         return rc;
     }
-    undo_save(node, operation, rc == BH_OK ? "it holds the GPU although its memory was put aside"
+    checkpoint_undo_save(node, operation, rc == BH_OK ? "it holds the GPU although its memory was put aside"
                                         : err->msg);
     *ret_held = false;
     return BH_OK;
@@ -502,13 +502,13 @@ checkpoint_freeze(struct bh_node *node, struct operation *operation, bool *ret_h
 
 /* What was begun for another order, or after a start of the node, must end first. */
 static bool
-blocks_save(const struct operation *operation, uint64_t order)
+checkpoint_blocks_save(const struct operation *operation, uint64_t order)
 {
     return operation && (operation->order != order || operation->step == STUCK);
 }
 
 static bh_rc
-suspend_now(struct bh_node *node, uint64_t lease, const char *why, bool *ret_held,
+checkpoint_suspend_now(struct bh_node *node, uint64_t lease, const char *why, bool *ret_held,
             struct bh_err *err)
 {
     bh_rc rc = bh_job_suspend(node, lease, ret_held, err);
@@ -525,17 +525,17 @@ bh_checkpoint_suspend(struct bh_node *node, const struct bh_msg_lease *order, bo
     bh_rc rc = BH_OK;
 
     *ret_held = *ret_waits = false;
-    if (blocks_save(operation, order->order)) {
+    if (checkpoint_blocks_save(operation, order->order)) {
         *ret_waits = operation->step != STUCK;
         return *ret_waits ? BH_OK : checkpoint_hold(order->lease, helper_stuck, ret_held, err);
     }
     if (!operation)
-        operation = begin_save(node, order, ret_waits, why);
+        operation = checkpoint_begin_save(node, order, ret_waits, why);
     if (!operation)
-        return *ret_waits ? BH_OK : suspend_now(node, order->lease, why, ret_held, err);
+        return *ret_waits ? BH_OK : checkpoint_suspend_now(node, order->lease, why, ret_held, err);
     if (operation->step == SAVED)
         rc = checkpoint_freeze(node, operation, ret_held, err);
-    *ret_waits = is_under_way(operation);
+    *ret_waits = checkpoint_is_under_way(operation);
     if (operation->step == OVER) {
         rc = checkpoint_hold(order->lease, operation->why, ret_held, err);
         checkpoint_release(operation);
@@ -545,10 +545,10 @@ bh_checkpoint_suspend(struct bh_node *node, const struct bh_msg_lease *order, bo
 
 /* It is thawed, and its memory is away. */
 static bh_rc
-begin_restore(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
+checkpoint_begin_restore(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
              struct bh_err *err)
 {
-    struct operation *operation = open_operation(node, order->lease, order->order);
+    struct operation *operation = checkpoint_open_operation(node, order->lease, order->order);
 
     *ret_waits = true;
     if (operation && checkpoint_begin(node, operation, BH_CHECKPOINT_RESTORE, err) != BH_OK)
@@ -566,17 +566,17 @@ bh_checkpoint_resume(struct bh_node *node, const struct bh_msg_lease *order, boo
 
     if (operation && operation->step == STUCK)
         return bh_err_set(err, BH_UNAVAILABLE, "%s", helper_stuck);
-    *ret_waits = operation && (blocks_save(operation, order->order) || operation->step != OVER);
+    *ret_waits = operation && (checkpoint_blocks_save(operation, order->order) || operation->step != OVER);
     if (*ret_waits)
         return BH_OK;
     if (!operation) {
         rc = bh_job_resume(node, order, ret_waits, err);
         job = bh_state_job(&node->state, order->lease);
-        return rc == BH_OK && !*ret_waits && job->checkpointed ? begin_restore(node, order, ret_waits, err) : rc;
+        return rc == BH_OK && !*ret_waits && job->checkpointed ? checkpoint_begin_restore(node, order, ret_waits, err) : rc;
     }
     rc = BH_OK;
     if (operation->damaged) {
-        end_job(node, operation);
+        checkpoint_end_job(node, operation);
         rc = bh_err_set(err, BH_IO, "its GPU memory could not be given back: %.170s", operation->why);
     }
     checkpoint_release(operation);

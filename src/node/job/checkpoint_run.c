@@ -21,7 +21,7 @@ enum { REQUEST_MAX = 64 << 10, OUTPUT_MAX = 4096, DEVICES_OF_PARTITION = 5, PROB
 /* ---- what it is asked ---- */
 
 static bh_rc
-put_mount(struct bh_arena *arena, const char *text, const struct bh_node_partition *partition,
+run_put_mount(struct bh_arena *arena, const char *text, const struct bh_node_partition *partition,
           struct bh_checkpoint_mount *ret_mount, struct bh_err *err)
 {
     const char *colon = strchr(text, ':');
@@ -40,7 +40,7 @@ put_mount(struct bh_arena *arena, const char *text, const struct bh_node_partiti
 
 /* What the driver of a job's first partition needs besides: a job has one place for it, too. */
 static bh_rc
-put_mounts(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
+run_put_mounts(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
            struct bh_list *ret_mounts, struct bh_err *err)
 {
     const struct bh_param_list *templates = &node->conf.job_driver_mount;
@@ -51,13 +51,13 @@ put_mounts(const struct bh_node *node, const struct bh_job *job, struct bh_arena
     if (!mounts || templates->count > BH_CHECKPOINT_MOUNTS_MAX)
         return bh_err_set(err, BH_FULL, "too many job_driver_mount");
     for (uint32_t i = 0; i < templates->count && rc == BH_OK; i++)
-        rc = put_mount(arena, templates->items[i], &job->record.lent[0], &mounts[i], err);
+        rc = run_put_mount(arena, templates->items[i], &job->record.lent[0], &mounts[i], err);
     *ret_mounts = (struct bh_list){ mounts, templates->count };
     return rc;
 }
 
 static bh_rc
-put_devices(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
+run_put_devices(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
             struct bh_list *ret_devices, struct bh_err *err)
 {
     struct bh_sandbox_device known[BH_WIRE_PARTITIONS_MAX * DEVICES_OF_PARTITION + 1];
@@ -79,10 +79,10 @@ static bh_rc
 checkpoint_run_put_job(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
         struct bh_checkpoint_request *request, struct bh_err *err)
 {
-    bh_rc rc = put_mounts(node, job, arena, &request->mounts, err);
+    bh_rc rc = run_put_mounts(node, job, arena, &request->mounts, err);
 
     if (rc == BH_OK)
-        rc = put_devices(node, job, arena, &request->devices, err);
+        rc = run_put_devices(node, job, arena, &request->devices, err);
     request->id_base = node->conf.uid_base + BH_OCI_ID_RANGE * job->record.slot;
     request->lock_ms = node->conf.checkpoint_lock_ms;
     request->pid_count = job->checkpointed_count;
@@ -92,7 +92,7 @@ checkpoint_run_put_job(const struct bh_node *node, const struct bh_job *job, str
 
 /* A file that holds the request, to be read from its beginning. */
 static bh_rc
-write_request(const struct bh_checkpoint_request *request, int *ret_fd, struct bh_err *err)
+run_write_request(const struct bh_checkpoint_request *request, int *ret_fd, struct bh_err *err)
 {
     static char memory[REQUEST_MAX];
     BH_AUTO(bh_fd_close) int fd = memfd_create("bulkhead-checkpoint", MFD_CLOEXEC);
@@ -144,7 +144,7 @@ bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
 
     *run = (struct bh_checkpoint_run){ .output_fd = -1 };
     if (rc == BH_OK)
-        rc = write_request(&request, &input, err);
+        rc = run_write_request(&request, &input, err);
     if (rc != BH_OK)
         return rc;
     run->output_fd = memfd_create("bulkhead-checkpoint", MFD_CLOEXEC);
@@ -162,7 +162,7 @@ bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
 
 /* The last line that begins with the word, and nothing else in it. */
 static bh_rc
-read_report(const struct bh_checkpoint_run *run, struct bh_checkpoint_report *ret_report,
+run_read_report(const struct bh_checkpoint_run *run, struct bh_checkpoint_report *ret_report,
             struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
@@ -209,7 +209,7 @@ bh_checkpoint_run_advance(struct bh_checkpoint_run *run, bh_ns now, bh_ns *ret_n
     if (run->killed)
         bh_err_set(ret_err, BH_TIMEOUT, "the driver did not answer within %u ms", run->allowed_ms);
     else
-        ret_err->rc = read_report(run, ret_report, ret_err);
+        ret_err->rc = run_read_report(run, ret_report, ret_err);
     bh_fd_close(run->output_fd);
     run->output_fd = -1;
     return true;

@@ -47,7 +47,7 @@
 
 /* By the machine's uptime, where it is still the same one: the wall clock may have stepped. */
 static uint64_t
-time_since_end(const struct bh_node *node, const struct bh_job *job)
+job_time_since_end(const struct bh_node *node, const struct bh_job *job)
 {
     bool same_boot = strcmp(job->record.boot, node->boot) == 0;
     bh_ns now = same_boot && job->end.boot_ns ? bh_time_boot() : bh_time_now();
@@ -61,12 +61,12 @@ bh_job_report_end(struct bh_node *node, const struct bh_job *job)
 {
     struct bh_msg_ended end = job->end;
 
-    end.late_ns = time_since_end(node, job);
+    end.late_ns = job_time_since_end(node, job);
     bh_node_send(node, BH_MSG_ENDED, &end);
 }
 
 static void
-report_end(struct bh_node *node, struct bh_job *job)
+job_report_end(struct bh_node *node, struct bh_job *job)
 {
     bh_log(JOB_ENDED, BH_U64("lease", job->record.lease),
            BH_STR("cause", bh_end_cause_names[job->end.cause]),
@@ -77,7 +77,7 @@ report_end(struct bh_node *node, struct bh_job *job)
 /* No keeper and no exit record: whatever runs on is ended, and that is written down.  A job of
  * before the machine's last boot had ended by then. */
 static void
-write_off(struct bh_node *node, struct bh_job *job, const char *folder)
+job_write_off(struct bh_node *node, struct bh_job *job, const char *folder)
 {
     bool rebooted = strcmp(job->record.boot, node->boot) != 0;
     struct bh_err err;
@@ -99,7 +99,7 @@ write_off(struct bh_node *node, struct bh_job *job, const char *folder)
 }
 
 static void
-close_watch(struct bh_job *job)
+job_close_watch(struct bh_job *job)
 {
     bh_fd_close(job->pidfd);
     job->pidfd = -1;
@@ -110,7 +110,7 @@ close_watch(struct bh_job *job)
 /* Kill what is left.  Only the first time is it waited for: what does not go then sits in
  * the kernel, and the node has other things to do. */
 static bool
-end_all(struct bh_node *node, struct bh_job *job, const char *id)
+job_end_all(struct bh_node *node, struct bh_job *job, const char *id)
 {
     const struct bh_runtime *runtime = &node->runtime;
     struct bh_err err;
@@ -138,15 +138,15 @@ job_finish(struct bh_node *node, struct bh_job *job)
 
     bh_node_job_folder(node, job->record.lease, folder);
     bh_node_job_id(job->record.lease, id);
-    close_watch(job);
-    if (!end_all(node, job, id)) {
+    job_close_watch(job);
+    if (!job_end_all(node, job, id)) {
         job->check_at = bh_time_monotonic() + END_INTERVAL;
         return;
     }
     if (bh_exit_record_read(folder, &job->end, &err) == BH_OK)
         job->end.unasked = !job->asked && job->end.cause != BH_END_START_FAILED;
     else
-        write_off(node, job, folder);
+        job_write_off(node, job, folder);
     job->end.lease = job->record.lease;
     if (job->end.cause >= BH_END_CAUSES)
         job->end.cause = BH_END_KEEPER_LOST;
@@ -159,7 +159,7 @@ job_finish(struct bh_node *node, struct bh_job *job)
     if (bh_job_end_explain(node, job)
         && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
-    report_end(node, job);
+    job_report_end(node, job);
     if (job->unwanted)
         bh_job_forget(node, job->record.lease);
 }
@@ -306,7 +306,7 @@ job_holds(const struct bh_job *job, const char *gpu, uint32_t gi)
 
 /* GPUs of the job, each once. */
 static bool
-first_of_gpu(const struct bh_job *job, uint32_t at)
+job_first_of_gpu(const struct bh_job *job, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++) {
         if (strcmp(job->record.lent[i].gpu, job->record.lent[at].gpu) == 0)
@@ -317,7 +317,7 @@ first_of_gpu(const struct bh_job *job, uint32_t at)
 
 /* Each process once, although it may be on several GPUs. */
 static void
-add_process(struct bh_job_on_gpu *on_gpu, const struct bh_device_process *process)
+job_add_process(struct bh_job_on_gpu *on_gpu, const struct bh_device_process *process)
 {
     on_gpu->memory_mib += process->memory_mib;
     for (uint32_t i = 0; i < on_gpu->count && i < BH_COUNT(on_gpu->pids); i++)
@@ -355,7 +355,7 @@ bh_job_gpu_list(struct bh_node *node, const struct bh_job *job, struct bh_job_on
         struct bh_device_process *processes;
         uint32_t process_count;
 
-        if (!first_of_gpu(job, i))
+        if (!job_first_of_gpu(job, i))
             continue;
         rc = node->device.ops->processes(node->device.self, gpu, arena, &processes,
                                          &process_count, err);
@@ -367,14 +367,14 @@ bh_job_gpu_list(struct bh_node *node, const struct bh_job *job, struct bh_job_on
             rc = node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
                                         err);
             if (rc == BH_OK && inside)
-                add_process(ret_on_gpu, &processes[p]);
+                job_add_process(ret_on_gpu, &processes[p]);
         }
     }
     return rc;
 }
 
 static bh_rc
-find_running(struct bh_node *node, uint64_t lease, struct bh_job **ret_job, struct bh_err *err)
+job_find_running(struct bh_node *node, uint64_t lease, struct bh_job **ret_job, struct bh_err *err)
 {
     struct bh_job *job = bh_state_job(&node->state, lease);
 
@@ -387,7 +387,7 @@ find_running(struct bh_node *node, uint64_t lease, struct bh_job **ret_job, stru
 }
 
 static bh_rc
-set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err *err)
+job_set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err *err)
 {
     char id[32];
     bh_rc rc;
@@ -404,7 +404,7 @@ set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err 
 }
 
 static bh_rc
-record_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
+job_record_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
                struct bh_err *err)
 {
     struct bh_node_record record = { .kind = suspended ? BH_NODE_RECORD_SUSPENDED : BH_NODE_RECORD_RESUMED,
@@ -423,7 +423,7 @@ record_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
 /* Whether the runtime has handed over to the job's own process 1.  A half-built sandbox
  * is not put aside: its devices could be others when it goes on. */
 static bool
-has_begun(const struct bh_node *node, const struct bh_job *job)
+job_has_begun(const struct bh_node *node, const struct bh_job *job)
 {
     pid_t init = 0;
     BH_AUTO(bh_fd_close) int fd = bh_process_first(node, job->record.lease, &init);
@@ -434,18 +434,18 @@ has_begun(const struct bh_node *node, const struct bh_job *job)
 /* That a job is frozen says nothing about its contexts, and after a crash of the node
  * nobody knows whether they were looked at: what is noted counts. */
 static bh_rc
-freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held,
+job_freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held,
                        struct bh_err *err)
 {
     uint64_t mib;
-    bh_rc rc = record_suspended(node, job, false, err);
+    bh_rc rc = job_record_suspended(node, job, false, err);
 
     if (rc == BH_OK)
-        rc = set_frozen(node, job, true, err);
+        rc = job_set_frozen(node, job, true, err);
     if (rc == BH_OK)
         rc = bh_job_gpu_use(node, job, ret_held, &mib, err);
-    *ret_held = *ret_held || !has_begun(node, job);
-    return rc == BH_OK && !*ret_held ? record_suspended(node, job, true, err) : rc;
+    *ret_held = *ret_held || !job_has_begun(node, job);
+    return rc == BH_OK && !*ret_held ? job_record_suspended(node, job, true, err) : rc;
 }
 
 /* Freeze first: what a running process does after the list was read is unknown. */
@@ -454,14 +454,14 @@ bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_e
 {
     struct bh_job *job;
     struct bh_err ignored;
-    bh_rc rc = find_running(node, lease, &job, err);
+    bh_rc rc = job_find_running(node, lease, &job, err);
 
     *ret_held = false;
     if (rc != BH_OK || bh_job_is_suspended(job))
         return rc;
-    rc = freeze_without_context(node, job, ret_held, err);
+    rc = job_freeze_without_context(node, job, ret_held, err);
     if (rc != BH_OK || *ret_held) {
-        (void)!set_frozen(node, job, false, &ignored);
+        (void)!job_set_frozen(node, job, false, &ignored);
         return rc;
     }
     bh_log(JOB_FROZEN, BH_U64("lease", lease));
@@ -474,7 +474,7 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
 {
     uint64_t lease = order->lease;
     struct bh_job *job;
-    bh_rc rc = find_running(node, lease, &job, err);
+    bh_rc rc = job_find_running(node, lease, &job, err);
 
     if (rc != BH_OK)
         return rc;
@@ -493,9 +493,9 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
     if (rc == BH_OK)
         rc = bh_state_record_owner(&node->state, &job->record, err);
     if (rc == BH_OK)
-        rc = record_suspended(node, job, false, err);
+        rc = job_record_suspended(node, job, false, err);
     if (rc == BH_OK)
-        rc = set_frozen(node, job, false, err);
+        rc = job_set_frozen(node, job, false, err);
     if (rc == BH_OK)
         bh_log(JOB_THAWED, BH_U64("lease", lease));
     return rc;
@@ -506,7 +506,7 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
 /* Noted before the signal goes out: after a crash of the node, too, an end that was asked
  * for is not taken for the job's own.  A disk that is full does not keep a job alive. */
 static void
-record_stopping(struct bh_node *node, struct bh_job *job)
+job_record_stopping(struct bh_node *node, struct bh_job *job)
 {
     struct bh_node_record asked = { .kind = BH_NODE_RECORD_STOPPING, .lease = job->record.lease };
     struct bh_err err;
@@ -519,28 +519,28 @@ record_stopping(struct bh_node *node, struct bh_job *job)
 }
 
 static bh_rc
-kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err *err)
+job_kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err *err)
 {
     char id[32];
     bh_rc rc;
 
-    record_stopping(node, job);
+    job_record_stopping(node, job);
     bh_node_job_id(job->record.lease, id);
     if (job->frozen && (bh_occupancy_check_lease(node, &job->record, err) != BH_OK ||
                         bh_scrub_check(node, &job->record, err) != BH_OK))
         number = SIGKILL; /* another has its GPU by now, or had: it must not run again */
-    if (job->frozen && record_suspended(node, job, false, err) != BH_OK)
+    if (job->frozen && job_record_suspended(node, job, false, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(err));
     rc = node->runtime.ops->signal(node->runtime.self, id, number, err);
     if (rc == BH_OK && job->frozen) /* a frozen process takes no signal */
-        rc = set_frozen(node, job, false, err);
+        rc = job_set_frozen(node, job, false, err);
     return rc;
 }
 
 /* Process 1 takes no signal to end: before the job's command stands beside it, the signal would
  * be lost.  It is sent once, then. */
 static bh_rc
-ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *err)
+job_ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *err)
 {
     pid_t pids[2];
     uint32_t count = 0;
@@ -550,13 +550,13 @@ ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *e
     bh_node_job_id(job->record.lease, id);
     rc = node->runtime.ops->processes(node->runtime.self, id, pids, BH_COUNT(pids), &count, err);
     job->term_at = rc == BH_OK && count < BH_COUNT(pids) ? now + CHECK_INTERVAL : 0;
-    return rc == BH_OK && !job->term_at ? kill_inside(node, job, job->term_signal, err) : rc;
+    return rc == BH_OK && !job->term_at ? job_kill_inside(node, job, job->term_signal, err) : rc;
 }
 
 /* Nothing of the lease is here, and the daemon waits for its end: it gets one that is as
  * durable as any other, with an exit record that a restarted node finds again. */
 static bh_rc
-end_unknown(struct bh_node *node, uint64_t lease, struct bh_err *err)
+job_end_unknown(struct bh_node *node, uint64_t lease, struct bh_err *err)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_LEASE, .lease = lease, .slot = BH_NO_SLOT };
     struct bh_msg_ended end = { .lease = lease, .cause = BH_END_START_FAILED,
@@ -586,28 +586,28 @@ bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err 
         return bh_err_set(err, BH_RANGE, "%" PRIu32 " is no signal", stop->signal);
     BH_ASSERT(!job || !job->unpack);
     if (!job)
-        return end_unknown(node, stop->lease, err);
+        return job_end_unknown(node, stop->lease, err);
     bh_job_check(node, job); /* it may have ended by itself just now, and be forgotten */
     job = bh_state_job(&node->state, stop->lease);
     if (!job || job->ended)
         return BH_OK;
     if (stop->grace_ns == 0) {
         job->kill_at = now + CHECK_INTERVAL; /* for what is being born just now */
-        return kill_inside(node, job, SIGKILL, err);
+        return job_kill_inside(node, job, SIGKILL, err);
     }
     job->kill_at = now + stop->grace_ns;
     job->term_signal = stop->signal ? (int)stop->signal : SIGTERM;
-    return ask_to_end(node, job, now, err);
+    return job_ask_to_end(node, job, now, err);
 }
 
 /* A job is asked to die again until it has: its runtime may just be making it. */
 static void
-kill_due(struct bh_node *node, struct bh_job *job, bh_ns now)
+job_kill_due(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
     struct bh_err err;
 
     job->kill_at = now + CHECK_INTERVAL;
-    if (kill_inside(node, job, SIGKILL, &err) != BH_OK)
+    if (job_kill_inside(node, job, SIGKILL, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
 }
 
@@ -617,15 +617,15 @@ bh_job_stop_due(struct bh_node *node, struct bh_job *job, bh_ns now)
     struct bh_err err;
 
     if (job->kill_at && job->kill_at <= now)
-        kill_due(node, job, now);
-    else if (job->term_at && job->term_at <= now && ask_to_end(node, job, now, &err) != BH_OK)
+        job_kill_due(node, job, now);
+    else if (job->term_at && job->term_at <= now && job_ask_to_end(node, job, now, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
 }
 
 /* ---- after a start of the node ---- */
 
 static void
-read_frozen(struct bh_node *node, struct bh_job *job)
+job_read_frozen(struct bh_node *node, struct bh_job *job)
 {
     struct bh_cgroup_host cgroups;
     char id[32], path[200];
@@ -644,10 +644,10 @@ bh_job_adopt_frozen(struct bh_node *node, struct bh_job *job)
 {
     struct bh_err err;
 
-    read_frozen(node, job);
+    job_read_frozen(node, job);
     if (!job->frozen || job->suspended)
         return;
-    if (set_frozen(node, job, false, &err) != BH_OK)
+    if (job_set_frozen(node, job, false, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     else
         bh_log(JOB_THAWED, BH_U64("lease", job->record.lease));

@@ -44,7 +44,7 @@ bh_scrub_request_of(const struct bh_node_record *order)
 /* A share was scrubbed for the tenant and no lease has had memory of its GPU since, or there is
  * nobody else's in it. */
 static bool
-may_have(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t tenant)
+scrub_may_have(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t tenant)
 {
     return (bh_placement_is_share(partition) && partition->cleared_for == tenant)
            || bh_ownership_map_allows(&node->state.ownership, partition, tenant);
@@ -55,12 +55,12 @@ bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_request *reque
 {
     const struct bh_node_partition *partition = bh_state_partition(&node->state, request->partition);
 
-    return partition && !may_have(node, partition, request->tenant);
+    return partition && !scrub_may_have(node, partition, request->tenant);
 }
 
 /* The partition that stands where the lease was lent one: a resumed lease may get another. */
 static const struct bh_node_partition *
-partition_of(const struct bh_node *node, const struct bh_node_partition *lent)
+scrub_partition_of(const struct bh_node *node, const struct bh_node_partition *lent)
 {
     const struct bh_node_partition *now = bh_state_partition_at(&node->state, lent->gpu, lent->gi);
 
@@ -71,7 +71,7 @@ bh_rc
 bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (!may_have(node, partition_of(node, &lease->lent[i]), lease->tenant))
+        if (!scrub_may_have(node, scrub_partition_of(node, &lease->lent[i]), lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
                               "memory of piece %" PRIu64
                               " was another tenant's and has no receipt",
@@ -155,7 +155,7 @@ bh_scrub_runs_on(const struct bh_node *node, const char *gpu)
 
 /* One that is under way where the lease has its places, whoever it is done for. */
 static bool
-runs_at(const struct bh_node *node, const struct bh_node_record *lease)
+scrub_runs_at(const struct bh_node *node, const struct bh_node_record *lease)
 {
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
@@ -186,7 +186,7 @@ scrub_find_slot(const struct bh_node *node, const char *gpu)
 /* Where the library is not, nothing can be filled: then the instance that was made anew,
  * and the driver's own scrubbing, have to do, if node.conf lets them. */
 static bh_rc
-accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receipt,
+scrub_accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receipt,
                  const char *why, struct bh_err *err)
 {
     bool whole = strcmp(receipt->profile, "whole") == 0;
@@ -239,7 +239,7 @@ scrub_judge(const struct bh_node_partition *partition, const struct bh_scrub_rep
 /* ---- its course ---- */
 
 static void
-begin_receipt(const struct bh_node *node, const struct bh_scrub_request *request,
+scrub_begin_receipt(const struct bh_node *node, const struct bh_scrub_request *request,
               const struct bh_node_partition *partition, struct bh_msg_receipt *receipt)
 {
     *receipt = (struct bh_msg_receipt){
@@ -261,7 +261,7 @@ begin_receipt(const struct bh_node *node, const struct bh_scrub_request *request
 
 /* What was done, and nothing else. */
 static void
-log_receipt(const struct bh_msg_receipt *receipt)
+scrub_log_receipt(const struct bh_msg_receipt *receipt)
 {
     if (receipt->result == BH_SCRUB_FAILED)
         bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu),
@@ -314,7 +314,7 @@ scrub_conclude(struct bh_node *node, struct scrub *scrub)
     bh_utf8_scrub(receipt->why);
     receipt->ended_ns = bh_time_now();
     recorded = bh_state_record(&node->state, &scrub->record, &refused);
-    log_receipt(receipt);
+    scrub_log_receipt(receipt);
     if (recorded == BH_OK)
         bh_node_send(node, BH_MSG_RECEIPT, receipt);
     if (rc == BH_OK && recorded != BH_OK)
@@ -327,7 +327,7 @@ scrub_conclude(struct bh_node *node, struct scrub *scrub)
 
 /* Another run after a pause, or no more. */
 static void
-try_later(struct bh_node *node, struct scrub *scrub, bool more)
+scrub_try_later(struct bh_node *node, struct scrub *scrub, bool more)
 {
     scrub->record.receipt.result = BH_SCRUB_INTERRUPTED; /* bad memory is bad twice */
     if (!more || scrub->left) {
@@ -352,14 +352,14 @@ bh_scrub_leave(struct bh_node *node, uint64_t order)
         if (scrub->state == OVER)
             scrub->state = FREE;
         else if (!scrub->logged && !scrub->run.helper) /* in a pause: there is no other run */
-            try_later(node, scrub, false);
+            scrub_try_later(node, scrub, false);
     }
 }
 
 /* One more run.  What is left of the last one, or of one of a node that was killed, must have gone
  * before. */
 static void
-try_run(struct bh_node *node, struct scrub *scrub)
+scrub_try_run(struct bh_node *node, struct scrub *scrub)
 {
     bh_ns now = bh_time_monotonic();
     bool gone;
@@ -376,23 +376,23 @@ try_run(struct bh_node *node, struct scrub *scrub)
         return;
     }
     scrub->interruptions += gone;
-    try_later(node, scrub, gone ? scrub->interruptions < INTERRUPTIONS_MAX : now < scrub->gone_by);
+    scrub_try_later(node, scrub, gone ? scrub->interruptions < INTERRUPTIONS_MAX : now < scrub->gone_by);
 }
 
 /* A run is over that does not end the scrub. */
 static void
-record_interruption(struct bh_node *node, struct scrub *scrub)
+scrub_record_interruption(struct bh_node *node, struct scrub *scrub)
 {
     bool late = scrub->err.rc == BH_TIMEOUT;
 
     scrub->interruptions += !late;
     scrub->timeouts += late;
-    try_later(node, scrub, scrub->interruptions < INTERRUPTIONS_MAX && scrub->timeouts < TIMEOUTS_MAX);
+    scrub_try_later(node, scrub, scrub->interruptions < INTERRUPTIONS_MAX && scrub->timeouts < TIMEOUTS_MAX);
 }
 
 /* Bytes that do not read back are filled a second time before the memory is called bad. */
 static void
-record_bad(struct bh_node *node, struct scrub *scrub)
+scrub_record_bad(struct bh_node *node, struct scrub *scrub)
 {
     bool again = scrub->was_bad;
 
@@ -400,14 +400,14 @@ record_bad(struct bh_node *node, struct scrub *scrub)
     if (again)
         scrub_conclude(node, scrub);
     else if (scrub->left)
-        try_later(node, scrub, false);
+        scrub_try_later(node, scrub, false);
     else
-        try_run(node, scrub);
+        scrub_try_run(node, scrub);
 }
 
 /* How many ran beside it is a number of its own: not everybody who reads this sees them. */
 static void
-explain_part(struct bh_msg_receipt *receipt)
+scrub_explain_part(struct bh_msg_receipt *receipt)
 {
     snprintf(receipt->why, sizeof receipt->why,
              "%" PRIu64 " of %" PRIu64 " MiB: leases that may share the GPU ran beside it and used "
@@ -416,40 +416,40 @@ explain_part(struct bh_msg_receipt *receipt)
 
 /* Those that run beside it left no page free. */
 static bool
-has_none(const struct bh_msg_receipt *receipt, const struct bh_scrub_report *report)
+scrub_has_none(const struct bh_msg_receipt *receipt, const struct bh_scrub_report *report)
 {
     return receipt->beside && report->end == BH_SCRUB_END_CLEAN && report->bytes == 0;
 }
 
 static void
-record_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_report *report)
+scrub_record_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_report *report)
 {
     struct bh_msg_receipt *receipt = &scrub->record.receipt;
 
     scrub->run.helper = NULL;
     if (scrub->err.rc != BH_OK) {
-        record_interruption(node, scrub);
+        scrub_record_interruption(node, scrub);
         return;
     }
-    if (report->end == BH_SCRUB_END_NO_LIBRARY || has_none(receipt, report)) {
-        scrub->err.rc = accept_unsampled(node, receipt, *report->why ? report->why
+    if (report->end == BH_SCRUB_END_NO_LIBRARY || scrub_has_none(receipt, report)) {
+        scrub->err.rc = scrub_accept_unsampled(node, receipt, *report->why ? report->why
                                          : "others use all memory", &scrub->err);
         scrub_conclude(node, scrub);
         return;
     }
     scrub->err.rc = scrub_judge(&scrub->record.partition, report, receipt, &scrub->err);
     if (receipt->result == BH_SCRUB_PARTIAL)
-        explain_part(receipt);
+        scrub_explain_part(receipt);
     if (scrub->err.rc == BH_OK)
         scrub_conclude(node, scrub);
     else if (receipt->result == BH_SCRUB_FAILED)
-        record_bad(node, scrub);
+        scrub_record_bad(node, scrub);
     else
-        record_interruption(node, scrub);
+        scrub_record_interruption(node, scrub);
 }
 
 static bool
-is_beside(const struct bh_node *node, const struct bh_node_partition *partition)
+scrub_is_beside(const struct bh_node *node, const struct bh_node_partition *partition)
 {
     return bh_placement_is_share(partition) && bh_share_slot_neighbours(node, partition->gpu).leases > 0;
 }
@@ -457,7 +457,7 @@ is_beside(const struct bh_node *node, const struct bh_node_partition *partition)
 /* Whether there is something to fill, and something to fill it with; else why not.  Beside others
  * only what none of them was promised. */
 static bool
-can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, size_t size)
+scrub_can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, size_t size)
 {
     const struct bh_node_partition *partition = &scrub->record.partition;
     struct bh_share_neighbours beside = bh_share_slot_neighbours(node, partition->gpu);
@@ -482,16 +482,16 @@ scrub_begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_req
     BH_ASSERT(partition && scrub->state == FREE);
     *scrub = (struct scrub){ .state = RUNS, .request = *request, .record.kind = BH_NODE_RECORD_RECEIPT };
     scrub->record.partition = *partition;
-    begin_receipt(node, request, &scrub->record.partition, &scrub->record.receipt);
+    scrub_begin_receipt(node, request, &scrub->record.partition, &scrub->record.receipt);
     if (bh_placement_is_share(partition))
         scrub->record.receipt.neighbors = bh_share_slot_neighbours(node, partition->gpu).leases;
     scrub->record.receipt.beside = scrub->record.receipt.neighbors > 0;
-    if (can_fill(node, scrub, why, sizeof why)) {
+    if (scrub_can_fill(node, scrub, why, sizeof why)) {
         scrub->record.receipt.method = BH_SCRUB_FILL;
-        try_run(node, scrub);
+        scrub_try_run(node, scrub);
         return;
     }
-    scrub->err.rc = accept_unsampled(node, &scrub->record.receipt, why, &scrub->err);
+    scrub->err.rc = scrub_accept_unsampled(node, &scrub->record.receipt, why, &scrub->err);
     scrub_conclude(node, scrub);
 }
 
@@ -504,11 +504,11 @@ scrub_advance(struct bh_node *node, struct scrub *scrub, bh_ns now)
     if (scrub->logged)
         scrub_finish(node, scrub);
     else if (!scrub->run.helper && scrub->check_at <= now)
-        try_run(node, scrub);
+        scrub_try_run(node, scrub);
     else if (scrub->run.helper
              && (scrub->check_at <= now || bh_helper_sandbox_has_ended(scrub->run.helper))
              && bh_scrub_run_advance(node, &scrub->run, &scrub->check_at, &report, &scrub->err))
-        record_report(node, scrub, &report);
+        scrub_record_report(node, scrub, &report);
 }
 
 bh_ns
@@ -575,14 +575,14 @@ bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *requ
     if (*ret_waits)
         return BH_OK;
     return scrub_ask(node, request,
-               partition && bh_ownership_map_has_failed(&node->state.ownership, partition) && !is_beside(node, partition),
+               partition && bh_ownership_map_has_failed(&node->state.ownership, partition) && !scrub_is_beside(node, partition),
                ret_waits, err);
 }
 
 /* One of the lease's partitions.  Of memory that shares have together all that is not the tenant's is
  * scrubbed, of others what nobody knows whose it was. */
 static bh_rc
-prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,
+scrub_prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,
              const struct bh_node_partition *partition, bool *ret_waits, struct bh_err *err)
 {
     bool due = bh_scrub_is_due(node, request);
@@ -607,14 +607,14 @@ prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,
 /* What was cleaned for another job, and goes to this one as it is, has a receipt that says by which
  * scrub: its own tenant may not see that one. */
 static bh_rc
-prove_partition(struct bh_node *node, const struct bh_scrub_request *request,
+scrub_prove_partition(struct bh_node *node, const struct bh_scrub_request *request,
             const struct bh_node_partition *partition, struct bh_err *err)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_RECEIPT, .partition = *partition };
     struct bh_msg_receipt *receipt = &record.receipt;
     bh_rc rc;
 
-    begin_receipt(node, request, partition, receipt);
+    scrub_begin_receipt(node, request, partition, receipt);
     if (!bh_ownership_map_prove(&node->state.ownership, partition, receipt))
         return BH_OK;
     receipt->method = BH_SCRUB_EARLIER;
@@ -631,15 +631,15 @@ prove_partition(struct bh_node *node, const struct bh_scrub_request *request,
 }
 
 static bh_rc
-prove(struct bh_node *node, const struct bh_node_record *lease, uint64_t order, struct bh_err *err)
+scrub_prove(struct bh_node *node, const struct bh_node_record *lease, uint64_t order, struct bh_err *err)
 {
     bh_rc rc = bh_scrub_check(node, lease, err);
 
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
-        const struct bh_node_partition *partition = partition_of(node, &lease->lent[i]);
+        const struct bh_node_partition *partition = scrub_partition_of(node, &lease->lent[i]);
         struct bh_scrub_request request = { order, partition->partition, lease->tenant, lease->job };
 
-        rc = prove_partition(node, &request, partition, err);
+        rc = scrub_prove_partition(node, &request, partition, err);
     }
     return rc;
 }
@@ -650,18 +650,18 @@ bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint6
 {
     bh_rc rc = BH_OK;
 
-    *ret_waits = runs_at(node, lease);
+    *ret_waits = scrub_runs_at(node, lease);
     if (!*ret_waits)
         rc = bh_occupancy_check_lease(node, lease, err);
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK && !*ret_waits; i++) {
-        const struct bh_node_partition *partition = partition_of(node, &lease->lent[i]);
+        const struct bh_node_partition *partition = scrub_partition_of(node, &lease->lent[i]);
         struct bh_scrub_request request = { order, partition->partition, lease->tenant, lease->job };
 
         rc = bh_handover_check(node, partition, lease->tenant, ret_waits, err);
         if (rc == BH_OK && !*ret_waits)
-            rc = prepare_partition(node, &request, partition, ret_waits, err);
+            rc = scrub_prepare_partition(node, &request, partition, ret_waits, err);
     }
-    return rc == BH_OK && !*ret_waits ? prove(node, lease, order, err) : rc;
+    return rc == BH_OK && !*ret_waits ? scrub_prove(node, lease, order, err) : rc;
 }
 
 /* ---- telling the daemon ---- */

@@ -16,7 +16,7 @@
 
 /* Several shares of one GPU are one device. */
 static bool
-is_another_device(const struct bh_job *job, uint32_t at)
+compare_is_another_device(const struct bh_job *job, uint32_t at)
 {
     for (uint32_t k = 0; k < at; k++) {
         if (strcmp(job->record.lent[k].gpu, job->record.lent[at].gpu) == 0)
@@ -27,7 +27,7 @@ is_another_device(const struct bh_job *job, uint32_t at)
 
 /* Bytes that a lease may have of a GPU, and which of its devices that is; 0: none of it. */
 static uint64_t
-allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
+compare_allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
 {
     uint64_t bytes = 0;
     uint32_t devices = 0;
@@ -35,7 +35,7 @@ allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
     for (uint32_t k = 0; k < job->record.lent_count; k++) {
         const struct bh_node_partition *lent = &job->record.lent[k];
 
-        if (is_another_device(job, k))
+        if (compare_is_another_device(job, k))
             devices++;
         if (!bh_placement_is_share(lent) || strcmp(lent->gpu, gpu) != 0)
             continue;
@@ -55,7 +55,7 @@ struct users {
 
 /* What its processes have; who they are is told bulkhead-share. */
 static void
-add_up(struct bh_node *node, const struct users *users, struct bh_share_use *use)
+compare_add_up(struct bh_node *node, const struct users *users, struct bh_share_use *use)
 {
     const struct bh_device_process *processes = users->items;
     uint64_t lease = use->row->lease;
@@ -79,7 +79,7 @@ add_up(struct bh_node *node, const struct users *users, struct bh_share_use *use
 
 /* Where it is furthest beyond what it may. */
 static void
-record_observed(struct bh_share_observed *observed, const char *gpu, uint64_t bytes, uint64_t allowed_bytes)
+compare_record_observed(struct bh_share_observed *observed, const char *gpu, uint64_t bytes, uint64_t allowed_bytes)
 {
     if (observed->seen && bytes + observed->allowed_bytes <= observed->bytes + allowed_bytes)
         return;
@@ -113,11 +113,11 @@ compare_gpu(struct bh_node *node, const char *gpu)
         uint64_t allowed_bytes;
 
         *use = (struct bh_share_use){ .row = share_compare_row_of(node, job) };
-        allowed_bytes = use->row ? allowed_on(job, gpu, &use->device) : 0;
+        allowed_bytes = use->row ? compare_allowed_on(job, gpu, &use->device) : 0;
         if (allowed_bytes == 0)
             continue;
-        add_up(node, &users, use);
-        record_observed(&use->row->observed, gpu, use->bytes, allowed_bytes);
+        compare_add_up(node, &users, use);
+        compare_record_observed(&use->row->observed, gpu, use->bytes, allowed_bytes);
         bh_share_host_overhead(node->share_leases->host,
                                &(struct bh_share_overhead){ use->row->lease, use->device,
                                                             use->bytes });
@@ -134,7 +134,7 @@ has_shares(struct bh_node *node, const char *gpu)
 
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (share_compare_row_of(node, &node->state.jobs[i])
-            && allowed_on(&node->state.jobs[i], gpu, &ignored) > 0)
+            && compare_allowed_on(&node->state.jobs[i], gpu, &ignored) > 0)
             return true;
     }
     return false;
@@ -143,7 +143,7 @@ has_shares(struct bh_node *node, const char *gpu)
 /* ---- what is done about it ---- */
 
 static enum bh_over_cap
-policy_of(const struct bh_job *job)
+compare_policy_of(const struct bh_job *job)
 {
     uint32_t flags = 0;
 
@@ -155,7 +155,7 @@ policy_of(const struct bh_job *job)
 }
 
 static void
-throttle(struct bh_node *node, struct bh_share_lease_row *row, bool throttled)
+compare_throttle(struct bh_node *node, struct bh_share_lease_row *row, bool throttled)
 {
     row->throttled = throttled;
     bh_share_leases_allow(node, row);
@@ -179,7 +179,7 @@ share_compare_judge(struct bh_node *node, struct bh_share_lease_row *row, struct
 {
     const struct bh_share_observed *observed = &row->observed;
     bool over = observed->bytes > observed->allowed_bytes + BH_SHARE_OVER_BYTES;
-    enum bh_share_action action = bh_share_over_check(&row->over, policy_of(job), over, now);
+    enum bh_share_action action = bh_share_over_check(&row->over, compare_policy_of(job), over, now);
 
     if (action == BH_SHARE_LEAVE)
         return;
@@ -188,7 +188,7 @@ share_compare_judge(struct bh_node *node, struct bh_share_lease_row *row, struct
     if (action != BH_SHARE_RELEASE)
         bh_share_leases_notice(node, row, BH_JOB_NOTICE_OVER_CAP);
     if (action == BH_SHARE_THROTTLE || action == BH_SHARE_RELEASE)
-        throttle(node, row, action == BH_SHARE_THROTTLE);
+        compare_throttle(node, row, action == BH_SHARE_THROTTLE);
     else if (action == BH_SHARE_STOP)
         share_compare_end(node, row, job); /* the job may be forgotten by then: last */
 }

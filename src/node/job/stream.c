@@ -141,7 +141,7 @@ stream_check(const struct bh_node_streams *streams, const struct bh_msg_stream *
 
 /* The message as it came, for the program to read. */
 static int
-save_message(const struct one *one)
+stream_save_message(const struct one *one)
 {
     int fd = memfd_create("bulkhead-stream", MFD_CLOEXEC);
 
@@ -181,7 +181,7 @@ static bh_rc
 stream_start(struct bh_node_streams *streams, struct one *one, const struct bh_msg_stream *message,
       struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int kept = save_message(one);
+    BH_AUTO(bh_fd_close) int kept = stream_save_message(one);
     const struct bh_job *job;
     int pidfd;
     bh_rc rc = stream_check(streams, message, &job, err);
@@ -201,7 +201,7 @@ stream_start(struct bh_node_streams *streams, struct one *one, const struct bh_m
 /* ---- connections ---- */
 
 static void
-receive_message(struct bh_node_streams *streams, struct one *one)
+stream_receive_message(struct bh_node_streams *streams, struct one *one)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(4 * REQUEST_MAX);
     struct bh_msg_stream message;
@@ -225,14 +225,14 @@ receive_message(struct bh_node_streams *streams, struct one *one)
 }
 
 static void
-read_some(struct bh_node_streams *streams, struct one *one)
+stream_read_some(struct bh_node_streams *streams, struct one *one)
 {
     ssize_t got = recv(one->fd, one->bytes + one->length, REQUEST_MAX - one->length,
                        MSG_DONTWAIT);
 
     if (got > 0) {
         one->length += (size_t)got;
-        receive_message(streams, one);
+        stream_receive_message(streams, one);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         stream_drop(streams, one);
     }
@@ -248,7 +248,7 @@ streams_find_slot(struct bh_node_streams *streams)
 }
 
 static bool
-is_daemon(const struct bh_node *node, int fd)
+stream_is_daemon(const struct bh_node *node, int fd)
 {
     struct bh_peer peer;
     struct bh_err ignored;
@@ -266,7 +266,7 @@ stream_admit(struct bh_node_streams *streams)
 
     if (fd < 0)
         return;
-    if (!is_daemon(streams->node, fd)) {
+    if (!stream_is_daemon(streams->node, fd)) {
         bh_log(PEER_REFUSED, BH_STR("socket", "streams"));
         return;
     }
@@ -297,7 +297,7 @@ bh_node_streams_dispatch(struct bh_node_streams *streams)
             waitid(P_PIDFD, (id_t)one->fd, &reaped, WEXITED | WNOHANG);
             stream_drop(streams, one);
         } else {
-            read_some(streams, one);
+            stream_read_some(streams, one);
         }
     }
 }

@@ -84,7 +84,7 @@ BH_AUTO_DEFINE(struct bh_unpack *, unpack_free)
 /* ---- starting it ---- */
 
 static bh_rc
-open_layout(const struct bh_node *node, const struct bh_msg_start *start, const char *path,
+unpack_open_layout(const struct bh_node *node, const struct bh_msg_start *start, const char *path,
             int *ret_fd, struct bh_err *err)
 {
     struct bh_path_request request = { path,
@@ -99,7 +99,7 @@ open_layout(const struct bh_node *node, const struct bh_msg_start *start, const 
 
 /* Limits of its own: it is not the job that unpacks. */
 static bh_rc
-make_group(const struct bh_node *node, const struct bh_msg_start *start, char *group,
+unpack_make_group(const struct bh_node *node, const struct bh_msg_start *start, char *group,
            size_t size, struct bh_err *err)
 {
     struct bh_sandbox limits = { .pids = UNPACK_PIDS,
@@ -118,7 +118,7 @@ make_group(const struct bh_node *node, const struct bh_msg_start *start, char *g
 }
 
 static void
-add_owner(struct bh_helper *helper, const struct bh_msg_start *start)
+unpack_add_owner(struct bh_helper *helper, const struct bh_msg_start *start)
 {
     bool person = bh_path_is_person(start->submitter_uid);
     bool group = person && start->submitter_gid != 0 && start->submitter_gid != UINT32_MAX;
@@ -128,7 +128,7 @@ add_owner(struct bh_helper *helper, const struct bh_msg_start *start)
 }
 
 static bh_rc
-find_tool(const char *name, const char *package, char ret_path[BH_NODE_PATH_MAX],
+unpack_find_tool(const char *name, const char *package, char ret_path[BH_NODE_PATH_MAX],
           struct bh_err *err)
 {
     if (bh_helper_find(name, ret_path, BH_NODE_PATH_MAX))
@@ -142,7 +142,7 @@ find_tool(const char *name, const char *package, char ret_path[BH_NODE_PATH_MAX]
 /* A host that images come from, or that these may send to.  Docker Hub is asked under another
  * name than it is called by. */
 static void
-add_hosts(struct bh_helper *helper, const struct bh_conf *conf,
+unpack_add_hosts(struct bh_helper *helper, const struct bh_conf *conf,
           const struct bh_registry *registry)
 {
     bool hub = strcmp(registry->host, "docker.io") == 0;
@@ -158,7 +158,7 @@ add_hosts(struct bh_helper *helper, const struct bh_conf *conf,
 }
 
 static bh_rc
-add_registry(struct bh_helper *helper, const struct bh_node *node,
+unpack_add_registry(struct bh_helper *helper, const struct bh_node *node,
              const struct bh_image *image, struct bh_err *err)
 {
     char skopeo[BH_NODE_PATH_MAX];
@@ -166,19 +166,19 @@ add_registry(struct bh_helper *helper, const struct bh_node *node,
     bh_rc rc = bh_registries_find(&node->conf, image->path, &registry, err);
 
     if (rc == BH_OK)
-        rc = find_tool(node->conf.skopeo, "skopeo", skopeo, err);
+        rc = unpack_find_tool(node->conf.skopeo, "skopeo", skopeo, err);
     if (rc != BH_OK)
         return rc;
     bh_helper_word(helper, "--source=%s", image->path);
     bh_helper_word(helper, "--skopeo=%s", skopeo);
     bh_helper_word(helper, "--auth=%s", node->conf.registry_auth);
     bh_helper_word(helper, "--stall=%u", node->conf.registry_stall_s);
-    add_hosts(helper, &node->conf, &registry);
+    unpack_add_hosts(helper, &node->conf, &registry);
     return BH_OK;
 }
 
 static bh_rc
-add_image(struct bh_helper *helper, const struct bh_node *node,
+unpack_add_image(struct bh_helper *helper, const struct bh_node *node,
           const struct bh_msg_start *start, int *ret_layout, struct bh_err *err)
 {
     char store[BH_NODE_PATH_MAX], tool[BH_NODE_PATH_MAX];
@@ -188,11 +188,11 @@ add_image(struct bh_helper *helper, const struct bh_node *node,
 
     if (fault)
         return bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", start->image, fault);
-    rc = find_tool(node->conf.umoci, "umoci", tool, err);
+    rc = unpack_find_tool(node->conf.umoci, "umoci", tool, err);
     if (rc == BH_OK)
         rc = image.kind == BH_IMAGE_REGISTRY
-                 ? add_registry(helper, node, &image, err)
-                 : open_layout(node, start, image.path, ret_layout, err);
+                 ? unpack_add_registry(helper, node, &image, err)
+                 : unpack_open_layout(node, start, image.path, ret_layout, err);
     if (rc == BH_OK)
         rc = bh_store_open(node, start->tenant, store, err);
     if (rc != BH_OK)
@@ -205,12 +205,12 @@ add_image(struct bh_helper *helper, const struct bh_node *node,
     bh_helper_word(helper, "--lease=%" PRIu64, start->lease);
     bh_helper_word(helper, "--bytes-max=%" PRIu64,
                    (uint64_t)node->conf.images_cap_mib << 20);
-    add_owner(helper, start);
+    unpack_add_owner(helper, start);
     return BH_OK;
 }
 
 static bh_rc
-add_scratch(struct bh_helper *helper, const struct bh_node *node,
+unpack_add_scratch(struct bh_helper *helper, const struct bh_node *node,
             const struct bh_msg_start *start, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
@@ -225,7 +225,7 @@ add_scratch(struct bh_helper *helper, const struct bh_node *node,
 }
 
 static bh_rc
-start_program(struct bh_node *node, const struct bh_msg_start *start,
+unpack_start_program(struct bh_node *node, const struct bh_msg_start *start,
               struct bh_unpack *unpack, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
@@ -237,11 +237,11 @@ start_program(struct bh_node *node, const struct bh_msg_start *start,
 
     bh_helper_word(&helper, "%s/bulkhead-unpack", node->libexec);
     if (bh_unpack_has_image(start))
-        rc = add_image(&helper, node, start, &layout, err);
+        rc = unpack_add_image(&helper, node, start, &layout, err);
     if (rc == BH_OK && start->scratch_bytes > 0)
-        rc = add_scratch(&helper, node, start, err);
+        rc = unpack_add_scratch(&helper, node, start, err);
     if (rc == BH_OK)
-        rc = make_group(node, start, group, sizeof group, err);
+        rc = unpack_make_group(node, start, group, sizeof group, err);
     if (rc != BH_OK)
         return rc;
     bh_helper_word(&helper, "--cgroup-mount=%s", node->conf.cgroup_mount);
@@ -256,7 +256,7 @@ start_program(struct bh_node *node, const struct bh_msg_start *start,
 
 /* Each second, to hear how far it is. */
 static bh_ns
-next_check(const struct bh_unpack *unpack)
+unpack_next_check(const struct bh_unpack *unpack)
 {
     bh_ns soon = bh_time_monotonic() + PROGRESS_INTERVAL;
 
@@ -275,7 +275,7 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
     unpack->report_fd = -1;
     rc = bh_order_copy_init(&unpack->copy, BH_MSG_START, start, err);
     if (rc == BH_OK)
-        rc = start_program(node, start, unpack, err);
+        rc = unpack_start_program(node, start, unpack, err);
     if (rc != BH_OK)
         return rc;
     unpack->now = (struct bh_msg_image){ .lease = start->lease, .job = start->job };
@@ -286,7 +286,7 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
     }
     unpack->give_up_at = bh_time_monotonic() + node->conf.image_timeout_s * BH_NS_PER_S;
     job->pidfd = (int)syscall(SYS_pidfd_open, unpack->pid, 0);
-    job->check_at = next_check(unpack);
+    job->check_at = unpack_next_check(unpack);
     job->unpack = bh_steal(&unpack);
     return BH_OK;
 }
@@ -315,7 +315,7 @@ unpack_receive_line(struct bh_unpack *unpack)
 
 /* What came of its report: lines of its course are taken, what stands behind them is the end. */
 static void
-read_progress(struct bh_unpack *unpack)
+unpack_read_progress(struct bh_unpack *unpack)
 {
     char *output = unpack->output, *end;
     ssize_t n;
@@ -335,7 +335,7 @@ read_progress(struct bh_unpack *unpack)
 }
 
 static void
-send_progress(struct bh_node *node, struct bh_unpack *unpack)
+unpack_send_progress(struct bh_node *node, struct bh_unpack *unpack)
 {
     bool same = unpack->now.stage == unpack->shared.stage
                 && unpack->now.done_bytes == unpack->shared.done_bytes;
@@ -347,7 +347,7 @@ send_progress(struct bh_node *node, struct bh_unpack *unpack)
 }
 
 static void
-send_ready(struct bh_node *node, const struct bh_job *job, const char *digest)
+unpack_send_ready(struct bh_node *node, const struct bh_job *job, const char *digest)
 {
     struct bh_msg_image image = { .lease = job->record.lease, .job = job->record.job };
 
@@ -365,10 +365,10 @@ bh_unpack_connected(struct bh_node *node)
 
         if (job->unpack) {
             job->unpack->shared.stage = BH_IMAGE_READY;
-            send_progress(node, job->unpack);
+            unpack_send_progress(node, job->unpack);
         } else if (bh_store_folder(node, job->record.lease, folder, &ignored) == BH_OK
                    && strrchr(folder, '/') && bh_image_is_digest(strrchr(folder, '/') + 1)) {
-            send_ready(node, job, strrchr(folder, '/') + 1);
+            unpack_send_ready(node, job, strrchr(folder, '/') + 1);
         }
     }
 }
@@ -377,7 +377,7 @@ bh_unpack_connected(struct bh_node *node)
 
 /* The process is ended with all that it started, and what it left is cleared away. */
 static void
-end_program(struct bh_node *node, struct bh_job *job, const char *tenant)
+unpack_end_program(struct bh_node *node, struct bh_job *job, const char *tenant)
 {
     struct bh_unpack *unpack = job->unpack;
     struct bh_err ignored;
@@ -397,7 +397,7 @@ end_program(struct bh_node *node, struct bh_job *job, const char *tenant)
 
 /* "!RC\nmessage\nhint\n" */
 static bh_rc
-read_failure(char *text, struct bh_err *err)
+unpack_read_failure(char *text, struct bh_err *err)
 {
     char *message = strchr(text, '\n'), *hint = message ? strchr(message + 1, '\n') : NULL;
     uint64_t rc = 0;
@@ -413,15 +413,15 @@ read_failure(char *text, struct bh_err *err)
 }
 
 static bh_rc
-read_report(struct bh_unpack *unpack, struct bh_err *err)
+unpack_read_report(struct bh_unpack *unpack, struct bh_err *err)
 {
     char *text = unpack->output;
 
-    read_progress(unpack);
+    unpack_read_progress(unpack);
     if (unpack->output_length == 0)
         return bh_err_set(err, BH_IO, "unpacking it was ended from outside");
     if (text[0] == '!')
-        return read_failure(text + 1, err);
+        return unpack_read_failure(text + 1, err);
     text[strcspn(text, "\n")] = '\0';
     if (strcmp(text, "none") == 0)
         return BH_OK;
@@ -456,7 +456,7 @@ unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_er
     struct bh_unpack *unpack = job->unpack;
     struct bh_msg_start start = *(struct bh_msg_start *)bh_order_copy_message(&unpack->copy, arena);
 
-    end_program(node, job, bh_unpack_has_image(&start) ? start.tenant : NULL);
+    unpack_end_program(node, job, bh_unpack_has_image(&start) ? start.tenant : NULL);
     if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
         bh_err_wrap(err, "image %.100s", start.image);
     if (rc == BH_OK && bh_unpack_has_image(&start))
@@ -465,7 +465,7 @@ unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_er
                  : bh_err_set(err, BH_BUG, "an image without a digest");
     job->unpack = NULL;
     if (bh_unpack_has_image(&start))
-        send_ready(node, job, rc == BH_OK ? unpack->digest : "");
+        unpack_send_ready(node, job, rc == BH_OK ? unpack->digest : "");
     if (rc != BH_OK)
         bh_scratch_remove(node, start.lease);
     unpack_start_job(node, &start, rc, err);
@@ -483,16 +483,16 @@ bh_unpack_check(struct bh_node *node, struct bh_job *job)
 
     if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         ended.si_pid == 0) {
-        read_progress(unpack);
-        send_progress(node, unpack);
-        job->check_at = next_check(unpack);
+        unpack_read_progress(unpack);
+        unpack_send_progress(node, unpack);
+        job->check_at = unpack_next_check(unpack);
         if (bh_time_monotonic() < unpack->give_up_at)
             return;
         rc = bh_err_set(&err, BH_TIMEOUT, "it was not there within %u seconds",
                         node->conf.image_timeout_s);
         bh_err_hint(&err, "image_timeout_s of node.conf is the limit");
     } else {
-        rc = read_report(unpack, &err);
+        rc = unpack_read_report(unpack, &err);
     }
     unpack_conclude(node, job, rc, &err);
 }

@@ -48,7 +48,7 @@ struct keeper {
 /* ---- output ---- */
 
 static void
-write_log(const char *bytes, size_t length)
+keeper_write_log(const char *bytes, size_t length)
 {
     struct bh_err ignored; /* a full disk must not end the job */
 
@@ -56,29 +56,29 @@ write_log(const char *bytes, size_t length)
 }
 
 static void
-write_record(const char *text)
+keeper_write_record(const char *text)
 {
     char line[400];
     int length = snprintf(line, sizeof line, "bulkhead: %s\n", text);
 
-    write_log(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+    keeper_write_log(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
 /* The rest of the output is dropped. */
 static void
-close_log(struct keeper *keeper, const char *why)
+keeper_close_log(struct keeper *keeper, const char *why)
 {
     keeper->log_space = 0;
     if (keeper->log_full)
         return;
     keeper->log_full = true;
-    write_log("\n", 1);
-    write_record(why);
+    keeper_write_log("\n", 1);
+    keeper_write_record(why);
 }
 
 /* Jobs leave those who run the machine room on its disk: looked at once for each MiB. */
 static void
-check_disk(struct keeper *keeper, size_t length)
+keeper_check_disk(struct keeper *keeper, size_t length)
 {
     if (keeper->log_unchecked > length) {
         keeper->log_unchecked -= length;
@@ -86,7 +86,7 @@ check_disk(struct keeper *keeper, size_t length)
     }
     keeper->log_unchecked = DISK_CHECKED_EVERY;
     if (!bh_disk_leaves_space(BH_KEEPER_LOG_FD, DISK_CHECKED_EVERY))
-        close_log(keeper, "the node's disk is nearly full, the rest of the output is dropped");
+        keeper_close_log(keeper, "the node's disk is nearly full, the rest of the output is dropped");
 }
 
 /* A party's output displaces its own older output, and nobody else's. */
@@ -103,35 +103,35 @@ keeper_check_tenant(struct keeper *keeper, size_t length)
         step = bound / STEPS_LEAST;
     keeper->log_granted = bh_tenant_logs_free_bytes(&keeper->logs, step);
     if (keeper->log_granted == 0)
-        close_log(keeper, "running jobs of this tenant, or of others under its topmost one, have filled their part "
+        keeper_close_log(keeper, "running jobs of this tenant, or of others under its topmost one, have filled their part "
                           "of the node's disk with output (log_tenant_share in node.conf), the rest is dropped; "
                           "end one of them, or write less");
 }
 
 static void
-store_output(struct keeper *keeper, const char *bytes, size_t length)
+keeper_store_output(struct keeper *keeper, const char *bytes, size_t length)
 {
     size_t kept;
 
     if (keeper->log_space > 0)
         keeper_check_tenant(keeper, length);
-    check_disk(keeper, length);
+    keeper_check_disk(keeper, length);
     kept = length < keeper->log_space ? length : (size_t)keeper->log_space;
-    write_log(bytes, kept);
+    keeper_write_log(bytes, kept);
     keeper->log_space -= kept;
     if (kept < length)
-        close_log(keeper, "output is longer than log_cap_mib, the rest is dropped");
+        keeper_close_log(keeper, "output is longer than log_cap_mib, the rest is dropped");
 }
 
 /* Read once, keep it and show it.  How many bytes; 0 at the end, -1 for nothing now. */
 static ssize_t
-receive_output(struct keeper *keeper, int fd)
+keeper_receive_output(struct keeper *keeper, int fd)
 {
     static char chunk[OUTPUT_CHUNK];
     ssize_t n = read(fd, chunk, sizeof chunk);
 
     if (n > 0) {
-        store_output(keeper, chunk, (size_t)n);
+        keeper_store_output(keeper, chunk, (size_t)n);
         bh_keeper_streams_show(keeper->streams, chunk, (size_t)n);
     }
     return n < 0 && errno == EIO ? 0 : n; /* a terminal that nobody has open */
@@ -210,14 +210,14 @@ keeper_start(struct keeper *keeper, struct bh_err *err)
 enum { CHILD, PIPE, TERMINAL, FIXED_POLLS };
 
 static void
-receive_available(struct keeper *keeper, const struct pollfd *polls)
+keeper_receive_available(struct keeper *keeper, const struct pollfd *polls)
 {
-    if (polls[PIPE].revents && receive_output(keeper, keeper->output_fd) == 0) {
+    if (polls[PIPE].revents && keeper_receive_output(keeper, keeper->output_fd) == 0) {
         close(keeper->output_fd); /* closed by the job; wait for its end alone */
         keeper->output_fd = -1;
     }
     if (polls[TERMINAL].revents && !bh_keeper_streams_busy(keeper->streams))
-        (void)!receive_output(keeper, polls[TERMINAL].fd);
+        (void)!keeper_receive_output(keeper, polls[TERMINAL].fd);
 }
 
 /* One turn of the loop; true once the sandbox has ended. */
@@ -236,14 +236,14 @@ keeper_dispatch(struct keeper *keeper, int wait_ms)
     };
     if (poll(polls, FIXED_POLLS + count, wait_ms >= 0 ? wait_ms : wait) < 0)
         return errno != EINTR;
-    receive_available(keeper, polls);
+    keeper_receive_available(keeper, polls);
     bh_keeper_streams_dispatch(keeper->streams, polls + FIXED_POLLS);
     return polls[CHILD].revents & POLLIN;
 }
 
 /* Let those who are attached take the last chunk, or be cut off. */
 static void
-wait_for_readers(struct keeper *keeper)
+keeper_wait_for_readers(struct keeper *keeper)
 {
     int no_child = keeper->child_fd, no_output = keeper->output_fd;
 
@@ -257,15 +257,15 @@ wait_for_readers(struct keeper *keeper)
 /* All that the job has written before its end, and no more: what it left running has ended,
  * too. */
 static void
-receive_rest(struct keeper *keeper, int fd)
+keeper_receive_rest(struct keeper *keeper, int fd)
 {
     do
-        wait_for_readers(keeper);
-    while (fd >= 0 && receive_output(keeper, fd) > 0);
+        keeper_wait_for_readers(keeper);
+    while (fd >= 0 && keeper_receive_output(keeper, fd) > 0);
 }
 
 static int
-wait_for_end(struct keeper *keeper)
+keeper_wait_for_end(struct keeper *keeper)
 {
     int status = 0;
 
@@ -273,8 +273,8 @@ wait_for_end(struct keeper *keeper)
         ;
     while (waitpid(keeper->child, &status, 0) < 0 && errno == EINTR)
         ;
-    receive_rest(keeper, keeper->output_fd);
-    receive_rest(keeper, bh_keeper_streams_terminal(keeper->streams));
+    keeper_receive_rest(keeper, keeper->output_fd);
+    keeper_receive_rest(keeper, bh_keeper_streams_terminal(keeper->streams));
     bh_keeper_streams_close(keeper->streams);
     return status;
 }
@@ -283,7 +283,7 @@ wait_for_end(struct keeper *keeper)
 
 /* What the runtime could not do, or false when it started the job. */
 static bool
-runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
+keeper_runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
 {
     char memory[RUNTIME_LOG_MAX];
     struct bh_slice message;
@@ -305,7 +305,7 @@ runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
 /* Whether whoever ends all jobs, because the machine goes down, has said so: SIGPWR, which is
  * blocked from the start and only ever pending. */
 static bool
-is_shutting_down(void)
+keeper_is_shutting_down(void)
 {
     sigset_t pending;
 
@@ -330,9 +330,9 @@ keeper_judge(struct keeper *keeper, int status)
     if (end->exit_status != 0 && usage.oom) {
         end->cause = BH_END_OUT_OF_MEMORY;
         snprintf(end->why, sizeof end->why, "the job used all of its memory");
-    } else if (end->exit_status != 0 && runtime_refused(keeper, end->why, sizeof end->why)) {
+    } else if (end->exit_status != 0 && keeper_runtime_refused(keeper, end->why, sizeof end->why)) {
         end->cause = BH_END_START_FAILED; /* crun has said so on standard error, too */
-    } else if (is_shutting_down()) {
+    } else if (keeper_is_shutting_down()) {
         end->cause = BH_END_NODE_LOST;
         snprintf(end->why, sizeof end->why, "all jobs of the machine were ended");
     }
@@ -341,7 +341,7 @@ keeper_judge(struct keeper *keeper, int status)
 /* ---- the program ---- */
 
 static void
-report_started(struct keeper *keeper)
+keeper_report_started(struct keeper *keeper)
 {
     char line[64];
     int length;
@@ -353,7 +353,7 @@ report_started(struct keeper *keeper)
 }
 
 static bh_rc
-read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
+keeper_read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
 {
     static const struct option options[] = {
         { "lease", required_argument, NULL, 'l' },
@@ -408,7 +408,7 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
 }
 
 static void
-guard_inherited(void)
+keeper_guard_inherited(void)
 {
     sigset_t power;
 
@@ -431,31 +431,31 @@ main(int argc, char **argv)
     struct bh_err err = { 0 };
     bh_rc rc;
 
-    guard_inherited();
-    rc = read_options(&keeper, argc, argv, &err);
+    keeper_guard_inherited();
+    rc = keeper_read_options(&keeper, argc, argv, &err);
     if (rc != BH_OK) {
         fprintf(stderr, "bulkhead-keeper: %s\n", err.msg);
         return bh_rc_exit(rc);
     }
     keeper.end.lease = keeper.lease;
-    report_started(&keeper);
+    keeper_report_started(&keeper);
     rc = bh_cgroup_probe(keeper.cgroup_mount, &keeper.cgroups, &err);
     if (rc == BH_OK)
         rc = bh_cgroup_step_aside(&keeper.cgroups, keeper.cgroup, &err);
     if (rc == BH_OK)
         rc = keeper_start(&keeper, &err);
     if (rc == BH_OK) {
-        keeper_judge(&keeper, wait_for_end(&keeper));
+        keeper_judge(&keeper, keeper_wait_for_end(&keeper));
     } else {
         keeper.end.cause = BH_END_START_FAILED;
         keeper.end.ended_ns = bh_time_now();
         keeper.end.boot_ns = bh_time_boot();
         keeper.end.exit_status = EXIT_CANNOT_RUN;
         snprintf(keeper.end.why, sizeof keeper.end.why, "%.199s", err.msg);
-        write_record(err.msg);
+        keeper_write_record(err.msg);
     }
     rc = bh_exit_record_write(keeper.folder, &keeper.end, &err);
     if (rc != BH_OK) /* its message names folders of the node, and the log is the tenant's */
-        write_record("the node could not write down how the job ended");
+        keeper_write_record("the node could not write down how the job ended");
     return bh_rc_exit(rc);
 }

@@ -41,7 +41,7 @@ struct bh_keeper_streams {
 /* ---- descriptors ---- */
 
 static void
-close_one(int *fd)
+stream_close_one(int *fd)
 {
     bh_fd_close(*fd);
     *fd = -1;
@@ -49,7 +49,7 @@ close_one(int *fd)
 
 /* A listening socket; the folder's path may be longer than a socket's may. */
 static int
-listen_at(const char *folder)
+stream_listen_at(const char *folder)
 {
     BH_AUTO(bh_fd_close) int place = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     BH_AUTO(bh_fd_close) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -81,7 +81,7 @@ bh_keeper_streams_open(const char *folder, uint32_t stdio, int *ret_init)
         return streams;
     streams->init = pair[0];
     *ret_init = pair[1];
-    streams->listener = listen_at(folder);
+    streams->listener = stream_listen_at(folder);
     return streams;
 }
 
@@ -100,14 +100,14 @@ bh_keeper_streams_terminal(const struct bh_keeper_streams *streams)
 /* ---- showing ---- */
 
 static void
-cut_off(struct stream_reader *reader)
+stream_cut_off(struct stream_reader *reader)
 {
-    close_one(&reader->fd);
+    stream_close_one(&reader->fd);
 }
 
 /* One packet; how many of the bytes went, or -1 when the reader is gone. */
 static ssize_t
-send_packet(int fd, enum bh_attach_packet kind, const char *bytes, size_t length)
+stream_send_packet(int fd, enum bh_attach_packet kind, const char *bytes, size_t length)
 {
     unsigned char head = (unsigned char)kind;
     size_t part = length < PACKET_MAX ? length : PACKET_MAX;
@@ -123,13 +123,13 @@ static void
 keeper_streams_push(struct bh_keeper_streams *streams, struct stream_reader *reader)
 {
     while (reader->fd >= 0 && reader->taken < streams->chunk_length) {
-        ssize_t went = send_packet(reader->fd, BH_ATTACH_OUTPUT, streams->chunk + reader->taken,
+        ssize_t went = stream_send_packet(reader->fd, BH_ATTACH_OUTPUT, streams->chunk + reader->taken,
                                    streams->chunk_length - reader->taken);
 
         if (went == 0)
             return;
         if (went < 0) {
-            cut_off(reader);
+            stream_cut_off(reader);
             return;
         }
         reader->taken += (size_t)went;
@@ -138,7 +138,7 @@ keeper_streams_push(struct bh_keeper_streams *streams, struct stream_reader *rea
 }
 
 static bool
-is_behind(const struct bh_keeper_streams *streams, const struct stream_reader *reader)
+stream_is_behind(const struct bh_keeper_streams *streams, const struct stream_reader *reader)
 {
     return reader->fd >= 0 && reader->taken < streams->chunk_length;
 }
@@ -147,7 +147,7 @@ bool
 bh_keeper_streams_busy(const struct bh_keeper_streams *streams)
 {
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++)
-        if (is_behind(streams, &streams->readers[i]))
+        if (stream_is_behind(streams, &streams->readers[i]))
             return true;
     return false;
 }
@@ -221,7 +221,7 @@ keeper_streams_refuse(int to, int why)
 }
 
 static bool
-has_writer(const struct bh_keeper_streams *streams)
+stream_has_writer(const struct bh_keeper_streams *streams)
 {
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++)
         if (streams->readers[i].fd >= 0 && streams->readers[i].writer)
@@ -230,7 +230,7 @@ has_writer(const struct bh_keeper_streams *streams)
 }
 
 static int
-input_of(const struct bh_keeper_streams *streams)
+stream_input_of(const struct bh_keeper_streams *streams)
 {
     return streams->stdio == BH_STDIO_TERMINAL ? streams->terminal : streams->input;
 }
@@ -242,35 +242,35 @@ keeper_streams_replay(struct bh_keeper_streams *streams, struct stream_reader *r
     size_t at = 0;
 
     while (reader->fd >= 0 && at < streams->recent_length) {
-        ssize_t went = send_packet(reader->fd, BH_ATTACH_OUTPUT, streams->recent + at,
+        ssize_t went = stream_send_packet(reader->fd, BH_ATTACH_OUTPUT, streams->recent + at,
                                    streams->recent_length - at);
 
         if (went <= 0)
-            cut_off(reader);
+            stream_cut_off(reader);
         else
             at += (size_t)went;
     }
 }
 
 static void
-receive_reader(struct bh_keeper_streams *streams, struct stream_reader *reader)
+stream_receive_reader(struct bh_keeper_streams *streams, struct stream_reader *reader)
 {
     struct bh_init_signal word;
     ssize_t got = recv(reader->fd, &word, sizeof word, MSG_DONTWAIT);
 
     if (got == sizeof word && reader->writer && streams->stdio == BH_STDIO_PIPE)
-        close_one(&streams->input);
+        stream_close_one(&streams->input);
     else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        cut_off(reader);
+        stream_cut_off(reader);
 }
 
 /* Whoever left before the next one asked makes room, though this turn's poll had not seen it yet. */
 static void
-receive_all(struct bh_keeper_streams *streams)
+stream_receive_all(struct bh_keeper_streams *streams)
 {
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++)
         if (streams->readers[i].fd >= 0)
-            receive_reader(streams, &streams->readers[i]);
+            stream_receive_reader(streams, &streams->readers[i]);
 }
 
 static void
@@ -280,9 +280,9 @@ keeper_streams_attach(struct bh_keeper_streams *streams, const struct bh_init_re
     int room = SOCKET_BYTES, input, is;
     bool writes;
 
-    receive_all(streams);
-    input = input_of(streams);
-    writes = request->input && input >= 0 && !has_writer(streams);
+    stream_receive_all(streams);
+    input = stream_input_of(streams);
+    writes = request->input && input >= 0 && !stream_has_writer(streams);
     is = (streams->stdio == BH_STDIO_TERMINAL ? BH_INIT_IS_TTY : 0)
          | (writes ? BH_INIT_IS_WRITER : 0);
     for (int i = 0; i < BH_KEEPER_READERS_MAX && !reader; i++)
@@ -331,7 +331,7 @@ keeper_streams_receive(int fd, struct packet *packet)
 }
 
 static void
-close_received(struct packet *packet)
+stream_close_received(struct packet *packet)
 {
     struct msghdr message = { .msg_control = packet->control.bytes,
                               .msg_controllen = packet->control_length };
@@ -351,7 +351,7 @@ close_received(struct packet *packet)
 
 /* To bulkhead-init, as it is. */
 static void
-pass_on(struct bh_keeper_streams *streams, const struct packet *packet, int from)
+stream_pass_on(struct bh_keeper_streams *streams, const struct packet *packet, int from)
 {
     struct iovec part = { (void *)(uintptr_t)packet->bytes, packet->length };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
@@ -372,17 +372,17 @@ keeper_streams_serve(struct bh_keeper_streams *streams, int *fd)
 
     if (!keeper_streams_receive(*fd, &packet) || packet.length < sizeof request
         || bh_unix_peer(*fd, &peer, &ignored) != BH_OK || peer.uid != geteuid()) {
-        close_received(&packet);
-        close_one(fd);
+        stream_close_received(&packet);
+        stream_close_one(fd);
         return;
     }
     memcpy(&request, packet.bytes, sizeof request);
     if (request.ask == BH_INIT_ATTACH)
         keeper_streams_attach(streams, &request, fd);
     else
-        pass_on(streams, &packet, *fd);
-    close_received(&packet);
-    close_one(fd);
+        stream_pass_on(streams, &packet, *fd);
+    stream_close_received(&packet);
+    stream_close_one(fd);
 }
 
 static void
@@ -401,7 +401,7 @@ keeper_streams_admit(struct bh_keeper_streams *streams)
 
 /* Once: behind the barrier these are words of the job. */
 static void
-call_node(struct bh_keeper_streams *streams)
+stream_call_node(struct bh_keeper_streams *streams)
 {
     const uint64_t one = 1;
 
@@ -412,7 +412,7 @@ call_node(struct bh_keeper_streams *streams)
 
 /* Whatever it is, it is read without waiting and only then. */
 static void
-receive_init(struct bh_keeper_streams *streams)
+stream_receive_init(struct bh_keeper_streams *streams)
 {
     static struct packet packet;
     struct msghdr message = { .msg_control = packet.control.bytes };
@@ -421,14 +421,14 @@ receive_init(struct bh_keeper_streams *streams)
 
     if (!keeper_streams_receive(streams->init, &packet)) {
         if (errno != EAGAIN && errno != EINTR)
-            close_one(&streams->init);
+            stream_close_one(&streams->init);
         return;
     }
     message.msg_controllen = packet.control_length;
     head = CMSG_FIRSTHDR(&message);
     memcpy(&reply, packet.bytes, packet.length < sizeof reply ? packet.length : sizeof reply);
     if (packet.length == sizeof reply && reply.reply_kind == BH_INIT_WAITS)
-        call_node(streams);
+        stream_call_node(streams);
     if (packet.length == sizeof reply && reply.reply_kind == BH_INIT_TERMINAL && head
         && head->cmsg_len == CMSG_LEN(sizeof(int)) && streams->stdio == BH_STDIO_TERMINAL
         && streams->terminal < 0) {
@@ -436,14 +436,14 @@ receive_init(struct bh_keeper_streams *streams)
         fcntl(streams->terminal, F_SETFL, O_RDWR | O_NONBLOCK);
         return;
     }
-    close_received(&packet);
+    stream_close_received(&packet);
 }
 
 /* ---- the loop's part ---- */
 
 /* Those who took nothing for too long; when to look again, in ms. */
 static int
-cut_late_ones(struct bh_keeper_streams *streams)
+stream_cut_late_ones(struct bh_keeper_streams *streams)
 {
     bh_ns now = bh_time_monotonic();
     int wait = -1;
@@ -451,10 +451,10 @@ cut_late_ones(struct bh_keeper_streams *streams)
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
         struct stream_reader *reader = &streams->readers[i];
 
-        if (!is_behind(streams, reader))
+        if (!stream_is_behind(streams, reader))
             continue;
         if (now - reader->since >= BH_KEEPER_TIMEOUT)
-            cut_off(reader);
+            stream_cut_off(reader);
         else
             wait = 100;
     }
@@ -464,7 +464,7 @@ cut_late_ones(struct bh_keeper_streams *streams)
 /* A job with a terminal runs before its terminal is there: who comes so early waits for it, or
  * would be told that there is no input. */
 static bool
-is_early(const struct bh_keeper_streams *streams)
+stream_is_early(const struct bh_keeper_streams *streams)
 {
     return streams->stdio == BH_STDIO_TERMINAL && streams->terminal < 0;
 }
@@ -472,10 +472,10 @@ is_early(const struct bh_keeper_streams *streams)
 size_t
 bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls, int *ret_wait_ms)
 {
-    bool early = is_early(streams);
+    bool early = stream_is_early(streams);
     size_t count = 0;
 
-    *ret_wait_ms = cut_late_ones(streams);
+    *ret_wait_ms = stream_cut_late_ones(streams);
     polls[count++] = (struct pollfd){ .fd = streams->listener, .events = POLLIN };
     polls[count++] = (struct pollfd){ .fd = streams->init, .events = POLLIN };
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
@@ -483,7 +483,7 @@ bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls, 
 
         polls[count++] = (struct pollfd){
             .fd = reader->fd,
-            .events = (short)(POLLIN | (is_behind(streams, reader) ? POLLOUT : 0))
+            .events = (short)(POLLIN | (stream_is_behind(streams, reader) ? POLLOUT : 0))
         };
         polls[count++] = (struct pollfd){ .fd = early ? -1 : streams->asking[i],
                                            .events = POLLIN };
@@ -498,7 +498,7 @@ bh_keeper_streams_dispatch(struct bh_keeper_streams *streams, const struct pollf
         struct stream_reader *reader = &streams->readers[i];
 
         if (reader->fd >= 0 && polls[2 + 2 * i].revents & (POLLIN | POLLHUP | POLLERR))
-            receive_reader(streams, reader);
+            stream_receive_reader(streams, reader);
         if (reader->fd >= 0 && polls[2 + 2 * i].revents & POLLOUT)
             keeper_streams_push(streams, reader);
     }
@@ -506,7 +506,7 @@ bh_keeper_streams_dispatch(struct bh_keeper_streams *streams, const struct pollf
         if (streams->asking[i] >= 0 && polls[3 + 2 * i].revents)
             keeper_streams_serve(streams, &streams->asking[i]);
     if (polls[1].revents)
-        receive_init(streams);
+        stream_receive_init(streams);
     if (polls[0].revents)
         keeper_streams_admit(streams);
 }
@@ -518,7 +518,7 @@ bh_keeper_streams_close(struct bh_keeper_streams *streams)
         struct stream_reader *reader = &streams->readers[i];
 
         if (reader->fd >= 0 && reader->taken == streams->chunk_length)
-            (void)!send_packet(reader->fd, BH_ATTACH_ENDED, "", 0);
+            (void)!stream_send_packet(reader->fd, BH_ATTACH_ENDED, "", 0);
         bh_fd_close(reader->fd);
         bh_fd_close(streams->asking[i]);
     }

@@ -95,7 +95,7 @@ typedef bh_rc (*perform_fn)(struct bh_node *node, const void *message, struct ef
                             struct bh_err *err);
 
 static bh_rc
-record_carve(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_carve(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     const struct bh_msg_carve *carve = message;
 
@@ -116,14 +116,14 @@ record_carve(struct bh_node *node, const void *message, struct bh_node_record *r
 }
 
 static bh_rc
-record_destroy(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_destroy(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     record->partition.partition = ((const struct bh_msg_destroy *)message)->partition;
     return BH_OK;
 }
 
 static bh_rc
-lend_partitions(const struct bh_node *node, const struct bh_msg_start *start, struct bh_node_record *lease,
+order_lend_partitions(const struct bh_node *node, const struct bh_msg_start *start, struct bh_node_record *lease,
             struct bh_err *err)
 {
     for (uint32_t i = 0; i < start->partition_count; i++) {
@@ -142,7 +142,7 @@ lend_partitions(const struct bh_node *node, const struct bh_msg_start *start, st
 }
 
 static bh_rc
-record_start(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_start(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     const struct bh_msg_start *start = message;
 
@@ -155,12 +155,12 @@ record_start(struct bh_node *node, const void *message, struct bh_node_record *r
 /* The lease is noted right behind its order: its range of user ids must never be
  * another's.  `ret_waits`: not yet, a partition is scrubbed first. */
 static bh_rc
-record_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
+order_record_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
                struct bh_err *err)
 {
     struct bh_node_record lease = { .kind = BH_NODE_RECORD_LEASE, .lease = start->lease, .job = start->job,
                              .tenant = start->tenant_id, .boundary = start->boundary };
-    bh_rc rc = lend_partitions(node, start, &lease, err);
+    bh_rc rc = order_lend_partitions(node, start, &lease, err);
 
     bh_party_of(start->tenant, lease.party);
     if (rc == BH_OK)
@@ -178,21 +178,21 @@ record_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *r
 }
 
 static bh_rc
-record_lease(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_lease(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     record->lease = ((const struct bh_msg_lease *)message)->lease;
     return BH_OK;
 }
 
 static bh_rc
-record_stop(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_stop(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     record->lease = ((const struct bh_msg_stop *)message)->lease;
     return BH_OK;
 }
 
 static bh_rc
-scrub_carved(struct bh_node *node, const struct bh_scrub_request *request, struct effect *ret_effect,
+order_scrub_carved(struct bh_node *node, const struct bh_scrub_request *request, struct effect *ret_effect,
              struct bh_err *err)
 {
     bh_rc rc = bh_scrub_before(node, request, &ret_effect->waits, err);
@@ -203,7 +203,7 @@ scrub_carved(struct bh_node *node, const struct bh_scrub_request *request, struc
 }
 
 static bh_rc
-record_gpu(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_gpu(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     const struct bh_msg_gpu_order *order = message;
 
@@ -212,30 +212,30 @@ record_gpu(struct bh_node *node, const void *message, struct bh_node_record *rec
 }
 
 static bh_rc
-perform_reset(struct bh_node *node, const void *message, struct effect *ret_effect,
+order_perform_reset(struct bh_node *node, const void *message, struct effect *ret_effect,
               struct bh_err *err)
 {
     return bh_reset_run(node, message, &ret_effect->waits, err);
 }
 
 static bh_rc
-perform_test(struct bh_node *node, const void *message, struct effect *ret_effect,
+order_perform_test(struct bh_node *node, const void *message, struct effect *ret_effect,
              struct bh_err *err)
 {
     return bh_reset_test(node, ((const struct bh_msg_gpu_order *)message)->gpu, err);
 }
 
 static bh_rc
-perform_carve(struct bh_node *node, const void *message, struct effect *ret_effect,
+order_perform_carve(struct bh_node *node, const void *message, struct effect *ret_effect,
               struct bh_err *err)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER, .order = orders_number_of(message),
                             .message = BH_MSG_CARVE };
-    bh_rc rc = record_carve(node, message, &record, err);
+    bh_rc rc = order_record_carve(node, message, &record, err);
     struct bh_scrub_request request = bh_scrub_request_of(&record);
 
     if (rc == BH_OK && bh_piece_is_carved(node, &record.partition))
-        return scrub_carved(node, &request, ret_effect, err);
+        return order_scrub_carved(node, &request, ret_effect, err);
     ret_effect->waits = rc == BH_OK && bh_handover_is_held(node, &record.partition);
     if (ret_effect->waits)
         return BH_OK;
@@ -250,11 +250,11 @@ perform_carve(struct bh_node *node, const void *message, struct effect *ret_effe
         rc = bh_state_record(&node->state, &record, err);
     if (rc == BH_OK)
         rc = bh_node_partition_carve(node, &record, err);
-    return rc == BH_OK ? scrub_carved(node, &request, ret_effect, err) : rc;
+    return rc == BH_OK ? order_scrub_carved(node, &request, ret_effect, err) : rc;
 }
 
 static bh_rc
-perform_destroy(struct bh_node *node, const void *message, struct effect *ret_effect,
+order_perform_destroy(struct bh_node *node, const void *message, struct effect *ret_effect,
                 struct bh_err *err)
 {
     const struct bh_msg_destroy *destroy = message;
@@ -269,7 +269,7 @@ perform_destroy(struct bh_node *node, const void *message, struct effect *ret_ef
 }
 
 static bh_rc
-perform_start(struct bh_node *node, const void *message, struct effect *ret_effect,
+order_perform_start(struct bh_node *node, const void *message, struct effect *ret_effect,
               struct bh_err *err)
 {
     const struct bh_msg_start *start = message;
@@ -282,21 +282,21 @@ perform_start(struct bh_node *node, const void *message, struct effect *ret_effe
 }
 
 static bh_rc
-perform_suspend(struct bh_node *node, const void *message, struct effect *ret_effect,
+order_perform_suspend(struct bh_node *node, const void *message, struct effect *ret_effect,
                 struct bh_err *err)
 {
     return bh_checkpoint_suspend(node, message, &ret_effect->held, &ret_effect->waits, err);
 }
 
 static bh_rc
-perform_resume(struct bh_node *node, const void *message, struct effect *ret_effect,
+order_perform_resume(struct bh_node *node, const void *message, struct effect *ret_effect,
                struct bh_err *err)
 {
     return bh_checkpoint_resume(node, message, &ret_effect->waits, err);
 }
 
 static bh_rc
-perform_stop(struct bh_node *node, const void *message, struct effect *ret_effect,
+order_perform_stop(struct bh_node *node, const void *message, struct effect *ret_effect,
              struct bh_err *err)
 {
     return bh_unpack_stop(node, message, err);
@@ -306,14 +306,14 @@ static const struct {
     record_fn record;
     perform_fn perform;
 } kinds[] = {
-    [BH_MSG_CARVE] = { record_carve, perform_carve },
-    [BH_MSG_DESTROY] = { record_destroy, perform_destroy },
-    [BH_MSG_START] = { record_start, perform_start },
-    [BH_MSG_SUSPEND] = { record_lease, perform_suspend },
-    [BH_MSG_RESUME] = { record_lease, perform_resume },
-    [BH_MSG_STOP] = { record_stop, perform_stop },
-    [BH_MSG_RESET] = { record_gpu, perform_reset },
-    [BH_MSG_TEST] = { record_gpu, perform_test },
+    [BH_MSG_CARVE] = { order_record_carve, order_perform_carve },
+    [BH_MSG_DESTROY] = { order_record_destroy, order_perform_destroy },
+    [BH_MSG_START] = { order_record_start, order_perform_start },
+    [BH_MSG_SUSPEND] = { order_record_lease, order_perform_suspend },
+    [BH_MSG_RESUME] = { order_record_lease, order_perform_resume },
+    [BH_MSG_STOP] = { order_record_stop, order_perform_stop },
+    [BH_MSG_RESET] = { order_record_gpu, order_perform_reset },
+    [BH_MSG_TEST] = { order_record_gpu, order_perform_test },
 };
 
 /* ---- taking ---- */
@@ -321,7 +321,7 @@ static const struct {
 static void orders_recover(struct bh_node *node, const struct bh_node_record *order);
 
 static bool
-is_in_batch(const struct bh_orders *orders, uint64_t order)
+order_is_in_batch(const struct bh_orders *orders, uint64_t order)
 {
     for (uint32_t i = 0; i < orders->count; i++) {
         if (orders->pending[i].order == order)
@@ -332,7 +332,7 @@ is_in_batch(const struct bh_orders *orders, uint64_t order)
 
 /* A start that is answered when its walls were looked at. */
 static bool
-is_being_checked(const struct bh_node *node, const struct bh_node_record *order)
+order_is_being_checked(const struct bh_node *node, const struct bh_node_record *order)
 {
     const struct bh_job *job = order->message == BH_MSG_START
                                    ? bh_state_job(&node->state, order->lease) : NULL;
@@ -357,9 +357,9 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
     if (known && known->record.message != number)
         return bh_err_set(err, BH_INVALID, "order %" PRIu64 " was a %s before", record.order,
                           bh_message_name(known->record.message));
-    if (known && is_being_checked(node, &known->record))
+    if (known && order_is_being_checked(node, &known->record))
         return BH_OK;
-    if (known && (known->done || is_in_batch(orders, record.order)
+    if (known && (known->done || order_is_in_batch(orders, record.order)
                   || bh_unpack_is_pending(node, known->record.lease))) {
         if (known->done)
             bh_order_send_outcome(node, known);
@@ -370,7 +370,7 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
 
         orders_recover(node, &before);
         known = bh_state_order(&node->state, record.order);
-        if (known && is_being_checked(node, &known->record))
+        if (known && order_is_being_checked(node, &known->record))
             return BH_OK;
         if (known)
             return known->done ? BH_OK : bh_err_set(err, BH_IO, "order %" PRIu64
@@ -387,7 +387,7 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
     if (rc != BH_OK)
         return rc;
     if (pending->refused == BH_OK && number == BH_MSG_START)
-        pending->refused = record_new_lease(node, message, &pending->waits, &pending->err);
+        pending->refused = order_record_new_lease(node, message, &pending->waits, &pending->err);
     orders->count++;
     return BH_OK;
 }
@@ -396,7 +396,7 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
 
 /* The GPU that an order changes, or has scrubbed; "": none, or it is not known. */
 static void
-gpu_of(const struct bh_node *node, const struct bh_order_pending *pending, char ret_gpu[BH_UUID_MAX])
+order_gpu_of(const struct bh_node *node, const struct bh_order_pending *pending, char ret_gpu[BH_UUID_MAX])
 {
     const struct bh_msg_destroy *destroy = pending->message;
     const struct bh_msg_start *start = pending->message;
@@ -415,7 +415,7 @@ gpu_of(const struct bh_node *node, const struct bh_order_pending *pending, char 
 }
 
 static bool
-is_held_up(const struct bh_order_pending *pending)
+order_is_held_up(const struct bh_order_pending *pending)
 {
     return pending->number == BH_MSG_DESTROY && pending->err.sys_kind == BH_SYS_NVML
            && pending->err.sys == NVML_IN_USE;
@@ -427,7 +427,7 @@ orders_defer(struct bh_orders *orders, const struct bh_order_pending *pending, s
 {
     char gpu[BH_UUID_MAX];
 
-    gpu_of(orders->node, pending, gpu);
+    order_gpu_of(orders->node, pending, gpu);
     return waiting ? waiting
                    : bh_pending_orders_add(&orders->waiting, pending->number, pending->message, gpu);
 }
@@ -435,7 +435,7 @@ orders_defer(struct bh_orders *orders, const struct bh_order_pending *pending, s
 /* The driver says that it is in use: try it again, with longer and longer pauses; false: no
  * more, or there is no room. */
 static bool
-hold_off(struct bh_orders *orders, const struct bh_order_pending *pending, struct bh_pending_order *waiting)
+order_hold_off(struct bh_orders *orders, const struct bh_order_pending *pending, struct bh_pending_order *waiting)
 {
     bh_ns now = bh_time_monotonic(), most = orders->node->conf.destroy_wait_ms * BH_NS_PER_MS;
 
@@ -453,7 +453,7 @@ hold_off(struct bh_orders *orders, const struct bh_order_pending *pending, struc
 }
 
 static void
-record_gpu_error(struct bh_node *node, const struct bh_order_pending *pending, const char *gpu, bh_rc rc)
+order_record_gpu_error(struct bh_node *node, const struct bh_order_pending *pending, const char *gpu, bh_rc rc)
 {
     if (*gpu && (pending->number == BH_MSG_CARVE || pending->number == BH_MSG_DESTROY))
         bh_gpu_error_record(node, gpu, rc == BH_OK ? NULL : &pending->err);
@@ -462,20 +462,20 @@ record_gpu_error(struct bh_node *node, const struct bh_order_pending *pending, c
 /* Before a start that waited: its lease was not noted, and what was looked at when it came may
  * have changed since. */
 static bh_rc
-record_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
+order_record_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
           struct bh_err *err)
 {
     struct bh_node_record unused = { .kind = BH_NODE_RECORD_ORDER };
-    bh_rc rc = record_start(node, start, &unused, err);
+    bh_rc rc = order_record_start(node, start, &unused, err);
 
     if (rc == BH_OK)
-        rc = record_new_lease(node, start, ret_waits, err);
+        rc = order_record_new_lease(node, start, ret_waits, err);
     return rc == BH_OK && !*ret_waits ? bh_state_sync(&node->state, err) : rc;
 }
 
 /* A start that still waits is not to begin once its lease is stopped. */
 static void
-withdraw_start(struct bh_orders *orders, uint64_t lease)
+order_withdraw_start(struct bh_orders *orders, uint64_t lease)
 {
     uint32_t at = bh_pending_orders_find_start(&orders->waiting, lease);
     struct bh_order_pending pending = { .number = BH_MSG_START };
@@ -500,8 +500,8 @@ orders_carry_out(struct bh_orders *orders, struct bh_order_pending *pending, boo
     bh_rc rc = pending->refused;
 
     if (pending->number == BH_MSG_STOP)
-        withdraw_start(orders, ((const struct bh_msg_stop *)pending->message)->lease);
-    gpu_of(node, pending, gpu);
+        order_withdraw_start(orders, ((const struct bh_msg_stop *)pending->message)->lease);
+    order_gpu_of(node, pending, gpu);
     ret_effect->waits = pending->waits
                         || (!waited && pending->number != BH_MSG_START
                             && (bh_pending_orders_is_behind(&orders->waiting, orders->waiting.count, gpu)
@@ -510,11 +510,11 @@ orders_carry_out(struct bh_orders *orders, struct bh_order_pending *pending, boo
         && (*gpu || ret_effect->waits))
         rc = bh_err_set(&pending->err, BH_FULL, "%d orders wait already", BH_PENDING_ORDERS_MAX);
     if (rc == BH_OK && waited && pending->number == BH_MSG_START)
-        rc = record_late(node, pending->message, &ret_effect->waits, &pending->err);
+        rc = order_record_late(node, pending->message, &ret_effect->waits, &pending->err);
     if (rc == BH_OK && !ret_effect->waits)
         rc = kinds[pending->number].perform(node, pending->message, ret_effect, &pending->err);
     if (rc != BH_OK || !ret_effect->waits)
-        record_gpu_error(node, pending, gpu, rc);
+        order_record_gpu_error(node, pending, gpu, rc);
     return rc;
 }
 
@@ -532,7 +532,7 @@ orders_perform(struct bh_orders *orders, struct bh_order_pending *pending, struc
         waiting->at = bh_time_monotonic() + RETRY_INTERVAL;
         return false;
     }
-    if (rc != BH_OK && is_held_up(pending) && hold_off(orders, pending, waiting))
+    if (rc != BH_OK && order_is_held_up(pending) && order_hold_off(orders, pending, waiting))
         return false;
     bh_scrub_leave(node, pending->order);
     if (rc != BH_OK || pending->number != BH_MSG_START
@@ -558,7 +558,7 @@ bh_orders_perform(struct bh_orders *orders, struct bh_err *err)
 /* Orders before it must end, or what runs for it, or a scrub there: nothing is to be done until
  * then.  A start comes beside the scrubs of other partitions of its GPU. */
 static bool
-is_blocked(const struct bh_orders *orders, uint32_t at)
+order_is_blocked(const struct bh_orders *orders, uint32_t at)
 {
     const struct bh_pending_order *waiting = &orders->waiting.item[at];
 
@@ -577,7 +577,7 @@ orders_retry(struct bh_orders *orders, uint32_t at, bh_ns now)
     struct bh_pending_order *waiting = &orders->waiting.item[at];
     struct bh_order_pending pending = { .number = waiting->copy.number, .order = waiting->order };
 
-    if (waiting->at > now || is_blocked(orders, at))
+    if (waiting->at > now || order_is_blocked(orders, at))
         return false;
     arena = bh_arena_new(BH_ORDER_COPY_BYTES_MAX);
     pending.message = bh_order_copy_message(&waiting->copy, arena);
@@ -586,7 +586,7 @@ orders_retry(struct bh_orders *orders, uint32_t at, bh_ns now)
 
 /* Those on the list that are due; the monotonic time of the next try, or 0. */
 static bh_ns
-tick_pending(struct bh_orders *orders, bh_ns now)
+order_tick_pending(struct bh_orders *orders, bh_ns now)
 {
     struct bh_pending_orders *list = &orders->waiting;
     bh_ns next = 0;
@@ -598,7 +598,7 @@ tick_pending(struct bh_orders *orders, bh_ns now)
             i++;
     }
     for (uint32_t i = 0; i < list->count; i++)
-        if ((!next || list->item[i].at < next) && !is_blocked(orders, i))
+        if ((!next || list->item[i].at < next) && !order_is_blocked(orders, i))
             next = list->item[i].at;
     return next && next <= now ? now + BH_NS_PER_MS : next;
 }
@@ -648,7 +648,7 @@ bh_orders_repeat(struct bh_orders *orders)
 bh_ns
 bh_orders_tick(struct bh_orders *orders, bh_ns now)
 {
-    bh_ns next = tick_pending(orders, now), copy;
+    bh_ns next = order_tick_pending(orders, now), copy;
     struct bh_err err;
 
     if (bh_state_tick(&orders->node->state, now, &copy, &err) != BH_OK) {
@@ -669,7 +669,7 @@ orders_recover(struct bh_node *node, const struct bh_node_record *order)
 
     if (!bh_order_recovery_is_done(node, order))
         (void)!bh_state_record(&node->state, &forget, &err);
-    else if (!is_being_checked(node, order))
+    else if (!order_is_being_checked(node, order))
         bh_order_answer(node, order->order, BH_ORDER_DONE, BH_OK, "");
 }
 

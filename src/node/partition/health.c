@@ -21,7 +21,7 @@
 /* ---- telling ---- */
 
 static struct bh_msg_health
-message_on(const char *gpu, enum bh_fault fault)
+health_message_on(const char *gpu, enum bh_fault fault)
 {
     struct bh_msg_health health = { .fault = fault, .gi = BH_WHOLE_GPU,
                                     .at_ns = bh_time_now(), .recovery = UINT32_MAX };
@@ -63,10 +63,10 @@ bh_health_connected(struct bh_node *node)
 
 /* It does not answer: the daemon should keep new work off this GPU. */
 static void
-is_unresponsive(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct bh_err *err)
+health_is_unresponsive(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct bh_err *err)
 {
     struct bh_health_state *gpu_state = bh_health_state_find(node, gpu);
-    struct bh_msg_health health = message_on(gpu, fault);
+    struct bh_msg_health health = health_message_on(gpu, fault);
 
     snprintf(health.why, sizeof health.why, "%.199s", err->msg);
     bh_utf8_scrub(health.why);
@@ -91,16 +91,16 @@ void
 bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
 {
     if (!bh_gpu_child_died(err))
-        is_unresponsive(node, gpu, BH_FAULT_HUNG, err);
+        health_is_unresponsive(node, gpu, BH_FAULT_HUNG, err);
 }
 
 static void
-copy_error(struct bh_node *node, const char *gpu, const struct bh_err *err)
+health_copy_error(struct bh_node *node, const char *gpu, const struct bh_err *err)
 {
     if (err->rc == BH_UNCERTAIN)
         bh_health_hung(node, gpu, err);
     else if (err->rc == BH_NOT_FOUND)
-        is_unresponsive(node, gpu, BH_FAULT_LOST, err);
+        health_is_unresponsive(node, gpu, BH_FAULT_LOST, err);
 }
 
 bh_rc
@@ -110,12 +110,12 @@ bh_health_read(struct bh_node *node, const char *gpu, struct bh_device_health *r
     bh_rc rc = node->device.ops->health(node->device.self, gpu, ret_health, err);
 
     if (rc != BH_OK)
-        copy_error(node, gpu, err);
+        health_copy_error(node, gpu, err);
     return rc;
 }
 
 static void
-report_rules(struct bh_node *node, struct bh_health_state *gpu_state, const struct bh_device_health *now,
+health_report_rules(struct bh_node *node, struct bh_health_state *gpu_state, const struct bh_device_health *now,
            bh_ns span)
 {
     struct bh_device_health before = gpu_state->checked_at && !gpu_state->announce
@@ -124,7 +124,7 @@ report_rules(struct bh_node *node, struct bh_health_state *gpu_state, const stru
     uint32_t count = bh_health_rules_compare(&before, now, span, rules);
 
     for (uint32_t i = 0; i < count; i++) {
-        struct bh_msg_health health = message_on(gpu_state->gpu, BH_FAULT_HEALTH_RULE);
+        struct bh_msg_health health = health_message_on(gpu_state->gpu, BH_FAULT_HEALTH_RULE);
 
         health.sign = rules[i];
         health.recovery = now->recovery;
@@ -136,9 +136,9 @@ report_rules(struct bh_node *node, struct bh_health_state *gpu_state, const stru
 
 /* It answers: told when it did not before, and to a daemon that is new. */
 static void
-report_present(struct bh_node *node, struct bh_health_state *gpu_state, const struct bh_device_health *now)
+health_report_present(struct bh_node *node, struct bh_health_state *gpu_state, const struct bh_device_health *now)
 {
-    struct bh_msg_health health = message_on(gpu_state->gpu, BH_FAULT_NONE);
+    struct bh_msg_health health = health_message_on(gpu_state->gpu, BH_FAULT_NONE);
     const char *isolation = bh_verify_why(node, gpu_state->gpu);
 
     if (!gpu_state->unresponsive && !gpu_state->announce && gpu_state->given_up != BH_HEALTH_ASKED_SINCE)
@@ -166,12 +166,12 @@ bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_he
     if (!gpu_state || bh_reset_hold_has(node, gpu))
         return;
     if (found) {
-        report_present(node, gpu_state, found);
-        report_rules(node, gpu_state, found, gpu_state->checked_at ? now - gpu_state->checked_at : BH_NS_PER_S);
+        health_report_present(node, gpu_state, found);
+        health_report_rules(node, gpu_state, found, gpu_state->checked_at ? now - gpu_state->checked_at : BH_NS_PER_S);
         gpu_state->health = *found;
         gpu_state->checked_at = now;
     } else {
-        copy_error(node, gpu, err);
+        health_copy_error(node, gpu, err);
     }
     gpu_state->announce = gpu_state->announce && !node->hello_received;
 }
@@ -204,7 +204,7 @@ bh_health_tick(struct bh_node *node, bh_ns now)
 
 /* What the driver wants done now; many XIDs at once are one question. */
 static uint32_t
-recovery_of(struct bh_node *node, const char *gpu)
+health_recovery_of(struct bh_node *node, const char *gpu)
 {
     struct bh_health_state *gpu_state = bh_health_state_find(node, gpu);
     bh_ns now = bh_time_monotonic();
@@ -230,7 +230,7 @@ bh_health_events(struct bh_node *node)
 
     bh_health_state_learn(node);
     while (node->device.ops->next_event(node->device.self, 0, &event, &err) == BH_OK) {
-        struct bh_msg_health health = message_on(event.gpu, BH_FAULT_XID);
+        struct bh_msg_health health = health_message_on(event.gpu, BH_FAULT_XID);
         const struct bh_node_partition *partition =
             bh_state_partition_at(&node->state, event.gpu, event.gi);
         const struct bh_xid *xid = bh_xid_get(event.xid);
@@ -239,7 +239,7 @@ bh_health_events(struct bh_node *node)
         health.gi = event.gi;
         health.partition = partition ? partition->partition : 0;
         if (xid->class != BH_FAULT_CLASS_APP)
-            health.recovery = recovery_of(node, event.gpu);
+            health.recovery = health_recovery_of(node, event.gpu);
         if (xid->class == BH_FAULT_CLASS_REBOOT && bh_health_state_find(node, event.gpu))
             bh_health_state_find(node, event.gpu)->given_up = BH_HEALTH_GIVEN_UP;
         snprintf(health.why, sizeof health.why, "XID %u: %s", event.xid, xid->doc);

@@ -44,7 +44,7 @@ bh_node_partition_scan(struct bh_node *node, struct bh_err *err)
 }
 
 static bh_rc
-need_inventory(struct bh_node *node, struct bh_err *err)
+partition_need_inventory(struct bh_node *node, struct bh_err *err)
 {
     return node->inventory_known ? BH_OK : bh_node_partition_scan(node, err);
 }
@@ -52,7 +52,7 @@ need_inventory(struct bh_node *node, struct bh_err *err)
 /* The instance that we made as this partition, or what is left of it: when its destruction was
  * cut off it has lost its compute instance, and with that its name. */
 static bool
-is_that(const struct bh_device_instance *instance, const struct bh_node_partition *partition)
+partition_is_that(const struct bh_device_instance *instance, const struct bh_node_partition *partition)
 {
     if (strcmp(instance->gpu, partition->gpu) != 0)
         return false;
@@ -63,10 +63,10 @@ is_that(const struct bh_device_instance *instance, const struct bh_node_partitio
 }
 
 static const struct bh_device_instance *
-find_instance(const struct bh_node *node, const struct bh_node_partition *partition)
+partition_find_instance(const struct bh_node *node, const struct bh_node_partition *partition)
 {
     for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
-        if (is_that(&node->inventory.instances[i], partition))
+        if (partition_is_that(&node->inventory.instances[i], partition))
             return &node->inventory.instances[i];
     }
     return NULL;
@@ -78,7 +78,7 @@ bh_node_partition_is_ours(const struct bh_node *node, const struct bh_device_ins
     const struct bh_node_partition *partition
         = bh_state_partition_at(&node->state, instance->gpu, instance->gi);
 
-    return partition && is_that(instance, partition);
+    return partition && partition_is_that(instance, partition);
 }
 
 bool
@@ -93,7 +93,7 @@ bh_node_partition_has_foreign(const struct bh_node *node, const char *gpu)
 }
 
 static uint32_t
-instances_on(const struct bh_node *node, const char *gpu)
+partition_instances_on(const struct bh_node *node, const char *gpu)
 {
     uint32_t count = 0;
 
@@ -107,7 +107,7 @@ instances_on(const struct bh_node *node, const char *gpu)
 /* A whole GPU has no instance whose end would take contexts with it: before it changes hands
  * the driver must know of none. */
 static bh_rc
-check_unused(const struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
+partition_check_unused(const struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
 {
     const char *gpu = partition->gpu;
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
@@ -129,7 +129,7 @@ check_unused(const struct bh_node *node, const struct bh_node_partition *partiti
 
 /* A job that runs has its place even where no partition stands there any more. */
 static bh_rc
-check_holders(const struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
+partition_check_holders(const struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
 {
     struct bh_node_partition placement = *wanted;
     const struct bh_job *holder;
@@ -156,7 +156,7 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
                      struct bh_err *err)
 {
     const struct bh_device_gpu *gpu;
-    bh_rc rc = need_inventory(node, err);
+    bh_rc rc = partition_need_inventory(node, err);
 
     if (rc != BH_OK)
         return rc;
@@ -176,12 +176,12 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
                           bh_share_slot_others(node, wanted->gpu, 0));
     if (bh_placement_is_share(wanted) && wanted->start >= BH_GPU_SHARES_MAX)
         return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares", BH_GPU_SHARES_MAX);
-    rc = check_holders(node, wanted, err);
+    rc = partition_check_holders(node, wanted, err);
     if (rc != BH_OK)
         return rc;
-    if (!bh_placement_makes_instance(wanted) && instances_on(node, wanted->gpu) > 0)
+    if (!bh_placement_makes_instance(wanted) && partition_instances_on(node, wanted->gpu) > 0)
         return bh_err_set(err, BH_CONFLICT, "GPU %s has %u MIG instances", wanted->gpu,
-                          instances_on(node, wanted->gpu));
+                          partition_instances_on(node, wanted->gpu));
     for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
@@ -214,7 +214,7 @@ record_partition(struct bh_node *node, const struct bh_node_partition *wanted,
 }
 
 static bool
-has_mode(const struct bh_node *node, const struct bh_node_partition *wanted)
+partition_has_mode(const struct bh_node *node, const struct bh_node_partition *wanted)
 {
     const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
 
@@ -223,11 +223,11 @@ has_mode(const struct bh_node *node, const struct bh_node_partition *wanted)
 
 /* The GPU in the mode that the partition needs; it is empty when that has to change. */
 static bh_rc
-set_mode(struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
+partition_set_mode(struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    for (int turn = 0; turn < ATTEMPTS_MAX && !has_mode(node, wanted); turn++) {
+    for (int turn = 0; turn < ATTEMPTS_MAX && !partition_has_mode(node, wanted); turn++) {
         struct bh_err unseen;
 
         node->inventory_known = false;
@@ -237,12 +237,12 @@ set_mode(struct bh_node *node, const struct bh_node_partition *wanted, struct bh
         if (rc == BH_OK || !bh_gpu_child_died(err) || bh_node_partition_scan(node, &unseen) != BH_OK)
             return rc;
     }
-    return has_mode(node, wanted) ? BH_OK : rc;
+    return partition_has_mode(node, wanted) ? BH_OK : rc;
 }
 
 /* What was cut off in the middle is undone. */
 static bh_rc
-destroy_half(struct bh_node *node, const char *gpu, uint32_t gi, struct bh_err *err)
+partition_destroy_half(struct bh_node *node, const char *gpu, uint32_t gi, struct bh_err *err)
 {
     bh_rc rc = BH_UNCERTAIN;
 
@@ -286,7 +286,7 @@ bh_node_partition_begin(struct bh_node *node, struct bh_node_record *order, stru
 }
 
 static bool
-stood_before(const struct bh_node_record *order, const struct bh_device_instance *instance)
+partition_stood_before(const struct bh_node_record *order, const struct bh_device_instance *instance)
 {
     for (uint32_t i = 0; i < order->lent_count; i++) {
         if (order->lent[i].gi == instance->gi
@@ -309,10 +309,10 @@ bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order
 
         if (strcmp(instance->gpu, wanted->gpu) != 0 || instance->start != wanted->start
             || strcmp(instance->profile, wanted->profile) != 0 || bh_node_partition_is_ours(node, instance)
-            || stood_before(order, instance))
+            || partition_stood_before(order, instance))
             continue;
         if (instance->ci == NO_COMPUTE_INSTANCE)
-            return destroy_half(node, wanted->gpu, instance->gi, err);
+            return partition_destroy_half(node, wanted->gpu, instance->gi, err);
         *ret_found = true;
         return record_partition(node, wanted, instance, err);
     }
@@ -322,7 +322,7 @@ bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order
 /* There was no answer: what was done is read from the GPU itself.  `ret_again`: nothing was,
  * and the driver is not why. */
 static bh_rc
-recover_carve(struct bh_node *node, const struct bh_node_record *order, bool *ret_again,
+partition_recover_carve(struct bh_node *node, const struct bh_node_record *order, bool *ret_again,
              struct bh_err *err)
 {
     const struct bh_node_partition *wanted = &order->partition;
@@ -338,7 +338,7 @@ recover_carve(struct bh_node *node, const struct bh_node_record *order, bool *re
 }
 
 static bh_rc
-carve_instance(struct bh_node *node, const struct bh_node_record *order, bool *ret_again,
+partition_carve_instance(struct bh_node *node, const struct bh_node_record *order, bool *ret_again,
                struct bh_err *err)
 {
     const struct bh_node_partition *wanted = &order->partition;
@@ -350,7 +350,7 @@ carve_instance(struct bh_node *node, const struct bh_node_record *order, bool *r
     rc = node->device.ops->carve(node->device.self, wanted->gpu, wanted->profile, wanted->start,
                                  &instance, err);
     if (rc == BH_UNCERTAIN)
-        return recover_carve(node, order, ret_again, err);
+        return partition_recover_carve(node, order, ret_again, err);
     return rc == BH_OK ? record_partition(node, wanted, &instance, err) : rc;
 }
 
@@ -359,17 +359,17 @@ bh_node_partition_carve(struct bh_node *node, const struct bh_node_record *order
 {
     const struct bh_node_partition *wanted = &order->partition;
     bool again = true;
-    bh_rc rc = set_mode(node, wanted, err);
+    bh_rc rc = partition_set_mode(node, wanted, err);
 
     if (rc != BH_OK)
         return rc;
     if (!bh_placement_makes_instance(wanted)) {
         if (bh_share_slot_neighbours(node, wanted->gpu).leases == 0)
-            rc = check_unused(node, wanted, err);
+            rc = partition_check_unused(node, wanted, err);
         return rc == BH_OK ? record_partition(node, wanted, NULL, err) : rc;
     }
     for (int turn = 0; turn < ATTEMPTS_MAX && again; turn++)
-        rc = carve_instance(node, order, &again, err);
+        rc = partition_carve_instance(node, order, &again, err);
     if (rc == BH_OK)
         bh_log(INSTANCE_CARVED, BH_STR("gpu", wanted->gpu), BH_STR("profile", wanted->profile),
                BH_U64("start", wanted->start));
@@ -379,7 +379,7 @@ bh_node_partition_carve(struct bh_node *node, const struct bh_node_record *order
 /* ---- destroying ---- */
 
 static bh_rc
-record_gone(struct bh_node *node, uint64_t partition, struct bh_err *err)
+partition_record_gone(struct bh_node *node, uint64_t partition, struct bh_err *err)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_GONE, .partition.partition = partition };
 
@@ -388,7 +388,7 @@ record_gone(struct bh_node *node, uint64_t partition, struct bh_err *err)
 
 /* An instance is only destroyed when it is still the one that we made. */
 static bh_rc
-destroy_instance(struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
+partition_destroy_instance(struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
 {
     bh_rc rc = BH_UNCERTAIN;
 
@@ -402,7 +402,7 @@ destroy_instance(struct bh_node *node, const struct bh_node_partition *partition
         }
         if (bh_node_inventory_is_unread(node, partition->gpu)) /* it may stand there still */
             return bh_err_set(err, BH_UNAVAILABLE, "GPU %s cannot be read", partition->gpu);
-        if (!find_instance(node, partition))
+        if (!partition_find_instance(node, partition))
             return BH_OK;
         if (turn > 0 && !bh_gpu_child_died(err))
             return rc;
@@ -430,27 +430,27 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant,
                           holder->record.lease, id);
     rc = bh_occupancy_check_idle(node, partition, err);
     if (rc == BH_OK && bh_placement_is_share(partition)) /* its contexts went with the processes of its job */
-        return record_gone(node, id, err);
+        return partition_record_gone(node, id, err);
     if (rc == BH_OK)
         rc = bh_mig_change_check(node, partition->gpu, tenant, err);
     if (rc == BH_OK)
-        rc = partition->gi == BH_WHOLE_GPU ? check_unused(node, partition, err)
-                                       : destroy_instance(node, partition, err);
+        rc = partition->gi == BH_WHOLE_GPU ? partition_check_unused(node, partition, err)
+                                       : partition_destroy_instance(node, partition, err);
     if (rc != BH_OK)
         return rc;
     bh_log(INSTANCE_DESTROYED, BH_STR("gpu", partition->gpu), BH_STR("profile", partition->profile));
-    return record_gone(node, id, err);
+    return partition_record_gone(node, id, err);
 }
 
 /* ---- after a start ---- */
 
 /* One that cannot be destroyed now stays ours, and is destroyed when that is ordered. */
 static bh_rc
-finish_destroy(struct bh_node *node, const struct bh_node_partition *half, struct bh_err *err)
+partition_finish_destroy(struct bh_node *node, const struct bh_node_partition *half, struct bh_err *err)
 {
     if (bh_mig_change_check(node, half->gpu, 0, err) == BH_OK
-        && destroy_half(node, half->gpu, half->gi, err) == BH_OK)
-        return record_gone(node, half->partition, err);
+        && partition_destroy_half(node, half->gpu, half->gi, err) == BH_OK)
+        return partition_record_gone(node, half->partition, err);
     bh_log(EFFECT_FAILED, BH_U64("piece", half->partition), BH_ERRLOG(err));
     return BH_OK;
 }
@@ -459,15 +459,15 @@ finish_destroy(struct bh_node *node, const struct bh_node_partition *half, struc
 static bh_rc
 partition_refresh(struct bh_node *node, const struct bh_node_partition *known, struct bh_err *err)
 {
-    const struct bh_device_instance *instance = find_instance(node, known);
+    const struct bh_device_instance *instance = partition_find_instance(node, known);
     struct bh_node_partition wanted = *known;
 
     if (bh_node_inventory_is_unread(node, known->gpu))
         return BH_OK;
     if (bh_placement_makes_instance(known) && !instance)
-        return record_gone(node, known->partition, err);
+        return partition_record_gone(node, known->partition, err);
     if (instance && instance->ci == NO_COMPUTE_INSTANCE)
-        return finish_destroy(node, known, err);
+        return partition_finish_destroy(node, known, err);
     return record_partition(node, &wanted, instance, err);
 }
 

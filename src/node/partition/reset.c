@@ -83,7 +83,7 @@ reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err
 
 /* Processes that the driver lists; one that does not answer lists nobody. */
 static bh_rc
-check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
+reset_check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_device_process *processes;
@@ -104,7 +104,7 @@ check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
 
 /* And those that have its node open, monitoring programs say. */
 static bh_rc
-check_holders(const struct bh_node *node, const char *gpu, struct bh_err *err)
+reset_check_holders(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     const struct bh_device_gpu *known = bh_node_inventory_gpu(node, gpu);
     char name[32], memory[120];
@@ -121,17 +121,17 @@ check_holders(const struct bh_node *node, const char *gpu, struct bh_err *err)
 }
 
 static bh_rc
-check_free(const struct bh_node *node, const char *gpu, struct bh_err *err)
+reset_check_free(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     bh_rc rc = reset_check_jobs(node, gpu, err);
 
     if (rc == BH_OK && bh_node_partition_has_foreign(node, gpu))
         rc = bh_err_set(err, BH_CONFLICT, "GPU %s has instances that are not Bulkhead's", gpu);
-    return rc == BH_OK ? check_processes(node, gpu, err) : rc;
+    return rc == BH_OK ? reset_check_processes(node, gpu, err) : rc;
 }
 
 static bool
-has_partition(const struct bh_node *node, const char *gpu)
+reset_has_partition(const struct bh_node *node, const char *gpu)
 {
     for (uint32_t i = 0; i < node->state.partition_count; i++)
         if (strcmp(node->state.partitions[i].gpu, gpu) == 0)
@@ -154,7 +154,7 @@ resets_together(const struct bh_node *node, const char *gpu)
 }
 
 static bh_rc
-check_others(const struct bh_node *node, const char *gpu, struct bh_err *err)
+reset_check_others(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -164,12 +164,12 @@ check_others(const struct bh_node *node, const char *gpu, struct bh_err *err)
         if (strcmp(other, gpu) == 0)
             continue;
         rc = bh_node_partition_check_allowed(node, other, err);
-        if (rc == BH_OK && has_partition(node, other))
+        if (rc == BH_OK && reset_has_partition(node, other))
             rc = bh_err_set(err, BH_CONFLICT, "GPU %s has pieces", other);
         if (rc == BH_OK)
-            rc = check_free(node, other, err);
+            rc = reset_check_free(node, other, err);
         if (rc == BH_OK)
-            rc = check_holders(node, other, err);
+            rc = reset_check_holders(node, other, err);
     }
     if (rc == BH_OK)
         return BH_OK;
@@ -204,7 +204,7 @@ reset_start(struct bh_node *node, const char *pci, struct bh_err *err)
 
 /* What stood on it is gone. */
 static bh_rc
-record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
+reset_record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -222,7 +222,7 @@ record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
 
 /* From here on our own children do not open what is reset; the inventory keeps it. */
 static void
-hide(struct bh_node *node)
+reset_hide(struct bh_node *node)
 {
     struct bh_reset *reset = node->reset;
     uint32_t minors[GPUS_MAX], hidden = 0;
@@ -252,8 +252,8 @@ reset_begin(struct bh_node *node, struct bh_err *err)
     const char *gpu = reset->order.gpu;
     bh_rc rc;
 
-    hide(node);
-    rc = check_holders(node, gpu, err);
+    reset_hide(node);
+    rc = reset_check_holders(node, gpu, err);
     if (rc == BH_OK)
         rc = reset_start(node, reset->together ? NULL : bh_health_pci(node, gpu), err);
     if (rc != BH_OK) {
@@ -283,9 +283,9 @@ reset_check(struct bh_node *node, const char *gpu, bool *ret_together, struct bh
         bh_log(EFFECT_FAILED, BH_STR("what", "scan before a reset"), BH_ERRLOG(&unseen));
     if (!*bh_health_pci(node, gpu))
         return bh_err_set(err, BH_NOT_FOUND, "no GPU %s on this node", gpu);
-    rc = check_free(node, gpu, err);
+    rc = reset_check_free(node, gpu, err);
     *ret_together = resets_together(node, gpu);
-    return rc == BH_OK && *ret_together ? check_others(node, gpu, err) : rc;
+    return rc == BH_OK && *ret_together ? reset_check_others(node, gpu, err) : rc;
 }
 
 static bh_rc
@@ -293,7 +293,7 @@ reset_finish(struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     bh_log(GPU_RESET, BH_STR("gpu", gpu));
     bh_health_forget(node, gpu);
-    return record_gone(node, gpu, err);
+    return reset_record_gone(node, gpu, err);
 }
 
 bh_rc
@@ -327,7 +327,7 @@ bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *r
 }
 
 static bool
-has_gone(struct bh_reset *reset, int *ret_status)
+reset_has_gone(struct bh_reset *reset, int *ret_status)
 {
     pid_t ended = waitpid(reset->pid, ret_status, WNOHANG);
 
@@ -342,7 +342,7 @@ has_gone(struct bh_reset *reset, int *ret_status)
 }
 
 static void
-read_status(const struct bh_node *node, int status)
+reset_read_status(const struct bh_node *node, int status)
 {
     struct bh_reset *reset = node->reset;
 
@@ -367,10 +367,10 @@ bh_reset_tick(struct bh_node *node, bh_ns now)
 
     if (!reset->pid)
         return 0;
-    if (has_gone(reset, &status)) {
+    if (reset_has_gone(reset, &status)) {
         reset_show(node);
         if (reset->state == BH_RESET_RUNS)
-            read_status(node, status);
+            reset_read_status(node, status);
         return 0;
     }
     if (reset->state == BH_RESET_RUNS && now >= reset->until && !reset->killed) {
@@ -378,7 +378,7 @@ bh_reset_tick(struct bh_node *node, bh_ns now)
         reset->killed = true;
         reset->until = now + KILL_TIMEOUT;
     } else if (reset->state == BH_RESET_RUNS && now >= reset->until) {
-        read_status(node, status);
+        reset_read_status(node, status);
     }
     if (reset->state == BH_RESET_RUNS && !reset->killed && reset->pidfd >= 0)
         return reset->until;

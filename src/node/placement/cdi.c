@@ -42,7 +42,7 @@ cdi_put_node(struct bh_json_writer *w, const struct node_of *node)
 
 /* The parent's node, and of a MIG instance the two that let it in. */
 static void
-put_partition_nodes(struct bh_json_writer *w, const struct bh_node *node,
+cdi_put_partition_nodes(struct bh_json_writer *w, const struct bh_node *node,
                 const struct bh_node_partition *partition)
 {
     struct node_of parent = { .major = NVIDIA_MAJOR, .minor = partition->minor,
@@ -63,7 +63,7 @@ put_partition_nodes(struct bh_json_writer *w, const struct bh_node *node,
 
 /* One device: the partitions from `first` on, with the variable that names them to CUDA. */
 static void
-put_device(struct bh_json_writer *w, const struct bh_node *node, const struct bh_node_record *lease,
+cdi_put_device(struct bh_json_writer *w, const struct bh_node *node, const struct bh_node_record *lease,
            const char *name, uint32_t first)
 {
     uint32_t end = name[0] == 'l' ? lease->lent_count : first + 1;
@@ -79,7 +79,7 @@ put_device(struct bh_json_writer *w, const struct bh_node *node, const struct bh
     bh_json_open(w, "containerEdits", '{');
     bh_json_open(w, "deviceNodes", '[');
     for (uint32_t i = first; i < end; i++)
-        put_partition_nodes(w, node, &lease->lent[i]);
+        cdi_put_partition_nodes(w, node, &lease->lent[i]);
     bh_json_close(w, ']');
     if (bh_buf_text(&visible)) {
         bh_json_open(w, "env", '[');
@@ -92,7 +92,7 @@ put_device(struct bh_json_writer *w, const struct bh_node *node, const struct bh
 
 /* What every device needs: the control node, and the driver's libraries read-only. */
 static void
-put_common(struct bh_json_writer *w, const struct bh_node *node)
+cdi_put_common(struct bh_json_writer *w, const struct bh_node *node)
 {
     const struct node_of control = { "/dev/nvidiactl", NVIDIA_MAJOR, NVIDIA_CTL, "rw" };
     const struct node_of uvm = { "/dev/nvidia-uvm", node->uvm_major, 0, "rw" };
@@ -136,11 +136,11 @@ bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_node_
     bh_json_str(&w, "kind", "bulkhead.dev/gpu");
     bh_json_open(&w, "devices", '[');
     for (uint32_t i = 0; i < lease->lent_count; i++)
-        put_device(&w, node, lease, lease->lent[i].uuid, i);
+        cdi_put_device(&w, node, lease, lease->lent[i].uuid, i);
     snprintf(all, sizeof all, "lease-%" PRIu64, lease->lease);
-    put_device(&w, node, lease, all, 0);
+    cdi_put_device(&w, node, lease, all, 0);
     bh_json_close(&w, ']');
-    put_common(&w, node);
+    cdi_put_common(&w, node);
     bh_json_close(&w, '}');
 }
 
@@ -152,7 +152,7 @@ cdi_path_of(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PA
 }
 
 static bool
-is_on(const struct bh_node *node)
+cdi_is_on(const struct bh_node *node)
 {
     return node->conf.cdi_dir[0] == '/';
 }
@@ -187,7 +187,7 @@ bh_cdi_write(const struct bh_node *node, const struct bh_node_record *lease, str
     struct bh_buf text;
     bh_rc rc = BH_OK;
 
-    if (!is_on(node) || lease->lent_count == 0)
+    if (!cdi_is_on(node) || lease->lent_count == 0)
         return BH_OK;
     cdi_path_of(node, lease->lease, path);
     bh_buf_init(&text, SPEC_BYTES_MAX);
@@ -207,7 +207,7 @@ bh_cdi_write(const struct bh_node *node, const struct bh_node_record *lease, str
 /* One that stays gives another tenant's nodes to who asks for the lease's: that is said.  In a folder
  * that is mounted read-only the kernel refuses before it looks whether there is one. */
 static void
-remove_nodes(int folder, const char *name, uint64_t lease)
+cdi_remove_nodes(int folder, const char *name, uint64_t lease)
 {
     struct stat found;
     struct bh_err err;
@@ -224,15 +224,15 @@ bh_cdi_remove(const struct bh_node *node, uint64_t lease)
 {
     char path[BH_NODE_PATH_MAX];
 
-    if (!is_on(node))
+    if (!cdi_is_on(node))
         return;
     cdi_path_of(node, lease, path);
-    remove_nodes(AT_FDCWD, path, lease);
+    cdi_remove_nodes(AT_FDCWD, path, lease);
 }
 
 /* The lease in "bulkhead-lease-12.json", or 0. */
 static uint64_t
-lease_in(const char *name)
+cdi_lease_in(const char *name)
 {
     size_t length = strlen(name), prefix = sizeof PREFIX - 1, suffix = sizeof SUFFIX - 1;
     char number[24];
@@ -247,7 +247,7 @@ lease_in(const char *name)
 }
 
 static bool
-is_lent(const struct bh_node *node, uint64_t lease)
+cdi_is_lent(const struct bh_node *node, uint64_t lease)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -261,19 +261,19 @@ is_lent(const struct bh_node *node, uint64_t lease)
 void
 bh_cdi_reconcile(const struct bh_node *node)
 {
-    DIR *dir = is_on(node) ? opendir(node->conf.cdi_dir) : NULL;
+    DIR *dir = cdi_is_on(node) ? opendir(node->conf.cdi_dir) : NULL;
     const struct dirent *entry;
     struct bh_err logged;
 
     while (dir && (entry = readdir(dir))) {
-        uint64_t lease = lease_in(entry->d_name);
+        uint64_t lease = cdi_lease_in(entry->d_name);
 
-        if (lease && !is_lent(node, lease))
-            remove_nodes(dirfd(dir), entry->d_name, lease);
+        if (lease && !cdi_is_lent(node, lease))
+            cdi_remove_nodes(dirfd(dir), entry->d_name, lease);
     }
     if (dir)
         closedir(dir);
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (is_lent(node, node->state.jobs[i].record.lease))
+        if (cdi_is_lent(node, node->state.jobs[i].record.lease))
             (void)bh_cdi_write(node, &node->state.jobs[i].record, &logged);
 }

@@ -66,7 +66,7 @@ bh_handover_new(void)
 
 /* Without waiting for it: what it reads may hang in the kernel.  False: it has not gone. */
 static bool
-end_look(struct bh_handover *handover)
+handover_end_look(struct bh_handover *handover)
 {
     if (handover->pid > 0) {
         kill(handover->pid, SIGKILL);
@@ -85,7 +85,7 @@ bh_handover_free(struct bh_handover *handover)
 {
     if (!handover)
         return;
-    (void)end_look(handover);
+    (void)handover_end_look(handover);
     bh_fd_close(handover->output);
     free(handover);
 }
@@ -94,7 +94,7 @@ bh_handover_free(struct bh_handover *handover)
 
 /* Of a GPU that is not known yet, nobody knows who could.  NULL: there is no room. */
 static struct handover_place *
-place_of(struct bh_handover *handover, const char *gpu)
+handover_place_of(struct bh_handover *handover, const char *gpu)
 {
     uint32_t at = 0;
 
@@ -112,18 +112,18 @@ place_of(struct bh_handover *handover, const char *gpu)
 }
 
 static uint32_t
-units_of(const struct bh_node_partition *partition)
+handover_units_of(const struct bh_node_partition *partition)
 {
     return partition->units ? partition->units & BH_OWNERSHIP_ALL : BH_OWNERSHIP_ALL;
 }
 
 static bool
-needs_look(struct bh_handover *handover, const struct bh_node_partition *partition, uint32_t tenant)
+handover_needs_look(struct bh_handover *handover, const struct bh_node_partition *partition, uint32_t tenant)
 {
-    const struct handover_place *place = place_of(handover, partition->gpu);
+    const struct handover_place *place = handover_place_of(handover, partition->gpu);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++)
-        if (units_of(partition) >> u & 1
+        if (handover_units_of(partition) >> u & 1
             && (!place || (place->by[u] != NOBODY && place->by[u] != tenant)))
             return true;
     return false;
@@ -134,11 +134,11 @@ bh_handover_left(struct bh_node *node, const struct bh_job *job)
 {
     for (uint32_t i = 0; !job->sealed && i < job->record.lent_count; i++) {
         const struct bh_node_partition *partition = &job->record.lent[i];
-        struct handover_place *place = place_of(node->handover, partition->gpu);
+        struct handover_place *place = handover_place_of(node->handover, partition->gpu);
         uint32_t tenant = job->record.tenant;
 
         for (uint32_t u = 0; place && u < BH_OWNERSHIP_UNITS; u++)
-            if (units_of(partition) >> u & 1)
+            if (handover_units_of(partition) >> u & 1)
                 place->by[u] = place->by[u] == NOBODY || place->by[u] == tenant ? tenant : UNKNOWN;
         if (place)
             place->leavings++;
@@ -146,12 +146,12 @@ bh_handover_left(struct bh_node *node, const struct bh_job *job)
 }
 
 static void
-set_clear(struct bh_handover *handover, const struct bh_node_partition *partition)
+handover_set_clear(struct bh_handover *handover, const struct bh_node_partition *partition)
 {
-    struct handover_place *place = place_of(handover, partition->gpu);
+    struct handover_place *place = handover_place_of(handover, partition->gpu);
 
     for (uint32_t u = 0; place && u < BH_OWNERSHIP_UNITS; u++)
-        if (units_of(partition) >> u & 1)
+        if (handover_units_of(partition) >> u & 1)
             place->by[u] = NOBODY;
 }
 
@@ -159,7 +159,7 @@ set_clear(struct bh_handover *handover, const struct bh_node_partition *partitio
 
 /* Lent the same files: now, or before it was suspended. */
 static bool
-has_place(const struct bh_job *job, const struct bh_node_partition *partition)
+handover_has_place(const struct bh_job *job, const struct bh_node_partition *partition)
 {
     for (uint32_t i = 0; i < job->record.lent_count; i++) {
         const struct bh_node_partition *lent = &job->record.lent[i];
@@ -173,14 +173,14 @@ has_place(const struct bh_job *job, const struct bh_node_partition *partition)
 }
 
 static bool
-is_to_be_looked_at(const struct bh_job *job, const struct bh_node_partition *partition)
+handover_is_to_be_looked_at(const struct bh_job *job, const struct bh_node_partition *partition)
 {
-    return !job->ended && !job->sealed && job->running && !has_place(job, partition);
+    return !job->ended && !job->sealed && job->running && !handover_has_place(job, partition);
 }
 
 /* The driver's files of the partition that the job has none of its own of. */
 static bool
-list_wanted(const struct bh_node *node, const struct bh_job *job,
+handover_list_wanted(const struct bh_node *node, const struct bh_job *job,
             const struct bh_node_partition *partition, struct bh_open_wanted *ret_wanted)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
@@ -215,7 +215,7 @@ list_wanted(const struct bh_node *node, const struct bh_job *job,
 /* ---- the child ---- */
 
 static void
-look_at_job(const struct bh_node *node, const struct bh_job *job,
+handover_look_at_job(const struct bh_node *node, const struct bh_job *job,
             const struct bh_node_partition *partition, int output)
 {
     static pid_t pids[PIDS_MAX];
@@ -226,7 +226,7 @@ look_at_job(const struct bh_node *node, const struct bh_job *job,
     char id[32];
 
     bh_node_job_id(job->record.lease, id);
-    if (!list_wanted(node, job, partition, &wanted)
+    if (!handover_list_wanted(node, job, partition, &wanted)
         || node->runtime.ops->processes(node->runtime.self, id, pids, PIDS_MAX, &count, &ignored)
                != BH_OK)
         _exit(1); /* without the last finding: nothing is known */
@@ -245,7 +245,7 @@ look_at_job(const struct bh_node *node, const struct bh_job *job,
 
 /* It keeps nothing of the node's open, whose end others wait for. */
 static void
-look(const struct bh_node *node, const struct bh_node_partition *partition, int output)
+handover_look(const struct bh_node *node, const struct bh_node_partition *partition, int output)
 {
     const struct handover_finding last = { .lease = 0 };
 
@@ -254,21 +254,21 @@ look(const struct bh_node *node, const struct bh_node_partition *partition, int 
     if (output < 0 || close_range(STDERR_FILENO + 1, ~0U, 0) != 0)
         _exit(1);
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (is_to_be_looked_at(&node->state.jobs[i], partition))
-            look_at_job(node, &node->state.jobs[i], partition, output);
+        if (handover_is_to_be_looked_at(&node->state.jobs[i], partition))
+            handover_look_at_job(node, &node->state.jobs[i], partition, output);
     _exit(write(output, &last, sizeof last) == (ssize_t)sizeof last ? 0 : 1);
 }
 
 static uint32_t
-leavings_of(struct bh_handover *handover, const struct bh_node_partition *partition)
+handover_leavings_of(struct bh_handover *handover, const struct bh_node_partition *partition)
 {
-    const struct handover_place *place = place_of(handover, partition->gpu);
+    const struct handover_place *place = handover_place_of(handover, partition->gpu);
 
     return place ? place->leavings : 0;
 }
 
 static bh_rc
-begin_look(struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
+handover_begin_look(struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
 {
     struct bh_handover *handover = node->handover;
     int ends[2];
@@ -277,7 +277,7 @@ begin_look(struct bh_node *node, const struct bh_node_partition *partition, stru
         return bh_err_errno(err, "make a pipe");
     handover->pid = fork();
     if (handover->pid == 0)
-        look(node, partition, ends[1]);
+        handover_look(node, partition, ends[1]);
     bh_fd_close(ends[1]);
     if (handover->pid < 0) {
         handover->pid = 0;
@@ -287,7 +287,7 @@ begin_look(struct bh_node *node, const struct bh_node_partition *partition, stru
     handover->output = ends[0];
     handover->partition = *partition;
     handover->until = bh_time_monotonic() + LOOK_WITHIN;
-    handover->leavings = leavings_of(handover, partition);
+    handover->leavings = handover_leavings_of(handover, partition);
     return BH_OK;
 }
 
@@ -295,7 +295,7 @@ begin_look(struct bh_node *node, const struct bh_node_partition *partition, stru
 
 /* Descriptors that nobody takes: most are on their way for a moment. */
 static bool
-lie_long(struct bh_handover *handover, uint64_t lease, bh_ns now)
+handover_lie_long(struct bh_handover *handover, uint64_t lease, bh_ns now)
 {
     uint32_t at = 0;
 
@@ -311,14 +311,14 @@ lie_long(struct bh_handover *handover, uint64_t lease, bh_ns now)
 }
 
 static void
-judge(struct bh_node *node, const struct handover_finding *finding, bh_ns now)
+handover_judge(struct bh_node *node, const struct handover_finding *finding, bh_ns now)
 {
     struct bh_handover *handover = node->handover;
     struct bh_job *job = bh_state_job(&node->state, finding->lease);
 
     if (!job || job->ended)
         return;
-    if (finding->found == BH_OPEN_IN_FLIGHT && lie_long(handover, finding->lease, now))
+    if (finding->found == BH_OPEN_IN_FLIGHT && handover_lie_long(handover, finding->lease, now))
         bh_trespass_accuse(job, &handover->partition, finding->pid,
                            "leaves descriptors in a socket that may be of");
     else if (finding->found == BH_OPEN_MAPPED)
@@ -329,7 +329,7 @@ judge(struct bh_node *node, const struct handover_finding *finding, bh_ns now)
 
 /* Those whose sockets were seen empty. */
 static void
-forget_in_flight(struct bh_handover *handover, const struct handover_finding *findings, uint32_t count)
+handover_forget_in_flight(struct bh_handover *handover, const struct handover_finding *findings, uint32_t count)
 {
     for (uint32_t i = 0; i < IN_FLIGHT_MAX; i++) {
         bool again = false;
@@ -342,9 +342,9 @@ forget_in_flight(struct bh_handover *handover, const struct handover_finding *fi
     }
 }
 
-/* The look is over, or had its time.  Who left the place meanwhile is to be looked for again. */
+/* The handover_look is over, or had its time.  Who left the place meanwhile is to be looked for again. */
 static bh_rc
-take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
+handover_take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
 {
     struct bh_handover *handover = node->handover;
     struct handover_finding findings[FINDINGS_MAX];
@@ -353,12 +353,12 @@ take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
     bool whole = count > 0 && findings[count - 1].lease == 0;
 
     for (uint32_t i = 0; i < count && findings[i].lease; i++)
-        judge(node, &findings[i], now);
+        handover_judge(node, &findings[i], now);
     if (whole)
-        forget_in_flight(handover, findings, count - 1);
-    if (whole && count == 1 && leavings_of(handover, &handover->partition) == handover->leavings)
-        set_clear(handover, &handover->partition);
-    if (end_look(handover))
+        handover_forget_in_flight(handover, findings, count - 1);
+    if (whole && count == 1 && handover_leavings_of(handover, &handover->partition) == handover->leavings)
+        handover_set_clear(handover, &handover->partition);
+    if (handover_end_look(handover))
         handover->check_at = now + CHECK_INTERVAL;
     handover->until = now + LOOK_WITHIN; /* where it does not go */
     handover->misses = count > 0 ? 0 : handover->misses + 1;
@@ -371,7 +371,7 @@ take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
 
 /* Its findings are read when it has ended: they fit into the pipe. */
 static bool
-has_ended(const struct bh_handover *handover, bh_ns now)
+handover_has_ended(const struct bh_handover *handover, bh_ns now)
 {
     siginfo_t ended = { .si_pid = 0 };
 
@@ -381,10 +381,10 @@ has_ended(const struct bh_handover *handover, bh_ns now)
 }
 
 static bool
-is_anybody_there(const struct bh_node *node, const struct bh_node_partition *partition)
+handover_is_anybody_there(const struct bh_node *node, const struct bh_node_partition *partition)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (is_to_be_looked_at(&node->state.jobs[i], partition))
+        if (handover_is_to_be_looked_at(&node->state.jobs[i], partition))
             return true;
     return false;
 }
@@ -398,25 +398,25 @@ bh_handover_check(struct bh_node *node, const struct bh_node_partition *partitio
     bh_rc rc = BH_OK;
 
     *ret_waits = false;
-    if (tenant == NOBODY || !needs_look(handover, partition, tenant))
+    if (tenant == NOBODY || !handover_needs_look(handover, partition, tenant))
         return BH_OK;
-    if (!is_anybody_there(node, partition)) {
-        set_clear(handover, partition);
+    if (!handover_is_anybody_there(node, partition)) {
+        handover_set_clear(handover, partition);
         return BH_OK;
     }
-    if (handover->pid && has_ended(handover, now))
-        rc = take_look(node, now, err);
-    if (rc == BH_OK && needs_look(handover, partition, tenant)) {
+    if (handover->pid && handover_has_ended(handover, now))
+        rc = handover_take_look(node, now, err);
+    if (rc == BH_OK && handover_needs_look(handover, partition, tenant)) {
         *ret_waits = true;
         if (!handover->pid && now >= handover->check_at)
-            rc = begin_look(node, partition, err);
+            rc = handover_begin_look(node, partition, err);
     }
     return rc;
 }
 
 /* The order waits for as long as it is so, and people see why. */
 static void
-tell(struct bh_node *node, const char *gpu)
+handover_tell(struct bh_node *node, const char *gpu)
 {
     struct bh_err why;
 
@@ -427,16 +427,16 @@ tell(struct bh_node *node, const char *gpu)
 
 /* A process that sits in the kernel may never go: then the order fails, as when a stranger has it. */
 static bool
-wait_while(struct bh_node *node, const char *gpu, bool held)
+handover_wait_while(struct bh_node *node, const char *gpu, bool held)
 {
-    struct handover_place *place = place_of(node->handover, gpu);
+    struct handover_place *place = handover_place_of(node->handover, gpu);
     bh_ns now = bh_time_monotonic();
 
     if (!place)
         return false;
     place->held_at = !held ? 0 : place->held_at ? place->held_at : now;
     if (held)
-        tell(node, gpu);
+        handover_tell(node, gpu);
     return held && now - place->held_at < node->conf.destroy_wait_ms * BH_NS_PER_MS;
 }
 
@@ -454,12 +454,12 @@ bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partit
         place.gi = BH_WHOLE_GPU; /* not noted yet when it is carved */
     else if (!*partition->uuid)
         return false; /* an instance that is to be carved: nobody is there */
-    if (!needs_look(node->handover, &place, NOBODY) || bh_health_is_unresponsive(node, place.gpu)
+    if (!handover_needs_look(node->handover, &place, NOBODY) || bh_health_is_unresponsive(node, place.gpu)
         || node->device.ops->processes(node->device.self, place.gpu, arena, &processes, &count,
                                        &ignored) != BH_OK)
         return false;
     for (uint32_t i = 0; i < count; i++)
         if (!bh_placement_is_share(&place) && (whole || place.gi == processes[i].gi))
             held |= bh_trespass_charge(node, &place, processes[i].pid, 0);
-    return wait_while(node, place.gpu, held);
+    return handover_wait_while(node, place.gpu, held);
 }

@@ -58,7 +58,7 @@ is_wanted_file(const struct bh_open_wanted *wanted, uint64_t device, uint64_t in
 
 /* What a link of /proc leads to; one that has gone is nothing. */
 static bool
-leads_to_wanted(const struct bh_open_wanted *wanted, int folder, const char *name)
+files_leads_to_wanted(const struct bh_open_wanted *wanted, int folder, const char *name)
 {
     struct statx st;
 
@@ -73,7 +73,7 @@ leads_to_wanted(const struct bh_open_wanted *wanted, int folder, const char *nam
 }
 
 static enum bh_open_found
-worse(enum bh_open_found a, enum bh_open_found b)
+files_worse(enum bh_open_found a, enum bh_open_found b)
 {
     return a > b ? a : b;
 }
@@ -82,7 +82,7 @@ worse(enum bh_open_found a, enum bh_open_found b)
 
 /* Of a socket: "scm_fds: 2", since Linux 5.11. */
 static bool
-holds_descriptors(int fdinfo)
+files_holds_descriptors(int fdinfo)
 {
     char text[FDINFO_MAX + 1];
     ssize_t length = pread(fdinfo, text, FDINFO_MAX, 0);
@@ -95,7 +95,7 @@ holds_descriptors(int fdinfo)
 
 /* Who passes descriptors as programs do takes them at once: its socket is seen empty. */
 static bool
-has_in_flight(const char *task, const char *name)
+files_has_in_flight(const char *task, const char *name)
 {
     char path[96];
     bool holds;
@@ -103,17 +103,17 @@ has_in_flight(const char *task, const char *name)
 
     bh_path_format(path, sizeof path, "%s/fdinfo/%.10s", task, name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    holds = fd >= 0 && holds_descriptors(fd);
+    holds = fd >= 0 && files_holds_descriptors(fd);
     for (int turn = 0; holds && turn < GLANCES; turn++) {
         bh_time_sleep(POLL_INTERVAL);
-        holds = holds_descriptors(fd);
+        holds = files_holds_descriptors(fd);
     }
     bh_fd_close(fd);
     return holds;
 }
 
 static enum bh_open_found
-look_at_table(const char *task, const struct bh_open_wanted *wanted)
+files_look_at_table(const char *task, const struct bh_open_wanted *wanted)
 {
     enum bh_open_found found = BH_OPEN_NONE;
     char path[96], link[LINK_MAX];
@@ -127,9 +127,9 @@ look_at_table(const char *task, const struct bh_open_wanted *wanted)
         ssize_t length = readlinkat(dirfd(dir), entry->d_name, link, sizeof link - 1);
 
         link[length > 0 ? length : 0] = '\0';
-        if (strncmp(link, "socket:[", 8) == 0 && has_in_flight(task, entry->d_name))
-            found = worse(found, BH_OPEN_IN_FLIGHT);
-        if (link[0] == '/' && leads_to_wanted(wanted, dirfd(dir), entry->d_name))
+        if (strncmp(link, "socket:[", 8) == 0 && files_has_in_flight(task, entry->d_name))
+            found = files_worse(found, BH_OPEN_IN_FLIGHT);
+        if (link[0] == '/' && files_leads_to_wanted(wanted, dirfd(dir), entry->d_name))
             found = BH_OPEN_HELD;
     }
     closedir(dir);
@@ -141,7 +141,7 @@ look_at_table(const char *task, const struct bh_open_wanted *wanted)
 /* "7f..-7f.. rw-s 00000000 00:2a 77 /path".  Of a device node the line says the inode, and only the
  * file itself which device: that is looked at where it is shared, as a driver wants it. */
 static bool
-is_wanted_line(const struct bh_open_wanted *wanted, int areas, const char *line)
+files_is_wanted_line(const struct bh_open_wanted *wanted, int areas, const char *line)
 {
     char area[64], access[8] = "";
     unsigned major, minor;
@@ -152,12 +152,12 @@ is_wanted_line(const struct bh_open_wanted *wanted, int areas, const char *line)
         return false;
     return is_wanted_file(wanted, makedev(major, minor), inode)
            || ((access[3] == 's' || strstr(line, "nvidia"))
-               && leads_to_wanted(wanted, areas, area));
+               && files_leads_to_wanted(wanted, areas, area));
 }
 
 /* `ret_empty`: it has no memory, as one of whose threads the first has ended. */
 static enum bh_open_found
-look_at_maps(const char *task, int areas, const struct bh_open_wanted *wanted, bool *ret_empty)
+files_look_at_maps(const char *task, int areas, const struct bh_open_wanted *wanted, bool *ret_empty)
 {
     char path[96], *line = NULL;
     bool found = false;
@@ -171,7 +171,7 @@ look_at_maps(const char *task, int areas, const struct bh_open_wanted *wanted, b
         return BH_OPEN_NONE;
     while (!found && getline(&line, &room, maps) > 0) {
         *ret_empty = false;
-        found = is_wanted_line(wanted, areas, line);
+        found = files_is_wanted_line(wanted, areas, line);
     }
     free(line);
     fclose(maps);
@@ -181,7 +181,7 @@ look_at_maps(const char *task, int areas, const struct bh_open_wanted *wanted, b
 /* ---- all of it ---- */
 
 static bool
-has_table_of(pid_t pid, pid_t task)
+files_has_table_of(pid_t pid, pid_t task)
 {
     return task != pid && syscall(SYS_kcmp, pid, task, KCMP_FILES, 0, 0) == 0;
 }
@@ -207,10 +207,10 @@ bh_open_look(pid_t pid, const struct bh_open_wanted *wanted)
         if (id <= 0)
             continue;
         bh_path_format(task, sizeof task, "/proc/%d/task/%d", (int)pid, (int)id);
-        if (!has_table_of(pid, id))
-            found = worse(found, look_at_table(task, wanted));
+        if (!files_has_table_of(pid, id))
+            found = files_worse(found, files_look_at_table(task, wanted));
         if (empty)
-            found = worse(found, look_at_maps(task, areas, wanted, &empty));
+            found = files_worse(found, files_look_at_maps(task, areas, wanted, &empty));
     }
     if (areas >= 0)
         close(areas);

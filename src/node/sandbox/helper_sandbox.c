@@ -227,7 +227,7 @@ helper_sandbox_reap(struct bh_helper_sandbox *helper)
 
 /* Whether nothing of it runs any more; what does is killed. */
 static bool
-has_gone(struct bh_node *node, const struct bh_helper_sandbox *helper)
+sandbox_has_gone(struct bh_node *node, const struct bh_helper_sandbox *helper)
 {
     struct bh_err ignored;
     uint32_t left = 0;
@@ -243,7 +243,7 @@ has_gone(struct bh_node *node, const struct bh_helper_sandbox *helper)
 }
 
 static void
-hold_back(struct bh_helper_sandbox *helper)
+sandbox_hold_back(struct bh_helper_sandbox *helper)
 {
     bool slow = helper->pause == CHECK_INTERVAL;
 
@@ -260,10 +260,10 @@ hold_back(struct bh_helper_sandbox *helper)
 void
 bh_helper_sandbox_remove(struct bh_node *node, struct bh_helper_sandbox *helper)
 {
-    if (has_gone(node, helper) && bh_launch_clear(node, helper->job.record.lease))
+    if (sandbox_has_gone(node, helper) && bh_launch_clear(node, helper->job.record.lease))
         helper_sandbox_reap(helper);
     else
-        hold_back(helper);
+        sandbox_hold_back(helper);
 }
 
 bh_ns
@@ -283,14 +283,14 @@ bh_helper_sandboxes_tick(struct bh_node *node, bh_ns now)
 }
 
 static uint32_t
-remove_all(struct bh_node *node)
+sandbox_remove_all(struct bh_node *node)
 {
     uint32_t left = 0;
 
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         struct bh_helper_sandbox *helper = &node->helpers->helper[i];
 
-        if (helper->used && has_gone(node, helper)
+        if (helper->used && sandbox_has_gone(node, helper)
             && bh_launch_clear(node, helper->job.record.lease))
             helper_sandbox_reap(helper);
         left += helper->used;
@@ -304,7 +304,7 @@ bh_helper_sandboxes_free(struct bh_node *node)
 {
     bh_ns until = bh_time_monotonic() + LAST_TIMEOUT;
 
-    while (node->helpers && remove_all(node) > 0 && bh_time_monotonic() < until)
+    while (node->helpers && sandbox_remove_all(node) > 0 && bh_time_monotonic() < until)
         bh_time_sleep(LAST_POLL_INTERVAL);
     free(node->helpers);
     node->helpers = NULL;

@@ -80,7 +80,7 @@ bh_report_remedy(const struct bh_report *report, enum bh_evidence_of of)
 
 /* How it stands, with what that comes to. */
 static enum bh_check_result BH_PRINTF(4, 5)
-answer_with(enum bh_check_result result, char *ret_answer, size_t size, const char *format, ...)
+inspect_answer_with(enum bh_check_result result, char *ret_answer, size_t size, const char *format, ...)
 {
     va_list values;
 
@@ -90,11 +90,11 @@ answer_with(enum bh_check_result result, char *ret_answer, size_t size, const ch
     return result;
 }
 
-#define wrong(answer, size, ...) answer_with(BH_CHECK_FAIL, answer, size, __VA_ARGS__)
-#define unknown(answer, size, ...) answer_with(BH_CHECK_INCONCLUSIVE, answer, size, __VA_ARGS__)
+#define wrong(answer, size, ...) inspect_answer_with(BH_CHECK_FAIL, answer, size, __VA_ARGS__)
+#define unknown(answer, size, ...) inspect_answer_with(BH_CHECK_INCONCLUSIVE, answer, size, __VA_ARGS__)
 
 static enum bh_check_result
-pass_if(bool stands)
+inspect_pass_if(bool stands)
 {
     return stands ? BH_CHECK_PASS : BH_CHECK_FAIL;
 }
@@ -103,7 +103,7 @@ pass_if(bool stands)
 
 /* A file of process 1, whole, at most `max` bytes. */
 static bool
-read_of(const struct inspection *inspection, const char *name, size_t max, struct bh_buf *ret_text)
+inspect_read_of(const struct inspection *inspection, const char *name, size_t max, struct bh_buf *ret_text)
 {
     struct bh_err ignored;
     char path[96];
@@ -114,12 +114,12 @@ read_of(const struct inspection *inspection, const char *name, size_t max, struc
 }
 
 static bool
-read_short(const struct inspection *inspection, const char *name, char *text, size_t size)
+inspect_read_short(const struct inspection *inspection, const char *name, char *text, size_t size)
 {
     struct bh_buf buf;
 
     bh_buf_init_fixed(&buf, text, size);
-    if (read_of(inspection, name, size - 1, &buf))
+    if (inspect_read_of(inspection, name, size - 1, &buf))
         return true;
     text[0] = '\0';
     return false;
@@ -127,7 +127,7 @@ read_short(const struct inspection *inspection, const char *name, char *text, si
 
 /* What stands behind "key:\t" in the status, up to the end of the line. */
 static void
-status_of(const struct inspection *inspection, const char *key, char *text, size_t size)
+inspect_status_of(const struct inspection *inspection, const char *key, char *text, size_t size)
 {
     const char *at = inspection->status;
     size_t length = strlen(key);
@@ -144,18 +144,18 @@ status_of(const struct inspection *inspection, const char *key, char *text, size
 }
 
 static enum bh_check_result
-status_is(const struct inspection *inspection, const char *key, const char *wanted, char *answer, size_t size)
+inspect_status_is(const struct inspection *inspection, const char *key, const char *wanted, char *answer, size_t size)
 {
-    status_of(inspection, key, answer, size);
+    inspect_status_of(inspection, key, answer, size);
     if (!*answer)
         return unknown(answer, size, "%s cannot be read", key);
-    return pass_if(strcmp(answer, wanted) == 0);
+    return inspect_pass_if(strcmp(answer, wanted) == 0);
 }
 
 /* ---- identity ---- */
 
 static enum bh_check_result
-check_namespaces(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_namespaces(const struct inspection *inspection, char *answer, size_t size)
 {
     static const char *const names[] = { "user", "pid", "mnt", "net", "ipc", "uts", "cgroup" };
 
@@ -172,12 +172,12 @@ check_namespaces(const struct inspection *inspection, char *answer, size_t size)
         if (own.st_dev == its.st_dev && own.st_ino == its.st_ino)
             return wrong(answer, size, "%s is the machine's", names[i]);
     }
-    return answer_with(BH_CHECK_PASS, answer, size, "%zu of its own", BH_COUNT(names));
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%zu of its own", BH_COUNT(names));
 }
 
 /* Two jobs never map to the same ids, so that the range alone tells whose a process is. */
 static enum bh_check_result
-check_ids(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_ids(const struct inspection *inspection, char *answer, size_t size)
 {
     char text[256], wanted[64], line[64];
     unsigned inside, outside, count;
@@ -187,7 +187,7 @@ check_ids(const struct inspection *inspection, char *answer, size_t size)
     for (size_t i = 0; i < BH_COUNT(maps); i++) {
         char rest[8] = "";
 
-        if (!read_short(inspection, maps[i], text, sizeof text)
+        if (!inspect_read_short(inspection, maps[i], text, sizeof text)
             || sscanf(text, "%u %u %u %7s", &inside, &outside, &count, rest) < 3)
             return unknown(answer, size, "%s cannot be read", maps[i]);
         snprintf(line, sizeof line, "%u %u %u", inside, outside, count);
@@ -199,11 +199,11 @@ check_ids(const struct inspection *inspection, char *answer, size_t size)
 }
 
 static enum bh_check_result
-check_user(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_user(const struct inspection *inspection, char *answer, size_t size)
 {
     unsigned ids[4];
 
-    status_of(inspection, "Uid", answer, size);
+    inspect_status_of(inspection, "Uid", answer, size);
     if (sscanf(answer, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
         return unknown(answer, size, "its user cannot be read");
     for (size_t i = 0; i < BH_COUNT(ids); i++)
@@ -213,36 +213,36 @@ check_user(const struct inspection *inspection, char *answer, size_t size)
 }
 
 static enum bh_check_result
-check_capabilities(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_capabilities(const struct inspection *inspection, char *answer, size_t size)
 {
     static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 
     for (size_t i = 0; i < BH_COUNT(sets); i++) {
-        enum bh_check_result result = status_is(inspection, sets[i], "0000000000000000", answer, size);
+        enum bh_check_result result = inspect_status_is(inspection, sets[i], "0000000000000000", answer, size);
 
         if (result != BH_CHECK_PASS)
             return result;
     }
-    return answer_with(BH_CHECK_PASS, answer, size, "none");
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "none");
 }
 
 static enum bh_check_result
-check_privileges(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_privileges(const struct inspection *inspection, char *answer, size_t size)
 {
-    return status_is(inspection, "NoNewPrivs", "1", answer, size);
+    return inspect_status_is(inspection, "NoNewPrivs", "1", answer, size);
 }
 
 static enum bh_check_result
-check_filter(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_filter(const struct inspection *inspection, char *answer, size_t size)
 {
-    return status_is(inspection, "Seccomp", "2", answer, size);
+    return inspect_status_is(inspection, "Seccomp", "2", answer, size);
 }
 
 /* ---- files ---- */
 
 /* The word `wanted` among options that commas divide. */
 static bool
-has_option(const char *options, const char *wanted)
+inspect_has_option(const char *options, const char *wanted)
 {
     size_t length = strlen(wanted);
 
@@ -253,7 +253,7 @@ has_option(const char *options, const char *wanted)
 }
 
 static bool
-must_be_read_only(const char *target)
+inspect_must_be_read_only(const char *target)
 {
     static const char *const targets[] = { "/", "/usr", "/sys", "/proc/sys", "/etc" };
 
@@ -266,14 +266,14 @@ must_be_read_only(const char *target)
 /* The root, which is read-only, and what hides parts of /proc and /sys: empty folders and the
  * null device. */
 static bool
-is_runtimes_own(const char *target)
+inspect_is_runtimes_own(const char *target)
 {
     return strcmp(target, "/") == 0 || strncmp(target, "/proc/", 6) == 0
            || strncmp(target, "/sys/", 5) == 0;
 }
 
 static bool
-is_at_or_below(const char *target, const char *folder)
+inspect_is_at_or_below(const char *target, const char *folder)
 {
     size_t length = strlen(folder);
 
@@ -283,7 +283,7 @@ is_at_or_below(const char *target, const char *folder)
 /* No mount lets programs gain rights, none but device nodes lets devices be opened, and what
  * is the machine's cannot be written.  Targets are the tenant's to choose, of any length. */
 static enum bh_check_result
-check_mount(char *line, char *answer, size_t size)
+inspect_check_mount(char *line, char *answer, size_t size)
 {
     char *field[6], *rest = NULL;
 
@@ -295,12 +295,12 @@ check_mount(char *line, char *answer, size_t size)
     const char *target = field[4], *options = field[5];
 
     snprintf(answer, size, "%.60s", target);
-    if (!is_runtimes_own(target) && !has_option(options, "nosuid"))
+    if (!inspect_is_runtimes_own(target) && !inspect_has_option(options, "nosuid"))
         return BH_CHECK_FAIL;
-    if (!is_runtimes_own(target) && !is_at_or_below(target, "/dev")
-        && !has_option(options, "nodev"))
+    if (!inspect_is_runtimes_own(target) && !inspect_is_at_or_below(target, "/dev")
+        && !inspect_has_option(options, "nodev"))
         return BH_CHECK_FAIL;
-    return pass_if(!must_be_read_only(target) || has_option(options, "ro"));
+    return inspect_pass_if(!inspect_must_be_read_only(target) || inspect_has_option(options, "ro"));
 }
 
 static enum bh_check_result
@@ -312,22 +312,22 @@ inspect_check_mounts(const struct inspection *inspection, char *answer, size_t s
     char *rest = NULL;
 
     bh_buf_init(&text, MOUNTINFO_MAX + 1);
-    if (!read_of(inspection, "mountinfo", MOUNTINFO_MAX, &text)) {
+    if (!inspect_read_of(inspection, "mountinfo", MOUNTINFO_MAX, &text)) {
         bh_buf_fini(&text);
         return unknown(answer, size, "mounts cannot be read");
     }
     for (char *line = strtok_r(text.bytes, "\n", &rest); line && result == BH_CHECK_PASS;
          line = strtok_r(NULL, "\n", &rest), count++)
-        result = check_mount(line, answer, size);
+        result = inspect_check_mount(line, answer, size);
     bh_buf_fini(&text);
-    return result == BH_CHECK_PASS ? answer_with(result, answer, size, "%u mounts", count)
+    return result == BH_CHECK_PASS ? inspect_answer_with(result, answer, size, "%u mounts", count)
                                    : result;
 }
 
 /* What process 1 may hold beside its three streams: the keeper's socket, and what those who were
  * added to the job speak through (node/init/init_stream.h).  None of it names a file. */
 static bool
-is_stream(const struct inspection *inspection, const char *name)
+inspect_is_stream(const struct inspection *inspection, const char *name)
 {
     static const char *const kinds[] = { "socket:[", "pipe:[", "anon_inode:", "/dev/pts/",
                                          "/dev/ptmx", "/dev/pts/ptmx" };
@@ -347,7 +347,7 @@ is_stream(const struct inspection *inspection, const char *name)
 
 /* Process 1 has its three streams and nothing that leads outside. */
 static enum bh_check_result
-check_descriptors(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_descriptors(const struct inspection *inspection, char *answer, size_t size)
 {
     uint32_t count = 0, astray = 0;
     char path[64];
@@ -361,17 +361,17 @@ check_descriptors(const struct inspection *inspection, char *answer, size_t size
         bool own = entry->d_name[0] >= '0' && entry->d_name[0] <= '2' && !entry->d_name[1];
 
         count += entry->d_name[0] != '.';
-        astray += entry->d_name[0] != '.' && !own && !is_stream(inspection, entry->d_name);
+        astray += entry->d_name[0] != '.' && !own && !inspect_is_stream(inspection, entry->d_name);
     }
     closedir(dir);
-    return answer_with(pass_if(astray == 0), answer, size,
+    return inspect_answer_with(inspect_pass_if(astray == 0), answer, size,
                        "%u descriptors, %u that lead to files", count, astray);
 }
 
 /* ---- limits and devices ---- */
 
 static void
-group_of(const struct inspection *inspection, char *path, size_t size)
+inspect_group_of(const struct inspection *inspection, char *path, size_t size)
 {
     char id[32];
 
@@ -380,7 +380,7 @@ group_of(const struct inspection *inspection, char *path, size_t size)
 }
 
 static enum bh_check_result
-check_groups(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_groups(const struct inspection *inspection, char *answer, size_t size)
 {
     struct bh_err err;
     bool inside = false;
@@ -389,27 +389,27 @@ check_groups(const struct inspection *inspection, char *answer, size_t size)
     bh_node_job_id(inspection->job->record.lease, id);
     if (inspection->node->runtime.ops->has(inspection->node->runtime.self, id, inspection->init, &inside, &err) != BH_OK)
         return unknown(answer, size, "%.60s", err.msg);
-    return answer_with(pass_if(inside), answer, size,
+    return inspect_answer_with(inspect_pass_if(inside), answer, size,
                        inside ? "in its groups" : "not in its groups");
 }
 
 /* What was ordered is known to the node that started the job; another one wants limits that
  * are any. */
 static enum bh_check_result
-check_limit(uint64_t is, uint64_t ordered, char *answer, size_t size)
+inspect_check_limit(uint64_t is, uint64_t ordered, char *answer, size_t size)
 {
-    return answer_with(pass_if(is != UINT64_MAX && is > 0 && (!ordered || is == ordered)), answer,
+    return inspect_answer_with(inspect_pass_if(is != UINT64_MAX && is > 0 && (!ordered || is == ordered)), answer,
                        size, "%" PRIu64, is);
 }
 
 static bool
-read_limits(const struct inspection *inspection, struct bh_limits *ret_limits, char *answer, size_t size)
+inspect_read_limits(const struct inspection *inspection, struct bh_limits *ret_limits, char *answer, size_t size)
 {
     struct bh_cgroup_host cgroups;
     char path[200];
     struct bh_err err;
 
-    group_of(inspection, path, sizeof path);
+    inspect_group_of(inspection, path, sizeof path);
     if (bh_cgroup_probe(inspection->node->conf.cgroup_mount, &cgroups, &err) == BH_OK
         && bh_readback_limits(&cgroups, path, ret_limits, &err) == BH_OK)
         return true;
@@ -418,28 +418,28 @@ read_limits(const struct inspection *inspection, struct bh_limits *ret_limits, c
 }
 
 static enum bh_check_result
-check_memory(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_memory(const struct inspection *inspection, char *answer, size_t size)
 {
     struct bh_limits limits;
 
-    if (!read_limits(inspection, &limits, answer, size))
+    if (!inspect_read_limits(inspection, &limits, answer, size))
         return BH_CHECK_INCONCLUSIVE;
-    return check_limit(limits.memory_bytes, inspection->job->ordered.memory_bytes, answer, size);
+    return inspect_check_limit(limits.memory_bytes, inspection->job->ordered.memory_bytes, answer, size);
 }
 
 static enum bh_check_result
-check_processes(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_processes(const struct inspection *inspection, char *answer, size_t size)
 {
     uint64_t ordered = inspection->job->ordered.pids ? inspection->job->ordered.pids + 1U : 0; /* and crun */
     struct bh_limits limits;
 
-    if (!read_limits(inspection, &limits, answer, size))
+    if (!inspect_read_limits(inspection, &limits, answer, size))
         return BH_CHECK_INCONCLUSIVE;
-    return check_limit(limits.pids, ordered, answer, size);
+    return inspect_check_limit(limits.pids, ordered, answer, size);
 }
 
 static enum bh_check_result
-check_devices(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_devices(const struct inspection *inspection, char *answer, size_t size)
 {
     struct bh_sandbox_device devices[2 + 3 * BH_WIRE_PARTITIONS_MAX];
     uint32_t count = bh_devices_of(inspection->node, &inspection->job->record, devices);
@@ -447,17 +447,17 @@ check_devices(const struct inspection *inspection, char *answer, size_t size)
     char path[200];
     struct bh_err err;
 
-    group_of(inspection, path, sizeof path);
+    inspect_group_of(inspection, path, sizeof path);
     if (bh_cgroup_probe(inspection->node->conf.cgroup_mount, &cgroups, &err) != BH_OK)
         return unknown(answer, size, "%.60s", err.msg);
     if (bh_readback_devices(&cgroups, path, devices, count, &err) != BH_OK)
-        return answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE,
+        return inspect_answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE,
                            answer, size, "%.60s", err.msg);
-    return answer_with(BH_CHECK_PASS, answer, size, "%u lent, no others", count);
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u lent, no others", count);
 }
 
 static bh_rc
-read_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_inside)
+inspect_read_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_inside)
 {
     struct bh_err ignored;
     char id[32];
@@ -467,26 +467,26 @@ read_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_
 }
 
 static bool
-is_of_share(const struct bh_node *node, const struct bh_node_record *record, const char *gpu, uint32_t pid)
+inspect_is_of_share(const struct bh_node *node, const struct bh_node_record *record, const char *gpu, uint32_t pid)
 {
     bool shares = false, inside = false;
 
     for (uint32_t k = 0; k < record->lent_count; k++)
         shares |= bh_placement_is_share(&record->lent[k]) && strcmp(record->lent[k].gpu, gpu) == 0;
-    return shares && read_inside(node, record->lease, pid, &inside) == BH_OK && inside;
+    return shares && inspect_read_inside(node, record->lease, pid, &inside) == BH_OK && inside;
 }
 
 /* In another job that shares the GPU, or in a helper sandbox of the node that scrubs beside them. */
 static bool
-is_beside(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid)
+inspect_is_beside(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (is_of_share(node, &node->state.jobs[i].record, partition->gpu, pid))
+        if (inspect_is_of_share(node, &node->state.jobs[i].record, partition->gpu, pid))
             return true;
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         const struct bh_node_record *record = bh_helper_sandbox_record(node, i);
 
-        if (record && is_of_share(node, record, partition->gpu, pid))
+        if (record && inspect_is_of_share(node, record, partition->gpu, pid))
             return true;
     }
     return false;
@@ -495,26 +495,26 @@ is_beside(const struct bh_node *node, const struct bh_node_partition *partition,
 /* A process that lives and is on the partition, but neither in the job nor, of a share, in one that
  * has another share of the GPU. */
 static bool
-is_foreign(const struct bh_node *node, const struct bh_job *job,
+inspect_is_foreign(const struct bh_node *node, const struct bh_job *job,
             const struct bh_node_partition *partition, const struct bh_device_process *process)
 {
     bool inside = false;
 
     if (bh_placement_is_instance(partition) && partition->gi != process->gi)
         return false;
-    if (bh_placement_is_share(partition) && is_beside(node, partition, process->pid))
+    if (bh_placement_is_share(partition) && inspect_is_beside(node, partition, process->pid))
         return false;
-    return read_inside(node, job->record.lease, process->pid, &inside) == BH_OK && !inside
+    return inspect_read_inside(node, job->record.lease, process->pid, &inside) == BH_OK && !inside
            && !bh_process_is_ending((pid_t)process->pid);
 }
 
 /* A stranger that is of another lease got there by what it was passed, which a job can do: it is
  * evidence against that lease, and none against this one. */
 static enum bh_check_result
-check_process(const struct inspection *inspection, const struct bh_node_partition *partition,
+inspect_check_process(const struct inspection *inspection, const struct bh_node_partition *partition,
               const struct bh_device_process *process, char *answer, size_t size)
 {
-    if (!is_foreign(inspection->node, inspection->job, partition, process))
+    if (!inspect_is_foreign(inspection->node, inspection->job, partition, process))
         return BH_CHECK_PASS;
     if (!bh_trespass_charge(inspection->node, partition, process->pid, inspection->job->record.lease))
         return wrong(answer, size, "process %u is on it", process->pid);
@@ -524,7 +524,7 @@ check_process(const struct inspection *inspection, const struct bh_node_partitio
 
 /* Nobody else has a context on a partition that is about to be used. */
 static enum bh_check_result
-check_partition(const struct inspection *inspection, char *answer, size_t size)
+inspect_check_partition(const struct inspection *inspection, char *answer, size_t size)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const struct bh_device *device = &inspection->node->device;
@@ -541,13 +541,13 @@ check_partition(const struct inspection *inspection, char *answer, size_t size)
             != BH_OK)
             return unknown(answer, size, "%.60s", err.msg);
         for (uint32_t p = 0; p < count; p++) {
-            enum bh_check_result result = check_process(inspection, partition, &processes[p], answer, size);
+            enum bh_check_result result = inspect_check_process(inspection, partition, &processes[p], answer, size);
 
             if (result != BH_CHECK_PASS)
                 return result;
         }
     }
-    return answer_with(BH_CHECK_PASS, answer, size, "%u pieces, nobody else on them",
+    return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u pieces, nobody else on them",
                        inspection->job->record.lent_count);
 }
 
@@ -558,19 +558,19 @@ static const struct {
     check_fn check;
     enum bh_evidence_by by;
 } checks[] = {
-    { "namespaces", check_namespaces, BH_EVIDENCE_BY_HOST },
-    { "ids", check_ids, BH_EVIDENCE_BY_HOST },
-    { "user", check_user, BH_EVIDENCE_BY_JOB },          /* its image says which */
-    { "capabilities", check_capabilities, BH_EVIDENCE_BY_HOST },
-    { "privileges", check_privileges, BH_EVIDENCE_BY_HOST },
-    { "call-filter", check_filter, BH_EVIDENCE_BY_HOST },
+    { "namespaces", inspect_check_namespaces, BH_EVIDENCE_BY_HOST },
+    { "ids", inspect_check_ids, BH_EVIDENCE_BY_HOST },
+    { "user", inspect_check_user, BH_EVIDENCE_BY_JOB },          /* its image says which */
+    { "capabilities", inspect_check_capabilities, BH_EVIDENCE_BY_HOST },
+    { "privileges", inspect_check_privileges, BH_EVIDENCE_BY_HOST },
+    { "call-filter", inspect_check_filter, BH_EVIDENCE_BY_HOST },
     { "mounts", inspect_check_mounts, BH_EVIDENCE_BY_JOB },      /* it chooses places */
-    { "descriptors", check_descriptors, BH_EVIDENCE_BY_JOB }, /* it asks for streams */
-    { "groups", check_groups, BH_EVIDENCE_BY_HOST },
-    { "memory-limit", check_memory, BH_EVIDENCE_BY_HOST },
-    { "process-limit", check_processes, BH_EVIDENCE_BY_HOST },
-    { "device-fence", check_devices, BH_EVIDENCE_BY_HOST },
-    { "piece", check_partition, BH_EVIDENCE_BY_HOST },
+    { "descriptors", inspect_check_descriptors, BH_EVIDENCE_BY_JOB }, /* it asks for streams */
+    { "groups", inspect_check_groups, BH_EVIDENCE_BY_HOST },
+    { "memory-limit", inspect_check_memory, BH_EVIDENCE_BY_HOST },
+    { "process-limit", inspect_check_processes, BH_EVIDENCE_BY_HOST },
+    { "device-fence", inspect_check_devices, BH_EVIDENCE_BY_HOST },
+    { "piece", inspect_check_partition, BH_EVIDENCE_BY_HOST },
 };
 
 void
@@ -582,7 +582,7 @@ bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
                          .trespassed = &ret_report->trespassed };
 
     memset(ret_report, 0, sizeof *ret_report);
-    (void)read_short(&inspection, "status", inspection.status, sizeof inspection.status);
+    (void)inspect_read_short(&inspection, "status", inspection.status, sizeof inspection.status);
     for (size_t i = 0; i < BH_COUNT(checks); i++) {
         struct bh_msg_check check = { .outside = true };
 

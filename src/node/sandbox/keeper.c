@@ -17,7 +17,7 @@
 enum { PATH_SIZE = 600, ARGS_MAX = 32 };
 
 static int
-open_lock(const char *folder, int flags)
+keeper_open_lock(const char *folder, int flags)
 {
     char path[PATH_SIZE];
 
@@ -27,7 +27,7 @@ open_lock(const char *folder, int flags)
 
 /* "PID START_NS\n" */
 static void
-read_lock(int fd, pid_t *ret_pid, bh_ns *ret_started)
+keeper_read_lock(int fd, pid_t *ret_pid, bh_ns *ret_started)
 {
     char text[64] = "", *end;
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
@@ -49,7 +49,7 @@ struct keeper_words {
 };
 
 static void
-write_words(struct keeper_words *words, const struct bh_keeper_request *request)
+keeper_write_words(struct keeper_words *words, const struct bh_keeper_request *request)
 {
     char *fixed[] = { words->program, words->lease, words->folder, words->mount,
                       words->group,   words->cap,   words->log,    words->stdio,
@@ -101,14 +101,14 @@ keeper_spawn(struct keeper_words *words, int lock_fd, const struct bh_keeper_req
 bh_rc
 bh_keeper_start(const struct bh_keeper_request *request, int *ret_pidfd, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int lock_fd = open_lock(request->folder, O_CREAT);
+    BH_AUTO(bh_fd_close) int lock_fd = keeper_open_lock(request->folder, O_CREAT);
     struct keeper_words words;
 
     if (lock_fd < 0)
         return bh_err_errno(err, "open the lock in %s", request->folder);
     if (flock(lock_fd, LOCK_EX | LOCK_NB) != 0)
         return bh_err_set(err, BH_CONFLICT, "a keeper holds %s", request->folder);
-    write_words(&words, request);
+    keeper_write_words(&words, request);
     return keeper_spawn(&words, lock_fd, request, ret_pidfd, err);
 }
 
@@ -117,13 +117,13 @@ bh_keeper_start(const struct bh_keeper_request *request, int *ret_pidfd, struct 
 bool
 bh_keeper_alive(const char *folder, pid_t *ret_pid)
 {
-    BH_AUTO(bh_fd_close) int fd = open_lock(folder, 0);
+    BH_AUTO(bh_fd_close) int fd = keeper_open_lock(folder, 0);
     bh_ns started;
 
     *ret_pid = 0;
     if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0)
         return false;
-    read_lock(fd, ret_pid, &started);
+    keeper_read_lock(fd, ret_pid, &started);
     return true;
 }
 
@@ -145,11 +145,11 @@ bh_keeper_watch(const char *folder, pid_t pid)
 bh_ns
 bh_keeper_started(const char *folder)
 {
-    BH_AUTO(bh_fd_close) int fd = open_lock(folder, 0);
+    BH_AUTO(bh_fd_close) int fd = keeper_open_lock(folder, 0);
     bh_ns started = 0;
     pid_t pid;
 
     if (fd >= 0)
-        read_lock(fd, &pid, &started);
+        keeper_read_lock(fd, &pid, &started);
     return started;
 }

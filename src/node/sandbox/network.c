@@ -68,16 +68,16 @@ static const struct bh_fields record_fields =
 /* ---- one job ---- */
 
 static void
-free_attached(struct attached *attached)
+network_free_attached(struct attached *attached)
 {
     if (attached && attached->arena)
         bh_arena_free(attached->arena);
     free(attached);
 }
-BH_AUTO_DEFINE(struct attached *, free_attached)
+BH_AUTO_DEFINE(struct attached *, network_free_attached)
 
 static struct attached *
-new_attached(uint64_t lease)
+network_new_attached(uint64_t lease)
 {
     struct attached *attached = calloc(1, sizeof *attached);
 
@@ -101,7 +101,7 @@ network_job_of(const struct attached *attached)
 }
 
 static bool
-are_peers(const struct attached *a, const struct attached *b)
+network_are_peers(const struct attached *a, const struct attached *b)
 {
     return a->record.mode == BH_NETWORK_TENANT && b->record.mode == BH_NETWORK_TENANT
            && strcmp(a->record.tenant, b->record.tenant) == 0;
@@ -109,12 +109,12 @@ are_peers(const struct attached *a, const struct attached *b)
 
 /* A tenant's number: that of its jobs here, or the lowest that no other tenant has. */
 static uint32_t
-group_for(const struct bh_networks *networks, const struct attached *attached)
+network_group_for(const struct bh_networks *networks, const struct attached *attached)
 {
     uint32_t group = 1;
 
     for (uint32_t i = 0; i < networks->count; i++)
-        if (are_peers(networks->jobs[i], attached))
+        if (network_are_peers(networks->jobs[i], attached))
             return networks->jobs[i]->record.group;
     for (uint32_t i = 0; i < networks->count; i++)
         if (networks->jobs[i]->record.group == group) {
@@ -127,7 +127,7 @@ group_for(const struct bh_networks *networks, const struct attached *attached)
 /* ---- the file in its folder ---- */
 
 static void
-path_in(const struct bh_node *node, uint64_t lease, const char *name,
+network_path_in(const struct bh_node *node, uint64_t lease, const char *name,
         char ret_path[BH_NODE_PATH_MAX])
 {
     char folder[BH_NODE_PATH_MAX];
@@ -137,13 +137,13 @@ path_in(const struct bh_node *node, uint64_t lease, const char *name,
 }
 
 static bh_rc
-write_record(const struct bh_node *node, const struct attached *attached, struct bh_err *err)
+network_write_record(const struct bh_node *node, const struct attached *attached, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     struct bh_buf text;
     bh_rc rc;
 
-    path_in(node, attached->lease, "network", path);
+    network_path_in(node, attached->lease, "network", path);
     bh_buf_init(&text, RECORD_MAX);
     bh_json_encode(&text, &record_fields, &attached->record);
     rc = text.overflow ? bh_err_set(err, BH_FULL, "the lists are too long")
@@ -153,13 +153,13 @@ write_record(const struct bh_node *node, const struct attached *attached, struct
 }
 
 static bh_rc
-read_record(const struct bh_node *node, struct attached *attached, struct bh_err *err)
+network_read_record(const struct bh_node *node, struct attached *attached, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     struct bh_buf text;
     bh_rc rc;
 
-    path_in(node, attached->lease, "network", path);
+    network_path_in(node, attached->lease, "network", path);
     bh_buf_init(&text, RECORD_MAX);
     rc = bh_file_read(path, RECORD_MAX - 1, &text, err);
     if (rc == BH_OK)
@@ -177,7 +177,7 @@ read_record(const struct bh_node *node, struct attached *attached, struct bh_err
 /* ---- /etc/hosts of peers ---- */
 
 static struct bh_network_host
-host_of(const struct bh_networks *networks, const struct attached *attached)
+network_host_of(const struct bh_networks *networks, const struct attached *attached)
 {
     const struct network_record *record = &attached->record;
 
@@ -190,29 +190,29 @@ host_of(const struct bh_networks *networks, const struct attached *attached)
 
 /* The text for a job: itself, and who it reaches. */
 static void
-put_hosts(const struct bh_networks *networks, const struct attached *attached, struct bh_buf *out)
+network_put_hosts(const struct bh_networks *networks, const struct attached *attached, struct bh_buf *out)
 {
     struct bh_network_host *hosts = calloc(networks->count + 1, sizeof *hosts);
     uint32_t count = 0;
 
     BH_ASSERT(hosts);
     for (uint32_t i = 0; i < networks->count; i++)
-        if (networks->jobs[i] == attached || are_peers(networks->jobs[i], attached))
-            hosts[count++] = host_of(networks, networks->jobs[i]);
+        if (networks->jobs[i] == attached || network_are_peers(networks->jobs[i], attached))
+            hosts[count++] = network_host_of(networks, networks->jobs[i]);
     bh_network_hosts_put(out, hosts, count);
     free(hosts);
 }
 
 static bh_rc
-write_hosts(const struct bh_node *node, const struct attached *attached, struct bh_err *err)
+network_write_hosts(const struct bh_node *node, const struct attached *attached, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     struct bh_buf text;
     bh_rc rc;
 
-    path_in(node, attached->lease, "hosts", path);
+    network_path_in(node, attached->lease, "hosts", path);
     bh_buf_init(&text, HOSTS_MAX);
-    put_hosts(node->networks, attached, &text);
+    network_put_hosts(node->networks, attached, &text);
     rc = text.overflow ? bh_err_set(err, BH_FULL, "too many peers")
                        : bh_network_hosts_write(path, text.bytes, text.length, err);
     bh_buf_fini(&text);
@@ -221,21 +221,21 @@ write_hosts(const struct bh_node *node, const struct attached *attached, struct 
 
 /* All that reach `attached`, which came or goes. */
 static void
-notify_peers(const struct bh_node *node, const struct attached *attached)
+network_notify_peers(const struct bh_node *node, const struct attached *attached)
 {
     const struct bh_networks *networks = node->networks;
     struct bh_err err;
 
     for (uint32_t i = 0; i < networks->count; i++)
-        if (networks->jobs[i] != attached && are_peers(networks->jobs[i], attached)
-            && write_hosts(node, networks->jobs[i], &err) != BH_OK)
+        if (networks->jobs[i] != attached && network_are_peers(networks->jobs[i], attached)
+            && network_write_hosts(node, networks->jobs[i], &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_U64("lease", networks->jobs[i]->lease), BH_ERRLOG(&err));
 }
 
 /* ---- files of the bundle ---- */
 
 static bh_rc
-make_empty(const char *folder, const char *name, struct bh_err *err)
+network_make_empty(const char *folder, const char *name, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -248,23 +248,23 @@ make_empty(const char *folder, const char *name, struct bh_err *err)
 /* The file of the job's folder, in the bundle: a node that comes later finds it by its folder,
  * and writes what this job reads. */
 static bh_rc
-mount_hosts(const struct bh_node *node, const struct attached *attached, const char *bundle,
+network_mount_hosts(const struct bh_node *node, const struct attached *attached, const char *bundle,
             struct bh_err *err)
 {
     char from[BH_NODE_PATH_MAX], to[BH_NODE_PATH_MAX];
-    bh_rc rc = write_hosts(node, attached, err);
+    bh_rc rc = network_write_hosts(node, attached, err);
 
-    path_in(node, attached->lease, "hosts", from);
+    network_path_in(node, attached->lease, "hosts", from);
     bh_path_format(to, sizeof to, "%.480s/hosts", bundle);
     if (rc == BH_OK)
-        rc = make_empty(bundle, "hosts", err);
+        rc = network_make_empty(bundle, "hosts", err);
     if (rc == BH_OK && mount(from, to, NULL, MS_BIND, NULL) != 0)
         rc = bh_err_errno(err, "mount %s", from);
     return rc;
 }
 
 static bh_rc
-write_resolvers(const char *bundle, const struct bh_texts *resolvers, struct bh_err *err)
+network_write_resolvers(const char *bundle, const struct bh_texts *resolvers, struct bh_err *err)
 {
     static const char order[] = "passwd: files\ngroup: files\nhosts: files dns\n";
     char memory[200], path[BH_NODE_PATH_MAX];
@@ -287,7 +287,7 @@ bh_networks_make_places(const char *root, struct bh_err *err)
     bh_rc rc = bh_path_make_below(root, "/etc", err);
 
     for (size_t i = 0; i < BH_COUNT(names) && rc == BH_OK; i++)
-        rc = make_empty(root, names[i], err);
+        rc = network_make_empty(root, names[i], err);
     return rc;
 }
 
@@ -325,25 +325,25 @@ network_fill(const struct bh_networks *networks, const struct bh_networks_reques
         .name = bh_arena_strdup(attached->arena, asked->name ? asked->name : ""),
     };
     snprintf(record->tenant, sizeof record->tenant, "%s", request->start->tenant);
-    record->group = group_for(networks, attached);
+    record->group = network_group_for(networks, attached);
     return record->name ? BH_OK : bh_err_set(err, BH_FULL, "the name is too long");
 }
 
 static bh_rc
-make_files(const struct bh_node *node, const struct bh_networks_request *request,
+network_make_files(const struct bh_node *node, const struct bh_networks_request *request,
            const struct attached *attached, struct bh_networks_files *ret_files,
            struct bh_err *err)
 {
     bool outward = attached->record.mode == BH_NETWORK_EGRESS;
     char sys[BH_NODE_PATH_MAX];
-    bh_rc rc = mount_hosts(node, attached, request->bundle, err);
+    bh_rc rc = network_mount_hosts(node, attached, request->bundle, err);
 
     *ret_files = (struct bh_networks_files){ { "hosts", "resolv.conf", "nsswitch.conf" },
                                              outward ? 3 : 1 };
     if (rc == BH_OK && outward)
-        rc = write_resolvers(request->bundle, &request->network->resolvers, err);
+        rc = network_write_resolvers(request->bundle, &request->network->resolvers, err);
     if (rc == BH_OK)
-        rc = make_empty(request->bundle, "space", err);
+        rc = network_make_empty(request->bundle, "space", err);
     bh_path_format(sys, sizeof sys, "%.480s/sys", request->bundle);
     return rc == BH_OK ? bh_dir_make(sys, 0755, err) : rc;
 }
@@ -366,23 +366,23 @@ bh_networks_attach(struct bh_node *node, const struct bh_networks_request *reque
                    struct bh_networks_files *ret_files, struct bh_err *err)
 {
     struct bh_networks *networks = node->networks;
-    BH_AUTO(free_attached) struct attached *attached = new_attached(request->start->lease);
+    BH_AUTO(network_free_attached) struct attached *attached = network_new_attached(request->start->lease);
     bh_rc rc = network_fill(networks, request, attached, err);
 
     BH_ASSERT(networks->count < BH_JOBS_MAX);
     if (rc == BH_OK)
-        rc = write_record(node, attached, err);
+        rc = network_write_record(node, attached, err);
     attached->record.allow = attached->record.deny = (struct bh_texts){ 0 }; /* the order's */
     networks->jobs[networks->count++] = attached; /* it stands in its own hosts file */
     if (rc == BH_OK)
-        rc = make_files(node, request, attached, ret_files, err);
+        rc = network_make_files(node, request, attached, ret_files, err);
     if (rc == BH_OK)
         rc = make_network(networks, request, attached, err);
     if (rc != BH_OK) {
         networks->count--;
         return rc;
     }
-    notify_peers(node, attached);
+    network_notify_peers(node, attached);
     bh_steal(&attached);
     return BH_OK;
 }
@@ -390,7 +390,7 @@ bh_networks_attach(struct bh_node *node, const struct bh_networks_request *reque
 /* ---- what was carried ---- */
 
 static struct bh_msg_traffic_item
-item_of(const struct attached *attached, bool final)
+network_item_of(const struct attached *attached, bool final)
 {
     const struct bh_network_counters *counters = &attached->counters;
 
@@ -404,7 +404,7 @@ item_of(const struct attached *attached, bool final)
 
 /* What cannot be read any more is as it was. */
 static void
-count(const struct bh_networks *networks, struct attached *attached)
+network_count(const struct bh_networks *networks, struct attached *attached)
 {
     struct bh_err ignored;
 
@@ -446,8 +446,8 @@ bh_networks_report(struct bh_node *node)
     items = calloc(networks->count, sizeof *items);
     BH_ASSERT(items);
     for (uint32_t i = 0; i < networks->count; i++) {
-        count(networks, networks->jobs[i]);
-        items[i] = item_of(networks->jobs[i], false);
+        network_count(networks, networks->jobs[i]);
+        items[i] = network_item_of(networks->jobs[i], false);
     }
     traffic.items = (struct bh_list){ items, networks->count };
     bh_node_send(node, BH_MSG_TRAFFIC, &traffic);
@@ -455,7 +455,7 @@ bh_networks_report(struct bh_node *node)
 }
 
 static struct bh_msg_carried
-carried_of(const struct bh_network_counters *counters)
+network_carried_of(const struct bh_network_counters *counters)
 {
     return (struct bh_msg_carried){
         .counted = true,
@@ -469,7 +469,7 @@ carried_of(const struct bh_network_counters *counters)
 }
 
 static struct attached *
-find_attached(const struct bh_networks *networks, uint64_t lease)
+network_find_attached(const struct bh_networks *networks, uint64_t lease)
 {
     for (uint32_t i = 0; i < networks->count; i++)
         if (networks->jobs[i]->lease == lease)
@@ -480,14 +480,14 @@ find_attached(const struct bh_networks *networks, uint64_t lease)
 void
 bh_networks_record(const struct bh_node *node, struct bh_job *job)
 {
-    struct attached *attached = find_attached(node->networks, job->record.lease);
+    struct attached *attached = network_find_attached(node->networks, job->record.lease);
     char folder[BH_NODE_PATH_MAX];
     struct bh_err err;
 
     if (!attached)
         return;
-    count(node->networks, attached);
-    job->end.carried = carried_of(&attached->counters);
+    network_count(node->networks, attached);
+    job->end.carried = network_carried_of(&attached->counters);
     bh_node_job_folder(node, job->record.lease, folder);
     if (bh_exit_record_write(folder, &job->end, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
@@ -497,7 +497,7 @@ void
 bh_networks_detach(struct bh_node *node, uint64_t lease)
 {
     struct bh_networks *networks = node->networks;
-    BH_AUTO(free_attached) struct attached *attached = NULL;
+    BH_AUTO(network_free_attached) struct attached *attached = NULL;
     struct bh_msg_traffic_item item;
     struct bh_err err;
 
@@ -508,20 +508,20 @@ bh_networks_detach(struct bh_node *node, uint64_t lease)
         }
     if (!attached)
         return;
-    count(networks, attached);
-    item = item_of(attached, true);
+    network_count(networks, attached);
+    item = network_item_of(attached, true);
     bh_node_send(node, BH_MSG_TRAFFIC,
                  &(struct bh_msg_traffic){ bh_time_now(), { &item, 1 } });
     if (networks->network.ops->detach(networks->network.self, attached->record.slot, &err)
         != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
-    notify_peers(node, attached);
+    network_notify_peers(node, attached);
 }
 
 /* ---- opening ---- */
 
 static bh_rc
-open_back_end(const struct bh_node *node, struct bh_networks *networks, struct bh_err *err)
+network_open_back_end(const struct bh_node *node, struct bh_networks *networks, struct bh_err *err)
 {
     const struct bh_conf *conf = &node->conf;
     struct bh_kernel_options options = {
@@ -545,7 +545,7 @@ bh_networks_open(struct bh_node *node, struct bh_err *err)
     node->networks = networks;
     rc = bh_network_conf_read(&node->conf, &networks->conf, err);
     if (rc == BH_OK && networks->conf.used)
-        rc = open_back_end(node, networks, err);
+        rc = network_open_back_end(node, networks, err);
     for (int mode = BH_NETWORK_TENANT; mode < BH_NETWORK_MODES && rc == BH_OK; mode++) {
         struct bh_err why;
 
@@ -564,7 +564,7 @@ bh_networks_close(struct bh_networks *networks)
     if (!networks)
         return;
     for (uint32_t i = 0; i < networks->count; i++)
-        free_attached(networks->jobs[i]);
+        network_free_attached(networks->jobs[i]);
     if (networks->network.ops)
         networks->network.ops->close(networks->network.self);
     free(networks);
@@ -574,9 +574,9 @@ bh_networks_close(struct bh_networks *networks)
 static void
 network_adopt(struct bh_node *node, const struct bh_job *job)
 {
-    BH_AUTO(free_attached) struct attached *attached = new_attached(job->record.lease);
+    BH_AUTO(network_free_attached) struct attached *attached = network_new_attached(job->record.lease);
     struct bh_err err;
-    bh_rc rc = read_record(node, attached, &err);
+    bh_rc rc = network_read_record(node, attached, &err);
 
     if (rc == BH_OK) {
         node->networks->jobs[node->networks->count++] = attached;
@@ -604,7 +604,7 @@ bh_networks_restore(struct bh_node *node)
                != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "networks of jobs"), BH_ERRLOG(&err));
     for (uint32_t i = 0; i < networks->count; i++)
-        if (write_hosts(node, networks->jobs[i], &err) != BH_OK)
+        if (network_write_hosts(node, networks->jobs[i], &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_U64("lease", networks->jobs[i]->lease), BH_ERRLOG(&err));
     free(jobs);
 }

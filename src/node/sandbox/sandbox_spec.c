@@ -45,29 +45,29 @@ struct spec {
 };
 
 static bh_rc
-out_of_space(struct bh_err *err)
+spec_out_of_space(struct bh_err *err)
 {
     return bh_err_set(err, BH_FULL, "the order is too long");
 }
 
 static bh_rc
-add_mount(struct spec *spec, const char *source, const char *target, bool write,
+spec_add_mount(struct spec *spec, const char *source, const char *target, bool write,
           struct bh_err *err)
 {
     if (!source || !target || spec->sandbox->mount_count >= MOUNTS_MAX - BH_DRIVER_COVERS_MAX)
-        return out_of_space(err);
+        return spec_out_of_space(err);
     spec->mounts[spec->sandbox->mount_count++] = (struct bh_sandbox_mount){ source, target, write };
     return BH_OK;
 }
 
 /* A new folder of the bundle that a mount can be put on. */
 static bh_rc
-make_place(struct spec *spec, char **ret_place, struct bh_err *err)
+spec_make_place(struct spec *spec, char **ret_place, struct bh_err *err)
 {
     char *place = bh_arena_printf(spec->arena, "%s/m%u", spec->sandbox->bundle, spec->clone_count);
 
     if (!place || spec->clone_count == CLONES_MAX)
-        return out_of_space(err);
+        return spec_out_of_space(err);
     if (mkdir(place, 0711) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make folder %s", place);
     spec->clone_count++;
@@ -80,7 +80,7 @@ make_place(struct spec *spec, char **ret_place, struct bh_err *err)
  * is this job's alone (docs/adr/0058).  A file system that cannot stand below an overlay is
  * refused: the boundary would not hold. */
 static bh_rc
-add_shared(struct spec *spec, const char *source, const char *target, struct bh_err *err)
+spec_add_shared(struct spec *spec, const char *source, const char *target, struct bh_err *err)
 {
     char empty[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -88,30 +88,30 @@ add_shared(struct spec *spec, const char *source, const char *target, struct bh_
     bh_rc rc;
 
     if (!bh_evidence_is_needed(spec->start->boundary) || !source)
-        return add_mount(spec, source, target, false, err);
+        return spec_add_mount(spec, source, target, false, err);
     fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOTDIR ? add_mount(spec, source, target, false, err)
+        return errno == ENOTDIR ? spec_add_mount(spec, source, target, false, err)
                                 : bh_err_errno(err, "open %s", source);
     bh_path_format(empty, sizeof empty, "%s/empty", spec->sandbox->bundle);
     bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
     bh_path_format(options, sizeof options, "lowerdir=%s:%s", empty, below);
     rc = bh_dir_make(empty, 0755, err);
     if (rc == BH_OK)
-        rc = make_place(spec, &place, err);
+        rc = spec_make_place(spec, &place, err);
     if (rc == BH_OK
         && mount("bulkhead-shared", place, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0) {
         bh_err_errno(err, "show %s with inodes of its own", source);
         rc = bh_err_hint(err, "its file system cannot stand below an overlay: put it on another, or "
                               "ask for a boundary below hard");
     }
-    return rc == BH_OK ? add_mount(spec, place, target, false, err) : rc;
+    return rc == BH_OK ? spec_add_mount(spec, place, target, false, err) : rc;
 }
 
 /* ---- mounts that the job asks for ---- */
 
 static bool
-is_at_or_below(const char *path, const char *folder)
+spec_is_at_or_below(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
 
@@ -121,12 +121,12 @@ is_at_or_below(const char *path, const char *folder)
 /* The place of a mount must not lie in another one: it would be made, and looked up, among
  * somebody else's files. */
 static bh_rc
-check_apart(const struct spec *spec, const char *target, struct bh_err *err)
+spec_check_apart(const struct spec *spec, const char *target, struct bh_err *err)
 {
     for (uint32_t i = 0; i < spec->sandbox->mount_count; i++) {
         const char *other = spec->mounts[i].target;
 
-        if (is_at_or_below(target, other) || is_at_or_below(other, target))
+        if (spec_is_at_or_below(target, other) || spec_is_at_or_below(other, target))
             return bh_err_set(err, BH_DENIED, "%.80s and the mount at %.80s lie in one another",
                               target, other);
     }
@@ -141,14 +141,14 @@ sandbox_spec_is_shown(const struct spec *spec, const char *cwd)
 
     for (uint32_t i = 0; i < spec->start->mounts.count; i++) {
         if (strcmp(mounts[i].source, mounts[i].target) == 0
-            && is_at_or_below(cwd, mounts[i].target))
+            && spec_is_at_or_below(cwd, mounts[i].target))
             return true;
     }
     return false;
 }
 
 static bool
-may_write(const struct spec *spec)
+spec_may_write(const struct spec *spec)
 {
     uid_t uid = spec->start->submitter_uid;
 
@@ -157,11 +157,11 @@ may_write(const struct spec *spec)
 
 /* The folder by descriptor, and in request->write whether it may be written. */
 static bh_rc
-open_asked(const struct spec *spec, struct bh_path_request *request, bool may_fall_back,
+spec_open_asked(const struct spec *spec, struct bh_path_request *request, bool may_fall_back,
            int *ret_fd, struct bh_err *err)
 {
     uid_t least = spec->node->conf.write_uid_min;
-    bool writes = may_write(spec);
+    bool writes = spec_may_write(spec);
     bh_rc rc;
 
     if (request->write && !writes && !may_fall_back) {
@@ -183,7 +183,7 @@ open_asked(const struct spec *spec, struct bh_path_request *request, bool may_fa
  * root reaches, so that nothing can be exchanged between the check and the use.  Files
  * of a system user are never written: set-uid programs could be left there. */
 static bh_rc
-clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_fall_back,
+spec_clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_fall_back,
             struct bh_err *err)
 {
     const struct bh_msg_start *start = spec->start;
@@ -195,12 +195,12 @@ clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_fall_
                                        start->submitter_gid, wanted->write };
     BH_AUTO(bh_fd_close) int fd = -1;
     char *place = NULL;
-    bh_rc rc = open_asked(spec, &request, may_fall_back, &fd, err);
+    bh_rc rc = spec_open_asked(spec, &request, may_fall_back, &fd, err);
 
     if (rc == BH_OK)
-        rc = make_place(spec, &place, err);
+        rc = spec_make_place(spec, &place, err);
     if (rc == BH_OK)
-        rc = bh_path_clone(fd, place, request.write, may_write(spec) ? &owner : NULL, err);
+        rc = bh_path_clone(fd, place, request.write, spec_may_write(spec) ? &owner : NULL, err);
     if (rc == BH_UNAVAILABLE && (may_fall_back || !request.write)) {
         request.write = false;
         rc = bh_path_clone(fd, place, false, NULL, err);
@@ -209,12 +209,12 @@ clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_fall_
         snprintf(spec->record, 200, "%.120s is read-only for this job", wanted->source);
     if (rc != BH_OK)
         return rc;
-    return request.write ? add_mount(spec, place, wanted->target, true, err)
-                         : add_shared(spec, place, wanted->target, err);
+    return request.write ? spec_add_mount(spec, place, wanted->target, true, err)
+                         : spec_add_shared(spec, place, wanted->target, err);
 }
 
 static bh_rc
-put_asked_mounts(struct spec *spec, struct bh_err *err)
+spec_put_asked_mounts(struct spec *spec, struct bh_err *err)
 {
     const struct bh_msg_mount *mounts = spec->start->mounts.items;
     bh_rc rc = BH_OK;
@@ -222,9 +222,9 @@ put_asked_mounts(struct spec *spec, struct bh_err *err)
     for (uint32_t i = 0; i < spec->start->mounts.count && rc == BH_OK; i++) {
         rc = bh_path_target_check(mounts[i].target, err);
         if (rc == BH_OK)
-            rc = check_apart(spec, mounts[i].target, err);
+            rc = spec_check_apart(spec, mounts[i].target, err);
         if (rc == BH_OK)
-            rc = clone_mount(spec, &mounts[i], false, err);
+            rc = spec_clone_mount(spec, &mounts[i], false, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "mounts[%u]", i);
     }
@@ -233,32 +233,32 @@ put_asked_mounts(struct spec *spec, struct bh_err *err)
 
 /* What the image says, where the sandbox does not put something else there. */
 static const char *
-usual_cwd(const struct spec *spec)
+spec_usual_cwd(const struct spec *spec)
 {
     static const char *const covered[] = { "/tmp", "/dev", "/proc", "/sys" };
     const char *cwd = spec->image.cwd;
 
     for (size_t i = 0; i < BH_COUNT(covered) && cwd; i++)
-        if (is_at_or_below(cwd, covered[i]))
+        if (spec_is_at_or_below(cwd, covered[i]))
             cwd = NULL;
     return cwd ? cwd : "/tmp";
 }
 
 static bh_rc
-put_cwd(struct spec *spec, struct bh_err *err)
+spec_put_cwd(struct spec *spec, struct bh_err *err)
 {
     const char *cwd = spec->start->cwd;
     struct bh_msg_mount wanted = { cwd, cwd, true };
     bh_rc rc;
 
-    spec->sandbox->cwd = usual_cwd(spec);
+    spec->sandbox->cwd = spec_usual_cwd(spec);
     if (!cwd || !*cwd)
         return BH_OK;
     rc = bh_cwd_is_own(cwd) ? BH_OK : bh_path_target_check(cwd, err);
     if (rc == BH_OK && !bh_cwd_is_own(cwd) && !sandbox_spec_is_shown(spec, cwd)) {
-        rc = check_apart(spec, cwd, err);
+        rc = spec_check_apart(spec, cwd, err);
         if (rc == BH_OK)
-            rc = clone_mount(spec, &wanted, true, err);
+            rc = spec_clone_mount(spec, &wanted, true, err);
     }
     if (rc != BH_OK)
         return bh_err_wrap(err, "cwd");
@@ -269,20 +269,20 @@ put_cwd(struct spec *spec, struct bh_err *err)
 /* ---- the root ---- */
 
 static bh_rc
-put_host_root(struct spec *spec, struct bh_err *err)
+spec_put_host_root(struct spec *spec, struct bh_err *err)
 {
     uint32_t count;
     const struct bh_sandbox_mount *parts = bh_rootfs_mounts(spec->node->rootfs, &count);
     bh_rc rc = bh_rootfs_make_root(spec->node->rootfs, spec->sandbox->rootfs, err);
 
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        rc = add_shared(spec, parts[i].source, parts[i].target, err);
+        rc = spec_add_shared(spec, parts[i].source, parts[i].target, err);
     return rc;
 }
 
 /* In an image these must be real folders: a link there would lead the runtime astray. */
 static bh_rc
-check_image(int image, const char *path, struct bh_err *err)
+spec_check_image(int image, const char *path, struct bh_err *err)
 {
     static const char *const names[] = { "dev", "proc", "sys", "tmp", "usr" };
 
@@ -297,7 +297,7 @@ check_image(int image, const char *path, struct bh_err *err)
 
 /* A folder of the node, as the submitter sees it. */
 static bh_rc
-open_folder_image(const struct spec *spec, const char *path, int *ret_fd, struct bh_err *err)
+spec_open_folder_image(const struct spec *spec, const char *path, int *ret_fd, struct bh_err *err)
 {
     struct bh_path_request request = { path, "image_roots", &spec->node->conf.image_roots,
                                        spec->start->submitter_uid, spec->start->submitter_gid,
@@ -309,7 +309,7 @@ open_folder_image(const struct spec *spec, const char *path, int *ret_fd, struct
 /* An image of the tenant's store, its files shown with the job's own ids where the file system
  * can do that; else they belong to nobody, and what only their owner may read stays closed. */
 static bh_rc
-open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
+spec_open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
 {
     const struct bh_conf *conf = &spec->node->conf;
     uint32_t from = bh_uid_range_first(conf, bh_uid_range_of_images(conf)), to = spec->sandbox->uid_base;
@@ -320,7 +320,7 @@ open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
     bh_rc rc = bh_store_folder(spec->node, spec->job->record.lease, folder, err);
 
     if (rc == BH_OK)
-        rc = make_place(spec, &place, err);
+        rc = spec_make_place(spec, &place, err);
     if (rc != BH_OK)
         return rc;
     bh_path_format(path, sizeof path, "%s/rootfs", folder);
@@ -338,7 +338,7 @@ open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
 
 /* Who the job is, what it runs and where, as far as its image says. */
 static bh_rc
-read_image(struct spec *spec, struct bh_err *err)
+spec_read_image(struct spec *spec, struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
     bh_rc rc;
@@ -361,19 +361,19 @@ read_image(struct spec *spec, struct bh_err *err)
 
 /* The image with, above it, the places that this job mounts on: both read-only. */
 static bh_rc
-put_image_root(struct spec *spec, const char *image, struct bh_err *err)
+spec_put_image_root(struct spec *spec, const char *image, struct bh_err *err)
 {
     static const char *const places[] = { "/proc", "/sys", "/dev", "/tmp", BH_ROOTFS_DRIVER,
                                           BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC };
     char layer[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
     BH_AUTO(bh_fd_close) int fd = -1;
-    bh_rc rc = strncmp(image, "dir:", 4) == 0 ? open_folder_image(spec, image + 4, &fd, err)
-                                              : open_stored_image(spec, &fd, err);
+    bh_rc rc = strncmp(image, "dir:", 4) == 0 ? spec_open_folder_image(spec, image + 4, &fd, err)
+                                              : spec_open_stored_image(spec, &fd, err);
 
     bh_path_format(layer, sizeof layer, "%s/layer", spec->sandbox->bundle);
     bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
     if (rc == BH_OK)
-        rc = check_image(fd, image, err);
+        rc = spec_check_image(fd, image, err);
     if (rc == BH_OK)
         rc = bh_dir_make(layer, 0755, err);
     for (size_t i = 0; i < BH_COUNT(places) && rc == BH_OK; i++)
@@ -393,24 +393,24 @@ put_image_root(struct spec *spec, const char *image, struct bh_err *err)
 }
 
 static bh_rc
-put_root(struct spec *spec, struct bh_err *err)
+spec_put_root(struct spec *spec, struct bh_err *err)
 {
     const char *image = spec->start->image;
     bh_rc rc;
 
     if (!image || !*image || strcmp(image, "host") == 0)
-        return put_host_root(spec, err);
+        return spec_put_host_root(spec, err);
     if (!bh_image_is_own(image))
         return bh_err_set(err, BH_INVALID, "image %.60s: expected host, dir:PATH or oci:PATH:TAG",
                           image);
-    rc = put_image_root(spec, image, err);
+    rc = spec_put_image_root(spec, image, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "image");
 }
 
 /* ---- scratch ---- */
 
 static bh_rc
-put_scratch(struct spec *spec, struct bh_err *err)
+spec_put_scratch(struct spec *spec, struct bh_err *err)
 {
     uint32_t owner = spec->sandbox->uid_base + spec->sandbox->uid;
     char *place = NULL;
@@ -418,11 +418,11 @@ put_scratch(struct spec *spec, struct bh_err *err)
 
     if (spec->start->scratch_bytes == 0)
         return BH_OK;
-    rc = make_place(spec, &place, err);
+    rc = spec_make_place(spec, &place, err);
     if (rc == BH_OK)
         rc = bh_scratch_mount(spec->node, spec->start->lease, place, owner, err);
     if (rc == BH_OK)
-        rc = add_mount(spec, place, BH_SCRATCH_TARGET, true, err);
+        rc = spec_add_mount(spec, place, BH_SCRATCH_TARGET, true, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "scratch");
 }
 
@@ -430,7 +430,7 @@ put_scratch(struct spec *spec, struct bh_err *err)
 
 /* One mount of the driver's, copied like a job's own: its folder may be root's alone. */
 static bh_rc
-add_driver_mount(struct spec *spec, const char *text, const struct bh_node_partition *partition,
+spec_add_driver_mount(struct spec *spec, const char *text, const struct bh_node_partition *partition,
                  struct bh_err *err)
 {
     const char *colon = strchr(text, ':');
@@ -447,24 +447,24 @@ add_driver_mount(struct spec *spec, const char *text, const struct bh_node_parti
     if (write)
         *options = '\0';
     if (!source || !target)
-        return out_of_space(err);
+        return spec_out_of_space(err);
     fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return bh_err_errno(err, "open %s of job_driver_mount", source);
-    rc = make_place(spec, &place, err);
+    rc = spec_make_place(spec, &place, err);
     if (rc == BH_OK)
         rc = bh_path_clone(fd, place, write, NULL, err);
-    return rc == BH_OK ? add_mount(spec, place, target, write, err) : rc;
+    return rc == BH_OK ? spec_add_mount(spec, place, target, write, err) : rc;
 }
 
 static bh_rc
-add_driver_mounts(struct spec *spec, const struct bh_node_partition *partition, struct bh_err *err)
+spec_add_driver_mounts(struct spec *spec, const struct bh_node_partition *partition, struct bh_err *err)
 {
     const struct bh_param_list *templates = &spec->node->conf.job_driver_mount;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < templates->count && rc == BH_OK; i++)
-        rc = add_driver_mount(spec, templates->items[i], partition, err);
+        rc = spec_add_driver_mount(spec, templates->items[i], partition, err);
     return rc;
 }
 
@@ -475,26 +475,26 @@ sandbox_spec_put_pieces(struct spec *spec, struct bh_err *err)
 
     spec->sandbox->device_count = bh_devices_of(spec->node, &spec->job->record, spec->devices);
     for (uint32_t i = 0; i < spec->job->record.lent_count && rc == BH_OK; i++)
-        rc = add_driver_mounts(spec, &spec->job->record.lent[i], err);
+        rc = spec_add_driver_mounts(spec, &spec->job->record.lent[i], err);
     return rc;
 }
 
 /* ---- what the job runs ---- */
 
 static bh_rc
-add_env(struct spec *spec, const char *text, struct bh_err *err)
+spec_add_env(struct spec *spec, const char *text, struct bh_err *err)
 {
     struct bh_texts *env = &spec->sandbox->env;
 
     if (!text || env->count == ENV_MAX)
-        return out_of_space(err);
+        return spec_out_of_space(err);
     env->items[env->count++] = text;
     return BH_OK;
 }
 
 /* An image's folders of programs and libraries come behind those that Bulkhead adds. */
 static bh_rc
-add_image_env(struct spec *spec, const char *text, struct bh_err *err)
+spec_add_image_env(struct spec *spec, const char *text, struct bh_err *err)
 {
     static const char *const joined[][2] = { { "PATH=", BH_ROOTFS_TOOLS },
                                              { "LD_LIBRARY_PATH=", BH_ROOTFS_DRIVER } };
@@ -507,12 +507,12 @@ add_image_env(struct spec *spec, const char *text, struct bh_err *err)
         if (strncmp(text, joined[i][0], name) == 0)
             text = bh_arena_printf(spec->arena, "%s%s:%s", joined[i][0], joined[i][1], text + name);
     }
-    return add_env(spec, text, err);
+    return spec_add_env(spec, text, err);
 }
 
 /* The usual, the image's, the user's, Bulkhead's: of those that stand twice the last counts. */
 static bh_rc
-put_env(struct spec *spec, struct bh_err *err)
+spec_put_env(struct spec *spec, struct bh_err *err)
 {
     const struct bh_msg_start *start = spec->start;
     struct bh_arena *arena = spec->arena;
@@ -533,11 +533,11 @@ put_env(struct spec *spec, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; i < BH_COUNT(usual) && rc == BH_OK; i++)
-        rc = add_env(spec, usual[i], err);
+        rc = spec_add_env(spec, usual[i], err);
     if (rc == BH_OK && start->scratch_bytes > 0)
-        rc = add_env(spec, "TMPDIR=" BH_SCRATCH_TARGET, err);
+        rc = spec_add_env(spec, "TMPDIR=" BH_SCRATCH_TARGET, err);
     for (uint32_t i = 0; i < spec->image.env.count && rc == BH_OK; i++)
-        rc = add_image_env(spec, spec->image.env.items[i], err);
+        rc = spec_add_image_env(spec, spec->image.env.items[i], err);
     for (uint32_t i = 0; i < start->env.count && rc == BH_OK; i++) {
         const char *text = start->env.items[i], *equals = strchr(text, '=');
 
@@ -545,16 +545,16 @@ put_env(struct spec *spec, struct bh_err *err)
             return bh_err_set(err, BH_INVALID, "env[%u]: expected NAME=value", i);
         if (strncmp(text, "BULKHEAD_", 9) == 0)
             return bh_err_set(err, BH_INVALID, "env[%u]: BULKHEAD_* is Bulkhead's own", i);
-        rc = add_env(spec, text, err);
+        rc = spec_add_env(spec, text, err);
     }
     for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
-        rc = add_env(spec, own[i], err);
+        rc = spec_add_env(spec, own[i], err);
     return rc;
 }
 
 /* Of variables that stand twice, the last counts: remove the earlier ones. */
 static void
-drop_overridden(struct bh_texts *env)
+spec_drop_overridden(struct bh_texts *env)
 {
     uint32_t left = 0;
 
@@ -571,7 +571,7 @@ drop_overridden(struct bh_texts *env)
 }
 
 static bh_rc
-put_args(struct spec *spec, struct bh_err *err)
+spec_put_args(struct spec *spec, struct bh_err *err)
 {
     const struct bh_texts *wanted = spec->start->args.count ? &spec->start->args
                                                            : &spec->image.command;
@@ -583,7 +583,7 @@ put_args(struct spec *spec, struct bh_err *err)
     }
     args->items = bh_arena_alloc(spec->arena, (wanted->count + 3) * sizeof *args->items);
     if (!args->items)
-        return out_of_space(err);
+        return spec_out_of_space(err);
     args->items[args->count++] = BH_ROOTFS_LIBEXEC "/init";
     if (spec->start->stdio == BH_STDIO_TERMINAL)
         args->items[args->count++] = "--tty";
@@ -615,14 +615,14 @@ sandbox_spec_put_names(struct spec *spec, struct bh_err *err)
     sandbox->env.items = bh_arena_alloc(spec->arena, ENV_MAX * sizeof *sandbox->env.items);
     if (!sandbox->id || !sandbox->bundle || !sandbox->rootfs || !sandbox->cgroup
         || !sandbox->hostname || !spec->mounts || !spec->devices || !sandbox->env.items)
-        return out_of_space(err);
+        return spec_out_of_space(err);
     /* A file system of its own: how much is free on one that jobs share tells each of them when
      * others start (statvfs). */
     return bh_path_mount_tmpfs("bulkhead-box", bundle, 0711, err);
 }
 
 static bh_rc
-make_places(const struct spec *spec, struct bh_err *err)
+spec_make_places(const struct spec *spec, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -633,7 +633,7 @@ make_places(const struct spec *spec, struct bh_err *err)
 
 /* A namespace of its own that can be reached, and what is read to find others. */
 static bh_rc
-put_network(struct spec *spec, struct bh_err *err)
+spec_put_network(struct spec *spec, struct bh_err *err)
 {
     const struct bh_networks_request request = { spec->start, spec->network, spec->job,
                                                  spec->sandbox->bundle };
@@ -645,31 +645,31 @@ put_network(struct spec *spec, struct bh_err *err)
     spec->sandbox->network = bh_arena_printf(spec->arena, "%s/space", spec->sandbox->bundle);
     spec->sandbox->sys = bh_arena_printf(spec->arena, "%s/sys", spec->sandbox->bundle);
     for (uint32_t i = 0; i < files.count && rc == BH_OK; i++)
-        rc = add_mount(spec, bh_arena_printf(spec->arena, "%s/%s", spec->sandbox->bundle,
+        rc = spec_add_mount(spec, bh_arena_printf(spec->arena, "%s/%s", spec->sandbox->bundle,
                                             files.names[i]),
                        bh_arena_printf(spec->arena, "/etc/%s", files.names[i]), false, err);
-    return spec->sandbox->network && spec->sandbox->sys ? rc : out_of_space(err);
+    return spec->sandbox->network && spec->sandbox->sys ? rc : spec_out_of_space(err);
 }
 
 /* An image lacks Bulkhead's folders below /usr/local; the host's has them. */
 static bh_rc
-put_own_folders(struct spec *spec, struct bh_err *err)
+spec_put_own_folders(struct spec *spec, struct bh_err *err)
 {
     const struct bh_conf *conf = &spec->node->conf;
-    bh_rc rc = add_shared(spec, bh_arena_printf(spec->arena, "%s/host/local/bulkhead/libexec",
+    bh_rc rc = spec_add_shared(spec, bh_arena_printf(spec->arena, "%s/host/local/bulkhead/libexec",
                                                spec->node->sandboxes),
                           BH_ROOTFS_LIBEXEC, err);
 
     if (rc == BH_OK && *conf->driver_lib_dir && !bh_node_share_is(spec->job))
-        rc = add_shared(spec, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
+        rc = spec_add_shared(spec, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
     if (rc == BH_OK && *conf->tools_dir)
-        rc = add_shared(spec, conf->tools_dir, BH_ROOTFS_TOOLS, err);
+        rc = spec_add_shared(spec, conf->tools_dir, BH_ROOTFS_TOOLS, err);
     return rc;
 }
 
 /* The shim in the driver's place, the door, and the driver behind it. */
 static bh_rc
-put_share(struct spec *spec, struct bh_err *err)
+spec_put_share(struct spec *spec, struct bh_err *err)
 {
     const struct bh_conf *conf = &spec->node->conf;
     char socket_dir[BH_NODE_PATH_MAX];
@@ -679,11 +679,11 @@ put_share(struct spec *spec, struct bh_err *err)
     if (!bh_node_share_is(spec->job))
         return BH_OK;
     bh_node_share_socket_dir(spec->node, spec->job->record.lease, socket_dir);
-    rc = add_mount(spec, bh_arena_printf(spec->arena, "%s", socket_dir), BH_NODE_SHARE_SOCKET_DIR, false, err);
+    rc = spec_add_mount(spec, bh_arena_printf(spec->arena, "%s", socket_dir), BH_NODE_SHARE_SOCKET_DIR, false, err);
     if (rc == BH_OK)
-        rc = add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
+        rc = spec_add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
     if (rc == BH_OK)
-        rc = add_shared(spec, bh_driver_shim(spec->node), BH_ROOTFS_DRIVER, err);
+        rc = spec_add_shared(spec, bh_driver_shim(spec->node), BH_ROOTFS_DRIVER, err);
     if (rc == BH_OK && !bh_image_is_own(spec->start->image)) {
         rc = bh_driver_cover(spec->node, spec->arena, &spec->mounts[spec->sandbox->mount_count], &count, err);
         spec->sandbox->mount_count += count;
@@ -710,32 +710,32 @@ bh_sandbox_spec_build(const struct bh_sandbox_spec_request *request, struct bh_s
     if (rc == BH_OK)
         rc = bh_limits_io(&spec.node->conf, ret_sandbox, err);
     if (rc == BH_OK)
-        rc = read_image(&spec, err);
+        rc = spec_read_image(&spec, err);
     if (rc == BH_OK && !image)
-        rc = put_root(&spec, err);
+        rc = spec_put_root(&spec, err);
     if (rc == BH_OK)
         rc = sandbox_spec_put_pieces(&spec, err);
     if (rc == BH_OK)
-        rc = put_scratch(&spec, err);
+        rc = spec_put_scratch(&spec, err);
     if (rc == BH_OK)
-        rc = put_asked_mounts(&spec, err);
+        rc = spec_put_asked_mounts(&spec, err);
     if (rc == BH_OK)
-        rc = put_cwd(&spec, err);
+        rc = spec_put_cwd(&spec, err);
     if (rc == BH_OK)
-        rc = put_share(&spec, err);
+        rc = spec_put_share(&spec, err);
     if (rc == BH_OK && image)
-        rc = put_root(&spec, err);
+        rc = spec_put_root(&spec, err);
     if (rc == BH_OK && image)
-        rc = put_own_folders(&spec, err);
+        rc = spec_put_own_folders(&spec, err);
     if (rc == BH_OK && !image)
-        rc = make_places(&spec, err);
+        rc = spec_make_places(&spec, err);
     if (rc == BH_OK)
-        rc = put_args(&spec, err);
+        rc = spec_put_args(&spec, err);
     if (rc == BH_OK)
-        rc = put_env(&spec, err);
+        rc = spec_put_env(&spec, err);
     if (rc == BH_OK && spec.network)
-        rc = put_network(&spec, err);
-    drop_overridden(&ret_sandbox->env);
+        rc = spec_put_network(&spec, err);
+    spec_drop_overridden(&ret_sandbox->env);
     bh_limits_put(&spec.node->conf, start, ret_sandbox);
     return rc;
 }

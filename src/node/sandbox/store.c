@@ -24,14 +24,14 @@ enum { IMAGES_MAX = 4096, RECORD_MAX = 512, NAME_BYTES = 160 };
 /* ---- paths ---- */
 
 static void
-images_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
+store_images_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
 {
     bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/images", node->conf.state_dir);
 }
 
 /* '%' is in no tenant's name. */
 static bh_rc
-tenant_folder(const struct bh_node *node, const char *tenant,
+store_tenant_folder(const struct bh_node *node, const char *tenant,
               char ret_path[BH_NODE_PATH_MAX], struct bh_err *err)
 {
     char name[NAME_BYTES];
@@ -50,7 +50,7 @@ bh_rc
 bh_store_open(const struct bh_node *node, const char *tenant,
               char ret_path[BH_NODE_PATH_MAX], struct bh_err *err)
 {
-    bh_rc rc = tenant_folder(node, tenant, ret_path, err);
+    bh_rc rc = store_tenant_folder(node, tenant, ret_path, err);
 
     return rc == BH_OK ? bh_dir_make(ret_path, 0700, err) : rc;
 }
@@ -59,7 +59,7 @@ bh_store_open(const struct bh_node *node, const char *tenant,
 
 /* Out of sight at once, off the disk later. */
 static void
-remove_later(struct bh_node *node, const char *folder, const char *name)
+store_remove_later(struct bh_node *node, const char *folder, const char *name)
 {
     char from[BH_NODE_PATH_MAX + 300], gone[BH_NODE_PATH_MAX + 300];
     struct bh_helper helper = { .count = 0 };
@@ -81,21 +81,21 @@ remove_later(struct bh_node *node, const char *folder, const char *name)
 }
 
 static bool
-is_leftover(const char *name)
+store_is_leftover(const char *name)
 {
     return strncmp(name, "tmp-", 4) == 0 || strncmp(name, "gone-", 5) == 0;
 }
 
 static void
-sweep_tenant(struct bh_node *node, const char *folder)
+store_sweep_tenant(struct bh_node *node, const char *folder)
 {
     DIR *dir = opendir(folder);
 
     if (!dir)
         return;
     for (const struct dirent *entry; (entry = readdir(dir));)
-        if (is_leftover(entry->d_name))
-            remove_later(node, folder, entry->d_name);
+        if (store_is_leftover(entry->d_name))
+            store_remove_later(node, folder, entry->d_name);
     closedir(dir);
 }
 
@@ -106,7 +106,7 @@ bh_store_sweep(struct bh_node *node, struct bh_err *err)
     bh_rc rc;
     DIR *dir;
 
-    images_folder(node, path);
+    store_images_folder(node, path);
     rc = bh_dir_make(path, 0700, err);
     dir = rc == BH_OK ? opendir(path) : NULL;
     if (!dir)
@@ -115,7 +115,7 @@ bh_store_sweep(struct bh_node *node, struct bh_err *err)
         if (entry->d_name[0] == '.')
             continue;
         bh_path_format(tenant, sizeof tenant, "%s/%s", path, entry->d_name);
-        sweep_tenant(node, tenant);
+        store_sweep_tenant(node, tenant);
     }
     closedir(dir);
     return BH_OK;
@@ -128,14 +128,14 @@ bh_store_clear(struct bh_node *node, const char *tenant, uint64_t lease)
     struct bh_err ignored;
 
     bh_path_format(name, sizeof name, "tmp-%" PRIu64, lease);
-    if (tenant_folder(node, tenant, folder, &ignored) == BH_OK)
-        remove_later(node, folder, name);
+    if (store_tenant_folder(node, tenant, folder, &ignored) == BH_OK)
+        store_remove_later(node, folder, name);
 }
 
 /* ---- use ---- */
 
 static void
-record_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
+store_record_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
     char folder[BH_NODE_PATH_MAX - 16];
 
@@ -148,7 +148,7 @@ bh_store_use(struct bh_node *node, uint64_t lease, const char *tenant, const cha
              struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX], text[BH_NODE_PATH_MAX + 80];
-    bh_rc rc = tenant_folder(node, tenant, folder, err);
+    bh_rc rc = store_tenant_folder(node, tenant, folder, err);
 
     if (rc != BH_OK)
         return rc;
@@ -156,7 +156,7 @@ bh_store_use(struct bh_node *node, uint64_t lease, const char *tenant, const cha
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make folder %s", path);
     bh_path_format(text, sizeof text, "%s/%s", folder, digest);
-    record_path(node, lease, path);
+    store_record_path(node, lease, path);
     return bh_file_replace(path, text, strlen(text), 0600, err);
 }
 
@@ -168,7 +168,7 @@ bh_store_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NOD
     struct bh_buf text;
     bh_rc rc;
 
-    record_path(node, lease, path);
+    store_record_path(node, lease, path);
     bh_buf_init_fixed(&text, ret_path, BH_NODE_PATH_MAX);
     rc = bh_file_read(path, BH_NODE_PATH_MAX - 1, &text, err);
     if (rc == BH_OK && !bh_buf_text(&text))
@@ -185,7 +185,7 @@ struct stored {
 };
 
 static int
-by_use(const void *a, const void *b)
+store_by_use(const void *a, const void *b)
 {
     const struct timespec *x = &((const struct stored *)a)->used;
     const struct timespec *y = &((const struct stored *)b)->used;
@@ -196,7 +196,7 @@ by_use(const void *a, const void *b)
 }
 
 static bool
-read_stored(const char *folder, const char *digest, struct stored *ret_stored)
+store_read_stored(const char *folder, const char *digest, struct stored *ret_stored)
 {
     BH_AUTO(bh_arena_free)
     struct bh_arena *arena = bh_arena_new(8 << 20);
@@ -214,22 +214,22 @@ read_stored(const char *folder, const char *digest, struct stored *ret_stored)
 }
 
 static uint32_t
-list_stored(const char *folder, struct stored *stored)
+store_list_stored(const char *folder, struct stored *stored)
 {
     DIR *dir = opendir(folder);
     uint32_t count = 0;
 
     for (const struct dirent *entry; dir && count < IMAGES_MAX && (entry = readdir(dir));)
         if (bh_image_is_digest(entry->d_name))
-            count += read_stored(folder, entry->d_name, &stored[count]);
+            count += store_read_stored(folder, entry->d_name, &stored[count]);
     if (dir)
         closedir(dir);
-    qsort(stored, count, sizeof *stored, by_use);
+    qsort(stored, count, sizeof *stored, store_by_use);
     return count;
 }
 
 static bool
-is_used(const struct bh_node *node, const char *folder, const char *digest)
+store_is_used(const struct bh_node *node, const char *folder, const char *digest)
 {
     char wanted[BH_NODE_PATH_MAX + 80], path[BH_NODE_PATH_MAX];
     struct bh_err ignored;
@@ -253,15 +253,15 @@ bh_store_trim(struct bh_node *node, const char *tenant)
     struct bh_err ignored;
     uint32_t count = 0;
 
-    if (stored && tenant_folder(node, tenant, folder, &ignored) == BH_OK)
-        count = list_stored(folder, stored);
+    if (stored && store_tenant_folder(node, tenant, folder, &ignored) == BH_OK)
+        count = store_list_stored(folder, stored);
     for (uint32_t i = 0; i < count; i++)
         bytes += stored[i].bytes;
     for (uint32_t i = 0; i < count && bytes > cap; i++) {
-        if (is_used(node, folder, stored[i].digest))
+        if (store_is_used(node, folder, stored[i].digest))
             continue;
         bh_log(IMAGE_REMOVED, BH_STR("tenant", tenant), BH_STR("digest", stored[i].digest));
-        remove_later(node, folder, stored[i].digest);
+        store_remove_later(node, folder, stored[i].digest);
         bytes -= stored[i].bytes;
     }
     free(stored);

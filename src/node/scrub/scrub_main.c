@@ -76,7 +76,7 @@ scrub_program_refuse(struct scrub_scrub *scrub, const char *what, CUresult rc)
 }
 
 static bool
-fail_with(struct scrub_scrub *scrub, enum bh_scrub_end end, const char *why)
+scrub_fail_with(struct scrub_scrub *scrub, enum bh_scrub_end end, const char *why)
 {
     scrub->report.end = end;
     snprintf(scrub->report.why, sizeof scrub->report.why, "%s", why);
@@ -92,18 +92,18 @@ scrub_program_load(struct scrub_scrub *scrub)
     const char *why = library ? NULL : dlerror();
 
     if (!library)
-        return fail_with(scrub, BH_SCRUB_END_NO_LIBRARY, why ? why : "no libcuda.so.1");
+        return scrub_fail_with(scrub, BH_SCRUB_END_NO_LIBRARY, why ? why : "no libcuda.so.1");
 #define CALL(name)                                                                         \
     cuda.name = (__typeof__(name) *)dlsym(library, #name);                                 \
     if (!cuda.name)                                                                        \
-        return fail_with(scrub, BH_SCRUB_END_REFUSED, "libcuda.so.1 has no " #name);
+        return scrub_fail_with(scrub, BH_SCRUB_END_REFUSED, "libcuda.so.1 has no " #name);
     CALLS(CALL)
 #undef CALL
     return true;
 }
 
 static void
-put_uuid(char *text, size_t size, const char *prefix, const CUuuid *uuid)
+scrub_put_uuid(char *text, size_t size, const char *prefix, const CUuuid *uuid)
 {
     size_t used = (size_t)snprintf(text, size, "%s-", prefix);
 
@@ -130,15 +130,15 @@ scrub_program_open_device(struct scrub_scrub *scrub, CUdevice *ret_device)
     if (rc != CUDA_SUCCESS)
         return scrub_program_refuse(scrub, "cuInit", rc);
     if (count != 1)
-        return fail_with(scrub, BH_SCRUB_END_REFUSED, "not exactly one device is visible");
+        return scrub_fail_with(scrub, BH_SCRUB_END_REFUSED, "not exactly one device is visible");
     rc = cuda.cuDeviceGet(ret_device, 0);
     if (rc == CUDA_SUCCESS)
         rc = cuda.cuDeviceGetUuid_v2(&uuid, *ret_device);
     if (rc != CUDA_SUCCESS)
         return scrub_program_refuse(scrub, "cuDeviceGetUuid", rc);
-    put_uuid(scrub->report.uuid, sizeof scrub->report.uuid, prefix, &uuid);
+    scrub_put_uuid(scrub->report.uuid, sizeof scrub->report.uuid, prefix, &uuid);
     if (scrub->wanted && strcmp(scrub->wanted, scrub->report.uuid) != 0)
-        return fail_with(scrub, BH_SCRUB_END_REFUSED, "the visible device is another one");
+        return scrub_fail_with(scrub, BH_SCRUB_END_REFUSED, "the visible device is another one");
     rc = cuda.cuDevicePrimaryCtxRetain(&context, *ret_device);
     if (rc == CUDA_SUCCESS)
         rc = cuda.cuCtxSetCurrent(context);
@@ -177,12 +177,12 @@ scrub_program_allocate_all(struct scrub_scrub *scrub, CUdevice device)
         scrub->report.bytes += size;
     }
     if (!scrub->most && scrub->report.bytes / LEAST_PERCENT < total / 100)
-        return fail_with(scrub, BH_SCRUB_END_REFUSED, "most of the memory is in use");
+        return scrub_fail_with(scrub, BH_SCRUB_END_REFUSED, "most of the memory is in use");
     return true;
 }
 
 static bool
-fill_all(struct scrub_scrub *scrub, uint32_t word)
+scrub_fill_all(struct scrub_scrub *scrub, uint32_t word)
 {
     CUresult rc = CUDA_SUCCESS;
 
@@ -195,7 +195,7 @@ fill_all(struct scrub_scrub *scrub, uint32_t word)
 }
 
 static bool
-is_filled(const unsigned char *bytes, size_t length, uint32_t word)
+scrub_is_filled(const unsigned char *bytes, size_t length, uint32_t word)
 {
     for (size_t i = 0; i < length; i += sizeof word) {
         if (memcmp(bytes + i, &word, sizeof word) != 0)
@@ -206,7 +206,7 @@ is_filled(const unsigned char *bytes, size_t length, uint32_t word)
 
 /* The samples of a chunk. */
 static CUresult
-read_samples(struct scrub_scrub *scrub, const struct scrub_chunk *chunk)
+scrub_read_samples(struct scrub_scrub *scrub, const struct scrub_chunk *chunk)
 {
     const CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
                                  .srcDevice = chunk->address, .srcPitch = PAGE_BYTES,
@@ -226,15 +226,15 @@ scrub_program_sample(struct scrub_scrub *scrub, uint32_t word, uint64_t *ret_oth
 
     for (size_t i = 0; i < scrub->chunks; i++) {
         const struct scrub_chunk *chunk = &scrub->chunk[i];
-        CUresult rc = read_samples(scrub, chunk);
+        CUresult rc = scrub_read_samples(scrub, chunk);
 
         for (size_t n = 0; rc == CUDA_SUCCESS && n < chunk->bytes / PAGE_BYTES; n++, page++) {
-            bool filled = is_filled(scrub->samples + n * SAMPLE_BYTES, SAMPLE_BYTES, word);
+            bool filled = scrub_is_filled(scrub->samples + n * SAMPLE_BYTES, SAMPLE_BYTES, word);
 
             if (bh_splitmix_at(scrub->seed, page) % scrub->whole_every == 0) {
                 rc = cuda.cuMemcpyDtoH_v2(scrub->page, chunk->address + n * PAGE_BYTES,
                                           PAGE_BYTES);
-                filled = filled && is_filled(scrub->page, PAGE_BYTES, word);
+                filled = filled && scrub_is_filled(scrub->page, PAGE_BYTES, word);
             }
             others += !filled;
         }
@@ -247,7 +247,7 @@ scrub_program_sample(struct scrub_scrub *scrub, uint32_t word, uint64_t *ret_oth
 }
 
 static uint64_t
-clock_ns(void)
+scrub_clock_ns(void)
 {
     struct timespec now;
 
@@ -257,7 +257,7 @@ clock_ns(void)
 
 /* Twice a clock, since memory of GPUs moves two words in each; 0: not known. */
 static uint64_t
-peak_mib_s(CUdevice device)
+scrub_peak_mib_s(CUdevice device)
 {
     int khz = 0, bits = 0;
 
@@ -279,13 +279,13 @@ scrub_program_run(struct scrub_scrub *scrub)
     if (!scrub_program_load(scrub) || !scrub_program_open_device(scrub, &device) || !scrub_program_allocate_all(scrub, device))
         return;
     scrub->whole_every = report->bytes / PAGE_BYTES / WHOLE_PAGES + 1;
-    report->peak_mib_s = peak_mib_s(device);
-    report->work_ns = clock_ns();
-    if (!scrub_program_sample(scrub, 0, &report->residue) || !fill_all(scrub, PATTERN) ||
-        !scrub_program_sample(scrub, PATTERN, &report->unfilled) || !fill_all(scrub, 0) ||
+    report->peak_mib_s = scrub_peak_mib_s(device);
+    report->work_ns = scrub_clock_ns();
+    if (!scrub_program_sample(scrub, 0, &report->residue) || !scrub_fill_all(scrub, PATTERN) ||
+        !scrub_program_sample(scrub, PATTERN, &report->unfilled) || !scrub_fill_all(scrub, 0) ||
         !scrub_program_sample(scrub, 0, &left))
         return;
-    report->work_ns = clock_ns() - report->work_ns;
+    report->work_ns = scrub_clock_ns() - report->work_ns;
     if (left > report->unfilled)
         report->unfilled = left;
     report->end = report->unfilled ? BH_SCRUB_END_UNFILLED : BH_SCRUB_END_CLEAN;

@@ -82,7 +82,7 @@ epoch_has(const struct ids *ids, uint32_t id)
  * with the first epoch behind the last that both know.  Nothing here has a number from there on,
  * unless the store was put back. */
 static bool
-is_new(const struct ids *received, const struct bh_list *epochs, struct bh_msg_epoch *ret_from)
+epoch_is_new(const struct ids *received, const struct bh_list *epochs, struct bh_msg_epoch *ret_from)
 {
     const struct bh_msg_epoch *items = epochs->items;
     uint32_t at = epochs->count;
@@ -101,7 +101,7 @@ is_new(const struct ids *received, const struct bh_list *epochs, struct bh_msg_e
 
 /* Kill it, and wait until its keeper has written that down. */
 static void
-end_job(struct bh_node *node, uint64_t lease)
+epoch_end_job(struct bh_node *node, uint64_t lease)
 {
     bh_ns until = bh_time_monotonic() + END_TIMEOUT;
     struct bh_job *job = bh_state_job(&node->state, lease);
@@ -125,18 +125,18 @@ end_job(struct bh_node *node, uint64_t lease)
 }
 
 static void
-end_jobs(struct bh_node *node, uint64_t from)
+epoch_end_jobs(struct bh_node *node, uint64_t from)
 {
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         if (i >= node->state.job_count) /* more than one was forgotten */
             continue;
         if (node->state.jobs[i].record.lease >= from)
-            end_job(node, node->state.jobs[i].record.lease);
+            epoch_end_job(node, node->state.jobs[i].record.lease);
     }
 }
 
 static void
-destroy_partitions(struct bh_node *node, uint64_t from)
+epoch_destroy_partitions(struct bh_node *node, uint64_t from)
 {
     struct bh_err err;
 
@@ -153,7 +153,7 @@ destroy_partitions(struct bh_node *node, uint64_t from)
 }
 
 static void
-forget_receipts(struct bh_node *node, uint64_t from)
+epoch_forget_receipts(struct bh_node *node, uint64_t from)
 {
     for (uint32_t i = node->state.receipt_count; i-- > 0;)
         if (node->state.receipts[i].order >= from)
@@ -171,14 +171,14 @@ bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders,
 
     if (rc != BH_OK || hello->epochs.count == 0)
         return rc;
-    if (is_new(&received, &hello->epochs, &from)) {
+    if (epoch_is_new(&received, &hello->epochs, &from)) {
         lost = from.order <= node->state.reached;
         if (lost)
             bh_log(EPOCH_OTHER, BH_U64("lease", from.lease), BH_U64("jobs", node->state.job_count));
         bh_orders_drop(orders, from.order);
-        end_jobs(node, from.lease);
-        forget_receipts(node, from.order);
-        destroy_partitions(node, from.partition);
+        epoch_end_jobs(node, from.lease);
+        epoch_forget_receipts(node, from.order);
+        epoch_destroy_partitions(node, from.partition);
     }
     /* What was done in the lost course is in no log, a scrub either; and numbers of tenants are given out again. */
     if (lost) {

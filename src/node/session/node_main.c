@@ -83,14 +83,14 @@ node_make_folders(struct bh_node *node, struct bh_err *err)
 }
 
 static bh_rc
-open_barrier(struct bh_node *node, struct bh_err *err)
+node_open_barrier(struct bh_node *node, struct bh_err *err)
 {
     node->barrier_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return node->barrier_fd < 0 ? bh_err_errno(err, "make an event counter") : BH_OK;
 }
 
 static bh_rc
-open_runtime(struct bh_node *node, struct bh_err *err)
+node_open_runtime(struct bh_node *node, struct bh_err *err)
 {
     char state[BH_NODE_PATH_MAX];
     struct bh_crun_options options = { .program = node->conf.runtime, .state = state,
@@ -105,7 +105,7 @@ open_runtime(struct bh_node *node, struct bh_err *err)
 }
 
 static bh_rc
-open_gpus(struct bh_node *node, struct bh_err *err)
+node_open_gpus(struct bh_node *node, struct bh_err *err)
 {
     char program[BH_NODE_PATH_MAX + 16];
     const char *env[BH_PARAM_LIST_MAX + 1] = { 0 };
@@ -134,7 +134,7 @@ open_gpus(struct bh_node *node, struct bh_err *err)
 }
 
 static bh_rc
-open_listener(struct bh_node *node, struct bh_err *err)
+node_open_listener(struct bh_node *node, struct bh_err *err)
 {
     bh_rc rc = bh_unix_listen(node->conf.socket, 0600, &node->listener, err);
 
@@ -145,7 +145,7 @@ open_listener(struct bh_node *node, struct bh_err *err)
 
 /* What runs beside jobs and orders. */
 static void
-make_tables(struct bh_node *node)
+node_make_tables(struct bh_node *node)
 {
     node->helpers = bh_helper_sandboxes_new();
     node->scrubs = bh_scrubs_new();
@@ -156,11 +156,11 @@ make_tables(struct bh_node *node)
 }
 
 static bh_rc
-open_all(struct bh_node *node, struct bh_err *err)
+node_open_all(struct bh_node *node, struct bh_err *err)
 {
     bh_rc rc = node_make_folders(node, err);
 
-    make_tables(node);
+    node_make_tables(node);
     if (rc == BH_OK)
         rc = bh_host_lock(node, err);
     if (rc == BH_OK)
@@ -168,9 +168,9 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_host_describe(node, err);
     if (rc == BH_OK)
-        rc = open_barrier(node, err);
+        rc = node_open_barrier(node, err);
     if (rc == BH_OK)
-        rc = open_runtime(node, err);
+        rc = node_open_runtime(node, err);
     if (rc == BH_OK)
         rc = bh_claim_groups(node, err);
     if (rc == BH_OK)
@@ -185,7 +185,7 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_store_sweep(node, err);
     if (rc == BH_OK)
-        rc = open_gpus(node, err);
+        rc = node_open_gpus(node, err);
     if (rc == BH_OK)
         rc = bh_node_partition_reconcile(node, NULL, err);
     if (rc == BH_OK)
@@ -194,7 +194,7 @@ open_all(struct bh_node *node, struct bh_err *err)
 }
 
 static void
-close_all(struct bh_node *node)
+node_close_all(struct bh_node *node)
 {
     bh_helper_sandboxes_free(node);
     bh_claim_leave(node); /* without jobs nothing of ours stays behind */
@@ -235,14 +235,14 @@ struct node_loop {
 };
 
 static void
-list_fds(struct pollfd *polls, uint32_t capacity, const int *fds, uint32_t count)
+node_list_fds(struct pollfd *polls, uint32_t capacity, const int *fds, uint32_t count)
 {
     for (uint32_t i = 0; i < capacity; i++)
         polls[i] = (struct pollfd){ .fd = i < count ? fds[i] : -1, .events = POLLIN };
 }
 
 static bool
-has_events(const struct node_loop *loop)
+node_has_events(const struct node_loop *loop)
 {
     for (uint32_t i = EVENTS_AT; i < FIXED_POLLS; i++)
         if (loop->polls[i].revents)
@@ -251,7 +251,7 @@ has_events(const struct node_loop *loop)
 }
 
 static void
-list_polls(struct node_loop *loop)
+node_list_polls(struct node_loop *loop)
 {
     struct bh_node *node = loop->node;
     int helpers[BH_HELPER_SANDBOXES_MAX], events[BH_GPU_WATCHED_MAX];
@@ -268,8 +268,8 @@ list_polls(struct node_loop *loop)
     loop->polls[5] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
     loop->polls[6] = (struct pollfd){ .fd = bh_gpu_client_response_fd(node->gpus), .events = POLLIN };
     loop->polls[7] = (struct pollfd){ .fd = node->barrier_fd, .events = POLLIN };
-    list_fds(loop->polls + HELPERS_AT, BH_HELPER_SANDBOXES_MAX, helpers, bh_helper_sandboxes_fds(node, helpers));
-    list_fds(loop->polls + EVENTS_AT, BH_GPU_WATCHED_MAX, events,
+    node_list_fds(loop->polls + HELPERS_AT, BH_HELPER_SANDBOXES_MAX, helpers, bh_helper_sandboxes_fds(node, helpers));
+    node_list_fds(loop->polls + EVENTS_AT, BH_GPU_WATCHED_MAX, events,
              bh_gpu_client_event_fds(node->gpus, events));
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
@@ -291,7 +291,7 @@ node_sooner(bh_ns next, bh_ns at)
 
 /* What runs beside the loop first: orders wait for it. */
 static bh_ns
-tick_orders(struct node_loop *loop, bh_ns now)
+node_tick_orders(struct node_loop *loop, bh_ns now)
 {
     struct bh_node *node = loop->node;
     bh_ns next = bh_job_watch_tick(node, now);
@@ -309,7 +309,7 @@ static int
 node_tick(struct node_loop *loop)
 {
     struct bh_node *node = loop->node;
-    bh_ns now = bh_time_monotonic(), next = tick_orders(loop, now);
+    bh_ns now = bh_time_monotonic(), next = node_tick_orders(loop, now);
 
     if (node->orphaned_count > 0 && node->collect_at <= now) {
         bh_session_collect(node);
@@ -333,7 +333,7 @@ node_tick(struct node_loop *loop)
 }
 
 static void
-check_keepers(struct node_loop *loop)
+node_check_keepers(struct node_loop *loop)
 {
     for (uint32_t i = 0; i < loop->watched; i++) {
         struct bh_job *job;
@@ -347,7 +347,7 @@ check_keepers(struct node_loop *loop)
 }
 
 static void
-write_link(struct bh_node *node)
+node_write_link(struct bh_node *node)
 {
     struct bh_err err;
 
@@ -361,18 +361,18 @@ node_dispatch(struct node_loop *loop, bool *ret_stop, struct bh_err *err)
     struct bh_node *node = loop->node;
     int wait = node_tick(loop);
 
-    list_polls(loop);
+    node_list_polls(loop);
     if (poll(loop->polls, FIXED_POLLS + loop->watched, wait) < 0 && errno != EINTR)
         return bh_err_errno(err, "poll");
     bh_gpu_client_reap(node->gpus);
     *ret_stop = loop->polls[0].revents != 0;
-    check_keepers(loop);
-    if (has_events(loop))
+    node_check_keepers(loop);
+    if (node_has_events(loop))
         bh_health_events(node);
     if (loop->polls[3].revents)
         bh_networks_repair(node);
     if (loop->polls[2].revents & POLLOUT)
-        write_link(node);
+        node_write_link(node);
     if (node->link && loop->polls[2].revents & (POLLIN | POLLHUP | POLLERR))
         bh_session_read_frame(node, loop->orders);
     if (loop->polls[1].revents)
@@ -388,7 +388,7 @@ node_dispatch(struct node_loop *loop, bool *ret_stop, struct bh_err *err)
 }
 
 static int
-open_signals(void)
+node_open_signals(void)
 {
     sigset_t set;
 
@@ -404,7 +404,7 @@ static bh_rc
 node_run(struct bh_node *node, struct bh_err *err)
 {
     BH_AUTO(bh_orders_free) struct bh_orders *orders = bh_orders_new(node);
-    struct node_loop loop = { .node = node, .orders = orders, .signals = open_signals() };
+    struct node_loop loop = { .node = node, .orders = orders, .signals = node_open_signals() };
     bool stop = false;
     bh_rc rc;
 
@@ -414,7 +414,7 @@ node_run(struct bh_node *node, struct bh_err *err)
     bh_scratch_sweep(node);
     bh_networks_restore(node);
     bh_verify_begin(node);
-    rc = open_listener(node, err);
+    rc = node_open_listener(node, err);
     if (rc == BH_OK)
         rc = bh_node_streams_open(node, &loop.streams, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
@@ -452,7 +452,7 @@ struct node_options {
 
 /* -1: go on; else the exit status. */
 static int
-read_options(int argc, char **argv, struct node_options *options)
+node_read_options(int argc, char **argv, struct node_options *options)
 {
     static const struct option names[] = {
         { "config", required_argument, NULL, 'c' },   { "log-json", no_argument, NULL, 'j' },
@@ -485,7 +485,7 @@ main(int argc, char **argv)
     static struct bh_node node = { .listener = -1, .order_watermark.fd = -1, .claim_fd = -1, .barrier_fd = -1 };
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct node_options options = { 0 };
-    int status = read_options(argc, argv, &options);
+    int status = node_read_options(argc, argv, &options);
     struct bh_err err = { 0 };
     bh_rc rc;
 
@@ -501,11 +501,11 @@ main(int argc, char **argv)
     }
     umask(022);
     (void)!setgroups(0, NULL);
-    rc = open_all(&node, &err);
+    rc = node_open_all(&node, &err);
     if (rc == BH_OK)
         rc = node_run(&node, &err);
     if (rc != BH_OK)
         bh_log(FAILED, BH_ERRLOG(&err), BH_STR("hint", err.hint));
-    close_all(&node);
+    node_close_all(&node);
     return bh_rc_exit(rc);
 }

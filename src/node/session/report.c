@@ -30,7 +30,7 @@ enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 
 /* That it does not answer comes before what was found at its walls. */
 static void
-put_fence(const struct bh_node *node, const struct bh_device_gpu *from, struct bh_msg_gpu *gpu)
+report_put_fence(const struct bh_node *node, const struct bh_device_gpu *from, struct bh_msg_gpu *gpu)
 {
     const char *away = bh_health_why(node, from->uuid), *isolation = bh_verify_why(node, from->uuid);
 
@@ -41,7 +41,7 @@ put_fence(const struct bh_node *node, const struct bh_device_gpu *from, struct b
 }
 
 static uint32_t
-put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
+report_put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
 {
     struct bh_msg_gpu *gpus = bh_arena_alloc(arena, (node->inventory.gpu_count + 1) * sizeof *gpus);
 
@@ -69,7 +69,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
         snprintf(gpus[i].pci, sizeof gpus[i].pci, "%s", gpu->pci);
         snprintf(gpus[i].product, sizeof gpus[i].product, "%s", gpu->product);
         snprintf(gpus[i].last_error, sizeof gpus[i].last_error, "%s", bh_gpu_error_find(node, gpu->uuid));
-        put_fence(node, gpu, &gpus[i]);
+        report_put_fence(node, gpu, &gpus[i]);
         if (model != BH_GPU_MODEL_NONE)
             snprintf(gpus[i].model, sizeof gpus[i].model, "%s", bh_model_facts(model)->name);
     }
@@ -77,7 +77,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
 }
 
 static void
-fill_partition(struct bh_msg_partition *partition, const struct bh_node_partition *from)
+report_fill_partition(struct bh_msg_partition *partition, const struct bh_node_partition *from)
 {
     *partition = (struct bh_msg_partition){ .partition = from->partition, .start = from->start,
                                     .gi = from->gi, .ci = from->ci,
@@ -90,7 +90,7 @@ fill_partition(struct bh_msg_partition *partition, const struct bh_node_partitio
 }
 
 static void
-fill_foreign(struct bh_msg_partition *partition, const struct bh_device_instance *from)
+report_fill_foreign(struct bh_msg_partition *partition, const struct bh_device_instance *from)
 {
     *partition = (struct bh_msg_partition){ .start = from->start, .gi = from->gi, .ci = from->ci,
                                     .memory_mib = from->memory_mib };
@@ -107,18 +107,18 @@ report_put_pieces(const struct bh_node *node, struct bh_arena *arena, struct bh_
     struct bh_msg_partition *partitions = bh_arena_alloc(arena, (most + 1) * sizeof *partitions);
 
     for (uint32_t i = 0; partitions && i < node->state.partition_count; i++)
-        fill_partition(&partitions[count++], &node->state.partitions[i]);
+        report_fill_partition(&partitions[count++], &node->state.partitions[i]);
     for (uint32_t i = 0; partitions && i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
         if (!bh_node_partition_is_ours(node, instance))
-            fill_foreign(&partitions[count++], instance);
+            report_fill_foreign(&partitions[count++], instance);
     }
     *ret_list = (struct bh_list){ partitions, count };
 }
 
 static void
-put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
+report_put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
 {
     struct bh_msg_lease_state *leases
         = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *leases);
@@ -134,7 +134,7 @@ put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *r
 
 /* What jobs may take together of the machine's cores and memory. */
 static void
-put_offer(const struct bh_node *node, struct bh_msg_inventory *inventory)
+report_put_offer(const struct bh_node *node, struct bh_msg_inventory *inventory)
 {
     const struct bh_conf *conf = &node->conf;
 
@@ -152,7 +152,7 @@ report_put_texts(const struct bh_param_list *from, struct bh_texts *ret_texts)
 
 /* What jobs may ask for beside GPUs. */
 static void
-put_services(const struct bh_node *node, struct bh_msg_inventory *inventory)
+report_put_services(const struct bh_node *node, struct bh_msg_inventory *inventory)
 {
     const struct bh_conf *conf = &node->conf;
     char path[BH_NODE_PATH_MAX];
@@ -177,7 +177,7 @@ report_is_whole(const struct bh_node *node, const struct bh_device_gpu *gpu)
 
 /* Which GPUs this inventory has whole: bulkheadd waits for the others. */
 static void
-record_reported(struct bh_node *node)
+report_record_reported(struct bh_node *node)
 {
     memset(node->reported, 0, sizeof node->reported);
     for (uint32_t i = 0; i < node->inventory.gpu_count && i < BH_NODE_REPORTED_MAX; i++)
@@ -186,7 +186,7 @@ record_reported(struct bh_node *node)
 }
 
 static bool
-was_reported(const struct bh_node *node, const char *gpu)
+report_was_reported(const struct bh_node *node, const char *gpu)
 {
     for (uint32_t i = 0; i < BH_NODE_REPORTED_MAX; i++)
         if (strcmp(node->reported[i], gpu) == 0)
@@ -203,7 +203,7 @@ report_reclaim(struct bh_node *node)
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
 
-        if (!gpu->lost && !was_reported(node, gpu->uuid)
+        if (!gpu->lost && !report_was_reported(node, gpu->uuid)
             && bh_node_partition_reconcile(node, gpu->uuid, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_STR("gpu", gpu->uuid), BH_ERRLOG(&err));
     }
@@ -212,11 +212,11 @@ report_reclaim(struct bh_node *node)
 /* Whether a GPU can be read, or has no instances of others any more, that the last inventory did not
  * have whole. */
 static bool
-has_unreported(const struct bh_node *node)
+report_has_unreported(const struct bh_node *node)
 {
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
         if (report_is_whole(node, &node->inventory.gpus[i])
-            && !was_reported(node, node->inventory.gpus[i].uuid))
+            && !report_was_reported(node, node->inventory.gpus[i].uuid))
             return true;
     return node->gpus_unreported;
 }
@@ -231,8 +231,8 @@ bh_report_inventory(struct bh_node *node)
     };
     struct bh_err err;
 
-    put_offer(node, &inventory);
-    put_services(node, &inventory);
+    report_put_offer(node, &inventory);
+    report_put_services(node, &inventory);
     inventory.driver_scrub = bh_driver_scrub_read(node);
     if (inventory.driver_scrub == BH_DRIVER_SCRUB_OFF)
         bh_log(DRIVER_SCRUB_OFF, BH_U64("allowed", node->conf.driver_scrub_off));
@@ -244,10 +244,10 @@ bh_report_inventory(struct bh_node *node)
     snprintf(inventory.driver, sizeof inventory.driver, "%s", node->inventory.driver);
     snprintf(inventory.runtime, sizeof inventory.runtime, "%s", node->runtime_version);
     bh_checkpoint_describe(node, inventory.checkpoint, sizeof inventory.checkpoint);
-    put_gpus(node, arena, &inventory.gpus);
-    record_reported(node);
+    report_put_gpus(node, arena, &inventory.gpus);
+    report_record_reported(node);
     report_put_pieces(node, arena, &inventory.partitions);
-    put_leases(node, arena, &inventory.leases);
+    report_put_leases(node, arena, &inventory.leases);
     bh_isolation_levels_probe(node, arena, &inventory.grades);
     bh_verify_isolation(node, &inventory.isolation);
     bh_node_send(node, BH_MSG_INVENTORY, &inventory);
@@ -256,7 +256,7 @@ bh_report_inventory(struct bh_node *node)
 /* Percent of the time that one partition was busy, by the last scan; UNKNOWN: the driver does not
  * say, or others are on the GPU, too. */
 static uint32_t
-percent_busy(const struct bh_node *node, const struct bh_node_partition *partition)
+report_percent_busy(const struct bh_node *node, const struct bh_node_partition *partition)
 {
     for (uint32_t i = 0; partition->gi != BH_WHOLE_GPU && i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
@@ -273,13 +273,13 @@ percent_busy(const struct bh_node *node, const struct bh_node_partition *partiti
 
 /* The mean over a lease's partitions; UNKNOWN when one of them is. */
 static uint32_t
-utilisation_of(const struct bh_node *node, const struct bh_node_record *lease)
+report_utilisation_of(const struct bh_node *node, const struct bh_node_record *lease)
 {
     uint32_t sum = 0;
 
     for (uint32_t i = 0; i < lease->lent_count; i++) {
         uint32_t percent = bh_placement_is_share(&lease->lent[i]) ? UTILISATION_UNKNOWN
-                                                             : percent_busy(node, &lease->lent[i]);
+                                                             : report_percent_busy(node, &lease->lent[i]);
 
         if (percent > 100)
             return UTILISATION_UNKNOWN;
@@ -289,7 +289,7 @@ utilisation_of(const struct bh_node *node, const struct bh_node_record *lease)
 }
 
 static bool
-sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample *sample)
+report_sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample *sample)
 {
     struct bh_sandbox_usage usage;
     struct bh_err err;
@@ -297,7 +297,7 @@ sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample 
     bool used;
 
     *sample = (struct bh_msg_sample){ .lease = job->record.lease,
-                                      .gpu_utilisation = utilisation_of(node, &job->record) };
+                                      .gpu_utilisation = report_utilisation_of(node, &job->record) };
     bh_node_job_id(job->record.lease, id);
     if (node->runtime.ops->usage(node->runtime.self, id, &usage, &err) != BH_OK)
         return false;
@@ -322,14 +322,14 @@ bh_report_scanned(struct bh_node *node, bool well)
     for (uint32_t i = 0; items && i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        if (job->running && !job->ended && sample_job(node, job, &items[count]))
+        if (job->running && !job->ended && report_sample_job(node, job, &items[count]))
             count++;
     }
     samples.samples = (struct bh_list){ items, count };
     bh_host_read_majors(node); /* modules of the driver come one by one */
     if (well)
-        put_gpus(node, arena, &samples.gpus);
-    if (node->inventory_known && has_unreported(node))
+        report_put_gpus(node, arena, &samples.gpus);
+    if (node->inventory_known && report_has_unreported(node))
         bh_report_inventory(node);
     bh_verify_scanned(node);
     bh_verify_isolation(node, &samples.isolation);

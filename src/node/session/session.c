@@ -97,7 +97,7 @@ session_receive_hello(struct bh_node *node, struct bh_orders *orders, const void
 }
 
 static bh_rc
-acknowledge(struct bh_node *node, struct bh_orders *orders, const void *message,
+session_acknowledge(struct bh_node *node, struct bh_orders *orders, const void *message,
             struct bh_err *err)
 {
     const struct bh_msg_ack *ack = message;
@@ -125,7 +125,7 @@ session_is_named(const struct bh_list *list, uint64_t id)
 
 /* What ended and is unknown to the daemon is forgotten, what runs is ended first. */
 static bh_rc
-retain(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
+session_retain(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
 {
     const struct bh_msg_retain *retain = message;
     struct bh_err ignored;
@@ -164,7 +164,7 @@ session_verify(struct bh_node *node, struct bh_orders *orders, const void *messa
 }
 
 static bh_rc
-order_now(struct bh_node *node, struct bh_orders *orders, uint32_t number, const void *message,
+session_order_now(struct bh_node *node, struct bh_orders *orders, uint32_t number, const void *message,
           struct bh_err *err)
 {
     bh_rc rc = bh_orders_accept(orders, number, message, err);
@@ -194,13 +194,13 @@ static const struct {
     [BH_MSG_STOP] = { AFTER_HELLO, true, NULL },
     [BH_MSG_RESET] = { AFTER_HELLO, true, NULL },
     [BH_MSG_TEST] = { AFTER_HELLO, true, NULL },
-    [BH_MSG_ACK] = { AFTER_HELLO, false, acknowledge },
-    [BH_MSG_RETAIN] = { AFTER_HELLO, false, retain },
+    [BH_MSG_ACK] = { AFTER_HELLO, false, session_acknowledge },
+    [BH_MSG_RETAIN] = { AFTER_HELLO, false, session_retain },
     [BH_MSG_VERIFY] = { AFTER_HELLO, false, session_verify },
 };
 
 static bh_rc
-accepts(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *frame,
+session_accepts(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *frame,
      struct bh_arena *arena, struct bh_err *err)
 {
     enum stage stage = node->hello_received ? AFTER_HELLO : BEFORE_HELLO;
@@ -220,14 +220,14 @@ accepts(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *f
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", bh_message_name(frame->number));
     if (permitted[frame->number].order)
-        return order_now(node, orders, frame->number, message, err);
+        return session_order_now(node, orders, frame->number, message, err);
     rc = bh_orders_perform(orders, err); /* in the order in which they were said */
     return rc == BH_OK ? permitted[frame->number].accepts(node, orders, message, err) : rc;
 }
 
 /* A full disk is no malformed frame; the daemon comes again each second, and meets it again. */
 static void
-log_refused(struct bh_node *node, const struct bh_err *err)
+session_log_refused(struct bh_node *node, const struct bh_err *err)
 {
     bh_ns now = bh_time_monotonic();
 
@@ -254,10 +254,10 @@ bh_session_read_frame(struct bh_node *node, struct bh_orders *orders)
     while (rc == BH_OK && node->link == link) {
         rc = bh_link_next(link, &frame, &err);
         if (rc == BH_OK)
-            rc = accepts(node, orders, &frame, arena, &err);
+            rc = session_accepts(node, orders, &frame, arena, &err);
     }
     if (rc != BH_OK && rc != BH_NOT_FOUND && !closed) {
-        log_refused(node, &err);
+        session_log_refused(node, &err);
         closed = true;
     }
     if (closed && node->link == link)

@@ -86,7 +86,7 @@ share_host_find(struct bh_share_host *host, uint64_t lease)
 /* ---- what it says ---- */
 
 static void
-compare_counts(struct bh_share_host *host, struct open_lease *lease)
+share_compare_counts(struct bh_share_host *host, struct open_lease *lease)
 {
     const struct bh_share_lease_state *state = &lease->state;
     const struct bh_share_notice notice = { .lease = state->lease,
@@ -106,7 +106,7 @@ compare_counts(struct bh_share_host *host, struct open_lease *lease)
 }
 
 static void
-receive_state(struct bh_share_host *host, const struct bh_share_state *state)
+share_receive_state(struct bh_share_host *host, const struct bh_share_state *state)
 {
     const struct bh_share_lease_state *items = state->leases.items;
 
@@ -117,7 +117,7 @@ receive_state(struct bh_share_host *host, const struct bh_share_state *state)
             continue;
         lease->state = items[i];
         lease->notified = true;
-        compare_counts(host, lease);
+        share_compare_counts(host, lease);
     }
 }
 
@@ -139,7 +139,7 @@ share_host_receive(struct bh_share_host *host, const struct bh_frame *frame, str
     if (rc != BH_OK)
         return rc;
     if (frame->number == BH_SHARE_MSG_STATE) {
-        receive_state(host, &said.state);
+        share_receive_state(host, &said.state);
     } else if (frame->number == BH_SHARE_MSG_NOTICE) {
         host->options.notice(host->options.self, &said.notice);
     } else {
@@ -150,7 +150,7 @@ share_host_receive(struct bh_share_host *host, const struct bh_frame *frame, str
 }
 
 static bh_rc
-listen_to(struct bh_share_host *host, struct bh_err *err)
+share_listen_to(struct bh_share_host *host, struct bh_err *err)
 {
     bh_rc rc = bh_link_readable(host->link, err);
     struct bh_frame frame;
@@ -177,7 +177,7 @@ share_host_ask(struct bh_share_host *host, uint32_t number, const void *message,
         poll(&ready, 1, (int)((until - now) / BH_NS_PER_MS) + 1);
         rc = bh_link_flush(host->link, err);
         if (rc == BH_OK && ready.revents != 0)
-            rc = listen_to(host, err);
+            rc = share_listen_to(host, err);
     }
     if (rc == BH_OK && !host->answered)
         rc = bh_err_set(err, BH_TIMEOUT, "bulkhead-share does not answer");
@@ -214,7 +214,7 @@ share_host_start(struct bh_share_host *host, struct bh_err *err)
 
 /* Running, and knowing all leases that are open. */
 static bh_rc
-get_ready(struct bh_share_host *host, struct bh_err *err)
+share_get_ready(struct bh_share_host *host, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -230,7 +230,7 @@ bh_rc
 bh_share_host_open(struct bh_share_host *host, const struct bh_share_open *open,
                    struct bh_err *err)
 {
-    bh_rc rc = get_ready(host, err);
+    bh_rc rc = share_get_ready(host, err);
 
     if (rc != BH_OK)
         return rc;
@@ -304,11 +304,11 @@ bh_share_host_dispatch(struct bh_share_host *host)
 {
     struct bh_err err = { 0 };
 
-    if (host->pid != 0 && listen_to(host, &err) != BH_OK)
+    if (host->pid != 0 && share_listen_to(host, &err) != BH_OK)
         share_host_end(host);
     if (host->pid == 0 && host->count > 0 &&
         bh_time_monotonic() >= host->started_at + RESTART_DELAY &&
-        get_ready(host, &err) != BH_OK)
+        share_get_ready(host, &err) != BH_OK)
         share_host_end(host);
 }
 

@@ -84,7 +84,7 @@ leases_of(struct bh_node *node)
 /* ---- opening ---- */
 
 static bh_rc
-check_libraries(const struct bh_node *node, struct bh_err *err)
+lease_check_libraries(const struct bh_node *node, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
 
@@ -124,7 +124,7 @@ share_lease_make_folders(const struct bh_node *node, uint64_t lease, struct bh_e
 /* Of a GPU's time, what the lease has of the one of which it has most: it takes turns on all of them
  * at once. */
 static uint32_t
-weight_of(const struct bh_job *job)
+lease_weight_of(const struct bh_job *job)
 {
     uint32_t most = 0;
 
@@ -208,8 +208,8 @@ bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err
             share_lease_put_gpu(node, &job->record.lent[k], &open);
     if (open.gpu_count == 0)
         return BH_OK;
-    open.weight = weight_of(job);
-    rc = check_libraries(node, err);
+    open.weight = lease_weight_of(job);
+    rc = lease_check_libraries(node, err);
     if (rc == BH_OK)
         rc = share_lease_make_folders(node, open.lease, err);
     if (rc != BH_OK)
@@ -283,7 +283,7 @@ bh_share_leases_allow(struct bh_node *node, const struct bh_share_lease_row *row
 }
 
 static void
-set_paused(struct bh_node *node, uint64_t lease, bool paused)
+lease_set_paused(struct bh_node *node, uint64_t lease, bool paused)
 {
     struct bh_share_lease_row *row =
         node->share_leases ? bh_share_leases_find(node->share_leases, lease) : NULL;
@@ -297,13 +297,13 @@ set_paused(struct bh_node *node, uint64_t lease, bool paused)
 void
 bh_node_share_pause(struct bh_node *node, uint64_t lease)
 {
-    set_paused(node, lease, true);
+    lease_set_paused(node, lease, true);
 }
 
 void
 bh_node_share_resume(struct bh_node *node, uint64_t lease)
 {
-    set_paused(node, lease, false);
+    lease_set_paused(node, lease, false);
 }
 
 bh_ns

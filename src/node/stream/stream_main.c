@@ -31,7 +31,7 @@ enum { CLIENT_FD = 3, MESSAGE_FD = 4, MESSAGE_MAX = 128 << 10, NOBODY = 65534,
        KEEPER_MS = 3000 };
 
 static bh_rc
-read_message(struct bh_arena *arena, struct bh_msg_stream *ret_message, struct bh_err *err)
+stream_read_message(struct bh_arena *arena, struct bh_msg_stream *ret_message, struct bh_err *err)
 {
     char *bytes = bh_arena_alloc(arena, MESSAGE_MAX);
     ssize_t got = bytes ? read(MESSAGE_FD, bytes, MESSAGE_MAX) : -1;
@@ -51,7 +51,7 @@ read_message(struct bh_arena *arena, struct bh_msg_stream *ret_message, struct b
 
 /* A keeper that was only just started listens in a moment. */
 static bool
-connect_in_time(int fd, const struct sockaddr_un *address)
+stream_connect_in_time(int fd, const struct sockaddr_un *address)
 {
     bh_ns until = bh_time_monotonic() + KEEPER_MS * BH_NS_PER_MS;
 
@@ -64,7 +64,7 @@ connect_in_time(int fd, const struct sockaddr_un *address)
 }
 
 static bh_rc
-reach_keeper(const char *folder, int *ret_fd, struct bh_err *err)
+stream_reach_keeper(const char *folder, int *ret_fd, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int place = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     BH_AUTO(bh_fd_close) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -73,7 +73,7 @@ reach_keeper(const char *folder, int *ret_fd, struct bh_err *err)
     if (place < 0 || fd < 0)
         return bh_err_set(err, BH_CONFLICT, "the job has ended");
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/control", place);
-    if (!connect_in_time(fd, &address))
+    if (!stream_connect_in_time(fd, &address))
         return bh_err_set(err, BH_CONFLICT, errno == ENOENT
                           ? "the job was started by a version without streams"
                           : "the job's keeper takes no streams");
@@ -83,7 +83,7 @@ reach_keeper(const char *folder, int *ret_fd, struct bh_err *err)
 
 /* The request's bytes: head and texts. */
 static bh_rc
-write_request(const struct bh_msg_stream *message, struct bh_buf *out, struct bh_err *err)
+stream_write_request(const struct bh_msg_stream *message, struct bh_buf *out, struct bh_err *err)
 {
     static const uint8_t asks[BH_STREAM_WHATS] = {
         [BH_STREAM_EXEC] = BH_INIT_EXEC,
@@ -106,7 +106,7 @@ write_request(const struct bh_msg_stream *message, struct bh_buf *out, struct bh
 }
 
 static bh_rc
-send_request(int keeper, const struct bh_buf *request, const int *fds, uint32_t count,
+stream_send_request(int keeper, const struct bh_buf *request, const int *fds, uint32_t count,
              struct bh_err *err)
 {
     struct iovec part = { request->bytes, request->length };
@@ -135,7 +135,7 @@ send_request(int keeper, const struct bh_buf *request, const int *fds, uint32_t 
 /* Pipes for a command's standard streams, which the job's user owns, so that it may open them
  * again by /dev/stdout. */
 static bh_rc
-make_pipes(struct bh_pump *pump, int fds[3], uid_t uid, struct bh_err *err)
+stream_make_pipes(struct bh_pump *pump, int fds[3], uid_t uid, struct bh_err *err)
 {
     int *ours[] = { &pump->input, &pump->sources[0], &pump->sources[1] };
 
@@ -165,14 +165,14 @@ stream_ask(struct bh_pump *pump, const struct bh_msg_stream *message, int keeper
     pump->answers = pair[0];
     fds[0] = pair[1];
     if (message->what == BH_STREAM_EXEC && !message->tty) {
-        rc = make_pipes(pump, fds + 1, uid, err);
+        rc = stream_make_pipes(pump, fds + 1, uid, err);
         count = 4;
     }
     bh_buf_init(&request, BH_INIT_REQUEST_MAX);
     if (rc == BH_OK)
-        rc = write_request(message, &request, err);
+        rc = stream_write_request(message, &request, err);
     if (rc == BH_OK)
-        rc = send_request(keeper, &request, fds, count, err);
+        rc = stream_send_request(keeper, &request, fds, count, err);
     bh_buf_fini(&request);
     for (uint32_t i = 0; i < count; i++)
         bh_fd_close(fds[i]);
@@ -181,16 +181,16 @@ stream_ask(struct bh_pump *pump, const struct bh_msg_stream *message, int keeper
 
 /* ATTACH is answered on the very connection. */
 static bh_rc
-ask_to_attach(struct bh_pump *pump, const struct bh_msg_stream *message, int *keeper,
+stream_ask_to_attach(struct bh_pump *pump, const struct bh_msg_stream *message, int *keeper,
               struct bh_err *err)
 {
     struct bh_buf request;
     bh_rc rc;
 
     bh_buf_init(&request, BH_INIT_REQUEST_MAX);
-    rc = write_request(message, &request, err);
+    rc = stream_write_request(message, &request, err);
     if (rc == BH_OK)
-        rc = send_request(*keeper, &request, NULL, 0, err);
+        rc = stream_send_request(*keeper, &request, NULL, 0, err);
     bh_buf_fini(&request);
     pump->answers = bh_fd_steal(keeper);
     return rc;
@@ -200,7 +200,7 @@ ask_to_attach(struct bh_pump *pump, const struct bh_msg_stream *message, int *ke
 
 /* From here on this is nobody, who can gain nothing and whom nobody can look into. */
 static bh_rc
-lay_down_rights(struct bh_err *err)
+stream_lay_down_rights(struct bh_err *err)
 {
     if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0
         || setresuid(NOBODY, NOBODY, NOBODY) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
@@ -218,13 +218,13 @@ stream_prepare(struct bh_pump *pump, const struct bh_msg_stream *message, char *
     bh_rc rc = bh_parse_u64(argv[2], &uid, err);
 
     if (rc == BH_OK)
-        rc = reach_keeper(argv[1], &keeper, err);
+        rc = stream_reach_keeper(argv[1], &keeper, err);
     if (rc == BH_OK && message->what == BH_STREAM_ATTACH)
-        rc = ask_to_attach(pump, message, &keeper, err);
+        rc = stream_ask_to_attach(pump, message, &keeper, err);
     else if (rc == BH_OK)
         rc = stream_ask(pump, message, keeper, (uid_t)uid, err);
     pump->keeper = bh_fd_steal(&keeper); /* it refuses there */
-    return rc == BH_OK ? lay_down_rights(err) : rc;
+    return rc == BH_OK ? stream_lay_down_rights(err) : rc;
 }
 
 int
@@ -241,7 +241,7 @@ main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     fcntl(CLIENT_FD, F_SETFD, FD_CLOEXEC);
     bh_pump_init(&pump, CLIENT_FD);
-    rc = read_message(arena, &message, &err);
+    rc = stream_read_message(arena, &message, &err);
     close(MESSAGE_FD);
     if (rc == BH_OK)
         rc = stream_prepare(&pump, &message, argv, &err);

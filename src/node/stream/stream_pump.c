@@ -26,7 +26,7 @@ bh_pump_init(struct bh_pump *pump, int client)
 }
 
 static void
-close_one(int *fd)
+pump_close_one(int *fd)
 {
     bh_fd_close(*fd);
     *fd = -1;
@@ -35,14 +35,14 @@ close_one(int *fd)
 /* ---- to the client ---- */
 
 static void
-put_frame(struct bh_pump *pump, const struct bh_stream_frame *frame)
+pump_put_frame(struct bh_pump *pump, const struct bh_stream_frame *frame)
 {
     BH_ASSERT(sizeof pump->pending - pump->pending_length >= BH_STREAM_FRAME_MAX);
     pump->pending_length += bh_stream_put(pump->pending + pump->pending_length, frame);
 }
 
 static void
-write_pending(struct bh_pump *pump)
+pump_write_pending(struct bh_pump *pump)
 {
     ssize_t went;
 
@@ -60,14 +60,14 @@ write_pending(struct bh_pump *pump)
 
 /* Whether there is room for a frame of output and for a small one behind it. */
 static bool
-has_space(const struct bh_pump *pump)
+pump_has_space(const struct bh_pump *pump)
 {
     return sizeof pump->pending - pump->pending_length >= BH_STREAM_FRAME_MAX + 64;
 }
 
 /* Wait until all is written, a while. */
 static void
-write_last_words(struct bh_pump *pump)
+pump_write_last_words(struct bh_pump *pump)
 {
     bh_ns until = bh_time_monotonic() + LAST_WORD_MS * BH_NS_PER_MS;
 
@@ -75,7 +75,7 @@ write_last_words(struct bh_pump *pump)
         struct pollfd polled = { .fd = pump->client, .events = POLLOUT };
 
         (void)!poll(&polled, 1, 100);
-        write_pending(pump);
+        pump_write_pending(pump);
     }
 }
 
@@ -85,18 +85,18 @@ bh_pump_refuse(struct bh_pump *pump, const struct bh_err *err)
     struct bh_stream_frame frame = { .kind = BH_STREAM_ERROR, .number = err->rc,
                                      .bytes = err->msg, .length = strlen(err->msg) };
 
-    write_last_words(pump);
-    if (pump->disconnected || !has_space(pump))
+    pump_write_last_words(pump);
+    if (pump->disconnected || !pump_has_space(pump))
         return;
-    put_frame(pump, &frame);
-    write_last_words(pump);
+    pump_put_frame(pump, &frame);
+    pump_write_last_words(pump);
 }
 
 /* ---- beginning ---- */
 
 /* One answer, with the descriptor that came with it or -1.  False: it has ended. */
 static bool
-receive_answer(int from, struct bh_init_reply *ret_reply, int *ret_fd)
+pump_receive_answer(int from, struct bh_init_reply *ret_reply, int *ret_fd)
 {
     struct iovec part = { ret_reply, sizeof *ret_reply };
     union {
@@ -115,7 +115,7 @@ receive_answer(int from, struct bh_init_reply *ret_reply, int *ret_fd)
 }
 
 static bh_rc
-refused_because(const struct bh_pump *pump, int why, struct bh_err *err)
+pump_refused_because(const struct bh_pump *pump, int why, struct bh_err *err)
 {
     if (pump->what == BH_STREAM_FORWARD && why == ECONNREFUSED)
         return bh_err_set(err, BH_CONFLICT, "nothing in the job listens on that port");
@@ -125,7 +125,7 @@ refused_because(const struct bh_pump *pump, int why, struct bh_err *err)
 }
 
 static bh_rc
-await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *ret_fd,
+pump_await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *ret_fd,
              struct bh_err *err)
 {
     struct pollfd polled[2] = { { .fd = pump->answers, .events = POLLIN },
@@ -137,10 +137,10 @@ await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *ret_fd,
             continue;
         if (polled[1].revents)
             return bh_err_set(err, BH_UNAVAILABLE, "the client is gone");
-        if (polled[0].revents && receive_answer(pump->answers, ret_reply, ret_fd))
+        if (polled[0].revents && pump_receive_answer(pump->answers, ret_reply, ret_fd))
             return BH_OK;
         if (polled[0].revents && pump->keeper >= 0
-            && receive_answer(pump->keeper, ret_reply, ret_fd))
+            && pump_receive_answer(pump->keeper, ret_reply, ret_fd))
             return BH_OK;
         if (polled[0].revents)
             return bh_err_set(err, BH_CONFLICT, "the job has ended");
@@ -150,7 +150,7 @@ await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *ret_fd,
 
 /* What came with the answer, and what is done with it. */
 static void
-receive_descriptor(struct bh_pump *pump, int fd)
+pump_receive_descriptor(struct bh_pump *pump, int fd)
 {
     if (fd < 0)
         return;
@@ -161,18 +161,18 @@ receive_descriptor(struct bh_pump *pump, int fd)
 }
 
 static void
-send_ready(struct bh_pump *pump)
+pump_send_ready(struct bh_pump *pump)
 {
     uint8_t flags = (uint8_t)((pump->tty ? BH_STREAM_TTY : 0)
                               | (pump->writer ? BH_STREAM_WRITER : 0));
     struct bh_stream_frame ready = { .kind = BH_STREAM_READY, .number = BH_STREAM_CREDIT,
                                      .flags = flags };
 
-    put_frame(pump, &ready);
+    pump_put_frame(pump, &ready);
 }
 
 static void
-resize(const struct bh_pump *pump, uint32_t rows, uint32_t columns)
+pump_resize(const struct bh_pump *pump, uint32_t rows, uint32_t columns)
 {
     struct winsize size = { .ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns };
 
@@ -189,21 +189,21 @@ bh_pump_begin(struct bh_pump *pump, const struct bh_msg_stream *message, struct 
 
     pump->what = (enum bh_stream_what)message->what;
     pump->attached = message->what == BH_STREAM_ATTACH;
-    rc = await_answer(pump, &reply, &fd, err);
+    rc = pump_await_answer(pump, &reply, &fd, err);
     if (rc != BH_OK)
         return rc;
-    close_one(&pump->keeper);
+    pump_close_one(&pump->keeper);
     if (reply.reply_kind == BH_INIT_FAILED) {
         bh_fd_close(fd);
-        return refused_because(pump, reply.value, err);
+        return pump_refused_because(pump, reply.value, err);
     }
     pump->tty = pump->attached ? reply.value & BH_INIT_IS_TTY : message->tty;
-    receive_descriptor(pump, fd);
+    pump_receive_descriptor(pump, fd);
     if (pump->what == BH_STREAM_EXEC && !message->input && !pump->tty)
-        close_one(&pump->input); /* its input is at its end */
+        pump_close_one(&pump->input); /* its input is at its end */
     pump->writer = pump->input >= 0 && (message->input || pump->what == BH_STREAM_FORWARD);
-    resize(pump, message->rows, message->columns);
-    send_ready(pump);
+    pump_resize(pump, message->rows, message->columns);
+    pump_send_ready(pump);
     return BH_OK;
 }
 
@@ -212,7 +212,7 @@ bh_pump_begin(struct bh_pump *pump, const struct bh_msg_stream *message, struct 
 /* No more input: a connection is shut one way, a pipe closed, a job's own input closed by its
  * keeper; a terminal has no end. */
 static void
-end_input(struct bh_pump *pump)
+pump_end_input(struct bh_pump *pump)
 {
     struct bh_init_signal end = { 0 };
 
@@ -226,18 +226,18 @@ end_input(struct bh_pump *pump)
     }
     if (pump->attached)
         (void)!send(pump->answers, &end, sizeof end, MSG_DONTWAIT | MSG_NOSIGNAL);
-    close_one(&pump->input);
+    pump_close_one(&pump->input);
 }
 
 static bh_rc
-read_input(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_err *err)
+pump_read_input(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_err *err)
 {
     if (!pump->writer || pump->no_more_input)
         return BH_OK; /* nobody reads it */
     if (frame->length > sizeof pump->taken - pump->taken_length)
         return bh_err_set(err, BH_INVALID, "more input came than was asked for");
     if (frame->length == 0) {
-        end_input(pump);
+        pump_end_input(pump);
         return BH_OK;
     }
     memcpy(pump->taken + pump->taken_length, frame->bytes, frame->length);
@@ -247,7 +247,7 @@ read_input(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_
 
 /* Input to the job; what it took may be sent again. */
 static void
-write_input(struct bh_pump *pump)
+pump_write_input(struct bh_pump *pump)
 {
     ssize_t went = write(pump->input, pump->taken, pump->taken_length);
 
@@ -261,7 +261,7 @@ write_input(struct bh_pump *pump)
     pump->taken_length -= (size_t)went;
     pump->owed += (size_t)went;
     if (pump->no_more_input)
-        end_input(pump);
+        pump_end_input(pump);
 }
 
 /* The keeper knows before the client does: who attaches then finds the place free. */
@@ -269,8 +269,8 @@ static void
 pump_leave(struct bh_pump *pump)
 {
     if (pump->input >= 0 && pump->taken_length > 0)
-        write_input(pump); /* what was typed just before */
-    close_one(&pump->answers);
+        pump_write_input(pump); /* what was typed just before */
+    pump_close_one(&pump->answers);
     pump->exited = true;
 }
 
@@ -280,18 +280,18 @@ pump_receive_frame(struct bh_pump *pump, const struct bh_stream_frame *frame, st
     struct bh_init_signal word = { frame->number };
 
     if (frame->kind == BH_STREAM_STDIN)
-        return read_input(pump, frame, err);
+        return pump_read_input(pump, frame, err);
     if (frame->kind == BH_STREAM_LEAVE && pump->attached)
         pump_leave(pump);
     else if (frame->kind == BH_STREAM_RESIZE && (pump->writer || !pump->attached))
-        resize(pump, frame->rows, frame->columns);
+        pump_resize(pump, frame->rows, frame->columns);
     else if (frame->kind == BH_STREAM_SIGNAL && pump->what == BH_STREAM_EXEC)
         (void)!send(pump->answers, &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
     return BH_OK;
 }
 
 static bh_rc
-receive_frames(struct bh_pump *pump, struct bh_err *err)
+pump_receive_frames(struct bh_pump *pump, struct bh_err *err)
 {
     size_t at = 0;
 
@@ -314,7 +314,7 @@ receive_frames(struct bh_pump *pump, struct bh_err *err)
 }
 
 static bh_rc
-read_client(struct bh_pump *pump, struct bh_err *err)
+pump_read_client(struct bh_pump *pump, struct bh_err *err)
 {
     ssize_t got = recv(pump->client, pump->received + pump->received_length,
                        sizeof pump->received - pump->received_length, 0);
@@ -324,63 +324,63 @@ read_client(struct bh_pump *pump, struct bh_err *err)
     if (got <= 0)
         return BH_OK;
     pump->received_length += (size_t)got;
-    return receive_frames(pump, err);
+    return pump_receive_frames(pump, err);
 }
 
 static void
-pay_credit(struct bh_pump *pump)
+pump_pay_credit(struct bh_pump *pump)
 {
     struct bh_stream_frame more = { .kind = BH_STREAM_CREDIT_MORE,
                                     .number = (uint32_t)pump->owed };
 
-    if (pump->owed < BH_STREAM_CREDIT / 4 || !has_space(pump))
+    if (pump->owed < BH_STREAM_CREDIT / 4 || !pump_has_space(pump))
         return;
-    put_frame(pump, &more);
+    pump_put_frame(pump, &more);
     pump->owed = 0;
 }
 
 /* ---- from the job ---- */
 
 static void
-put_output(struct bh_pump *pump, int which, const char *bytes, size_t length)
+pump_put_output(struct bh_pump *pump, int which, const char *bytes, size_t length)
 {
     struct bh_stream_frame frame = { .kind = which == 0 ? BH_STREAM_STDOUT : BH_STREAM_STDERR,
                                      .bytes = bytes, .length = length };
 
-    put_frame(pump, &frame);
+    pump_put_frame(pump, &frame);
 }
 
 /* Read a source once; false when it has nothing now or is at its end. */
 static bool
-read_source(struct bh_pump *pump, int which)
+pump_read_source(struct bh_pump *pump, int which)
 {
     static char bytes[BH_STREAM_PAYLOAD_MAX];
     ssize_t got = read(pump->sources[which], bytes, sizeof bytes);
 
     if (got > 0) {
-        put_output(pump, which, bytes, (size_t)got);
+        pump_put_output(pump, which, bytes, (size_t)got);
         return true;
     }
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    put_output(pump, which, NULL, 0);
+    pump_put_output(pump, which, NULL, 0);
     if (pump->input == pump->sources[which])
         pump->input = -1;
-    close_one(&pump->sources[which]);
+    pump_close_one(&pump->sources[which]);
     return false;
 }
 
 static bh_rc
-receive_init(struct bh_pump *pump, struct bh_err *err)
+pump_receive_init(struct bh_pump *pump, struct bh_err *err)
 {
     struct bh_init_reply reply;
     int fd;
 
     errno = 0;
-    if (!receive_answer(pump->answers, &reply, &fd)) {
+    if (!pump_receive_answer(pump->answers, &reply, &fd)) {
         if (errno == EAGAIN || errno == EINTR)
             return BH_OK;
-        close_one(&pump->answers);
+        pump_close_one(&pump->answers);
         if (pump->what == BH_STREAM_EXEC)
             return bh_err_set(err, BH_CONFLICT, "the job ended, and the command with it");
         pump->exited = true;
@@ -396,7 +396,7 @@ receive_init(struct bh_pump *pump, struct bh_err *err)
 
 /* A packet of the job's own output. */
 static bh_rc
-receive_keeper(struct bh_pump *pump, struct bh_err *err)
+pump_receive_keeper(struct bh_pump *pump, struct bh_err *err)
 {
     static char bytes[1 + BH_STREAM_PAYLOAD_MAX];
     ssize_t got = recv(pump->answers, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -408,7 +408,7 @@ receive_keeper(struct bh_pump *pump, struct bh_err *err)
     if (bytes[0] == BH_ATTACH_ENDED)
         pump->exited = true;
     else if (got > 1)
-        put_output(pump, 0, bytes + 1, (size_t)got - 1);
+        pump_put_output(pump, 0, bytes + 1, (size_t)got - 1);
     return BH_OK;
 }
 
@@ -417,9 +417,9 @@ receive_keeper(struct bh_pump *pump, struct bh_err *err)
 enum { CLIENT, ANSWERS, INPUT, OUTPUT, ERRORS, POLLS };
 
 static void
-list_polls(const struct bh_pump *pump, struct pollfd *polls)
+pump_list_polls(const struct bh_pump *pump, struct pollfd *polls)
 {
-    bool space = has_space(pump);
+    bool space = pump_has_space(pump);
     bool writing = pump->input >= 0 && pump->taken_length > 0;
 
     polls[CLIENT] = (struct pollfd){
@@ -439,21 +439,21 @@ pump_dispatch(struct bh_pump *pump, struct bh_err *err)
     struct pollfd polls[POLLS];
     bh_rc rc = BH_OK;
 
-    list_polls(pump, polls);
+    pump_list_polls(pump, polls);
     if (poll(polls, POLLS, -1) < 0)
         return errno == EINTR ? BH_OK : bh_err_errno(err, "poll");
     if (polls[CLIENT].revents & (POLLIN | POLLHUP | POLLERR))
-        rc = read_client(pump, err);
+        rc = pump_read_client(pump, err);
     if (rc == BH_OK && polls[INPUT].revents)
-        write_input(pump);
+        pump_write_input(pump);
     for (int i = 0; i < 2; i++)
-        if (rc == BH_OK && polls[OUTPUT + i].revents && pump->sources[i] >= 0 && has_space(pump))
-            read_source(pump, i);
+        if (rc == BH_OK && polls[OUTPUT + i].revents && pump->sources[i] >= 0 && pump_has_space(pump))
+            pump_read_source(pump, i);
     if (rc == BH_OK && polls[ANSWERS].revents && pump->answers >= 0)
-        rc = pump->attached ? receive_keeper(pump, err) : receive_init(pump, err);
-    write_pending(pump);
-    pay_credit(pump); /* behind it: a credit that found no room has nothing else to wake it */
-    write_pending(pump);
+        rc = pump->attached ? pump_receive_keeper(pump, err) : pump_receive_init(pump, err);
+    pump_write_pending(pump);
+    pump_pay_credit(pump); /* behind it: a credit that found no room has nothing else to wake it */
+    pump_write_pending(pump);
     return rc;
 }
 
@@ -468,7 +468,7 @@ pump_is_over(const struct bh_pump *pump)
 
 /* What the command wrote before it ended; what it left running is not waited for. */
 static void
-receive_rest(struct bh_pump *pump)
+pump_receive_rest(struct bh_pump *pump)
 {
     bh_ns progress = bh_time_monotonic();
     int which = 0;
@@ -477,11 +477,11 @@ receive_rest(struct bh_pump *pump)
            && bh_time_monotonic() - progress < TIMEOUT_MS * BH_NS_PER_MS) {
         struct pollfd polled = { .fd = pump->client, .events = POLLOUT };
 
-        if (!has_space(pump)) {
+        if (!pump_has_space(pump)) {
             if (poll(&polled, 1, 100) > 0)
                 progress = bh_time_monotonic();
-            write_pending(pump);
-        } else if (pump->sources[which] < 0 || !read_source(pump, which)) {
+            pump_write_pending(pump);
+        } else if (pump->sources[which] < 0 || !pump_read_source(pump, which)) {
             which++;
         }
     }
@@ -497,10 +497,10 @@ bh_pump_run(struct bh_pump *pump, struct bh_err *err)
         rc = pump_dispatch(pump, err);
     if (rc != BH_OK || pump->disconnected)
         return rc;
-    receive_rest(pump);
-    write_last_words(pump);
+    pump_receive_rest(pump);
+    pump_write_last_words(pump);
     last.number = pump->status;
-    put_frame(pump, &last);
-    write_last_words(pump);
+    pump_put_frame(pump, &last);
+    pump_write_last_words(pump);
     return BH_OK;
 }

@@ -30,7 +30,7 @@ enum {
 /* ---- before the cell ---- */
 
 static bh_rc
-read_auth(struct bh_pull *pull, struct bh_err *err)
+pull_read_auth(struct bh_pull *pull, struct bh_err *err)
 {
     struct stat st;
     bh_rc rc;
@@ -49,7 +49,7 @@ read_auth(struct bh_pull *pull, struct bh_err *err)
 
 /* Without them no certificate is trusted, and skopeo says so. */
 static void
-read_certificates(struct bh_pull *pull)
+pull_read_certificates(struct bh_pull *pull)
 {
     struct bh_err ignored;
 
@@ -58,7 +58,7 @@ read_certificates(struct bh_pull *pull)
 }
 
 static bool
-is_listed(const struct bh_pull *pull, const struct bh_registry *host)
+pull_is_listed(const struct bh_pull *pull, const struct bh_registry *host)
 {
     for (uint32_t i = 0; i < pull->host_count; i++)
         if (strcmp(pull->hosts[i].host, host->host) == 0 && pull->hosts[i].port == host->port)
@@ -67,7 +67,7 @@ is_listed(const struct bh_pull *pull, const struct bh_registry *host)
 }
 
 static bh_rc
-read_hosts(struct bh_pull *pull, struct bh_err *err)
+pull_read_hosts(struct bh_pull *pull, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -75,16 +75,16 @@ read_hosts(struct bh_pull *pull, struct bh_err *err)
         struct bh_registry host;
 
         rc = bh_registry_parse(pull->entries[i], true, &host, err);
-        if (rc == BH_OK && !is_listed(pull, &host))
+        if (rc == BH_OK && !pull_is_listed(pull, &host))
             pull->hosts[pull->host_count++] = host;
     }
     return rc;
 }
 
 static bh_rc
-make_relay(struct bh_pull *pull, struct bh_err *err)
+pull_make_relay(struct bh_pull *pull, struct bh_err *err)
 {
-    bh_rc rc = read_hosts(pull, err);
+    bh_rc rc = pull_read_hosts(pull, err);
 
     if (rc != BH_OK)
         return rc;
@@ -108,10 +108,10 @@ bh_pull_begin(struct bh_pull *pull, struct bh_err *err)
 
     bh_buf_init(&pull->auth_text, AUTH_MAX + 1);
     bh_buf_init(&pull->certificates, CERTIFICATES_MAX + 1);
-    rc = read_auth(pull, err);
+    rc = pull_read_auth(pull, err);
     if (rc == BH_OK)
-        read_certificates(pull);
-    return rc == BH_OK ? make_relay(pull, err) : rc;
+        pull_read_certificates(pull);
+    return rc == BH_OK ? pull_make_relay(pull, err) : rc;
 }
 
 /* ---- in the cell ---- */
@@ -130,7 +130,7 @@ pull_write_file(const char *path, const struct bh_buf *text, uint32_t owner, str
 
 /* Whom skopeo finds: the hosts that are listed, at the relay. */
 static void
-put_hosts(const struct bh_pull *pull, struct bh_buf *out)
+pull_put_hosts(const struct bh_pull *pull, struct bh_buf *out)
 {
     for (uint32_t i = 0; i < pull->host_count; i++) {
         char address[16];
@@ -141,14 +141,14 @@ put_hosts(const struct bh_pull *pull, struct bh_buf *out)
 }
 
 static bh_rc
-write_etc(struct bh_pull *pull, uint32_t base, struct bh_err *err)
+pull_write_etc(struct bh_pull *pull, uint32_t base, struct bh_err *err)
 {
     struct bh_buf hosts, order;
     bh_rc rc;
 
     bh_buf_init(&hosts, 16 << 10);
     bh_buf_init(&order, 64);
-    put_hosts(pull, &hosts);
+    pull_put_hosts(pull, &hosts);
     bh_buf_puts(&order, "hosts: files\n");
     rc = pull_write_file(BH_UNPACK_SANDBOX_ETC "/hosts", &hosts, base, err);
     if (rc == BH_OK)
@@ -175,7 +175,7 @@ bh_pull_enter(struct bh_pull *pull, uint32_t base, struct bh_err *err)
     if (mount("bulkhead-etc", BH_UNPACK_SANDBOX_ETC, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
               "mode=755,size=6m") != 0)
         return bh_err_errno(err, "mount the cell's files");
-    rc = write_etc(pull, base, err);
+    rc = pull_write_etc(pull, base, err);
     for (size_t i = 0; i < BH_COUNT(folders) && rc == BH_OK; i++)
         if (mkdir(folders[i], 0700) != 0 || lchown(folders[i], base, base) != 0)
             rc = bh_err_errno(err, "make folder %s", folders[i]);
@@ -200,7 +200,7 @@ bh_pull_end(struct bh_pull *pull)
 
 /* What it wrote; the kernel says so, nothing is opened. */
 static uint64_t
-written_bytes(void)
+pull_written_bytes(void)
 {
     DIR *dir = opendir(BH_PULL_FOLDER "/blobs/sha256");
     uint64_t bytes = 0;
@@ -218,7 +218,7 @@ written_bytes(void)
 }
 
 static bool
-progress(void *self, struct bh_unpack_progress *ret_progress)
+pull_progress(void *self, struct bh_unpack_progress *ret_progress)
 {
     struct bh_pull *pull = self;
     struct bh_relay_shared *shared = pull->relay.shared;
@@ -231,7 +231,7 @@ progress(void *self, struct bh_unpack_progress *ret_progress)
         ret_progress->total_bytes = pull->most_bytes;
         ret_progress->done_bytes = received < pull->most_bytes ? received : pull->most_bytes;
     }
-    if (atomic_load(&shared->over) || written_bytes() > pull->most_bytes + BESIDE_BYTES)
+    if (atomic_load(&shared->over) || pull_written_bytes() > pull->most_bytes + BESIDE_BYTES)
         pull->fault = BH_PULL_TOO_MUCH;
     else if (now > moved_at && now - moved_at > pull->stall_s * BH_NS_PER_S)
         pull->fault = BH_PULL_STALLED;
@@ -244,7 +244,7 @@ progress(void *self, struct bh_unpack_progress *ret_progress)
 
 /* Why it ended, when it was not skopeo that gave up. */
 static bh_rc
-fault_error(const struct bh_pull *pull, struct bh_err *err)
+pull_fault_error(const struct bh_pull *pull, struct bh_err *err)
 {
     if (pull->fault == BH_PULL_STALLED) {
         bh_err_set(err, BH_TIMEOUT, "%s sent nothing for %" PRIu64 " seconds",
@@ -259,7 +259,7 @@ fault_error(const struct bh_pull *pull, struct bh_err *err)
 
 /* A host that was not reached, in the relay's words: skopeo knows of a broken connection. */
 static bool
-report_failure(const struct bh_pull *pull, struct bh_err *err)
+pull_report_failure(const struct bh_pull *pull, struct bh_err *err)
 {
     char last_error[BH_RELAY_ERROR_MAX];
 
@@ -273,7 +273,7 @@ report_failure(const struct bh_pull *pull, struct bh_err *err)
 
 /* skopeo as a step, with what may come meanwhile. */
 static bh_rc
-run_skopeo(struct bh_pull *pull, struct bh_unpack_runner *runner, int (*step)(void *order),
+pull_run_skopeo(struct bh_pull *pull, struct bh_unpack_runner *runner, int (*step)(void *order),
            struct bh_err *err)
 {
     struct bh_relay_shared *shared = pull->relay.shared;
@@ -284,7 +284,7 @@ run_skopeo(struct bh_pull *pull, struct bh_unpack_runner *runner, int (*step)(vo
     atomic_store(&shared->received_bytes, 0);
     atomic_store(&shared->limit_bytes, pull->most_bytes + beside);
     pull->begun_at = bh_time_monotonic();
-    runner->progress = progress;
+    runner->progress = pull_progress;
     runner->progress_self = pull;
     rc = bh_unpack_run(runner, step, false, err);
     runner->progress = NULL;
@@ -293,8 +293,8 @@ run_skopeo(struct bh_pull *pull, struct bh_unpack_runner *runner, int (*step)(vo
     if (atomic_load(&shared->over))
         pull->fault = BH_PULL_TOO_MUCH;
     if (pull->fault != BH_PULL_RUNNING)
-        return fault_error(pull, err);
-    if (rc == BH_FULL || report_failure(pull, err)) /* it was killed, or nobody was there */
+        return pull_fault_error(pull, err);
+    if (rc == BH_FULL || pull_report_failure(pull, err)) /* it was killed, or nobody was there */
         return err->rc;
     (void)!bh_unpack_run(runner, bh_pull_step_explain, false, err);
     return err->rc;
@@ -309,7 +309,7 @@ bh_pull_resolve(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh
     pull->fetching = false;
     pull->most_bytes = MANIFEST_BYTES;
     for (int i = 0; i < DOCUMENTS_MAX && rc == BH_OK && !shared->resolved; i++) {
-        rc = run_skopeo(pull, runner, bh_pull_step_inspect, err);
+        rc = pull_run_skopeo(pull, runner, bh_pull_step_inspect, err);
         if (rc == BH_OK)
             rc = bh_unpack_run(runner, bh_pull_step_read, false, err);
     }
@@ -331,6 +331,6 @@ bh_pull_fetch(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh_e
 
     pull->fetching = true;
     pull->most_bytes = runner->order->shared->total_bytes;
-    rc = run_skopeo(pull, runner, bh_pull_step_copy, err);
+    rc = pull_run_skopeo(pull, runner, bh_pull_step_copy, err);
     return rc == BH_OK ? bh_unpack_run(runner, bh_pull_step_store, false, err) : rc;
 }

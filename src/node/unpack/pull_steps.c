@@ -44,7 +44,7 @@ pull_steps_add(struct steps_command *command, const char *word)
 
 /* By digest as soon as one is known. */
 static void
-name_image(const struct bh_unpack_order *order, char ret_image[IMAGE_MAX])
+steps_name_image(const struct bh_unpack_order *order, char ret_image[IMAGE_MAX])
 {
     const char *digest = order->shared->manifest.digest;
 
@@ -88,7 +88,7 @@ bh_pull_step_inspect(void *self)
     struct steps_command command = { { "skopeo", "--insecure-policy", "inspect", "--raw" }, 4 };
     char image[IMAGE_MAX];
 
-    name_image(order, image);
+    steps_name_image(order, image);
     pull_steps_add(&command, order->pull->hosts[0].plain ? "--tls-verify=false" : "--tls-verify=true");
     pull_steps_add(&command, *order->pull->auth ? "--authfile" : "--no-creds");
     if (*order->pull->auth)
@@ -105,7 +105,7 @@ bh_pull_step_copy(void *self)
                                  "--preserve-digests" }, 5 };
     char image[IMAGE_MAX];
 
-    name_image(order, image);
+    steps_name_image(order, image);
     pull_steps_add(&command, order->pull->hosts[0].plain ? "--src-tls-verify=false"
                                               : "--src-tls-verify=true");
     pull_steps_add(&command, *order->pull->auth ? "--src-authfile" : "--src-no-creds");
@@ -145,7 +145,7 @@ static const struct {
 /* Of `time="..." level=fatal msg="..."` the message, from behind the image's name on, where it
  * says that first; of other programs' lines all. */
 static const char *
-message_of(char *line)
+steps_message_of(char *line)
 {
     char *message = strstr(line, "msg=\""), *behind;
 
@@ -167,7 +167,7 @@ message_of(char *line)
 
 /* What a registry said goes to a user's terminal. */
 static void
-scrub(char *text)
+steps_scrub(char *text)
 {
     for (; *text; text++)
         if (!isprint((unsigned char)*text))
@@ -175,7 +175,7 @@ scrub(char *text)
 }
 
 static char *
-last_line(char *tail, ssize_t length)
+steps_last_line(char *tail, ssize_t length)
 {
     char *line;
 
@@ -197,10 +197,10 @@ bh_pull_step_explain(void *self)
     char tail[LOG_TAIL + 1];
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
     ssize_t n = size > 0 ? pread(fd, tail, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0) : 0;
-    char *line = last_line(tail, n);
-    const char *said = message_of(line);
+    char *line = steps_last_line(tail, n);
+    const char *said = steps_message_of(line);
 
-    scrub(line);
+    steps_scrub(line);
     for (size_t i = 0; i < BH_COUNT(causes); i++) {
         if (!strcasestr(said, causes[i].word))
             continue;
@@ -214,7 +214,7 @@ bh_pull_step_explain(void *self)
 /* ---- the manifest ---- */
 
 static bh_rc
-read_manifest(struct bh_unpack_order *order, const struct bh_buf *text, struct bh_err *err)
+steps_read_manifest(struct bh_unpack_order *order, const struct bh_buf *text, struct bh_err *err)
 {
     struct bh_image_blob *blob = &order->shared->manifest;
     const char *wanted = blob->digest[0] ? blob->digest : order->digest;
@@ -255,7 +255,7 @@ bh_pull_step_read(void *self)
     bh_buf_init(&text, BH_IMAGE_DOCUMENT_MAX);
     rc = bh_file_read(MANIFEST, BH_IMAGE_DOCUMENT_MAX - 1, &text, &order->shared->err);
     if (rc == BH_OK)
-        rc = read_manifest(order, &text, &order->shared->err);
+        rc = steps_read_manifest(order, &text, &order->shared->err);
     bh_buf_fini(&text);
     return pull_fail(order, rc);
 }

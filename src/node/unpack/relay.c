@@ -33,7 +33,7 @@ static const char *const never[] = {
 };
 
 static bool
-is_in(const char *text, const struct sockaddr *address)
+relay_is_in(const char *text, const struct sockaddr *address)
 {
     struct bh_block block;
     struct bh_err ignored;
@@ -51,23 +51,23 @@ bh_relay_may_reach(const struct bh_relay *relay, bool plain, const struct sockad
     if (address->sa_family != AF_INET && address->sa_family != AF_INET6)
         return false;
     for (size_t i = 0; i < BH_COUNT(never); i++)
-        refused = refused || is_in(never[i], address);
+        refused = refused || relay_is_in(never[i], address);
     for (uint32_t i = 0; i < relay->deny_count; i++)
-        refused = refused || is_in(relay->deny[i], address);
+        refused = refused || relay_is_in(relay->deny[i], address);
     return !refused;
 }
 
 /* ---- towards a host ---- */
 
 static void
-report_failure(const struct bh_relay *relay, const struct bh_registry *host, const char *why)
+relay_report_failure(const struct bh_relay *relay, const struct bh_registry *host, const char *why)
 {
     snprintf(relay->shared->last_error, sizeof relay->shared->last_error, "%.100s: %.50s", host->host, why);
 }
 
 /* One attempt; -1 with errno. */
 static int
-try_address(const struct addrinfo *address)
+relay_try_address(const struct addrinfo *address)
 {
     BH_AUTO(bh_fd_close)
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -104,13 +104,13 @@ relay_reach(const struct bh_relay *relay, const struct bh_registry *host)
     for (const struct addrinfo *at = failed ? NULL : found; at && fd < 0; at = at->ai_next) {
         if (!bh_relay_may_reach(relay, host->plain, at->ai_addr))
             continue;
-        fd = try_address(at);
+        fd = relay_try_address(at);
         why = fd < 0 ? strerror(errno) : why;
     }
     if (!failed)
         freeaddrinfo(found);
     if (fd < 0)
-        report_failure(relay, host, why);
+        relay_report_failure(relay, host, why);
     return fd;
 }
 
@@ -123,7 +123,7 @@ struct relay_loop {
 };
 
 static void
-accept_connection(struct relay_loop *loop, uint32_t host)
+relay_accept_connection(struct relay_loop *loop, uint32_t host)
 {
     int inside = accept4(loop->listeners[host], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), outside;
 
@@ -139,7 +139,7 @@ accept_connection(struct relay_loop *loop, uint32_t host)
 
 /* The sockets of the cell, in the order of the hosts. */
 static bool
-receive_listeners(struct relay_loop *loop)
+relay_receive_listeners(struct relay_loop *loop)
 {
     union {
         struct cmsghdr align;
@@ -179,7 +179,7 @@ relay_dispatch(struct relay_loop *loop)
     bh_relay_pipe_move(&loop->pipes, fds + hosts + 1, loop->relay->shared);
     for (uint32_t i = 0; i < hosts; i++)
         if (fds[i].revents & POLLIN)
-            accept_connection(loop, i);
+            relay_accept_connection(loop, i);
 }
 
 static _Noreturn void
@@ -194,7 +194,7 @@ be_relay(const struct bh_relay *relay, int control)
         || (control != CONTROL_FD && dup2(control, CONTROL_FD) < 0)
         || close_range(FIRST_OF_OTHERS, ~0u, 0) != 0
         || signal(SIGPIPE, SIG_IGN) == SIG_ERR || bh_fetch_sandbox_drop(&err) != BH_OK
-        || bh_fetch_sandbox_enter(&err) != BH_OK || !receive_listeners(&loop))
+        || bh_fetch_sandbox_enter(&err) != BH_OK || !relay_receive_listeners(&loop))
         _exit(EXIT_FAILURE);
     while (!atomic_load(&relay->shared->over))
         relay_dispatch(&loop);
@@ -236,7 +236,7 @@ bh_relay_address(const struct bh_relay *relay, uint32_t host, char ret_text[16])
 }
 
 static bh_rc
-switch_on_loopback(struct bh_err *err)
+relay_switch_on_loopback(struct bh_err *err)
 {
     struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
     BH_AUTO(bh_fd_close)
@@ -248,7 +248,7 @@ switch_on_loopback(struct bh_err *err)
 }
 
 static bh_rc
-listen_for(const struct bh_relay *relay, uint32_t host, int *ret_fd, struct bh_err *err)
+relay_listen_for(const struct bh_relay *relay, uint32_t host, int *ret_fd, struct bh_err *err)
 {
     struct sockaddr_in at = { .sin_family = AF_INET,
                               .sin_port = htons((uint16_t)relay->hosts[host].port) };
@@ -264,7 +264,7 @@ listen_for(const struct bh_relay *relay, uint32_t host, int *ret_fd, struct bh_e
 }
 
 static bh_rc
-send_listeners(const struct bh_relay *relay, const int *fds, struct bh_err *err)
+relay_send_listeners(const struct bh_relay *relay, const int *fds, struct bh_err *err)
 {
     union {
         struct cmsghdr align;
@@ -290,14 +290,14 @@ bh_relay_listen(const struct bh_relay *relay, struct bh_err *err)
 {
     int fds[BH_RELAY_HOSTS_MAX];
     uint32_t count = 0;
-    bh_rc rc = switch_on_loopback(err);
+    bh_rc rc = relay_switch_on_loopback(err);
 
     while (rc == BH_OK && count < relay->host_count) {
-        rc = listen_for(relay, count, &fds[count], err);
+        rc = relay_listen_for(relay, count, &fds[count], err);
         count++;
     }
     if (rc == BH_OK)
-        rc = send_listeners(relay, fds, err);
+        rc = relay_send_listeners(relay, fds, err);
     while (count > 0)
         bh_fd_close(fds[--count]);
     return rc;

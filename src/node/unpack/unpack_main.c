@@ -64,7 +64,7 @@ struct unpack {
 /* ---- this process ---- */
 
 static bh_rc
-confine(const struct unpack_options *options, struct bh_err *err)
+unpack_confine(const struct unpack_options *options, struct bh_err *err)
 {
     static const struct rlimit none = { 0, 0 }, few = { FILES_MAX, FILES_MAX };
     struct bh_cgroup_host host;
@@ -84,7 +84,7 @@ confine(const struct unpack_options *options, struct bh_err *err)
 }
 
 static bh_rc
-open_store(struct unpack *unpack, struct bh_err *err)
+unpack_open_store(struct unpack *unpack, struct bh_err *err)
 {
     const struct unpack_options *options = unpack->options;
     char path[PATH_SIZE];
@@ -106,7 +106,7 @@ open_store(struct unpack *unpack, struct bh_err *err)
 }
 
 static bh_rc
-enter_sandbox(struct unpack *unpack, struct bh_err *err)
+unpack_enter_sandbox(struct unpack *unpack, struct bh_err *err)
 {
     const struct unpack_options *options = unpack->options;
     char path[PATH_SIZE];
@@ -118,7 +118,7 @@ enter_sandbox(struct unpack *unpack, struct bh_err *err)
 /* One image of a tenant is fetched and unpacked at a time, so that several members of a gang
  * have it once.  Held until the end. */
 static bh_rc
-lock_store(const struct unpack *unpack, struct bh_err *err)
+unpack_lock_store(const struct unpack *unpack, struct bh_err *err)
 {
     return flock(unpack->lock, LOCK_EX) == 0
                ? BH_OK : bh_err_errno(err, "lock the tenant's images");
@@ -127,7 +127,7 @@ lock_store(const struct unpack *unpack, struct bh_err *err)
 /* ---- steps ---- */
 
 static bool
-stage_progress(void *self, struct bh_unpack_progress *ret_progress)
+unpack_stage_progress(void *self, struct bh_unpack_progress *ret_progress)
 {
     struct bh_unpack_shared *shared = self;
 
@@ -137,7 +137,7 @@ stage_progress(void *self, struct bh_unpack_progress *ret_progress)
 }
 
 static bool
-tool_progress(void *self, struct bh_unpack_progress *ret_progress)
+unpack_tool_progress(void *self, struct bh_unpack_progress *ret_progress)
 {
     *ret_progress = (struct bh_unpack_progress) { .stage = BH_IMAGE_UNPACKING };
     return true;
@@ -145,12 +145,12 @@ tool_progress(void *self, struct bh_unpack_progress *ret_progress)
 
 /* One whose progress is said. */
 static bh_rc
-run_long(struct unpack *unpack, int (*step)(void *self), struct bh_err *err)
+unpack_run_long(struct unpack *unpack, int (*step)(void *self), struct bh_err *err)
 {
     bool stage = step == bh_unpack_stage;
     bh_rc rc;
 
-    unpack->runner.progress = stage ? stage_progress : tool_progress;
+    unpack->runner.progress = stage ? unpack_stage_progress : unpack_tool_progress;
     unpack->runner.progress_self = unpack->order.shared;
     rc = bh_unpack_run(&unpack->runner, step, stage && !unpack->order.pull, err);
     unpack->runner.progress = NULL;
@@ -158,18 +158,18 @@ run_long(struct unpack *unpack, int (*step)(void *self), struct bh_err *err)
 }
 
 static bh_rc
-run_tool(struct unpack *unpack, struct bh_err *err)
+unpack_run_tool(struct unpack *unpack, struct bh_err *err)
 {
     struct bh_err ignored;
 
-    if (run_long(unpack, bh_unpack_tool, &ignored) == BH_OK)
+    if (unpack_run_long(unpack, bh_unpack_tool, &ignored) == BH_OK)
         return BH_OK;
     (void)!bh_unpack_run(&unpack->runner, bh_unpack_explain, false, err);
     return err->rc;
 }
 
 static bh_rc
-put_in_place(struct unpack *unpack, struct bh_err *err)
+unpack_put_in_place(struct unpack *unpack, struct bh_err *err)
 {
     static const char *const leftovers[] = { "in", "tmp" }, *const files[] = { "config",
                                                                                "log" };
@@ -195,7 +195,7 @@ put_in_place(struct unpack *unpack, struct bh_err *err)
 
 /* Whether it is there; then this is its last use. */
 static bool
-is_present(const struct unpack *unpack, const char *digest)
+unpack_is_present(const struct unpack *unpack, const char *digest)
 {
     char path[128];
 
@@ -205,7 +205,7 @@ is_present(const struct unpack *unpack, const char *digest)
 
 /* A digest that a child told becomes a name. */
 static bh_rc
-check_digest(const struct unpack *unpack, struct bh_err *err)
+unpack_check_digest(const struct unpack *unpack, struct bh_err *err)
 {
     char *digest = unpack->order.shared->manifest.digest;
 
@@ -223,13 +223,13 @@ unpack_program_resolve(struct unpack *unpack, struct bh_err *err)
     if (pull->source)
         rc = bh_pull_begin(pull, err);
     if (rc == BH_OK)
-        rc = enter_sandbox(unpack, err);
+        rc = unpack_enter_sandbox(unpack, err);
     if (rc == BH_OK && pull->source)
         rc = bh_pull_enter(pull, unpack->runner.base, err);
     if (rc == BH_OK)
         rc = pull->source ? bh_pull_resolve(pull, &unpack->runner, err)
                           : bh_unpack_run(&unpack->runner, bh_unpack_resolve, true, err);
-    return rc == BH_OK ? check_digest(unpack, err) : rc;
+    return rc == BH_OK ? unpack_check_digest(unpack, err) : rc;
 }
 
 /* The digest was asked for, so that no registry need say which image it is. */
@@ -240,7 +240,7 @@ unpack_program_has_digest(struct unpack *unpack)
     char *digest = unpack->order.shared->manifest.digest;
 
     if (!options->pull.source || !bh_image_is_digest(options->digest) ||
-        !is_present(unpack, options->digest))
+        !unpack_is_present(unpack, options->digest))
         return false;
     memcpy(digest, options->digest, BH_IMAGE_HEX);
     return true;
@@ -256,7 +256,7 @@ unpack_program_fetch(struct unpack *unpack, struct bh_err *err)
 }
 
 static void
-remove_pulled(void)
+unpack_remove_pulled(void)
 {
     bh_path_remove_tree(BH_PULL_FOLDER);
 }
@@ -267,21 +267,21 @@ unpack_new(struct unpack *unpack, struct bh_err *err)
     bh_rc rc = unpack->order.pull ? unpack_program_fetch(unpack, err) : BH_OK;
 
     if (rc == BH_OK)
-        rc = run_long(unpack, bh_unpack_stage, err);
+        rc = unpack_run_long(unpack, bh_unpack_stage, err);
     if (rc == BH_OK && unpack->order.pull)
-        remove_pulled();
+        unpack_remove_pulled();
     if (rc == BH_OK)
-        rc = run_tool(unpack, err);
+        rc = unpack_run_tool(unpack, err);
     if (rc == BH_OK)
         rc = bh_unpack_run(&unpack->runner, bh_unpack_finish, false, err);
-    return rc == BH_OK ? put_in_place(unpack, err) : rc;
+    return rc == BH_OK ? unpack_put_in_place(unpack, err) : rc;
 }
 
 static bh_rc
-drop_stage(const struct unpack *unpack, struct bh_err *err)
+unpack_drop_stage(const struct unpack *unpack, struct bh_err *err)
 {
     if (unpack->order.pull)
-        remove_pulled();
+        unpack_remove_pulled();
     return unlinkat(unpack->store, unpack->folder, AT_REMOVEDIR) == 0
                ? BH_OK : bh_err_errno(err, "remove %s", unpack->folder);
 }
@@ -293,15 +293,15 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
     bh_rc rc;
 
     if (unpack_program_has_digest(unpack))
-        return drop_stage(unpack, err);
+        return unpack_drop_stage(unpack, err);
     rc = unpack_program_resolve(unpack, err);
-    if (rc == BH_OK && is_present(unpack, digest))
-        return drop_stage(unpack, err);
+    if (rc == BH_OK && unpack_is_present(unpack, digest))
+        return unpack_drop_stage(unpack, err);
     if (rc == BH_OK)
-        rc = lock_store(unpack, err);
+        rc = unpack_lock_store(unpack, err);
     if (rc != BH_OK)
         return rc;
-    return is_present(unpack, digest) ? drop_stage(unpack, err) : unpack_new(unpack, err);
+    return unpack_is_present(unpack, digest) ? unpack_drop_stage(unpack, err) : unpack_new(unpack, err);
 }
 
 /* ---- scratch ---- */
@@ -337,7 +337,7 @@ unpack_program_reserve(const struct unpack_options *options, struct bh_err *err)
 
 /* Without a journal: nothing of it outlives the job. */
 static bh_rc
-make_scratch(const struct unpack_options *options, struct bh_err *err)
+unpack_make_scratch(const struct unpack_options *options, struct bh_err *err)
 {
     const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-m0", "-O", "^has_journal", "-E",
                                  "nodiscard,lazy_itable_init=1,root_owner=0:0", options->scratch,
@@ -428,7 +428,7 @@ unpack_program_read_word_of(const struct word *word, const char *value, struct u
 
 /* "--name=value" */
 static bool
-read_word(const char *text, struct unpack_options *options)
+unpack_read_word(const char *text, struct unpack_options *options)
 {
     for (size_t i = 0; i < BH_COUNT(words); i++) {
         size_t length = strlen(words[i].name);
@@ -441,12 +441,12 @@ read_word(const char *text, struct unpack_options *options)
 }
 
 static bool
-read_options(int argc, char **argv, struct unpack_options *options)
+unpack_read_options(int argc, char **argv, struct unpack_options *options)
 {
     const struct bh_pull *pull = &options->pull;
 
     for (int i = 1; i < argc; i++)
-        if (!read_word(argv[i], options))
+        if (!unpack_read_word(argv[i], options))
             return false;
     if (options->remove)
         return true;
@@ -460,7 +460,7 @@ read_options(int argc, char **argv, struct unpack_options *options)
 
 /* The caller does not wait for it. */
 static int
-remove_later(const char *path)
+unpack_remove_later(const char *path)
 {
     pid_t pid = fork();
 
@@ -476,7 +476,7 @@ remove_later(const char *path)
 /* The descriptor that a cell's children inherit is a layout, or becomes one: nothing else may
  * come to stand there. */
 static bh_rc
-take_places(struct unpack *unpack, struct bh_err *err)
+unpack_take_places(struct unpack *unpack, struct bh_err *err)
 {
     const struct unpack_options *options = unpack->options;
     uid_t reader = options->pull.source ? 0 : BH_UNPACK_SANDBOX_SUBMITTER; /* as the cell numbers it */
@@ -510,20 +510,20 @@ main(int argc, char **argv)
     struct bh_err err = { 0 };
     bh_rc rc;
 
-    if (!read_options(argc, argv, &options)) {
+    if (!unpack_read_options(argc, argv, &options)) {
         fputs("bulkhead-unpack is started by bulkhead-node\n", stderr);
         return EXIT_USAGE;
     }
     if (options.remove)
-        return remove_later(options.remove);
+        return unpack_remove_later(options.remove);
     signal(SIGPIPE, SIG_IGN); /* a node that is gone is no reason to leave a stage behind */
-    rc = take_places(&unpack, &err);
+    rc = unpack_take_places(&unpack, &err);
     if (rc == BH_OK)
-        rc = confine(&options, &err);
+        rc = unpack_confine(&options, &err);
     if (rc == BH_OK && options.scratch)
-        rc = make_scratch(&options, &err);
+        rc = unpack_make_scratch(&options, &err);
     if (rc == BH_OK && options.store)
-        rc = open_store(&unpack, &err);
+        rc = unpack_open_store(&unpack, &err);
     if (rc == BH_OK && options.store)
         rc = unpack_image(&unpack, &err);
     if (rc == BH_OK)

@@ -33,7 +33,7 @@ static int machine_proc = -1; /* /proc as it was: the cell has none */
 /* ---- the mounts ---- */
 
 static bh_rc
-put_tree(const char *source, const char *target, unsigned long flags, struct bh_err *err)
+sandbox_put_tree(const char *source, const char *target, unsigned long flags, struct bh_err *err)
 {
     if (mount(source, target, NULL, MS_BIND, NULL) != 0 ||
         mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags,
@@ -44,7 +44,7 @@ put_tree(const char *source, const char *target, unsigned long flags, struct bh_
 
 /* Programs and libraries, as this machine has them: folders, or links into /usr. */
 static bh_rc
-put_programs(struct bh_err *err)
+sandbox_put_programs(struct bh_err *err)
 {
     static const char *const names[] = { "/usr", "/bin", "/lib", "/lib64" };
     bh_rc rc = BH_OK;
@@ -60,7 +60,7 @@ put_programs(struct bh_err *err)
             if (symlink(link, place) != 0)
                 rc = bh_err_errno(err, "make link %s", place);
         } else if (stat(names[i], &st) == 0) {
-            rc = mkdir(place, 0755) == 0 ? put_tree(names[i], place, MS_RDONLY, err)
+            rc = mkdir(place, 0755) == 0 ? sandbox_put_tree(names[i], place, MS_RDONLY, err)
                                          : bh_err_errno(err, "make folder %s", place);
         }
     }
@@ -69,7 +69,7 @@ put_programs(struct bh_err *err)
 
 /* A program of the machine, by descriptor; -1: none. */
 static bh_rc
-put_program(int fd, const char *place, struct bh_err *err)
+sandbox_put_program(int fd, const char *place, struct bh_err *err)
 {
     char from[64];
     BH_AUTO(bh_fd_close)
@@ -80,7 +80,7 @@ put_program(int fd, const char *place, struct bh_err *err)
     if (made < 0)
         return bh_err_errno(err, "make %s of the cell", place);
     bh_path_format(from, sizeof from, "/proc/self/fd/%d", fd);
-    return put_tree(from, place, MS_RDONLY, err);
+    return sandbox_put_tree(from, place, MS_RDONLY, err);
 }
 
 struct parts {
@@ -98,16 +98,16 @@ unpack_sandbox_put_parts(const struct parts *parts, struct bh_err *err)
         rc = bh_err_errno(err, "make the cell's folders");
     bh_path_format(from, sizeof from, "/proc/self/fd/%d", parts->folder);
     if (rc == BH_OK)
-        rc = put_tree(from, ROOT BH_UNPACK_SANDBOX_STAGE, 0, err);
+        rc = sandbox_put_tree(from, ROOT BH_UNPACK_SANDBOX_STAGE, 0, err);
     if (rc == BH_OK)
-        rc = put_program(parts->tool, ROOT BH_UNPACK_SANDBOX_TOOL, err);
+        rc = sandbox_put_program(parts->tool, ROOT BH_UNPACK_SANDBOX_TOOL, err);
     if (rc == BH_OK)
-        rc = put_program(parts->fetcher, ROOT BH_UNPACK_SANDBOX_FETCHER, err);
-    return rc == BH_OK ? put_programs(err) : rc;
+        rc = sandbox_put_program(parts->fetcher, ROOT BH_UNPACK_SANDBOX_FETCHER, err);
+    return rc == BH_OK ? sandbox_put_programs(err) : rc;
 }
 
 static bh_rc
-open_parts(const struct bh_unpack_sandbox *sandbox, struct parts *parts, struct bh_err *err)
+sandbox_open_parts(const struct bh_unpack_sandbox *sandbox, struct parts *parts, struct bh_err *err)
 {
     parts->folder = open(sandbox->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (parts->folder < 0)
@@ -131,7 +131,7 @@ unpack_sandbox_build(const struct bh_unpack_sandbox *sandbox, struct parts *part
     if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return bh_err_errno(err, "make namespaces");
-    rc = open_parts(sandbox, parts, err);
+    rc = sandbox_open_parts(sandbox, parts, err);
     if (rc == BH_OK && mount("bulkhead-cell", ROOT, "tmpfs", MS_NOSUID | MS_NODEV,
                              "mode=755,size=65536") != 0)
         rc = bh_err_errno(err, "mount the cell");
@@ -161,7 +161,7 @@ bh_unpack_sandbox_enter(const struct bh_unpack_sandbox *sandbox, struct bh_err *
 
 /* Of root's powers over its own namespace: those that unpacking needs. */
 static bool
-drop_capabilities(void)
+sandbox_drop_capabilities(void)
 {
     static const int kept[] = { CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,
                                 CAP_FSETID, CAP_SETUID,       CAP_SETGID };
@@ -171,7 +171,7 @@ drop_capabilities(void)
 }
 
 static bool
-load_filter(void)
+sandbox_load_filter(void)
 {
     static struct sock_filter program[BH_SECCOMP_PROGRAM_MAX];
     struct sock_fprog filter = { .filter = program };
@@ -182,7 +182,7 @@ load_filter(void)
 }
 
 static int
-be_child(const struct bh_unpack_sandbox_child *child, int barrier)
+sandbox_be_child(const struct bh_unpack_sandbox_child *child, int barrier)
 {
     char byte;
 
@@ -191,14 +191,14 @@ be_child(const struct bh_unpack_sandbox_child *child, int barrier)
     close_range(0, 2, 0); /* the parent's report is not the child's to write */
     close_range(FIRST_OF_OTHERS, ~0u, 0);
     if (!started || setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 ||
-        setresuid(0, 0, 0) != 0 || !drop_capabilities() ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || !load_filter())
+        setresuid(0, 0, 0) != 0 || !sandbox_drop_capabilities() ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || !sandbox_load_filter())
         return EXIT_NOT_CONFINED;
     return child->run(child->self);
 }
 
 static bh_rc
-write_map(pid_t pid, const char *file, uint32_t base, uint32_t submitter, struct bh_err *err)
+sandbox_write_map(pid_t pid, const char *file, uint32_t base, uint32_t submitter, struct bh_err *err)
 {
     char path[64], text[128];
     BH_AUTO(bh_fd_close)
@@ -245,13 +245,13 @@ bh_unpack_sandbox_run(const struct bh_unpack_sandbox_child *child, int *ret_stat
                          NULL, NULL);
     if (pid == 0) {
         close(barrier[1]);
-        _exit(be_child(child, barrier[0]));
+        _exit(sandbox_be_child(child, barrier[0]));
     }
     close(barrier[0]);
     rc = pid < 0 ? bh_err_errno(err, "make a user namespace")
-                 : write_map(pid, "uid_map", child->base, child->submitter_uid, err);
+                 : sandbox_write_map(pid, "uid_map", child->base, child->submitter_uid, err);
     if (rc == BH_OK)
-        rc = write_map(pid, "gid_map", child->base, child->submitter_gid, err);
+        rc = sandbox_write_map(pid, "gid_map", child->base, child->submitter_gid, err);
     if (rc == BH_OK && write(barrier[1], "", 1) != 1)
         rc = bh_err_errno(err, "start the cell's child");
     close(barrier[1]);

@@ -35,7 +35,7 @@ unpack_fail(struct bh_unpack_order *order, bh_rc rc)
 /* ---- finding the manifest ---- */
 
 static bh_rc
-find_manifest(struct bh_unpack_order *order, struct bh_buf *text, struct bh_err *err)
+steps_find_manifest(struct bh_unpack_order *order, struct bh_buf *text, struct bh_err *err)
 {
     struct bh_image_blob *blob = &order->shared->manifest;
     bh_rc rc = bh_oci_layout_index(&order->layout, text, err);
@@ -57,7 +57,7 @@ bh_unpack_resolve(void *self)
     bh_rc rc;
 
     bh_buf_init(&text, BH_IMAGE_DOCUMENT_MAX);
-    rc = find_manifest(order, &text, &order->shared->err);
+    rc = steps_find_manifest(order, &text, &order->shared->err);
     bh_buf_fini(&text);
     return unpack_fail(order, rc);
 }
@@ -73,7 +73,7 @@ struct staging {
 };
 
 static bh_rc
-read_documents(struct staging *staging, struct bh_buf *text, struct bh_err *err)
+steps_read_documents(struct staging *staging, struct bh_buf *text, struct bh_err *err)
 {
     const struct bh_oci_layout *layout = &staging->order->layout;
     bh_rc rc = bh_oci_layout_document(layout, &staging->order->shared->manifest, text, err);
@@ -104,7 +104,7 @@ unpack_steps_write_file(const char *path, const void *bytes, size_t length, stru
 
 /* A document of ours as a blob. */
 static bh_rc
-write_blob(const struct staging *staging, const struct bh_buf *text,
+steps_write_blob(const struct staging *staging, const struct bh_buf *text,
            struct bh_image_blob *ret_blob, struct bh_err *err)
 {
     uint8_t digest[32];
@@ -120,7 +120,7 @@ write_blob(const struct staging *staging, const struct bh_buf *text,
 }
 
 static bh_rc
-write_documents(struct staging *staging, struct bh_err *err)
+steps_write_documents(struct staging *staging, struct bh_err *err)
 {
     static const char version[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
     struct bh_image_blob manifest = { .media = BH_MEDIA_MANIFEST };
@@ -129,11 +129,11 @@ write_documents(struct staging *staging, struct bh_err *err)
 
     bh_buf_init(&text, BH_IMAGE_DOCUMENT_MAX);
     bh_image_put_config(&text, &staging->config);
-    rc = write_blob(staging, &text, &staging->manifest.config, err);
+    rc = steps_write_blob(staging, &text, &staging->manifest.config, err);
     bh_buf_clear(&text);
     bh_image_put_manifest(&text, &staging->manifest);
     if (rc == BH_OK)
-        rc = write_blob(staging, &text, &manifest, err);
+        rc = steps_write_blob(staging, &text, &manifest, err);
     bh_buf_clear(&text);
     bh_image_put_index(&text, &manifest, TAG);
     if (rc == BH_OK)
@@ -146,7 +146,7 @@ write_documents(struct staging *staging, struct bh_err *err)
 
 /* The same layer may be there twice. */
 static bh_rc
-stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
+steps_stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
 {
     struct bh_image_blob *layer = &staging->manifest.layers[at];
     const char *diff_id = staging->config.diff_ids[at];
@@ -180,7 +180,7 @@ stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
 }
 
 static bh_rc
-stage_all(struct staging *staging, struct bh_err *err)
+steps_stage_all(struct staging *staging, struct bh_err *err)
 {
     static const char *const folders[] = { LAYOUT, LAYOUT "/blobs", LAYOUT "/blobs/sha256",
                                            STAGE "/tmp" };
@@ -192,7 +192,7 @@ stage_all(struct staging *staging, struct bh_err *err)
             rc = bh_err_errno(err, "make folder %s", folders[i]);
     bh_buf_init(&text, BH_IMAGE_DOCUMENT_MAX);
     if (rc == BH_OK)
-        rc = read_documents(staging, &text, err);
+        rc = steps_read_documents(staging, &text, err);
     if (rc == BH_OK)
         rc = unpack_steps_write_file(STAGE "/config", text.bytes, text.length, err);
     bh_buf_fini(&text);
@@ -200,8 +200,8 @@ stage_all(struct staging *staging, struct bh_err *err)
     for (uint32_t i = 0; i < staging->manifest.layer_count; i++)
         staging->order->shared->total_bytes += staging->manifest.layers[i].bytes;
     for (uint32_t i = 0; i < staging->manifest.layer_count && rc == BH_OK; i++)
-        rc = stage_layer(staging, i, err);
-    return rc == BH_OK ? write_documents(staging, err) : rc;
+        rc = steps_stage_layer(staging, i, err);
+    return rc == BH_OK ? steps_write_documents(staging, err) : rc;
 }
 
 int
@@ -214,7 +214,7 @@ bh_unpack_stage(void *self)
     staging.order = order;
     staging.arena = bh_arena_new(4 << 20);
     staging.budget = (struct bh_tar_budget) { order->bytes_max, FILES_MOST };
-    rc = stage_all(&staging, &order->shared->err);
+    rc = steps_stage_all(&staging, &order->shared->err);
     order->shared->bytes = order->bytes_max - staging.budget.bytes;
     bh_arena_free(staging.arena);
     return unpack_fail(order, rc);
@@ -271,7 +271,7 @@ bh_unpack_explain(void *self)
 /* ---- image.json ---- */
 
 static bool
-is_folder(int root, const char *path)
+steps_is_folder(int root, const char *path)
 {
     struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
                             .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -301,7 +301,7 @@ unpack_steps_join(struct bh_arena *arena, const struct bh_texts *first, const st
 
 /* Variables that are none, and Bulkhead's own, are left out. */
 static void
-filter_env(struct bh_texts *env)
+steps_filter_env(struct bh_texts *env)
 {
     uint32_t kept = 0;
 
@@ -315,7 +315,7 @@ filter_env(struct bh_texts *env)
 }
 
 static bh_rc
-write_record(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_buf *text,
+steps_write_record(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_buf *text,
            struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
@@ -336,11 +336,11 @@ write_record(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_bu
     if (rc != BH_OK)
         return rc;
     record.env = config->env;
-    filter_env(&record.env);
+    steps_filter_env(&record.env);
     record.uid = user.uid;
     record.gid = user.gid;
     if (config->working_dir[0] && !bh_file_path_fault(config->working_dir) &&
-        is_folder(root, config->working_dir))
+        steps_is_folder(root, config->working_dir))
         record.cwd = config->working_dir;
     bh_buf_clear(text);
     bh_json_encode(text, &bh_image_record_fields, &record);
@@ -357,7 +357,7 @@ bh_unpack_finish(void *self)
     bh_rc rc;
 
     bh_buf_init(&text, BH_IMAGE_DOCUMENT_MAX);
-    rc = write_record(arena, order, &text, &order->shared->err);
+    rc = steps_write_record(arena, order, &text, &order->shared->err);
     bh_buf_fini(&text);
     bh_arena_free(arena);
     return unpack_fail(order, rc);

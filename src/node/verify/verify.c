@@ -61,7 +61,7 @@ bh_verify_free(struct bh_verify *verify)
 
 /* A partition that nobody has: the probe is lent it, as a job would be.  NULL: there is none. */
 static const struct bh_node_partition *
-find_idle_partition(const struct bh_node *node)
+verify_find_idle_partition(const struct bh_node *node)
 {
     for (uint32_t i = 0; i < node->state.partition_count; i++) {
         const struct bh_node_partition *partition = &node->state.partitions[i];
@@ -76,7 +76,7 @@ find_idle_partition(const struct bh_node *node)
 /* What the probe is told of the machine to reach for: a file that anybody may read, the node
  * itself, its socket, and a socket without a path. */
 static void
-make_canaries(struct bh_node *node)
+verify_make_canaries(struct bh_node *node)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     char path[BH_NODE_PATH_MAX];
@@ -95,7 +95,7 @@ make_canaries(struct bh_node *node)
 }
 
 static const char *
-list_lent(const struct bh_node *node, const struct bh_node_partition *lent, struct bh_arena *arena)
+verify_list_lent(const struct bh_node *node, const struct bh_node_partition *lent, struct bh_arena *arena)
 {
     struct bh_node_record lease = { .lent_count = lent ? 1 : 0 };
     struct bh_sandbox_device devices[5];
@@ -112,7 +112,7 @@ list_lent(const struct bh_node *node, const struct bh_node_partition *lent, stru
 
 /* What is the machine's own, and must be another in a sandbox. */
 static const char *
-name_inode(struct bh_arena *arena)
+verify_name_inode(struct bh_arena *arena)
 {
     struct stat st = { 0 };
 
@@ -122,7 +122,7 @@ name_inode(struct bh_arena *arena)
 }
 
 static const char *
-name_device(struct bh_arena *arena)
+verify_name_device(struct bh_arena *arena)
 {
     struct stat st = { 0 };
 
@@ -132,7 +132,7 @@ name_device(struct bh_arena *arena)
 
 /* The order that a job's START would be, of a tenant that trusts nobody. */
 static bh_rc
-make_start(struct bh_node *node, const struct bh_node_partition *lent, struct bh_arena *arena,
+verify_make_start(struct bh_node *node, const struct bh_node_partition *lent, struct bh_arena *arena,
            struct bh_msg_start *ret_start, struct bh_err *err)
 {
     const struct bh_conf *conf = &node->conf;
@@ -149,9 +149,9 @@ make_start(struct bh_node *node, const struct bh_node_partition *lent, struct bh
     args[count++] = bh_arena_printf(arena, "--file=%s/canary", conf->run_dir);
     args[count++] = bh_arena_printf(arena, "--socket=%s", conf->socket);
     args[count++] = bh_arena_printf(arena, "--abstract=bulkhead-canary-%d", (int)getpid());
-    args[count++] = name_inode(arena);
-    args[count++] = name_device(arena);
-    args[count++] = list_lent(node, lent, arena);
+    args[count++] = verify_name_inode(arena);
+    args[count++] = verify_name_device(arena);
+    args[count++] = verify_list_lent(node, lent, arena);
     *ret_start = (struct bh_msg_start){ .lease = BH_PROBE_LEASES + ++node->verify->tries,
                                         .args = { args, count }, .image = "host", .cwd = "",
                                         .submitter_uid = UINT32_MAX, .submitter_gid = UINT32_MAX,
@@ -165,16 +165,16 @@ make_start(struct bh_node *node, const struct bh_node_partition *lent, struct bh
 }
 
 static bh_rc
-begin_probe(struct bh_node *node, struct bh_err *err)
+verify_begin_probe(struct bh_node *node, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_verify *verify = node->verify;
     struct bh_msg_start start;
-    struct bh_helper_sandbox_request request = { .start = &start, .lent = find_idle_partition(node),
+    struct bh_helper_sandbox_request request = { .start = &start, .lent = verify_find_idle_partition(node),
                                         .apart = true };
-    bh_rc rc = make_start(node, request.lent, arena, &start, err);
+    bh_rc rc = verify_make_start(node, request.lent, arena, &start, err);
 
-    make_canaries(node);
+    verify_make_canaries(node);
     if (rc == BH_OK)
         rc = bh_helper_sandbox_start(node, &request, &verify->probe, err);
     verify->started = verify->killed = false;
@@ -219,7 +219,7 @@ verify_judge(struct bh_report *report, const char *output, const char *name, boo
 }
 
 static void
-read_output(struct bh_node *node)
+verify_read_output(struct bh_node *node)
 {
     char output[BH_HELPER_SANDBOX_OUTPUT_MAX];
 
@@ -229,7 +229,7 @@ read_output(struct bh_node *node)
 }
 
 static void
-send_verdict(struct bh_node *node, const struct bh_msg_verdict *verdict)
+verify_send_verdict(struct bh_node *node, const struct bh_msg_verdict *verdict)
 {
     struct bh_verify *verify = node->verify;
 
@@ -251,7 +251,7 @@ bh_verify_connected(struct bh_node *node)
 /* A try of this driver's sandbox passed: one that is inconclusive afterwards, on a machine without
  * CPU time, say, does not change that.  It is made again. */
 static bool
-has_passed(const struct bh_verify *verify)
+verify_has_passed(const struct bh_verify *verify)
 {
     return verify->isolation == BH_ISOLATION_PASSED && strcmp(verify->driver, verify->passed_driver) == 0;
 }
@@ -273,7 +273,7 @@ verify_conclude(struct bh_node *node, const struct bh_verify_asked *asked)
         bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
     if (remedy->closes_node) {
         bh_verify_fence_plan(node, !remedy->retry, own->why);
-        if (!remedy->retry || !has_passed(verify))
+        if (!remedy->retry || !verify_has_passed(verify))
             bh_verify_fence_close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED, own->why);
     } else if (may_lift || !verify->failed_node) {
         bh_verify_fence_lift(node, may_lift);
@@ -283,7 +283,7 @@ verify_conclude(struct bh_node *node, const struct bh_verify_asked *asked)
 /* What is answered: the checks of the lease that was asked about, and of the probe; its own
  * sandbox's only where they say something. */
 static void
-merge_reports(struct bh_verify *verify, bool lease)
+verify_merge_reports(struct bh_verify *verify, bool lease)
 {
     static const struct bh_msg_check gone = { .name = "lease", .answer = "does not run here",
                                               .outside = true };
@@ -312,7 +312,7 @@ verify_finish_requests(struct bh_node *node)
 
     memmove(verify->asked, verify->asked + 1, --verify->asked_count * sizeof verify->asked[0]);
     verify_conclude(node, &asked);
-    merge_reports(verify, asked.lease != 0);
+    verify_merge_reports(verify, asked.lease != 0);
     verdict.result = bh_report_result(report);
     verdict.retry_ns = bh_verify_fence_retry_ns(verify);
     verdict.tried = report->count;
@@ -320,7 +320,7 @@ verify_finish_requests(struct bh_node *node)
     verdict.checks = (struct bh_list){ report->checks, report->count };
     snprintf(verdict.cause, sizeof verdict.cause, "%s", asked.cause);
     snprintf(verdict.why, sizeof verdict.why, "%s", report->why);
-    send_verdict(node, &verdict);
+    verify_send_verdict(node, &verdict);
 }
 
 /* ---- the course of a try ---- */
@@ -328,7 +328,7 @@ verify_finish_requests(struct bh_node *node)
 /* A lease that was asked about: its own checks, and what follows from them.  One that ends
  * meanwhile has none. */
 static void
-check_lease(struct bh_node *node, uint64_t lease)
+verify_check_lease(struct bh_node *node, uint64_t lease)
 {
     struct bh_verify *verify = node->verify;
     struct bh_job *job = bh_state_job(&node->state, lease);
@@ -340,7 +340,7 @@ check_lease(struct bh_node *node, uint64_t lease)
 
 /* Another lease is where it may not be: it is ended, and what it disturbed is looked at again. */
 static bool
-waits_for_trespass(struct bh_verify *verify, const struct bh_report *report, bh_ns until)
+verify_waits_for_trespass(struct bh_verify *verify, const struct bh_report *report, bh_ns until)
 {
     bh_ns now = bh_time_monotonic();
     bool waits = bh_report_is_trespass(report) && now < until;
@@ -361,10 +361,10 @@ verify_begin(struct bh_node *node)
     verify->lease_gone = false;
     snprintf(verify->driver, sizeof verify->driver, "%s", node->inventory.driver);
     if (verify->asked[0].lease)
-        check_lease(node, verify->asked[0].lease);
-    if (waits_for_trespass(verify, &verify->report, verify->asked[0].until))
+        verify_check_lease(node, verify->asked[0].lease);
+    if (verify_waits_for_trespass(verify, &verify->report, verify->asked[0].until))
         return;
-    if (begin_probe(node, &err) == BH_OK)
+    if (verify_begin_probe(node, &err) == BH_OK)
         return;
     snprintf(failed.answer, sizeof failed.answer, "%.60s", err.msg);
     bh_report_put(&verify->own, &failed, BH_EVIDENCE_BY_HOST);
@@ -380,7 +380,7 @@ verify_poll(struct bh_node *node)
     struct bh_err err;
 
     if (!bh_inspect_helper(node, verify->probe, &verify->own)
-        || waits_for_trespass(verify, &verify->own, verify->until))
+        || verify_waits_for_trespass(verify, &verify->own, verify->until))
         return;
     verify->started = true;
     if (bh_helper_sandbox_release(verify->probe, &err) != BH_OK)
@@ -390,7 +390,7 @@ verify_poll(struct bh_node *node)
 static void
 verify_end(struct bh_node *node)
 {
-    read_output(node);
+    verify_read_output(node);
     bh_helper_sandbox_remove(node, node->verify->probe);
     node->verify->probe = NULL;
     verify_finish_requests(node);
@@ -434,7 +434,7 @@ verify_ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *c
 /* Behind its start barrier: whether it runs is not known yet.  After a start of the node that is
  * every lease, until its process 1 was found again. */
 static bool
-is_inconclusive(const struct bh_node *node, uint64_t lease)
+verify_is_inconclusive(const struct bh_node *node, uint64_t lease)
 {
     const struct bh_job *job = lease ? bh_state_job(&node->state, lease) : NULL;
 
@@ -444,14 +444,14 @@ is_inconclusive(const struct bh_node *node, uint64_t lease)
 /* The first that can be answered now comes to the front.  False: there is none; a barrier that
  * opens is a turn of the loop. */
 static bool
-bring_forward(struct bh_node *node)
+verify_bring_forward(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
 
     for (uint32_t i = 0; i < verify->asked_count; i++) {
         struct bh_verify_asked asked = verify->asked[i];
 
-        if (is_inconclusive(node, asked.lease))
+        if (verify_is_inconclusive(node, asked.lease))
             continue;
         memmove(verify->asked + 1, verify->asked, i * sizeof asked);
         verify->asked[0] = asked;
@@ -468,11 +468,11 @@ bh_verify_tick(struct bh_node *node, bh_ns now)
 
     if (!verify->probe && verify->check_at > now)
         return verify->check_at;
-    found = !verify->probe && bring_forward(node);
+    found = !verify->probe && verify_bring_forward(node);
     if (!verify->probe && !found && verify->asked_count < BH_VERIFY_ASKED_MAX
         && bh_verify_retry_is_due(&verify->retry, now)) {
         verify_ask(node, 0, 0, "again");
-        found = bring_forward(node);
+        found = verify_bring_forward(node);
     }
     if (verify->probe)
         verify_advance(node, now);

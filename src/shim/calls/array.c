@@ -20,7 +20,7 @@ bh_arrays_init(void)
 }
 
 static void
-give_back(uint64_t word)
+array_give_back(uint64_t word)
 {
     bh_charge_give((unsigned)(word & 15), word >> 16);
 }
@@ -32,13 +32,13 @@ bh_arrays_drop(unsigned context)
 
     while (bh_handles_next(&arrays, &at, &handle, &word))
         if ((word >> 4 & 0xfff) == context && bh_handles_take(&arrays, handle, &word))
-            give_back(word);
+            array_give_back(word);
 }
 
 /* ---- how large ---- */
 
 static uint64_t
-bytes_per_element(CUarray_format format, unsigned int channels)
+array_bytes_per_element(CUarray_format format, unsigned int channels)
 {
     uint64_t each = 4; /* of a format that is not known; what is asked knows more */
 
@@ -51,7 +51,7 @@ bytes_per_element(CUarray_format format, unsigned int channels)
 }
 
 static uint64_t
-product(uint64_t bytes, size_t count)
+array_product(uint64_t bytes, size_t count)
 {
     return __builtin_mul_overflow(bytes, count == 0 ? 1 : (uint64_t)count, &bytes)
                ? UINT64_MAX
@@ -60,15 +60,15 @@ product(uint64_t bytes, size_t count)
 
 /* Of one level; 0: it takes no memory of its own. */
 static uint64_t
-bytes_of(const CUDA_ARRAY3D_DESCRIPTOR *shape)
+array_bytes_of(const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
     uint64_t bytes;
 
     if (shape == NULL ||
         (shape->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0)
         return 0;
-    bytes = bytes_per_element(shape->Format, shape->NumChannels);
-    return product(product(product(bytes, shape->Width), shape->Height), shape->Depth);
+    bytes = array_bytes_per_element(shape->Format, shape->NumChannels);
+    return array_product(array_product(array_product(bytes, shape->Width), shape->Height), shape->Depth);
 }
 
 /* ---- what the driver makes of it ---- */
@@ -88,7 +88,7 @@ ask_array(const CUDA_ARRAY3D_DESCRIPTOR *shape, CUdevice device)
 }
 
 static uint64_t
-ask_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, CUdevice device)
+array_ask_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, CUdevice device)
 {
     CUDA_ARRAY_MEMORY_REQUIREMENTS needs = { 0 };
     CUmipmappedArray array;
@@ -105,7 +105,7 @@ ask_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, CUdevice devic
  * array whose memory comes later: so one of the same shape is made, which takes none.  Of
  * `bytes` at least.  `levels` 0: no mipmapped array. */
 static uint64_t
-with_padding(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, uint64_t bytes)
+array_with_padding(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, uint64_t bytes)
 {
     CUDA_ARRAY3D_DESCRIPTOR later;
     struct bh_where where;
@@ -118,21 +118,21 @@ with_padding(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, uint64_t byt
     later = *shape;
     later.Flags |= CUDA_ARRAY3D_DEFERRED_MAPPING;
     device = bh_page->ordinal[where.device];
-    needed = levels == 0 ? ask_array(&later, device) : ask_mipmap(&later, levels, device);
+    needed = levels == 0 ? ask_array(&later, device) : array_ask_mipmap(&later, levels, device);
     return needed > bytes ? needed : bytes;
 }
 
 /* ---- making and ending ---- */
 
 static CUresult
-take_ticket(const CUDA_ARRAY3D_DESCRIPTOR *shape, struct bh_ticket *ret_ticket)
+array_take_ticket(const CUDA_ARRAY3D_DESCRIPTOR *shape, struct bh_ticket *ret_ticket)
 {
-    return bh_ticket_take(with_padding(shape, 0, bytes_of(shape)), ret_ticket);
+    return bh_ticket_take(array_with_padding(shape, 0, array_bytes_of(shape)), ret_ticket);
 }
 
-/* False: there is no room to note it. */
+/* False: there is no room to array_note it. */
 static bool
-note(const struct bh_ticket *ticket, uint64_t handle)
+array_note(const struct bh_ticket *ticket, uint64_t handle)
 {
     uint64_t word = ticket->device | (uint64_t)ticket->context << 4 | ticket->grains << 16;
 
@@ -142,7 +142,7 @@ note(const struct bh_ticket *ticket, uint64_t handle)
 static CUresult
 settle_array(const struct bh_ticket *ticket, CUresult rc, const CUarray *handle)
 {
-    if (rc == CUDA_SUCCESS && note(ticket, HANDLE(*handle)))
+    if (rc == CUDA_SUCCESS && array_note(ticket, HANDLE(*handle)))
         return rc;
     if (rc == CUDA_SUCCESS)
         (void)REAL(cuArrayDestroy)(*handle);
@@ -151,9 +151,9 @@ settle_array(const struct bh_ticket *ticket, CUresult rc, const CUarray *handle)
 }
 
 static CUresult
-settle_mipmap(const struct bh_ticket *ticket, CUresult rc, const CUmipmappedArray *handle)
+array_settle_mipmap(const struct bh_ticket *ticket, CUresult rc, const CUmipmappedArray *handle)
 {
-    if (rc == CUDA_SUCCESS && note(ticket, HANDLE(*handle)))
+    if (rc == CUDA_SUCCESS && array_note(ticket, HANDLE(*handle)))
         return rc;
     if (rc == CUDA_SUCCESS)
         (void)REAL(cuMipmappedArrayDestroy)(*handle);
@@ -172,7 +172,7 @@ cuArrayCreate(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR_v1 *allocate_array)
     if (a != NULL)
         shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      0,
                                             a->Format, a->NumChannels, 0 };
-    rc = take_ticket(a == NULL ? NULL : &shape, &ticket);
+    rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
     return rc != CUDA_SUCCESS
                ? rc
                : settle_array(&ticket, REAL(cuArrayCreate)(handle, a), handle);
@@ -189,7 +189,7 @@ cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *allocate_array)
     if (a != NULL)
         shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      0,
                                             a->Format, a->NumChannels, 0 };
-    rc = take_ticket(a == NULL ? NULL : &shape, &ticket);
+    rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
     return rc != CUDA_SUCCESS
                ? rc
                : settle_array(&ticket, REAL(cuArrayCreate_v2)(handle, a), handle);
@@ -206,7 +206,7 @@ cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *allocate_arra
     if (a != NULL)
         shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      a->Depth,
                                             a->Format, a->NumChannels, a->Flags };
-    rc = take_ticket(a == NULL ? NULL : &shape, &ticket);
+    rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
     return rc != CUDA_SUCCESS
                ? rc
                : settle_array(&ticket, REAL(cuArray3DCreate)(handle, a), handle);
@@ -216,7 +216,7 @@ CUresult
 cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *allocate_array)
 {
     struct bh_ticket ticket;
-    CUresult rc = take_ticket(allocate_array, &ticket);
+    CUresult rc = array_take_ticket(allocate_array, &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -228,27 +228,27 @@ cuMipmappedArrayCreate(CUmipmappedArray *handle,
                        const CUDA_ARRAY3D_DESCRIPTOR *mipmapped_array_desc,
                        unsigned int num_mipmap_levels)
 {
-    uint64_t bytes = bytes_of(mipmapped_array_desc);
+    uint64_t bytes = array_bytes_of(mipmapped_array_desc);
     struct bh_ticket ticket;
     CUresult rc;
 
     /* All levels below the first come to a third of it at most. */
     if (num_mipmap_levels > 1 && __builtin_add_overflow(bytes, bytes / 3, &bytes))
         bytes = UINT64_MAX;
-    rc = bh_ticket_take(with_padding(mipmapped_array_desc, num_mipmap_levels, bytes), &ticket);
+    rc = bh_ticket_take(array_with_padding(mipmapped_array_desc, num_mipmap_levels, bytes), &ticket);
     if (rc != CUDA_SUCCESS)
         return rc;
-    return settle_mipmap(
+    return array_settle_mipmap(
         &ticket,
         REAL(cuMipmappedArrayCreate)(handle, mipmapped_array_desc, num_mipmap_levels),
         handle);
 }
 
 static CUresult
-ended(bool known, uint64_t handle, uint64_t word, CUresult rc)
+array_ended(bool known, uint64_t handle, uint64_t word, CUresult rc)
 {
     if (known && rc == CUDA_SUCCESS)
-        give_back(word);
+        array_give_back(word);
     else if (known)
         (void)BH_HOLDS(bh_handles_put(&arrays, handle, word));
     return rc;
@@ -260,7 +260,7 @@ cuArrayDestroy(CUarray array)
     uint64_t word = 0;
     bool known = bh_handles_take(&arrays, HANDLE(array), &word);
 
-    return ended(known, HANDLE(array), word, REAL(cuArrayDestroy)(array));
+    return array_ended(known, HANDLE(array), word, REAL(cuArrayDestroy)(array));
 }
 
 CUresult
@@ -269,6 +269,6 @@ cuMipmappedArrayDestroy(CUmipmappedArray mipmapped_array)
     uint64_t word = 0;
     bool known = bh_handles_take(&arrays, HANDLE(mipmapped_array), &word);
 
-    return ended(known, HANDLE(mipmapped_array), word,
+    return array_ended(known, HANDLE(mipmapped_array), word,
                  REAL(cuMipmappedArrayDestroy)(mipmapped_array));
 }

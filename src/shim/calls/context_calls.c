@@ -166,7 +166,7 @@ cuCtxDetach(CUcontext context)
 
 /* Who retains a device's first makes it; of two at once one has made it in vain. */
 static void
-primary_retained(unsigned device, unsigned number, CUcontext context)
+calls_primary_retained(unsigned device, unsigned number, CUcontext context)
 {
     uint32_t none = 0;
 
@@ -196,7 +196,7 @@ cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
         return rc;
     rc = REAL(cuDevicePrimaryCtxRetain)(context, device);
     if (rc == CUDA_SUCCESS)
-        primary_retained((unsigned)index, number, *context);
+        calls_primary_retained((unsigned)index, number, *context);
     else if (number != 0)
         bh_context_give_up(number);
     return rc;
@@ -204,7 +204,7 @@ cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 
 /* The primary context that this call ends, taken out; 0: it ends none. */
 static unsigned
-take_primary(unsigned device)
+calls_take_primary(unsigned device)
 {
     unsigned number = atomic_exchange(&state.primary[device].context, 0);
 
@@ -214,7 +214,7 @@ take_primary(unsigned device)
 }
 
 static CUresult
-primary_ended(unsigned device, unsigned number, CUresult rc)
+calls_primary_ended(unsigned device, unsigned number, CUresult rc)
 {
     uint32_t none = 0;
 
@@ -230,7 +230,7 @@ primary_ended(unsigned device, unsigned number, CUresult rc)
 }
 
 static CUresult
-primary_release(CUdevice device, CUresult (*real)(CUdevice))
+calls_primary_release(CUdevice device, CUresult (*real)(CUdevice))
 {
     int index = bh_page_device(device);
     uint32_t references;
@@ -246,46 +246,46 @@ primary_release(CUdevice device, CUresult (*real)(CUdevice))
     } while (!atomic_compare_exchange_weak(&state.primary[index].references, &references,
                                            references - 1));
     if (references == 1)
-        number = take_primary((unsigned)index);
+        number = calls_take_primary((unsigned)index);
     rc = real(device);
     if (rc != CUDA_SUCCESS)
         atomic_fetch_add(&state.primary[index].references, 1);
-    return primary_ended((unsigned)index, number, rc);
+    return calls_primary_ended((unsigned)index, number, rc);
 }
 
 CUresult
 cuDevicePrimaryCtxRelease(CUdevice device)
 {
-    return primary_release(device, REAL(cuDevicePrimaryCtxRelease));
+    return calls_primary_release(device, REAL(cuDevicePrimaryCtxRelease));
 }
 
 CUresult
 cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-    return primary_release(device, REAL(cuDevicePrimaryCtxRelease_v2));
+    return calls_primary_release(device, REAL(cuDevicePrimaryCtxRelease_v2));
 }
 
 /* Everything in it goes; who retained it still has to release it. */
 static CUresult
-primary_reset(CUdevice device, CUresult (*real)(CUdevice))
+calls_primary_reset(CUdevice device, CUresult (*real)(CUdevice))
 {
     int index = bh_page_device(device);
     unsigned number;
 
     if (index < 0)
         return real(device);
-    number = take_primary((unsigned)index);
-    return primary_ended((unsigned)index, number, real(device));
+    number = calls_take_primary((unsigned)index);
+    return calls_primary_ended((unsigned)index, number, real(device));
 }
 
 CUresult
 cuDevicePrimaryCtxReset(CUdevice device)
 {
-    return primary_reset(device, REAL(cuDevicePrimaryCtxReset));
+    return calls_primary_reset(device, REAL(cuDevicePrimaryCtxReset));
 }
 
 CUresult
 cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-    return primary_reset(device, REAL(cuDevicePrimaryCtxReset_v2));
+    return calls_primary_reset(device, REAL(cuDevicePrimaryCtxReset_v2));
 }

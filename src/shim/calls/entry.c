@@ -90,7 +90,7 @@ enum { PLACES = 1024 };
 _Static_assert(HOOKS * 2 <= PLACES / 2, "the table of addresses stays half empty");
 
 /* The address that the driver has for a call, and the hook for it.  Filled once, by whoever
- * comes first; all fill in the same. */
+ * comes first; all entry_fill in the same. */
 static struct {
     _Atomic(void *) address;
     _Atomic(const struct hook *) hook;
@@ -98,15 +98,15 @@ static struct {
 static _Atomic bool filled;
 
 static unsigned
-place_of(const void *address)
+entry_place_of(const void *address)
 {
     return (unsigned)((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
 
 static const struct hook *
-find_hook(const void *address)
+entry_find_hook(const void *address)
 {
-    for (unsigned at = place_of(address);; at = (at + 1) % PLACES) {
+    for (unsigned at = entry_place_of(address);; at = (at + 1) % PLACES) {
         const void *there = atomic_load(&places[at].address);
 
         if (there == address)
@@ -118,9 +118,9 @@ find_hook(const void *address)
 
 /* The first hook of an address keeps it: two names of one function are one call. */
 static void
-add(void *address, const struct hook *hook)
+entry_add(void *address, const struct hook *hook)
 {
-    for (unsigned at = place_of(address); address != NULL; at = (at + 1) % PLACES) {
+    for (unsigned at = entry_place_of(address); address != NULL; at = (at + 1) % PLACES) {
         void *there = NULL;
         const struct hook *none = NULL;
 
@@ -133,7 +133,7 @@ add(void *address, const struct hook *hook)
 }
 
 static const struct call *
-call_of(const char *name)
+entry_call_of(const char *name)
 {
     for (unsigned i = 0; i < CALLS; i++)
         if (strcmp(calls[i].name, name) == 0)
@@ -142,7 +142,7 @@ call_of(const char *name)
 }
 
 static bool
-ends_in(const char *name, const char *ending)
+entry_ends_in(const char *name, const char *ending)
 {
     size_t length = strlen(name), most = strlen(ending);
 
@@ -151,9 +151,9 @@ ends_in(const char *name, const char *ending)
 
 /* The driver may give another address to those who ask than it exports. */
 static void *
-ask_driver(const struct call *call)
+entry_ask_driver(const struct call *call)
 {
-    bool own = ends_in(call->name, "_ptsz") || ends_in(call->name, "_ptds");
+    bool own = entry_ends_in(call->name, "_ptsz") || entry_ends_in(call->name, "_ptds");
     uint64_t flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
                          : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
     CUdriverProcAddressQueryResult status;
@@ -167,24 +167,24 @@ ask_driver(const struct call *call)
 }
 
 static void
-fill(void)
+entry_fill(void)
 {
     if (atomic_load_explicit(&filled, memory_order_acquire))
         return;
     for (unsigned i = 0; i < HOOKS; i++)
         if (bh_driver_has(hooks[i].slot))
-            add(bh_driver_find(hooks[i].slot), &hooks[i]);
+            entry_add(bh_driver_find(hooks[i].slot), &hooks[i]);
     for (unsigned i = 0; i < HOOKS; i++) {
-        const struct call *call = call_of(hooks[i].name);
+        const struct call *call = entry_call_of(hooks[i].name);
 
         if (call != NULL)
-            add(ask_driver(call), &hooks[i]);
+            entry_add(entry_ask_driver(call), &hooks[i]);
     }
     atomic_store_explicit(&filled, true, memory_order_release);
 }
 
 static bool
-is_ours(const void *address)
+entry_is_ours(const void *address)
 {
     for (unsigned i = 0; i < HOOKS; i++)
         if (hooks[i].own == address)
@@ -193,10 +193,10 @@ is_ours(const void *address)
 }
 
 static bool
-is_hooked_base(const char *symbol)
+entry_is_hooked_base(const char *symbol)
 {
     for (unsigned i = 0; i < HOOKS; i++) {
-        const struct call *call = call_of(hooks[i].name);
+        const struct call *call = entry_call_of(hooks[i].name);
 
         if (call != NULL && strcmp(call->base, symbol) == 0)
             return true;
@@ -207,15 +207,15 @@ is_hooked_base(const char *symbol)
 /* Ours in the place of what the driver answered.  An ABI of a hooked call that this library
  * does not know is as good as missing: it would reserve memory that nobody counts. */
 static bool
-stand_in(const char *symbol, void **function)
+entry_stand_in(const char *symbol, void **function)
 {
     const struct hook *hook;
 
-    fill();
-    hook = find_hook(*function);
+    entry_fill();
+    hook = entry_find_hook(*function);
     if (hook != NULL)
         *function = hook->own;
-    else if (!is_ours(*function) && is_hooked_base(symbol))
+    else if (!entry_is_ours(*function) && entry_is_hooked_base(symbol))
         *function = NULL;
     return *function != NULL;
 }
@@ -227,7 +227,7 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
     CUresult rc = REAL(cuGetProcAddress_v2)(symbol, function, version, flags, status);
 
     if (rc != CUDA_SUCCESS || symbol == NULL || *function == NULL ||
-        stand_in(symbol, function))
+        entry_stand_in(symbol, function))
         return rc;
     if (status != NULL)
         *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
@@ -240,7 +240,7 @@ cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flag
     CUresult rc = REAL(cuGetProcAddress)(symbol, function, version, flags);
 
     if (rc != CUDA_SUCCESS || symbol == NULL || *function == NULL ||
-        stand_in(symbol, function))
+        entry_stand_in(symbol, function))
         return rc;
     return CUDA_ERROR_NOT_FOUND;
 }

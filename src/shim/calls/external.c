@@ -19,7 +19,7 @@ bh_imports_init(void)
 }
 
 static CUresult
-settle(struct bh_ticket *ticket, CUresult rc, const CUexternalMemory *memory)
+external_settle(struct bh_ticket *ticket, CUresult rc, const CUexternalMemory *memory)
 {
     uint32_t object;
 
@@ -43,7 +43,7 @@ cuImportExternalMemory(CUexternalMemory *ext_mem_out,
 
     return rc != CUDA_SUCCESS
                ? rc
-               : settle(&ticket, REAL(cuImportExternalMemory)(ext_mem_out, mem_handle_desc),
+               : external_settle(&ticket, REAL(cuImportExternalMemory)(ext_mem_out, mem_handle_desc),
                         ext_mem_out);
 }
 

@@ -38,7 +38,7 @@ bh_graph_is_simple(void)
 }
 
 static uint64_t
-era_now(void)
+graph_era_now(void)
 {
     return bh_pools_era() & ERAS;
 }
@@ -60,11 +60,11 @@ bh_graph_add(CUgraph graph, unsigned device, uint64_t grains)
 /* ---- bringing memory ---- */
 
 static bool
-needs(CUgraphExec exec, unsigned device, uint64_t *ret_grains)
+graph_needs(CUgraphExec exec, unsigned device, uint64_t *ret_grains)
 {
     uint64_t word;
 
-    if (!bh_handles_find(&execs, KEY(exec, device), &word) || (word & ERAS) == era_now())
+    if (!bh_handles_find(&execs, KEY(exec, device), &word) || (word & ERAS) == graph_era_now())
         return false;
     *ret_grains = word >> 24;
     return true;
@@ -76,11 +76,11 @@ bh_graph_begin(CUgraphExec exec, struct bh_graph_call *ret_call)
     ret_call->begun = 0;
     if (__builtin_expect(bh_graph_is_simple(), 1))
         return CUDA_SUCCESS;
-    ret_call->era = era_now();
+    ret_call->era = graph_era_now();
     for (unsigned device = 0; device < bh_page->limits->device_count; device++) {
         uint64_t *grains = &ret_call->grains[device];
 
-        if (!needs(exec, device, grains))
+        if (!graph_needs(exec, device, grains))
             continue;
         if (bh_pool_begin(bh_pool_of_graphs(device), *grains) != CUDA_SUCCESS) {
             bh_graph_end(exec, ret_call, CUDA_ERROR_OUT_OF_MEMORY);
@@ -107,7 +107,7 @@ bh_graph_end(CUgraphExec exec, const struct bh_graph_call *call, CUresult rc)
 /* ---- nodes ---- */
 
 static void
-note_node(CUgraph graph, const CUDA_MEM_ALLOC_NODE_PARAMS *node)
+graph_note_node(CUgraph graph, const CUDA_MEM_ALLOC_NODE_PARAMS *node)
 {
     const CUmemLocation *location = &node->poolProps.location;
     int device = location->type == CU_MEM_LOCATION_TYPE_DEVICE && bh_page_is_joined()
@@ -120,7 +120,7 @@ note_node(CUgraph graph, const CUDA_MEM_ALLOC_NODE_PARAMS *node)
 
 /* What one graph has, another has now, too. */
 static void
-copy(CUgraph from, CUgraph to)
+graph_copy(CUgraph from, CUgraph to)
 {
     uint64_t grains;
 
@@ -139,17 +139,17 @@ cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
                                                num_dependencies, node_params);
 
     if (rc == CUDA_SUCCESS)
-        note_node(graph, node_params);
+        graph_note_node(graph, node_params);
     return rc;
 }
 
 static CUresult
-added(CUgraph graph, const CUgraphNodeParams *node, CUresult rc)
+graph_added(CUgraph graph, const CUgraphNodeParams *node, CUresult rc)
 {
     if (rc == CUDA_SUCCESS && node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-        note_node(graph, &node->alloc);
+        graph_note_node(graph, &node->alloc);
     if (rc == CUDA_SUCCESS && node->type == CU_GRAPH_NODE_TYPE_GRAPH)
-        copy((CUgraph)(uintptr_t)node->reserved1[0], graph);
+        graph_copy((CUgraph)(uintptr_t)node->reserved1[0], graph);
     return rc;
 }
 
@@ -157,7 +157,7 @@ CUresult
 cuGraphAddNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
                size_t num_dependencies, CUgraphNodeParams *node_params)
 {
-    return added(graph, node_params,
+    return graph_added(graph, node_params,
                  REAL(cuGraphAddNode)(graph_node, graph, dependencies, num_dependencies,
                                       node_params));
 }
@@ -167,7 +167,7 @@ cuGraphAddNode_v2(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dep
                   const CUgraphEdgeData *dependency_data, size_t num_dependencies,
                   CUgraphNodeParams *node_params)
 {
-    return added(graph, node_params,
+    return graph_added(graph, node_params,
                  REAL(cuGraphAddNode_v2)(graph_node, graph, dependencies, dependency_data,
                                          num_dependencies, node_params));
 }
@@ -178,7 +178,7 @@ cuGraphClone(CUgraph *graph_clone, CUgraph original_graph)
     CUresult rc = REAL(cuGraphClone)(graph_clone, original_graph);
 
     if (rc == CUDA_SUCCESS)
-        copy(original_graph, *graph_clone);
+        graph_copy(original_graph, *graph_clone);
     return rc;
 }
 
@@ -196,7 +196,7 @@ cuGraphDestroy(CUgraph graph)
 /* ---- executable graphs ---- */
 
 static void
-learn(CUgraphExec exec, CUgraph graph)
+graph_learn(CUgraphExec exec, CUgraph graph)
 {
     uint64_t grains;
 
@@ -207,10 +207,10 @@ learn(CUgraphExec exec, CUgraph graph)
 }
 
 static CUresult
-instantiated(const CUgraphExec *exec, CUgraph graph, CUresult rc)
+graph_instantiated(const CUgraphExec *exec, CUgraph graph, CUresult rc)
 {
     if (rc == CUDA_SUCCESS)
-        learn(*exec, graph);
+        graph_learn(*exec, graph);
     return rc;
 }
 
@@ -218,7 +218,7 @@ CUresult
 cuGraphInstantiate(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node,
                    char *log_buffer, size_t buffer_size)
 {
-    return instantiated(
+    return graph_instantiated(
         graph_exec, graph,
         REAL(cuGraphInstantiate)(graph_exec, graph, error_node, log_buffer, buffer_size));
 }
@@ -227,7 +227,7 @@ CUresult
 cuGraphInstantiate_v2(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node,
                       char *log_buffer, size_t buffer_size)
 {
-    return instantiated(graph_exec, graph,
+    return graph_instantiated(graph_exec, graph,
                         REAL(cuGraphInstantiate_v2)(graph_exec, graph, error_node,
                                                     log_buffer, buffer_size));
 }
@@ -236,7 +236,7 @@ CUresult
 cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph,
                             unsigned long long flags)
 {
-    return instantiated(graph_exec, graph,
+    return graph_instantiated(graph_exec, graph,
                         REAL(cuGraphInstantiateWithFlags)(graph_exec, graph, flags));
 }
 
@@ -244,7 +244,7 @@ CUresult
 cuGraphInstantiateWithParams(CUgraphExec *graph_exec, CUgraph graph,
                              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
 {
-    return instantiated(
+    return graph_instantiated(
         graph_exec, graph,
         REAL(cuGraphInstantiateWithParams)(graph_exec, graph, instantiate_params));
 }
@@ -253,7 +253,7 @@ CUresult
 cuGraphInstantiateWithParams_ptsz(CUgraphExec *graph_exec, CUgraph graph,
                                   CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
 {
-    return instantiated(
+    return graph_instantiated(
         graph_exec, graph,
         REAL(cuGraphInstantiateWithParams_ptsz)(graph_exec, graph, instantiate_params));
 }
@@ -272,10 +272,10 @@ cuGraphExecDestroy(CUgraphExec graph_exec)
 
 /* It may need other memory and other time from now on. */
 static CUresult
-updated(CUgraphExec exec, CUgraph graph, CUresult rc)
+graph_updated(CUgraphExec exec, CUgraph graph, CUresult rc)
 {
     if (rc == CUDA_SUCCESS) {
-        learn(exec, graph);
+        graph_learn(exec, graph);
         bh_meter_forget_work((uintptr_t)exec);
     }
     return rc;
@@ -285,7 +285,7 @@ CUresult
 cuGraphExecUpdate(CUgraphExec graph_exec, CUgraph graph, CUgraphNode *error_node_out,
                   CUgraphExecUpdateResult *update_result_out)
 {
-    return updated(
+    return graph_updated(
         graph_exec, graph,
         REAL(cuGraphExecUpdate)(graph_exec, graph, error_node_out, update_result_out));
 }
@@ -294,7 +294,7 @@ CUresult
 cuGraphExecUpdate_v2(CUgraphExec graph_exec, CUgraph graph,
                      CUgraphExecUpdateResultInfo *result_info)
 {
-    return updated(graph_exec, graph,
+    return graph_updated(graph_exec, graph,
                    REAL(cuGraphExecUpdate_v2)(graph_exec, graph, result_info));
 }
 

@@ -28,7 +28,7 @@ context_of(CUgreenCtx green)
 }
 
 static CUresult
-know(CUgreenCtx green, CUcontext primary, uint64_t word)
+green_know(CUgreenCtx green, CUcontext primary, uint64_t word)
 {
     CUcontext context = context_of(green);
     CUresult rc = context == NULL ? CUDA_SUCCESS : bh_context_alias(context, primary);
@@ -41,7 +41,7 @@ know(CUgreenCtx green, CUcontext primary, uint64_t word)
 }
 
 static CUresult
-make(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned int flags,
+green_make(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned int flags,
      CUcontext primary)
 {
     unsigned number;
@@ -51,7 +51,7 @@ make(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned int fl
         return rc;
     rc = REAL(cuGreenCtxCreate)(green, desc, device, flags);
     if (rc == CUDA_SUCCESS) {
-        rc = know(*green, primary, (uint64_t)(uint32_t)device << 16 | number);
+        rc = green_know(*green, primary, (uint64_t)(uint32_t)device << 16 | number);
         if (rc != CUDA_SUCCESS)
             (void)REAL(cuGreenCtxDestroy)(*green);
     }
@@ -72,7 +72,7 @@ cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
         rc = cuDevicePrimaryCtxRetain(&primary, device);
     if (rc != CUDA_SUCCESS)
         return rc;
-    rc = make(green, desc, device, flags, primary);
+    rc = green_make(green, desc, device, flags, primary);
     if (rc != CUDA_SUCCESS)
         (void)cuDevicePrimaryCtxRelease_v2(device);
     return rc;

@@ -54,7 +54,7 @@ struct source {
 /* Is memory mapped from the image's first byte on to `end`?  What an image says of itself may
  * be anything: behind a gap there is somebody else's.  Asking touches nothing. */
 static bool
-reaches(struct source *source, uintptr_t end)
+image_reaches(struct source *source, uintptr_t end)
 {
     unsigned char resident[256];
 
@@ -74,7 +74,7 @@ reaches(struct source *source, uintptr_t end)
 /* How many of `bytes` at `offset` can be read, all or none, and where: those in memory stay
  * there. */
 static size_t
-look(struct source *source, uint64_t offset, size_t bytes, char *buffer, const char **ret_at)
+image_look(struct source *source, uint64_t offset, size_t bytes, char *buffer, const char **ret_at)
 {
     uintptr_t from = (uintptr_t)source->memory + offset;
 
@@ -85,17 +85,17 @@ look(struct source *source, uint64_t offset, size_t bytes, char *buffer, const c
         return got < 0 ? 0 : (size_t)got;
     }
     *ret_at = (const char *)from;
-    if (from < offset || from > UINTPTR_MAX - bytes - PAGE || !reaches(source, from + bytes))
+    if (from < offset || from > UINTPTR_MAX - bytes - PAGE || !image_reaches(source, from + bytes))
         return 0;
     return bytes;
 }
 
 static bool
-read_at(struct source *source, uint64_t offset, void *into, size_t bytes)
+image_read_at(struct source *source, uint64_t offset, void *into, size_t bytes)
 {
     const char *at;
 
-    if (look(source, offset, bytes, into, &at) < bytes)
+    if (image_look(source, offset, bytes, into, &at) < bytes)
         return false;
     if (at != into)
         memcpy(into, at, bytes);
@@ -106,7 +106,7 @@ read_at(struct source *source, uint64_t offset, void *into, size_t bytes)
 
 /* `most` bytes of it are there at most; it ends with a zero. */
 static uint64_t
-ptx_bytes(struct source *source, uint64_t offset, uint64_t most)
+image_ptx_bytes(struct source *source, uint64_t offset, uint64_t most)
 {
     struct bh_ptx ptx = { 0 };
     char buffer[PAGE];
@@ -115,7 +115,7 @@ ptx_bytes(struct source *source, uint64_t offset, uint64_t most)
 
     while (ptx.read < most) {
         size_t room = PAGE - (size_t)(((uintptr_t)source->memory + offset + ptx.read) % PAGE);
-        size_t got = look(source, offset + ptx.read,
+        size_t got = image_look(source, offset + ptx.read,
                           room < most - ptx.read ? room : (size_t)(most - ptx.read), buffer,
                           &part);
 
@@ -132,72 +132,72 @@ ptx_bytes(struct source *source, uint64_t offset, uint64_t most)
 
 /* Shared memory is no part of the device's. */
 static bool
-is_shared(struct source *source, uint64_t name)
+image_is_shared(struct source *source, uint64_t name)
 {
     static const char shared[] = ".nv.shared";
     char start[sizeof(shared) - 1];
 
-    return read_at(source, name, start, sizeof(start)) &&
+    return image_read_at(source, name, start, sizeof(start)) &&
            memcmp(start, shared, sizeof(start)) == 0;
 }
 
 static bool
-read_section(struct source *source, const Elf64_Ehdr *head, uint64_t offset, uint64_t number,
+image_read_section(struct source *source, const Elf64_Ehdr *head, uint64_t offset, uint64_t number,
              Elf64_Shdr *ret_section)
 {
-    return read_at(source, offset + head->e_shoff + number * sizeof(*ret_section),
+    return image_read_at(source, offset + head->e_shoff + number * sizeof(*ret_section),
                    ret_section, sizeof(*ret_section));
 }
 
 static uint64_t
-add(uint64_t bytes, uint64_t more)
+image_add(uint64_t bytes, uint64_t more)
 {
     return __builtin_add_overflow(bytes, more, &bytes) ? UINT64_MAX : bytes;
 }
 
 static uint64_t
-section_bytes(struct source *source, const Elf64_Shdr *section, uint64_t name)
+image_section_bytes(struct source *source, const Elf64_Shdr *section, uint64_t name)
 {
     if ((section->sh_flags & SHF_ALLOC) == 0 || section->sh_size == 0 ||
-        (section->sh_type == SHT_NOBITS && is_shared(source, name)))
+        (section->sh_type == SHT_NOBITS && image_is_shared(source, name)))
         return 0;
-    return add(section->sh_size, SECTION_ALIGN - 1) & ~(SECTION_ALIGN - 1);
+    return image_add(section->sh_size, SECTION_ALIGN - 1) & ~(SECTION_ALIGN - 1);
 }
 
 /* A file of very many sections has their number in the first. */
 static bool
-read_names(struct source *source, const Elf64_Ehdr *head, uint64_t offset,
+image_read_names(struct source *source, const Elf64_Ehdr *head, uint64_t offset,
            uint64_t *ret_count, uint64_t *ret_names)
 {
     Elf64_Shdr first, names;
     uint64_t at = head->e_shstrndx;
 
-    if (head->e_shentsize != sizeof(first) || !read_section(source, head, offset, 0, &first))
+    if (head->e_shentsize != sizeof(first) || !image_read_section(source, head, offset, 0, &first))
         return false;
     *ret_count = head->e_shnum != 0 ? head->e_shnum : first.sh_size;
     at = at == SHN_XINDEX ? first.sh_link : at;
-    if (*ret_count > SECTIONS_MAX || !read_section(source, head, offset, at, &names))
+    if (*ret_count > SECTIONS_MAX || !image_read_section(source, head, offset, at, &names))
         return false;
     *ret_names = offset + names.sh_offset;
     return true;
 }
 
 static uint64_t
-cubin_bytes(struct source *source, uint64_t offset)
+image_cubin_bytes(struct source *source, uint64_t offset)
 {
     Elf64_Ehdr head;
     uint64_t count, names, bytes = 0;
 
-    if (!read_at(source, offset, &head, sizeof(head)) ||
+    if (!image_read_at(source, offset, &head, sizeof(head)) ||
         head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_CUDA_CODE ||
-        !read_names(source, &head, offset, &count, &names))
+        !image_read_names(source, &head, offset, &count, &names))
         return BH_IMAGE_UNKNOWN_BYTES;
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Shdr section;
 
-        if (!read_section(source, &head, offset, i, &section))
-            return add(bytes, BH_IMAGE_UNKNOWN_BYTES);
-        bytes = add(bytes, section_bytes(source, &section, names + section.sh_name));
+        if (!image_read_section(source, &head, offset, i, &section))
+            return image_add(bytes, BH_IMAGE_UNKNOWN_BYTES);
+        bytes = image_add(bytes, image_section_bytes(source, &section, names + section.sh_name));
     }
     return bytes;
 }
@@ -205,20 +205,20 @@ cubin_bytes(struct source *source, uint64_t offset)
 /* ---- fat binaries ---- */
 
 static uint64_t
-entry_bytes(struct source *source, const struct image_fat_entry *entry, uint64_t offset)
+image_entry_bytes(struct source *source, const struct image_fat_entry *entry, uint64_t offset)
 {
     uint64_t unpacked = entry->unpacked_bytes;
 
     if (entry->kind == FAT_CUBIN)
-        return unpacked != 0 ? unpacked : cubin_bytes(source, offset);
+        return unpacked != 0 ? unpacked : image_cubin_bytes(source, offset);
     if (entry->kind == FAT_PTX && unpacked == 0)
-        return ptx_bytes(source, offset, entry->bytes);
+        return image_ptx_bytes(source, offset, entry->bytes);
     unpacked = unpacked != 0 ? unpacked : entry->bytes;
     return unpacked > UINT64_MAX / PTX_GROWTH ? UINT64_MAX : unpacked * PTX_GROWTH;
 }
 
 static uint64_t
-most_of(uint64_t a, uint64_t b)
+image_most_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -226,72 +226,72 @@ most_of(uint64_t a, uint64_t b)
 /* The driver takes a cubin for the device, else it compiles PTX; among those that it may take
  * the largest counts, and where none is known to fit, the largest of all. */
 static uint64_t
-fat_bytes(struct source *source, uint64_t offset, unsigned capability)
+image_fat_bytes(struct source *source, uint64_t offset, unsigned capability)
 {
     uint64_t cubin = 0, ptx = 0, any = BH_IMAGE_UNKNOWN_BYTES, at, end;
     struct image_fat_header head;
     struct image_fat_entry entry;
 
-    if (!read_at(source, offset, &head, sizeof(head)))
+    if (!image_read_at(source, offset, &head, sizeof(head)))
         return BH_IMAGE_UNKNOWN_BYTES;
     at = offset + head.header_bytes;
-    end = add(at, head.bytes);
+    end = image_add(at, head.bytes);
     for (unsigned i = 0; at < end && i < ENTRIES_MAX; i++) {
         uint64_t bytes;
 
-        if (!read_at(source, at, &entry, sizeof(entry)) || entry.header_bytes < 16)
+        if (!image_read_at(source, at, &entry, sizeof(entry)) || entry.header_bytes < 16)
             break;
-        bytes = entry_bytes(source, &entry, at + entry.header_bytes);
+        bytes = image_entry_bytes(source, &entry, at + entry.header_bytes);
         if (entry.kind == FAT_CUBIN && entry.capability / 10 == capability / 10 &&
             entry.capability <= capability)
-            cubin = most_of(cubin, bytes);
+            cubin = image_most_of(cubin, bytes);
         if (entry.kind == FAT_PTX && entry.capability <= capability)
-            ptx = most_of(ptx, bytes);
-        any = most_of(any, bytes);
-        at = add(at, add(entry.header_bytes, entry.bytes));
+            ptx = image_most_of(ptx, bytes);
+        any = image_most_of(any, bytes);
+        at = image_add(at, image_add(entry.header_bytes, entry.bytes));
     }
     return cubin != 0 ? cubin : ptx != 0 ? ptx : any;
 }
 
 /* ---- any ---- */
 
-/* PTX begins with a directive or a comment. */
+/* PTX image_begins with a directive or a comment. */
 static bool
-is_ptx(struct source *source)
+image_is_ptx(struct source *source)
 {
     char first = ' ';
 
     for (uint64_t at = 0; first == ' ' || first == '\t' || first == '\n' || first == '\r'; at++)
-        if (!read_at(source, at, &first, 1))
+        if (!image_read_at(source, at, &first, 1))
             return false;
     return first == '.' || first == '/';
 }
 
 /* No more is read than is the same. */
 static bool
-begins(struct source *source, const char *magic)
+image_begins(struct source *source, const char *magic)
 {
     char there;
 
     for (uint64_t at = 0; magic[at] != '\0'; at++)
-        if (!read_at(source, at, &there, 1) || there != magic[at])
+        if (!image_read_at(source, at, &there, 1) || there != magic[at])
             return false;
     return true;
 }
 
 static uint64_t
-bytes_of(struct source *source, unsigned capability)
+image_bytes_of(struct source *source, unsigned capability)
 {
     struct image_wrapper wrapper;
 
-    if (begins(source, WRAPPER_MAGIC) && source->memory != NULL &&
-        read_at(source, 0, &wrapper, sizeof(wrapper)))
+    if (image_begins(source, WRAPPER_MAGIC) && source->memory != NULL &&
+        image_read_at(source, 0, &wrapper, sizeof(wrapper)))
         *source = (struct source) { .memory = (const unsigned char *)wrapper.image };
-    if (begins(source, ELFMAG))
-        return cubin_bytes(source, 0);
-    if (begins(source, FAT_MAGIC))
-        return fat_bytes(source, 0, capability);
-    return is_ptx(source) ? ptx_bytes(source, 0, UINT64_MAX) : BH_IMAGE_UNKNOWN_BYTES;
+    if (image_begins(source, ELFMAG))
+        return image_cubin_bytes(source, 0);
+    if (image_begins(source, FAT_MAGIC))
+        return image_fat_bytes(source, 0, capability);
+    return image_is_ptx(source) ? image_ptx_bytes(source, 0, UINT64_MAX) : BH_IMAGE_UNKNOWN_BYTES;
 }
 
 uint64_t
@@ -299,7 +299,7 @@ bh_image_bytes(const void *image, unsigned capability)
 {
     struct source source = { .memory = image };
     int saved = errno;
-    uint64_t bytes = image == NULL ? BH_IMAGE_UNKNOWN_BYTES : bytes_of(&source, capability);
+    uint64_t bytes = image == NULL ? BH_IMAGE_UNKNOWN_BYTES : image_bytes_of(&source, capability);
 
     errno = saved;
     return bytes;
@@ -311,7 +311,7 @@ bh_image_file_bytes(const char *path, unsigned capability)
     int saved = errno;
     struct source source = { .fd = path == NULL ? -1
                                                 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
-    uint64_t bytes = source.fd < 0 ? 0 : bytes_of(&source, capability);
+    uint64_t bytes = source.fd < 0 ? 0 : image_bytes_of(&source, capability);
 
     if (source.fd >= 0)
         close(source.fd);

@@ -17,7 +17,7 @@ enum { PITCH = 512 };
 /* ---- allocations of a context ---- */
 
 static CUresult
-undo_low(uint64_t address)
+memory_undo_low(uint64_t address)
 {
     return REAL(cuMemFree)((CUdeviceptr_v1)address);
 }
@@ -43,13 +43,13 @@ cuMemAlloc(CUdeviceptr_v1 *address, unsigned int bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAlloc)(address, bytes);
-    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo_low);
+    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, memory_undo_low);
 }
 
 /* What the driver makes of a row of one byte, which no caller can be asked to know: it pads
  * others to multiples of it. */
 static uint64_t
-ask_pitch(unsigned int element_bytes)
+memory_ask_pitch(unsigned int element_bytes)
 {
     struct bh_ticket ticket;
     CUdeviceptr address = 0;
@@ -66,14 +66,14 @@ ask_pitch(unsigned int element_bytes)
 
 /* Asked once for each size of elements. */
 static uint64_t
-pitch_of(unsigned int element_bytes)
+memory_pitch_of(unsigned int element_bytes)
 {
     static _Atomic uint64_t known[3]; /* of 4, 8 and 16 bytes; others the driver refuses */
     _Atomic uint64_t *at = &known[element_bytes == 4 ? 0 : element_bytes == 8 ? 1 : 2];
     uint64_t pitch = atomic_load_explicit(at, memory_order_relaxed);
 
     if (pitch == 0)
-        pitch = ask_pitch(element_bytes);
+        pitch = memory_ask_pitch(element_bytes);
     if (pitch == 0)
         return PITCH;
     pitch = pitch > PITCH ? pitch : PITCH;
@@ -83,9 +83,9 @@ pitch_of(unsigned int element_bytes)
 
 /* More than anybody has when they do not fit in a number. */
 static uint64_t
-bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes)
+memory_bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes)
 {
-    uint64_t pitch = pitch_of(element_bytes), bytes;
+    uint64_t pitch = memory_pitch_of(element_bytes), bytes;
 
     if (width > UINT64_MAX - pitch ||
         __builtin_mul_overflow((width + pitch - 1) / pitch * pitch, height, &bytes))
@@ -96,7 +96,7 @@ bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes)
 /* Of a driver that pads long rows more than short ones: for this moment it may hold more than
  * was reserved. */
 static CUresult
-settle_rows(struct bh_ticket *ticket, uint64_t address, uint64_t bytes,
+memory_settle_rows(struct bh_ticket *ticket, uint64_t address, uint64_t bytes,
             bh_undo undo)
 {
     if (bh_ticket_resize(ticket, bytes) == CUDA_SUCCESS)
@@ -112,12 +112,12 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
 {
     struct bh_ticket ticket;
     CUresult made,
-        rc = bh_ticket_take(bytes_of_rows(width_bytes, height, element_bytes), &ticket);
+        rc = bh_ticket_take(memory_bytes_of_rows(width_bytes, height, element_bytes), &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch_v2)(address, pitch, width_bytes, height, element_bytes);
-    return made == CUDA_SUCCESS ? settle_rows(&ticket, *address, *pitch * height, bh_ticket_undo)
+    return made == CUDA_SUCCESS ? memory_settle_rows(&ticket, *address, *pitch * height, bh_ticket_undo)
                                 : bh_ticket_settle(&ticket, made, 0, bh_ticket_undo);
 }
 
@@ -127,13 +127,13 @@ cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width
 {
     struct bh_ticket ticket;
     CUresult made,
-        rc = bh_ticket_take(bytes_of_rows(width_bytes, height, element_bytes), &ticket);
+        rc = bh_ticket_take(memory_bytes_of_rows(width_bytes, height, element_bytes), &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch)(address, pitch, width_bytes, height, element_bytes);
-    return made == CUDA_SUCCESS ? settle_rows(&ticket, *address, (uint64_t)*pitch * height, undo_low)
-                                : bh_ticket_settle(&ticket, made, 0, undo_low);
+    return made == CUDA_SUCCESS ? memory_settle_rows(&ticket, *address, (uint64_t)*pitch * height, memory_undo_low)
+                                : bh_ticket_settle(&ticket, made, 0, memory_undo_low);
 }
 
 /* ---- allocations in a stream's order ---- */
@@ -145,7 +145,7 @@ struct from_pool {
 
 /* In a capture nothing is allocated: the graph's memory comes when it is launched. */
 static CUresult
-note_captured(CUstream stream, bool per_thread, uint64_t grains, CUresult rc)
+memory_note_captured(CUstream stream, bool per_thread, uint64_t grains, CUresult rc)
 {
     CUgraph graph = bh_capture_graph(stream, per_thread);
     struct bh_where where;
@@ -157,7 +157,7 @@ note_captured(CUstream stream, bool per_thread, uint64_t grains, CUresult rc)
 
 /* The call came to `rc`: note its address, or undo. */
 static CUresult
-settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address,
+memory_settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address,
              CUstream stream)
 {
     struct bh_charge_record record = { BH_RECORD_ASYNC, 0, from->pool, from->grains };
@@ -176,7 +176,7 @@ settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address,
 }
 
 static CUresult
-begin_async(struct from_pool *from, size_t bytes)
+memory_begin_async(struct from_pool *from, size_t bytes)
 {
     /* In a pool small ones share units, too, and large ones are not rounded each. */
     from->grains = bytes / BH_GRAIN_BYTES + (bytes % BH_GRAIN_BYTES != 0);
@@ -184,7 +184,7 @@ begin_async(struct from_pool *from, size_t bytes)
 }
 
 static CUresult
-begin_in_stream(struct from_pool *from, size_t bytes, CUstream stream)
+memory_begin_in_stream(struct from_pool *from, size_t bytes, CUstream stream)
 {
     CUresult rc = bh_ledger_ready();
     struct bh_where where;
@@ -194,18 +194,18 @@ begin_in_stream(struct from_pool *from, size_t bytes, CUstream stream)
     if (rc != CUDA_SUCCESS)
         return rc;
     return bh_pool_of_device(bh_context_device_of(&where, stream), &from->pool)
-               ? begin_async(from, bytes)
+               ? memory_begin_async(from, bytes)
                : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult
-begin_in_pool(struct from_pool *from, size_t bytes, CUmemoryPool pool)
+memory_begin_in_pool(struct from_pool *from, size_t bytes, CUmemoryPool pool)
 {
     CUresult rc = bh_ledger_ready();
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    return bh_pool_of_handle(pool, &from->pool) ? begin_async(from, bytes)
+    return bh_pool_of_handle(pool, &from->pool) ? memory_begin_async(from, bytes)
                                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -216,13 +216,13 @@ cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
     CUresult rc;
 
     if (bh_capture_has(stream, false))
-        return note_captured(stream, false, bh_charge_grains(bytes),
+        return memory_note_captured(stream, false, bh_charge_grains(bytes),
                              REAL(cuMemAllocAsync)(address, bytes, stream));
-    rc = begin_in_stream(&from, bytes, stream);
+    rc = memory_begin_in_stream(&from, bytes, stream);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuMemAllocAsync)(address, bytes, stream);
-    return settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
+    return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
 }
 
 CUresult
@@ -232,13 +232,13 @@ cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
     CUresult rc;
 
     if (bh_capture_has(stream, true))
-        return note_captured(stream, true, bh_charge_grains(bytes),
+        return memory_note_captured(stream, true, bh_charge_grains(bytes),
                              REAL(cuMemAllocAsync_ptsz)(address, bytes, stream));
-    rc = begin_in_stream(&from, bytes, stream);
+    rc = memory_begin_in_stream(&from, bytes, stream);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuMemAllocAsync_ptsz)(address, bytes, stream);
-    return settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
+    return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
 }
 
 CUresult
@@ -249,13 +249,13 @@ cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
     CUresult rc;
 
     if (bh_capture_has(stream, false))
-        return note_captured(stream, false, bh_charge_grains(bytes),
+        return memory_note_captured(stream, false, bh_charge_grains(bytes),
                              REAL(cuMemAllocFromPoolAsync)(address, bytes, pool, stream));
-    rc = begin_in_pool(&from, bytes, pool);
+    rc = memory_begin_in_pool(&from, bytes, pool);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuMemAllocFromPoolAsync)(address, bytes, pool, stream);
-    return settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
+    return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
 }
 
 CUresult
@@ -266,14 +266,14 @@ cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool po
     CUresult rc;
 
     if (bh_capture_has(stream, true))
-        return note_captured(
+        return memory_note_captured(
             stream, true, bh_charge_grains(bytes),
             REAL(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream));
-    rc = begin_in_pool(&from, bytes, pool);
+    rc = memory_begin_in_pool(&from, bytes, pool);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream);
-    return settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
+    return memory_settle_async(&from, rc, rc == CUDA_SUCCESS ? *address : 0, stream);
 }
 
 /* ---- freeing ---- */
@@ -284,7 +284,7 @@ cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool po
 /* The record was taken out before the call: the address may be another thread's as soon as
  * the driver has it back. */
 static CUresult
-freed(uint64_t address, bool known, struct bh_charge_record record, CUresult rc)
+memory_freed(uint64_t address, bool known, struct bh_charge_record record, CUresult rc)
 {
     if (!known)
         return rc;
@@ -300,7 +300,7 @@ cuMemFree_v2(CUdeviceptr address)
 {
     struct bh_charge_record record;
     bool known = bh_records_take(address, FREEABLE, &record);
-    CUresult rc = freed(address, known, record, REAL(cuMemFree_v2)(address));
+    CUresult rc = memory_freed(address, known, record, REAL(cuMemFree_v2)(address));
 
     if (known && record.kind == BH_RECORD_ASYNC)
         bh_pools_settle();
@@ -313,7 +313,7 @@ cuMemFree(CUdeviceptr_v1 address)
     struct bh_charge_record record;
     bool known = bh_records_take(address, FREEABLE, &record);
 
-    return freed(address, known, record, REAL(cuMemFree)(address));
+    return memory_freed(address, known, record, REAL(cuMemFree)(address));
 }
 
 CUresult
@@ -322,7 +322,7 @@ cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     struct bh_charge_record record;
     bool known = bh_records_take(address, FREEABLE, &record);
 
-    return freed(address, known, record, REAL(cuMemFreeAsync)(address, stream));
+    return memory_freed(address, known, record, REAL(cuMemFreeAsync)(address, stream));
 }
 
 CUresult
@@ -331,13 +331,13 @@ cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
     struct bh_charge_record record;
     bool known = bh_records_take(address, FREEABLE, &record);
 
-    return freed(address, known, record, REAL(cuMemFreeAsync_ptsz)(address, stream));
+    return memory_freed(address, known, record, REAL(cuMemFreeAsync_ptsz)(address, stream));
 }
 
-/* ---- waiting: what was freed in stream order may have left its pool ---- */
+/* ---- waiting: what was memory_freed in stream order may have left its pool ---- */
 
 static CUresult
-waited(CUresult rc)
+memory_waited(CUresult rc)
 {
     bh_pools_settle();
     return rc;
@@ -346,31 +346,31 @@ waited(CUresult rc)
 CUresult
 cuStreamSynchronize(CUstream stream)
 {
-    return waited(REAL(cuStreamSynchronize)(stream));
+    return memory_waited(REAL(cuStreamSynchronize)(stream));
 }
 
 CUresult
 cuStreamSynchronize_ptsz(CUstream stream)
 {
-    return waited(REAL(cuStreamSynchronize_ptsz)(stream));
+    return memory_waited(REAL(cuStreamSynchronize_ptsz)(stream));
 }
 
 CUresult
 cuCtxSynchronize(void)
 {
-    return waited(REAL(cuCtxSynchronize)());
+    return memory_waited(REAL(cuCtxSynchronize)());
 }
 
 CUresult
 cuCtxSynchronize_v2(CUcontext context)
 {
-    return waited(REAL(cuCtxSynchronize_v2)(context));
+    return memory_waited(REAL(cuCtxSynchronize_v2)(context));
 }
 
 CUresult
 cuEventSynchronize(CUevent event)
 {
-    return waited(REAL(cuEventSynchronize)(event));
+    return memory_waited(REAL(cuEventSynchronize)(event));
 }
 
 /* ---- what the program is told ---- */
@@ -401,7 +401,7 @@ cuMemGetInfo_v2(size_t *free, size_t *total)
 }
 
 static unsigned int
-clamp(uint64_t bytes)
+memory_clamp(uint64_t bytes)
 {
     return bytes < UINT_MAX ? (unsigned int)bytes : UINT_MAX;
 }
@@ -414,8 +414,8 @@ cuMemGetInfo(unsigned int *free, unsigned int *total)
                                                 : cuMemGetInfo_v2(&left, &all);
 
     if (rc == CUDA_SUCCESS) {
-        *free = clamp(left);
-        *total = clamp(all);
+        *free = memory_clamp(left);
+        *total = memory_clamp(all);
     }
     return rc;
 }
@@ -442,6 +442,6 @@ cuDeviceTotalMem(unsigned int *bytes, CUdevice device)
         bytes == NULL ? CUDA_ERROR_INVALID_VALUE : cuDeviceTotalMem_v2(&all, device);
 
     if (rc == CUDA_SUCCESS)
-        *bytes = clamp(all);
+        *bytes = memory_clamp(all);
     return rc;
 }

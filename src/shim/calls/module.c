@@ -34,7 +34,7 @@ bh_modules_init(void)
 /* ---- modules ---- */
 
 static void
-give_back(uint64_t word)
+module_give_back(uint64_t word)
 {
     bh_context_unload((unsigned)(word >> 4 & 0xfff), (unsigned)(word & 15), word >> 16);
 }
@@ -46,11 +46,11 @@ bh_modules_drop(unsigned context)
 
     while (bh_handles_next(&modules, &at, &handle, &word))
         if ((word >> 4 & 0xfff) == context && bh_handles_take(&modules, handle, &word))
-            give_back(word);
+            module_give_back(word);
 }
 
 static unsigned
-capability_of(unsigned device)
+module_capability_of(unsigned device)
 {
     uint32_t known = atomic_load(&state.capability[device]);
     CUdevice ordinal = bh_page->ordinal[device];
@@ -75,9 +75,9 @@ struct module_image {
 };
 
 static uint64_t
-grains_of(const struct module_image *image, unsigned device)
+module_grains_of(const struct module_image *image, unsigned device)
 {
-    unsigned capability = capability_of(device);
+    unsigned capability = module_capability_of(device);
     uint64_t bytes = image->path != NULL ? bh_image_file_bytes(image->path, capability)
                                          : bh_image_bytes(image->memory, capability);
 
@@ -90,7 +90,7 @@ struct load {
 };
 
 static CUresult
-begin_load(const struct module_image *image, struct load *ret_load)
+module_begin_load(const struct module_image *image, struct load *ret_load)
 {
     CUresult rc = bh_ledger_ready();
 
@@ -98,12 +98,12 @@ begin_load(const struct module_image *image, struct load *ret_load)
         rc = bh_context_here(&ret_load->where);
     if (rc != CUDA_SUCCESS)
         return rc;
-    ret_load->grains = grains_of(image, ret_load->where.device);
+    ret_load->grains = module_grains_of(image, ret_load->where.device);
     return bh_context_load(ret_load->where.context, ret_load->where.device, ret_load->grains);
 }
 
 static CUresult
-end_load(const struct load *load, CUresult rc, const CUmodule *module)
+module_end_load(const struct load *load, CUresult rc, const CUmodule *module)
 {
     uint64_t word =
         load->where.device | (uint64_t)load->where.context << 4 | load->grains << 16;
@@ -112,7 +112,7 @@ end_load(const struct load *load, CUresult rc, const CUmodule *module)
         return CUDA_SUCCESS;
     if (rc == CUDA_SUCCESS)
         (void)REAL(cuModuleUnload)(*module);
-    give_back(word);
+    module_give_back(word);
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
@@ -121,10 +121,10 @@ cuModuleLoad(CUmodule *module, const char *fname)
 {
     struct module_image image = { .path = fname };
     struct load load;
-    CUresult rc = begin_load(&image, &load);
+    CUresult rc = module_begin_load(&image, &load);
 
     return rc != CUDA_SUCCESS ? rc
-                              : end_load(&load, REAL(cuModuleLoad)(module, fname), module);
+                              : module_end_load(&load, REAL(cuModuleLoad)(module, fname), module);
 }
 
 CUresult
@@ -132,10 +132,10 @@ cuModuleLoadData(CUmodule *module, const void *data)
 {
     struct module_image image = { .memory = data };
     struct load load;
-    CUresult rc = begin_load(&image, &load);
+    CUresult rc = module_begin_load(&image, &load);
 
     return rc != CUDA_SUCCESS ? rc
-                              : end_load(&load, REAL(cuModuleLoadData)(module, data), module);
+                              : module_end_load(&load, REAL(cuModuleLoadData)(module, data), module);
 }
 
 CUresult
@@ -144,12 +144,12 @@ cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned int num_options,
 {
     struct module_image image = { .memory = data };
     struct load load;
-    CUresult rc = begin_load(&image, &load);
+    CUresult rc = module_begin_load(&image, &load);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuModuleLoadDataEx)(module, data, num_options, options, option_values);
-    return end_load(&load, rc, module);
+    return module_end_load(&load, rc, module);
 }
 
 CUresult
@@ -157,11 +157,11 @@ cuModuleLoadFatBinary(CUmodule *module, const void *fat_cubin)
 {
     struct module_image image = { .memory = fat_cubin };
     struct load load;
-    CUresult rc = begin_load(&image, &load);
+    CUresult rc = module_begin_load(&image, &load);
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    return end_load(&load, REAL(cuModuleLoadFatBinary)(module, fat_cubin), module);
+    return module_end_load(&load, REAL(cuModuleLoadFatBinary)(module, fat_cubin), module);
 }
 
 /* Its handle may be another module's as soon as the driver has it back. */
@@ -173,7 +173,7 @@ cuModuleUnload(CUmodule hmod)
     CUresult rc = REAL(cuModuleUnload)(hmod);
 
     if (known && rc == CUDA_SUCCESS)
-        give_back(word);
+        module_give_back(word);
     else if (known)
         (void)BH_HOLDS(bh_handles_put(&modules, HANDLE(hmod), word));
     return rc;
@@ -183,7 +183,7 @@ cuModuleUnload(CUmodule hmod)
 
 /* Of the first `count` devices. */
 static void
-give_libraries(unsigned count, uint64_t grains)
+module_give_libraries(unsigned count, uint64_t grains)
 {
     for (unsigned device = 0; device < count; device++)
         bh_code_shrink(device, grains);
@@ -191,15 +191,15 @@ give_libraries(unsigned count, uint64_t grains)
 
 /* Devices of a lease are of one model mostly; else the largest image of them counts. */
 static CUresult
-begin_library(const struct module_image *image, uint64_t *ret_grains)
+module_begin_library(const struct module_image *image, uint64_t *ret_grains)
 {
     CUresult rc = bh_ledger_ready();
     unsigned devices = rc == CUDA_SUCCESS ? bh_page->limits->device_count : 0;
     uint64_t most = 0;
 
     for (unsigned device = 0; device < devices; device++)
-        if (device == 0 || capability_of(device) != capability_of(device - 1)) {
-            uint64_t grains = grains_of(image, device);
+        if (device == 0 || module_capability_of(device) != module_capability_of(device - 1)) {
+            uint64_t grains = module_grains_of(image, device);
 
             most = grains > most ? grains : most;
         }
@@ -208,20 +208,20 @@ begin_library(const struct module_image *image, uint64_t *ret_grains)
     for (unsigned device = 0; rc == CUDA_SUCCESS && device < devices; device++) {
         rc = bh_code_grow(device, most);
         if (rc != CUDA_SUCCESS)
-            give_libraries(device, most);
+            module_give_libraries(device, most);
     }
     *ret_grains = most;
     return rc;
 }
 
 static CUresult
-end_library(uint64_t grains, CUresult rc, const CUlibrary *library)
+module_end_library(uint64_t grains, CUresult rc, const CUlibrary *library)
 {
     if (rc == CUDA_SUCCESS && bh_handles_put(&libraries, HANDLE(*library), grains))
         return CUDA_SUCCESS;
     if (rc == CUDA_SUCCESS)
         (void)REAL(cuLibraryUnload)(*library);
-    give_libraries(bh_page->limits->device_count, grains);
+    module_give_libraries(bh_page->limits->device_count, grains);
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
@@ -233,14 +233,14 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_option
 {
     struct module_image image = { .memory = code };
     uint64_t grains;
-    CUresult rc = begin_library(&image, &grains);
+    CUresult rc = module_begin_library(&image, &grains);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuLibraryLoadData)(library, code, jit_options, jit_options_values,
                                  num_jit_options, library_options, library_option_values,
                                  num_library_options);
-    return end_library(grains, rc, library);
+    return module_end_library(grains, rc, library);
 }
 
 CUresult
@@ -251,14 +251,14 @@ cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *j
 {
     struct module_image image = { .path = file_name };
     uint64_t grains;
-    CUresult rc = begin_library(&image, &grains);
+    CUresult rc = module_begin_library(&image, &grains);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuLibraryLoadFromFile)(library, file_name, jit_options, jit_options_values,
                                      num_jit_options, library_options, library_option_values,
                                      num_library_options);
-    return end_library(grains, rc, library);
+    return module_end_library(grains, rc, library);
 }
 
 CUresult
@@ -269,7 +269,7 @@ cuLibraryUnload(CUlibrary library)
     CUresult rc = REAL(cuLibraryUnload)(library);
 
     if (known && rc == CUDA_SUCCESS)
-        give_libraries(bh_page->limits->device_count, grains);
+        module_give_libraries(bh_page->limits->device_count, grains);
     else if (known)
         (void)BH_HOLDS(bh_handles_put(&libraries, HANDLE(library), grains));
     return rc;

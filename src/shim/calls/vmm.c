@@ -57,7 +57,7 @@ cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 
 /* One reference less through this value; the last takes the value out. */
 static bool
-take_handle(uint64_t handle, uint32_t *ret_object)
+vmm_take_handle(uint64_t handle, uint32_t *ret_object)
 {
     _Atomic uint64_t *word = bh_handles_at(&handles, handle);
     uint64_t before = word == NULL ? 0 : atomic_load(word);
@@ -72,7 +72,7 @@ take_handle(uint64_t handle, uint32_t *ret_object)
 }
 
 static bool
-give_handle(uint64_t handle, uint32_t object)
+vmm_give_handle(uint64_t handle, uint32_t object)
 {
     _Atomic uint64_t *word = bh_handles_at(&handles, handle);
 
@@ -86,7 +86,7 @@ CUresult
 cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     uint32_t object;
-    bool known = take_handle(handle, &object);
+    bool known = vmm_take_handle(handle, &object);
     CUresult rc = REAL(cuMemRelease)(handle);
 
     if (!known)
@@ -94,7 +94,7 @@ cuMemRelease(CUmemGenericAllocationHandle handle)
     if (rc == CUDA_SUCCESS)
         bh_object_released(object);
     else
-        (void)BH_HOLDS(give_handle(handle, object));
+        (void)BH_HOLDS(vmm_give_handle(handle, object));
     return rc;
 }
 
@@ -113,7 +113,7 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
     else if (!bh_records_before((uintptr_t)addr, &record) || record.kind != BH_RECORD_MAP)
         return rc; /* imported: who exported it pays */
     bh_object_held((uint32_t)record.amount);
-    (void)BH_HOLDS(give_handle(*handle, (uint32_t)record.amount));
+    (void)BH_HOLDS(vmm_give_handle(*handle, (uint32_t)record.amount));
     return rc;
 }
 
@@ -141,7 +141,7 @@ cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 }
 
 static void
-turn_range(uint64_t from, uint64_t below, enum bh_record_kind kind, enum bh_record_kind to)
+vmm_turn_range(uint64_t from, uint64_t below, enum bh_record_kind kind, enum bh_record_kind to)
 {
     struct bh_charge_record record;
 
@@ -164,10 +164,10 @@ cuMemUnmap(CUdeviceptr address, size_t size)
 
     if (address >= BH_RECORDS_END)
         return REAL(cuMemUnmap)(address, size);
-    turn_range(address, below, BH_RECORD_MAP, BH_RECORD_LEAVING);
+    vmm_turn_range(address, below, BH_RECORD_MAP, BH_RECORD_LEAVING);
     rc = REAL(cuMemUnmap)(address, size);
     if (rc != CUDA_SUCCESS) {
-        turn_range(address, below, BH_RECORD_LEAVING, BH_RECORD_MAP);
+        vmm_turn_range(address, below, BH_RECORD_LEAVING, BH_RECORD_MAP);
         return rc;
     }
     for (uint64_t at = address; (at = bh_records_next(at, below, &record)) < below; at++)
@@ -187,7 +187,7 @@ struct map_info {
 /* What is mapped into an array stays charged: which mappings end when parts of an array are
  * unmapped is not followed. */
 static void
-hold_mapped(const CUarrayMapInfo *list, unsigned int count)
+vmm_hold_mapped(const CUarrayMapInfo *list, unsigned int count)
 {
     const struct map_info *info = (const struct map_info *)(const void *)list;
     uint64_t word;
@@ -203,7 +203,7 @@ cuMemMapArrayAsync(CUarrayMapInfo *map_info_list, unsigned int count, CUstream s
     CUresult rc = REAL(cuMemMapArrayAsync)(map_info_list, count, stream);
 
     if (rc == CUDA_SUCCESS)
-        hold_mapped(map_info_list, count);
+        vmm_hold_mapped(map_info_list, count);
     return rc;
 }
 
@@ -213,6 +213,6 @@ cuMemMapArrayAsync_ptsz(CUarrayMapInfo *map_info_list, unsigned int count, CUstr
     CUresult rc = REAL(cuMemMapArrayAsync_ptsz)(map_info_list, count, stream);
 
     if (rc == CUDA_SUCCESS)
-        hold_mapped(map_info_list, count);
+        vmm_hold_mapped(map_info_list, count);
     return rc;
 }

@@ -50,7 +50,7 @@ bh_contexts_init(void)
 
 /* 0 when all are in use. */
 static unsigned
-claim_row(unsigned device, uint32_t units)
+context_claim_row(unsigned device, uint32_t units)
 {
     for (unsigned i = 1; i < BH_RECORD_OWNERS_MAX; i++) {
         struct context_row *row = &state.row[i];
@@ -69,7 +69,7 @@ claim_row(unsigned device, uint32_t units)
 }
 
 static void
-free_row(unsigned number)
+context_free_row(unsigned number)
 {
     atomic_store(&state.row[number].handle, NONE);
 }
@@ -84,7 +84,7 @@ bh_context_number(CUcontext context)
 
 /* One that was made in a way that is not hooked is charged when it is first seen. */
 static unsigned
-adopt(CUcontext context)
+context_adopt(CUcontext context)
 {
     CUdevice device;
     unsigned number;
@@ -101,12 +101,12 @@ adopt(CUcontext context)
 }
 
 static CUresult
-find_here(CUcontext context, uint32_t now)
+context_find_here(CUcontext context, uint32_t now)
 {
     unsigned number = bh_context_number(context);
 
     if (number == 0)
-        number = adopt(context);
+        number = context_adopt(context);
     if (number == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     here.context = context;
@@ -127,7 +127,7 @@ bh_context_here(struct bh_where *ret_where)
     if (context == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (__builtin_expect(here.context != context || here.epoch != now, 0))
-        rc = find_here(context, now);
+        rc = context_find_here(context, now);
     *ret_where = here.where;
     return rc;
 }
@@ -160,7 +160,7 @@ bh_contexts_visit(unsigned device, bool (*visit)(CUcontext context, void *self),
 /* ---- making one ---- */
 
 static CUresult
-reserve(unsigned device, uint32_t units)
+context_reserve(unsigned device, uint32_t units)
 {
     CUresult rc = bh_ledger_reserve(device, bh_charge_of_units(units));
 
@@ -173,7 +173,7 @@ reserve(unsigned device, uint32_t units)
 }
 
 static void
-give(unsigned device, uint32_t units)
+context_give(unsigned device, uint32_t units)
 {
     bh_code_leave(device);
     bh_charge_give(device, bh_charge_of_units(units));
@@ -192,13 +192,13 @@ bh_context_begin(CUdevice device, unsigned *ret_number)
     if (index < 0)
         return CUDA_ERROR_INVALID_DEVICE;
     units = bh_page_limits((unsigned)index)->context_units;
-    rc = reserve((unsigned)index, units);
+    rc = context_reserve((unsigned)index, units);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *ret_number = claim_row((unsigned)index, units);
+    *ret_number = context_claim_row((unsigned)index, units);
     if (*ret_number != 0)
         return CUDA_SUCCESS;
-    give((unsigned)index, units);
+    context_give((unsigned)index, units);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -207,8 +207,8 @@ bh_context_give_up(unsigned number)
 {
     struct context_row *row = &state.row[number];
 
-    give(row->device, row->units);
-    free_row(number);
+    context_give(row->device, row->units);
+    context_free_row(number);
 }
 
 unsigned
@@ -282,7 +282,7 @@ bh_context_end(unsigned number)
         bh_charge_give(row->device,
                        bh_charge_of_units(bh_context_set_limit(number, limit, 0)));
     bh_charge_give(row->device, bh_charge_of_units(row->units));
-    free_row(number);
+    context_free_row(number);
 }
 
 uint32_t

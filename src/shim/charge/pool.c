@@ -53,25 +53,25 @@ bh_pools_init(void)
 /* ---- the charge ---- */
 
 static uint64_t
-units_of(uint64_t charge)
+pool_units_of(uint64_t charge)
 {
     return charge >> 40;
 }
 
 static uint64_t
-calls_of(uint64_t charge)
+pool_calls_of(uint64_t charge)
 {
     return charge >> 24 & 0xffff;
 }
 
 static uint64_t
-charge_of(uint64_t units, uint64_t calls, uint64_t before)
+pool_charge_of(uint64_t units, uint64_t calls, uint64_t before)
 {
     return units << 40 | (calls & 0xffff) << 24 | ((before + 1) & 0xffffff);
 }
 
 static uint64_t
-units_for(uint64_t grains)
+pool_units_for(uint64_t grains)
 {
     return (grains + BH_GRAINS_UNIT - 1) / BH_GRAINS_UNIT;
 }
@@ -79,7 +79,7 @@ units_for(uint64_t grains)
 /* Reserve what is missing to `need` units, in the steps in which pools grow: what is not
  * there for a whole step is not enough. */
 static bool
-reserve_growth(unsigned device, uint64_t have, uint64_t need, uint64_t *ret_more)
+pool_reserve_growth(unsigned device, uint64_t have, uint64_t need, uint64_t *ret_more)
 {
     uint64_t step = (need + GROWTH_UNITS - 1) / GROWTH_UNITS * GROWTH_UNITS;
 
@@ -90,27 +90,27 @@ reserve_growth(unsigned device, uint64_t have, uint64_t need, uint64_t *ret_more
 /* One call more is in progress, and what it may make the pool grow to is charged: all that
  * is allocated from it; a graph's memory comes on top of what other graphs have. */
 static bool
-enter(struct pool_row *row, uint64_t grains)
+pool_enter(struct pool_row *row, uint64_t grains)
 {
     bool graphs = atomic_load(&row->handle) == GRAPHS;
     uint64_t before = atomic_load(&row->charge), more;
 
     for (;;) {
-        uint64_t need = graphs ? units_of(before) + units_for(grains)
-                               : units_for(atomic_load(&row->live));
+        uint64_t need = graphs ? pool_units_of(before) + pool_units_for(grains)
+                               : pool_units_for(atomic_load(&row->live));
 
-        if (!reserve_growth(row->device, units_of(before), need, &more))
+        if (!pool_reserve_growth(row->device, pool_units_of(before), need, &more))
             return false;
         if (atomic_compare_exchange_strong(
                 &row->charge, &before,
-                charge_of(units_of(before) + more, calls_of(before) + 1, before)))
+                pool_charge_of(pool_units_of(before) + more, pool_calls_of(before) + 1, before)))
             return true;
         bh_charge_give(row->device, bh_charge_of_units(more));
     }
 }
 
 static uint64_t
-reserved_units(const struct pool_row *row, uint64_t handle)
+pool_reserved_units(const struct pool_row *row, uint64_t handle)
 {
     uint64_t bytes = 0;
     CUresult rc =
@@ -121,27 +121,27 @@ reserved_units(const struct pool_row *row, uint64_t handle)
             : REAL(cuMemPoolGetAttribute)((CUmemoryPool)(uintptr_t)handle,
                                           CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes);
 
-    return rc == CUDA_SUCCESS ? units_for(bh_charge_grains(bytes))
-                              : units_for(atomic_load(&row->live));
+    return rc == CUDA_SUCCESS ? pool_units_for(bh_charge_grains(bytes))
+                              : pool_units_for(atomic_load(&row->live));
 }
 
 /* A call less is in progress.  What is charged becomes what the driver says; less of it
  * only when no other call may be making the pool grow.  False: more is reserved than the
  * cap leaves; the call is still in progress. */
 static bool
-leave(struct pool_row *row, uint64_t handle)
+pool_leave(struct pool_row *row, uint64_t handle)
 {
     uint64_t before = atomic_load(&row->charge);
 
     for (;;) {
-        uint64_t have = units_of(before), calls = calls_of(before);
-        uint64_t truth = reserved_units(row, handle);
+        uint64_t have = pool_units_of(before), calls = pool_calls_of(before);
+        uint64_t truth = pool_reserved_units(row, handle);
         uint64_t after = truth > have || calls == 1 ? truth : have;
 
         if (after > have && !bh_charge_take(row->device, bh_charge_of_units(after - have)))
             return false;
         if (atomic_compare_exchange_strong(&row->charge, &before,
-                                           charge_of(after, calls - 1, before))) {
+                                           pool_charge_of(after, calls - 1, before))) {
             if (after < have)
                 bh_charge_give(row->device, bh_charge_of_units(have - after));
             return true;
@@ -152,7 +152,7 @@ leave(struct pool_row *row, uint64_t handle)
 }
 
 static void
-trim(const struct pool_row *row, uint64_t handle)
+pool_trim(const struct pool_row *row, uint64_t handle)
 {
     if (handle != GRAPHS) {
         (void)REAL(cuMemPoolTrimTo)((CUmemoryPool)(uintptr_t)handle, 0);
@@ -164,19 +164,19 @@ trim(const struct pool_row *row, uint64_t handle)
 
 /* A call in progress ends without a word from the driver: it keeps what it is charged. */
 static void
-leave_as_is(struct pool_row *row)
+pool_leave_as_is(struct pool_row *row)
 {
     uint64_t before = atomic_load(&row->charge);
 
     while (!atomic_compare_exchange_weak(
-        &row->charge, &before, charge_of(units_of(before), calls_of(before) - 1, before)))
+        &row->charge, &before, pool_charge_of(pool_units_of(before), pool_calls_of(before) - 1, before)))
         ;
 }
 
 /* ---- calls that take from a pool and give to it ---- */
 
 static bool
-is_charged(const struct pool_row *row)
+pool_is_charged(const struct pool_row *row)
 {
     return row->device != UNCHARGED;
 }
@@ -186,12 +186,12 @@ bh_pool_begin(unsigned pool, uint64_t grains)
 {
     struct pool_row *row = &state.row[pool];
 
-    if (!is_charged(row))
+    if (!pool_is_charged(row))
         return CUDA_SUCCESS;
-    if (units_for(grains) > BH_SHARE_UNITS_MAX)
+    if (pool_units_for(grains) > BH_SHARE_UNITS_MAX)
         return CUDA_ERROR_OUT_OF_MEMORY;
     atomic_fetch_add(&row->live, grains);
-    if (enter(row, grains) || (bh_pools_reclaim(row->device) && enter(row, grains)))
+    if (pool_enter(row, grains) || (bh_pools_reclaim(row->device) && pool_enter(row, grains)))
         return CUDA_SUCCESS;
     atomic_fetch_sub(&row->live, grains);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -205,17 +205,17 @@ bh_pool_end(unsigned pool, uint64_t grains, bool allocated)
     struct bh_capture_pause pause;
     bool good;
 
-    if (!is_charged(row))
+    if (!pool_is_charged(row))
         return true;
     bh_capture_pause(&pause);
-    good = leave(row, handle);
+    good = pool_leave(row, handle);
     if (!good) {
-        trim(row, handle);
-        good = leave(row, handle);
+        pool_trim(row, handle);
+        good = pool_leave(row, handle);
     }
     bh_capture_resume(&pause);
     if (!good)
-        leave_as_is(row);
+        pool_leave_as_is(row);
     if (!good || !allocated)
         bh_pool_freed(pool, grains);
     return good;
@@ -223,7 +223,7 @@ bh_pool_end(unsigned pool, uint64_t grains, bool allocated)
 
 /* The last one out of a destroyed pool gives all of it back. */
 static void
-bury(struct pool_row *row)
+pool_bury(struct pool_row *row)
 {
     uint64_t destroyed = DESTROYED;
 
@@ -231,7 +231,7 @@ bury(struct pool_row *row)
         !atomic_compare_exchange_strong(&row->handle, &destroyed, CLAIMED))
         return;
     bh_charge_give(row->device,
-                   bh_charge_of_units(units_of(atomic_exchange(&row->charge, 0))));
+                   bh_charge_of_units(pool_units_of(atomic_exchange(&row->charge, 0))));
     atomic_store(&row->handle, NONE);
 }
 
@@ -240,47 +240,47 @@ bh_pool_freed(unsigned pool, uint64_t grains)
 {
     struct pool_row *row = &state.row[pool];
 
-    if (!is_charged(row))
+    if (!pool_is_charged(row))
         return;
     atomic_fetch_sub(&row->live, grains);
     atomic_store_explicit(&row->freed, 1, memory_order_relaxed);
     atomic_store_explicit(&state.any_freed, 1, memory_order_release);
     if (atomic_load(&row->handle) == DESTROYED)
-        bury(row);
+        pool_bury(row);
 }
 
 /* ---- settling ---- */
 
 /* What a pool keeps beyond what is allocated may go whenever the program waits. */
 static void
-look_again(struct pool_row *row)
+pool_look_again(struct pool_row *row)
 {
-    if (units_of(atomic_load(&row->charge)) <= units_for(atomic_load(&row->live)))
+    if (pool_units_of(atomic_load(&row->charge)) <= pool_units_for(atomic_load(&row->live)))
         return;
     atomic_store_explicit(&row->freed, 1, memory_order_relaxed);
     atomic_store_explicit(&state.any_freed, 1, memory_order_release);
 }
 
 static bool
-settle(struct pool_row *row, bool with_trim)
+pool_settle(struct pool_row *row, bool with_trim)
 {
     uint64_t handle = atomic_load(&row->handle),
-             before = units_of(atomic_load(&row->charge));
+             before = pool_units_of(atomic_load(&row->charge));
 
     if (handle == NONE || handle == CLAIMED || handle == DESTROYED || before == 0 ||
-        !enter(row, 0))
+        !pool_enter(row, 0))
         return false;
     if (with_trim)
-        trim(row, handle);
-    if (!leave(row, handle))
-        leave_as_is(row);
+        pool_trim(row, handle);
+    if (!pool_leave(row, handle))
+        pool_leave_as_is(row);
     if (handle != GRAPHS) /* whose memory stays until it is trimmed */
-        look_again(row);
-    return units_of(atomic_load(&row->charge)) < before;
+        pool_look_again(row);
+    return pool_units_of(atomic_load(&row->charge)) < before;
 }
 
 static bool
-settle_all(unsigned device, bool with_trim)
+pool_settle_all(unsigned device, bool with_trim)
 {
     struct bh_capture_pause pause;
     bool came = false;
@@ -291,8 +291,8 @@ settle_all(unsigned device, bool with_trim)
         bool mine = device == UNCHARGED ? atomic_exchange(&row->freed, 0) != 0
                                         : row->device == device;
 
-        if (mine && is_charged(row))
-            came = settle(row, with_trim) || came;
+        if (mine && pool_is_charged(row))
+            came = pool_settle(row, with_trim) || came;
     }
     bh_capture_resume(&pause);
     return came;
@@ -304,26 +304,26 @@ bh_pools_settle(void)
     if (__builtin_expect(atomic_load_explicit(&state.any_freed, memory_order_relaxed) != 0,
                          0) &&
         atomic_exchange(&state.any_freed, 0) != 0)
-        settle_all(UNCHARGED, false);
+        pool_settle_all(UNCHARGED, false);
 }
 
 void
 bh_pool_shrink(unsigned pool)
 {
-    if (is_charged(&state.row[pool]))
-        settle(&state.row[pool], true);
+    if (pool_is_charged(&state.row[pool]))
+        pool_settle(&state.row[pool], true);
 }
 
 bool
 bh_pools_reclaim(unsigned device)
 {
-    return settle_all(device, true);
+    return pool_settle_all(device, true);
 }
 
 /* ---- which pool ---- */
 
 static void
-count_row(unsigned number)
+pool_count_row(unsigned number)
 {
     uint32_t rows = atomic_load(&state.rows);
 
@@ -333,7 +333,7 @@ count_row(unsigned number)
 
 /* One that was just made, or imported. */
 static bool
-know(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
+pool_know(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
 {
     for (unsigned i = BH_SHARE_DEVICES_MAX; i < POOLS_MAX; i++) {
         struct pool_row *row = &state.row[i];
@@ -341,7 +341,7 @@ know(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
 
         if (!atomic_compare_exchange_strong(&row->handle, &none, CLAIMED))
             continue;
-        count_row(i);
+        pool_count_row(i);
         row->device = device;
         atomic_store(&row->charge, 0);
         atomic_store(&row->live, 0);
@@ -355,7 +355,7 @@ know(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
 /* One that was there before: several threads may meet it at once, and all of them get the row
  * that the first one has put its handle in.  Nothing is charged in a row that is free. */
 static bool
-learn(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
+pool_learn(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
 {
     for (unsigned i = BH_SHARE_DEVICES_MAX; i < POOLS_MAX; i++) {
         struct pool_row *row = &state.row[i];
@@ -365,7 +365,7 @@ learn(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
             there != HANDLE(handle))
             continue;
         row->device = device;
-        count_row(i);
+        pool_count_row(i);
         *ret_pool = i;
         return bh_handles_put(&handles, HANDLE(handle), i);
     }
@@ -374,7 +374,7 @@ learn(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
 
 /* The device whose own pool it is: those are there without being made. */
 static unsigned
-owner_of(CUmemoryPool handle)
+pool_owner_of(CUmemoryPool handle)
 {
     for (unsigned i = 0; i < bh_page->limits->device_count; i++) {
         CUmemoryPool own = NULL;
@@ -398,7 +398,7 @@ bh_pool_of_handle(CUmemoryPool handle, unsigned *ret_pool)
         *ret_pool = (unsigned)number;
         return true;
     }
-    return handle != NULL && learn(handle, owner_of(handle), ret_pool);
+    return handle != NULL && pool_learn(handle, pool_owner_of(handle), ret_pool);
 }
 
 bool
@@ -433,7 +433,7 @@ bh_pools_era(void)
 /* ---- the calls that make and change pools ---- */
 
 static unsigned
-device_of(const CUmemLocation *location, CUmemAllocationType type)
+pool_device_of(const CUmemLocation *location, CUmemAllocationType type)
 {
     int index = -1;
 
@@ -445,7 +445,7 @@ device_of(const CUmemLocation *location, CUmemAllocationType type)
 }
 
 static bool
-is_refused(CUmemAllocationType type)
+pool_is_refused(CUmemAllocationType type)
 {
     return type == CU_MEM_ALLOCATION_TYPE_MANAGED && bh_page_is_joined() && bh_page_has_no_managed();
 }
@@ -454,13 +454,13 @@ CUresult
 cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool_props)
 {
     CUmemAllocationType type = pool_props == NULL ? 0 : pool_props->allocType;
-    CUresult rc = is_refused(type) ? CUDA_ERROR_NOT_SUPPORTED
+    CUresult rc = pool_is_refused(type) ? CUDA_ERROR_NOT_SUPPORTED
                                    : REAL(cuMemPoolCreate)(pool, pool_props);
     unsigned number;
 
     if (rc != CUDA_SUCCESS || !bh_page_is_joined())
         return rc;
-    if (know(*pool, device_of(&pool_props->location, type), &number))
+    if (pool_know(*pool, pool_device_of(&pool_props->location, type), &number))
         return CUDA_SUCCESS;
     (void)REAL(cuMemPoolDestroy)(*pool);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -476,12 +476,12 @@ cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
     unsigned number;
 
     if (rc == CUDA_SUCCESS && bh_page_is_joined())
-        (void)know(*pool, UNCHARGED, &number); /* who exported it pays */
+        (void)pool_know(*pool, UNCHARGED, &number); /* who exported it pays */
     return rc;
 }
 
 static void
-forget_current(void)
+pool_forget_current(void)
 {
     for (unsigned i = 0; i < BH_SHARE_DEVICES_MAX; i++)
         atomic_store(&state.current[i], 0);
@@ -500,8 +500,8 @@ cuMemPoolDestroy(CUmemoryPool pool)
     if (!known)
         return rc;
     if (rc == CUDA_SUCCESS) {
-        forget_current();
-        bury(&state.row[number]);
+        pool_forget_current();
+        pool_bury(&state.row[number]);
     } else {
         atomic_store(&state.row[number].handle, HANDLE(pool));
         (void)BH_HOLDS(bh_handles_put(&handles, HANDLE(pool), number));
@@ -518,7 +518,7 @@ cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
 
     if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD || value == NULL ||
         !bh_page_is_joined() || !bh_pool_of_handle(pool, &number) ||
-        !is_charged(&state.row[number]))
+        !pool_is_charged(&state.row[number]))
         return REAL(cuMemPoolSetAttribute)(pool, attribute, value);
     wanted = *(const uint64_t *)value;
     most = bh_page_limits(state.row[number].device)->cap_units * BH_SHARE_UNIT_BYTES;
@@ -532,8 +532,8 @@ cuMemPoolTrimTo(CUmemoryPool pool, size_t min_bytes_to_keep)
     CUresult rc = REAL(cuMemPoolTrimTo)(pool, min_bytes_to_keep);
     uint64_t number;
 
-    if (bh_handles_find(&handles, HANDLE(pool), &number) && is_charged(&state.row[number]))
-        settle(&state.row[number], false);
+    if (bh_handles_find(&handles, HANDLE(pool), &number) && pool_is_charged(&state.row[number]))
+        pool_settle(&state.row[number], false);
     return rc;
 }
 
@@ -542,14 +542,14 @@ cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
     CUresult rc = REAL(cuDeviceSetMemPool)(device, pool);
 
-    forget_current();
+    pool_forget_current();
     return rc;
 }
 
 /* A device's own managed pool is not found by bh_pool_of_handle: which device it counts against
  * is known here. */
 static CUresult
-know_managed(CUresult rc, const CUmemoryPool *pool, const CUmemLocation *location,
+pool_know_managed(CUresult rc, const CUmemoryPool *pool, const CUmemLocation *location,
              CUmemAllocationType type)
 {
     uint64_t known;
@@ -557,7 +557,7 @@ know_managed(CUresult rc, const CUmemoryPool *pool, const CUmemLocation *locatio
 
     if (rc != CUDA_SUCCESS || type != CU_MEM_ALLOCATION_TYPE_MANAGED || !bh_page_is_joined() ||
         bh_handles_find(&handles, HANDLE(*pool), &known) ||
-        learn(*pool, device_of(location, type), &number))
+        pool_learn(*pool, pool_device_of(location, type), &number))
         return rc;
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -565,17 +565,17 @@ know_managed(CUresult rc, const CUmemoryPool *pool, const CUmemLocation *locatio
 CUresult
 cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    if (is_refused(type))
+    if (pool_is_refused(type))
         return CUDA_ERROR_NOT_SUPPORTED;
-    return know_managed(REAL(cuMemGetDefaultMemPool)(pool, location, type), pool, location, type);
+    return pool_know_managed(REAL(cuMemGetDefaultMemPool)(pool, location, type), pool, location, type);
 }
 
 CUresult
 cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    if (is_refused(type))
+    if (pool_is_refused(type))
         return CUDA_ERROR_NOT_SUPPORTED;
-    return know_managed(REAL(cuMemGetMemPool)(pool, location, type), pool, location, type);
+    return pool_know_managed(REAL(cuMemGetMemPool)(pool, location, type), pool, location, type);
 }
 
 CUresult
@@ -583,7 +583,7 @@ cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool 
 {
     CUresult rc = REAL(cuMemSetMemPool)(location, type, pool);
 
-    forget_current();
+    pool_forget_current();
     return rc;
 }
 
@@ -595,6 +595,6 @@ cuDeviceGraphMemTrim(CUdevice device)
 
     atomic_fetch_add(&state.era, 1);
     if (index >= 0)
-        settle(&state.row[bh_pool_of_graphs((unsigned)index)], false);
+        pool_settle(&state.row[bh_pool_of_graphs((unsigned)index)], false);
     return rc;
 }

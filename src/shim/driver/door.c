@@ -28,7 +28,7 @@ connect_door(void)
 }
 
 static bool
-wait_readable(int fd, uint64_t until_ns)
+door_wait_readable(int fd, uint64_t until_ns)
 {
     for (;;) {
         struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -46,7 +46,7 @@ wait_readable(int fd, uint64_t until_ns)
 /* The descriptors that came, as many as have room; the kernel closes none of the rest for
  * us, so they are closed here. */
 static unsigned
-take_descriptors(struct msghdr *message, int ret_fd[2])
+door_take_descriptors(struct msghdr *message, int ret_fd[2])
 {
     unsigned count = 0;
 
@@ -68,13 +68,13 @@ take_descriptors(struct msghdr *message, int ret_fd[2])
 }
 
 static bool
-is_slot(int32_t slot, int32_t asked)
+door_is_slot(int32_t slot, int32_t asked)
 {
     return asked == BH_SHARE_OBSERVE ? slot == -1 : slot >= 0 && slot < BH_SHARE_SLOTS_MAX;
 }
 
 static enum knock
-receive(int socket, int32_t asked, struct bh_door *ret_door)
+door_receive(int socket, int32_t asked, struct bh_door *ret_door)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
     struct bh_share_welcome welcome = { 0 };
@@ -85,11 +85,11 @@ receive(int socket, int32_t asked, struct bh_door *ret_door)
                               .msg_controllen = sizeof(control) };
     ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     int fd[2] = { -1, -1 };
-    unsigned count = got < 0 ? 0 : take_descriptors(&message, fd);
+    unsigned count = got < 0 ? 0 : door_take_descriptors(&message, fd);
 
     if (got == (ssize_t)sizeof(welcome) && welcome.magic == BH_SHARE_MAGIC &&
         welcome.version == BH_SHARE_VERSION && welcome.answer == BH_SHARE_WELCOME &&
-        count == 2 && is_slot(welcome.slot, asked)) {
+        count == 2 && door_is_slot(welcome.slot, asked)) {
         *ret_door = (struct bh_door) { socket, fd[0], fd[1], welcome.slot };
         return ANSWERED;
     }
@@ -99,7 +99,7 @@ receive(int socket, int32_t asked, struct bh_door *ret_door)
 }
 
 static enum knock
-knock_once(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
+door_knock_once(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
 {
     struct bh_share_hello hello = { BH_SHARE_MAGIC, BH_SHARE_VERSION, slot, 0 };
     enum knock result = NOBODY;
@@ -108,8 +108,8 @@ knock_once(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
     if (fd < 0)
         return NOBODY;
     if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello) &&
-        wait_readable(fd, until_ns))
-        result = receive(fd, slot, ret_door);
+        door_wait_readable(fd, until_ns))
+        result = door_receive(fd, slot, ret_door);
     if (result != ANSWERED)
         close(fd);
     return result;
@@ -122,7 +122,7 @@ bh_door_knock(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
     enum knock result;
 
     for (;;) {
-        result = knock_once(slot, until_ns, ret_door);
+        result = door_knock_once(slot, until_ns, ret_door);
         if (result != NOBODY || bh_clock_ns() + KNOCK_AGAIN_NS > until_ns)
             break;
         bh_clock_sleep(KNOCK_AGAIN_NS);

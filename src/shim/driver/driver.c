@@ -11,7 +11,7 @@ static const char *const names[] = {
 };
 
 static CUresult
-lacking(void)
+driver_lacking(void)
 {
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -29,7 +29,7 @@ static struct bh_library driver = {
     .names = names,
     .slots = bh_driver_slots,
     .absent = (void *)no_driver,
-    .lacking = (void *)lacking,
+    .lacking = (void *)driver_lacking,
     .ready = bh_rm_ledger_watch,
 };
 

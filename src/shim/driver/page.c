@@ -63,7 +63,7 @@ map_pages(const struct bh_door *door)
 /* ---- which device is which ---- */
 
 static int
-find_device(const CUuuid *uuid)
+page_find_device(const CUuuid *uuid)
 {
     for (uint32_t i = 0; i < bh_page->limits->device_count; i++)
         if (memcmp(bh_page->limits->device[i].uuid, uuid, sizeof(*uuid)) == 0)
@@ -72,7 +72,7 @@ find_device(const CUuuid *uuid)
 }
 
 static void
-learn_device(int ordinal)
+page_learn_device(int ordinal)
 {
     CUdevice device;
     CUuuid uuid;
@@ -82,9 +82,9 @@ learn_device(int ordinal)
         device >= BH_PAGE_ORDINALS_MAX)
         return;
     if (REAL(cuDeviceGetUuid_v2)(&uuid, device) == CUDA_SUCCESS) /* a MIG instance's own */
-        index = find_device(&uuid);
+        index = page_find_device(&uuid);
     if (index < 0 && REAL(cuDeviceGetUuid)(&uuid, device) == CUDA_SUCCESS)
-        index = find_device(&uuid);
+        index = page_find_device(&uuid);
     if (index < 0)
         return;
     bh_page->index_next[device] = (uint8_t)(index + 1);
@@ -92,7 +92,7 @@ learn_device(int ordinal)
 }
 
 static void
-learn_devices(void)
+page_learn_devices(void)
 {
     int count = 0;
 
@@ -100,7 +100,7 @@ learn_devices(void)
         return;
     bh_page->visible = (uint32_t)count;
     for (int ordinal = 0; ordinal < count; ordinal++)
-        learn_device(ordinal);
+        page_learn_device(ordinal);
 }
 
 /* ---- joining and leaving ---- */
@@ -108,7 +108,7 @@ learn_devices(void)
 /* A static program that loads us brings a second libc with us, which cannot start threads
  * there: neither we nor the driver could work. */
 static bool
-is_static_program(void)
+page_is_static_program(void)
 {
     const ElfW(Phdr) *part = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     unsigned long parts = part == NULL ? 0 : getauxval(AT_PHNUM);
@@ -121,7 +121,7 @@ is_static_program(void)
 
 /* The connection is the parent's; the rest of what it knows the kernel wiped. */
 static void
-leave_in_child(void)
+page_leave_in_child(void)
 {
     int saved = errno, socket = atomic_exchange(&bh_page->socket_next, 0);
 
@@ -135,20 +135,20 @@ leave_in_child(void)
 static int before_fork = -1;
 
 static void
-note_socket(void)
+page_note_socket(void)
 {
     before_fork = atomic_load(&bh_page->socket_next);
 }
 
 static void
-close_in_child(void)
+page_close_in_child(void)
 {
     atomic_store(&bh_page->socket_next, before_fork);
-    leave_in_child();
+    page_leave_in_child();
 }
 
 static bool
-join(void (*prepare)(void))
+page_join(void (*prepare)(void))
 {
     static bool watched;
     struct bh_door door;
@@ -156,7 +156,7 @@ join(void (*prepare)(void))
     bh_state_wipe_on_fork(bh_page, sizeof(*bh_page));
     prepare();
     if (!watched)
-        watched = pthread_atfork(note_socket, NULL, close_in_child) == 0;
+        watched = pthread_atfork(page_note_socket, NULL, page_close_in_child) == 0;
     if (!bh_door_knock(-1, bh_clock_ns() + BH_PAGE_JOIN_SECONDS * 1000 * BH_MS, &door))
         return false;
     if (!map_pages(&door)) {
@@ -165,13 +165,13 @@ join(void (*prepare)(void))
     }
     bh_page->slot = (uint32_t)door.slot;
     atomic_store(&bh_page->socket_next, door.socket + 1);
-    learn_devices();
+    page_learn_devices();
     return true;
 }
 
 /* Not for an answer: so that its people hear of it. */
 static CUresult
-refuse_static(void)
+page_refuse_static(void)
 {
     struct bh_door door;
 
@@ -186,13 +186,13 @@ refuse_static(void)
 CUresult
 bh_page_join(void (*prepare)(void))
 {
-    if (is_static_program())
-        return refuse_static();
+    if (page_is_static_program())
+        return page_refuse_static();
     for (;;) {
         uint32_t now = BH_PAGE_APART;
 
         if (atomic_compare_exchange_strong(&bh_page->joined, &now, BH_PAGE_JOINING)) {
-            bool joined = join(prepare);
+            bool joined = page_join(prepare);
 
             atomic_store(&bh_page->joined, joined ? BH_PAGE_JOINED : BH_PAGE_APART);
             return joined ? CUDA_SUCCESS : CUDA_ERROR_SYSTEM_NOT_READY;

@@ -52,7 +52,7 @@ bh_rm_ledger_watch(void *library)
 }
 
 static void
-lose(void)
+ledger_lose(void)
 {
     atomic_store_explicit(&state.lost, true, memory_order_relaxed);
 }
@@ -61,7 +61,7 @@ lose(void)
 
 /* The index of a device instance in the lease; -1: that is not known. */
 static int
-index_of(unsigned instance)
+ledger_index_of(unsigned instance)
 {
     const struct bh_share_limits *limits = bh_page->limits;
 
@@ -77,7 +77,7 @@ index_of(unsigned instance)
 
 /* False: some of it is on a device that is not known. */
 static bool
-sum_up(uint64_t ret_bytes[BH_SHARE_DEVICES_MAX])
+ledger_sum_up(uint64_t ret_bytes[BH_SHARE_DEVICES_MAX])
 {
     bool whole = true;
 
@@ -85,7 +85,7 @@ sum_up(uint64_t ret_bytes[BH_SHARE_DEVICES_MAX])
     for (uint64_t left = bh_rm_objects_devices(); left != 0; left &= left - 1) {
         unsigned instance = (unsigned)__builtin_ctzll(left);
         uint64_t bytes = bh_rm_objects_bytes(instance);
-        int index = bytes == 0 ? -1 : index_of(instance);
+        int index = bytes == 0 ? -1 : ledger_index_of(instance);
 
         if (index >= 0)
             ret_bytes[index] += bytes;
@@ -96,7 +96,7 @@ sum_up(uint64_t ret_bytes[BH_SHARE_DEVICES_MAX])
 }
 
 static uint32_t
-grains_of(uint64_t bytes)
+ledger_grains_of(uint64_t bytes)
 {
     uint64_t grains = bytes / BH_SHARE_SEEN_BYTES + (bytes % BH_SHARE_SEEN_BYTES != 0);
 
@@ -104,7 +104,7 @@ grains_of(uint64_t bytes)
 }
 
 static uint32_t
-kind_of(bool whole)
+ledger_kind_of(bool whole)
 {
     if (!atomic_load(&present))
         return BH_SHARE_SEEN_ABSENT;
@@ -125,12 +125,12 @@ bh_rm_ledger_publish(void)
     if (!bh_page_is_joined())
         return;
     seen = &bh_page->usage->seen[bh_page->slot];
-    whole = sum_up(bytes);
+    whole = ledger_sum_up(bytes);
     for (int round = 0; round < ROUNDS_MAX; round++) {
         for (uint32_t i = 0; i < bh_page->limits->device_count; i++)
-            atomic_store(&seen->grains[i], grains_of(bytes[i]));
-        atomic_store(&bh_page->usage->seen_kind[bh_page->slot], kind_of(whole));
-        whole = sum_up(again);
+            atomic_store(&seen->grains[i], ledger_grains_of(bytes[i]));
+        atomic_store(&bh_page->usage->seen_kind[bh_page->slot], ledger_kind_of(whole));
+        whole = ledger_sum_up(again);
         if (memcmp(bytes, again, sizeof(bytes)) == 0)
             return;
         memcpy(bytes, again, sizeof(bytes));
@@ -140,43 +140,43 @@ bh_rm_ledger_publish(void)
 /* ---- what came into being ---- */
 
 static void
-put(const struct bh_rm_object *object)
+ledger_put(const struct bh_rm_object *object)
 {
     if (!bh_rm_objects_put(object))
-        lose();
+        ledger_lose();
     if (object->bytes > 0)
         bh_rm_ledger_publish();
 }
 
 /* Bytes that memory took: `size` was asked for, `limit` is its last byte. */
 static uint64_t
-bytes_taken(uint64_t size, uint64_t limit)
+ledger_bytes_taken(uint64_t size, uint64_t limit)
 {
     if (limit >= size && limit - size < PAGE_MOST && limit != UINT64_MAX)
         size = limit + 1;
     if (size <= BYTES_MOST)
         return size;
-    lose();
+    ledger_lose();
     return 0;
 }
 
 static uint64_t
-bytes_of_memory(const struct bh_rm_alloc *alloc, uint32_t params_size)
+ledger_bytes_of_memory(const struct bh_rm_alloc *alloc, uint32_t params_size)
 {
     struct bh_rm_memory memory;
 
     if (alloc->params == 0 || (params_size != 0 && params_size < sizeof(memory))) {
-        lose();
+        ledger_lose();
         return 0;
     }
     memcpy(&memory, (const void *)(uintptr_t)alloc->params, sizeof(memory));
     if ((memory.attr & BH_RM_ATTR_LOCATION) != 0 || (memory.flags & BH_RM_FLAG_VIRTUAL) != 0)
         return 0;
-    return bytes_taken(memory.size, memory.limit);
+    return ledger_bytes_taken(memory.size, memory.limit);
 }
 
 static uint32_t
-instance_of_device(const struct bh_rm_alloc *alloc, uint32_t params_size)
+ledger_instance_of_device(const struct bh_rm_alloc *alloc, uint32_t params_size)
 {
     struct bh_rm_device device = { 0 };
 
@@ -186,7 +186,7 @@ instance_of_device(const struct bh_rm_alloc *alloc, uint32_t params_size)
 }
 
 static void
-note_object(const struct bh_rm_alloc *alloc, uint32_t params_size)
+ledger_note_object(const struct bh_rm_alloc *alloc, uint32_t params_size)
 {
     struct bh_rm_object object = { alloc->client, alloc->object, alloc->parent,
                                    BH_RM_DEVICE_INHERITED, 0 };
@@ -198,20 +198,20 @@ note_object(const struct bh_rm_alloc *alloc, uint32_t params_size)
         object.client = object.parent = alloc->object;
         break;
     case BH_RM_CLASS_DEVICE:
-        object.device = instance_of_device(alloc, params_size);
+        object.device = ledger_instance_of_device(alloc, params_size);
         break;
     case BH_RM_CLASS_VIDEO:
     case BH_RM_CLASS_VIDEO_PRIVILEGED:
-        object.bytes = bytes_of_memory(alloc, params_size);
+        object.bytes = ledger_bytes_of_memory(alloc, params_size);
         break;
     default:
         break;
     }
-    put(&object);
+    ledger_put(&object);
 }
 
 static void
-note_alloc(const void *argument, size_t size)
+ledger_note_alloc(const void *argument, size_t size)
 {
     struct bh_rm_alloc_short brief;
     struct bh_rm_alloc_long full;
@@ -219,42 +219,42 @@ note_alloc(const void *argument, size_t size)
     if (size == sizeof(brief)) {
         memcpy(&brief, argument, sizeof(brief));
         if (brief.status == 0)
-            note_object(&brief.head, brief.params_size);
+            ledger_note_object(&brief.head, brief.params_size);
     } else if (size == sizeof(full)) {
         memcpy(&full, argument, sizeof(full));
         if (full.status == 0)
-            note_object(&full.head, full.params_size);
+            ledger_note_object(&full.head, full.params_size);
     } else {
-        lose(); /* a driver that says it in a way that is not known */
+        ledger_lose(); /* a driver that says it in a way that is not known */
     }
 }
 
 static void
-note_alloc_memory(const void *argument, size_t size)
+ledger_note_alloc_memory(const void *argument, size_t size)
 {
     struct bh_rm_alloc_memory alloc;
     bool video;
 
     if (size != sizeof(alloc)) {
-        lose();
+        ledger_lose();
         return;
     }
     memcpy(&alloc, argument, sizeof(alloc));
     video = alloc.class == BH_RM_CLASS_VIDEO || alloc.class == BH_RM_CLASS_VIDEO_PRIVILEGED;
     if (alloc.status == 0)
-        put(&(struct bh_rm_object) { alloc.client, alloc.object, alloc.parent,
+        ledger_put(&(struct bh_rm_object) { alloc.client, alloc.object, alloc.parent,
                                      BH_RM_DEVICE_INHERITED,
-                                     video ? bytes_taken(alloc.limit, alloc.limit) : 0 });
+                                     video ? ledger_bytes_taken(alloc.limit, alloc.limit) : 0 });
 }
 
 static void
-note_heap(const void *argument, size_t size, uint64_t before)
+ledger_note_heap(const void *argument, size_t size, uint64_t before)
 {
     struct bh_rm_vid_heap heap;
     bool video;
 
     if (size != sizeof(heap)) {
-        lose();
+        ledger_lose();
         return;
     }
     memcpy(&heap, argument, sizeof(heap));
@@ -263,9 +263,9 @@ note_heap(const void *argument, size_t size, uint64_t before)
     if (heap.function == BH_RM_HEAP_ALLOC || heap.function == BH_RM_HEAP_ALLOC_RANGE) {
         video = (heap.what.attr & BH_RM_ATTR_LOCATION) == 0 &&
                 (heap.what.flags & BH_RM_FLAG_VIRTUAL) == 0;
-        put(&(struct bh_rm_object) { heap.client, heap.what.memory, heap.parent,
+        ledger_put(&(struct bh_rm_object) { heap.client, heap.what.memory, heap.parent,
                                      BH_RM_DEVICE_INHERITED,
-                                     video ? bytes_taken(heap.what.size, heap.what.limit) : 0 });
+                                     video ? ledger_bytes_taken(heap.what.size, heap.what.limit) : 0 });
     } else if (heap.function == BH_RM_HEAP_FREE) {
         bh_rm_objects_free(heap.client, heap.what.memory, before);
         bh_rm_ledger_publish();
@@ -273,12 +273,12 @@ note_heap(const void *argument, size_t size, uint64_t before)
 }
 
 static void
-note_dup(const void *argument, size_t size)
+ledger_note_dup(const void *argument, size_t size)
 {
     struct bh_rm_dup dup;
 
     if (size != sizeof(dup)) {
-        lose();
+        ledger_lose();
         return;
     }
     memcpy(&dup, argument, sizeof(dup));
@@ -287,18 +287,18 @@ note_dup(const void *argument, size_t size)
     if (!bh_rm_objects_dup(&(struct bh_rm_object) { dup.client, dup.object, dup.parent,
                                                     BH_RM_DEVICE_INHERITED, 0 },
                            dup.source_client, dup.source))
-        lose();
+        ledger_lose();
 }
 
 /* ---- what went ---- */
 
 static void
-note_free(const void *argument, size_t size, uint64_t before)
+ledger_note_free(const void *argument, size_t size, uint64_t before)
 {
     struct bh_rm_free gone;
 
     if (size != sizeof(gone)) {
-        lose();
+        ledger_lose();
         return;
     }
     memcpy(&gone, argument, sizeof(gone));
@@ -311,7 +311,7 @@ note_free(const void *argument, size_t size, uint64_t before)
 /* ---- which GPU a device is ---- */
 
 static void
-note_control(const void *argument, size_t size)
+ledger_note_control(const void *argument, size_t size)
 {
     struct bh_rm_control control;
     struct bh_rm_gid gid;
@@ -336,26 +336,26 @@ note_control(const void *argument, size_t size)
 /* ---- calls ---- */
 
 static void
-note_call(unsigned number, size_t size, const void *argument, uint64_t before)
+ledger_note_call(unsigned number, size_t size, const void *argument, uint64_t before)
 {
     switch (number) {
     case BH_RM_ALLOC:
-        note_alloc(argument, size);
+        ledger_note_alloc(argument, size);
         break;
     case BH_RM_ALLOC_MEMORY:
-        note_alloc_memory(argument, size);
+        ledger_note_alloc_memory(argument, size);
         break;
     case BH_RM_VID_HEAP:
-        note_heap(argument, size, before);
+        ledger_note_heap(argument, size, before);
         break;
     case BH_RM_DUP:
-        note_dup(argument, size);
+        ledger_note_dup(argument, size);
         break;
     case BH_RM_FREE:
-        note_free(argument, size, before);
+        ledger_note_free(argument, size, before);
         break;
     case BH_RM_CONTROL:
-        note_control(argument, size);
+        ledger_note_control(argument, size);
         break;
     default:
         break;
@@ -370,11 +370,11 @@ bh_rm_ledger_note(unsigned long request, const void *argument, uint64_t before)
     if (_IOC_TYPE(request) != BH_RM_MAGIC || argument == NULL)
         return;
     if (_IOC_NR(request) != BH_RM_WRAPPED) {
-        note_call(_IOC_NR(request), _IOC_SIZE(request), argument, before);
+        ledger_note_call(_IOC_NR(request), _IOC_SIZE(request), argument, before);
     } else if (_IOC_SIZE(request) == sizeof(wrapped)) {
         memcpy(&wrapped, argument, sizeof(wrapped));
         if (wrapped.address != 0)
-            note_call(wrapped.number, wrapped.size, (const void *)(uintptr_t)wrapped.address,
+            ledger_note_call(wrapped.number, wrapped.size, (const void *)(uintptr_t)wrapped.address,
                       before);
     }
 }

@@ -75,19 +75,19 @@ bh_rm_objects_devices(void)
 /* ---- rows ---- */
 
 static uint64_t
-name_of(uint32_t client, uint32_t handle)
+objects_name_of(uint32_t client, uint32_t handle)
 {
     return (uint64_t)client << 32 | handle;
 }
 
 static struct objects_object *_Atomic *
-bucket_of(uint64_t name)
+objects_bucket_of(uint64_t name)
 {
     return &state.table.bucket[name * UINT64_C(0x9e3779b97f4a7c15) >> 52];
 }
 
 static uint64_t
-stray_bit(uint64_t parent)
+objects_stray_bit(uint64_t parent)
 {
     return UINT64_C(1) << (parent * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
@@ -95,9 +95,9 @@ stray_bit(uint64_t parent)
 /* The object of that name, and its life; NULL.  The row may come to be another's at any
  * time: its life tells. */
 static struct objects_object *
-find(uint64_t name, uint64_t *ret_life)
+objects_find(uint64_t name, uint64_t *ret_life)
 {
-    struct objects_object *object = atomic_load(bucket_of(name));
+    struct objects_object *object = atomic_load(objects_bucket_of(name));
 
     for (; object != NULL; object = atomic_load(&object->next)) {
         *ret_life = atomic_load(&object->life);
@@ -109,7 +109,7 @@ find(uint64_t name, uint64_t *ret_life)
 }
 
 static struct objects_object *
-new_row(void)
+objects_new_row(void)
 {
     for (;;) {
         struct objects_chunk *chunk = atomic_load(&state.table.chunk), *more;
@@ -127,9 +127,9 @@ new_row(void)
 
 /* A row in the bucket of `name` that nobody else has, BUSY; NULL: no memory. */
 static struct objects_object *
-claim(uint64_t name, uint64_t number)
+objects_claim(uint64_t name, uint64_t number)
 {
-    struct objects_object *_Atomic *bucket = bucket_of(name);
+    struct objects_object *_Atomic *bucket = objects_bucket_of(name);
     struct objects_object *first = atomic_load(bucket), *object;
 
     for (object = first; object != NULL; object = atomic_load(&object->next)) {
@@ -139,7 +139,7 @@ claim(uint64_t name, uint64_t number)
             atomic_compare_exchange_strong(&object->life, &life, LIFE(number, BUSY)))
             return object;
     }
-    object = new_row();
+    object = objects_new_row();
     if (object == NULL)
         return NULL;
     atomic_store(&object->life, LIFE(number, BUSY));
@@ -152,7 +152,7 @@ claim(uint64_t name, uint64_t number)
 /* ---- what keeps memory ---- */
 
 static void
-release(struct objects_object *object)
+objects_release(struct objects_object *object)
 {
     uint64_t number = NUMBER(atomic_load(&object->life));
 
@@ -165,7 +165,7 @@ release(struct objects_object *object)
 
 /* Keep the memory of an object that had this life; false: it is gone. */
 static bool
-hold(struct objects_object *object, uint64_t life)
+objects_hold(struct objects_object *object, uint64_t life)
 {
     uint32_t references = atomic_load(&object->references);
 
@@ -175,12 +175,12 @@ hold(struct objects_object *object, uint64_t life)
     while (!atomic_compare_exchange_weak(&object->references, &references, references + 1));
     if (NUMBER(atomic_load(&object->life)) == NUMBER(life))
         return true;
-    release(object);
+    objects_release(object);
     return false;
 }
 
 static void
-count(uint32_t device, uint64_t bytes)
+objects_count(uint32_t device, uint64_t bytes)
 {
     uint64_t bit = UINT64_C(1) << device;
 
@@ -193,35 +193,35 @@ count(uint32_t device, uint64_t bytes)
 
 /* Its handle is gone; false: somebody else ended it. */
 static bool
-end(struct objects_object *object, uint64_t life)
+objects_end(struct objects_object *object, uint64_t life)
 {
     struct objects_object *origin;
 
     if (!atomic_compare_exchange_strong(&object->life, &life, LIFE(NUMBER(life), HELD)))
         return false;
     origin = atomic_load(&object->origin);
-    release(object);
+    objects_release(object);
     if (origin != NULL)
-        release(origin);
+        objects_release(origin);
     return true;
 }
 
-/* ---- what goes with what ---- */
+/* ---- what objects_goes with what ---- */
 
 /* Was it below an object that is no more?  One of the same handle that is younger than it is
  * not the one. */
 static bool
-has_lost_parent(const struct objects_object *object, uint64_t name, uint64_t life)
+objects_has_lost_parent(const struct objects_object *object, uint64_t name, uint64_t life)
 {
     uint32_t client = (uint32_t)(name >> 32), parent = atomic_load(&object->parent);
     uint64_t parent_life;
 
-    return parent != client && (find(name_of(client, parent), &parent_life) == NULL ||
+    return parent != client && (objects_find(objects_name_of(client, parent), &parent_life) == NULL ||
                                 NUMBER(parent_life) > NUMBER(life));
 }
 
 static bool
-goes(const struct objects_object *object, uint64_t freed, uint64_t before, uint64_t *ret_life)
+objects_goes(const struct objects_object *object, uint64_t freed, uint64_t before, uint64_t *ret_life)
 {
     uint32_t client = (uint32_t)(freed >> 32), handle = (uint32_t)freed;
     uint64_t name;
@@ -233,61 +233,61 @@ goes(const struct objects_object *object, uint64_t freed, uint64_t before, uint6
     if (handle == client)
         return true;
     return (atomic_load(&object->flags) & PARENT_KNOWN) != 0
-               ? has_lost_parent(object, name, *ret_life)
+               ? objects_has_lost_parent(object, name, *ret_life)
                : atomic_load(&object->parent) == handle;
 }
 
 static bool
-sweep_bucket(unsigned bucket, uint64_t freed, uint64_t before)
+objects_sweep_bucket(unsigned bucket, uint64_t freed, uint64_t before)
 {
     struct objects_object *object = atomic_load(&state.table.bucket[bucket]);
     bool some = false;
     uint64_t life;
 
     for (; object != NULL; object = atomic_load(&object->next))
-        if (goes(object, freed, before, &life))
-            some |= end(object, life);
+        if (objects_goes(object, freed, before, &life))
+            some |= objects_end(object, life);
     return some;
 }
 
-/* What goes with `freed`: again while something went, as what is below it goes too. */
+/* What objects_goes with `freed`: again while something went, as what is below it objects_goes too. */
 static void
-sweep(uint64_t freed, uint64_t before)
+objects_sweep(uint64_t freed, uint64_t before)
 {
     bool again;
 
     do {
         again = false;
         for (unsigned i = 0; i < BUCKETS; i++)
-            again |= sweep_bucket(i, freed, before);
+            again |= objects_sweep_bucket(i, freed, before);
     } while (again);
 }
 
 void
 bh_rm_objects_free(uint32_t client, uint32_t handle, uint64_t before)
 {
-    uint64_t name = name_of(client, handle), life;
-    struct objects_object *object = find(name, &life);
-    bool more = handle == client || (atomic_load(&state.table.strays) & stray_bit(name)) != 0;
+    uint64_t name = objects_name_of(client, handle), life;
+    struct objects_object *object = objects_find(name, &life);
+    bool more = handle == client || (atomic_load(&state.table.strays) & objects_stray_bit(name)) != 0;
 
     if (object != NULL) {
         if (NUMBER(life) > before)
             return;
         more |= (atomic_load(&object->flags) & HAS_CHILDREN) != 0;
-        (void)end(object, life);
+        (void)objects_end(object, life);
     }
     if (more)
-        sweep(name, before);
+        objects_sweep(name, before);
 }
 
 /* ---- booking ---- */
 
 /* Below which one it is; its device, and that it is known. */
 static uint32_t
-join_parent(const struct bh_rm_object *object, uint32_t *ret_device)
+objects_join_parent(const struct bh_rm_object *object, uint32_t *ret_device)
 {
     uint64_t life;
-    struct objects_object *parent = find(name_of(object->client, object->parent), &life);
+    struct objects_object *parent = objects_find(objects_name_of(object->client, object->parent), &life);
 
     *ret_device = object->device;
     if (parent != NULL) {
@@ -300,30 +300,30 @@ join_parent(const struct bh_rm_object *object, uint32_t *ret_device)
         *ret_device = BH_RM_DEVICE_UNKNOWN;
     if (object->parent == object->client)
         return PARENT_KNOWN;
-    atomic_fetch_or(&state.table.strays, stray_bit(name_of(object->client, object->parent)));
+    atomic_fetch_or(&state.table.strays, objects_stray_bit(objects_name_of(object->client, object->parent)));
     return 0;
 }
 
 static bool
-put(const struct bh_rm_object *object, struct objects_object *origin)
+objects_put(const struct bh_rm_object *object, struct objects_object *origin)
 {
     uint64_t number = atomic_fetch_add(&state.table.number, 1) + 1;
-    uint64_t name = name_of(object->client, object->handle), life;
+    uint64_t name = objects_name_of(object->client, object->handle), life;
     struct objects_object *row;
     uint32_t device;
 
-    if (object->handle == object->client || find(name, &life) != NULL)
+    if (object->handle == object->client || objects_find(name, &life) != NULL)
         bh_rm_objects_free(object->client, object->handle, number - 1);
-    row = claim(name, number);
+    row = objects_claim(name, number);
     if (row == NULL)
         return false;
     atomic_store(&row->name, name);
     atomic_store(&row->parent, object->parent);
-    atomic_store(&row->flags, join_parent(object, &device));
+    atomic_store(&row->flags, objects_join_parent(object, &device));
     atomic_store(&row->device, device);
     atomic_store(&row->bytes, object->bytes);
     atomic_store(&row->origin, origin);
-    count(device, object->bytes);
+    objects_count(device, object->bytes);
     atomic_store(&row->references, 1);
     atomic_store(&row->life, LIFE(number, LIVE));
     return true;
@@ -332,7 +332,7 @@ put(const struct bh_rm_object *object, struct objects_object *origin)
 bool
 bh_rm_objects_put(const struct bh_rm_object *object)
 {
-    return put(object, NULL);
+    return objects_put(object, NULL);
 }
 
 bool
@@ -342,7 +342,7 @@ bh_rm_objects_dup(const struct bh_rm_object *object, uint32_t source_client, uin
     struct objects_object *origin, *first;
     uint64_t life;
 
-    origin = find(name_of(source_client, source), &life);
+    origin = objects_find(objects_name_of(source_client, source), &life);
     if (origin == NULL)
         return true;
     first = atomic_load(&origin->origin);
@@ -355,12 +355,12 @@ bh_rm_objects_dup(const struct bh_rm_object *object, uint32_t source_client, uin
         origin = first;
         life = first_life;
     }
-    if (!hold(origin, life))
+    if (!objects_hold(origin, life))
         return true;
     other.bytes = 0;
-    if (put(&other, origin))
+    if (objects_put(&other, origin))
         return true;
-    release(origin);
+    objects_release(origin);
     return false;
 }
 
@@ -368,7 +368,7 @@ bool
 bh_rm_objects_device(uint32_t client, uint32_t handle, uint32_t *ret_device)
 {
     uint64_t life;
-    struct objects_object *object = find(name_of(client, handle), &life);
+    struct objects_object *object = objects_find(objects_name_of(client, handle), &life);
 
     if (object == NULL || atomic_load(&object->device) >= BH_RM_DEVICES_MAX)
         return false;

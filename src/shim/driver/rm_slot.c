@@ -35,7 +35,7 @@ struct tables {
 };
 
 static int
-compare_module(struct dl_phdr_info *info, size_t size, void *self)
+slot_compare_module(struct dl_phdr_info *info, size_t size, void *self)
 {
     struct module *module = self;
 
@@ -55,19 +55,19 @@ compare_module(struct dl_phdr_info *info, size_t size, void *self)
 }
 
 static bool
-find_module(void *library, struct module *ret_module)
+slot_find_module(void *library, struct module *ret_module)
 {
     struct link_map *map = NULL;
 
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == NULL || map->l_ld == NULL)
         return false;
     *ret_module = (struct module) { .dynamic = map->l_ld };
-    return dl_iterate_phdr(compare_module, ret_module) == 1;
+    return dl_iterate_phdr(slot_compare_module, ret_module) == 1;
 }
 
 /* Do these bytes lie within one segment of the library? */
 static bool
-is_inside(const struct module *module, uintptr_t address, size_t bytes)
+slot_is_inside(const struct module *module, uintptr_t address, size_t bytes)
 {
     for (unsigned i = 0; i < module->headers; i++) {
         const ElfW(Phdr) *header = &module->header[i];
@@ -82,13 +82,13 @@ is_inside(const struct module *module, uintptr_t address, size_t bytes)
 
 /* An address of the dynamic section: glibc has added the base already, musl has not. */
 static uintptr_t
-address_of(const struct module *module, uintptr_t value)
+slot_address_of(const struct module *module, uintptr_t value)
 {
-    return is_inside(module, value, 1) ? value : module->base + value;
+    return slot_is_inside(module, value, 1) ? value : module->base + value;
 }
 
 static uintptr_t
-value_of(const struct module *module, ElfW(Sxword) tag)
+slot_value_of(const struct module *module, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *entry = module->dynamic; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == tag)
@@ -97,25 +97,25 @@ value_of(const struct module *module, ElfW(Sxword) tag)
 }
 
 static bool
-find_tables(const struct module *module, struct tables *ret_tables)
+slot_find_tables(const struct module *module, struct tables *ret_tables)
 {
     static const ElfW(Sxword) tags[2][2] = { { DT_JMPREL, DT_PLTRELSZ }, { DT_RELA, DT_RELASZ } };
-    uintptr_t symbols = address_of(module, value_of(module, DT_SYMTAB));
-    uintptr_t names = address_of(module, value_of(module, DT_STRTAB));
+    uintptr_t symbols = slot_address_of(module, slot_value_of(module, DT_SYMTAB));
+    uintptr_t names = slot_address_of(module, slot_value_of(module, DT_STRTAB));
 
     *ret_tables = (struct tables) { .symbols = (const ElfW(Sym) *)symbols,
                                     .names = (const char *)names,
-                                    .names_bytes = value_of(module, DT_STRSZ) };
-    if (ret_tables->names_bytes == 0 || !is_inside(module, names, ret_tables->names_bytes) ||
+                                    .names_bytes = slot_value_of(module, DT_STRSZ) };
+    if (ret_tables->names_bytes == 0 || !slot_is_inside(module, names, ret_tables->names_bytes) ||
         ret_tables->names[ret_tables->names_bytes - 1] != '\0')
         return false;
     for (unsigned i = 0; i < 2; i++) {
-        uintptr_t at = value_of(module, tags[i][0]), bytes = value_of(module, tags[i][1]);
+        uintptr_t at = slot_value_of(module, tags[i][0]), bytes = slot_value_of(module, tags[i][1]);
 
-        if (at == 0 || (i == 0 && value_of(module, DT_PLTREL) != DT_RELA))
+        if (at == 0 || (i == 0 && slot_value_of(module, DT_PLTREL) != DT_RELA))
             continue;
-        at = address_of(module, at);
-        if (!is_inside(module, at, bytes))
+        at = slot_address_of(module, at);
+        if (!slot_is_inside(module, at, bytes))
             continue;
         ret_tables->relocation[i] = (const ElfW(Rela) *)at;
         ret_tables->count[i] = bytes / sizeof(ElfW(Rela));
@@ -133,10 +133,10 @@ slot_of(const struct module *module, const struct tables *tables,
     uintptr_t slot = module->base + relocation->r_offset;
 
     if ((type != (uint32_t)CALL_SLOT && type != (uint32_t)ADDRESS_SLOT) ||
-        !is_inside(module, (uintptr_t)symbol, sizeof(*symbol)) ||
+        !slot_is_inside(module, (uintptr_t)symbol, sizeof(*symbol)) ||
         symbol->st_name >= tables->names_bytes ||
         strcmp(tables->names + symbol->st_name, name) != 0 ||
-        slot % sizeof(void *) != 0 || !is_inside(module, slot, sizeof(void *)))
+        slot % sizeof(void *) != 0 || !slot_is_inside(module, slot, sizeof(void *)))
         return NULL;
     return (void *_Atomic *)slot;
 }
@@ -144,7 +144,7 @@ slot_of(const struct module *module, const struct tables *tables,
 /* Did the linker make this page read-only once it had filled it?  It rounds the end down: the
  * last page, when it is not all of that kind, stays writable. */
 static bool
-is_read_only(const struct module *module, uintptr_t page, uintptr_t page_bytes)
+slot_is_read_only(const struct module *module, uintptr_t page, uintptr_t page_bytes)
 {
     for (unsigned i = 0; i < module->headers; i++) {
         const ElfW(Phdr) *header = &module->header[i];
@@ -162,7 +162,7 @@ write_slot(const struct module *module, void *_Atomic *slot, void *ours)
 {
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t page = (uintptr_t)slot & ~(page_bytes - 1);
-    bool read_only = is_read_only(module, page, page_bytes);
+    bool read_only = slot_is_read_only(module, page, page_bytes);
 
     if (read_only && mprotect((void *)page, page_bytes, PROT_READ | PROT_WRITE) != 0)
         return false;
@@ -181,7 +181,7 @@ take_slot(const struct module *module, void *_Atomic *slot, void *ours, void *_A
         return true;
     /* Not bound yet, it leads back into the library, and from there to the linker, which
      * would write the slot: nobody may come by that way any more. */
-    if (there != NULL && !is_inside(module, (uintptr_t)there, 1))
+    if (there != NULL && !slot_is_inside(module, (uintptr_t)there, 1))
         atomic_store(forward, there);
     return write_slot(module, slot, ours);
 }
@@ -194,7 +194,7 @@ bh_rm_slot_take(void *library, const char *name, void *ours, void *_Atomic *forw
     struct tables tables;
     int saved = errno;
 
-    if (!find_module(library, &module) || !find_tables(&module, &tables))
+    if (!slot_find_module(library, &module) || !slot_find_tables(&module, &tables))
         return slots;
     for (unsigned i = 0; i < 2; i++)
         for (size_t at = 0; at < tables.count[i]; at++) {

@@ -6,7 +6,7 @@
 /* ---- beginning ---- */
 
 static nvmlReturn_t
-begun(nvmlReturn_t rc)
+calls_begun(nvmlReturn_t rc)
 {
     nvmlReturn_t seen = rc == NVML_SUCCESS ? bh_view_open() : rc;
 
@@ -18,19 +18,19 @@ begun(nvmlReturn_t rc)
 nvmlReturn_t
 nvmlInit_v2(void)
 {
-    return begun(REAL(nvmlInit_v2)());
+    return calls_begun(REAL(nvmlInit_v2)());
 }
 
 nvmlReturn_t
 nvmlInit(void)
 {
-    return begun(REAL(nvmlInit)());
+    return calls_begun(REAL(nvmlInit)());
 }
 
 nvmlReturn_t
 nvmlInitWithFlags(unsigned int flags)
 {
-    return begun(REAL(nvmlInitWithFlags)(flags));
+    return calls_begun(REAL(nvmlInitWithFlags)(flags));
 }
 
 const char *
@@ -72,9 +72,9 @@ nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
     return bh_view_device(index, device);
 }
 
-/* What the driver found, if it is of the lease. */
+/* What the driver calls_found, if it is of the lease. */
 static nvmlReturn_t
-found(nvmlReturn_t rc, nvmlDevice_t one, nvmlDevice_t *ret_device)
+calls_found(nvmlReturn_t rc, nvmlDevice_t one, nvmlDevice_t *ret_device)
 {
     unsigned index;
 
@@ -93,7 +93,7 @@ found(nvmlReturn_t rc, nvmlDevice_t one, nvmlDevice_t *ret_device)
         nvmlDevice_t one = NULL;                                                           \
         nvmlReturn_t rc = REAL(name)(what, &one);                                          \
                                                                                            \
-        return found(rc, one, device);                                                     \
+        return calls_found(rc, one, device);                                                     \
     }
 
 FOUND_BY(nvmlDeviceGetHandleByUUID, const char *)

@@ -10,7 +10,7 @@ static const char *const names[] = {
 };
 
 static nvmlReturn_t
-lacking(void)
+driver_lacking(void)
 {
     return NVML_ERROR_FUNCTION_NOT_FOUND;
 }
@@ -28,7 +28,7 @@ static struct bh_library driver = {
     .names = names,
     .slots = bh_driver_slots,
     .absent = (void *)no_driver,
-    .lacking = (void *)lacking,
+    .lacking = (void *)driver_lacking,
 };
 
 void *

@@ -7,7 +7,7 @@
 #include "shim/nvml/view.h"
 
 static void
-put(struct bh_smi_process *process, const struct bh_view_user *user)
+table_put(struct bh_smi_process *process, const struct bh_view_user *user)
 {
     static const char unknown[] = "[Not Found]";
 
@@ -37,7 +37,7 @@ list_compute(nvmlDevice_t device, unsigned *count, struct bh_smi_process *proces
     if (there > 0 && processes == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned i = 0; i < there; i++)
-        put(&processes[i], &users[i]);
+        table_put(&processes[i], &users[i]);
     return NVML_SUCCESS;
 }
 

@@ -10,14 +10,14 @@ enum { SAMPLES_MAX = BH_SHARE_SLOTS_MAX };
 typedef void put_user(void *entries, unsigned at, const struct bh_view_user *user);
 
 static void
-put_v1(void *entries, unsigned at, const struct bh_view_user *user)
+users_put_v1(void *entries, unsigned at, const struct bh_view_user *user)
 {
     ((nvmlProcessInfo_v1_t *)entries)[at] =
         (nvmlProcessInfo_v1_t) { .pid = user->pid, .usedGpuMemory = user->bytes };
 }
 
 static void
-put_v2(void *entries, unsigned at, const struct bh_view_user *user)
+users_put_v2(void *entries, unsigned at, const struct bh_view_user *user)
 {
     ((nvmlProcessInfo_v2_t *)entries)[at] = (nvmlProcessInfo_v2_t) {
         .pid = user->pid,
@@ -28,7 +28,7 @@ put_v2(void *entries, unsigned at, const struct bh_view_user *user)
 }
 
 static void
-put_detail(void *entries, unsigned at, const struct bh_view_user *user)
+users_put_detail(void *entries, unsigned at, const struct bh_view_user *user)
 {
     ((nvmlProcessDetail_v1_t *)entries)[at] = (nvmlProcessDetail_v1_t) {
         .pid = user->pid,
@@ -60,7 +60,7 @@ list_users(nvmlDevice_t device, unsigned *count, void *entries, put_user *put)
 
 /* Nothing of a share draws, or goes through MPS. */
 static nvmlReturn_t
-list_none(nvmlDevice_t device, unsigned *count)
+users_list_none(nvmlDevice_t device, unsigned *count)
 {
     unsigned index;
     nvmlReturn_t rc = bh_view_answer(device, count, &index);
@@ -79,23 +79,23 @@ list_none(nvmlDevice_t device, unsigned *count)
     }
 
 LIST(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t,
-     list_users(device, infoCount, infos, put_v1))
+     list_users(device, infoCount, infos, users_put_v1))
 LIST(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t,
-     list_users(device, infoCount, infos, put_v2))
+     list_users(device, infoCount, infos, users_put_v2))
 LIST(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t,
-     list_users(device, infoCount, infos, put_v2))
+     list_users(device, infoCount, infos, users_put_v2))
 LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t,
-     list_none(device, infoCount))
+     users_list_none(device, infoCount))
 LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t,
-     list_none(device, infoCount))
+     users_list_none(device, infoCount))
 LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t,
-     list_none(device, infoCount))
+     users_list_none(device, infoCount))
 LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t,
-     list_none(device, infoCount))
+     users_list_none(device, infoCount))
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t,
-     list_none(device, infoCount))
+     users_list_none(device, infoCount))
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t,
-     list_none(device, infoCount))
+     users_list_none(device, infoCount))
 
 nvmlReturn_t
 nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *plist)
@@ -105,8 +105,8 @@ nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList
     if (plist->version != nvmlProcessDetailList_v1_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (plist->mode != 0) /* the list of compute processes */
-        return list_none(device, &plist->numProcArrayEntries);
-    return list_users(device, &plist->numProcArrayEntries, plist->procArray, put_detail);
+        return users_list_none(device, &plist->numProcArrayEntries);
+    return list_users(device, &plist->numProcArrayEntries, plist->procArray, users_put_detail);
 }
 
 /* ---- how busy they are ---- */
@@ -133,7 +133,7 @@ nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilizatio
 }
 
 static bool
-is_of_lease(unsigned index, unsigned pid)
+users_is_of_lease(unsigned index, unsigned pid)
 {
     struct bh_view_user users[BH_SHARE_SLOTS_MAX];
     unsigned count = bh_view_users(index, users);
@@ -161,7 +161,7 @@ nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
     if (rc != NVML_SUCCESS)
         return rc;
     for (unsigned i = 0; i < count; i++)
-        if (is_of_lease(index, all[i].pid))
+        if (users_is_of_lease(index, all[i].pid))
             all[kept++] = all[i];
     if (utilization == NULL || *processSamplesCount < kept)
         rc = NVML_ERROR_INSUFFICIENT_SIZE;

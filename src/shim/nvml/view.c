@@ -20,7 +20,7 @@ static const struct bh_share_usage *_Atomic usage;
 /* ---- the pages ---- */
 
 static bool
-keep_limits(int fd)
+view_keep_limits(int fd)
 {
     const struct bh_share_limits *none = NULL;
     struct bh_share_limits *mine = bh_pages_map(fd, sizeof(*mine), PROT_READ, NULL);
@@ -35,7 +35,7 @@ keep_limits(int fd)
 }
 
 static bool
-keep_usage(int fd)
+view_keep_usage(int fd)
 {
     const struct bh_share_usage *none = NULL;
     struct bh_share_usage *mine = bh_pages_map(fd, sizeof(*mine), PROT_READ, NULL);
@@ -59,8 +59,8 @@ bh_view_open(void)
     if (!bh_door_knock(BH_SHARE_OBSERVE, bh_clock_ns() + LOOK_NS, &door))
         return NVML_ERROR_NOT_READY;
     close(door.socket);
-    kept = keep_usage(door.usage); /* before the limits, which say that both are there */
-    return keep_limits(door.limits) && kept ? NVML_SUCCESS : NVML_ERROR_NOT_READY;
+    kept = view_keep_usage(door.usage); /* before the limits, which say that both are there */
+    return view_keep_limits(door.limits) && kept ? NVML_SUCCESS : NVML_ERROR_NOT_READY;
 }
 
 unsigned
@@ -96,7 +96,7 @@ bh_view_device(unsigned index, nvmlDevice_t *ret_device)
 }
 
 static int
-digit_of(char c)
+view_digit_of(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -104,14 +104,14 @@ digit_of(char c)
 }
 
 static bool
-parse_uuid(const char *text, uint8_t ret_uuid[16])
+view_parse_uuid(const char *text, uint8_t ret_uuid[16])
 {
     unsigned digits = 0;
 
     if (strncmp(text, "GPU-", 4) != 0)
         return false;
     for (text += 4; *text != '\0' && digits < 32; text++) {
-        int digit = digit_of(*text);
+        int digit = view_digit_of(*text);
 
         if (digit < 0 && *text != '-')
             return false;
@@ -132,7 +132,7 @@ bh_view_index(nvmlDevice_t device, unsigned *ret_index)
 
     if (rc != NVML_SUCCESS)
         return rc;
-    for (unsigned i = 0; parse_uuid(text, uuid) && i < bh_view_count(); i++)
+    for (unsigned i = 0; view_parse_uuid(text, uuid) && i < bh_view_count(); i++)
         if (memcmp(atomic_load(&limits)->device[i].uuid, uuid, sizeof(uuid)) == 0) {
             *ret_index = i;
             return NVML_SUCCESS;
@@ -169,7 +169,7 @@ bh_view_busy(unsigned index, unsigned *ret_permille, bool *ret_whole)
 
 /* As bh_share_held; but what the total names and is not settled yet is added here alone. */
 static uint32_t
-held_units(const struct bh_share_usage *seen, unsigned index, uint32_t slot)
+view_held_units(const struct bh_share_usage *seen, unsigned index, uint32_t slot)
 {
     uint64_t total = atomic_load(&seen->total[index].word);
     uint64_t held = atomic_load(&seen->slot[slot].held[index]);
@@ -181,7 +181,7 @@ held_units(const struct bh_share_usage *seen, unsigned index, uint32_t slot)
 
 /* Its slot is not taken back in the very moment it dies. */
 static bool
-is_there(uint32_t pid)
+view_is_there(uint32_t pid)
 {
     char path[24];
     int saved = errno;
@@ -196,7 +196,7 @@ is_there(uint32_t pid)
 /* A process with several copies of the library has several slots, and is one.  Returns how
  * many users there are now. */
 static unsigned
-add_user(struct bh_view_user *users, unsigned count, uint32_t pid, uint64_t bytes)
+view_add_user(struct bh_view_user *users, unsigned count, uint32_t pid, uint64_t bytes)
 {
     unsigned at = 0;
 
@@ -216,10 +216,10 @@ bh_view_users(unsigned index, struct bh_view_user *ret_users)
 
     for (uint32_t slot = 0; slot < BH_SHARE_SLOTS_MAX; slot++) {
         uint32_t pid = atomic_load(&seen->pid[slot]);
-        uint32_t units = pid == 0 ? 0 : held_units(seen, index, slot);
+        uint32_t units = pid == 0 ? 0 : view_held_units(seen, index, slot);
 
-        if (units > 0 && is_there(pid))
-            count = add_user(ret_users, count, pid, units * BH_SHARE_UNIT_BYTES);
+        if (units > 0 && view_is_there(pid))
+            count = view_add_user(ret_users, count, pid, units * BH_SHARE_UNIT_BYTES);
     }
     return count;
 }

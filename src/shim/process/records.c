@@ -43,14 +43,14 @@ bh_records_init(void)
 /* ---- words ---- */
 
 static uint64_t
-pack(struct bh_charge_record record)
+records_pack(struct bh_charge_record record)
 {
     return RECORD | (uint64_t)record.kind << 2 | (uint64_t)record.device << 5 |
            (uint64_t)record.owner << 9 | record.amount << 21;
 }
 
 static struct bh_charge_record
-unpack(uint64_t word)
+records_unpack(uint64_t word)
 {
     if ((word & TAGS) != RECORD)
         return (struct bh_charge_record) { 0 };
@@ -61,7 +61,7 @@ unpack(uint64_t word)
 }
 
 static struct leaf *
-leaf_of(uint64_t word)
+records_leaf_of(uint64_t word)
 {
     return (struct leaf *)(uintptr_t)(word & ~(uint64_t)TAGS);
 }
@@ -69,7 +69,7 @@ leaf_of(uint64_t word)
 /* ---- the way to a word ---- */
 
 static struct records_node *
-find_node(uint64_t address)
+records_find_node(uint64_t address)
 {
     return address >= BH_RECORDS_END
                ? NULL
@@ -78,9 +78,9 @@ find_node(uint64_t address)
 }
 
 static struct records_node *
-make_node(uint64_t address)
+records_make_node(uint64_t address)
 {
-    struct records_node *node = find_node(address), *none = NULL;
+    struct records_node *node = records_find_node(address), *none = NULL;
 
     if (node != NULL || address >= BH_RECORDS_END)
         return node;
@@ -94,7 +94,7 @@ make_node(uint64_t address)
 }
 
 static word_t *
-entry_of(struct records_node *node, uint64_t address)
+records_entry_of(struct records_node *node, uint64_t address)
 {
     return &node->word[address >> NODE_SHIFT & (NODES - 1)];
 }
@@ -102,22 +102,22 @@ entry_of(struct records_node *node, uint64_t address)
 /* Where an address has its record: the entry, or a word of its leaf; NULL when it could
  * only stand in a leaf that is not there. */
 static word_t *
-find_word(uint64_t address)
+records_find_word(uint64_t address)
 {
-    struct records_node *node = find_node(address);
+    struct records_node *node = records_find_node(address);
     uint64_t word;
 
     if (node == NULL)
         return NULL;
-    word = atomic_load_explicit(entry_of(node, address), memory_order_acquire);
+    word = atomic_load_explicit(records_entry_of(node, address), memory_order_acquire);
     if ((word & TAGS) == LEAF)
-        return &leaf_of(word)->word[address >> LEAF_SHIFT & (LEAVES - 1)];
-    return address % UNIT == 0 ? entry_of(node, address) : NULL;
+        return &records_leaf_of(word)->word[address >> LEAF_SHIFT & (LEAVES - 1)];
+    return address % UNIT == 0 ? records_entry_of(node, address) : NULL;
 }
 
 /* Put a leaf below an entry; the record that stands there moves into it. */
 static bool
-split(word_t *entry)
+records_split(word_t *entry)
 {
     uint64_t word = atomic_load(entry);
     struct leaf *leaf = bh_state_map(sizeof(*leaf));
@@ -135,16 +135,16 @@ split(word_t *entry)
 }
 
 static word_t *
-make_word(uint64_t address)
+records_make_word(uint64_t address)
 {
-    struct records_node *node = make_node(address);
+    struct records_node *node = records_make_node(address);
     word_t *word;
 
     if (node == NULL || address % (1 << LEAF_SHIFT) != 0)
         return NULL;
-    word = find_word(address);
-    if (word == NULL && split(entry_of(node, address)))
-        word = find_word(address);
+    word = records_find_word(address);
+    if (word == NULL && records_split(records_entry_of(node, address)))
+        word = records_find_word(address);
     return word;
 }
 
@@ -154,16 +154,16 @@ bool
 bh_records_put(uint64_t address, struct bh_charge_record record, struct bh_charge_record *ret_replaced)
 {
     for (;;) {
-        word_t *word = make_word(address);
+        word_t *word = records_make_word(address);
         uint64_t before;
 
         if (word == NULL)
             return false;
         before = atomic_load(word);
         if ((before & TAGS) != LEAF &&
-            atomic_compare_exchange_strong(word, &before, pack(record))) {
+            atomic_compare_exchange_strong(word, &before, records_pack(record))) {
             if (ret_replaced != NULL)
-                *ret_replaced = unpack(before);
+                *ret_replaced = records_unpack(before);
             return true;
         }
     }
@@ -171,21 +171,21 @@ bh_records_put(uint64_t address, struct bh_charge_record record, struct bh_charg
 
 /* Put `after`, or a turned record, in the place of a record of one of `kinds`. */
 static bool
-replace(uint64_t address, unsigned kinds, enum bh_record_kind to,
+records_replace(uint64_t address, unsigned kinds, enum bh_record_kind to,
         struct bh_charge_record *ret_before)
 {
     for (;;) {
-        word_t *word = address % (1 << LEAF_SHIFT) == 0 ? find_word(address) : NULL;
+        word_t *word = address % (1 << LEAF_SHIFT) == 0 ? records_find_word(address) : NULL;
         uint64_t before = word == NULL ? 0 : atomic_load(word);
-        struct bh_charge_record record = unpack(before), after = record;
+        struct bh_charge_record record = records_unpack(before), after = record;
 
         if ((before & TAGS) == LEAF)
-            continue; /* split since: it is in the leaf now */
+            continue; /* records_split since: it is in the leaf now */
         if (record.kind == BH_RECORD_NONE || (kinds & 1u << record.kind) == 0)
             return false;
         after.kind = to;
         if (atomic_compare_exchange_strong(word, &before,
-                                           to == BH_RECORD_NONE ? 0 : pack(after))) {
+                                           to == BH_RECORD_NONE ? 0 : records_pack(after))) {
             *ret_before = record;
             return true;
         }
@@ -195,7 +195,7 @@ replace(uint64_t address, unsigned kinds, enum bh_record_kind to,
 bool
 bh_records_take(uint64_t address, unsigned kinds, struct bh_charge_record *ret_record)
 {
-    return replace(address, kinds, BH_RECORD_NONE, ret_record);
+    return records_replace(address, kinds, BH_RECORD_NONE, ret_record);
 }
 
 bool
@@ -203,13 +203,13 @@ bh_records_turn(uint64_t address, enum bh_record_kind from, enum bh_record_kind 
 {
     struct bh_charge_record before;
 
-    return replace(address, 1u << from, to, &before);
+    return records_replace(address, 1u << from, to, &before);
 }
 
 /* ---- blocks that several share ---- */
 
 static _Atomic uint32_t *
-count_of(struct records_node *node, uint64_t address, unsigned device)
+records_count_of(struct records_node *node, uint64_t address, unsigned device)
 {
     return &node->small[device][address >> NODE_SHIFT & (NODES - 1)];
 }
@@ -217,19 +217,19 @@ count_of(struct records_node *node, uint64_t address, unsigned device)
 bool
 bh_records_enter(uint64_t address, unsigned device, bool *ret_first)
 {
-    struct records_node *node = make_node(address);
+    struct records_node *node = records_make_node(address);
 
     if (node == NULL)
         return false;
-    *ret_first = atomic_fetch_add(count_of(node, address, device), 1) == 0;
+    *ret_first = atomic_fetch_add(records_count_of(node, address, device), 1) == 0;
     return true;
 }
 
 bool
 bh_records_leave(uint64_t address, unsigned device)
 {
-    struct records_node *node = find_node(address);
-    uint32_t before = node == NULL ? 0 : atomic_fetch_sub(count_of(node, address, device), 1);
+    struct records_node *node = records_find_node(address);
+    uint32_t before = node == NULL ? 0 : atomic_fetch_sub(records_count_of(node, address, device), 1);
 
     return BH_HOLDS(before > 0) && before == 1;
 }
@@ -237,12 +237,12 @@ bh_records_leave(uint64_t address, unsigned device)
 /* ---- walking ---- */
 
 static uint64_t
-next_in_leaf(struct leaf *leaf, uint64_t from, uint64_t below, struct bh_charge_record *ret_record)
+records_next_in_leaf(struct leaf *leaf, uint64_t from, uint64_t below, struct bh_charge_record *ret_record)
 {
     uint64_t end = (from | (UNIT - 1)) + 1;
 
     for (; from < end && from < below; from += 1 << LEAF_SHIFT) {
-        *ret_record = unpack(atomic_load(&leaf->word[from >> LEAF_SHIFT & (LEAVES - 1)]));
+        *ret_record = records_unpack(atomic_load(&leaf->word[from >> LEAF_SHIFT & (LEAVES - 1)]));
         if (ret_record->kind != BH_RECORD_NONE)
             return from;
     }
@@ -250,17 +250,17 @@ next_in_leaf(struct leaf *leaf, uint64_t from, uint64_t below, struct bh_charge_
 }
 
 static uint64_t
-next_in_node(struct records_node *node, uint64_t from, uint64_t below, struct bh_charge_record *ret_record)
+records_next_in_node(struct records_node *node, uint64_t from, uint64_t below, struct bh_charge_record *ret_record)
 {
     uint64_t end = ((from >> ROOT_SHIFT) + 1) << ROOT_SHIFT, found;
 
     for (; from < end && from < below; from = (from | (UNIT - 1)) + 1) {
-        uint64_t word = atomic_load(entry_of(node, from));
+        uint64_t word = atomic_load(records_entry_of(node, from));
 
-        *ret_record = unpack(word);
+        *ret_record = records_unpack(word);
         if (ret_record->kind != BH_RECORD_NONE && from % UNIT == 0)
             return from;
-        found = (word & TAGS) == LEAF ? next_in_leaf(leaf_of(word), from, below, ret_record)
+        found = (word & TAGS) == LEAF ? records_next_in_leaf(records_leaf_of(word), from, below, ret_record)
                                       : UINT64_MAX;
         if (found != UINT64_MAX)
             return found;
@@ -275,9 +275,9 @@ bh_records_next(uint64_t from, uint64_t below, struct bh_charge_record *ret_reco
     if (below > BH_RECORDS_END)
         below = BH_RECORDS_END;
     for (; from < below; from = ((from >> ROOT_SHIFT) + 1) << ROOT_SHIFT) {
-        struct records_node *node = find_node(from);
+        struct records_node *node = records_find_node(from);
         uint64_t found =
-            node == NULL ? UINT64_MAX : next_in_node(node, from, below, ret_record);
+            node == NULL ? UINT64_MAX : records_next_in_node(node, from, below, ret_record);
 
         if (found != UINT64_MAX)
             return found;
@@ -291,11 +291,11 @@ bh_records_before(uint64_t address, struct bh_charge_record *ret_record)
     uint64_t at = address & ~(UNIT - 1);
 
     for (unsigned steps = 0; steps <= NODES; steps++, at -= UNIT) {
-        struct records_node *node = find_node(at);
+        struct records_node *node = records_find_node(at);
 
         *ret_record = (struct bh_charge_record) { 0 };
         if (node != NULL)
-            *ret_record = unpack(atomic_load(entry_of(node, at)));
+            *ret_record = records_unpack(atomic_load(records_entry_of(node, at)));
         if (ret_record->kind != BH_RECORD_NONE)
             return true;
         if (at < UNIT)

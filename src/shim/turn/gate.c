@@ -45,7 +45,7 @@ static pthread_key_t leaving;
 static _Atomic uint32_t has_key;
 
 static void
-thread_leaves(void *me)
+gate_thread_leaves(void *me)
 {
     struct bh_gate_thread *thread = me;
 
@@ -61,7 +61,7 @@ bh_gate_init(void)
     bh_state_wipe_on_fork(bh_gate, sizeof(*bh_gate));
     bh_state_wipe_on_fork(&first, sizeof(first));
     bh_gate_me = NULL;
-    if (atomic_load(&has_key) == 0 && pthread_key_create(&leaving, thread_leaves) == 0)
+    if (atomic_load(&has_key) == 0 && pthread_key_create(&leaving, gate_thread_leaves) == 0)
         atomic_store(&has_key, 1);
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 }
@@ -75,7 +75,7 @@ bh_gate_prepare(void)
 /* ---- threads ---- */
 
 static struct bh_gate_thread *
-take_in(struct gate_block *block)
+gate_take_in(struct gate_block *block)
 {
     for (unsigned i = 0; i < THREADS_BLOCK; i++) {
         uint32_t free = 0;
@@ -87,7 +87,7 @@ take_in(struct gate_block *block)
 }
 
 static struct gate_block *
-next_block(struct gate_block *block)
+gate_next_block(struct gate_block *block)
 {
     struct gate_block *next = atomic_load(&block->next), *none = NULL;
 
@@ -102,7 +102,7 @@ next_block(struct gate_block *block)
 
 /* NULL when there is no memory for it. */
 static struct bh_gate_thread *
-me_or_new(void)
+gate_me_or_new(void)
 {
     struct bh_gate_thread *me = bh_gate_me;
 
@@ -110,8 +110,8 @@ me_or_new(void)
         return me;
     me = NULL;
     for (struct gate_block *block = &first.block; me == NULL && block != NULL;
-         block = me == NULL ? next_block(block) : block)
-        me = take_in(block);
+         block = me == NULL ? gate_next_block(block) : block)
+        me = gate_take_in(block);
     if (me != NULL && atomic_load(&has_key) != 0)
         pthread_setspecific(leaving, me);
     bh_gate_me = me;
@@ -146,7 +146,7 @@ bh_gate_idle(uint32_t slice)
 /* The first submission of a process, and the first after it said that it is idle: whoever
  * shares out turns waits at the end of one for those that it knows to have work. */
 static void
-tell_of_work(unsigned device, uint32_t slice)
+gate_tell_of_work(unsigned device, uint32_t slice)
 {
     if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0,
                          0) &&
@@ -159,7 +159,7 @@ tell_of_work(unsigned device, uint32_t slice)
 }
 
 static void
-wait_for_turn(unsigned device, uint32_t slice)
+gate_wait_for_turn(unsigned device, uint32_t slice)
 {
     const _Atomic uint32_t *word = bh_gate->slice;
     bool said = atomic_exchange(&state.wanted, slice) == slice;
@@ -176,7 +176,7 @@ wait_for_turn(unsigned device, uint32_t slice)
 /* What is left of the turn is too short for this work: the turn may end at once, and the helper
  * says so. */
 static void
-finish(uint32_t slice)
+gate_finish(uint32_t slice)
 {
     const _Atomic uint32_t *word = bh_gate->slice;
 
@@ -188,7 +188,7 @@ finish(uint32_t slice)
 /* On several devices it is not for one of them to say that the turn is over: what runs on another
  * may wait for what would have come. */
 static uint64_t
-end_of_turn(void)
+gate_end_of_turn(void)
 {
     return bh_page->limits->device_count == 1 && !atomic_load(&state.orphaned)
                ? atomic_load(&bh_page_limits(0)->until_ns)
@@ -196,11 +196,11 @@ end_of_turn(void)
 }
 
 static bool
-try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t slice)
+gate_try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t slice)
 {
     enum bh_meter_verdict admission = BH_ADMIT_NO_MORE;
 
-    pass->until_ns = end_of_turn();
+    pass->until_ns = gate_end_of_turn();
     if (pass->until_ns == 0 || atomic_load(&state.finished) != slice)
         admission = bh_meter_admit(pass);
     if (admission == BH_ADMIT_NOW)
@@ -208,7 +208,7 @@ try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t slice)
     bh_gate_step(me, (uint32_t)-1);
     pass->inside = false;
     if (admission == BH_ADMIT_NO_MORE)
-        finish(slice);
+        gate_finish(slice);
     else
         bh_clock_wait(bh_gate->slice, slice, pass->look_again_ns);
     return false;
@@ -216,7 +216,7 @@ try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t slice)
 
 /* True: in, or not to be kept out.  False: look again. */
 static bool
-try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
+gate_try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
 {
     uint32_t slice;
 
@@ -226,12 +226,12 @@ try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
     if ((slice & BH_SHARE_SHUT) != 0 && !atomic_load(&state.orphaned)) {
         bh_gate_step(me, (uint32_t)-1);
         pass->inside = false;
-        wait_for_turn(pass->device, slice);
+        gate_wait_for_turn(pass->device, slice);
         return false;
     }
-    tell_of_work(pass->device, slice);
+    gate_tell_of_work(pass->device, slice);
     pass->metered = (slice & BH_SHARE_CONTENDED) != 0;
-    return !pass->metered || try_metered(pass, me, slice);
+    return !pass->metered || gate_try_metered(pass, me, slice);
 }
 
 void
@@ -245,13 +245,13 @@ bh_gate_enter(struct bh_pass *pass)
         bh_context_here(&where) != CUDA_SUCCESS ||
         bh_capture_has(pass->stream, pass->per_thread))
         return;
-    me = me_or_new();
+    me = gate_me_or_new();
     /* A call from within a call, as a driver makes one: who waits here is waited for. */
     if (me == NULL || atomic_load_explicit(&me->inside, memory_order_relaxed) != 0)
         return;
     pass->device = where.device;
     atomic_fetch_add(&state.waiting, 1);
-    while (!try_enter(pass, me))
+    while (!gate_try_enter(pass, me))
         ;
     atomic_fetch_sub(&state.waiting, 1);
 }

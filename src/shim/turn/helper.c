@@ -33,7 +33,7 @@ bh_helper_init(void)
 /* ---- until nothing is left on the devices ---- */
 
 static bool
-drain_context(CUcontext context, void *self)
+helper_drain_context(CUcontext context, void *self)
 {
     CUcontext popped;
 
@@ -49,10 +49,10 @@ drain_context(CUcontext context, void *self)
 }
 
 static void
-drain(void)
+helper_drain(void)
 {
     for (unsigned device = 0; device < bh_page->limits->device_count; device++) {
-        bh_contexts_visit(device, drain_context, NULL);
+        bh_contexts_visit(device, helper_drain_context, NULL);
         bh_meter_done(device);
     }
 }
@@ -66,7 +66,7 @@ struct helper {
 };
 
 static void
-mind_door(struct helper *helper)
+helper_mind_door(struct helper *helper)
 {
     uint64_t now = bh_clock_ns();
 
@@ -83,7 +83,7 @@ mind_door(struct helper *helper)
 
 /* The turn was shut behind who had finished in it: nothing came in between. */
 static bool
-follows(uint32_t shut, uint32_t slice)
+helper_follows(uint32_t shut, uint32_t slice)
 {
     return (shut & BH_SHARE_SHUT) != 0 &&
            shut / BH_SHARE_SLICE_STEP == slice / BH_SHARE_SLICE_STEP + 1;
@@ -91,14 +91,14 @@ follows(uint32_t shut, uint32_t slice)
 
 /* The turn is over, or nothing more of this process comes in it. */
 static void
-answer_end(struct helper *helper, uint32_t slice)
+helper_answer_end(struct helper *helper, uint32_t slice)
 {
     uint32_t now;
 
     bh_gate_clear();
-    drain();
+    helper_drain();
     now = atomic_load(bh_gate->slice);
-    if (follows(now, slice))
+    if (helper_follows(now, slice))
         slice = now;
     if (bh_page_say(BH_SHARE_DRAINED, 0, slice))
         helper->drained = slice;
@@ -106,7 +106,7 @@ answer_end(struct helper *helper, uint32_t slice)
 
 /* The device has work for longer than it pays to wait for it: a driver may spin. */
 static bool
-rest(uint32_t slice)
+helper_rest(uint32_t slice)
 {
     uint64_t longest_ns = 0, ns;
 
@@ -121,11 +121,11 @@ rest(uint32_t slice)
 
 /* Nothing came for a while: see that nothing is left, and if still nothing came, say so. */
 static void
-answer_quiet(struct helper *helper, uint32_t slice, uint64_t count)
+helper_answer_quiet(struct helper *helper, uint32_t slice, uint64_t count)
 {
     const _Atomic uint32_t *word = bh_gate->slice;
 
-    drain();
+    helper_drain();
     if (bh_meter_count() != count || bh_gate_has_waiting() || atomic_load(word) != slice)
         return;
     if (bh_page_say(BH_SHARE_IDLE, 0, slice)) {
@@ -136,7 +136,7 @@ answer_quiet(struct helper *helper, uint32_t slice, uint64_t count)
 }
 
 static void
-step(struct helper *helper)
+helper_step(struct helper *helper)
 {
     const _Atomic uint32_t *word = bh_gate->slice;
     uint32_t slice = atomic_load(word);
@@ -145,24 +145,24 @@ step(struct helper *helper)
     bool idle = helper->idle == slice && helper->count == count;
 
     if (shut && helper->drained != slice) {
-        answer_end(helper, slice);
+        helper_answer_end(helper, slice);
     } else if (finished && helper->drained != slice) {
-        if (!rest(slice))
-            answer_end(helper, slice);
+        if (!helper_rest(slice))
+            helper_answer_end(helper, slice);
     } else if (shut || finished || (slice & BH_SHARE_CONTENDED) == 0) {
         bh_clock_wait(word, slice, DOOR_NS);
     } else if (!idle) {
         bh_clock_wait(word, slice, QUIET_NS);
         if (atomic_load(word) == slice && bh_meter_count() == count && !bh_gate_has_waiting() &&
-            !rest(slice))
-            answer_quiet(helper, slice, count);
+            !helper_rest(slice))
+            helper_answer_quiet(helper, slice, count);
     } else {
         bh_clock_wait(word, slice, BH_MS); /* said idle: work may come all the same */
     }
 }
 
 static void *
-run(void *self)
+helper_run(void *self)
 {
     struct helper helper = { .seen_ns = bh_clock_ns() };
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -173,10 +173,10 @@ run(void *self)
         uint64_t now = bh_clock_ns();
 
         if (now - looked_ns >= DOOR_NS) {
-            mind_door(&helper);
+            helper_mind_door(&helper);
             looked_ns = now;
         }
-        step(&helper);
+        helper_step(&helper);
     }
     return self;
 }
@@ -196,7 +196,7 @@ bh_helper_thread_start(void)
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, &attributes, run, NULL) != 0)
+    if (pthread_create(&thread, &attributes, helper_run, NULL) != 0)
         atomic_store(&state.started, 0);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);

@@ -7,7 +7,7 @@
 #include "shim/process/state.h"
 
 static BH_STATE union {
-    _Atomic int captures; /* begun and not ended; one that was given up stays */
+    _Atomic int captures; /* capture_begun and not capture_ended; one that was given up stays */
     char whole[BH_STATE_ALIGN];
 } state;
 
@@ -78,7 +78,7 @@ bh_capture_resume(const struct bh_capture_pause *pause)
 }
 
 static CUresult
-begun(CUresult rc)
+capture_begun(CUresult rc)
 {
     if (rc != CUDA_SUCCESS)
         atomic_fetch_sub(&state.captures, 1);
@@ -86,7 +86,7 @@ begun(CUresult rc)
 }
 
 static void
-begin(void)
+capture_begin(void)
 {
     atomic_fetch_add(&state.captures, 1);
 }
@@ -94,34 +94,34 @@ begin(void)
 CUresult
 cuStreamBeginCapture(CUstream stream)
 {
-    begin();
-    return begun(REAL(cuStreamBeginCapture)(stream));
+    capture_begin();
+    return capture_begun(REAL(cuStreamBeginCapture)(stream));
 }
 
 CUresult
 cuStreamBeginCapture_ptsz(CUstream stream)
 {
-    begin();
-    return begun(REAL(cuStreamBeginCapture_ptsz)(stream));
+    capture_begin();
+    return capture_begun(REAL(cuStreamBeginCapture_ptsz)(stream));
 }
 
 CUresult
 cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-    begin();
-    return begun(REAL(cuStreamBeginCapture_v2)(stream, mode));
+    capture_begin();
+    return capture_begun(REAL(cuStreamBeginCapture_v2)(stream, mode));
 }
 
 CUresult
 cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
 {
-    begin();
-    return begun(REAL(cuStreamBeginCapture_v2_ptsz)(stream, mode));
+    capture_begin();
+    return capture_begun(REAL(cuStreamBeginCapture_v2_ptsz)(stream, mode));
 }
 
 /* An end that only says that the capture was broken ends it, too. */
 static CUresult
-ended(CUresult rc)
+capture_ended(CUresult rc)
 {
     if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
         atomic_fetch_sub(&state.captures, 1);
@@ -131,11 +131,11 @@ ended(CUresult rc)
 CUresult
 cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
-    return ended(REAL(cuStreamEndCapture)(stream, graph));
+    return capture_ended(REAL(cuStreamEndCapture)(stream, graph));
 }
 
 CUresult
 cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
-    return ended(REAL(cuStreamEndCapture_ptsz)(stream, graph));
+    return capture_ended(REAL(cuStreamEndCapture_ptsz)(stream, graph));
 }

@@ -62,7 +62,7 @@ bh_meter_count(void)
 /* ---- estimates ---- */
 
 static uint64_t
-cost_of(uint64_t work)
+meter_cost_of(uint64_t work)
 {
     uint64_t ns;
 
@@ -71,7 +71,7 @@ cost_of(uint64_t work)
 
 /* A moving average over about four. */
 static void
-learn(uint64_t work, uint64_t took_ns)
+meter_learn(uint64_t work, uint64_t took_ns)
 {
     uint64_t before;
 
@@ -93,7 +93,7 @@ bh_meter_forget_work(uint64_t work)
 /* ---- the ring, by the one thread that has it ---- */
 
 static bool
-have_ring(struct meter *meter)
+meter_have_ring(struct meter *meter)
 {
     uint32_t free = 0;
 
@@ -101,13 +101,13 @@ have_ring(struct meter *meter)
 }
 
 static void
-leave_ring(struct meter *meter)
+meter_leave_ring(struct meter *meter)
 {
     atomic_store(&meter->busy, 0);
 }
 
 static void
-lower(_Atomic uint64_t *ahead, uint64_t by)
+meter_lower(_Atomic uint64_t *ahead, uint64_t by)
 {
     uint64_t before = atomic_load(ahead);
 
@@ -119,7 +119,7 @@ lower(_Atomic uint64_t *ahead, uint64_t by)
  * much as it was estimated to take: of those that are seen at once only the sum is known.
  */
 static void
-retire(struct meter *meter, uint32_t end)
+meter_retire(struct meter *meter, uint32_t end)
 {
     uint64_t now = bh_clock_ns(), span, estimated = 0;
     const struct sentinel *first = &meter->ring[meter->head % RING];
@@ -133,8 +133,8 @@ retire(struct meter *meter, uint32_t end)
             estimated == 0 ? 0 : span / 1000 * sentinel->estimated_ns / estimated;
 
         if (sentinel->count != 0)
-            learn(sentinel->work, share_ns * 1000 / sentinel->count);
-        lower(&meter->ahead_ns, sentinel->estimated_ns);
+            meter_learn(sentinel->work, share_ns * 1000 / sentinel->count);
+        meter_lower(&meter->ahead_ns, sentinel->estimated_ns);
     }
     meter->done_ns = now;
     atomic_store(&meter->began_ns, now);
@@ -142,7 +142,7 @@ retire(struct meter *meter, uint32_t end)
 
 /* What still waits in the ring, by what its work is known to take by now. */
 static void
-estimate_again(struct meter *meter)
+meter_estimate_again(struct meter *meter)
 {
     for (uint32_t at = meter->head; at != meter->tail; at++) {
         struct sentinel *sentinel = &meter->ring[at % RING];
@@ -150,16 +150,16 @@ estimate_again(struct meter *meter)
 
         if (sentinel->work == 0 || sentinel->work == MIXED)
             continue;
-        sentinel->estimated_ns = sentinel->count * cost_of(sentinel->work);
+        sentinel->estimated_ns = sentinel->count * meter_cost_of(sentinel->work);
         if (sentinel->estimated_ns > before)
             atomic_fetch_add(&meter->ahead_ns, sentinel->estimated_ns - before);
         else
-            lower(&meter->ahead_ns, before - sentinel->estimated_ns);
+            meter_lower(&meter->ahead_ns, before - sentinel->estimated_ns);
     }
 }
 
 static void
-look(struct meter *meter)
+meter_look(struct meter *meter)
 {
     uint32_t end = meter->head;
 
@@ -170,8 +170,8 @@ look(struct meter *meter)
             break;
     }
     if (end != meter->head) {
-        retire(meter, end);
-        estimate_again(meter);
+        meter_retire(meter, end);
+        meter_estimate_again(meter);
     }
     /* Nothing is before a sentinel: only what came since the last one can be on the way. */
     if (meter->head == meter->tail)
@@ -180,7 +180,7 @@ look(struct meter *meter)
 
 /* An event of the current context in this place of the ring. */
 static bool
-make_event(struct sentinel *sentinel)
+meter_make_event(struct sentinel *sentinel)
 {
     CUcontext context = NULL;
 
@@ -196,12 +196,12 @@ make_event(struct sentinel *sentinel)
 }
 
 static void
-put_sentinel(struct meter *meter, const struct bh_pass *pass)
+meter_put_sentinel(struct meter *meter, const struct bh_pass *pass)
 {
     struct sentinel *sentinel = &meter->ring[meter->tail % RING];
     CUresult rc;
 
-    if (meter->tail - meter->head == RING || !make_event(sentinel))
+    if (meter->tail - meter->head == RING || !meter_make_event(sentinel))
         return;
     sentinel->since_ns = bh_clock_ns();
     rc = pass->per_thread ? REAL(cuEventRecord_ptsz)(sentinel->event, pass->stream)
@@ -212,7 +212,7 @@ put_sentinel(struct meter *meter, const struct bh_pass *pass)
     if (rc == CUDA_SUCCESS)
         meter->tail++;
     else
-        lower(&meter->ahead_ns, sentinel->estimated_ns);
+        meter_lower(&meter->ahead_ns, sentinel->estimated_ns);
 }
 
 /* ---- submissions ---- */
@@ -220,7 +220,7 @@ put_sentinel(struct meter *meter, const struct bh_pass *pass)
 /* Without an end that is known, three milliseconds or one partition; with one, two of the same go, so
  * that the device need not wait for who looks whether the first is done. */
 static bool
-is_room(uint64_t ahead_ns, uint64_t cost_ns, uint64_t until_ns)
+meter_is_room(uint64_t ahead_ns, uint64_t cost_ns, uint64_t until_ns)
 {
     return ahead_ns == 0 || ahead_ns + cost_ns <= AHEAD_NS ||
            (until_ns != 0 && 2 * ahead_ns <= 3 * cost_ns);
@@ -228,7 +228,7 @@ is_room(uint64_t ahead_ns, uint64_t cost_ns, uint64_t until_ns)
 
 /* To the nearest: what would be half done at the end of the turn still goes. */
 static bool
-is_too_late(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
+meter_is_too_late(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 {
     uint64_t free_ns = atomic_load(&meter->began_ns) + atomic_load(&meter->ahead_ns);
 
@@ -238,14 +238,14 @@ is_too_late(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 }
 
 static enum bh_meter_verdict
-try_admit(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
+meter_try_admit(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 {
     uint64_t ahead = atomic_load(&meter->ahead_ns);
 
-    if (is_too_late(meter, pass, now_ns))
+    if (meter_is_too_late(meter, pass, now_ns))
         return BH_ADMIT_NO_MORE;
     do {
-        if (!is_room(ahead, pass->cost_ns, pass->until_ns))
+        if (!meter_is_room(ahead, pass->cost_ns, pass->until_ns))
             return BH_ADMIT_LATER;
     } while (!atomic_compare_exchange_weak(&meter->ahead_ns, &ahead, ahead + pass->cost_ns));
     if (ahead == 0)
@@ -256,7 +256,7 @@ try_admit(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 
 /* An estimate may be far too high: nobody sleeps for longer than an eighth of what it took so far. */
 static uint64_t
-at_most_an_eighth(const struct meter *meter, uint64_t wait_ns, uint64_t now_ns)
+meter_at_most_an_eighth(const struct meter *meter, uint64_t wait_ns, uint64_t now_ns)
 {
     uint64_t began = atomic_load(&meter->began_ns);
     uint64_t most = now_ns > began ? (now_ns - began) / 8 : 0;
@@ -268,14 +268,14 @@ at_most_an_eighth(const struct meter *meter, uint64_t wait_ns, uint64_t now_ns)
 /* When there is room, if what goes before takes as long as it should: half of the time until
  * then, since it may be quicker.  One partition ahead there is no time to lose. */
 static uint64_t
-look_again_ns(const struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
+meter_look_again_ns(const struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 {
     uint64_t free_ns = atomic_load(&meter->began_ns) + atomic_load(&meter->ahead_ns);
     uint64_t wait_ns = free_ns > now_ns + pass->cost_ns ? (free_ns - now_ns - pass->cost_ns) / 2 : 0;
 
     if (pass->until_ns == 0 || wait_ns < LOOK_LEAST_NS)
         return LOOK_LEAST_NS;
-    return at_most_an_eighth(meter, wait_ns, now_ns);
+    return meter_at_most_an_eighth(meter, wait_ns, now_ns);
 }
 
 enum bh_meter_verdict
@@ -285,20 +285,20 @@ bh_meter_admit(struct bh_pass *pass)
     uint64_t now_ns = bh_clock_ns();
     enum bh_meter_verdict admission;
 
-    pass->cost_ns = cost_of(pass->work);
+    pass->cost_ns = meter_cost_of(pass->work);
     if (now_ns > pass->until_ns + LATE_NS)
         pass->until_ns = 0;
-    admission = try_admit(meter, pass, now_ns);
+    admission = meter_try_admit(meter, pass, now_ns);
     if (admission == BH_ADMIT_NOW)
         return admission;
-    if (have_ring(meter)) {
-        look(meter);
-        leave_ring(meter);
+    if (meter_have_ring(meter)) {
+        meter_look(meter);
+        meter_leave_ring(meter);
     }
-    admission = try_admit(meter, pass, now_ns);
+    admission = meter_try_admit(meter, pass, now_ns);
     if (admission == BH_ADMIT_LATER) {
         atomic_fetch_add(&meter->submissions, 1); /* who waits to submit is not idle */
-        pass->look_again_ns = look_again_ns(meter, pass, now_ns);
+        pass->look_again_ns = meter_look_again_ns(meter, pass, now_ns);
     }
     return admission;
 }
@@ -311,7 +311,7 @@ bh_meter_submitted(const struct bh_pass *pass, CUresult rc)
 
     atomic_fetch_add(&meter->submissions, 1);
     if (rc != CUDA_SUCCESS) {
-        lower(&meter->ahead_ns, pass->cost_ns);
+        meter_lower(&meter->ahead_ns, pass->cost_ns);
         return;
     }
     atomic_fetch_add(&meter->open_count, 1);
@@ -319,25 +319,25 @@ bh_meter_submitted(const struct bh_pass *pass, CUresult rc)
         none != pass->work)
         atomic_store(&meter->open_work, MIXED);
     if (atomic_fetch_add(&meter->open_ns, pass->cost_ns) + pass->cost_ns < SENTINEL_NS ||
-        !have_ring(meter))
+        !meter_have_ring(meter))
         return;
-    put_sentinel(meter, pass);
-    leave_ring(meter);
+    meter_put_sentinel(meter, pass);
+    meter_leave_ring(meter);
 }
 
 /* ---- from the helper, and when contexts go ---- */
 
 static void
-take_ring(struct meter *meter)
+meter_take_ring(struct meter *meter)
 {
-    while (!have_ring(meter))
+    while (!meter_have_ring(meter))
         bh_clock_sleep(20 * BH_US);
 }
 
 /* The last partition is waited for in its last quarter: late enough, and exact.  Before it, whoever
  * looks at each about when it ends learns what it takes. */
 static uint64_t
-rest_ns(const struct meter *meter, uint64_t now_ns)
+meter_rest_ns(const struct meter *meter, uint64_t now_ns)
 {
     const struct sentinel *first = &meter->ring[meter->head % RING];
     uint64_t began = atomic_load(&meter->began_ns), ahead = atomic_load(&meter->ahead_ns);
@@ -346,10 +346,10 @@ rest_ns(const struct meter *meter, uint64_t now_ns)
     if (left <= REST_LEAST_NS)
         return 0;
     if (meter->tail - meter->head <= 1)
-        return left > ahead / 4 ? at_most_an_eighth(meter, left - ahead / 4, now_ns) : 0;
+        return left > ahead / 4 ? meter_at_most_an_eighth(meter, left - ahead / 4, now_ns) : 0;
     end = began + first->estimated_ns;
     return end > now_ns + 2 * LOOK_LEAST_NS
-               ? at_most_an_eighth(meter, (end - now_ns) / 2, now_ns)
+               ? meter_at_most_an_eighth(meter, (end - now_ns) / 2, now_ns)
                : LOOK_LEAST_NS;
 }
 
@@ -359,10 +359,10 @@ bh_meter_rest_ns(unsigned device)
     struct meter *meter = &meters[device];
     uint64_t rest;
 
-    take_ring(meter);
-    look(meter);
-    rest = rest_ns(meter, bh_clock_ns());
-    leave_ring(meter);
+    meter_take_ring(meter);
+    meter_look(meter);
+    rest = meter_rest_ns(meter, bh_clock_ns());
+    meter_leave_ring(meter);
     return rest;
 }
 
@@ -371,10 +371,10 @@ bh_meter_done(unsigned device)
 {
     struct meter *meter = &meters[device];
 
-    take_ring(meter);
-    look(meter);
-    leave_ring(meter);
-    lower(&meter->ahead_ns, atomic_exchange(&meter->open_ns, 0));
+    meter_take_ring(meter);
+    meter_look(meter);
+    meter_leave_ring(meter);
+    meter_lower(&meter->ahead_ns, atomic_exchange(&meter->open_ns, 0));
     atomic_store(&meter->open_work, 0);
     atomic_store(&meter->open_count, 0);
 }
@@ -387,12 +387,12 @@ bh_meter_forget_context(CUcontext context)
 
         if (atomic_load(&meter->submissions) == 0)
             continue;
-        take_ring(meter);
+        meter_take_ring(meter);
         for (unsigned i = 0; i < RING; i++)
             if (meter->ring[i].event != NULL && meter->ring[i].context == context) {
                 (void)REAL(cuEventDestroy_v2)(meter->ring[i].event);
                 meter->ring[i].event = NULL;
             }
-        leave_ring(meter);
+        meter_leave_ring(meter);
     }
 }

@@ -110,8 +110,7 @@ measure_appends(uint32_t callers, bh_ns span)
     qsort(commits_ns, count, sizeof *commits_ns, by_size);
     printf("%4u callers  %7" PRIu64 " records/s  %4.1f us of CPU each  answered in (ms) "
            "median %.2f  p99 %.2f  slowest %.2f\n",
-           callers, records * BH_NS_PER_S / (now - start),
-           (double)(cpu_now() - cpu) / (double)records / 1e3,
+           callers, records * BH_NS_PER_S / (now - start), (double)(cpu_now() - cpu) / (double)records / 1e3,
            (double)commits_ns[count / 2] / 1e6, (double)commits_ns[count * 99 / 100] / 1e6,
            (double)commits_ns[count - 1] / 1e6);
 }
@@ -139,8 +138,8 @@ measure_verify(uint64_t records)
 static void
 remove_folder(const char *folder)
 {
-    static const char *const files[] = { "store.db", "store.db.lock", "audit.key", "audit.vkey",
-                                         "audit.signed", "audit.checkpoint" };
+    static const char *const files[] = { "store.db",   "store.db.lock", "audit.key",
+                                         "audit.vkey", "audit.signed",  "audit.checkpoint" };
     char path[4200];
 
     for (size_t i = 0; i < BH_COUNT(files); i++) {
@@ -157,8 +156,9 @@ main(int argc, char **argv)
     static const uint32_t callers[] = { 1, 16, 64, 256 };
     char own[] = "/tmp/audit-bench-XXXXXX", path[4096], signer[4096];
     const char *folder = argc > 1 ? argv[1] : mkdtemp(own);
-    struct bh_daemon_config config = { .site_name = "bench.example/audit", .state_dir = folder,
-                                       .signer = signer, .signer_socket = "" };
+    struct bh_daemon_config config = {
+        .site_name = "bench.example/audit", .state_dir = folder, .signer = signer, .signer_socket = ""
+    };
     struct bh_signing_process *signing;
     uint64_t records = 1000000;
     struct bh_err err;

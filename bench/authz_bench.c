@@ -17,8 +17,12 @@ static struct bh_dir_binding bindings[BINDINGS];
 static uint32_t gids[GIDS];
 
 static const struct bh_directory dir = {
-    .tenants = tenants, .tenant_count = TENANTS, .principals = principals,
-    .principal_count = PRINCIPALS, .bindings = bindings, .binding_count = BINDINGS,
+    .tenants = tenants,
+    .tenant_count = TENANTS,
+    .principals = principals,
+    .principal_count = PRINCIPALS,
+    .bindings = bindings,
+    .binding_count = BINDINGS,
 };
 
 /* Four levels, as organizations are: each tenant has a few below it.  Of the roles a third
@@ -34,7 +38,8 @@ fill(void)
         bindings[i] = (struct bh_dir_binding){
             .role = (enum bh_role)(1 + i % (BH_ROLES - 1)),
             .principal = { i % 3 ? 2 + i * 7 % (PRINCIPALS - 2) : 0 },
-            .gid = i % 3 ? 0 : 500 + i, .tenant = { 1 + i * 31 % TENANTS },
+            .gid = i % 3 ? 0 : 500 + i,
+            .tenant = { 1 + i * 31 % TENANTS },
         };
     for (uint32_t i = 0; i < GIDS; i++)
         gids[i] = 100 + i;
@@ -74,8 +79,7 @@ main(void)
         bindings[i].principal.v = 1;
     measure("all of them the caller's", &all, "job.submit");
     for (uint32_t i = 0; i < BINDINGS; i++)
-        bindings[i] = (struct bh_dir_binding){ .role = BH_ROLE_ADMIN, .gid = 900 + i,
-                                               .tenant = { 1 } };
+        bindings[i] = (struct bh_dir_binding){ .role = BH_ROLE_ADMIN, .gid = 900 + i, .tenant = { 1 } };
     measure("the worst: all are groups' on the top, 16 groups searched", &grouped, "job.submit");
     return 0;
 }

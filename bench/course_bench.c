@@ -35,10 +35,8 @@ bench_memory(void)
     size_t least = size_with(0, 0, 0);
 
     tell_memory("a GPU of 8,000, itself and its node", size_with(gpus, 0, 0) - least, gpus, 1024);
-    tell_memory("a GPU of 8,000 with one lease and piece", size_with(gpus, 1, 0) - least, gpus,
-                1024);
-    tell_memory("a GPU of 8,000 with seven leases and pieces", size_with(gpus, 7, 0) - least,
-                gpus, 1024);
+    tell_memory("a GPU of 8,000 with one lease and piece", size_with(gpus, 1, 0) - least, gpus, 1024);
+    tell_memory("a GPU of 8,000 with seven leases and pieces", size_with(gpus, 7, 0) - least, gpus, 1024);
     tell_memory("a pending job of 100,000", size_with(0, 0, jobs) - least, jobs, 400);
 }
 
@@ -88,7 +86,6 @@ main(int argc, char **argv)
     bench_memory();
     few = run(jobs / 10);
     many = run(jobs);
-    printf("%-58s %9.2f\n", "speed over the long course / over a tenth of it",
-           (double)many / (double)few);
+    printf("%-58s %9.2f\n", "speed over the long course / over a tenth of it", (double)many / (double)few);
     return 0;
 }

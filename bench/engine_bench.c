@@ -76,8 +76,10 @@ open_fleet(struct bench *bench, uint32_t nodes, uint32_t gpus_each)
         if (i % gpus_each == 0)
             send(bench, &event);
         event = (struct bh_event){ .kind = BH_EV_GPU };
-        event.u.gpu = (struct bh_ev_gpu){ .gpu = { i + 1 }, .node = { 1 + i / gpus_each },
-                                          .model = BH_GPU_H100_80GB, .managed = true,
+        event.u.gpu = (struct bh_ev_gpu){ .gpu = { i + 1 },
+                                          .node = { 1 + i / gpus_each },
+                                          .model = BH_GPU_H100_80GB,
+                                          .managed = true,
                                           .mig_capable = true };
         send(bench, &event);
     }
@@ -88,8 +90,10 @@ submit_for(struct bench *bench, uint32_t tenant, uint32_t sku, uint32_t count)
 {
     struct bh_event event = { .kind = BH_EV_SUBMIT };
 
-    event.u.submit = (struct bh_ev_submit){ .job = { bench->next_job++ }, .tenant = { tenant },
-                                            .sku = { sku }, .count = count,
+    event.u.submit = (struct bh_ev_submit){ .job = { bench->next_job++ },
+                                            .tenant = { tenant },
+                                            .sku = { sku },
+                                            .count = count,
                                             .priority = BH_PRIORITY_NORMAL };
     send(bench, &event);
 }
@@ -212,9 +216,12 @@ report_gpu(struct bench *bench, uint32_t gpu, bool cordoned)
 {
     struct bh_event event = { .kind = BH_EV_GPU };
 
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = { gpu }, .node = { 1 + (gpu - 1) / 8 },
-                                      .model = BH_GPU_H100_80GB, .managed = true,
-                                      .mig_capable = true, .cordoned = cordoned };
+    event.u.gpu = (struct bh_ev_gpu){ .gpu = { gpu },
+                                      .node = { 1 + (gpu - 1) / 8 },
+                                      .model = BH_GPU_H100_80GB,
+                                      .managed = true,
+                                      .mig_capable = true,
+                                      .cordoned = cordoned };
     send(bench, &event);
 }
 
@@ -236,8 +243,8 @@ bench_uncordon(uint32_t nodes)
         report_gpu(&bench, gpu, false);
         settle(&bench);
     }
-    printf("a GPU is uncordoned and the next of %" PRIu32 " starts, %" PRIu32
-           " x 8 GPUs: %" PRIu64 " ns, processor %" PRIu64 " ns\n",
+    printf("a GPU is uncordoned and the next of %" PRIu32 " starts, %" PRIu32 " x 8 GPUs: %" PRIu64
+           " ns, processor %" PRIu64 " ns\n",
            nodes * 8, nodes, (clock_ns() - began_ns) / (nodes * 8),
            (read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_began_ns) / (nodes * 8));
     free(bench.engine);
@@ -251,7 +258,8 @@ open_lent_fleet(struct bench *bench)
     for (uint32_t tenant = 2; tenant < 52; tenant++) {
         struct bh_event event = { .kind = BH_EV_TENANT };
 
-        event.u.tenant = (struct bh_ev_tenant){ .tenant = { tenant }, .parent = { 1 },
+        event.u.tenant = (struct bh_ev_tenant){ .tenant = { tenant },
+                                                .parent = { 1 },
                                                 .kind = BH_TENANT_DEPARTMENT,
                                                 .limit = BH_UNLIMITED,
                                                 .guarantee = 160 * BH_GPU_PARTS };

@@ -43,8 +43,8 @@ static struct {
     pid_t daemon;
     struct fleet *fleet;
     char *submission;
-    bh_ns *submitted_ns;         /* by job number */
-    uint64_t first_job;          /* of the round */
+    bh_ns *submitted_ns; /* by job number */
+    uint64_t first_job;  /* of the round */
 } bench;
 static atomic_uint next_job, failed;
 
@@ -120,8 +120,7 @@ prepare(void)
     char text[1024];
 
     snprintf(bench.dir, sizeof bench.dir, "/tmp/bulkhead-fleet-XXXXXX");
-    BH_ASSERT(mkdtemp(bench.dir) && chown(bench.dir, 0, DAEMON_UID) == 0
-              && chmod(bench.dir, 01775) == 0);
+    BH_ASSERT(mkdtemp(bench.dir) && chown(bench.dir, 0, DAEMON_UID) == 0 && chmod(bench.dir, 01775) == 0);
     snprintf(bench.socket, sizeof bench.socket, "%s/bulkhead.sock", bench.dir);
     make_folder("state", DAEMON_UID);
     make_folder("nodes", 0);
@@ -145,9 +144,8 @@ become_daemon(void)
     snprintf(config, sizeof config, "%s/bulkheadd.conf", bench.dir);
     snprintf(log, sizeof log, "%s/daemon.log", bench.dir);
     out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0644);
-    if (program < 0 || out < 0 || dup2(out, 2) < 0 || dup2(out, 1) < 0
-        || setgroups(0, NULL) != 0 || setgid(DAEMON_UID) != 0 || setuid(DAEMON_UID) != 0
-        || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+    if (program < 0 || out < 0 || dup2(out, 2) < 0 || dup2(out, 1) < 0 || setgroups(0, NULL) != 0
+        || setgid(DAEMON_UID) != 0 || setuid(DAEMON_UID) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         _exit(126);
     fexecve(program, args, env);
     _exit(127);
@@ -226,8 +224,8 @@ status_number(const char *reply, const char *key)
 
 struct counts {
     uint64_t commits, records;
-    uint64_t ticks;              /* of the daemon's CPU time */
-    bh_ns busiest_ns;            /* CPU time of its busiest thread, the owner */
+    uint64_t ticks;   /* of the daemon's CPU time */
+    bh_ns busiest_ns; /* CPU time of its busiest thread, the owner */
 };
 
 static uint64_t
@@ -383,9 +381,8 @@ tell(const char *phase, struct counts before, bh_ns begun_ns, bool waited)
     BH_ASSERT(getloadavg(&load, 1) == 1);
     printf("{\"phase\":\"%s\",\"nodes\":%u,\"jobs\":%u,\"clients\":%u,\"per_s\":%.0f,"
            "\"seconds\":%.3f,\"commits\":%llu,\"records\":%llu,\"batch\":%.1f,",
-           phase, bench.nodes, bench.jobs, bench.clients,
-           jobs * (double)BH_NS_PER_S / (double)span, (double)span / 1e9,
-           (unsigned long long)commits, (unsigned long long)records,
+           phase, bench.nodes, bench.jobs, bench.clients, jobs * (double)BH_NS_PER_S / (double)span,
+           (double)span / 1e9, (unsigned long long)commits, (unsigned long long)records,
            commits ? (double)records / (double)commits : 0);
     put_latency(waited ? begun_ns : 0);
     printf(",\"owner_cpu_us\":%.1f,\"cpu_us\":%.1f,\"load\":%.1f}\n",
@@ -430,8 +427,8 @@ restart(void)
     await_running(bench.jobs);
     if (bh_fleet_unnamed(bench.fleet) > 0)
         die("a KEEP did not name a running job");
-    printf("{\"phase\":\"restart\",\"nodes\":%u,\"jobs\":%u,\"seconds\":%.3f}\n", bench.nodes,
-           bench.jobs, (double)(bh_time_monotonic() - begun) / 1e9);
+    printf("{\"phase\":\"restart\",\"nodes\":%u,\"jobs\":%u,\"seconds\":%.3f}\n", bench.nodes, bench.jobs,
+           (double)(bh_time_monotonic() - begun) / 1e9);
 }
 
 static void
@@ -518,8 +515,8 @@ main(int argc, char **argv)
     setrlimit(RLIMIT_NOFILE, &files);
     signal(SIGPIPE, SIG_IGN);
     bench.submission = bh_http_request("POST", "/v1/jobs", "application/json",
-                                    "{\"args\":[\"true\"],\"sku\":\"large\","
-                                    "\"tenant\":\"acme/batch\"}");
+                                       "{\"args\":[\"true\"],\"sku\":\"large\","
+                                       "\"tenant\":\"acme/batch\"}");
     start_site();
     round_submit("submit");
     round_submit("again");

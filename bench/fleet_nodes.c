@@ -26,7 +26,7 @@ struct lease {
 struct node {
     uint32_t number;
     int listener;
-    struct bh_link *link;        /* NULL: the daemon is not connected */
+    struct bh_link *link; /* NULL: the daemon is not connected */
     uint32_t watched;
     struct bh_msg_partition partitions[PIECES_MAX]; /* partition 0: a free place */
     struct lease leases[PIECES_MAX];
@@ -51,8 +51,7 @@ say(struct node *node, uint32_t number, const void *message)
 {
     struct bh_err err;
 
-    BH_ASSERT(bh_link_put(node->link, number, bh_message_fields(number), message, &err)
-              == BH_OK);
+    BH_ASSERT(bh_link_put(node->link, number, bh_message_fields(number), message, &err) == BH_OK);
 }
 
 static void
@@ -94,8 +93,9 @@ done(struct node *node, uint64_t order)
 static void
 say_ended(struct node *node, const struct lease *lease, enum bh_end_cause cause)
 {
-    struct bh_msg_ended ended = { .lease = lease->lease, .cause = cause,
-                                  .ended_ns = bh_time_now(), .unasked = true };
+    struct bh_msg_ended ended = {
+        .lease = lease->lease, .cause = cause, .ended_ns = bh_time_now(), .unasked = true
+    };
 
     say(node, BH_MSG_ENDED, &ended);
 }
@@ -114,14 +114,19 @@ hear_hello(struct fleet *fleet, struct node *node, const void *unused)
     struct bh_msg_gpu gpus[FLEET_GPUS_MAX] = { 0 };
     struct bh_msg_lease_state leases[PIECES_MAX];
     struct bh_msg_partition partitions[PIECES_MAX];
-    struct bh_msg_inventory inventory = { .driver = "580.65.06", .runtime = "none", .cpus = 128,
-                                          .memory_mib = 1 << 20 };
+    struct bh_msg_inventory inventory = {
+        .driver = "580.65.06", .runtime = "none", .cpus = 128, .memory_mib = 1 << 20
+    };
 
     snprintf(inventory.node, sizeof inventory.node, "node-%04u", node->number);
     for (uint32_t i = 0; i < FLEET_GPUS_MAX; i++) {
-        gpus[i] = (struct bh_msg_gpu){ .product = "NVIDIA H100 80GB HBM3", .model = "H100-80GB",
-                                       .index = i, .minor = i, .memory_mib = 81559,
-                                       .mig_capable = true, .allowed = true };
+        gpus[i] = (struct bh_msg_gpu){ .product = "NVIDIA H100 80GB HBM3",
+                                       .model = "H100-80GB",
+                                       .index = i,
+                                       .minor = i,
+                                       .memory_mib = 81559,
+                                       .mig_capable = true,
+                                       .allowed = true };
         gpu_uuid(node, i, gpus[i].uuid);
     }
     inventory.gpus = (struct bh_list){ gpus, FLEET_GPUS_MAX };
@@ -258,9 +263,9 @@ hear_ack(struct fleet *fleet, struct node *node, const void *message)
 }
 
 static void (*const hear[])(struct fleet *fleet, struct node *node, const void *message) = {
-    [BH_MSG_HELLO] = hear_hello,     [BH_MSG_CARVE] = hear_carve,  [BH_MSG_DESTROY] = hear_destroy,
-    [BH_MSG_START] = hear_start,     [BH_MSG_SUSPEND] = hear_pause, [BH_MSG_RESUME] = hear_pause,
-    [BH_MSG_STOP] = hear_stop,       [BH_MSG_ACK] = hear_ack,      [BH_MSG_RETAIN] = hear_keep,
+    [BH_MSG_HELLO] = hear_hello, [BH_MSG_CARVE] = hear_carve,   [BH_MSG_DESTROY] = hear_destroy,
+    [BH_MSG_START] = hear_start, [BH_MSG_SUSPEND] = hear_pause, [BH_MSG_RESUME] = hear_pause,
+    [BH_MSG_STOP] = hear_stop,   [BH_MSG_ACK] = hear_ack,       [BH_MSG_RETAIN] = hear_keep,
 };
 
 static void

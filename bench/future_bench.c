@@ -73,12 +73,12 @@ open_fleet(struct bench *bench, uint32_t nodes, uint32_t gpus_each)
                                                      .limit = BH_UNLIMITED } });
     for (uint32_t i = 0; i < nodes * gpus_each; i++) {
         if (i % gpus_each == 0)
-            send(bench, (struct bh_event){ .kind = BH_EV_NODE,
-                                           .u.node = { { i / gpus_each + 1 }, true } });
+            send(bench, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { i / gpus_each + 1 }, true } });
         send(bench, (struct bh_event){ .kind = BH_EV_GPU,
                                        .u.gpu = { .gpu = { i + 1 },
                                                   .node = { i / gpus_each + 1 },
-                                                  .model = BH_GPU_H100_80GB, .managed = true,
+                                                  .model = BH_GPU_H100_80GB,
+                                                  .managed = true,
                                                   .mig_capable = true } });
     }
 }
@@ -95,14 +95,15 @@ fill(struct bench *bench, uint32_t pending)
         struct bh_job_view view;
 
         event.u.submit = (struct bh_ev_submit){
-            .job = { job }, .tenant = { (uint32_t)(job % TENANTS) + 1 },
-            .sku = { (uint32_t)(job % SKUS) + 1 }, .count = 1,
+            .job = { job },
+            .tenant = { (uint32_t)(job % TENANTS) + 1 },
+            .sku = { (uint32_t)(job % SKUS) + 1 },
+            .count = 1,
             .priority = (enum bh_priority)(1 + job % 3),
             .time_limit_ns = (job * 7919 % 24 + 1) * 3600000000000u,
         };
         send(bench, event);
-        waiting += bh_view_job(bench->engine, (bh_job_id){ job }, &view)
-                   && view.state == BH_JOB_PENDING;
+        waiting += bh_view_job(bench->engine, (bh_job_id){ job }, &view) && view.state == BH_JOB_PENDING;
     }
 }
 
@@ -129,9 +130,9 @@ measure(uint32_t nodes, uint32_t gpus_each)
     outlooks.rows = calloc(outlooks.max, sizeof *outlooks.rows);
     if (bh_job_forecasts_begin(&outlooks, bench.engine) != BH_OK)
         exit(1);
-    bh_future_begin(&future, bh_engine_adopt(copy, bytes),
-                    &(struct bh_future_options){ .now_ns = 1000, .notify = bh_job_forecasts_notify,
-                                                 .self = &outlooks });
+    bh_future_begin(
+        &future, bh_engine_adopt(copy, bytes),
+        &(struct bh_future_options){ .now_ns = 1000, .notify = bh_job_forecasts_notify, .self = &outlooks });
     end = bh_future_run(&future, UINT32_MAX);
     played = clock_ns();
     bh_job_forecasts_close(&outlooks, &future, end);

@@ -60,8 +60,7 @@ bh_http_exchange(int fd, const char *request, size_t length, char *ret_body, siz
         body = strtoul(said + 16, NULL, 10);
         here = got - (size_t)(end + 4 - memory);
         keep(end + 4, here, ret_body, size, &kept);
-        return read_body(fd, body - here, ret_body, size, kept)
-               && strncmp(memory, "HTTP/1.1 2", 10) == 0;
+        return read_body(fd, body - here, ret_body, size, kept) && strncmp(memory, "HTTP/1.1 2", 10) == 0;
     }
     return false;
 }

@@ -41,8 +41,7 @@ measure(struct bh_keys *keys, struct bh_store *store, size_t length)
     bh_buf_init_fixed(&out, opened, sizeof opened);
     must(store->ops->begin(store->self, &err));
     for (uint32_t i = 0; i < TEXTS; i++) {
-        const struct bh_key_use use = { BH_KEY_AUDIT, { 1 + i % TENANTS },
-                                        UINT64_C(1795170000000000000) };
+        const struct bh_key_use use = { BH_KEY_AUDIT, { 1 + i % TENANTS }, UINT64_C(1795170000000000000) };
 
         bh_buf_clear(&item);
         bh_buf_clear(&out);
@@ -54,8 +53,8 @@ measure(struct bh_keys *keys, struct bh_store *store, size_t length)
         unsealed += cpu_ns() - begun;
     }
     must(store->ops->commit(store->self, &err));
-    printf("keys, %zu bytes: seal %.1f us, open %.1f us of CPU\n", length,
-           (double)sealed / TEXTS / 1000, (double)unsealed / TEXTS / 1000);
+    printf("keys, %zu bytes: seal %.1f us, open %.1f us of CPU\n", length, (double)sealed / TEXTS / 1000,
+           (double)unsealed / TEXTS / 1000);
 }
 
 int

@@ -20,9 +20,14 @@ static struct received got;
 static struct bh_engine *
 new_engine(uint32_t gpus, uint32_t jobs)
 {
-    struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 4, .gpus = gpus + 1,
-                                   .jobs = jobs + 64, .leases = 2 * gpus * A_GPU,
-                                   .partitions = 32 * gpus, .classes = 256 };
+    struct bh_engine_caps caps = { .tenants = 16,
+                                   .skus = 8,
+                                   .nodes = 4,
+                                   .gpus = gpus + 1,
+                                   .jobs = jobs + 64,
+                                   .leases = 2 * gpus * A_GPU,
+                                   .partitions = 32 * gpus,
+                                   .classes = 256 };
     size_t size = (bh_engine_size(&caps) + 15) & ~(size_t)15;
     void *memory = aligned_alloc(16, size);
 
@@ -38,13 +43,14 @@ fill(struct fixture *f, uint32_t gpus, uint32_t running, uint32_t waiting)
 
     BH_ASSERT(named);
     for (uint32_t i = 0; i < f->dir.tenant_count; i++)
-        bh_fixture_step(f, (struct bh_event){
-            .kind = BH_EV_TENANT,
-            .u.tenant = { .tenant = f->dir.tenants[i].id, .parent = f->dir.tenants[i].parent,
-                          .kind = f->dir.tenants[i].kind, .limit = BH_UNLIMITED } });
+        bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_TENANT,
+                                              .u.tenant = { .tenant = f->dir.tenants[i].id,
+                                                            .parent = f->dir.tenants[i].parent,
+                                                            .kind = f->dir.tenants[i].kind,
+                                                            .limit = BH_UNLIMITED } });
     sku.u.sku = (struct bh_ev_sku){ .sku = { 1 }, .grade = BH_GRADE_C, .model_count = 1 };
-    sku.u.sku.models[0] = (struct bh_sku_model){
-        BH_GPU_H100_80GB, bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v };
+    sku.u.sku.models[0] =
+        (struct bh_sku_model){ BH_GPU_H100_80GB, bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v };
     bh_fixture_step(f, sku);
     bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { 1 }, true } });
     for (uint32_t gpu = 1; gpu <= gpus; gpu++) {
@@ -54,9 +60,11 @@ fill(struct fixture *f, uint32_t gpus, uint32_t running, uint32_t waiting)
         snprintf(uuid, 24, "GPU-%u", gpu);
         named[gpu - 1] = (struct bh_dir_gpu){ { gpu }, uuid };
         bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_GPU,
-                                              .u.gpu = { .gpu = { gpu }, .node = { 1 },
+                                              .u.gpu = { .gpu = { gpu },
+                                                         .node = { 1 },
                                                          .model = BH_GPU_H100_80GB,
-                                                         .managed = true, .mig_capable = true } });
+                                                         .managed = true,
+                                                         .mig_capable = true } });
     }
     f->dir.gpus = named;
     f->dir.gpu_count = gpus;
@@ -72,7 +80,8 @@ tell(struct bh_buf *out, uint32_t gpus, uint32_t running)
 {
     bh_buf_puts(out, "{\"gpus\":[");
     for (uint32_t gpu = 1; gpu <= gpus; gpu++)
-        bh_buf_printf(out, "%s{\"index\":%u,\"memory_mib\":81559,\"power_mw\":70000,\"product\":"
+        bh_buf_printf(out,
+                      "%s{\"index\":%u,\"memory_mib\":81559,\"power_mw\":70000,\"product\":"
                       "\"NVIDIA H100 80GB HBM3\",\"temperature_c\":41,\"uuid\":\"GPU-%u\"}",
                       gpu > 1 ? "," : "", gpu, gpu);
     bh_buf_puts(out, "],\"node\":\"n1\",\"samples\":{\"samples\":[");
@@ -81,7 +90,8 @@ tell(struct bh_buf *out, uint32_t gpus, uint32_t running)
                       lease > 1 ? "," : "", lease);
     bh_buf_puts(out, "]},\"traffic\":[");
     for (uint32_t job = 1; job <= running; job++)
-        bh_buf_printf(out, "%s{\"denied_bytes\":0,\"denied_packets\":0,\"job\":%u,\"rx_bytes\":"
+        bh_buf_printf(out,
+                      "%s{\"denied_bytes\":0,\"denied_packets\":0,\"job\":%u,\"rx_bytes\":"
                       "123456,\"rx_packets\":99,\"tx_bytes\":123456,\"tx_packets\":99}",
                       job > 1 ? "," : "", job);
     bh_buf_puts(out, "]}");
@@ -109,8 +119,8 @@ main(int argc, char **argv)
         bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/metrics", .uid = CAROL }, &got);
         BH_ASSERT(got.status == 200);
     }
-    printf("%u running, %u waiting: %" PRIu64 " us a scrape; owner thread: %" PRIu64 " turns, %"
-           PRIu64 " us together, %" PRIu64 " us the longest\n",
+    printf("%u running, %u waiting: %" PRIu64 " us a scrape; owner thread: %" PRIu64 " turns, %" PRIu64
+           " us together, %" PRIu64 " us the longest\n",
            running, waiting, (bh_time_monotonic() - begun) / ROUNDS / 1000, f->asks / ROUNDS,
            f->ask_ns / ROUNDS / 1000, f->ask_most_ns / 1000);
     return 0;

@@ -20,7 +20,7 @@
 enum { RUNS_MAX = 101, CALLS = 100000, C = 0xc1d00001, D = 0x5c000001, M = 0x5c001000 };
 
 __attribute__((visibility("default"))) int bh_bench_ioctl(int fd, unsigned long request,
-                                                           ...) __asm__("ioctl");
+                                                          ...) __asm__("ioctl");
 int
 bh_bench_ioctl(int fd, unsigned long request, ...)
 {
@@ -69,7 +69,7 @@ time_pairs(void)
         struct rm_new made;
 
         (void)bh_rm_ledger_ioctl(3, RM_ALLOC, rm_memory(&made, C, D, handle, 2 << 20));
-        (void)bh_rm_ledger_ioctl(3, RM_FREE, &(struct bh_rm_free) { C, D, handle++, 0 });
+        (void)bh_rm_ledger_ioctl(3, RM_FREE, &(struct bh_rm_free){ C, D, handle++, 0 });
     }
     return (double)(cpu_ns() - from) / CALLS;
 }

@@ -177,8 +177,7 @@ watch(struct run *run)
 
             if (state)
                 keep(run, i, state);
-            if (run->lease[i].pid > 0
-                && waitpid(run->lease[i].pid, &run->lease[i].status, WNOHANG) > 0) {
+            if (run->lease[i].pid > 0 && waitpid(run->lease[i].pid, &run->lease[i].status, WNOHANG) > 0) {
                 run->lease[i].pid = 0;
                 left--;
             }
@@ -193,7 +192,8 @@ main(int argc, char **argv)
 
     if (argc < 8) {
         fputs("usage: share_box BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE "
-              "[-- LEASE]...\n", stderr);
+              "[-- LEASE]...\n",
+              stderr);
         return 2;
     }
     run.shim = argv[2];
@@ -201,21 +201,18 @@ main(int argc, char **argv)
     run.uuid = argv[4];
     run.out = argv[5];
     must(mkdtemp(run.folder) != NULL, run.folder);
-    run.host = bh_share_host_new(
-        &(struct bh_share_host_options){ .program = argv[1], .notice = hear });
+    run.host = bh_share_host_new(&(struct bh_share_host_options){ .program = argv[1], .notice = hear });
     for (char **next = argv + 6; *next;)
         next = start(&run, next);
     watch(&run);
     for (uint32_t i = 0; i < run.count; i++) {
         static const char *const made[] = { "/door/driver", "/door", "" };
 
-        printf("lease %" PRIu32 " status %d signal %d gpu_ns %" PRIu64
-               " charged %" PRIu32 " seen %" PRIu32 " %" PRIu32 "\n",
-               i,
-               WIFEXITED(run.lease[i].status) ? WEXITSTATUS(run.lease[i].status) : -1,
-               WIFSIGNALED(run.lease[i].status) ? WTERMSIG(run.lease[i].status) : 0,
-               run.lease[i].last.gpu_ns, run.lease[i].charged_mib, run.lease[i].seen_kind,
-               run.lease[i].seen_mib);
+        printf("lease %" PRIu32 " status %d signal %d gpu_ns %" PRIu64 " charged %" PRIu32 " seen %" PRIu32
+               " %" PRIu32 "\n",
+               i, WIFEXITED(run.lease[i].status) ? WEXITSTATUS(run.lease[i].status) : -1,
+               WIFSIGNALED(run.lease[i].status) ? WTERMSIG(run.lease[i].status) : 0, run.lease[i].last.gpu_ns,
+               run.lease[i].charged_mib, run.lease[i].seen_kind, run.lease[i].seen_mib);
         bh_share_host_close(run.host, i + 1);
         for (size_t n = 0; n < BH_COUNT(made); n++) {
             char folder[96];

@@ -25,26 +25,26 @@
 
 enum { RUNS_MAX = 101, LAUNCHES = 200000, BATCH = 500, PAIRS = 20000, LIVE = 10000, THREADS_MAX = 4 };
 
-#define CALLS(X)                                                                           \
-    X(cuInit)                                                                              \
-    X(cuDevicePrimaryCtxRetain)                                                            \
-    X(cuCtxSetCurrent)                                                                     \
-    X(cuCtxSynchronize)                                                                    \
-    X(cuLaunchKernel)                                                                      \
-    X(cuGraphLaunch)                                                                       \
-    X(cuMemAlloc_v2)                                                                       \
-    X(cuMemFree_v2)                                                                        \
-    X(cuMemAllocAsync)                                                                     \
-    X(cuMemFreeAsync)                                                                      \
+#define CALLS(X)                                                                                             \
+    X(cuInit)                                                                                                \
+    X(cuDevicePrimaryCtxRetain)                                                                              \
+    X(cuCtxSetCurrent)                                                                                       \
+    X(cuCtxSynchronize)                                                                                      \
+    X(cuLaunchKernel)                                                                                        \
+    X(cuGraphLaunch)                                                                                         \
+    X(cuMemAlloc_v2)                                                                                         \
+    X(cuMemFree_v2)                                                                                          \
+    X(cuMemAllocAsync)                                                                                       \
+    X(cuMemFreeAsync)                                                                                        \
     X(cuMemGetInfo_v2)
 
 /* What a driver that runs kernels wants before: one that takes no time, and a graph of it. */
-#define WORK_CALLS(X)                                                                      \
-    X(cuModuleLoadData)                                                                    \
-    X(cuModuleGetFunction)                                                                 \
-    X(cuStreamCreate)                                                                      \
-    X(cuStreamBeginCapture_v2)                                                             \
-    X(cuStreamEndCapture)                                                                  \
+#define WORK_CALLS(X)                                                                                        \
+    X(cuModuleLoadData)                                                                                      \
+    X(cuModuleGetFunction)                                                                                   \
+    X(cuStreamCreate)                                                                                        \
+    X(cuStreamBeginCapture_v2)                                                                               \
+    X(cuStreamEndCapture)                                                                                    \
     X(cuGraphInstantiateWithFlags)
 
 struct calls {
@@ -101,15 +101,14 @@ find_work(struct calls *calls)
 #define FIND(name) work.name = (__typeof__(&(name)))dlsym(calls->library, #name);
     WORK_CALLS(FIND)
 #undef FIND
-    if (work.cuModuleLoadData(&module, bh_burn_ptx) != CUDA_SUCCESS ||
-        work.cuModuleGetFunction == NULL ||
-        work.cuModuleGetFunction(&calls->kernel, module, "burn") != CUDA_SUCCESS)
+    if (work.cuModuleLoadData(&module, bh_burn_ptx) != CUDA_SUCCESS || work.cuModuleGetFunction == NULL
+        || work.cuModuleGetFunction(&calls->kernel, module, "burn") != CUDA_SUCCESS)
         return;
-    if (work.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
-        work.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS ||
-        launch_into(calls, stream) != CUDA_SUCCESS ||
-        work.cuStreamEndCapture(stream, &graph) != CUDA_SUCCESS ||
-        work.cuGraphInstantiateWithFlags(&calls->graph, graph, 0) != CUDA_SUCCESS) {
+    if (work.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS
+        || work.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS
+        || launch_into(calls, stream) != CUDA_SUCCESS
+        || work.cuStreamEndCapture(stream, &graph) != CUDA_SUCCESS
+        || work.cuGraphInstantiateWithFlags(&calls->graph, graph, 0) != CUDA_SUCCESS) {
         fprintf(stderr, "shim_bench: no graph can be made\n");
         exit(4);
     }
@@ -254,8 +253,7 @@ work(void *self)
 
 /* Nanoseconds of one call of one thread, while `threads` make it. */
 static double
-time_threads(double (*timed)(const struct calls *), const struct calls *calls,
-             unsigned threads)
+time_threads(double (*timed)(const struct calls *), const struct calls *calls, unsigned threads)
 {
     struct worker workers[THREADS_MAX];
     pthread_t thread[THREADS_MAX];
@@ -266,7 +264,7 @@ time_threads(double (*timed)(const struct calls *), const struct calls *calls,
         return timed(calls);
     pthread_barrier_init(&start, NULL, threads);
     for (unsigned i = 0; i < threads; i++) {
-        workers[i] = (struct worker) { timed, calls, &start, 0 };
+        workers[i] = (struct worker){ timed, calls, &start, 0 };
         pthread_create(&thread[i], NULL, work, &workers[i]);
     }
     for (unsigned i = 0; i < threads; i++) {
@@ -321,8 +319,7 @@ ask_preloaded(uint8_t row)
 {
     double ns;
 
-    if (write(to_preloaded, &row, 1) != 1 ||
-        read(from_preloaded, &ns, sizeof(ns)) != (ssize_t)sizeof(ns)) {
+    if (write(to_preloaded, &row, 1) != 1 || read(from_preloaded, &ns, sizeof(ns)) != (ssize_t)sizeof(ns)) {
         fprintf(stderr, "shim_bench: the process with the preloaded library ended\n");
         exit(5);
     }
@@ -347,8 +344,8 @@ compare(uint8_t number, const struct calls calls[2], unsigned runs)
     printf("%-28s %u thread%s  driver %7.1f  shim %7.1f  added %7.1f", row->what, row->threads,
            row->threads == 1 ? " " : "s", median(bare, runs), median(shim, runs), ours);
     if (to_preloaded >= 0)
-        printf("  preload %9.1f  added %9.1f  ratio %6.1f", median(other, runs),
-               median(theirs, runs), median(theirs, runs) / (ours > 0.1 ? ours : 0.1));
+        printf("  preload %9.1f  added %9.1f  ratio %6.1f", median(other, runs), median(theirs, runs),
+               median(theirs, runs) / (ours > 0.1 ? ours : 0.1));
     printf("\n");
     fflush(stdout);
 }
@@ -368,9 +365,8 @@ begin(struct calls *calls)
 {
     CUcontext context;
 
-    if (calls->cuInit(0) != CUDA_SUCCESS ||
-        calls->cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
-        calls->cuCtxSetCurrent(context) != CUDA_SUCCESS)
+    if (calls->cuInit(0) != CUDA_SUCCESS || calls->cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS
+        || calls->cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return false;
     find_work(calls);
     return true;
@@ -450,8 +446,7 @@ start_preloaded(const char *preload)
 static void
 learn_uuid(const struct calls *calls)
 {
-    __typeof__(&cuDeviceGetUuid) get =
-        (__typeof__(get))dlsym(calls->library, "cuDeviceGetUuid");
+    __typeof__(&cuDeviceGetUuid) get = (__typeof__(get))dlsym(calls->library, "cuDeviceGetUuid");
     CUuuid uuid;
 
     if (get != NULL && get(&uuid, 0) == CUDA_SUCCESS)
@@ -513,8 +508,7 @@ main(int argc, char **argv)
         return 2;
     }
     options.libcuda = argv[1];
-    if (argc > 3 && bh_parse_u64(argv[3], &runs, &err) == BH_OK && runs > 0 &&
-        runs < RUNS_MAX)
+    if (argc > 3 && bh_parse_u64(argv[3], &runs, &err) == BH_OK && runs > 0 && runs < RUNS_MAX)
         options.runs = (unsigned)runs;
     if (!bh_box_enter(argv[2]))
         return 77;
@@ -526,6 +520,5 @@ main(int argc, char **argv)
     bh_box_share(1, 40960, 256);
     rc = bh_box_run(measure, &options);
     /* Another driver gives out what addresses it likes. */
-    return rc != 0 || strstr(argv[2], "nullcuda") == NULL ? rc
-                                                          : bh_box_run(measure_anew, &options);
+    return rc != 0 || strstr(argv[2], "nullcuda") == NULL ? rc : bh_box_run(measure_anew, &options);
 }

@@ -67,7 +67,7 @@ start_server(void)
     server = fork();
     if (server == 0) {
         close(pair[0]);
-        _exit(bh_share_serve(pair[1], &(struct bh_time_slices_options) { 0 }, &err) != BH_OK);
+        _exit(bh_share_serve(pair[1], &(struct bh_time_slices_options){ 0 }, &err) != BH_OK);
     }
     close(pair[1]);
     link_to_server = bh_link_new(pair[0]);
@@ -76,18 +76,18 @@ start_server(void)
 static void
 open_lease(void)
 {
-    struct bh_share_open open = { .lease = 1, .folder = LEASE_FOLDER, .weight = 2100,
-                                  .gpu_count = 1 };
+    struct bh_share_open open = { .lease = 1, .folder = LEASE_FOLDER, .weight = 2100, .gpu_count = 1 };
     struct pollfd answer = { bh_link_fd(link_to_server), POLLIN, 0 };
     struct bh_err err = { 0 };
 
-    open.gpus[0] = (struct bh_share_gpu) { .uuid = UUID,
-                                           .cap_bytes = CAP * BH_SHARE_UNIT_BYTES,
-                                           .context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES,
-                                           .memory_bytes = CAP * BH_SHARE_UNIT_BYTES };
+    open.gpus[0] = (struct bh_share_gpu){ .uuid = UUID,
+                                          .cap_bytes = CAP * BH_SHARE_UNIT_BYTES,
+                                          .context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES,
+                                          .memory_bytes = CAP * BH_SHARE_UNIT_BYTES };
     must(mkdir(LEASE_FOLDER, 0700) == 0, "folder");
-    must(bh_link_send(link_to_server, BH_SHARE_MSG_OPEN,
-                      bh_share_message_fields(BH_SHARE_MSG_OPEN), &open, &err) == BH_OK,
+    must(bh_link_send(link_to_server, BH_SHARE_MSG_OPEN, bh_share_message_fields(BH_SHARE_MSG_OPEN), &open,
+                      &err)
+             == BH_OK,
          "open");
     for (int i = 0; i < 100 && access(LEASE_FOLDER "/door/share.sock", F_OK) != 0; i++)
         (void)poll(&answer, 1, 50);
@@ -107,15 +107,16 @@ look(void)
     struct bh_share_welcome welcome = { 0 };
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
     struct iovec part = { &welcome, sizeof(welcome) };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-                              .msg_controllen = sizeof(control) };
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+    };
     int fds[2];
 
     holding = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    must(connect(holding, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-             send(holding, &hello, sizeof(hello), 0) == (ssize_t)sizeof(hello) &&
-             recvmsg(holding, &message, 0) == (ssize_t)sizeof(welcome) &&
-             welcome.answer == BH_SHARE_WELCOME,
+    must(connect(holding, (struct sockaddr *)&address, sizeof(address)) == 0
+             && send(holding, &hello, sizeof(hello), 0) == (ssize_t)sizeof(hello)
+             && recvmsg(holding, &message, 0) == (ssize_t)sizeof(welcome)
+             && welcome.answer == BH_SHARE_WELCOME,
          "not welcome");
     memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fds));
     usage = mmap(NULL, sizeof(*usage), PROT_READ, MAP_SHARED, fds[1], 0);
@@ -214,8 +215,7 @@ end_one(pid_t pid)
 {
     int status;
 
-    must(kill(server, SIGSTOP) == 0 && waitpid(server, &status, WUNTRACED) == server &&
-             WIFSTOPPED(status),
+    must(kill(server, SIGSTOP) == 0 && waitpid(server, &status, WUNTRACED) == server && WIFSTOPPED(status),
          "bulkhead-share does not stop");
     kill(pid, SIGKILL);
     must(bh_box_wait(pid) == -1, "a process ended by itself");

@@ -38,9 +38,8 @@ put_record(uint64_t number, const struct bh_digest *digest, struct bh_err *err)
         .actor = { 7, BH_VIA_PEER, 1000, "" },
         .boot = 1,
         .dec = { true, 3 },
-        .ev_json =
-            "{\"submit\":{\"count\":1,\"job\":1000,\"kind\":\"batch\",\"principal\":7,"
-            "\"priority\":\"normal\",\"sku\":2,\"tenant\":12}}",
+        .ev_json = "{\"submit\":{\"count\":1,\"job\":1000,\"kind\":\"batch\",\"principal\":7,"
+                   "\"priority\":\"normal\",\"sku\":2,\"tenant\":12}}",
         .obj = { "job", number },
         .req = { 1, 2, 3 },
         .res = "ok",
@@ -55,8 +54,7 @@ put_record(uint64_t number, const struct bh_digest *digest, struct bh_err *err)
     memcpy(record.text, digest->bytes, sizeof record.text);
     bh_buf_init_fixed(&out, leaf, sizeof leaf);
     bh_record_encode(&out, &record);
-    must(store.ops->put_record(store.self, number,
-                               &(struct bh_slice){ leaf, out.length }, NULL, err), err);
+    must(store.ops->put_record(store.self, number, &(struct bh_slice){ leaf, out.length }, NULL, err), err);
 }
 
 static void
@@ -88,16 +86,16 @@ submit(uint64_t number, struct bh_err *err)
 {
     struct bh_digest digest;
     char text[512];
-    int length =
-        snprintf(text, sizeof text,
-                 "{\"args\":[\"python\",\"train.py\",\"--seed\",\"%" PRIu64 "\"],"
-                 "\"cwd\":\"/home/ada\",\"env\":[\"HOME=/home/ada\",\"LANG=C.UTF-8\"],"
-                 "\"image\":\"/srv/images/pytorch-2.7\",\"sku\":\"small\"}",
-                 number);
+    int length = snprintf(text, sizeof text,
+                          "{\"args\":[\"python\",\"train.py\",\"--seed\",\"%" PRIu64 "\"],"
+                          "\"cwd\":\"/home/ada\",\"env\":[\"HOME=/home/ada\",\"LANG=C.UTF-8\"],"
+                          "\"image\":\"/srv/images/pytorch-2.7\",\"sku\":\"small\"}",
+                          number);
 
     crypto->sha256(text, (size_t)length, NULL, 0, digest.bytes);
     put_record(number, &digest, err);
-    must(store.ops->put_text(store.self, &(struct bh_text_row){ digest, 1, { text, (size_t)length } }, err), err);
+    must(store.ops->put_text(store.self, &(struct bh_text_row){ digest, 1, { text, (size_t)length } }, err),
+         err);
     put_job(number, &digest, err);
 }
 
@@ -167,9 +165,8 @@ measure_list(const char *name, struct bh_job_filter filter)
     listed = bh_time_monotonic();
     must(store.ops->count_jobs(store.self, &filter, &count, &err), &err);
     counted = bh_time_monotonic();
-    printf("%-34s %5u rows in %6.2f ms, counted %6" PRIu64 " in %6.2f ms\n", name,
-           rows / ROUNDS, (double)(listed - start) / ROUNDS / 1e6, count,
-           (double)(counted - listed) / 1e6);
+    printf("%-34s %5u rows in %6.2f ms, counted %6" PRIu64 " in %6.2f ms\n", name, rows / ROUNDS,
+           (double)(listed - start) / ROUNDS / 1e6, count, (double)(counted - listed) / 1e6);
 }
 
 static void
@@ -186,16 +183,12 @@ measure_lists(void)
     measure_list("principal", (struct bh_job_filter){ .principal_id = 7 });
     measure_list("principal, running (none)",
                  (struct bh_job_filter){ .principal_id = 7, .state = "running" });
-    measure_list("one tenant",
-                 (struct bh_job_filter){ .tenants = tenants, .tenant_count = 1 });
-    measure_list("100 tenants",
-                 (struct bh_job_filter){ .tenants = tenants, .tenant_count = 100 });
-    measure_list("1000 tenants, active", (struct bh_job_filter){ .tenants = tenants,
-                                                                 .tenant_count = TENANTS,
-                                                                 .active_only = true });
-    measure_list("1000 tenants, principal", (struct bh_job_filter){ .tenants = tenants,
-                                                                    .tenant_count = TENANTS,
-                                                                    .principal_id = 7 });
+    measure_list("one tenant", (struct bh_job_filter){ .tenants = tenants, .tenant_count = 1 });
+    measure_list("100 tenants", (struct bh_job_filter){ .tenants = tenants, .tenant_count = 100 });
+    measure_list("1000 tenants, active",
+                 (struct bh_job_filter){ .tenants = tenants, .tenant_count = TENANTS, .active_only = true });
+    measure_list("1000 tenants, principal",
+                 (struct bh_job_filter){ .tenants = tenants, .tenant_count = TENANTS, .principal_id = 7 });
     measure_list("last page", (struct bh_job_filter){ .after = PENDING - 100 });
 }
 

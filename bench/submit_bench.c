@@ -79,8 +79,7 @@ static void
 make_request(char **argv)
 {
     char body[512];
-    int n = snprintf(body, sizeof body,
-                     "{\"args\":[\"true\"],\"hold\":%s,\"sku\":\"%s\",\"tenant\":\"%s\"}",
+    int n = snprintf(body, sizeof body, "{\"args\":[\"true\"],\"hold\":%s,\"sku\":\"%s\",\"tenant\":\"%s\"}",
                      argv[6] && strcmp(argv[6], "run") == 0 ? "false" : "true", argv[5], argv[4]);
 
     bench.length = (size_t)snprintf(bench.request, sizeof bench.request,
@@ -113,8 +112,7 @@ main(int argc, char **argv)
     span = bh_time_monotonic() - begun;
     qsort(bench.spans, bench.jobs, sizeof *bench.spans, compare);
     printf("{\"clients\":%u,\"jobs\":%u,\"failed\":%u,\"per_s\":%llu,\"p50_us\":%llu,\"p99_us\":%llu}\n",
-           clients, bench.jobs, atomic_load(&failed),
-           (unsigned long long)(bench.jobs * BH_NS_PER_S / span),
+           clients, bench.jobs, atomic_load(&failed), (unsigned long long)(bench.jobs * BH_NS_PER_S / span),
            (unsigned long long)(bench.spans[bench.jobs / 2] / 1000),
            (unsigned long long)(bench.spans[bench.jobs / 100 * 99] / 1000));
     free(bench.spans);

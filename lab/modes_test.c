@@ -34,8 +34,7 @@ run(const char *line)
     assert_true(fd >= 0);
     unlink(path);
     snprintf(copy, sizeof copy, "bulkhead-lab %s", line);
-    for (char *at = copy; count < WORDS_MAX && (words[count] = strtok_r(at, " ", &rest));
-         at = NULL)
+    for (char *at = copy; count < WORDS_MAX && (words[count] = strtok_r(at, " ", &rest)); at = NULL)
         count++;
     words[count] = NULL;
     child = fork();
@@ -105,8 +104,7 @@ test_json(void **state)
     assert_int_equal(bh_json_parse(output, strlen(output), &json, &err), BH_OK);
     one = bh_json_at(bh_json_get(bh_json_root(json), "runs"), 0);
     BH_CHECK_EQ("same steps", bh_json_number(bh_json_get(one, "steps"), 0), steps);
-    BH_CHECK_EQ("same wait",
-                bh_json_number(bh_json_get(bh_json_get(one, "all"), "wait_mean_ms"), 0),
+    BH_CHECK_EQ("same wait", bh_json_number(bh_json_get(bh_json_get(one, "all"), "wait_mean_ms"), 0),
                 mean_ms);
     bh_json_free(json);
     BH_CHECK_DONE();

@@ -6,9 +6,8 @@
 #include "bulkhead/nvml_structs.h"
 
 typedef struct {
-    unsigned int multiprocessorCount, sharedCopyEngineCount, sharedDecoderCount,
-        sharedEncoderCount, sharedJpegCount, sharedOfaCount, gpuInstanceSliceCount,
-        computeInstanceSliceCount;
+    unsigned int multiprocessorCount, sharedCopyEngineCount, sharedDecoderCount, sharedEncoderCount,
+        sharedJpegCount, sharedOfaCount, gpuInstanceSliceCount, computeInstanceSliceCount;
     unsigned long long memorySizeMB;
 } nvmlDeviceAttributes_t;
 NVML_STRUCT_SIZE(nvmlDeviceAttributes_t, 40);
@@ -19,33 +18,30 @@ typedef struct {
 NVML_STRUCT_SIZE(nvmlGpuInstancePlacement_t, 8);
 
 typedef struct {
-    unsigned int id, isP2pSupported, sliceCount, instanceCount, multiprocessorCount,
-        copyEngineCount, decoderCount, encoderCount, jpegCount, ofaCount;
+    unsigned int id, isP2pSupported, sliceCount, instanceCount, multiprocessorCount, copyEngineCount,
+        decoderCount, encoderCount, jpegCount, ofaCount;
     unsigned long long memorySizeMB;
 } nvmlGpuInstanceProfileInfo_t;
 NVML_STRUCT_SIZE(nvmlGpuInstanceProfileInfo_t, 48);
 
 typedef struct {
-    unsigned int version, id, isP2pSupported, sliceCount, instanceCount,
-        multiprocessorCount, copyEngineCount, decoderCount, encoderCount, jpegCount,
-        ofaCount;
+    unsigned int version, id, isP2pSupported, sliceCount, instanceCount, multiprocessorCount, copyEngineCount,
+        decoderCount, encoderCount, jpegCount, ofaCount;
     unsigned long long memorySizeMB;
     char name[96];
 } nvmlGpuInstanceProfileInfo_v2_t;
 NVML_STRUCT_SIZE(nvmlGpuInstanceProfileInfo_v2_t, 152);
-#define nvmlGpuInstanceProfileInfo_v2_t_WORD                                               \
-    NVML_STRUCT_WORD(nvmlGpuInstanceProfileInfo_v2_t, 2)
+#define nvmlGpuInstanceProfileInfo_v2_t_WORD NVML_STRUCT_WORD(nvmlGpuInstanceProfileInfo_v2_t, 2)
 
 typedef struct {
-    unsigned int version, id, sliceCount, instanceCount, multiprocessorCount,
-        copyEngineCount, decoderCount, encoderCount, jpegCount, ofaCount;
+    unsigned int version, id, sliceCount, instanceCount, multiprocessorCount, copyEngineCount, decoderCount,
+        encoderCount, jpegCount, ofaCount;
     unsigned long long memorySizeMB;
     char name[96];
     unsigned int capabilities;
 } nvmlGpuInstanceProfileInfo_v3_t;
 NVML_STRUCT_SIZE(nvmlGpuInstanceProfileInfo_v3_t, 152);
-#define nvmlGpuInstanceProfileInfo_v3_t_WORD                                               \
-    NVML_STRUCT_WORD(nvmlGpuInstanceProfileInfo_v3_t, 3)
+#define nvmlGpuInstanceProfileInfo_v3_t_WORD NVML_STRUCT_WORD(nvmlGpuInstanceProfileInfo_v3_t, 3)
 
 typedef struct {
     nvmlDevice_t device;
@@ -66,25 +62,21 @@ typedef struct {
 NVML_STRUCT_SIZE(nvmlComputeInstanceProfileInfo_t, 36);
 
 typedef struct {
-    unsigned int version, id, sliceCount, instanceCount, multiprocessorCount,
-        sharedCopyEngineCount, sharedDecoderCount, sharedEncoderCount, sharedJpegCount,
-        sharedOfaCount;
+    unsigned int version, id, sliceCount, instanceCount, multiprocessorCount, sharedCopyEngineCount,
+        sharedDecoderCount, sharedEncoderCount, sharedJpegCount, sharedOfaCount;
     char name[96];
 } nvmlComputeInstanceProfileInfo_v2_t;
 NVML_STRUCT_SIZE(nvmlComputeInstanceProfileInfo_v2_t, 136);
-#define nvmlComputeInstanceProfileInfo_v2_t_WORD                                           \
-    NVML_STRUCT_WORD(nvmlComputeInstanceProfileInfo_v2_t, 2)
+#define nvmlComputeInstanceProfileInfo_v2_t_WORD NVML_STRUCT_WORD(nvmlComputeInstanceProfileInfo_v2_t, 2)
 
 typedef struct {
-    unsigned int version, id, sliceCount, instanceCount, multiprocessorCount,
-        sharedCopyEngineCount, sharedDecoderCount, sharedEncoderCount, sharedJpegCount,
-        sharedOfaCount;
+    unsigned int version, id, sliceCount, instanceCount, multiprocessorCount, sharedCopyEngineCount,
+        sharedDecoderCount, sharedEncoderCount, sharedJpegCount, sharedOfaCount;
     char name[96];
     unsigned int capabilities;
 } nvmlComputeInstanceProfileInfo_v3_t;
 NVML_STRUCT_SIZE(nvmlComputeInstanceProfileInfo_v3_t, 140);
-#define nvmlComputeInstanceProfileInfo_v3_t_WORD                                           \
-    NVML_STRUCT_WORD(nvmlComputeInstanceProfileInfo_v3_t, 3)
+#define nvmlComputeInstanceProfileInfo_v3_t_WORD NVML_STRUCT_WORD(nvmlComputeInstanceProfileInfo_v3_t, 3)
 
 typedef struct {
     nvmlDevice_t device;

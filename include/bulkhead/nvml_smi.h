@@ -10,10 +10,9 @@
 
 #include <stdint.h>
 
-#define BH_SMI_TABLE_ID                                                                    \
-    {                                                                                      \
-        0xc4, 0xfe, 0x3e, 0x6c, 0xc9, 0x8f, 0x6c, 0x4e, 0xa3, 0x27, 0xee, 0x69, 0x6e,      \
-            0x12, 0xf7, 0xc4                                                               \
+#define BH_SMI_TABLE_ID                                                                                      \
+    {                                                                                                        \
+        0xc4, 0xfe, 0x3e, 0x6c, 0xc9, 0x8f, 0x6c, 0x4e, 0xa3, 0x27, 0xee, 0x69, 0x6e, 0x12, 0xf7, 0xc4       \
     }
 
 /* The functions of it that Bulkhead has; each returns nvmlReturn_t. */

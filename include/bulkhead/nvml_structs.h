@@ -8,10 +8,8 @@
 
 #include "bulkhead/nvml_codes.h"
 
-#define NVML_STRUCT_SIZE(type, bytes)                                                      \
-    _Static_assert(sizeof(type) == (bytes), "NVML ABI: " #type)
-#define NVML_STRUCT_WORD(type, version)                                                    \
-    ((unsigned int)sizeof(type) | (unsigned int)(version) << 24)
+#define NVML_STRUCT_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "NVML ABI: " #type)
+#define NVML_STRUCT_WORD(type, version) ((unsigned int)sizeof(type) | (unsigned int)(version) << 24)
 
 typedef struct {
     char busIdLegacy[16];
@@ -21,8 +19,7 @@ typedef struct {
 NVML_STRUCT_SIZE(nvmlPciInfo_t, 68);
 
 typedef struct {
-    unsigned int version, domain, bus, device, pciDeviceId, pciSubSystemId, baseClass,
-        subClass;
+    unsigned int version, domain, bus, device, pciDeviceId, pciSubSystemId, baseClass, subClass;
     char busId[32];
 } nvmlPciInfoExt_v1_t;
 NVML_STRUCT_SIZE(nvmlPciInfoExt_v1_t, 64);
@@ -58,10 +55,9 @@ NVML_STRUCT_SIZE(nvmlEccErrorCounts_t, 32);
 
 typedef struct {
     unsigned int version;
-    unsigned long long aggregateUncParity, aggregateUncSecDed, aggregateCor,
-        volatileUncParity, volatileUncSecDed, volatileCor, aggregateUncBucketL2,
-        aggregateUncBucketSm, aggregateUncBucketPcie, aggregateUncBucketMcu,
-        aggregateUncBucketOther;
+    unsigned long long aggregateUncParity, aggregateUncSecDed, aggregateCor, volatileUncParity,
+        volatileUncSecDed, volatileCor, aggregateUncBucketL2, aggregateUncBucketSm, aggregateUncBucketPcie,
+        aggregateUncBucketMcu, aggregateUncBucketOther;
     unsigned int bThresholdExceeded;
 } nvmlEccSramErrorStatus_v1_t;
 NVML_STRUCT_SIZE(nvmlEccSramErrorStatus_v1_t, 104);
@@ -69,8 +65,8 @@ NVML_STRUCT_SIZE(nvmlEccSramErrorStatus_v1_t, 104);
 typedef nvmlEccSramErrorStatus_v1_t nvmlEccSramErrorStatus_t;
 
 typedef struct {
-    unsigned int corrActiveRemaps, corrInactiveRemaps, uncActiveRemaps, uncInactiveRemaps,
-        bPending, bFailureOccurred;
+    unsigned int corrActiveRemaps, corrInactiveRemaps, uncActiveRemaps, uncInactiveRemaps, bPending,
+        bFailureOccurred;
 } nvmlRemappedRowsInfo_v2_t;
 NVML_STRUCT_SIZE(nvmlRemappedRowsInfo_v2_t, 24);
 
@@ -190,8 +186,7 @@ typedef struct {
     unsigned int version, environment, ccFeature, devToolsMode, multiGpuMode;
 } nvmlSystemConfComputeSettings_v1_t;
 NVML_STRUCT_SIZE(nvmlSystemConfComputeSettings_v1_t, 20);
-#define nvmlSystemConfComputeSettings_v1_t_WORD                                            \
-    NVML_STRUCT_WORD(nvmlSystemConfComputeSettings_v1_t, 1)
+#define nvmlSystemConfComputeSettings_v1_t_WORD NVML_STRUCT_WORD(nvmlSystemConfComputeSettings_v1_t, 1)
 typedef nvmlSystemConfComputeSettings_v1_t nvmlSystemConfComputeSettings_t;
 
 typedef struct {
@@ -250,22 +245,20 @@ typedef struct {
     unsigned int version, value;
 } nvmlDeviceAddressingMode_v1_t;
 NVML_STRUCT_SIZE(nvmlDeviceAddressingMode_v1_t, 8);
-#define nvmlDeviceAddressingMode_v1_t_WORD                                                 \
-    NVML_STRUCT_WORD(nvmlDeviceAddressingMode_v1_t, 1)
+#define nvmlDeviceAddressingMode_v1_t_WORD NVML_STRUCT_WORD(nvmlDeviceAddressingMode_v1_t, 1)
 typedef nvmlDeviceAddressingMode_v1_t nvmlDeviceAddressingMode_t;
 
 typedef struct {
     unsigned int version;
-    unsigned char ibGuid[16], rackGuid[16], chassisPhysicalSlotNumber, computeSlotIndex,
-        nodeIndex, peerType, moduleId;
+    unsigned char ibGuid[16], rackGuid[16], chassisPhysicalSlotNumber, computeSlotIndex, nodeIndex, peerType,
+        moduleId;
 } nvmlPlatformInfo_v1_t;
 NVML_STRUCT_SIZE(nvmlPlatformInfo_v1_t, 44);
 #define nvmlPlatformInfo_v1_t_WORD NVML_STRUCT_WORD(nvmlPlatformInfo_v1_t, 1)
 
 typedef struct {
     unsigned int version;
-    unsigned char ibGuid[16], chassisSerialNumber[16], slotNumber, trayIndex, hostId,
-        peerType, moduleId;
+    unsigned char ibGuid[16], chassisSerialNumber[16], slotNumber, trayIndex, hostId, peerType, moduleId;
 } nvmlPlatformInfo_v2_t;
 NVML_STRUCT_SIZE(nvmlPlatformInfo_v2_t, 44);
 #define nvmlPlatformInfo_v2_t_WORD NVML_STRUCT_WORD(nvmlPlatformInfo_v2_t, 2)
@@ -276,8 +269,7 @@ typedef struct {
     char branch[80];
 } nvmlSystemDriverBranchInfo_v1_t;
 NVML_STRUCT_SIZE(nvmlSystemDriverBranchInfo_v1_t, 84);
-#define nvmlSystemDriverBranchInfo_v1_t_WORD                                               \
-    NVML_STRUCT_WORD(nvmlSystemDriverBranchInfo_v1_t, 1)
+#define nvmlSystemDriverBranchInfo_v1_t_WORD NVML_STRUCT_WORD(nvmlSystemDriverBranchInfo_v1_t, 1)
 typedef nvmlSystemDriverBranchInfo_v1_t nvmlSystemDriverBranchInfo_t;
 
 #endif

@@ -47,16 +47,16 @@ enum {
 };
 
 struct bh_share_device {
-    uint8_t uuid[16];                 /* as cuDeviceGetUuid says it */
-    uint32_t cap_units;               /* of memory; the lease's share */
-    uint32_t context_units;           /* what a context takes, charged when it is made */
-    _Atomic uint32_t overhead_units;  /* what the driver holds beyond what was charged */
+    uint8_t uuid[16];                /* as cuDeviceGetUuid says it */
+    uint32_t cap_units;              /* of memory; the lease's share */
+    uint32_t context_units;          /* what a context takes, charged when it is made */
+    _Atomic uint32_t overhead_units; /* what the driver holds beyond what was charged */
     _Atomic uint32_t slice;
-    uint64_t memory_bytes;            /* what programs are told that the device has */
-    _Atomic uint64_t used_ns;         /* of its time: what turns took, to the last second */
-    _Atomic uint64_t busy;            /* how much of the last second that was; see below */
-    _Atomic uint64_t until_ns;        /* CLOCK_MONOTONIC: when the CONTENDED turn shall end, so
-                                         that whoever has it plans for that; 0: not told */
+    uint64_t memory_bytes;     /* what programs are told that the device has */
+    _Atomic uint64_t used_ns;  /* of its time: what turns took, to the last second */
+    _Atomic uint64_t busy;     /* how much of the last second that was; see below */
+    _Atomic uint64_t until_ns; /* CLOCK_MONOTONIC: when the CONTENDED turn shall end, so
+                                  that whoever has it plans for that; 0: not told */
 };
 _Static_assert(sizeof(struct bh_share_device) == 64, "a cache line each");
 
@@ -83,7 +83,7 @@ struct bh_share_limits {
     uint32_t magic, version;
     uint64_t lease;
     uint32_t device_count;
-    uint32_t managed;         /* enum bh_share_managed */
+    uint32_t managed; /* enum bh_share_managed */
     uint8_t reserved[40];
     struct bh_share_device device[BH_SHARE_DEVICES_MAX];
 };
@@ -144,8 +144,8 @@ bh_share_slot_of(uint64_t total)
 static inline uint64_t
 bh_share_total_pack(uint32_t units, int32_t difference, uint32_t slot, uint64_t sequence)
 {
-    return (uint64_t)units << 44 | ((uint64_t)difference & 0x1fffff) << 23 |
-           (uint64_t)slot << 13 | (sequence & 0x1fff);
+    return (uint64_t)units << 44 | ((uint64_t)difference & 0x1fffff) << 23 | (uint64_t)slot << 13
+           | (sequence & 0x1fff);
 }
 
 static inline uint64_t
@@ -161,8 +161,7 @@ bh_share_held_pack(uint32_t units, uint64_t sequence)
 static inline void
 bh_share_settle(struct bh_share_usage *usage, uint32_t device, uint64_t total)
 {
-    _Atomic uint64_t *at =
-        &usage->slot[bh_share_slot_of(total) % BH_SHARE_SLOTS_MAX].held[device];
+    _Atomic uint64_t *at = &usage->slot[bh_share_slot_of(total) % BH_SHARE_SLOTS_MAX].held[device];
     uint64_t held = atomic_load(at);
     uint32_t units = bh_share_units(held) + (uint32_t)bh_share_difference(total);
 
@@ -179,8 +178,7 @@ enum bh_share_tried { BH_SHARE_DONE, BH_SHARE_REFUSED, BH_SHARE_AGAIN };
  * `most` units.  REFUSED: it would not, or `slot` has not so much to give back; AGAIN: others
  * were quicker.  Nothing changed then. */
 static inline enum bh_share_tried
-bh_share_try(struct bh_share_usage *usage, uint32_t device, uint32_t slot, int32_t difference,
-             uint32_t most)
+bh_share_try(struct bh_share_usage *usage, uint32_t device, uint32_t slot, int32_t difference, uint32_t most)
 {
     _Atomic uint64_t *word = &usage->total[device].word;
     uint64_t total = atomic_load(word), held, next;
@@ -188,8 +186,7 @@ bh_share_try(struct bh_share_usage *usage, uint32_t device, uint32_t slot, int32
 
     bh_share_settle(usage, device, total);
     held = atomic_load(&usage->slot[slot].held[device]);
-    if (difference > 0 ? units > most
-                       : units < 0 || (int64_t)bh_share_units(held) + difference < 0)
+    if (difference > 0 ? units > most : units < 0 || (int64_t)bh_share_units(held) + difference < 0)
         return atomic_load(word) == total ? BH_SHARE_REFUSED : BH_SHARE_AGAIN;
     next = bh_share_total_pack((uint32_t)units, difference, slot, held + 1);
     if (!atomic_compare_exchange_strong(word, &total, next))
@@ -202,8 +199,8 @@ bh_share_try(struct bh_share_usage *usage, uint32_t device, uint32_t slot, int32
  * each round some other process of the lease got what it wanted: who must not wait for them
  * (bulkhead-share) tries a number of times. */
 static inline bool
-bh_share_change(struct bh_share_usage *usage, uint32_t device, uint32_t slot,
-                int32_t difference, uint32_t most)
+bh_share_change(struct bh_share_usage *usage, uint32_t device, uint32_t slot, int32_t difference,
+                uint32_t most)
 {
     enum bh_share_tried tried;
 

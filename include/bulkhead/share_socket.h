@@ -34,8 +34,8 @@ struct bh_share_hello {
 enum bh_share_answer {
     BH_SHARE_WELCOME,
     BH_SHARE_BAD_VERSION, /* of the hello, or of who joined before it and still counts */
-    BH_SHARE_FULL,     /* BH_SHARE_SLOTS_MAX processes have joined */
-    BH_SHARE_STRANGER, /* not a process of this lease, or not its slot */
+    BH_SHARE_FULL,        /* BH_SHARE_SLOTS_MAX processes have joined */
+    BH_SHARE_STRANGER,    /* not a process of this lease, or not its slot */
     BH_SHARE_ANSWERS
 };
 

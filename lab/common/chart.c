@@ -62,8 +62,7 @@ chart_is_drawable(double value)
 static double
 chart_axis_place(const struct axis *axis, double value)
 {
-    return axis->from +
-           (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
+    return axis->from + (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
 }
 
 /* Both coordinates of a point must be drawable for it to count. */
@@ -159,8 +158,7 @@ chart_put_char(FILE *out, const char *bytes, size_t length)
 {
     unsigned char c = (unsigned char)*bytes;
 
-    if (length > 1 &&
-        (memcmp(bytes, "\xef\xbf\xbe", 3) == 0 || memcmp(bytes, "\xef\xbf\xbf", 3) == 0))
+    if (length > 1 && (memcmp(bytes, "\xef\xbf\xbe", 3) == 0 || memcmp(bytes, "\xef\xbf\xbf", 3) == 0))
         putc('?', out);
     else if (length > 1)
         fwrite(bytes, 1, length, out);
@@ -209,8 +207,7 @@ chart_write_x_ticks(FILE *out, const struct axis *axis, double bottom)
         double value = (double)i * axis->step, x = chart_axis_place(axis, value);
 
         fprintf(out, "<path class=\"a\" d=\"M%.1f %.1fv5\"/>", x, bottom);
-        fprintf(out, "<text class=\"m\" x=\"%.1f\" y=\"%.1f\">%.10g</text>\n", x,
-                bottom + 20, value);
+        fprintf(out, "<text class=\"m\" x=\"%.1f\" y=\"%.1f\">%.10g</text>\n", x, bottom + 20, value);
     }
 }
 
@@ -221,22 +218,19 @@ chart_write_y_ticks(FILE *out, const struct axis *axis)
         double value = (double)i * axis->step, y = chart_axis_place(axis, value);
 
         fprintf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
-        fprintf(out, "<text class=\"e\" x=\"%d\" y=\"%.1f\">%.10g</text>\n", LEFT - 8,
-                y + 4, value);
+        fprintf(out, "<text class=\"e\" x=\"%d\" y=\"%.1f\">%.10g</text>\n", LEFT - 8, y + 4, value);
     }
 }
 
 /* A path breaks where a value cannot be drawn; `h0` makes a dot of a point alone. */
 static void
-chart_write_points(FILE *out, const struct bh_chart_line *line, const struct axis *x,
-             const struct axis *y)
+chart_write_points(FILE *out, const struct bh_chart_line *line, const struct axis *x, const struct axis *y)
 {
     uint32_t kept = line->count < POINTS_MAX ? line->count : POINTS_MAX;
     bool down = false;
 
     for (uint32_t k = 0; k < kept; k++) {
-        uint32_t i =
-            kept < 2 ? 0 : (uint32_t)((uint64_t)k * (line->count - 1) / (kept - 1));
+        uint32_t i = kept < 2 ? 0 : (uint32_t)((uint64_t)k * (line->count - 1) / (kept - 1));
 
         if (!chart_is_drawable(line->x[i]) || !chart_is_drawable(line->y[i])) {
             down = false;
@@ -260,8 +254,7 @@ chart_write_line(FILE *out, const struct bh_chart *chart, uint32_t at, const str
     fputs("\"><title>", out);
     chart_put_text(out, line->name, TEXT_MAX_CHARS);
     fputs("</title></path>\n", out);
-    fprintf(out, "<path class=\"l c%u d%u\" d=\"M%d %uh34\"/>", colour, dashes, RIGHT + 20,
-            row);
+    fprintf(out, "<path class=\"l c%u d%u\" d=\"M%d %uh34\"/>", colour, dashes, RIGHT + 20, row);
     fprintf(out, "<text x=\"%d\" y=\"%u\">", RIGHT + 62, row + 4);
     chart_put_text(out, line->name, NAME_MAX_CHARS);
     fputs("</text>\n", out);
@@ -277,11 +270,9 @@ chart_write_frame(FILE *out, const struct bh_chart *chart, uint32_t height)
             "width=\"%d\" height=\"%u\" role=\"img\">\n<title>",
             WIDTH, height, WIDTH, height);
     chart_put_text(out, chart->title, TEXT_MAX_CHARS);
-    fprintf(out, "</title>\n%s<rect class=\"p\" width=\"%d\" height=\"%u\"/>\n", style,
-            WIDTH, height);
+    fprintf(out, "</title>\n%s<rect class=\"p\" width=\"%d\" height=\"%u\"/>\n", style, WIDTH, height);
     chart_put_label(out, "class=\"h\" x=\"16\" y=\"28\"", chart->title);
-    snprintf(place, sizeof place, "class=\"m\" x=\"%d\" y=\"%u\"", (LEFT + RIGHT) / 2,
-             height - 12);
+    snprintf(place, sizeof place, "class=\"m\" x=\"%d\" y=\"%u\"", (LEFT + RIGHT) / 2, height - 12);
     chart_put_label(out, place, chart->x_label);
     snprintf(place, sizeof place, "class=\"m\" transform=\"translate(18 %u) rotate(-90)\"",
              (TOP + height - FOOT) / 2);

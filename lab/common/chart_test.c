@@ -31,8 +31,7 @@ step_tag(const char *text, char stack[][16], int *depth)
     if (!end || name == 0 || name > 15)
         return NULL;
     if (*text == '/')
-        return --*depth >= 0 && strncmp(stack[*depth], text + 1, name) == 0 &&
-                       stack[*depth][name] == '\0'
+        return --*depth >= 0 && strncmp(stack[*depth], text + 1, name) == 0 && stack[*depth][name] == '\0'
                    ? end + 1
                    : NULL;
     if (end[-1] == '/')
@@ -47,8 +46,7 @@ step_tag(const char *text, char stack[][16], int *depth)
 static bool
 is_entity(const char *text)
 {
-    return strncmp(text, "&amp;", 5) == 0 || strncmp(text, "&lt;", 4) == 0 ||
-           strncmp(text, "&gt;", 4) == 0;
+    return strncmp(text, "&amp;", 5) == 0 || strncmp(text, "&lt;", 4) == 0 || strncmp(text, "&gt;", 4) == 0;
 }
 
 /* Enough of XML for what a chart writes: tags nest, entities are known, no controls. */
@@ -61,8 +59,7 @@ is_well_formed(const char *text)
     while (text && *text) {
         if (*text == '<')
             text = step_tag(text + 1, stack, &depth);
-        else if ((*text == '&' && !is_entity(text)) ||
-                 ((unsigned char)*text < ' ' && *text != '\n'))
+        else if ((*text == '&' && !is_entity(text)) || ((unsigned char)*text < ' ' && *text != '\n'))
             return false;
         else
             text++;
@@ -80,8 +77,7 @@ occurrences(const char *text, const char *what)
     return count;
 }
 
-static double up[] = { 0, 1, 2, 3 }, down[] = { 30, 20, 12.5, 0.1 },
-              flat[] = { 7, 7, 7, 7 };
+static double up[] = { 0, 1, 2, 3 }, down[] = { 30, 20, 12.5, 0.1 }, flat[] = { 7, 7, 7, 7 };
 static double holes[] = { 1, 2, 3, 4 }, huge[] = { -1e300, 0, 1e299, 1e300 };
 static double tiny[] = { 0, 1e-310, 2e-310, 0 }, below[] = { -4, -3, -2, -1 };
 static double narrow[] = { 94, 95.5, 97, 98 };
@@ -177,7 +173,7 @@ many_lines_differ_and_have_room(void **state)
 
     (void)state;
     for (int i = 0; i < LINES_MAX; i++)
-        lines[i] = (struct bh_chart_line) { "a line", up, down, 4 };
+        lines[i] = (struct bh_chart_line){ "a line", up, down, 4 };
     text = chart_text(&chart);
     assert_true(is_well_formed(text));
     assert_int_equal(occurrences(text, "class=\"l c0 d0\""), 4); /* lines 0 and 32 */

@@ -9,8 +9,7 @@ bh_figures_add(struct bh_figures *figures, uint64_t value)
 {
     if (figures->count == figures->capacity) {
         figures->capacity = figures->capacity ? figures->capacity * 2 : 256;
-        figures->values =
-            realloc(figures->values, figures->capacity * sizeof figures->values[0]);
+        figures->values = realloc(figures->values, figures->capacity * sizeof figures->values[0]);
         BH_ASSERT(figures->values);
     }
     figures->values[figures->count++] = value;

@@ -10,8 +10,7 @@ enum { ITEM_MAX = 40 };
 
 /* Read one item of a list. */
 static bh_rc
-parse_item(const struct bh_flag *flag, const char *text, uint32_t *ret_value,
-           struct bh_err *err)
+parse_item(const struct bh_flag *flag, const char *text, uint32_t *ret_value, struct bh_err *err)
 {
     struct bh_choice choice = { flag->name + 2, flag->names, flag->name_count };
     uint64_t thousandths;
@@ -23,16 +22,14 @@ parse_item(const struct bh_flag *flag, const char *text, uint32_t *ret_value,
     if (rc != BH_OK)
         return rc;
     if (thousandths < flag->low || thousandths > flag->high)
-        return bh_err_set(err, BH_RANGE, "%.40s is not within %u.%03u and %u.%03u", text,
-                          flag->low / 1000, flag->low % 1000, flag->high / 1000,
-                          flag->high % 1000);
+        return bh_err_set(err, BH_RANGE, "%.40s is not within %u.%03u and %u.%03u", text, flag->low / 1000,
+                          flag->low % 1000, flag->high / 1000, flag->high % 1000);
     *ret_value = (uint32_t)thousandths;
     return BH_OK;
 }
 
 static bh_rc
-parse_list(const struct bh_flag *flag, const char *text, struct bh_flag_list *ret_list,
-           struct bh_err *err)
+parse_list(const struct bh_flag *flag, const char *text, struct bh_flag_list *ret_list, struct bh_err *err)
 {
     struct bh_flag_list list = { .count = 0 };
     char item[ITEM_MAX];
@@ -85,8 +82,7 @@ find_flag(const struct bh_flag *flags, uint32_t count, const char *word, size_t 
 }
 
 bh_rc
-bh_flags_parse(const struct bh_flag *flags, uint32_t flag_count, int count, char **words,
-               struct bh_err *err)
+bh_flags_parse(const struct bh_flag *flags, uint32_t flag_count, int count, char **words, struct bh_err *err)
 {
     for (int i = 0; i < count; i++) {
         size_t length = strcspn(words[i], "=");

@@ -38,8 +38,10 @@ test_values(void **state)
     struct options options = { .loads = { { 7 }, 1 } };
     struct bh_err err = { 0 };
 
-    assert_int_equal(parse(&options, "--on --number=7 --text here --load 0.8,1.25,2 "
-                                     "--order=fifo,tree --seed 18446744073709551615", &err),
+    assert_int_equal(parse(&options,
+                           "--on --number=7 --text here --load 0.8,1.25,2 "
+                           "--order=fifo,tree --seed 18446744073709551615",
+                           &err),
                      BH_OK);
     BH_CHECK("on", options.on);
     BH_CHECK_STR("text", options.text, "here");
@@ -87,8 +89,7 @@ test_refused(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_values),
-                                        cmocka_unit_test(test_refused) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_values), cmocka_unit_test(test_refused) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

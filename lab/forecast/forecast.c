@@ -136,15 +136,12 @@ forecast_take_take(struct bh_forecast_options *options, const char *value, struc
 
 static const struct option {
     const char *name, *value; /* value NULL: none follows */
-    bh_rc (*take)(struct bh_forecast_options *options, const char *value,
-                  struct bh_err *err);
+    bh_rc (*take)(struct bh_forecast_options *options, const char *value, struct bh_err *err);
     const char *doc;
 } table[] = {
-    { "--data", "PATH", forecast_take_source,
-      "a file, a folder of *.csv, or one with helios/earth_vc" },
+    { "--data", "PATH", forecast_take_source, "a file, a folder of *.csv, or one with helios/earth_vc" },
     { "--horizon", "LIST", forecast_take_horizons, "how far ahead (1h,3h,24h)" },
-    { "--quantile", "LIST", forecast_take_quantiles,
-      "percent to be kept below the bound (90,95,99)" },
+    { "--quantile", "LIST", forecast_take_quantiles, "percent to be kept below the bound (90,95,99)" },
     { "--window", "SPAN", forecast_take_window, "how much past a bound is made of (7d)" },
     { "--every", "SPAN", forecast_take_every, "length of a slot (30m)" },
     { "--take", "WHAT", forecast_take_take, "of the rows in a slot: mean, last or max (mean)" },
@@ -157,8 +154,7 @@ void
 bh_forecast_print_options(FILE *out)
 {
     for (size_t i = 0; i < BH_COUNT(table); i++)
-        fprintf(out, "  %-10s %-5s %s\n", table[i].name,
-                table[i].value ? table[i].value : "", table[i].doc);
+        fprintf(out, "  %-10s %-5s %s\n", table[i].name, table[i].value ? table[i].value : "", table[i].doc);
 }
 
 static const struct option *
@@ -173,7 +169,7 @@ forecast_find_option(const char *word)
 /* A span as a number of slots, 1 .. most. */
 static bh_rc
 forecast_check_span(const struct bh_forecast_options *options, const char *name, bh_ns span,
-           struct bh_err *err)
+                    struct bh_err *err)
 {
     bool is_window = name[2] == 'w';
     uint32_t most = is_window ? BH_FORECAST_WINDOW_MAX : BH_FORECAST_STEPS_MAX;
@@ -198,8 +194,8 @@ forecast_check_options(const struct bh_forecast_options *options, struct bh_err 
 }
 
 bh_rc
-bh_forecast_options_parse(int count, const char *const *words,
-                          struct bh_forecast_options *ret_options, struct bh_err *err)
+bh_forecast_options_parse(int count, const char *const *words, struct bh_forecast_options *ret_options,
+                          struct bh_err *err)
 {
     const bh_ns hour = 3600 * BH_NS_PER_S;
     struct bh_forecast_options options = {
@@ -243,8 +239,7 @@ forecast_try_series(const struct trying *trying, struct bh_series *series)
     const struct bh_forecast_options *options = trying->options;
     struct bh_forecast_report *report = trying->report;
     struct bh_trial *trials = report->trials[report->count];
-    struct bh_trial_question question = { .window = (uint32_t)(options->window_ns /
-                                                               options->every_ns),
+    struct bh_trial_question question = { .window = (uint32_t)(options->window_ns / options->every_ns),
                                           .count = options->q_count };
     bool worth = true;
 
@@ -265,9 +260,7 @@ static bh_rc
 forecast_try_file(const struct trying *trying, const char *path)
 {
     const struct bh_forecast_options *options = trying->options;
-    struct bh_series_source source = { .file = path,
-                                       .slot_ns = options->every_ns,
-                                       .take = options->take };
+    struct bh_series_source source = { .file = path, .slot_ns = options->every_ns, .take = options->take };
     struct bh_series series;
     struct bh_buf text;
     uint32_t least;
@@ -297,8 +290,7 @@ forecast_is_csv(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
 
-    return length > 4 && entry->d_name[0] != '.' &&
-           strcmp(entry->d_name + length - 4, ".csv") == 0;
+    return length > 4 && entry->d_name[0] != '.' && strcmp(entry->d_name + length - 4, ".csv") == 0;
 }
 
 /* Byte order, whatever the locale. */
@@ -318,8 +310,7 @@ forecast_make_room(struct bh_forecast_report *report, uint32_t count)
 }
 
 static bh_rc
-forecast_try_entries(const struct trying *trying, const char *folder, struct dirent **entries,
-            int count)
+forecast_try_entries(const struct trying *trying, const char *folder, struct dirent **entries, int count)
 {
     bh_rc rc = BH_OK;
 
@@ -328,8 +319,7 @@ forecast_try_entries(const struct trying *trying, const char *folder, struct dir
         int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
 
         if (length < 0 || (size_t)length >= sizeof path)
-            return bh_err_set(trying->err, BH_RANGE, "the path of %s is too long",
-                              entries[i]->d_name);
+            return bh_err_set(trying->err, BH_RANGE, "the path of %s is too long", entries[i]->d_name);
         rc = forecast_try_file(trying, path);
         if (trying->progress)
             fprintf(trying->progress, "\rforecast: %d of %d files%s", i + 1, count,
@@ -391,8 +381,7 @@ bh_forecast_try(const struct bh_forecast_options *options, FILE *progress,
     bh_rc rc = forecast_try_source(&trying);
 
     if (rc == BH_OK && report.count == 0)
-        rc = bh_err_set(err, BH_NOT_FOUND,
-                        "no series in %s is long and large enough to be tried",
+        rc = bh_err_set(err, BH_NOT_FOUND, "no series in %s is long and large enough to be tried",
                         options->source);
     if (rc == BH_OK)
         *ret_report = report;
@@ -415,8 +404,7 @@ bh_rc
 bh_forecast_run(const struct bh_forecast_options *options, FILE *out, struct bh_err *err)
 {
     struct bh_forecast_report report;
-    bh_rc rc =
-        bh_forecast_try(options, isatty(STDERR_FILENO) ? stderr : NULL, &report, err);
+    bh_rc rc = bh_forecast_try(options, isatty(STDERR_FILENO) ? stderr : NULL, &report, err);
 
     if (rc != BH_OK)
         return rc;

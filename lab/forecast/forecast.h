@@ -32,8 +32,7 @@ struct bh_forecast_options {
  *   BH_RANGE    a horizon or window longer than the engine's, more than there is room for
  */
 BH_MUST_USE bh_rc bh_forecast_options_parse(int count, const char *const *words,
-                                            struct bh_forecast_options *ret_options,
-                                            struct bh_err *err);
+                                            struct bh_forecast_options *ret_options, struct bh_err *err);
 
 /* One line each: what the options are called and what they mean. */
 void bh_forecast_print_options(FILE *out);
@@ -52,14 +51,12 @@ struct bh_forecast_report {
  *   BH_RANGE      more than 10,000 files, a path too long
  *   and what reading a file may say */
 BH_MUST_USE bh_rc bh_forecast_try(const struct bh_forecast_options *options, FILE *progress,
-                                  struct bh_forecast_report *ret_report,
-                                  struct bh_err *err);
+                                  struct bh_forecast_report *ret_report, struct bh_err *err);
 void bh_forecast_report_fini(struct bh_forecast_report *report);
 
 /* Try, write to `out`, and the chart where --svg says; progress to a terminal on standard
  * error.  Failures are those of bh_forecast_try and bh_forecast_draw.  The caller checks
  * ferror(out). */
-BH_MUST_USE bh_rc bh_forecast_run(const struct bh_forecast_options *options, FILE *out,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_forecast_run(const struct bh_forecast_options *options, FILE *out, struct bh_err *err);
 
 #endif

@@ -21,28 +21,16 @@ static const struct {
     const char *says;
 } options_rows[] = {
     { "only data", { "--data", "x" }, BH_OK, "" },
-    { "all",
-      { "--data", "x", "--window", "2d", "--every", "1h", "--least", "0", "--json" },
-      BH_OK,
-      "" },
-    { "lists",
-      { "--data", "x", "--horizon", "1h,24h", "--quantile", "90,99.5" },
-      BH_OK,
-      "" },
+    { "all", { "--data", "x", "--window", "2d", "--every", "1h", "--least", "0", "--json" }, BH_OK, "" },
+    { "lists", { "--data", "x", "--horizon", "1h,24h", "--quantile", "90,99.5" }, BH_OK, "" },
     { "the longest", { "--data", "x", "--window", "7d", "--horizon", "24h" }, BH_OK, "" },
     { "no data", { "--json" }, BH_INVALID, "--data PATH is missing" },
     { "unknown", { "--data", "x", "--colour" }, BH_INVALID, "unknown option --colour" },
     { "a value is missing", { "--data" }, BH_INVALID, "--data wants PATH" },
     { "no span", { "--data", "x", "--horizon", "soon" }, BH_INVALID, "--horizon: " },
     { "an empty list", { "--data", "x", "--horizon", "" }, BH_INVALID, "expected spans" },
-    { "an empty item",
-      { "--data", "x", "--horizon", "1h,,3h" },
-      BH_INVALID,
-      "--horizon: " },
-    { "a comma at the end",
-      { "--data", "x", "--quantile", "90," },
-      BH_INVALID,
-      "--quantile: " },
+    { "an empty item", { "--data", "x", "--horizon", "1h,,3h" }, BH_INVALID, "--horizon: " },
+    { "a comma at the end", { "--data", "x", "--quantile", "90," }, BH_INVALID, "--quantile: " },
     { "too many horizons",
       { "--data", "x", "--horizon", "1h,2h,3h,4h,5h,6h,7h,8h,9h" },
       BH_RANGE,
@@ -51,34 +39,13 @@ static const struct {
       { "--data", "x", "--quantile", "50,60,70,80,90" },
       BH_RANGE,
       "--quantile: at most 4" },
-    { "no quantile",
-      { "--data", "x", "--quantile", "0" },
-      BH_RANGE,
-      "is not in 0.01 .. 100" },
-    { "over all",
-      { "--data", "x", "--quantile", "100.01" },
-      BH_RANGE,
-      "is not in 0.01 .. 100" },
-    { "no whole slots",
-      { "--data", "x", "--horizon", "45m" },
-      BH_INVALID,
-      "a multiple of --every" },
-    { "too far",
-      { "--data", "x", "--horizon", "25h" },
-      BH_RANGE,
-      "--horizon: at most 48 slots" },
-    { "too long",
-      { "--data", "x", "--window", "8d" },
-      BH_RANGE,
-      "--window: at most 336 slots" },
-    { "too short a slot",
-      { "--data", "x", "--every", "59s" },
-      BH_RANGE,
-      "at least a minute" },
-    { "no such take",
-      { "--data", "x", "--take", "best" },
-      BH_INVALID,
-      "mean, last or max" },
+    { "no quantile", { "--data", "x", "--quantile", "0" }, BH_RANGE, "is not in 0.01 .. 100" },
+    { "over all", { "--data", "x", "--quantile", "100.01" }, BH_RANGE, "is not in 0.01 .. 100" },
+    { "no whole slots", { "--data", "x", "--horizon", "45m" }, BH_INVALID, "a multiple of --every" },
+    { "too far", { "--data", "x", "--horizon", "25h" }, BH_RANGE, "--horizon: at most 48 slots" },
+    { "too long", { "--data", "x", "--window", "8d" }, BH_RANGE, "--window: at most 336 slots" },
+    { "too short a slot", { "--data", "x", "--every", "59s" }, BH_RANGE, "at least a minute" },
+    { "no such take", { "--data", "x", "--take", "best" }, BH_INVALID, "mean, last or max" },
 };
 
 static int
@@ -101,8 +68,7 @@ options_are_read_strictly(void **state)
         struct bh_err err = { 0 };
 
         BH_CHECK_EQ(options_rows[i].name,
-                    bh_forecast_options_parse(count_words(words), words, &options, &err),
-                    options_rows[i].rc);
+                    bh_forecast_options_parse(count_words(words), words, &options, &err), options_rows[i].rc);
         if (!strstr(err.msg, options_rows[i].says))
             BH_CHECK_STR(options_rows[i].name, err.msg, options_rows[i].says);
     }
@@ -149,7 +115,7 @@ make_world(void **state)
 {
     static struct world w;
 
-    w = (struct world) { .folder = "/tmp/bh-forecast-XXXXXX" };
+    w = (struct world){ .folder = "/tmp/bh-forecast-XXXXXX" };
     if (!mkdtemp(w.folder))
         return -1;
     snprintf(w.flat, sizeof w.flat, "%s/flat.csv", w.folder);
@@ -175,7 +141,7 @@ end_world(void **state)
 static struct bh_forecast_options
 options_for(const char *source)
 {
-    return (struct bh_forecast_options) {
+    return (struct bh_forecast_options){
         .source = source,
         .every_ns = HOUR,
         .window_ns = 120 * HOUR,
@@ -293,8 +259,7 @@ a_chart_is_drawn(void **state)
     free(written(&options));
     bh_buf_init(&chart, 1 << 20);
     assert_int_equal(bh_file_read(w->svg, 1 << 19, &chart, &err), BH_OK);
-    assert_non_null(
-        strstr(bh_buf_text(&chart), ">Demand, and its bounds 1h before</text>"));
+    assert_non_null(strstr(bh_buf_text(&chart), ">Demand, and its bounds 1h before</text>"));
     assert_non_null(strstr(bh_buf_text(&chart), ">bound at 99 %</text>"));
     bh_buf_fini(&chart);
 }
@@ -325,12 +290,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_have_their_values),
     cmocka_unit_test_setup_teardown(a_folder_is_tried, make_world, end_world),
     cmocka_unit_test_setup_teardown(a_table_is_written, make_world, end_world),
-    cmocka_unit_test_setup_teardown(what_was_never_firm_is_not_measured, make_world,
-                                    end_world),
+    cmocka_unit_test_setup_teardown(what_was_never_firm_is_not_measured, make_world, end_world),
     cmocka_unit_test_setup_teardown(json_is_written, make_world, end_world),
     cmocka_unit_test_setup_teardown(a_chart_is_drawn, make_world, end_world),
-    cmocka_unit_test_setup_teardown(sources_that_cannot_serve_are_named, make_world,
-                                    end_world),
+    cmocka_unit_test_setup_teardown(sources_that_cannot_serve_are_named, make_world, end_world),
 };
 
 BH_TEST_MAIN(tests)

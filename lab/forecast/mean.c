@@ -28,9 +28,8 @@ average_bound(const struct bh_forecast_report *report, uint32_t horizon, uint32_
 }
 
 void
-bh_forecast_average(const struct bh_forecast_report *report,
-                    const struct bh_forecast_options *options, uint32_t horizon,
-                    struct bh_forecast_mean *ret_mean)
+bh_forecast_average(const struct bh_forecast_report *report, const struct bh_forecast_options *options,
+                    uint32_t horizon, struct bh_forecast_mean *ret_mean)
 {
     uint32_t scaled = 0;
 

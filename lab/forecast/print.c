@@ -24,10 +24,7 @@ print_span_text(bh_ns span, char text[SPAN_BYTES])
     if (s % 60 != 0)
         snprintf(text, SPAN_BYTES, "%" PRIu64 "s", s);
     else
-        snprintf(text, SPAN_BYTES, "%" PRIu64 "%c", s / unit,
-                 unit == DAY_S  ? 'd'
-                 : unit == 3600 ? 'h'
-                                : 'm');
+        snprintf(text, SPAN_BYTES, "%" PRIu64 "%c", s / unit, unit == DAY_S ? 'd' : unit == 3600 ? 'h' : 'm');
     return text;
 }
 
@@ -52,8 +49,8 @@ print_scaled(double scaled, FILE *out)
 }
 
 static void
-print_trial(const struct bh_forecast_options *options, const char *name,
-            const struct bh_trial *trial, FILE *out)
+print_trial(const struct bh_forecast_options *options, const char *name, const struct bh_trial *trial,
+            FILE *out)
 {
     fprintf(out, "%-14.14s", name);
     print_scaled(trial->scaled, out);
@@ -64,15 +61,14 @@ print_trial(const struct bh_forecast_options *options, const char *name,
         if (bound->judged == 0)
             fputs("  |        -     -       -", out);
         else
-            fprintf(out, "  |   %6.1f %5.2f %7.1f", 100.0 * bound->kept / bound->judged,
-                    bound->headroom, (double)bound->next.value / BH_SERIES_WHOLE);
+            fprintf(out, "  |   %6.1f %5.2f %7.1f", 100.0 * bound->kept / bound->judged, bound->headroom,
+                    (double)bound->next.value / BH_SERIES_WHOLE);
     }
     putc('\n', out);
 }
 
 static void
-print_mean(const struct bh_forecast_options *options, const struct bh_forecast_mean *mean,
-           FILE *out)
+print_mean(const struct bh_forecast_options *options, const struct bh_forecast_mean *mean, FILE *out)
 {
     fprintf(out, "%-14s", "mean");
     print_scaled(mean->scaled, out);
@@ -92,20 +88,18 @@ print_mean(const struct bh_forecast_options *options, const struct bh_forecast_m
 }
 
 void
-bh_forecast_print_table(const struct bh_forecast_options *options,
-                        const struct bh_forecast_report *report, FILE *out)
+bh_forecast_print_table(const struct bh_forecast_options *options, const struct bh_forecast_report *report,
+                        FILE *out)
 {
     char every[SPAN_BYTES], window[SPAN_BYTES];
 
-    fprintf(
-        out,
-        "%u series of %s (%u left out), slots of %s (%s), window %s, last 40 %% judged\n"
-        "scaled: error of the last value / of yesterday's; %%: came at most to the bound;\n"
-        "room: mean of what the bound kept free, in units of mean demand; next: the bound "
-        "now\n",
-        report->count, options->source, report->left_out,
-        print_span_text(options->every_ns, every), bh_series_take_names[options->take],
-        print_span_text(options->window_ns, window));
+    fprintf(out,
+            "%u series of %s (%u left out), slots of %s (%s), window %s, last 40 %% judged\n"
+            "scaled: error of the last value / of yesterday's; %%: came at most to the bound;\n"
+            "room: mean of what the bound kept free, in units of mean demand; next: the bound "
+            "now\n",
+            report->count, options->source, report->left_out, print_span_text(options->every_ns, every),
+            bh_series_take_names[options->take], print_span_text(options->window_ns, window));
     for (uint32_t h = 0; h < options->horizon_count; h++) {
         struct bh_forecast_mean mean;
 
@@ -140,8 +134,8 @@ print_put_bound(struct bh_json_writer *w, uint32_t q_bp, const struct bh_trial_b
 }
 
 static void
-print_put_trial(struct bh_json_writer *w, const struct bh_forecast_options *options,
-          uint32_t horizon, const struct bh_trial *trial)
+print_put_trial(struct bh_json_writer *w, const struct bh_forecast_options *options, uint32_t horizon,
+                const struct bh_trial *trial)
 {
     bh_json_open(w, NULL, '{');
     bh_json_open(w, "bounds", '[');
@@ -160,7 +154,7 @@ print_put_trial(struct bh_json_writer *w, const struct bh_forecast_options *opti
 /* Where no series had a bound that was firm, there is nothing but the question. */
 static void
 print_put_mean_bound(struct bh_json_writer *w, uint32_t q_bp, uint32_t at,
-               const struct bh_forecast_mean *mean)
+                     const struct bh_forecast_mean *mean)
 {
     bh_json_open(w, NULL, '{');
     if (mean->worst_name[at]) {
@@ -176,8 +170,8 @@ print_put_mean_bound(struct bh_json_writer *w, uint32_t q_bp, uint32_t at,
 }
 
 static void
-print_put_mean(struct bh_json_writer *w, const struct bh_forecast_options *options,
-         uint32_t horizon, const struct bh_forecast_mean *mean)
+print_put_mean(struct bh_json_writer *w, const struct bh_forecast_options *options, uint32_t horizon,
+               const struct bh_forecast_mean *mean)
 {
     bh_json_open(w, NULL, '{');
     bh_json_open(w, "bounds", '[');
@@ -193,7 +187,7 @@ print_put_mean(struct bh_json_writer *w, const struct bh_forecast_options *optio
 
 static void
 print_put_series(struct bh_json_writer *w, const struct bh_forecast_options *options,
-           const struct bh_forecast_report *report, uint32_t at)
+                 const struct bh_forecast_report *report, uint32_t at)
 {
     bh_json_open(w, NULL, '{');
     bh_json_open(w, "horizons", '[');
@@ -206,8 +200,8 @@ print_put_series(struct bh_json_writer *w, const struct bh_forecast_options *opt
 }
 
 void
-bh_forecast_print_json(const struct bh_forecast_options *options,
-                       const struct bh_forecast_report *report, FILE *out)
+bh_forecast_print_json(const struct bh_forecast_options *options, const struct bh_forecast_report *report,
+                       FILE *out)
 {
     struct bh_buf text;
     struct bh_json_writer w;
@@ -299,7 +293,7 @@ print_sums_fini(struct sums *sums)
 /* A slot that some series lacks would show a dip that was none: a gap instead. */
 static void
 print_fill(struct sums *sums, const struct bh_forecast_options *options,
-     const struct bh_forecast_report *report)
+           const struct bh_forecast_report *report)
 {
     struct bh_trial_question question = {
         .steps = (uint32_t)(options->horizons_ns[0] / options->every_ns),
@@ -332,16 +326,15 @@ print_write_chart(const struct sums *sums, const struct bh_forecast_options *opt
     snprintf(names[0], sizeof names[0], "demand");
     for (uint32_t i = 0; i < sums->lines; i++) {
         if (i > 0)
-            snprintf(names[i], sizeof names[i], "bound at %.4g %%",
-                     options->q_bp[i - 1] / 100.0);
-        lines[i] = (struct bh_chart_line) { names[i], sums->x, sums->y[i], sums->count };
+            snprintf(names[i], sizeof names[i], "bound at %.4g %%", options->q_bp[i - 1] / 100.0);
+        lines[i] = (struct bh_chart_line){ names[i], sums->x, sums->y[i], sums->count };
     }
     bh_chart_write(out, &chart);
 }
 
 bh_rc
-bh_forecast_draw(const struct bh_forecast_options *options,
-                 const struct bh_forecast_report *report, struct bh_err *err)
+bh_forecast_draw(const struct bh_forecast_options *options, const struct bh_forecast_report *report,
+                 struct bh_err *err)
 {
     struct sums sums = { .lines = 1 + options->q_count };
     char *text = NULL;

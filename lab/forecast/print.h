@@ -24,7 +24,6 @@ void bh_forecast_print_json(const struct bh_forecast_options *options,
  * that the options name.  BH_RANGE: the series lie more than 1,048,576 slots apart; others
  * are those of bh_file_replace. */
 BH_MUST_USE bh_rc bh_forecast_draw(const struct bh_forecast_options *options,
-                                   const struct bh_forecast_report *report,
-                                   struct bh_err *err);
+                                   const struct bh_forecast_report *report, struct bh_err *err);
 
 #endif

@@ -38,8 +38,8 @@ struct series_reader {
 static bh_rc
 series_blame(struct series_reader *reader, bh_rc rc, const char *what, const char *field)
 {
-    return bh_err_set(reader->err, rc, "%s:%u: %s%s%s", reader->source->file, reader->line,
-                      field, *field ? ": " : "", what);
+    return bh_err_set(reader->err, rc, "%s:%u: %s%s%s", reader->source->file, reader->line, field,
+                      *field ? ": " : "", what);
 }
 
 /* Cut a line at its commas. */
@@ -92,11 +92,10 @@ series_read_head(struct series_reader *reader)
         reader->part_count = 1;
         return BH_OK;
     }
-    if (!series_find_column(row, "running_gpus", &reader->parts[0]) ||
-        !series_find_column(row, "pending_gpus", &reader->parts[1]))
+    if (!series_find_column(row, "running_gpus", &reader->parts[0])
+        || !series_find_column(row, "pending_gpus", &reader->parts[1]))
         return series_blame(reader, BH_INVALID,
-                     "there is neither a column value nor running_gpus and pending_gpus",
-                     "");
+                            "there is neither a column value nor running_gpus and pending_gpus", "");
     reader->part_count = 2;
     reader->series.gpus = true;
     return BH_OK;
@@ -121,9 +120,9 @@ series_is_date(const struct tm *tm, time_t seconds)
 {
     struct tm back;
 
-    return seconds >= 0 && gmtime_r(&seconds, &back) && back.tm_mday == tm->tm_mday &&
-           back.tm_mon == tm->tm_mon && back.tm_hour == tm->tm_hour &&
-           back.tm_min == tm->tm_min && back.tm_sec == tm->tm_sec;
+    return seconds >= 0 && gmtime_r(&seconds, &back) && back.tm_mday == tm->tm_mday
+           && back.tm_mon == tm->tm_mon && back.tm_hour == tm->tm_hour && back.tm_min == tm->tm_min
+           && back.tm_sec == tm->tm_sec;
 }
 
 /* "2020-05-01 00:10:00", "2020-05-01T00:10Z" */
@@ -131,11 +130,11 @@ static bool
 series_read_date(const char *text, uint64_t *ret_s)
 {
     struct tm tm = { 0 };
-    bool read = series_read_digits(&text, 4, &tm.tm_year) && *text++ == '-' &&
-                series_read_digits(&text, 2, &tm.tm_mon) && *text++ == '-' &&
-                series_read_digits(&text, 2, &tm.tm_mday) && (*text == ' ' || *text == 'T') &&
-                (text++, series_read_digits(&text, 2, &tm.tm_hour)) && *text++ == ':' &&
-                series_read_digits(&text, 2, &tm.tm_min);
+    bool read = series_read_digits(&text, 4, &tm.tm_year) && *text++ == '-'
+                && series_read_digits(&text, 2, &tm.tm_mon) && *text++ == '-'
+                && series_read_digits(&text, 2, &tm.tm_mday) && (*text == ' ' || *text == 'T')
+                && (text++, series_read_digits(&text, 2, &tm.tm_hour)) && *text++ == ':'
+                && series_read_digits(&text, 2, &tm.tm_min);
     struct tm asked;
     time_t seconds;
 
@@ -157,8 +156,7 @@ series_read_time(struct series_reader *reader, uint64_t *ret_s)
     struct bh_err unused;
 
     if (!series_read_date(text, ret_s) && bh_parse_u64(text, ret_s, &unused) != BH_OK)
-        return series_blame(reader, BH_INVALID, "expected a time, as in 2026-11-20 09:30:00",
-                     text);
+        return series_blame(reader, BH_INVALID, "expected a time, as in 2026-11-20 09:30:00", text);
     if (*ret_s > UINT64_MAX / BH_NS_PER_S)
         return series_blame(reader, BH_RANGE, "the time is too far away", text);
     if (reader->rows + reader->series.count > 0 && *ret_s <= reader->last_s)
@@ -195,8 +193,7 @@ series_read_value(struct series_reader *reader, uint32_t *ret_value)
         uint64_t value;
 
         if (!series_read_thousandths(text, &value))
-            return series_blame(reader, BH_INVALID, "expected a number of at most three places",
-                         text);
+            return series_blame(reader, BH_INVALID, "expected a number of at most three places", text);
         sum += value;
         if (sum > (uint64_t)VALUE_MAX * BH_SERIES_WHOLE)
             return series_blame(reader, BH_RANGE, "a number may be at most 4,000,000", text);
@@ -227,8 +224,7 @@ series_grow(struct series_reader *reader, uint32_t count)
     if (count <= reader->room)
         return;
     reader->room = count > 2 * reader->room ? count : 2 * reader->room;
-    reader->series.values =
-        realloc(reader->series.values, reader->room * sizeof *reader->series.values);
+    reader->series.values = realloc(reader->series.values, reader->room * sizeof *reader->series.values);
     BH_ASSERT(reader->series.values);
 }
 
@@ -262,10 +258,9 @@ series_read_row(struct series_reader *reader)
     bh_rc rc = BH_OK;
 
     if (reader->row.count != reader->columns)
-        return series_blame(reader, BH_INVALID, "the line has not as many fields as the first",
-                     "");
-    if ((rc = series_read_time(reader, &seconds)) != BH_OK ||
-        (rc = series_read_value(reader, &value)) != BH_OK)
+        return series_blame(reader, BH_INVALID, "the line has not as many fields as the first", "");
+    if ((rc = series_read_time(reader, &seconds)) != BH_OK
+        || (rc = series_read_value(reader, &value)) != BH_OK)
         return rc;
     slot = seconds * BH_NS_PER_S / reader->source->slot_ns;
     if (reader->rows > 0 && slot != reader->slot)
@@ -315,8 +310,7 @@ series_set_name(struct bh_series *series, const char *file)
 }
 
 bh_rc
-bh_series_parse(const struct bh_series_source *source, struct bh_series *ret_series,
-                struct bh_err *err)
+bh_series_parse(const struct bh_series_source *source, struct bh_series *ret_series, struct bh_err *err)
 {
     struct series_reader reader = { .source = source, .err = err };
     bh_rc rc;

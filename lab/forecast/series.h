@@ -50,8 +50,8 @@ struct bh_series_source {
  *   BH_INVALID  no columns of that kind, no rows, a field that is no number or no time,
  *               more or fewer fields than columns, time that does not grow
  *   BH_RANGE    a number too large, more than BH_SERIES_SLOTS_MAX slots */
-BH_MUST_USE bh_rc bh_series_parse(const struct bh_series_source *source,
-                                  struct bh_series *ret_series, struct bh_err *err);
+BH_MUST_USE bh_rc bh_series_parse(const struct bh_series_source *source, struct bh_series *ret_series,
+                                  struct bh_err *err);
 void bh_series_fini(struct bh_series *series);
 
 /* The mean of all slots that have a value, in units (not thousandths). */

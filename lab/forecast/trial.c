@@ -91,8 +91,7 @@ trial_speak(struct trial_run *run, struct said *said)
     const struct bh_trial_question *question = run->question;
 
     for (uint32_t i = 0; i < question->count; i++)
-        said->bounds[i] =
-            bh_forecast_bound(&run->forecast, question->steps, question->q_bp[i]);
+        said->bounds[i] = bh_forecast_bound(&run->forecast, question->steps, question->q_bp[i]);
     said->spoken = true;
 }
 
@@ -106,8 +105,7 @@ trial_play(struct trial_run *run)
         bool seen = series->values[at] != BH_SERIES_NONE;
 
         if (seen) {
-            bh_forecast_put(&run->forecast, (series->first + at) * series->slot_ns,
-                            series->values[at]);
+            bh_forecast_put(&run->forecast, (series->first + at) * series->slot_ns, series->values[at]);
             trial_judge(run, at);
         }
         said->spoken = false;
@@ -131,8 +129,7 @@ trial_conclude(struct trial_run *run)
 
         if (bound->judged > 0 && run->sum > 0)
             bound->headroom = run->room[i] / bound->judged / (run->sum / trial->judged);
-        bound->next =
-            bh_forecast_bound(&run->forecast, run->question->steps, run->question->q_bp[i]);
+        bound->next = bh_forecast_bound(&run->forecast, run->question->steps, run->question->q_bp[i]);
         bound->coverage = bh_forecast_coverage(&run->forecast, i);
     }
 }

@@ -17,7 +17,7 @@
 enum { BH_TRIAL_BOUNDS_MAX = BH_FORECAST_PROMISES_MAX };
 
 struct bh_trial_question {
-    uint32_t steps, window; /* slots; as bh_forecast_init and _bound want them */
+    uint32_t steps, window;             /* slots; as bh_forecast_init and _bound want them */
     uint32_t q_bp[BH_TRIAL_BOUNDS_MAX]; /* basis points */
     uint32_t count;
 };
@@ -25,8 +25,7 @@ struct bh_trial_question {
 /* One upper bound.  The share that was kept is kept / judged. */
 struct bh_trial_bound {
     uint32_t judged, kept;
-    double
-        headroom; /* mean of max(0, bound - what came), in units of the mean of what came */
+    double headroom;               /* mean of max(0, bound - what came), in units of the mean of what came */
     struct bh_forecast_bound next; /* what would be said at the end, in thousandths */
     struct bh_forecast_coverage coverage; /* and beside it: the engine's own count */
 };

@@ -11,9 +11,7 @@ enum { LONG = 400 };
 static struct bh_series
 series_of(uint32_t *values, uint32_t count)
 {
-    return (struct bh_series) {
-        .slot_ns = HOUR, .first = 1000, .values = values, .count = count
-    };
+    return (struct bh_series){ .slot_ns = HOUR, .first = 1000, .values = values, .count = count };
 }
 
 /* Ten slots: the last four are judged.  Values in thousandths; floats as permille. */
@@ -23,16 +21,7 @@ static const struct {
     uint32_t judged, kept;
     int64_t mean, error, smape, headroom;
 } rows[] = {
-    { "flat",
-      { 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000 },
-      1,
-      5000,
-      4,
-      4,
-      5000,
-      0,
-      0,
-      0 },
+    { "flat", { 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000 }, 1, 5000, 4, 4, 5000, 0, 0, 0 },
     { "nothing at all", { 0 }, 1, 5000, 4, 4, 0, 0, 0, 0 },
     { "a jump is missed once",
       { 0, 0, 0, 0, 0, 0, 0, 4000, 4000, 4000 },
@@ -158,8 +147,7 @@ errors_are_scaled_by_yesterday(void **state)
     bh_trial_run(&series, &question, &trial, see_moment, &seen);
     assert_int_equal(seen.count, LONG - LONG * 6 / 10);
     assert_int_equal(trial.judged, seen.count);
-    assert_true(trial.error == 1 &&
-                trial.scaled == 1); /* last value a day ahead is yesterday's */
+    assert_true(trial.error == 1 && trial.scaled == 1); /* last value a day ahead is yesterday's */
     assert_int_equal(trial.bounds[1].kept, trial.judged);
     assert_int_equal(trial.bounds[1].next.value, values[LONG - 1] + 1000);
     BH_CHECK_DONE();
@@ -183,8 +171,7 @@ the_engine_counts_the_same(void **state)
     for (uint32_t i = 0; i < 2; i++) { /* its window also has the slot that closed before */
         assert_int_equal(trial.bounds[i].judged, 160);
         assert_int_equal(trial.bounds[i].coverage.judged, 160);
-        assert_in_range(trial.bounds[i].coverage.kept, trial.bounds[i].kept - 1,
-                        trial.bounds[i].kept + 1);
+        assert_in_range(trial.bounds[i].coverage.kept, trial.bounds[i].kept - 1, trial.bounds[i].kept + 1);
     }
 }
 

@@ -14,8 +14,7 @@ per_second(uint64_t count, uint64_t span_ns)
 static void
 print_ms(FILE *out, const char *what, uint64_t ns)
 {
-    fprintf(out, "%s%" PRIu64 ".%03" PRIu64 " s", what, ns / BH_NS_PER_S,
-            ns / BH_NS_PER_MS % 1000);
+    fprintf(out, "%s%" PRIu64 ".%03" PRIu64 " s", what, ns / BH_NS_PER_S, ns / BH_NS_PER_MS % 1000);
 }
 
 void
@@ -23,17 +22,17 @@ bh_cost_print(FILE *out, const struct bh_course *course)
 {
     uint64_t engine_ns = course->wall_step_ns + course->wall_encode_ns;
 
-    fprintf(out, "engine   %" PRIu64 " steps, %" PRIu64 " decisions, ", course->steps,
-            course->decisions);
+    fprintf(out, "engine   %" PRIu64 " steps, %" PRIu64 " decisions, ", course->steps, course->decisions);
     print_ms(out, "", course->wall_step_ns);
     print_ms(out, " deciding, ", course->wall_encode_ns);
     fprintf(out, " encoding %" PRIu64 " bytes; %" PRIu64 " steps/s\n", course->record_bytes,
             per_second(course->steps, engine_ns));
-    fprintf(out, "         a step takes %" PRIu64 " ns (p50), %" PRIu64 " (p99), %" PRIu64
-            " (p99.9), %" PRIu64 " at most; block %zu KiB, grown %u times; ",
+    fprintf(out,
+            "         a step takes %" PRIu64 " ns (p50), %" PRIu64 " (p99), %" PRIu64 " (p99.9), %" PRIu64
+            " at most; block %zu KiB, grown %u times; ",
             bh_course_step_quantile_ns(course, 500), bh_course_step_quantile_ns(course, 990),
-            bh_course_step_quantile_ns(course, 999), course->wall_slowest_ns,
-            course->block_bytes / 1024, course->grown);
+            bh_course_step_quantile_ns(course, 999), course->wall_slowest_ns, course->block_bytes / 1024,
+            course->grown);
     print_ms(out, "driver ", course->wall_total_ns - engine_ns);
     print_ms(out, "; all ", course->wall_total_ns);
     print_ms(out, ", of the processor ", course->wall_cpu_ns);

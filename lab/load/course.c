@@ -28,8 +28,8 @@ struct course_progress {
     uint64_t since_ns; /* when it last began or went on */
     uint64_t *leases;  /* of its members, as they were told to start */
     uint32_t lease_count;
-    uint32_t tenant;   /* number in the plan */
-    uint32_t epoch;    /* moves when it stops running: its end is then not due */
+    uint32_t tenant; /* number in the plan */
+    uint32_t epoch;  /* moves when it stops running: its end is then not due */
     bool runs;
 };
 
@@ -41,11 +41,11 @@ struct driver {
     struct bh_lookout lookout;
     struct bh_scribe *scribe; /* NULL: records are not written */
     struct course_progress *jobs;
-    uint64_t *leases;         /* room for all jobs' leases */
-    uint64_t *gpu_free_ns;    /* by GPU id: when its last course_order is done */
-    uint32_t *tenants;        /* numbers in the plan, by id */
+    uint64_t *leases;      /* room for all jobs' leases */
+    uint64_t *gpu_free_ns; /* by GPU id: when its last course_order is done */
+    uint32_t *tenants;     /* numbers in the plan, by id */
     uint64_t now_ns, seq;
-    uint32_t next_job;        /* to be submitted */
+    uint32_t next_job; /* to be submitted */
     struct bh_step step;
     struct bh_err *err;
 };
@@ -175,8 +175,8 @@ course_run_on(struct driver *driver, struct course_progress *job, struct bh_cour
     job->runs = true;
     job->since_ns = driver->now_ns;
     bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, course_parts_of(job), 0);
-    bh_agenda_add(driver->agenda, &(struct bh_agenda_entry){ driver->now_ns + left_ns, index,
-                                                             DUE_DONE, job->epoch });
+    bh_agenda_add(driver->agenda,
+                  &(struct bh_agenda_entry){ driver->now_ns + left_ns, index, DUE_DONE, job->epoch });
 }
 
 static void
@@ -190,7 +190,7 @@ course_tell_progress(const struct driver *driver)
 
 static void
 course_finish(struct driver *driver, struct course_progress *job, struct bh_course_end *end,
-       enum bh_end_cause cause)
+              enum bh_end_cause cause)
 {
     if (end->end_ns != UINT64_MAX)
         return;
@@ -285,7 +285,8 @@ static void
 course_order(struct driver *driver, const struct bh_effect *effect)
 {
     bool partition = effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY;
-    struct bh_agenda_entry entry = { .due_ns = driver->now_ns, .kind = effect->kind,
+    struct bh_agenda_entry entry = { .due_ns = driver->now_ns,
+                                     .kind = effect->kind,
                                      .subject = effect->lease.v };
 
     if (effect->kind == BH_FX_RESET || effect->kind == BH_FX_TEST)
@@ -313,8 +314,8 @@ course_release_effects(struct driver *driver)
         if (effect->kind != BH_FX_JOB)
             continue;
         if (effect->job.v == 0 || effect->job.v > driver->plan->job_count)
-            return bh_err_set(driver->err, BH_BUG, "the engine tells of job %" PRIu64
-                              ", which nobody submitted", effect->job.v);
+            return bh_err_set(driver->err, BH_BUG,
+                              "the engine tells of job %" PRIu64 ", which nobody submitted", effect->job.v);
         course_hear_of_job(driver, effect);
     }
     for (uint32_t i = 0; i < driver->step.effect_count; i++) {
@@ -354,16 +355,16 @@ static bh_rc
 course_answer(struct driver *driver, const struct bh_agenda_entry *entry)
 {
     static const uint8_t kinds[BH_FX_JOB] = {
-        [BH_FX_CARVE] = BH_EV_CARVED,     [BH_FX_DESTROY] = BH_EV_DESTROYED,
-        [BH_FX_START] = BH_EV_STARTED,    [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
-        [BH_FX_RESUME] = BH_EV_RESUMED,   [BH_FX_STOP] = BH_EV_ENDED,
-        [BH_FX_RESET] = BH_EV_SERVICED,   [BH_FX_TEST] = BH_EV_SERVICED,
+        [BH_FX_CARVE] = BH_EV_CARVED,      [BH_FX_DESTROY] = BH_EV_DESTROYED, [BH_FX_START] = BH_EV_STARTED,
+        [BH_FX_SUSPEND] = BH_EV_SUSPENDED, [BH_FX_RESUME] = BH_EV_RESUMED,    [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED,    [BH_FX_TEST] = BH_EV_SERVICED,
     };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[entry->kind] };
 
     if (entry->kind == BH_FX_STOP)
         event.u.ended = (struct bh_ev_ended){ .lease = { entry->subject },
-                                              .cause = BH_END_SIGNALLED, .exit_status = 143,
+                                              .cause = BH_END_SIGNALLED,
+                                              .exit_status = 143,
                                               .ended_ns = epoch_ns + driver->now_ns };
     else if (entry->kind == BH_FX_CARVE || entry->kind == BH_FX_DESTROY)
         event.u.partition.partition.v = entry->subject;
@@ -385,10 +386,15 @@ course_submit_next(struct driver *driver)
     bh_rc rc;
 
     event.u.submit = (struct bh_ev_submit){
-        .job = { index + 1 },       .tenant = job->tenant,      .principal = { 1 },
-        .sku = job->sku,            .count = job->count,        .gang = job->gang,
+        .job = { index + 1 },
+        .tenant = job->tenant,
+        .principal = { 1 },
+        .sku = job->sku,
+        .count = job->count,
+        .gang = job->gang,
         .priority = job->priority,
-        .contract = job->contract,  .time_limit_ns = job->time_limit_ns,
+        .contract = job->contract,
+        .time_limit_ns = job->time_limit_ns,
         .grace_ns = 10 * BH_NS_PER_S,
     };
     driver->jobs[index].parts = bh_course_job_parts(&driver->plan->site, job);
@@ -409,8 +415,7 @@ course_submission_due_ns(const struct driver *driver)
 {
     const struct bh_course_plan *plan = driver->plan;
 
-    return driver->next_job < plan->job_count ? plan->jobs[driver->next_job].submit_ns
-                                              : UINT64_MAX;
+    return driver->next_job < plan->job_count ? plan->jobs[driver->next_job].submit_ns : UINT64_MAX;
 }
 
 /* ---- time ---- */
@@ -451,8 +456,7 @@ course_look(struct driver *driver)
     bh_rc rc = BH_OK;
 
     bh_lookout_look(lookout, driver->state.engine, epoch_ns + driver->now_ns);
-    while (rc == BH_OK
-           && bh_forecast_series_next(&lookout->foresight, driver->state.engine, &cursor, &event))
+    while (rc == BH_OK && bh_forecast_series_next(&lookout->foresight, driver->state.engine, &cursor, &event))
         rc = course_send(driver, &event);
     return rc;
 }
@@ -522,8 +526,7 @@ course_drive(struct driver *driver)
 static bh_rc
 course_set_order(struct driver *driver)
 {
-    struct bh_event event = { .kind = BH_EV_SETTINGS,
-                              .u.settings = driver->plan->settings };
+    struct bh_event event = { .kind = BH_EV_SETTINGS, .u.settings = driver->plan->settings };
 
     if (event.u.settings.half_life_ns == 0)
         event.u.settings.half_life_ns = BH_HALF_LIFE_DEFAULT_NS;
@@ -531,19 +534,19 @@ course_set_order(struct driver *driver)
 }
 
 static bh_rc
-course_add_rack(struct driver *driver, const struct bh_course_rack *rack, uint32_t *node,
-         uint32_t *gpu)
+course_add_rack(struct driver *driver, const struct bh_course_rack *rack, uint32_t *node, uint32_t *gpu)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t n = 0; n < rack->nodes && rc == BH_OK; n++) {
-        rc = course_send(driver, &(struct bh_event){ .kind = BH_EV_NODE,
-                                              .u.node = { { ++*node }, true } });
+        rc = course_send(driver, &(struct bh_event){ .kind = BH_EV_NODE, .u.node = { { ++*node }, true } });
         for (uint32_t g = 0; g < rack->gpus_each && rc == BH_OK; g++) {
             struct bh_event event = { .kind = BH_EV_GPU };
 
-            event.u.gpu = (struct bh_ev_gpu){ .gpu = { ++*gpu }, .node = { *node },
-                                              .model = rack->model, .managed = true,
+            event.u.gpu = (struct bh_ev_gpu){ .gpu = { ++*gpu },
+                                              .node = { *node },
+                                              .model = rack->model,
+                                              .managed = true,
                                               .mig_capable = rack->mig_capable };
             rc = course_send(driver, &event);
         }
@@ -623,13 +626,11 @@ course_check_plan(const struct bh_course_plan *plan, struct bh_err *err)
         const struct bh_course_job *job = &plan->jobs[i];
 
         if (job->submit_ns < before_ns)
-            return bh_err_set(err, BH_INVALID, "job %u is submitted before the one before it",
-                              i + 1);
+            return bh_err_set(err, BH_INVALID, "job %u is submitted before the one before it", i + 1);
         if (job->tenant.v == 0 || job->tenant.v > last)
             return bh_err_set(err, BH_INVALID, "job %u: no such tenant", i + 1);
         if (job->count == 0 || job->count > BH_JOB_COUNT_MAX)
-            return bh_err_set(err, BH_INVALID, "job %u wants %u pieces on one node", i + 1,
-                              job->count);
+            return bh_err_set(err, BH_INVALID, "job %u wants %u pieces on one node", i + 1, job->count);
         before_ns = job->submit_ns;
     }
     return BH_OK;
@@ -687,8 +688,8 @@ course_open_driver(struct driver *driver, const struct bh_course_plan *plan, str
         course->ends[i].first_start_ns = course->ends[i].last_start_ns = UINT64_MAX;
         course->ends[i].end_ns = UINT64_MAX;
     }
-    course->meter = bh_meter_new(plan->site.tenant_count,
-                                 plan->window_ns ? plan->window_ns : 3600 * BH_NS_PER_S);
+    course->meter =
+        bh_meter_new(plan->site.tenant_count, plan->window_ns ? plan->window_ns : 3600 * BH_NS_PER_S);
     driver->plan = plan;
     driver->course = course;
     driver->agenda = bh_agenda_new();
@@ -757,8 +758,7 @@ course_run(struct driver *driver)
 }
 
 bh_rc
-bh_course_run(const struct bh_course_plan *plan, struct bh_course *ret_course,
-              struct bh_err *err)
+bh_course_run(const struct bh_course_plan *plan, struct bh_course *ret_course, struct bh_err *err)
 {
     struct driver *driver;
     bh_rc rc;

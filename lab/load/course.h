@@ -35,8 +35,8 @@ struct bh_course_job {
     uint64_t time_limit_ns; /* 0: none */
     bh_tenant_id tenant;
     bh_sku_id sku;
-    uint32_t count;         /* partitions on one node */
-    uint32_t gang;          /* such members; 0 and 1 are a single one */
+    uint32_t count; /* partitions on one node */
+    uint32_t gang;  /* such members; 0 and 1 are a single one */
     enum bh_priority priority;
     enum bh_contract contract;
 };
@@ -45,13 +45,13 @@ struct bh_course_plan {
     struct bh_course_site site;
     const struct bh_course_job *jobs; /* by submit_ns */
     uint32_t job_count;
-    struct bh_ev_settings settings;      /* a half-life of 0 takes the engine's default */
-    uint64_t delays_ns[BH_EFFECT_KINDS]; /* from an order to its answer */
-    uint64_t slot_ns;                    /* of the forecasts that the engine is told; 0: none */
-    uint64_t window_ns;                  /* of the meter; 0 takes an hour */
-    uint32_t check_every;                /* steps between bh_engine_check; 0: never */
-    bool encode;                         /* write each step's journal record */
-    const struct bh_engine_caps *caps;   /* of the first block; NULL: the default */
+    struct bh_ev_settings settings;               /* a half-life of 0 takes the engine's default */
+    uint64_t delays_ns[BH_EFFECT_KINDS];          /* from an order to its answer */
+    uint64_t slot_ns;                             /* of the forecasts that the engine is told; 0: none */
+    uint64_t window_ns;                           /* of the meter; 0 takes an hour */
+    uint32_t check_every;                         /* steps between bh_engine_check; 0: never */
+    bool encode;                                  /* write each step's journal record */
+    const struct bh_engine_caps *caps;            /* of the first block; NULL: the default */
     void (*progress)(void *self, uint32_t ended); /* may be NULL; about 100 times */
     void *self;
 };
@@ -73,11 +73,11 @@ struct bh_course {
     struct bh_meter *meter;     /* tenants in the plan's order; closed */
     uint64_t makespan_ns;       /* when the last job ended */
     uint64_t steps, decisions, preemptions;
-    uint64_t late;              /* answers that fitted no more, and were dropped */
-    uint64_t record_bytes;      /* when encoding */
-    uint32_t ended, refused;    /* jobs; refused at submission */
-    uint32_t grown;             /* how often the block was replaced by a bigger one */
-    size_t block_bytes;         /* in the end */
+    uint64_t late;           /* answers that fitted no more, and were dropped */
+    uint64_t record_bytes;   /* when encoding */
+    uint32_t ended, refused; /* jobs; refused at submission */
+    uint32_t grown;          /* how often the block was replaced by a bigger one */
+    size_t block_bytes;      /* in the end */
     uint64_t wall_step_ns, wall_encode_ns, wall_slowest_ns, wall_total_ns;
     uint64_t wall_cpu_ns; /* of the process meanwhile: tells a busy machine from a slow engine */
     uint64_t wall_steps[BH_COURSE_BUCKETS];

@@ -6,14 +6,14 @@
 #include "lab/load/load.h"
 #include "lab/load/synth.h"
 
-
 /* One job of a story: when it comes, how long it works, how many GPUs it wants. */
 static void
 add(struct bh_load *load, uint32_t tenant, uint64_t submit_s, uint64_t work_s, uint32_t gpus)
 {
     bh_load_add(load, &(struct bh_course_job){ .submit_ns = submit_s * BH_NS_PER_S,
                                                .work_ns = work_s * BH_NS_PER_S,
-                                               .tenant = { tenant }, .sku = { 1 },
+                                               .tenant = { tenant },
+                                               .sku = { 1 },
                                                .count = gpus,
                                                .priority = BH_PRIORITY_NORMAL,
                                                .contract = BH_CONTRACT_REQUEUE });
@@ -69,8 +69,7 @@ test_waits(void **state)
     BH_CHECK_EQ("cause", course.ends[2].cause, BH_END_EXITED);
     BH_CHECK_EQ("makespan", course.makespan_ns / BH_NS_PER_S, 20);
     BH_CHECK_EQ("used", bh_meter_total(course.meter, 0).used / BH_GPU_PARTS / BH_NS_PER_S, 60);
-    BH_CHECK_EQ("wanted", bh_meter_total(course.meter, 1).wanted / BH_GPU_PARTS / BH_NS_PER_S,
-                14);
+    BH_CHECK_EQ("wanted", bh_meter_total(course.meter, 1).wanted / BH_GPU_PARTS / BH_NS_PER_S, 14);
     BH_CHECK("records", course.record_bytes > 1000);
     bh_course_fini(&course);
     bh_load_fini(&load);
@@ -106,8 +105,7 @@ test_preemption(void **state)
         plan = plan_of(&load);
         assert_int_equal(bh_course_run(&plan, &course, &err), BH_OK);
         BH_CHECK_EQ(rows[i].what, end_s(&course, 0), rows[i].end_s);
-        BH_CHECK_EQ(rows[i].what, course.ends[0].lost / BH_GPU_PARTS / BH_NS_PER_S,
-                    rows[i].lost_gpu_s);
+        BH_CHECK_EQ(rows[i].what, course.ends[0].lost / BH_GPU_PARTS / BH_NS_PER_S, rows[i].lost_gpu_s);
         BH_CHECK_EQ(rows[i].what, course.ends[0].preemptions, rows[i].preemptions);
         BH_CHECK_EQ(rows[i].what, course.ends[0].suspensions, rows[i].suspensions);
         bh_course_fini(&course);
@@ -148,8 +146,15 @@ test_delays_and_limit(void **state)
 static void
 test_grows_and_repeats(void **state)
 {
-    struct bh_engine_caps caps = { .tenants = 4, .skus = 2, .nodes = 2, .gpus = 4, .jobs = 8,
-                                   .leases = 4, .partitions = 4, .classes = 4, .metered = 8 };
+    struct bh_engine_caps caps = { .tenants = 4,
+                                   .skus = 2,
+                                   .nodes = 2,
+                                   .gpus = 4,
+                                   .jobs = 8,
+                                   .leases = 4,
+                                   .partitions = 4,
+                                   .classes = 4,
+                                   .metered = 8 };
     struct bh_course course, again;
     struct bh_load load;
     struct bh_err err = { 0 };
@@ -263,8 +268,7 @@ test_lending_by_forecast_preempts_less(void **state)
     bh_load_guarantee(&load, 1000);
     all = play(&load, BH_LEND_ALL, false);
     by_forecast = play(&load, BH_LEND_FORECAST, false);
-    print_message("# %u preemptions, %u by forecast\n", all.preemptions,
-                  by_forecast.preemptions);
+    print_message("# %u preemptions, %u by forecast\n", all.preemptions, by_forecast.preemptions);
     BH_CHECK("half at most", by_forecast.preemptions * 2 <= all.preemptions);
     bh_load_fini(&load);
     BH_CHECK_DONE();

@@ -18,8 +18,7 @@ static const uint32_t size_gpus[BH_FAIR_SIZES] = { 1, 2, 4, 8 };
 /* One round: those whose demand is below the level get it and leave.  False when nobody
  * does; `level` is then what the others get for each of weight. */
 static bool
-fair_satisfy(const double *demands, const double *weights, uint32_t count, double *left,
-        double *ret_shares)
+fair_satisfy(const double *demands, const double *weights, uint32_t count, double *left, double *ret_shares)
 {
     double weight = 0, level;
     bool any = false;
@@ -59,9 +58,9 @@ struct judge {
     const struct bh_course *course;
     struct bh_fair *fair;
     uint32_t tenants;
-    double *wanted, *weights, *used, *entitled;   /* of this window */
+    double *wanted, *weights, *used, *entitled; /* of this window */
     double *faded_used, *faded_entitled, *sum_entitled;
-    struct bh_figures *errors;                    /* by tenant; the last: all */
+    struct bh_figures *errors; /* by tenant; the last: all */
     double jain;
 };
 
@@ -149,8 +148,7 @@ fair_note_errors(struct judge *judge)
     used = fair_sum_of(judge->faded_used, judge->tenants);
     entitled = fair_sum_of(judge->faded_entitled, judge->tenants);
     for (uint32_t i = 0; i < judge->tenants && used > 0 && entitled > 0; i++) {
-        double error =
-            judge->faded_used[i] / used - judge->faded_entitled[i] / entitled;
+        double error = judge->faded_used[i] / used - judge->faded_entitled[i] / entitled;
         uint64_t error_bp = (uint64_t)(fabs(error) * 10000 + 0.5);
 
         bh_figures_add(&judge->errors[i], error_bp);
@@ -209,7 +207,7 @@ fair_finish_permille(const struct bh_course_job *job, const struct bh_course_end
 /* Waits of the jobs of one tenant (0: all) and one size (0: all). */
 static void
 fair_collect(const struct judge *judge, uint32_t tenant, uint32_t gpus, struct bh_figures *waits,
-        struct bh_figures *ratios)
+             struct bh_figures *ratios)
 {
     for (uint32_t i = 0; i < judge->load->job_count; i++) {
         const struct bh_course_job *job = &judge->load->jobs[i];
@@ -231,7 +229,8 @@ fair_judge_waits(const struct judge *judge, uint32_t gpus, struct bh_fair_waits 
     struct bh_figures waits = { 0 }, ratios = { 0 };
 
     fair_collect(judge, 0, gpus, &waits, &ratios);
-    *ret_waits = (struct bh_fair_waits){ .gpus = gpus, .jobs = waits.count,
+    *ret_waits = (struct bh_fair_waits){ .gpus = gpus,
+                                         .jobs = waits.count,
                                          .mean_ms = bh_figures_mean(&waits),
                                          .p50_ms = bh_figures_quantile(&waits, 500),
                                          .p95_ms = bh_figures_quantile(&waits, 950) };
@@ -253,8 +252,8 @@ fair_judge_tenant(const struct judge *judge, uint32_t tenant, struct bh_fair_ten
     *ret_tenant = (struct bh_fair_tenant){
         .jobs = waits.count,
         .guarantee_milli = judge->load->tenants[tenant].guarantee * 1000 / BH_GPU_PARTS,
-        .used_gpu_s = (uint64_t)(bh_meter_total(judge->course->meter, tenant).used
-                                 / BH_GPU_PARTS / BH_NS_PER_S),
+        .used_gpu_s =
+            (uint64_t)(bh_meter_total(judge->course->meter, tenant).used / BH_GPU_PARTS / BH_NS_PER_S),
         .entitled_gpu_s = (uint64_t)(judge->sum_entitled[tenant] / gpu_s),
         .wait_mean_ms = bh_figures_mean(&waits),
         .wait_p95_ms = bh_figures_quantile(&waits, 950),
@@ -304,8 +303,7 @@ fair_judge_fleet(const struct judge *judge)
 }
 
 void
-bh_fair_judge(const struct bh_load *load, const struct bh_course *course,
-              struct bh_fair *ret_fair)
+bh_fair_judge(const struct bh_load *load, const struct bh_course *course, struct bh_fair *ret_fair)
 {
     struct judge judge = { .load = load, .course = course, .fair = ret_fair };
 

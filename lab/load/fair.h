@@ -39,24 +39,23 @@ struct bh_fair {
     struct bh_fair_waits all, sizes[BH_FAIR_SIZES];
     struct bh_fair_tenant *tenants; /* in the load's order */
     uint32_t tenant_count;
-    uint32_t jain_bp;               /* 10000 is even; 0 when nothing was contended */
+    uint32_t jain_bp; /* 10000 is even; 0 when nothing was contended */
     uint32_t windows, contended;
     uint32_t error_max_bp, error_p95_bp; /* over tenants and windows */
     uint64_t lost_gpu_s, makespan_s;
-    uint32_t used_bp;               /* of all GPUs until the last submission */
-    uint32_t used_whole_bp;         /* until the last end */
+    uint32_t used_bp;       /* of all GPUs until the last submission */
+    uint32_t used_whole_bp; /* until the last end */
     uint64_t finish_p50_permille, finish_p95_permille;
     uint32_t preemptions;
 };
 
 /* Judge a course of the load; release with bh_fair_fini. */
-void bh_fair_judge(const struct bh_load *load, const struct bh_course *course,
-                   struct bh_fair *ret_fair);
+void bh_fair_judge(const struct bh_load *load, const struct bh_course *course, struct bh_fair *ret_fair);
 void bh_fair_fini(struct bh_fair *fair);
 
 /* Weighted max-min: fill `ret_shares` with what each of `count` gets of `capacity`, given
  * its demand and its weight.  Without a weight one gets what the others leave, evenly. */
-void bh_fair_shares(const double *demands, const double *weights, uint32_t count,
-                    double capacity, double *ret_shares);
+void bh_fair_shares(const double *demands, const double *weights, uint32_t count, double capacity,
+                    double *ret_shares);
 
 #endif

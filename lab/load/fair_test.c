@@ -27,6 +27,7 @@ test_shares(void **state)
     static const struct {
         const char *what;
         double demands[3], weights[3], want[3];
+        /* clang-format off */
     } rows[] = {
         { "enough for all", { 3, 4, 5 }, { 1, 1, 1 }, { 3, 4, 5 } },
         { "even", { 99, 99, 99 }, { 1, 1, 1 }, { 4, 4, 4 } },
@@ -34,6 +35,7 @@ test_shares(void **state)
         { "by weight", { 99, 99, 0 }, { 3, 1, 8 }, { 9, 3, 0 } },
         { "twice", { 1, 4, 99 }, { 1, 1, 1 }, { 1, 4, 7 } },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         double shares[3];
@@ -59,8 +61,10 @@ test_judge(void **state)
     bh_load_add_tenant(&load, "a", (bh_tenant_id){ 0 });
     bh_load_add_tenant(&load, "b", (bh_tenant_id){ 0 });
     for (uint32_t tenant = 1; tenant <= 2; tenant++)
-        bh_load_add(&load, &(struct bh_course_job){ .work_ns = 10 * BH_NS_PER_S, .count = 1,
-                                                    .tenant = { tenant }, .sku = { 1 },
+        bh_load_add(&load, &(struct bh_course_job){ .work_ns = 10 * BH_NS_PER_S,
+                                                    .count = 1,
+                                                    .tenant = { tenant },
+                                                    .sku = { 1 },
                                                     .priority = BH_PRIORITY_NORMAL });
     bh_load_guarantee(&load, 1000);
     BH_CHECK_EQ("guarantee", load.tenants[0].guarantee, BH_GPU_PARTS / 2);
@@ -86,8 +90,7 @@ test_judge(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_figures),
-                                        cmocka_unit_test(test_shares),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_figures), cmocka_unit_test(test_shares),
                                         cmocka_unit_test(test_judge) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -56,8 +56,7 @@ bounds_keep_what_they_promise(void **state)
         bh_forecast_average(&report, &options, rows[i].horizon, &mean);
         check_near(rows[i].name, mean.kept[rows[i].quantile], rows[i].kept / 10.0, 0.2);
         check_near(rows[i].name, mean.worst[rows[i].quantile], rows[i].worst / 10.0, 0.2);
-        check_near(rows[i].name, mean.headroom[rows[i].quantile], rows[i].room / 1000.0,
-                   0.01);
+        check_near(rows[i].name, mean.headroom[rows[i].quantile], rows[i].room / 1000.0, 0.01);
         check_near(rows[i].name, mean.scaled, rows[i].scaled / 1000.0, 0.001);
     }
     bh_forecast_report_fini(&report);

@@ -28,13 +28,15 @@ add_workloads(const struct bh_kueue *kueue, struct bh_load *load, bh_tenant_id q
     bool together = kueue->together && class->units <= GPUS;
 
     for (uint32_t i = 1; i <= class->count; i++)
-        bh_load_add(load, &(struct bh_course_job){
-                              .submit_ns = (uint64_t)i * class->interval_ms * BH_NS_PER_MS,
-                              .work_ns = class->run_ms * BH_NS_PER_MS,
-                              .tenant = queue, .sku = { 1 },
-                              .count = together ? class->units : class->partitions,
-                              .gang = together ? 1 : class->members,
-                              .priority = class->priority, .contract = kueue->contract });
+        bh_load_add(load,
+                    &(struct bh_course_job){ .submit_ns = (uint64_t)i * class->interval_ms * BH_NS_PER_MS,
+                                             .work_ns = class->run_ms * BH_NS_PER_MS,
+                                             .tenant = queue,
+                                             .sku = { 1 },
+                                             .count = together ? class->units : class->partitions,
+                                             .gang = together ? 1 : class->members,
+                                             .priority = class->priority,
+                                             .contract = kueue->contract });
 }
 
 void

@@ -20,13 +20,18 @@ struct bh_kueue_class {
     uint32_t count;       /* in each queue */
     uint32_t interval_ms; /* between two; the first comes after one */
     uint32_t run_ms;
-    uint32_t members, partitions;    /* units = members * partitions */
-    enum bh_priority priority;   /* Kueue's 50, 100 and 200 */
-    uint32_t kueue_admission_ms; /* what Kueue's CI takes on average until admission */
+    uint32_t members, partitions; /* units = members * partitions */
+    enum bh_priority priority;    /* Kueue's 50, 100 and 200 */
+    uint32_t kueue_admission_ms;  /* what Kueue's CI takes on average until admission */
 };
 extern const struct bh_kueue_class bh_kueue_classes[BH_KUEUE_CLASSES];
 
-enum { BH_KUEUE_COHORTS = 5, BH_KUEUE_WORKLOADS = 15000, BH_KUEUE_IDEAL_MS = 66000, BH_KUEUE_WALL_MS = 351116 };
+enum {
+    BH_KUEUE_COHORTS = 5,
+    BH_KUEUE_WORKLOADS = 15000,
+    BH_KUEUE_IDEAL_MS = 66000,
+    BH_KUEUE_WALL_MS = 351116
+};
 
 struct bh_kueue {
     enum bh_contract contract; /* what may be done to a running workload for a higher one;

@@ -22,8 +22,7 @@ bh_load_fini(struct bh_load *load)
 void
 bh_load_set_rack(struct bh_load *load, uint32_t nodes, uint32_t gpus_each)
 {
-    load->rack = (struct bh_course_rack){ .nodes = nodes, .gpus_each = gpus_each,
-                                          .model = BH_GPU_H100_80GB };
+    load->rack = (struct bh_course_rack){ .nodes = nodes, .gpus_each = gpus_each, .model = BH_GPU_H100_80GB };
     free(load->skus);
     load->skus = calloc(1, sizeof load->skus[0]);
     BH_ASSERT(load->skus);
@@ -46,11 +45,9 @@ bh_load_divide_rack(struct bh_load *load)
     for (; load->sku_count < count; load->sku_count++) {
         struct bh_ev_sku *sku = &load->skus[load->sku_count];
 
-        *sku = (struct bh_ev_sku){ .sku = { load->sku_count + 1 }, .grade = BH_GRADE_C,
-                                   .model_count = 1 };
+        *sku = (struct bh_ev_sku){ .sku = { load->sku_count + 1 }, .grade = BH_GRADE_C, .model_count = 1 };
         sku->models[0].model = BH_GPU_H100_80GB;
-        sku->models[0].profile =
-            bh_profile_find(BH_GPU_H100_80GB, profiles[load->sku_count - 1])->id.v;
+        sku->models[0].profile = bh_profile_find(BH_GPU_H100_80GB, profiles[load->sku_count - 1])->id.v;
     }
 }
 
@@ -77,14 +74,13 @@ bh_load_add_tenant(struct bh_load *load, const char *name, bh_tenant_id parent)
 
     if (load->tenant_count == load->tenant_capacity) {
         load->tenant_capacity = load->tenant_capacity ? load->tenant_capacity * 2 : 16;
-        load->tenants =
-            load_room_for(load->tenants, load->tenant_capacity, sizeof load->tenants[0]);
+        load->tenants = load_room_for(load->tenants, load->tenant_capacity, sizeof load->tenants[0]);
         load->names = load_room_for(load->names, load->tenant_capacity, sizeof load->names[0]);
     }
     snprintf(load->names[load->tenant_count], sizeof load->names[0], "%s", name);
     tenant = &load->tenants[load->tenant_count++];
-    *tenant = (struct bh_ev_tenant){ .tenant = { load->tenant_count }, .parent = parent,
-                                     .limit = BH_UNLIMITED };
+    *tenant =
+        (struct bh_ev_tenant){ .tenant = { load->tenant_count }, .parent = parent, .limit = BH_UNLIMITED };
     tenant->kind = parent.v ? BH_TENANT_PROJECT : BH_TENANT_ORGANIZATION;
     return tenant;
 }
@@ -104,8 +100,7 @@ bh_load_add(struct bh_load *load, const struct bh_course_job *job)
     if (load->job_count == load->job_capacity) {
         load->job_capacity = load->job_capacity ? load->job_capacity * 2 : 1024;
         load->jobs = load_room_for(load->jobs, load->job_capacity, sizeof load->jobs[0]);
-        load->workloads =
-            load_room_for(load->workloads, load->job_capacity, sizeof load->workloads[0]);
+        load->workloads = load_room_for(load->workloads, load->job_capacity, sizeof load->workloads[0]);
     }
     load->workloads[load->job_count] = load->workload_count++;
     load->jobs[load->job_count++] = *job;
@@ -172,8 +167,7 @@ bh_load_total_demand(const struct bh_load *load)
 bh_rc
 bh_load_scale(struct bh_load *load, uint32_t permille, struct bh_err *err)
 {
-    bh_part_ns span_ns =
-        bh_load_total_demand(load) * 1000 / permille / bh_load_gpus(load);
+    bh_part_ns span_ns = bh_load_total_demand(load) * 1000 / permille / bh_load_gpus(load);
     uint64_t last_ns = load->job_count ? load->jobs[load->job_count - 1].submit_ns : 0;
 
     if (last_ns == 0)
@@ -201,8 +195,11 @@ struct bh_course_plan
 bh_load_plan(const struct bh_load *load)
 {
     return (struct bh_course_plan){
-        .site = { .racks = &load->rack, .rack_count = 1, .skus = load->skus,
-                  .sku_count = load->sku_count, .tenants = load->tenants,
+        .site = { .racks = &load->rack,
+                  .rack_count = 1,
+                  .skus = load->skus,
+                  .sku_count = load->sku_count,
+                  .tenants = load->tenants,
                   .tenant_count = load->tenant_count },
         .jobs = load->jobs,
         .job_count = load->job_count,

@@ -10,9 +10,9 @@ struct bh_load {
     struct bh_course_rack rack;
     struct bh_ev_sku *skus;
     struct bh_ev_tenant *tenants;
-    char (*names)[BH_NAME_MAX + 1];  /* of the tenants */
+    char (*names)[BH_NAME_MAX + 1]; /* of the tenants */
     struct bh_course_job *jobs;
-    uint32_t *workloads;             /* by job: which one of the workloads it is a part of */
+    uint32_t *workloads; /* by job: which one of the workloads it is a part of */
     uint32_t sku_count, tenant_count, job_count, workload_count;
     uint32_t tenant_capacity, job_capacity;
 };
@@ -29,8 +29,7 @@ void bh_load_divide_rack(struct bh_load *load);
 
 /* One more tenant, with the next id; without limit and guarantee.  The pointer holds until
  * the next call.  Longer names are cut. */
-struct bh_ev_tenant *bh_load_add_tenant(struct bh_load *load, const char *name,
-                                        bh_tenant_id parent);
+struct bh_ev_tenant *bh_load_add_tenant(struct bh_load *load, const char *name, bh_tenant_id parent);
 
 /* The tenant of that name, or 0. */
 bh_tenant_id bh_load_find_tenant(const struct bh_load *load, const char *name);

@@ -1,5 +1,5 @@
-/* The loads of kueue, philly and synth, as far as they need no data: that they are what their sources say, and that the
- * engine keeps its invariants over the beginning of each. */
+/* The loads of kueue, philly and synth, as far as they need no data: that they are what their sources say,
+ * and that the engine keeps its invariants over the beginning of each. */
 #include "lab/load/load.h"
 
 #include <stdlib.h>
@@ -51,8 +51,7 @@ test_synth(void **state)
     assert_in_range(ones, 1450, 1600);
     assert_in_range(first, 800, 960); /* 1 / (1 + 1/2 + ... + 1/5) is 0.438 */
     assert_int_equal(bh_load_scale(&load, 1500, &err), BH_OK);
-    assert_int_equal(bh_load_total_demand(&load) * 1000 / 1500 / bh_load_gpus(&load)
-                         / BH_NS_PER_S,
+    assert_int_equal(bh_load_total_demand(&load) * 1000 / 1500 / bh_load_gpus(&load) / BH_NS_PER_S,
                      load.jobs[1999].submit_ns / BH_NS_PER_S);
     run_some(&load, 500);
     bh_load_fini(&load);

@@ -7,7 +7,7 @@
  * without a file.  All zero: none. */
 struct bh_lookout {
     struct bh_forecast_series foresight;
-    uint64_t next_ns;      /* when to look again */
+    uint64_t next_ns; /* when to look again */
 };
 
 /* With slots of that length; 0: never look.  Release with bh_lookout_fini. */
@@ -18,7 +18,6 @@ void bh_lookout_fini(struct bh_lookout *lookout);
 uint64_t bh_lookout_due_ns(const struct bh_lookout *lookout);
 
 /* Look.  The events that follow come from bh_forecast_series_next. */
-void bh_lookout_look(struct bh_lookout *lookout, const struct bh_engine *engine,
-                     uint64_t now_ns);
+void bh_lookout_look(struct bh_lookout *lookout, const struct bh_engine *engine, uint64_t now_ns);
 
 #endif

@@ -93,8 +93,7 @@ meter_moved(uint64_t parts, int64_t by)
 }
 
 void
-bh_meter_add(struct bh_meter *meter, uint32_t tenant, uint64_t now_ns, int64_t used,
-             int64_t wanted)
+bh_meter_add(struct bh_meter *meter, uint32_t tenant, uint64_t now_ns, int64_t used, int64_t wanted)
 {
     struct account *account = &meter->accounts[tenant];
 

@@ -22,8 +22,7 @@ BH_AUTO_DEFINE(struct bh_meter *, bh_meter_free)
 
 /* From `now_ns` on the tenant uses and wants so many parts more (or less); the result is
  * never below 0.  Times do not go back. */
-void bh_meter_add(struct bh_meter *meter, uint32_t tenant, uint64_t now_ns, int64_t used,
-                  int64_t wanted);
+void bh_meter_add(struct bh_meter *meter, uint32_t tenant, uint64_t now_ns, int64_t used, int64_t wanted);
 
 /* Bring every tenant up to `now_ns`; the last window may be a part of one. */
 void bh_meter_close(struct bh_meter *meter, uint64_t now_ns);
@@ -32,8 +31,7 @@ void bh_meter_close(struct bh_meter *meter, uint64_t now_ns);
 uint64_t bh_meter_span_ns(const struct bh_meter *meter);
 uint64_t bh_meter_window_ns(const struct bh_meter *meter);
 uint32_t bh_meter_windows(const struct bh_meter *meter);
-const struct bh_meter_window *bh_meter_at(const struct bh_meter *meter, uint32_t tenant,
-                                          uint32_t window);
+const struct bh_meter_window *bh_meter_at(const struct bh_meter *meter, uint32_t tenant, uint32_t window);
 
 /* Used and wanted over the whole time. */
 struct bh_meter_window bh_meter_total(const struct bh_meter *meter, uint32_t tenant);

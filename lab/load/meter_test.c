@@ -44,8 +44,7 @@ test_large(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_windows),
-                                        cmocka_unit_test(test_large) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_windows), cmocka_unit_test(test_large) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

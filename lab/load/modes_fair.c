@@ -15,11 +15,12 @@
 struct bh_compare
 bh_compare_default(const char *mode)
 {
-    return (struct bh_compare){ .mode = mode, .loads = { { 800, 1000, 1200 }, 3 },
-                                .orders = { { BH_ORDER_FAIR_TREE, BH_ORDER_FIFO, BH_ORDER_DRF },
-                                            3 },
+    return (struct bh_compare){ .mode = mode,
+                                .loads = { { 800, 1000, 1200 }, 3 },
+                                .orders = { { BH_ORDER_FAIR_TREE, BH_ORDER_FIFO, BH_ORDER_DRF }, 3 },
                                 .lending = { { BH_LEND_ALL }, 1 },
-                                .guarantee = 1000, .slot_min = 30 };
+                                .guarantee = 1000,
+                                .slot_min = 30 };
 }
 
 void
@@ -62,8 +63,8 @@ bh_compare_check(const struct bh_compare *compare, struct bh_err *err)
 static void
 fair_print_heads(const struct bh_load *load)
 {
-    printf("%u jobs of %u tenants on %u GPUs, %" PRIu64 " GPU-hours of work\n\n",
-           load->job_count, load->tenant_count, bh_load_gpus(load),
+    printf("%u jobs of %u tenants on %u GPUs, %" PRIu64 " GPU-hours of work\n\n", load->job_count,
+           load->tenant_count, bh_load_gpus(load),
            (uint64_t)(bh_load_total_demand(load) / BH_NS_PER_S / 3600));
     puts("load order       wait mean s      p50 s      p95 s   Jain  share error p95  max  "
          "used %  lost GPU-h  makespan d  finish ratio p50    p95");
@@ -73,21 +74,20 @@ static void
 fair_print_row(uint32_t permille, uint32_t order, const struct bh_fair *fair)
 {
     printf("%u.%u%u %-9s %13" PRIu64 "%11" PRIu64 "%11" PRIu64 "  %u.%03u", permille / 1000,
-           permille / 100 % 10, permille / 10 % 10, bh_queue_order_names[order],
-           fair->all.mean_ms / 1000, fair->all.p50_ms / 1000, fair->all.p95_ms / 1000,
-           fair->jain_bp / 10000, fair->jain_bp / 10 % 1000);
-    printf("%14u.%02u%3u.%02u%6u.%u%12" PRIu64 "%9" PRIu64 ".%" PRIu64,
-           fair->error_p95_bp / 100, fair->error_p95_bp % 100, fair->error_max_bp / 100,
-           fair->error_max_bp % 100, fair->used_bp / 100, fair->used_bp / 10 % 10,
-           fair->lost_gpu_s / 3600, fair->makespan_s / 86400, fair->makespan_s / 8640 % 10);
-    printf("%15" PRIu64 ".%02" PRIu64 "%7" PRIu64 ".%" PRIu64 "\n",
-           fair->finish_p50_permille / 1000, fair->finish_p50_permille / 10 % 100,
-           fair->finish_p95_permille / 1000, fair->finish_p95_permille / 100 % 10);
+           permille / 100 % 10, permille / 10 % 10, bh_queue_order_names[order], fair->all.mean_ms / 1000,
+           fair->all.p50_ms / 1000, fair->all.p95_ms / 1000, fair->jain_bp / 10000,
+           fair->jain_bp / 10 % 1000);
+    printf("%14u.%02u%3u.%02u%6u.%u%12" PRIu64 "%9" PRIu64 ".%" PRIu64, fair->error_p95_bp / 100,
+           fair->error_p95_bp % 100, fair->error_max_bp / 100, fair->error_max_bp % 100, fair->used_bp / 100,
+           fair->used_bp / 10 % 10, fair->lost_gpu_s / 3600, fair->makespan_s / 86400,
+           fair->makespan_s / 8640 % 10);
+    printf("%15" PRIu64 ".%02" PRIu64 "%7" PRIu64 ".%" PRIu64 "\n", fair->finish_p50_permille / 1000,
+           fair->finish_p50_permille / 10 % 100, fair->finish_p95_permille / 1000,
+           fair->finish_p95_permille / 100 % 10);
     for (int i = 0; i < BH_FAIR_SIZES; i++)
-        printf("       %u GPU%s  %12" PRIu64 "%11" PRIu64 "%11" PRIu64 "   %u jobs\n",
-               fair->sizes[i].gpus, fair->sizes[i].gpus == 1 ? " " : "s",
-               fair->sizes[i].mean_ms / 1000, fair->sizes[i].p50_ms / 1000,
-               fair->sizes[i].p95_ms / 1000, fair->sizes[i].jobs);
+        printf("       %u GPU%s  %12" PRIu64 "%11" PRIu64 "%11" PRIu64 "   %u jobs\n", fair->sizes[i].gpus,
+               fair->sizes[i].gpus == 1 ? " " : "s", fair->sizes[i].mean_ms / 1000,
+               fair->sizes[i].p50_ms / 1000, fair->sizes[i].p95_ms / 1000, fair->sizes[i].jobs);
 }
 
 static void
@@ -98,16 +98,13 @@ fair_print_tenants(const struct bh_load *load, const struct bh_fair *fair)
     for (uint32_t i = 0; i < fair->tenant_count; i++) {
         const struct bh_fair_tenant *tenant = &fair->tenants[i];
 
-        printf("       %-13s%6u%8" PRIu64 ".%02" PRIu64 "%12" PRIu64 "%10" PRIu64 "%13" PRIu64
-               "%11" PRIu64,
+        printf("       %-13s%6u%8" PRIu64 ".%02" PRIu64 "%12" PRIu64 "%10" PRIu64 "%13" PRIu64 "%11" PRIu64,
                load->names[i], tenant->jobs, tenant->guarantee_milli / 1000,
-               tenant->guarantee_milli / 10 % 100, tenant->used_gpu_s / 3600,
-               tenant->entitled_gpu_s / 3600, tenant->wait_mean_ms / 1000,
-               tenant->wait_p95_ms / 1000);
+               tenant->guarantee_milli / 10 % 100, tenant->used_gpu_s / 3600, tenant->entitled_gpu_s / 3600,
+               tenant->wait_mean_ms / 1000, tenant->wait_p95_ms / 1000);
         printf("%14u.%02u%4u.%02u%11" PRIu64 ".%02" PRIu64 "\n", tenant->error_p95_bp / 100,
-               tenant->error_p95_bp % 100, tenant->error_max_bp / 100,
-               tenant->error_max_bp % 100, tenant->finish_mean_permille / 1000,
-               tenant->finish_mean_permille / 10 % 100);
+               tenant->error_p95_bp % 100, tenant->error_max_bp / 100, tenant->error_max_bp % 100,
+               tenant->finish_mean_permille / 1000, tenant->finish_mean_permille / 10 % 100);
     }
 }
 
@@ -182,12 +179,12 @@ bh_mode_close_chart(void *file, const char *path, struct bh_err *err)
 
 /* Each tenant's share of all GPUs, in hundredths, by day: a day's windows together. */
 static void
-fair_draw_tenant(const struct bh_load *load, const struct bh_course *course, uint32_t tenant,
-            double *x, double *y)
+fair_draw_tenant(const struct bh_load *load, const struct bh_course *course, uint32_t tenant, double *x,
+                 double *y)
 {
     uint32_t windows = bh_meter_windows(course->meter);
-    double day = (double)bh_load_gpus(load) * BH_GPU_PARTS * 24
-                 * (double)bh_meter_window_ns(course->meter) / 100;
+    double day =
+        (double)bh_load_gpus(load) * BH_GPU_PARTS * 24 * (double)bh_meter_window_ns(course->meter) / 100;
 
     for (uint32_t first = 0; first + 24 <= windows; first += 24) {
         double used = 0;
@@ -200,8 +197,7 @@ fair_draw_tenant(const struct bh_load *load, const struct bh_course *course, uin
 }
 
 static bh_rc
-fair_draw(const char *path, const struct bh_load *load, const struct bh_course *course,
-     struct bh_err *err)
+fair_draw(const char *path, const struct bh_load *load, const struct bh_course *course, struct bh_err *err)
 {
     uint32_t days = bh_meter_windows(course->meter) / 24, count = load->tenant_count;
     double *points = calloc((size_t)2 * count * days + 1, sizeof *points);
@@ -217,8 +213,10 @@ fair_draw(const char *path, const struct bh_load *load, const struct bh_course *
     }
     if (out)
         bh_chart_write(out, &(struct bh_chart){ .title = "Share of all GPUs by tenant",
-                                                .x_label = "day", .y_label = "% of all GPUs",
-                                                .lines = lines, .line_count = count });
+                                                .x_label = "day",
+                                                .y_label = "% of all GPUs",
+                                                .lines = lines,
+                                                .line_count = count });
     free(points);
     free(lines);
     return out ? bh_mode_close_chart(out, path, err) : bh_err_errno(err, "%s", path);
@@ -346,7 +344,6 @@ bh_mode_status(const char *mode, bh_rc rc, const struct bh_err *err)
 int
 bh_mode_misused(const char *mode, const struct bh_err *err)
 {
-    fprintf(stderr, "bulkhead-lab: %s: %s\n`bulkhead-lab --help` lists the options\n",
-            mode, err->msg);
+    fprintf(stderr, "bulkhead-lab: %s: %s\n`bulkhead-lab --help` lists the options\n", mode, err->msg);
     return BH_MODE_USAGE;
 }

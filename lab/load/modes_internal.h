@@ -8,11 +8,11 @@
 /* What philly and synth have in common: one load at several rates, in several orders, each
  * judged by bh_fair_judge. */
 struct bh_compare {
-    const char *mode;            /* for messages */
-    struct bh_flag_list loads;   /* thousandths */
-    struct bh_flag_list orders;  /* enum bh_queue_order */
-    uint32_t guarantee;          /* thousandths of all GPUs that are guaranteed */
-    bool json, verbose, limits;  /* limits: a time limit of twice the work */
+    const char *mode;           /* for messages */
+    struct bh_flag_list loads;  /* thousandths */
+    struct bh_flag_list orders; /* enum bh_queue_order */
+    uint32_t guarantee;         /* thousandths of all GPUs that are guaranteed */
+    bool json, verbose, limits; /* limits: a time limit of twice the work */
     bool preshape;
     struct bh_flag_list lending; /* one enum bh_lending */
     uint32_t slot_min;           /* of the forecasts for these two */
@@ -33,8 +33,7 @@ BH_MUST_USE bh_rc bh_compare_check(const struct bh_compare *compare, struct bh_e
 
 /* Run and print them all.  The load's submissions and time limits are changed.
  * Failures as bh_course_run; BH_IO, BH_DENIED, BH_NOT_FOUND for the chart's file. */
-BH_MUST_USE bh_rc bh_compare_run(const struct bh_compare *compare, struct bh_load *load,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_compare_run(const struct bh_compare *compare, struct bh_load *load, struct bh_err *err);
 
 /* Whom a mode's failure is said to, and its exit status. */
 int bh_mode_status(const char *mode, bh_rc rc, const struct bh_err *err);

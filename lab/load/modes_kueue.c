@@ -31,7 +31,7 @@ struct class_report {
 
 struct kueue_report {
     struct class_report classes[BH_KUEUE_CLASSES];
-    uint64_t used_permille;  /* of 600 GPUs until the makespan */
+    uint64_t used_permille; /* of 600 GPUs until the makespan */
     uint64_t lost_unit_ms;
 };
 
@@ -62,7 +62,7 @@ kueue_join_members(const struct bh_load *load, const struct bh_course *course)
 
 static void
 kueue_report_class(const struct bh_load *load, const struct workload *workloads, uint32_t class,
-             struct class_report *ret_report)
+                   struct class_report *ret_report)
 {
     struct bh_figures admission = { 0 }, finish = { 0 };
 
@@ -96,8 +96,8 @@ kueue_make_report(const struct bh_load *load, const struct bh_course *course, st
     }
     ret->lost_unit_ms = (uint64_t)(lost / BH_GPU_PARTS / BH_NS_PER_MS);
     if (course->makespan_ns)
-        ret->used_permille = (uint64_t)(bh_load_total_demand(load) * 1000
-                                        / bh_load_gpus(load) / course->makespan_ns);
+        ret->used_permille =
+            (uint64_t)(bh_load_total_demand(load) * 1000 / bh_load_gpus(load) / course->makespan_ns);
     free(workloads);
 }
 
@@ -111,20 +111,20 @@ kueue_print_seconds(const char *before, uint64_t ms, const char *behind)
 
 static void
 kueue_print_report(const struct bh_load *load, const struct bh_course *course,
-             const struct kueue_report *report)
+                   const struct kueue_report *report)
 {
     uint64_t makespan_ms = course->makespan_ns / BH_NS_PER_MS;
 
     printf("load     %u workloads, %" PRIu64 " unit-seconds, %u units; %u ended, %u refused\n",
-           load->workload_count, (uint64_t)(bh_load_total_demand(load) / BH_NS_PER_S),
-           bh_load_gpus(load), course->ended, course->refused);
+           load->workload_count, (uint64_t)(bh_load_total_demand(load) / BH_NS_PER_S), bh_load_gpus(load),
+           course->ended, course->refused);
     kueue_print_seconds("makespan ", makespan_ms, " s");
     kueue_print_seconds("; ideal ", BH_KUEUE_IDEAL_MS, " s");
     printf(" (%" PRIu64 ".%03" PRIu64 " of it)", makespan_ms / BH_KUEUE_IDEAL_MS,
            makespan_ms * 1000 / BH_KUEUE_IDEAL_MS % 1000);
     kueue_print_seconds("; Kueue's CI ", BH_KUEUE_WALL_MS, " s of real time\n");
-    printf("usage    %" PRIu64 ".%" PRIu64 " %%; Kueue's CI 58.7 %%\n",
-           report->used_permille / 10, report->used_permille % 10);
+    printf("usage    %" PRIu64 ".%" PRIu64 " %%; Kueue's CI 58.7 %%\n", report->used_permille / 10,
+           report->used_permille % 10);
     kueue_print_seconds("evicted  ", report->lost_unit_ms, " unit-seconds of work lost\n");
     puts("\nclass   workloads  evictions  admission mean s   p95 s  finish mean s  Kueue's "
          "admission mean s");
@@ -132,8 +132,7 @@ kueue_print_report(const struct bh_load *load, const struct bh_course *course,
         const struct class_report *class = &report->classes[c];
 
         printf("%-8s%9u%11u", bh_kueue_classes[c].name, class->workloads, class->evictions);
-        printf("%14" PRIu64 ".%03" PRIu64, class->admission_ms / 1000,
-               class->admission_ms % 1000);
+        printf("%14" PRIu64 ".%03" PRIu64, class->admission_ms / 1000, class->admission_ms % 1000);
         printf("%8" PRIu64 ".%" PRIu64 "%13" PRIu64 ".%" PRIu64, class->p95_ms / 1000,
                class->p95_ms / 100 % 10, class->finish_ms / 1000, class->finish_ms / 100 % 10);
         kueue_print_seconds("             ", bh_kueue_classes[c].kueue_admission_ms, "\n");
@@ -160,7 +159,7 @@ kueue_put_class(struct bh_json_writer *writer, uint32_t c, const struct class_re
 
 static void
 kueue_put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_course *course,
-           const struct kueue_report *report)
+                 const struct kueue_report *report)
 {
     struct bh_json_writer writer = bh_json_begin(out);
 
@@ -204,8 +203,7 @@ kueue_parse(int count, char **words, struct kueue_options *ret_options, struct b
 
 /* Units used by each cohort over time. */
 static bh_rc
-kueue_draw(const char *path, const struct bh_load *load, const struct bh_course *course,
-     struct bh_err *err)
+kueue_draw(const char *path, const struct bh_load *load, const struct bh_course *course, struct bh_err *err)
 {
     uint32_t windows = bh_meter_windows(course->meter), cohort = UINT32_MAX;
     double *points = calloc((size_t)2 * load->tenant_count * windows + 1, sizeof *points);
@@ -232,7 +230,8 @@ kueue_draw(const char *path, const struct bh_load *load, const struct bh_course 
     }
     if (out)
         bh_chart_write(out, &(struct bh_chart){ .title = "Kueue's baseline load on Bulkhead",
-                                                .x_label = "seconds", .y_label = "units used",
+                                                .x_label = "seconds",
+                                                .y_label = "units used",
                                                 .lines = lines,
                                                 .line_count = BH_KUEUE_COHORTS });
     free(points);
@@ -241,7 +240,7 @@ kueue_draw(const char *path, const struct bh_load *load, const struct bh_course 
 
 static void
 kueue_write_report(const struct kueue_options *options, const struct bh_load *load,
-             const struct bh_course *course)
+                   const struct bh_course *course)
 {
     struct kueue_report report;
     struct bh_buf out;
@@ -270,8 +269,7 @@ kueue_run(const struct kueue_options *options, struct bh_load *load, struct bh_e
         rc = bh_parse_span(options->min_runtime, &min_runtime_ns, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "--min-runtime");
-    bh_kueue_make(&(struct bh_kueue){ (enum bh_contract)options->contract.values[0],
-                                      options->together },
+    bh_kueue_make(&(struct bh_kueue){ (enum bh_contract)options->contract.values[0], options->together },
                   load);
     plan = bh_load_plan(load);
     plan.settings.backfill = false; /* as Kueue's, which orders and does not look ahead */

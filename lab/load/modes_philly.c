@@ -17,7 +17,7 @@ find_file(const char *folder, char *ret_path, size_t size)
 
 static bh_rc
 philly_parse(int count, char **words, struct bh_compare *ret_compare, const char **ret_folder,
-      struct bh_err *err)
+             struct bh_err *err)
 {
     struct bh_flag flags[BH_COMPARE_FLAGS + 1];
     bh_rc rc;

@@ -5,7 +5,7 @@
 
 static bh_rc
 synth_parse(int count, char **words, struct bh_compare *ret_compare, struct bh_synth *ret_synth,
-      struct bh_err *err)
+            struct bh_err *err)
 {
     struct bh_flag flags[BH_COMPARE_FLAGS + 5];
     const struct bh_flag own[] = {

@@ -70,13 +70,13 @@ read_job(struct philly_reader *reader, struct bh_err *err)
         return rc;
     if (reader->columns[0][0] == '\0' || gpus == 0)
         return bh_err_set(err, BH_INVALID, "a job wants a virtual cluster and a GPU");
-    bh_load_add(reader->load, &(struct bh_course_job){
-                                  .submit_ns = submit_s * BH_NS_PER_S,
-                                  .work_ns = duration_s * BH_NS_PER_S,
-                                  .tenant = tenant_of(reader->load, reader->columns[0]),
-                                  .sku = { 1 }, .count = gpus,
-                                  .priority = BH_PRIORITY_NORMAL,
-                                  .contract = BH_CONTRACT_REQUEUE });
+    bh_load_add(reader->load, &(struct bh_course_job){ .submit_ns = submit_s * BH_NS_PER_S,
+                                                       .work_ns = duration_s * BH_NS_PER_S,
+                                                       .tenant = tenant_of(reader->load, reader->columns[0]),
+                                                       .sku = { 1 },
+                                                       .count = gpus,
+                                                       .priority = BH_PRIORITY_NORMAL,
+                                                       .contract = BH_CONTRACT_REQUEUE });
     return BH_OK;
 }
 
@@ -86,8 +86,7 @@ read_line(struct philly_reader *reader, struct bh_err *err)
     size_t length = strlen(reader->line);
 
     if (length + 1 == sizeof reader->line && reader->line[length - 1] != '\n')
-        return bh_err_set(err, BH_INVALID, "the line is longer than %d bytes",
-                          LINE_MAX_BYTES - 2);
+        return bh_err_set(err, BH_INVALID, "the line is longer than %d bytes", LINE_MAX_BYTES - 2);
     if (reader->number > 1)
         return read_job(reader, err);
     if (strncmp(reader->line, header, sizeof header - 1) == 0)

@@ -38,11 +38,14 @@ too_long(const struct bh_event *event, struct bh_err *err)
 }
 
 bh_rc
-bh_scribe_write(struct bh_scribe *scribe, const struct bh_event *event,
-                const struct bh_step *step, struct bh_err *err)
+bh_scribe_write(struct bh_scribe *scribe, const struct bh_event *event, const struct bh_step *step,
+                struct bh_err *err)
 {
-    struct bh_record record = { .boot = 1, .phase = BH_PHASE_EVENT, .res = "ok",
-                                .seq = event->seq, .ts_ns = event->now_ns,
+    struct bh_record record = { .boot = 1,
+                                .phase = BH_PHASE_EVENT,
+                                .res = "ok",
+                                .seq = event->seq,
+                                .ts_ns = event->now_ns,
                                 .verb = bh_event_names[event->kind] };
     struct bh_buf text, decisions, leaf;
     uint8_t hash[32];

@@ -9,7 +9,7 @@
 /* Seconds that 0, 1, ... 20 twentieths of Philly's jobs did not exceed (computed from
  * philly_vc_jobs.csv, rounded); the longest is cut to a fortnight. */
 static const uint32_t durations_s[] = {
-    17,    250,   890,   1690,  2260,  2780,  3370,   4240,   5550,   7620,   11220,
+    17,    250,   890,   1690,  2260,  2780,  3370,   4240,   5550,   7620,    11220,
     16200, 22770, 31960, 44300, 59850, 83370, 116240, 193690, 453450, 1209600,
 };
 static const struct {
@@ -78,7 +78,8 @@ bh_synth_make(const struct bh_synth *synth, struct bh_load *load)
         bh_load_add_tenant(load, name, (bh_tenant_id){ 0 });
     }
     for (uint32_t i = 0; i < synth->jobs; i++) {
-        struct bh_course_job job = { .sku = { 1 }, .priority = BH_PRIORITY_NORMAL,
+        struct bh_course_job job = { .sku = { 1 },
+                                     .priority = BH_PRIORITY_NORMAL,
                                      .contract = BH_CONTRACT_REQUEUE };
 
         job.submit_ns = draw_below(&state, 365 * 86400 * BH_NS_PER_S);

@@ -108,11 +108,10 @@ bound_link_layouts(struct bound_layouts *layouts)
 /* Whether an earlier start for the kind leads to one of the same label. */
 static bool
 bound_seen_before(const struct bound_layouts *layouts, const struct bound_layout *layout, uint32_t kind,
-            uint32_t at)
+                  uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
-        if (layouts->at[layout->with[kind][i]].label ==
-            layouts->at[layout->with[kind][at]].label)
+        if (layouts->at[layout->with[kind][i]].label == layouts->at[layout->with[kind][at]].label)
             return true;
     return false;
 }
@@ -170,8 +169,7 @@ bound_merge_layouts(const struct bound_layouts *all, struct bound_layouts *ret_m
             layout->without[k] = bound_find_label(ret_merged, all->at[layout->without[k]].label);
         for (uint32_t kind = 0; kind < KINDS; kind++)
             for (uint32_t k = 0; k < layout->with_count[kind]; k++)
-                layout->with[kind][k] =
-                    bound_find_label(ret_merged, all->at[layout->with[kind][k]].label);
+                layout->with[kind][k] = bound_find_label(ret_merged, all->at[layout->with[kind][k]].label);
     }
 }
 
@@ -214,10 +212,9 @@ struct stream {
 
 static struct stream
 bound_stream_of(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus,
-          const struct bh_profile *const profiles[KINDS])
+                const struct bh_profile *const profiles[KINDS])
 {
-    struct stream stream = { .slices =
-                                 load * gpus * bh_model_facts(model)->compute_slices };
+    struct stream stream = { .slices = load * gpus * bh_model_facts(model)->compute_slices };
     double slices = 0;
 
     for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -271,8 +268,7 @@ bound_index_of(struct fleet_state state)
 
 /* With another layout on one GPU. */
 static double
-bound_value_with(const struct problem *problem, struct fleet_state state, uint32_t gpu,
-           uint32_t layout)
+bound_value_with(const struct problem *problem, struct fleet_state state, uint32_t gpu, uint32_t layout)
 {
     state.layouts[gpu] = layout;
     return problem->values[bound_index_of(state)];
@@ -280,8 +276,7 @@ bound_value_with(const struct problem *problem, struct fleet_state state, uint32
 
 /* The best that can be made of a job; `refused` when it fits nowhere. */
 static double
-bound_best_with(const struct problem *problem, const struct fleet_state *state, uint32_t kind,
-          double refused)
+bound_best_with(const struct problem *problem, const struct fleet_state *state, uint32_t kind, double refused)
 {
     double best = -DBL_MAX;
 
@@ -304,8 +299,7 @@ bound_growth_of(const struct problem *problem, const struct fleet_state *state)
     double value = problem->values[bound_index_of(*state)], growth = 0;
 
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        growth +=
-            problem->stream.rates[kind] * (bound_best_with(problem, state, kind, value) - value);
+        growth += problem->stream.rates[kind] * (bound_best_with(problem, state, kind, value) - value);
     for (uint32_t gpu = 0; gpu < problem->gpus; gpu++) {
         const struct bound_layout *layout = &problem->layouts->at[state->layouts[gpu]];
 
@@ -358,15 +352,13 @@ bound_iterate(struct problem *problem)
 }
 
 double
-bh_mig_optimum(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
-               uint32_t gpus)
+bh_mig_optimum(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus)
 {
     struct bound_layouts *layouts = bound_layouts_of(model, mix);
     uint32_t count = layouts->count;
     struct problem problem = { .layouts = layouts,
                                .gpus = gpus,
-                               .stream =
-                                   bound_stream_of(model, mix, load, gpus, layouts->profiles),
+                               .stream = bound_stream_of(model, mix, load, gpus, layouts->profiles),
                                .states = count * (count + 1) * (count + 2) / 6 };
 
     BH_ASSERT(gpus > 0 && gpus <= BH_MIG_OPTIMUM_GPUS_MAX);
@@ -399,7 +391,7 @@ bound_likely_at(const struct room *room, uint32_t slices, uint32_t units)
 
 static void
 bound_weigh_row(struct room *room, const struct stream *stream,
-          const struct bh_profile *const profiles[KINDS], uint32_t slices)
+                const struct bh_profile *const profiles[KINDS], uint32_t slices)
 {
     for (uint32_t units = 0; units <= room->units; units++) {
         double sum = 0;
@@ -408,9 +400,9 @@ bound_weigh_row(struct room *room, const struct stream *stream,
             const struct bh_profile *profile = profiles[kind];
 
             if (profile->compute_slices <= slices && profile->memory_units <= units)
-                sum += stream->rates[kind] * profile->compute_slices *
-                       bound_likely_at(room, slices - profile->compute_slices,
-                                 units - profile->memory_units);
+                sum +=
+                    stream->rates[kind] * profile->compute_slices
+                    * bound_likely_at(room, slices - profile->compute_slices, units - profile->memory_units);
         }
         room->likely[(size_t)slices * (room->units + 1) + units] = sum / slices;
         room->all += sum / slices;
@@ -433,7 +425,7 @@ bound_keep_in_range(struct room *room)
 /* Slices of the kind that are bound_accepted in a mean life, times `all`. */
 static double
 bound_accepted(const struct room *room, const struct stream *stream, uint32_t kind,
-         const struct bh_profile *profile)
+               const struct bh_profile *profile)
 {
     double fits = 0;
 
@@ -444,8 +436,7 @@ bound_accepted(const struct room *room, const struct stream *stream, uint32_t ki
 }
 
 double
-bh_mig_moving(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
-              uint32_t gpus)
+bh_mig_moving(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus)
 {
     struct bh_mig_fleet *fleet = bh_mig_fleet_new(model, 1, BH_MIG_FIRST_FIT, mix);
     const struct bh_profile *profiles[KINDS];

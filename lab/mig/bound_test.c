@@ -29,10 +29,8 @@ one_kind_is_erlangs(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        double best =
-            bh_mig_optimum(BH_GPU_H100_80GB, &whole, cases[i].load, cases[i].gpus);
-        double moving =
-            bh_mig_moving(BH_GPU_H100_80GB, &whole, cases[i].load, cases[i].gpus);
+        double best = bh_mig_optimum(BH_GPU_H100_80GB, &whole, cases[i].load, cases[i].gpus);
+        double moving = bh_mig_moving(BH_GPU_H100_80GB, &whole, cases[i].load, cases[i].gpus);
 
         BH_CHECK(cases[i].name, best > cases[i].accepted - 0.0003);
         BH_CHECK(cases[i].name, best < cases[i].accepted + 0.0003);
@@ -47,8 +45,7 @@ static void
 moving_holds_for_many(void **state)
 {
     double hundred = bh_mig_moving(BH_GPU_H100_80GB, &bh_mig_mixes[1], 1, 100);
-    double most =
-        bh_mig_moving(BH_GPU_H100_80GB, &bh_mig_mixes[1], 1, BH_MIG_MOVING_GPUS_MAX);
+    double most = bh_mig_moving(BH_GPU_H100_80GB, &bh_mig_mixes[1], 1, BH_MIG_MOVING_GPUS_MAX);
 
     BH_CHECK("hundred", hundred > 0.92 && hundred < 0.94);
     BH_CHECK("four hundred", most > hundred && most < 0.98);

@@ -55,8 +55,7 @@ course_pop(struct course *course)
     for (;;) {
         uint32_t child = 2 * at + 1;
 
-        if (child + 1 < course->job_count
-            && course->jobs[child + 1].end < course->jobs[child].end)
+        if (child + 1 < course->job_count && course->jobs[child + 1].end < course->jobs[child].end)
             child++;
         if (child >= course->job_count || course->jobs[child].end >= last.end)
             break;
@@ -117,8 +116,8 @@ course_rate_of(const struct course *course)
         slices += (double)weights[kind] * course_slices_of(course, kind);
         sum += weights[kind];
     }
-    return course->plan->load * course->plan->gpus
-           * bh_model_facts(course->plan->model)->compute_slices * sum / slices;
+    return course->plan->load * course->plan->gpus * bh_model_facts(course->plan->model)->compute_slices * sum
+           / slices;
 }
 
 static void

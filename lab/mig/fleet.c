@@ -7,8 +7,7 @@
 #include "engine/state/mig.h"
 
 const char *const bh_mig_policy_names[BH_MIG_POLICIES] = {
-    "rr",  "worst-fit", "first-fit", "best-fit", "best-index",
-    "mcc", "frag",      "slice-fit", "bulkhead",
+    "rr", "worst-fit", "first-fit", "best-fit", "best-index", "mcc", "frag", "slice-fit", "bulkhead",
 };
 
 /* What placing a kind of job on a GPU costs, remembered until the GPU changes. */
@@ -57,8 +56,7 @@ fleet_placements(const struct bh_mig_fleet *fleet, const struct bh_occupancy *oc
 
     for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++)
         for (uint32_t starts = fleet->profiles[kind]->starts; starts; starts &= starts - 1)
-            count += bh_occupancy_fits(occupancy, fleet->profiles[kind],
-                                       (uint32_t)__builtin_ctz(starts));
+            count += bh_occupancy_fits(occupancy, fleet->profiles[kind], (uint32_t)__builtin_ctz(starts));
     return count;
 }
 
@@ -70,8 +68,7 @@ fleet_fragmentation(const struct bh_mig_fleet *fleet, const struct bh_occupancy 
 
     for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++) {
         const struct bh_profile *profile = fleet->profiles[kind];
-        int64_t usable =
-            (int64_t)bh_occupancy_capacity(occupancy, profile) * profile->compute_slices;
+        int64_t usable = (int64_t)bh_occupancy_capacity(occupancy, profile) * profile->compute_slices;
 
         lost += fleet->mix->weights[kind] * (fleet_free_slices(fleet, occupancy) - usable);
     }
@@ -80,7 +77,7 @@ fleet_fragmentation(const struct bh_mig_fleet *fleet, const struct bh_occupancy 
 
 static int64_t
 fleet_first_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
-          const struct bh_occupancy *after)
+                const struct bh_occupancy *after)
 {
     (void)fleet, (void)before, (void)after;
     return 0;
@@ -88,7 +85,7 @@ fleet_first_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *bef
 
 static int64_t
 fleet_worst_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
-          const struct bh_occupancy *after)
+                const struct bh_occupancy *after)
 {
     (void)after;
     return -fleet_free_slices(fleet, before);
@@ -96,7 +93,7 @@ fleet_worst_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *bef
 
 static int64_t
 fleet_best_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
-         const struct bh_occupancy *after)
+               const struct bh_occupancy *after)
 {
     (void)after;
     return fleet_free_units(fleet, before);
@@ -104,28 +101,28 @@ fleet_best_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *befo
 
 static int64_t
 fleet_best_index(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
-           const struct bh_occupancy *after)
+                 const struct bh_occupancy *after)
 {
     return fleet_free_units(fleet, before) * 256 - fleet_placements(fleet, after);
 }
 
 static int64_t
 fleet_slice_fit(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
-          const struct bh_occupancy *after)
+                const struct bh_occupancy *after)
 {
     return fleet_free_slices(fleet, before) * 256 - fleet_placements(fleet, after);
 }
 
 static int64_t
 fleet_mcc(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
-    const struct bh_occupancy *after)
+          const struct bh_occupancy *after)
 {
     return fleet_placements(fleet, before) - fleet_placements(fleet, after);
 }
 
 static int64_t
 fleet_frag(const struct bh_mig_fleet *fleet, const struct bh_occupancy *before,
-     const struct bh_occupancy *after)
+           const struct bh_occupancy *after)
 {
     int64_t growth = fleet_fragmentation(fleet, after) - fleet_fragmentation(fleet, before);
 
@@ -248,7 +245,7 @@ fleet_weigh(const struct bh_mig_fleet *fleet, uint32_t kind, struct fleet_gpu *g
 
 static struct fleet_offer
 fleet_offer_of(struct bh_mig_fleet *fleet, const struct bh_mig_prices *prices, uint32_t kind,
-         struct fleet_gpu *gpu)
+               struct fleet_gpu *gpu)
 {
     if (fleet->mig) {
         struct bh_mig_choice choice =

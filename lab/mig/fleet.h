@@ -40,23 +40,19 @@ struct bh_mig_fleet;
 
 /* `gpus` (1 .. BH_MIG_FLEET_GPUS_MAX) empty GPUs of a model with plain profiles of six
  * shapes.  Aborts when memory runs out. */
-struct bh_mig_fleet *bh_mig_fleet_new(enum bh_gpu_model model, uint32_t gpus,
-                                      enum bh_mig_policy policy,
+struct bh_mig_fleet *bh_mig_fleet_new(enum bh_gpu_model model, uint32_t gpus, enum bh_mig_policy policy,
                                       const struct bh_mig_mix *mix);
 void bh_mig_fleet_free(struct bh_mig_fleet *fleet); /* NULL is fine */
 
 /* The model's plain profiles by memory units, then slices: below BH_MIG_FLEET_PROFILES. */
-const struct bh_profile *bh_mig_fleet_profile(const struct bh_mig_fleet *fleet,
-                                              uint32_t kind);
+const struct bh_profile *bh_mig_fleet_profile(const struct bh_mig_fleet *fleet, uint32_t kind);
 
 /* Place a job where the policy wants it; among equals the lowest GPU, then the lowest
  * start.  False: it fits nowhere. */
-bool bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind,
-                        struct bh_mig_spot *ret_spot);
+bool bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot *ret_spot);
 
 /* A job that was placed there has ended. */
-void bh_mig_fleet_end(struct bh_mig_fleet *fleet, uint32_t kind,
-                      const struct bh_mig_spot *spot);
+void bh_mig_fleet_end(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot *spot);
 
 /* What stands on a GPU. */
 const struct bh_occupancy *bh_mig_fleet_gpu(const struct bh_mig_fleet *fleet, uint32_t gpu);

@@ -35,8 +35,8 @@ mig_policy_name(uint32_t at)
 
 /* One of `count` names, or all of them. */
 static bh_rc
-mig_parse_name(const char *(*name)(uint32_t at), uint32_t count, const char *word,
-           uint32_t *ret_set, struct bh_err *err)
+mig_parse_name(const char *(*name)(uint32_t at), uint32_t count, const char *word, uint32_t *ret_set,
+               struct bh_err *err)
 {
     if (strcmp(word, "all") == 0) {
         *ret_set = (1u << count) - 1;
@@ -91,8 +91,7 @@ mig_parse_seeds(const char *word, struct bh_mig_options *options, struct bh_err 
         return bh_err_wrap(err, "seeds");
     if (options->last_seed < options->first_seed
         || options->last_seed - options->first_seed >= BH_MIG_SEEDS_MAX)
-        return bh_err_set(err, BH_INVALID, "seeds must be A-B, at most %d of them",
-                          BH_MIG_SEEDS_MAX);
+        return bh_err_set(err, BH_INVALID, "seeds must be A-B, at most %d of them", BH_MIG_SEEDS_MAX);
     return BH_OK;
 }
 
@@ -127,19 +126,15 @@ mig_parse_option(int option, struct bh_mig_options *options, struct bh_err *err)
 }
 
 bh_rc
-bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_options,
-                     struct bh_err *err)
+bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_options, struct bh_err *err)
 {
-    static const struct option known[] = { { "mix", required_argument, NULL, 'm' },
-                                           { "load", required_argument, NULL, 'l' },
-                                           { "policy", required_argument, NULL, 'p' },
-                                           { "seeds", required_argument, NULL, 's' },
-                                           { "gpus", required_argument, NULL, 'g' },
-                                           { "arrivals", required_argument, NULL, 'n' },
-                                           { "json", no_argument, NULL, 'j' },
-                                           { "bounds", no_argument, NULL, 'b' },
-                                           { "svg", required_argument, NULL, 'v' },
-                                           { NULL, 0, NULL, 0 } };
+    static const struct option known[] = {
+        { "mix", required_argument, NULL, 'm' },    { "load", required_argument, NULL, 'l' },
+        { "policy", required_argument, NULL, 'p' }, { "seeds", required_argument, NULL, 's' },
+        { "gpus", required_argument, NULL, 'g' },   { "arrivals", required_argument, NULL, 'n' },
+        { "json", no_argument, NULL, 'j' },         { "bounds", no_argument, NULL, 'b' },
+        { "svg", required_argument, NULL, 'v' },    { NULL, 0, NULL, 0 }
+    };
     struct bh_mig_options options = { .mixes = (1u << BH_MIG_MIXES) - 1,
                                       .policies = (1u << BH_MIG_POLICIES) - 1,
                                       .loads = { 0.85, 1.0, 1.3 },
@@ -152,14 +147,11 @@ bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_o
 
     optind = 0; /* begin anew: getopt keeps its place between calls */
     opterr = 0;
-    while ((option = getopt_long(count + 1, (char *const *)(words - 1), "", known, NULL))
-           != -1) {
+    while ((option = getopt_long(count + 1, (char *const *)(words - 1), "", known, NULL)) != -1) {
         bh_rc rc = mig_parse_option(option, &options, err);
 
         if (rc != BH_OK)
-            return rc == BH_RANGE
-                       ? bh_err_set(err, BH_INVALID, "a number is too large or small")
-                       : rc;
+            return rc == BH_RANGE ? bh_err_set(err, BH_INVALID, "a number is too large or small") : rc;
     }
     if (optind != count + 1)
         return bh_err_set(err, BH_INVALID, "unexpected word \"%s\"", words[optind - 1]);
@@ -183,8 +175,7 @@ enum { BOUND_OPTIMUM, BOUND_MOVING, BOUNDS };
 static const struct bound {
     const char *name;
     uint32_t gpus_max;
-    double (*find)(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
-                   uint32_t gpus);
+    double (*find)(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus);
 } bounds[BOUNDS] = {
     [BOUND_OPTIMUM] = { "optimum", BH_MIG_OPTIMUM_GPUS_MAX, bh_mig_optimum },
     [BOUND_MOVING] = { "moving", BH_MIG_MOVING_GPUS_MAX, bh_mig_moving },
@@ -224,15 +215,13 @@ mig_print_kinds(FILE *out, const char *key, const uint64_t counts[BH_MIG_FLEET_P
 }
 
 static void
-mig_print_run(FILE *out, const struct bh_mig_course *course,
-          const struct bh_mig_outcome *outcome)
+mig_print_run(FILE *out, const struct bh_mig_course *course, const struct bh_mig_outcome *outcome)
 {
     fprintf(out,
             "{\"mix\":\"%s\",\"load\":%.3f,\"policy\":\"%s\",\"seed\":%" PRIu64
             ",\"gpus\":%u,\"arrivals\":%u,\"acceptance\":%.6f,\"utilisation\":%.6f",
-            course->mix->name, course->load, bh_mig_policy_names[course->policy],
-            course->seed, course->gpus, course->arrivals, outcome->acceptance,
-            outcome->utilisation);
+            course->mix->name, course->load, bh_mig_policy_names[course->policy], course->seed, course->gpus,
+            course->arrivals, outcome->acceptance, outcome->utilisation);
     mig_print_kinds(out, "asked", outcome->asked);
     mig_print_kinds(out, "refused", outcome->refused);
     fputs("}\n", out);
@@ -270,8 +259,7 @@ mig_best_other(const struct mig_test *test)
 
     for (uint32_t policy = 0; policy < BH_MIG_BULKHEAD; policy++)
         if (mig_runs(test, policy)
-            && (best == BH_MIG_BULKHEAD
-                || test->cell.means[policy] > test->cell.means[best]))
+            && (best == BH_MIG_BULKHEAD || test->cell.means[policy] > test->cell.means[best]))
             best = policy;
     return best;
 }
@@ -408,11 +396,10 @@ mig_draw_chart(struct mig_test *test, struct bh_err *err)
             continue;
         for (uint32_t load = 0; load < test->options->load_count; load++)
             test->by_load[policy][load] /= mixes;
-        lines[chart.line_count++] =
-            (struct bh_chart_line){ .name = bh_mig_policy_names[policy],
-                                     .x = test->options->loads,
-                                     .y = test->by_load[policy],
-                                     .count = test->options->load_count };
+        lines[chart.line_count++] = (struct bh_chart_line){ .name = bh_mig_policy_names[policy],
+                                                            .x = test->options->loads,
+                                                            .y = test->by_load[policy],
+                                                            .count = test->options->load_count };
     }
     bh_chart_write(out, &chart);
     failed = ferror(out);
@@ -433,8 +420,7 @@ bh_mig_test(const struct bh_mig_options *options, FILE *out, struct bh_err *err)
     test->seeds = (uint32_t)(options->last_seed - options->first_seed) + 1;
     mig_print_head(test);
     for (uint32_t mix = 0; mix < BH_MIG_MIXES; mix++)
-        for (uint32_t load = 0; (options->mixes >> mix & 1) && load < options->load_count;
-             load++)
+        for (uint32_t load = 0; (options->mixes >> mix & 1) && load < options->load_count; load++)
             mig_run_cell(test, &bh_mig_mixes[mix], load);
     mig_print_means(test);
     if (options->svg)

@@ -26,13 +26,11 @@ struct bh_mig_options {
 
 /* Understand the words after "mig", which may be put in another order; there is one before
  * them.  `svg` points into them.  BH_INVALID: an unknown option, a bad value. */
-BH_MUST_USE bh_rc bh_mig_options_parse(int count, const char **words,
-                                       struct bh_mig_options *ret_options,
+BH_MUST_USE bh_rc bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_options,
                                        struct bh_err *err);
 
 /* Run it.  Writes a table, or with json one object a run and line, and the chart.
  *   BH_IO  `out` or the chart cannot be written */
-BH_MUST_USE bh_rc bh_mig_test(const struct bh_mig_options *options, FILE *out,
-                              struct bh_err *err);
+BH_MUST_USE bh_rc bh_mig_test(const struct bh_mig_options *options, FILE *out, struct bh_err *err);
 
 #endif

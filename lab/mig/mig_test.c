@@ -17,8 +17,7 @@ placements_are_those_of_the_anchors(void **state)
     static const enum bh_gpu_model models[] = { BH_GPU_A100_80GB, BH_GPU_H100_80GB };
 
     for (size_t i = 0; i < BH_COUNT(models); i++) {
-        struct bh_mig_fleet *fleet =
-            bh_mig_fleet_new(models[i], 1, BH_MIG_FIRST_FIT, &bh_mig_mixes[0]);
+        struct bh_mig_fleet *fleet = bh_mig_fleet_new(models[i], 1, BH_MIG_FIRST_FIT, &bh_mig_mixes[0]);
 
         for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++) {
             const struct bh_profile *profile = bh_mig_fleet_profile(fleet, kind);
@@ -42,6 +41,7 @@ policies_go_where_their_names_say(void **state)
     static const struct {
         enum bh_mig_policy policy;
         uint32_t first, second, gpu, start; /* kinds, and where the second goes */
+        /* clang-format off */
     } cases[] = {
         { BH_MIG_ROUND_ROBIN, 0, 0, 1, 0 }, { BH_MIG_WORST_FIT, 0, 0, 1, 0 },
         { BH_MIG_FIRST_FIT, 0, 0, 0, 1 },   { BH_MIG_BEST_FIT, 3, 0, 0, 4 },
@@ -50,11 +50,11 @@ policies_go_where_their_names_say(void **state)
         { BH_MIG_FRAG, 3, 4, 0, 0 },        { BH_MIG_BULKHEAD, 3, 4, 0, 0 },
         { BH_MIG_BULKHEAD, 4, 0, 0, 6 },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         const char *name = bh_mig_policy_names[cases[i].policy];
-        struct bh_mig_fleet *fleet =
-            bh_mig_fleet_new(BH_GPU_H100_80GB, 2, cases[i].policy, &bh_mig_mixes[0]);
+        struct bh_mig_fleet *fleet = bh_mig_fleet_new(BH_GPU_H100_80GB, 2, cases[i].policy, &bh_mig_mixes[0]);
         struct bh_mig_spot spot;
 
         BH_CHECK(name, bh_mig_fleet_place(fleet, cases[i].first, &spot));
@@ -71,8 +71,7 @@ static bool
 has_room(const struct bh_mig_fleet *fleet, uint32_t gpus, uint32_t kind)
 {
     for (uint32_t gpu = 0; gpu < gpus; gpu++)
-        if (bh_occupancy_capacity(bh_mig_fleet_gpu(fleet, gpu),
-                              bh_mig_fleet_profile(fleet, kind)))
+        if (bh_occupancy_capacity(bh_mig_fleet_gpu(fleet, gpu), bh_mig_fleet_profile(fleet, kind)))
             return true;
     return false;
 }
@@ -83,8 +82,8 @@ no_policy_refuses_what_fits(void **state)
     enum { GPUS = 3, JOBS = 400, LIVE = 12 };
 
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
-        struct bh_mig_fleet *fleet = bh_mig_fleet_new(
-            BH_GPU_H100_80GB, GPUS, (enum bh_mig_policy)policy, &bh_mig_mixes[1]);
+        struct bh_mig_fleet *fleet =
+            bh_mig_fleet_new(BH_GPU_H100_80GB, GPUS, (enum bh_mig_policy)policy, &bh_mig_mixes[1]);
         struct bh_mig_spot spots[LIVE];
         uint32_t kinds[LIVE], random = 12345;
         bool live[LIVE] = { false };
@@ -110,12 +109,12 @@ static struct bh_mig_course
 small_course(enum bh_mig_policy policy)
 {
     return (struct bh_mig_course){ .model = BH_GPU_H100_80GB,
-                                    .mix = &bh_mig_mixes[1],
-                                    .policy = policy,
-                                    .load = 1,
-                                    .gpus = 50,
-                                    .arrivals = 4000,
-                                    .seed = 3 };
+                                   .mix = &bh_mig_mixes[1],
+                                   .policy = policy,
+                                   .load = 1,
+                                   .gpus = 50,
+                                   .arrivals = 4000,
+                                   .seed = 3 };
 }
 
 static void
@@ -130,9 +129,9 @@ a_course_depends_on_its_seed_alone(void **state)
     course.policy = BH_MIG_WORST_FIT;
     other = bh_mig_course_run(&course);
     BH_CHECK_EQ("same jobs", memcmp(once.asked, other.asked, sizeof(once.asked)), 0);
-    BH_CHECK("three quarters", once.asked[0] + once.asked[1] + once.asked[2] + once.asked[3]
-                                       + once.asked[4] + once.asked[5]
-                                   == 3000);
+    BH_CHECK("three quarters",
+             once.asked[0] + once.asked[1] + once.asked[2] + once.asked[3] + once.asked[4] + once.asked[5]
+                 == 3000);
     BH_CHECK("utilised", once.utilisation > 0.5 && once.utilisation < 1);
     BH_CHECK_DONE();
 }
@@ -185,8 +184,7 @@ options_are_understood_or_refused(void **state)
 
         for (int k = 0; k < cases[i].count; k++)
             words[k + 1] = cases[i].words[k];
-        BH_CHECK_EQ(cases[i].name,
-                    bh_mig_options_parse(cases[i].count, words + 1, &options, &err),
+        BH_CHECK_EQ(cases[i].name, bh_mig_options_parse(cases[i].count, words + 1, &options, &err),
                     cases[i].rc);
     }
     BH_CHECK_DONE();

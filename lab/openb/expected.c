@@ -34,8 +34,7 @@ read_points(char **fields, double *ret_point, struct bh_err *err)
 }
 
 static bh_rc
-find_run(struct bh_openb_text *text, const char *prefix, double *ret_point,
-         struct bh_err *err)
+find_run(struct bh_openb_text *text, const char *prefix, double *ret_point, struct bh_err *err)
 {
     char *line, *fields[COLUMNS];
 
@@ -53,8 +52,8 @@ find_run(struct bh_openb_text *text, const char *prefix, double *ret_point,
 }
 
 bh_rc
-bh_openb_expected_read(const char *data, const struct bh_openb_name *name,
-                       double ret_point[BH_OPENB_POINTS], struct bh_err *err)
+bh_openb_expected_read(const char *data, const struct bh_openb_name *name, double ret_point[BH_OPENB_POINTS],
+                       struct bh_err *err)
 {
     BH_AUTO(bh_openb_text_close)
     struct bh_openb_text text = { 0 };

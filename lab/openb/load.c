@@ -51,8 +51,7 @@ compare_counts(const void *left, const void *right)
 }
 
 static void
-find_kinds(const struct bh_openb_trace *trace, const struct heap *sorted,
-           struct bh_openb_load *load)
+find_kinds(const struct bh_openb_trace *trace, const struct heap *sorted, struct bh_openb_load *load)
 {
     for (uint32_t i = 0; i < trace->pod_count; i++) {
         const struct bh_openb_pod *pod = sorted[i].pod;
@@ -72,7 +71,7 @@ heap_up(struct heap *sorted, uint32_t count)
 
     for (uint32_t i = 0; i < count; i++) {
         if (heaps == 0 || compare_typical(sorted[heaps - 1].pod, sorted[i].pod) != 0)
-            sorted[heaps++] = (struct heap) { .pod = sorted[i].pod };
+            sorted[heaps++] = (struct heap){ .pod = sorted[i].pod };
         sorted[heaps - 1].count++;
     }
     return heaps;
@@ -109,8 +108,8 @@ find_expected(uint32_t pods, struct heap *sorted, struct bh_openb_load *load)
 }
 
 bh_rc
-bh_openb_load_read(const struct bh_openb_trace *trace, struct bh_arena *arena,
-                   struct bh_openb_load *ret_load, struct bh_err *err)
+bh_openb_load_read(const struct bh_openb_trace *trace, struct bh_arena *arena, struct bh_openb_load *ret_load,
+                   struct bh_err *err)
 {
     struct bh_openb_load load = { 0 };
     struct heap *sorted = bh_arena_alloc(arena, trace->pod_count * sizeof *sorted);

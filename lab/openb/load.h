@@ -22,8 +22,7 @@ struct bh_openb_load {
 };
 
 /* Sort the pods into kinds, in `arena`.  BH_FULL: its cap. */
-BH_MUST_USE bh_rc bh_openb_load_read(const struct bh_openb_trace *trace,
-                                     struct bh_arena *arena, struct bh_openb_load *ret_load,
-                                     struct bh_err *err);
+BH_MUST_USE bh_rc bh_openb_load_read(const struct bh_openb_trace *trace, struct bh_arena *arena,
+                                     struct bh_openb_load *ret_load, struct bh_err *err);
 
 #endif

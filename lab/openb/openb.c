@@ -23,8 +23,8 @@ static void
 openb_show_progress(const struct play *play, uint64_t seed, const char *policy)
 {
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%s %s, seed %" PRIu64 " (%u done)\r", play->variant,
-                policy, seed, play->report->row_count);
+        fprintf(stderr, "\r\033[K%s %s, seed %" PRIu64 " (%u done)\r", play->variant, policy, seed,
+                play->report->row_count);
 }
 
 static bh_rc
@@ -34,8 +34,7 @@ openb_read_order(struct play *play, struct bh_openb_order *order)
     char path[BH_OPENB_PATH_MAX + BH_OPENB_NAME_MAX + 32];
 
     if (options->sequences)
-        return bh_openb_order_read(options->sequences, &play->trace, play->arena, order,
-                                   play->err);
+        return bh_openb_order_read(options->sequences, &play->trace, play->arena, order, play->err);
     snprintf(path, sizeof path, "%s/sequences/%s.txt.gz", options->data, play->variant);
     if (access(path, F_OK) == 0)
         return bh_openb_order_read(path, &play->trace, play->arena, order, play->err);
@@ -43,8 +42,7 @@ openb_read_order(struct play *play, struct bh_openb_order *order)
 }
 
 static bh_rc
-openb_play_policy(struct play *play, const struct bh_openb_order *order,
-            enum bh_pack_policy policy)
+openb_play_policy(struct play *play, const struct bh_openb_order *order, enum bh_pack_policy policy)
 {
     struct bh_openb_row row = { .name = { play->variant, policy, order->seed } };
     struct bh_openb_plan plan = {
@@ -109,8 +107,8 @@ openb_free_rows_auto(struct bh_openb_row **rows)
 static bh_rc
 openb_play_all(const struct bh_openb_options *options, bool *ret_off, struct bh_err *err)
 {
-    uint64_t runs = options->variant_count * BH_PACK_POLICIES *
-                    (options->last_seed - options->first_seed + 1);
+    uint64_t runs =
+        options->variant_count * BH_PACK_POLICIES * (options->last_seed - options->first_seed + 1);
     BH_AUTO(openb_free_rows)
     struct bh_openb_row *rows = calloc(runs, sizeof *rows);
     struct bh_openb_report report = { .options = options, .out = stdout, .rows = rows };

@@ -61,10 +61,8 @@ static const struct {
     { "empty", "", ":0: the header is not", BH_INVALID },
     { "no rows", NODE_HEADER, ": 0 rows", BH_RANGE },
     { "other header", "sn,cpu\na,1\n", ":1: the header is not", BH_INVALID },
-    { "too few fields", NODE_HEADER "a,1000,2000,2\n", ":2: 4 fields, the header has 5",
-      BH_INVALID },
-    { "too many fields", NODE_HEADER "a,1,2,2,T4\nb,1,2,2,T4,x\n", ":3: 6 fields",
-      BH_INVALID },
+    { "too few fields", NODE_HEADER "a,1000,2000,2\n", ":2: 4 fields, the header has 5", BH_INVALID },
+    { "too many fields", NODE_HEADER "a,1,2,2,T4\nb,1,2,2,T4,x\n", ":3: 6 fields", BH_INVALID },
     { "no name", NODE_HEADER ",1000,2000,2,T4\n", ":2: no name", BH_INVALID },
     { "blank line", NODE_HEADER "\na,1,2,2,T4\n", ":2: 1 fields", BH_INVALID },
     { "no number", NODE_HEADER "a,x,2000,2,T4\n", ":2: cpu_milli: ", BH_INVALID },
@@ -84,8 +82,7 @@ malformed_nodes_are_named(void **state)
         struct bh_err err = { 0 };
 
         write_file("nodes.csv", node_files[i].text);
-        BH_CHECK_EQ(node_files[i].name,
-                    bh_openb_read_nodes(path_of("nodes.csv"), arena, &trace, &err),
+        BH_CHECK_EQ(node_files[i].name, bh_openb_read_nodes(path_of("nodes.csv"), arena, &trace, &err),
                     node_files[i].rc);
         if (node_files[i].message && !strstr(err.msg, node_files[i].message))
             BH_CHECK_STR(node_files[i].name, err.msg, node_files[i].message);
@@ -98,18 +95,13 @@ static const struct {
     bh_rc rc;
 } pod_files[] = {
     { "good", POD_HEADER "a,1,2,1,500,T4|P100\n", NULL, BH_OK },
-    { "without gpu_spec", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,2,1,500\n",
-      NULL, BH_OK },
-    { "part of two GPUs", POD_HEADER "a,1,2,2,500,\n", ":2: gpu_milli: a part of each of 2",
-      BH_INVALID },
-    { "part of none", POD_HEADER "a,1,2,0,500,\n", ":2: gpu_milli: 500 of no GPU",
-      BH_INVALID },
+    { "without gpu_spec", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,2,1,500\n", NULL, BH_OK },
+    { "part of two GPUs", POD_HEADER "a,1,2,2,500,\n", ":2: gpu_milli: a part of each of 2", BH_INVALID },
+    { "part of none", POD_HEADER "a,1,2,0,500,\n", ":2: gpu_milli: 500 of no GPU", BH_INVALID },
     { "nothing of one", POD_HEADER "a,1,2,1,0,\n", ":2: gpu_milli: nothing", BH_INVALID },
-    { "no whole parts", POD_HEADER "a,1,2,1,333,\n",
-      ":2: gpu_milli: 333 is no multiple of 5", BH_INVALID },
+    { "no whole parts", POD_HEADER "a,1,2,1,333,\n", ":2: gpu_milli: 333 is no multiple of 5", BH_INVALID },
     { "over a GPU", POD_HEADER "a,1,2,1,1001,\n", ":2: gpu_milli: ", BH_RANGE },
-    { "empty model", POD_HEADER "b,1,2,0,0,\na,1,2,1,500,T4|\n", ":3: a GPU model without",
-      BH_INVALID },
+    { "empty model", POD_HEADER "b,1,2,0,0,\na,1,2,1,500,T4|\n", ":3: a GPU model without", BH_INVALID },
 };
 
 static void
@@ -123,8 +115,7 @@ malformed_pods_are_named(void **state)
         struct bh_err err = { 0 };
 
         write_file("pods.csv", pod_files[i].text);
-        BH_CHECK_EQ(pod_files[i].name,
-                    bh_openb_read_pods(path_of("pods.csv"), arena, &trace, &err),
+        BH_CHECK_EQ(pod_files[i].name, bh_openb_read_pods(path_of("pods.csv"), arena, &trace, &err),
                     pod_files[i].rc);
         if (pod_files[i].message && !strstr(err.msg, pod_files[i].message))
             BH_CHECK_STR(pod_files[i].name, err.msg, pod_files[i].message);
@@ -217,8 +208,7 @@ malformed_orders_are_named(void **state)
         struct bh_err err = { 0 };
 
         write_file("orders", orders[i].text);
-        BH_CHECK_EQ(orders[i].name,
-                    bh_openb_order_read(path_of("orders"), &trace, arena, &order, &err),
+        BH_CHECK_EQ(orders[i].name, bh_openb_order_read(path_of("orders"), &trace, arena, &order, &err),
                     orders[i].rc);
         if (orders[i].message && !strstr(err.msg, orders[i].message))
             BH_CHECK_STR(orders[i].name, err.msg, orders[i].message);
@@ -334,8 +324,7 @@ wrong_options_are_named(void **state)
 
         for (; argc <= 6 && lines[i].arguments[argc - 1]; argc++)
             argv[argc] = (char *)(uintptr_t)lines[i].arguments[argc - 1];
-        BH_CHECK_EQ(lines[i].name, bh_openb_options_read(argc, argv, &options, &err),
-                    lines[i].rc);
+        BH_CHECK_EQ(lines[i].name, bh_openb_options_read(argc, argv, &options, &err), lines[i].rc);
         if (lines[i].message && !strstr(err.msg, lines[i].message))
             BH_CHECK_STR(lines[i].name, err.msg, lines[i].message);
     }
@@ -354,16 +343,11 @@ missing_files_are_named(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(malformed_nodes_are_named),
-    cmocka_unit_test(malformed_pods_are_named),
-    cmocka_unit_test(rows_are_sorted_by_name),
-    cmocka_unit_test(pods_fall_into_kinds),
-    cmocka_unit_test(malformed_orders_are_named),
-    cmocka_unit_test(drawn_orders_follow_the_seed),
-    cmocka_unit_test(a_small_run_by_hand),
-    cmocka_unit_test(what_nobody_can_use_is_told),
-    cmocka_unit_test(wrong_options_are_named),
-    cmocka_unit_test(missing_files_are_named),
+    cmocka_unit_test(malformed_nodes_are_named),  cmocka_unit_test(malformed_pods_are_named),
+    cmocka_unit_test(rows_are_sorted_by_name),    cmocka_unit_test(pods_fall_into_kinds),
+    cmocka_unit_test(malformed_orders_are_named), cmocka_unit_test(drawn_orders_follow_the_seed),
+    cmocka_unit_test(a_small_run_by_hand),        cmocka_unit_test(what_nobody_can_use_is_told),
+    cmocka_unit_test(wrong_options_are_named),    cmocka_unit_test(missing_files_are_named),
 };
 
 int

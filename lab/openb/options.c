@@ -11,8 +11,7 @@
 
 enum { SCALE_MAX = 64, SEEDS_MAX = 1000 };
 
-typedef bh_rc read_option(struct bh_openb_options *options, const char *value,
-                          struct bh_err *err);
+typedef bh_rc read_option(struct bh_openb_options *options, const char *value, struct bh_err *err);
 
 static bh_rc
 options_read_data(struct bh_openb_options *options, const char *value, struct bh_err *err)
@@ -26,16 +25,15 @@ options_read_data(struct bh_openb_options *options, const char *value, struct bh
 static bool
 options_is_name(const char *text)
 {
-    return *text && strlen(text) < BH_OPENB_NAME_MAX &&
-           text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-")] == '\0';
+    return *text && strlen(text) < BH_OPENB_NAME_MAX
+           && text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-")] == '\0';
 }
 
 static bh_rc
 options_add_variant(struct bh_openb_options *options, const char *name, struct bh_err *err)
 {
     if (!options_is_name(name))
-        return bh_err_set(err, BH_INVALID, "--variant: \"%s\" is not the name of one",
-                          name);
+        return bh_err_set(err, BH_INVALID, "--variant: \"%s\" is not the name of one", name);
     if (options->variant_count == BH_OPENB_VARIANTS_MAX)
         return bh_err_set(err, BH_RANGE, "--variant: over %d", BH_OPENB_VARIANTS_MAX);
     memcpy(options->variants[options->variant_count++], name, strlen(name) + 1);
@@ -44,8 +42,7 @@ options_add_variant(struct bh_openb_options *options, const char *name, struct b
 
 /* Call `read` for each word of a list with commas. */
 static bh_rc
-options_read_words(struct bh_openb_options *options, const char *value, struct bh_err *err,
-           read_option *read)
+options_read_words(struct bh_openb_options *options, const char *value, struct bh_err *err, read_option *read)
 {
     char text[BH_OPENB_PATH_MAX], *words[BH_OPENB_VARIANTS_MAX];
     uint32_t count;
@@ -78,8 +75,7 @@ options_add_policy(struct bh_openb_options *options, const char *name, struct bh
             continue;
         options->policies[p] = known = true;
     }
-    return known ? BH_OK
-                 : bh_err_set(err, BH_INVALID, "--policy: there is no \"%s\"", name);
+    return known ? BH_OK : bh_err_set(err, BH_INVALID, "--policy: there is no \"%s\"", name);
 }
 
 static bh_rc
@@ -106,8 +102,7 @@ options_read_seeds(struct bh_openb_options *options, const char *value, struct b
         rc = bh_parse_u64(ends[count - 1], &options->last_seed, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "--seeds");
-    if (options->last_seed < options->first_seed ||
-        options->last_seed - options->first_seed >= SEEDS_MAX)
+    if (options->last_seed < options->first_seed || options->last_seed - options->first_seed >= SEEDS_MAX)
         return bh_err_set(err, BH_RANGE, "--seeds: from 1 to %d of them", SEEDS_MAX);
     return BH_OK;
 }
@@ -136,13 +131,12 @@ options_read_svg(struct bh_openb_options *options, const char *value, struct bh_
     return BH_OK;
 }
 
-#define SWITCH(name)                                                                       \
-    static bh_rc set_##name(struct bh_openb_options *options, const char *value,           \
-                            struct bh_err *err)                                            \
-    {                                                                                      \
-        (void)value, (void)err;                                                            \
-        options->name = true;                                                              \
-        return BH_OK;                                                                      \
+#define SWITCH(name)                                                                                         \
+    static bh_rc set_##name(struct bh_openb_options *options, const char *value, struct bh_err *err)         \
+    {                                                                                                        \
+        (void)value, (void)err;                                                                              \
+        options->name = true;                                                                                \
+        return BH_OK;                                                                                        \
     }
 SWITCH(json)
 SWITCH(check)
@@ -155,8 +149,7 @@ static const struct {
     read_option *read;
     const char *help;
 } table[] = {
-    { "data", "DIR", options_read_data,
-      "the openb folder, or the folder that holds it (docs/lab.md)" },
+    { "data", "DIR", options_read_data, "the openb folder, or the folder that holds it (docs/lab.md)" },
     { "variant", "V[,V...]|all", options_read_variants,
       "which lists of pods; all: those with sequences; else `default`" },
     { "policy", "P[,P...]|all", options_read_policies, "bestfit, fgd, bulkhead; else bulkhead" },
@@ -164,8 +157,7 @@ static const struct {
     { "sequences", "FILE", options_read_sequences,
       "orders to play; else DIR/sequences/V.txt.gz, else orders drawn from the seed" },
     { "scale", "N", options_read_scale, "the cluster and all arrivals N times" },
-    { "check", NULL, set_check,
-      "compare bestfit and fgd with DIR/expected; status 1 beyond 0.01" },
+    { "check", NULL, set_check, "compare bestfit and fgd with DIR/expected; status 1 beyond 0.01" },
     { "latency", NULL, set_latency, "take the time of each decision: p50, p99, p99.9" },
     { "json", NULL, set_json, "one JSON object for each run, on a line" },
     { "svg", "FILE", options_read_svg, "draw allocation over load, means over the seeds" },
@@ -175,16 +167,15 @@ static const struct {
 void
 bh_openb_options_help(FILE *out)
 {
-    fputs(
-        "usage: bulkhead-lab openb --data DIR [OPTION...]\n"
-        "\n"
-        "Fill the cluster of the openb trace pod by pod, up to 130 % of its GPUs, and say\n"
-        "what percentage of them is allocated when 100 % and 130 % have arrived.\n"
-        "\n",
-        out);
+    fputs("usage: bulkhead-lab openb --data DIR [OPTION...]\n"
+          "\n"
+          "Fill the cluster of the openb trace pod by pod, up to 130 % of its GPUs, and say\n"
+          "what percentage of them is allocated when 100 % and 130 % have arrived.\n"
+          "\n",
+          out);
     for (size_t i = 0; i < BH_COUNT(table); i++)
-        fprintf(out, "  --%-9s %-14s %s\n", table[i].name,
-                table[i].value ? table[i].value : "", table[i].help);
+        fprintf(out, "  --%-9s %-14s %s\n", table[i].name, table[i].value ? table[i].value : "",
+                table[i].help);
 }
 
 static bh_rc
@@ -194,9 +185,8 @@ options_read_arguments(int argc, char **argv, struct bh_openb_options *options, 
     int index, option;
 
     for (size_t i = 0; i < BH_COUNT(table); i++)
-        names[i] =
-            (struct option) { .name = table[i].name,
-                              .has_arg = table[i].value ? required_argument : no_argument };
+        names[i] = (struct option){ .name = table[i].name,
+                                    .has_arg = table[i].value ? required_argument : no_argument };
     optind = 1;
     while ((option = getopt_long(argc, argv, "", names, &index)) != -1) {
         bh_rc rc;
@@ -234,8 +224,7 @@ options_find_data(struct bh_openb_options *options, struct bh_err *err)
     if (options_has_nodes(options->data))
         return BH_OK;
     options->data[length] = '\0';
-    return bh_err_set(err, BH_NOT_FOUND, "%s: no openb_node_list_gpu_node.csv in it",
-                      options->data);
+    return bh_err_set(err, BH_NOT_FOUND, "%s: no openb_node_list_gpu_node.csv in it", options->data);
 }
 
 static int
@@ -277,29 +266,25 @@ options_find_variants(struct bh_openb_options *options, struct bh_err *err)
         if (rc != BH_OK)
             return rc;
     }
-    qsort(options->variants, options->variant_count, sizeof options->variants[0],
-          options_compare_names);
-    return options->variant_count ? BH_OK
-                                  : bh_err_set(err, BH_NOT_FOUND, "%s is empty", path);
+    qsort(options->variants, options->variant_count, sizeof options->variants[0], options_compare_names);
+    return options->variant_count ? BH_OK : bh_err_set(err, BH_NOT_FOUND, "%s is empty", path);
 }
 
 bh_rc
-bh_openb_options_read(int argc, char **argv, struct bh_openb_options *ret_options,
-                      struct bh_err *err)
+bh_openb_options_read(int argc, char **argv, struct bh_openb_options *ret_options, struct bh_err *err)
 {
     struct bh_openb_options *options = ret_options;
     bool policy = false;
     bh_rc rc;
 
-    *options = (struct bh_openb_options) { .first_seed = 42, .last_seed = 51, .scale = 1 };
+    *options = (struct bh_openb_options){ .first_seed = 42, .last_seed = 51, .scale = 1 };
     rc = options_read_arguments(argc, argv, options, err);
     if (rc != BH_OK || options->help)
         return rc;
     rc = options_find_data(options, err);
     if (rc == BH_OK && options->variant_count == 0)
         rc = options_add_variant(options, "default", err);
-    if (rc == BH_OK && options->variant_count == 1 &&
-        strcmp(options->variants[0], "all") == 0)
+    if (rc == BH_OK && options->variant_count == 1 && strcmp(options->variants[0], "all") == 0)
         rc = options_find_variants(options, err);
     for (int p = 0; p < BH_PACK_POLICIES; p++)
         policy |= options->policies[p];

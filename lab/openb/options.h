@@ -26,8 +26,7 @@ struct bh_openb_options {
 /* Read the arguments behind the mode's word.  BH_INVALID, BH_RANGE: not as the help says;
  * BH_NOT_FOUND: the data is not where it should be.  With `help` set nothing else is
  * looked at. */
-BH_MUST_USE bh_rc bh_openb_options_read(int argc, char **argv,
-                                        struct bh_openb_options *ret_options,
+BH_MUST_USE bh_rc bh_openb_options_read(int argc, char **argv, struct bh_openb_options *ret_options,
                                         struct bh_err *err);
 
 void bh_openb_options_help(FILE *out);

@@ -24,8 +24,8 @@ order_count_commas(const char *text)
 
 /* "3,1,2": numbers below `limit`. */
 static bh_rc
-order_read_list(char *text, uint32_t limit, struct bh_arena *arena,
-          struct bh_openb_list *ret_list, struct bh_err *err)
+order_read_list(char *text, uint32_t limit, struct bh_arena *arena, struct bh_openb_list *ret_list,
+                struct bh_err *err)
 {
     uint32_t count = order_count_commas(text) + 1;
     uint32_t *numbers = bh_arena_alloc(arena, count * sizeof *numbers);
@@ -43,22 +43,21 @@ order_read_list(char *text, uint32_t limit, struct bh_arena *arena,
             return rc;
         text = end ? end + 1 : text;
     }
-    *ret_list = (struct bh_openb_list) { count, numbers };
+    *ret_list = (struct bh_openb_list){ count, numbers };
     return BH_OK;
 }
 
 /* Every node exactly once? */
 static bh_rc
 order_check_nodes(const struct bh_openb_list *nodes, uint32_t node_count, struct bh_arena *arena,
-            struct bh_err *err)
+                  struct bh_err *err)
 {
     uint8_t *met = bh_arena_alloc(arena, node_count);
 
     if (!met)
         return order_no_memory(err);
     if (nodes->count != node_count)
-        return bh_err_set(err, BH_INVALID, "%u nodes, the cluster has %u", nodes->count,
-                          node_count);
+        return bh_err_set(err, BH_INVALID, "%u nodes, the cluster has %u", nodes->count, node_count);
     for (uint32_t i = 0; i < node_count; i++)
         if (met[nodes->at[i]]++)
             return bh_err_set(err, BH_INVALID, "node %u comes twice", nodes->at[i]);
@@ -69,7 +68,7 @@ enum { SEED, NODES, PODS, FIELDS };
 
 static bh_rc
 order_read_line(char **fields, const struct bh_openb_trace *trace, struct bh_arena *arena,
-          struct bh_openb_order *order, struct bh_err *err)
+                struct bh_openb_order *order, struct bh_err *err)
 {
     bh_rc rc = order_read_list(fields[NODES], trace->node_count, arena, &order->nodes, err);
 
@@ -81,9 +80,8 @@ order_read_line(char **fields, const struct bh_openb_trace *trace, struct bh_are
 }
 
 bh_rc
-bh_openb_order_read(const char *path, const struct bh_openb_trace *trace,
-                    struct bh_arena *arena, struct bh_openb_order *order,
-                    struct bh_err *err)
+bh_openb_order_read(const char *path, const struct bh_openb_trace *trace, struct bh_arena *arena,
+                    struct bh_openb_order *order, struct bh_err *err)
 {
     BH_AUTO(bh_openb_text_close)
     struct bh_openb_text text = { 0 };
@@ -105,8 +103,7 @@ bh_openb_order_read(const char *path, const struct bh_openb_trace *trace,
         return rc == BH_OK ? BH_OK : bh_openb_text_wrap(&text, err);
     }
     return rc != BH_OK ? rc
-                       : bh_err_set(err, BH_NOT_FOUND, "%s: no order of seed %" PRIu64,
-                                    path, order->seed);
+                       : bh_err_set(err, BH_NOT_FOUND, "%s: no order of seed %" PRIu64, path, order->seed);
 }
 
 static uint32_t
@@ -131,8 +128,7 @@ order_shuffle(uint32_t *numbers, uint32_t count, uint64_t *state)
 /* Append copies up to 130 % of the cluster; returns how many arrivals there are, or would
  * be one more than there is room for. */
 static uint32_t
-order_draw_copies(const struct bh_openb_trace *trace, uint32_t *pods, uint32_t room,
-            uint64_t *state)
+order_draw_copies(const struct bh_openb_trace *trace, uint32_t *pods, uint32_t room, uint64_t *state)
 {
     uint64_t asked = 0;
     uint32_t count = trace->pod_count;
@@ -153,8 +149,8 @@ order_draw_copies(const struct bh_openb_trace *trace, uint32_t *pods, uint32_t r
 }
 
 bh_rc
-bh_openb_order_draw(const struct bh_openb_trace *trace, struct bh_arena *arena,
-                    struct bh_openb_order *order, struct bh_err *err)
+bh_openb_order_draw(const struct bh_openb_trace *trace, struct bh_arena *arena, struct bh_openb_order *order,
+                    struct bh_err *err)
 {
     uint64_t state = order->seed;
     uint32_t room = 4 * trace->pod_count + 1024;
@@ -166,10 +162,9 @@ bh_openb_order_draw(const struct bh_openb_trace *trace, struct bh_arena *arena,
     order_shuffle(pods, trace->pod_count, &state);
     count = order_draw_copies(trace, pods, room, &state);
     if (count > room)
-        return bh_err_set(err, BH_FULL, "over %u arrivals: the pods ask for too few GPUs",
-                          room);
+        return bh_err_set(err, BH_FULL, "over %u arrivals: the pods ask for too few GPUs", room);
     order_shuffle(nodes, trace->node_count, &state);
-    order->nodes = (struct bh_openb_list) { trace->node_count, nodes };
-    order->pods = (struct bh_openb_list) { count, pods };
+    order->nodes = (struct bh_openb_list){ trace->node_count, nodes };
+    order->pods = (struct bh_openb_list){ count, pods };
     return BH_OK;
 }

@@ -25,8 +25,7 @@ BH_MUST_USE bh_rc bh_openb_order_read(const char *path, const struct bh_openb_tr
  * Yates, from the last down), draws copies of pods until they ask for 130 % of the GPUs,
  * and shuffles the nodes.  As in FGD's artifact a copy is refused by what it asks of one
  * GPU and counted with all it asks for.  BH_FULL: too many arrivals, or the arena's cap. */
-BH_MUST_USE bh_rc bh_openb_order_draw(const struct bh_openb_trace *trace,
-                                      struct bh_arena *arena, struct bh_openb_order *order,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_openb_order_draw(const struct bh_openb_trace *trace, struct bh_arena *arena,
+                                      struct bh_openb_order *order, struct bh_err *err);
 
 #endif

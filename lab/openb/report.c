@@ -35,8 +35,8 @@ bh_openb_report_begin(const struct bh_openb_report *report)
 {
     if (report->options->json)
         return;
-    fprintf(report->out, "%-12s %-8s %5s %8s %8s %8s %10s %9s %9s", "variant", "policy", "seed",
-            "at100", "at130", "unusable", "pods/s", "seconds", "cpu s");
+    fprintf(report->out, "%-12s %-8s %5s %8s %8s %8s %10s %9s %9s", "variant", "policy", "seed", "at100",
+            "at130", "unusable", "pods/s", "seconds", "cpu s");
     if (report->options->latency)
         fprintf(report->out, " %8s %8s %8s", "p50 us", "p99 us", "p99.9 us");
     if (report->options->check)
@@ -58,10 +58,10 @@ report_put_row(const struct bh_openb_report *report, const struct bh_openb_row *
 {
     const struct bh_openb_result *result = &row->result;
 
-    fprintf(report->out, "%-12s %-8s %5" PRIu64 " %8.2f %8.2f %8.2f %10.0f %9.6f %9.6f",
-            row->name.variant, bh_pack_policy_names[row->name.policy], row->name.seed,
-            result->point[AT_FULL], result->point[AT_END], report_unusable(result), report_rate_of(result),
-            report_seconds_of(result), (double)result->cpu_ns / 1e9);
+    fprintf(report->out, "%-12s %-8s %5" PRIu64 " %8.2f %8.2f %8.2f %10.0f %9.6f %9.6f", row->name.variant,
+            bh_pack_policy_names[row->name.policy], row->name.seed, result->point[AT_FULL],
+            result->point[AT_END], report_unusable(result), report_rate_of(result), report_seconds_of(result),
+            (double)result->cpu_ns / 1e9);
     if (report->options->latency)
         report_put_latency(report->out, result);
     if (off >= 0)
@@ -85,10 +85,9 @@ report_put_json(const struct bh_openb_report *report, const struct bh_openb_row 
     const struct bh_openb_result *result = &row->result;
     FILE *out = report->out;
 
-    fprintf(out, "{\"variant\":\"%s\",\"policy\":\"%s\",\"seed\":%" PRIu64,
-            row->name.variant, bh_pack_policy_names[row->name.policy], row->name.seed);
-    fprintf(out, ",\"nodes\":%u,\"gpus\":%" PRIu64 ",\"at100\":", result->nodes,
-            result->gpus);
+    fprintf(out, "{\"variant\":\"%s\",\"policy\":\"%s\",\"seed\":%" PRIu64, row->name.variant,
+            bh_pack_policy_names[row->name.policy], row->name.seed);
+    fprintf(out, ",\"nodes\":%u,\"gpus\":%" PRIu64 ",\"at100\":", result->nodes, result->gpus);
     report_put_point(out, result->point[AT_FULL]);
     fputs(",\"at130\":", out);
     report_put_point(out, result->point[AT_END]);
@@ -97,14 +96,14 @@ report_put_json(const struct bh_openb_report *report, const struct bh_openb_row 
         fputs(i ? "," : "", out);
         report_put_point(out, result->point[i]);
     }
-    fprintf(out, "],\"pods\":%" PRIu64 ",\"placed\":%" PRIu64 ",\"seconds\":%.6f",
-            result->arrivals, result->placed, report_seconds_of(result));
+    fprintf(out, "],\"pods\":%" PRIu64 ",\"placed\":%" PRIu64 ",\"seconds\":%.6f", result->arrivals,
+            result->placed, report_seconds_of(result));
     fprintf(out, ",\"cpu_seconds\":%.6f,\"tables_cpu_seconds\":%.6f,\"pods_per_s\":%.0f",
             (double)result->cpu_ns / 1e9, (double)result->tables_ns / 1e9, report_rate_of(result));
     fprintf(out, ",\"unusable_gpus\":%.3f", report_unusable(result));
     if (report->options->latency)
-        fprintf(out, ",\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64 ",\"p999_ns\":%" PRIu64,
-                result->p50_ns, result->p99_ns, result->p999_ns);
+        fprintf(out, ",\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64 ",\"p999_ns\":%" PRIu64, result->p50_ns,
+                result->p99_ns, result->p999_ns);
     if (off >= 0)
         fprintf(out, ",\"off_by\":%.2f", off);
     fputs("}\n", out);
@@ -112,8 +111,8 @@ report_put_json(const struct bh_openb_report *report, const struct bh_openb_row 
 
 /* The largest difference over all points, both rounded to hundredths. */
 static bh_rc
-report_compare(const struct bh_openb_report *report, const struct bh_openb_row *row,
-        double *ret_off, struct bh_err *err)
+report_compare(const struct bh_openb_report *report, const struct bh_openb_row *row, double *ret_off,
+               struct bh_err *err)
 {
     double point[BH_OPENB_POINTS], worst = 0;
     bh_rc rc = bh_openb_expected_read(report->options->data, &row->name, point, err);
@@ -130,8 +129,7 @@ report_compare(const struct bh_openb_report *report, const struct bh_openb_row *
 }
 
 bh_rc
-bh_openb_report_add(struct bh_openb_report *report, const struct bh_openb_row *row,
-                    struct bh_err *err)
+bh_openb_report_add(struct bh_openb_report *report, const struct bh_openb_row *row, struct bh_err *err)
 {
     double off = -1;
     bh_rc rc = BH_OK;
@@ -159,13 +157,11 @@ bh_openb_report_is_off(const struct bh_openb_report *report)
 static bool
 report_is_of(const struct bh_openb_row *row, enum bh_pack_policy policy, const char *variant)
 {
-    return row->name.policy == policy &&
-           (!variant || strcmp(row->name.variant, variant) == 0);
+    return row->name.policy == policy && (!variant || strcmp(row->name.variant, variant) == 0);
 }
 
 static void
-report_put_mean(const struct bh_openb_report *report, enum bh_pack_policy policy,
-         const char *variant)
+report_put_mean(const struct bh_openb_report *report, enum bh_pack_policy policy, const char *variant)
 {
     double full = 0, end = 0, seconds = 0, pods = 0;
     uint32_t count = 0;
@@ -182,9 +178,8 @@ report_put_mean(const struct bh_openb_report *report, enum bh_pack_policy policy
         count++;
     }
     if (count > 0)
-        fprintf(report->out, "%-12s %-8s  mean %8.2f %8.2f %10.0f %9.6f\n",
-                variant ? variant : "(all)", bh_pack_policy_names[policy], full / count,
-                end / count, pods / seconds, seconds / count);
+        fprintf(report->out, "%-12s %-8s  mean %8.2f %8.2f %10.0f %9.6f\n", variant ? variant : "(all)",
+                bh_pack_policy_names[policy], full / count, end / count, pods / seconds, seconds / count);
 }
 
 static void
@@ -210,13 +205,12 @@ struct curve {
 };
 
 static bool
-report_draw_curve(const struct bh_openb_report *report, enum bh_pack_policy policy,
-           const char *variant, struct curve *curve)
+report_draw_curve(const struct bh_openb_report *report, enum bh_pack_policy policy, const char *variant,
+                  struct curve *curve)
 {
     uint32_t count = 0;
 
-    snprintf(curve->name, sizeof curve->name, "%s %s", bh_pack_policy_names[policy],
-             variant);
+    snprintf(curve->name, sizeof curve->name, "%s %s", bh_pack_policy_names[policy], variant);
     for (uint32_t i = 0; i < report->row_count; i++) {
         if (!report_is_of(&report->rows[i], policy, variant))
             continue;
@@ -232,8 +226,8 @@ report_draw_curve(const struct bh_openb_report *report, enum bh_pack_policy poli
 }
 
 static bh_rc
-report_write_chart(const struct bh_openb_report *report, const struct bh_chart_line *lines,
-            uint32_t count, struct bh_err *err)
+report_write_chart(const struct bh_openb_report *report, const struct bh_chart_line *lines, uint32_t count,
+                   struct bh_err *err)
 {
     struct bh_chart chart = {
         .title = "GPUs allocated as load arrives",
@@ -277,8 +271,7 @@ report_draw(const struct bh_openb_report *report, struct bh_err *err)
 
             if (!report_draw_curve(report, p, options->variants[v], curve))
                 continue;
-            lines[count++] =
-                (struct bh_chart_line) { curve->name, curve->x, curve->y, BH_OPENB_POINTS };
+            lines[count++] = (struct bh_chart_line){ curve->name, curve->x, curve->y, BH_OPENB_POINTS };
         }
     }
     return report_write_chart(report, lines, count, err);

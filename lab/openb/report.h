@@ -18,7 +18,7 @@ struct bh_openb_report {
     FILE *out;
     uint32_t row_count;
     struct bh_openb_row *rows; /* the caller's */
-    double worst; /* difference from the artifact that was seen, with `check` */
+    double worst;              /* difference from the artifact that was seen, with `check` */
 };
 
 /* The heading, where there is one. */
@@ -26,14 +26,13 @@ void bh_openb_report_begin(const struct bh_openb_report *report);
 
 /* Add a run and print it.  With `check` compare it with the artifact, which fails as
  * bh_openb_expected_read. */
-BH_MUST_USE bh_rc bh_openb_report_add(struct bh_openb_report *report,
-                                      const struct bh_openb_row *row, struct bh_err *err);
+BH_MUST_USE bh_rc bh_openb_report_add(struct bh_openb_report *report, const struct bh_openb_row *row,
+                                      struct bh_err *err);
 
 /* Was a run further from the artifact than its hundredths explain? */
 bool bh_openb_report_is_off(const struct bh_openb_report *report);
 
 /* Means; and the chart, when one is asked for.  BH_IO: it cannot be written. */
-BH_MUST_USE bh_rc bh_openb_report_end(const struct bh_openb_report *report,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_openb_report_end(const struct bh_openb_report *report, struct bh_err *err);
 
 #endif

@@ -63,15 +63,13 @@ rounding_divide(fixed a, fixed b)
     quotient |= quotient * divisor != a << shift;
     quotient = rounding_round_off(quotient);
     shift += lost;
-    return shift > UNIT_BITS ? quotient >> (shift - UNIT_BITS)
-                             : quotient << (UNIT_BITS - shift);
+    return shift > UNIT_BITS ? quotient >> (shift - UNIT_BITS) : quotient << (UNIT_BITS - shift);
 }
 
 struct bh_openb_rounding *
 bh_openb_rounding_new(const struct bh_openb_kind *expected, uint32_t count, uint32_t unexpected)
 {
-    struct bh_openb_rounding *rounding =
-        calloc(1, sizeof *rounding + count * sizeof rounding->frequency[0]);
+    struct bh_openb_rounding *rounding = calloc(1, sizeof *rounding + count * sizeof rounding->frequency[0]);
     fixed known = 0, share;
 
     BH_ASSERT(rounding);
@@ -83,7 +81,8 @@ bh_openb_rounding_new(const struct bh_openb_kind *expected, uint32_t count, uint
         return rounding;
     share = rounding_divide(known, known + unexpected);
     for (uint32_t i = 0; i < count; i++)
-        rounding->frequency[i] = rounding_divide(rounding_divide(expected[i].count, known + unexpected), share);
+        rounding->frequency[i] =
+            rounding_divide(rounding_divide(expected[i].count, known + unexpected), share);
     return rounding;
 }
 
@@ -94,8 +93,7 @@ struct free_milli {
 };
 
 static uint32_t
-rounding_why(const struct bh_pack_node *left, const struct bh_pack_shape *want,
-    struct free_milli *milli)
+rounding_why(const struct bh_pack_node *left, const struct bh_pack_shape *want, struct free_milli *milli)
 {
     bool cores = left->cpu_milli >= want->cpu_milli;
     uint32_t fitting = 0;
@@ -138,7 +136,7 @@ rounding_sum_of(const struct bh_openb_rounding *rounding, const struct bh_pack_n
 /* Does the change leave every sum's terms as they are?  Then it leaves the sums. */
 static bool
 rounding_changes_nothing(const struct bh_openb_rounding *rounding, const struct bh_pack_node *left,
-                const struct bh_pack_shape *want)
+                         const struct bh_pack_shape *want)
 {
     bool any = false, changes = false;
 

@@ -17,8 +17,8 @@ struct bh_openb_rounding;
 
 /* For these expected kinds, which stay, in the artifact's order, and so many pods of others.
  * The caller frees it. */
-struct bh_openb_rounding *bh_openb_rounding_new(const struct bh_openb_kind *expected,
-                                                uint32_t count, uint32_t unexpected);
+struct bh_openb_rounding *bh_openb_rounding_new(const struct bh_openb_kind *expected, uint32_t count,
+                                                uint32_t unexpected);
 
 /* Does placing the shape on these GPUs of a node with room, which gains nothing, seem to the
  * artifact to lose?  For struct bh_pack_rounding. */

@@ -47,8 +47,7 @@ run_build_index(const struct bh_openb_plan *plan, struct run_course *course, str
         uint32_t shape = bh_pack_shape(course->pack, &load->expected[k].shape);
 
         if (!bh_pack_expect(course->pack, shape, load->expected[k].count))
-            return bh_err_set(err, BH_RANGE,
-                              "the expected pods ask for over %d amounts of cores or GPU",
+            return bh_err_set(err, BH_RANGE, "the expected pods ask for over %d amounts of cores or GPU",
                               BH_PACK_AMOUNTS_MAX);
     }
     course->rounding = bh_openb_rounding_new(load->expected, load->expected_count, load->unexpected);
@@ -57,8 +56,7 @@ run_build_index(const struct bh_openb_plan *plan, struct run_course *course, str
 
 /* Place one pod if there is room; the milli-GPUs it got. */
 static uint64_t
-run_place(struct run_course *course, const struct bh_openb_pod *pod, uint32_t shape,
-      bool *ret_placed)
+run_place(struct run_course *course, const struct bh_openb_pod *pod, uint32_t shape, bool *ret_placed)
 {
     struct bh_pack_rounding rounding = { bh_openb_rounding_seems_loss, course->rounding };
     struct bh_pack_placement spot;
@@ -83,8 +81,7 @@ run_place_all(const struct bh_openb_plan *plan, struct run_course *course)
         next = next + 1 < order->count ? next + 1 : 0;
         if (course->span_ns)
             before = bh_time_monotonic();
-        used += run_place(course, &plan->trace->pods[pod],
-                      course->shapes[plan->load->kind_of[pod]], &fits);
+        used += run_place(course, &plan->trace->pods[pod], course->shapes[plan->load->kind_of[pod]], &fits);
         if (course->span_ns)
             course->span_ns[i] = (uint32_t)(bh_time_monotonic() - before);
         placed += fits;
@@ -96,7 +93,7 @@ run_place_all(const struct bh_openb_plan *plan, struct run_course *course)
 /* As the artifact's analysis does: numpy rounds half to even, as nearbyint. */
 static void
 run_sum_up_points(const struct bh_openb_plan *plan, const struct run_course *course,
-              struct bh_openb_result *result)
+                  struct bh_openb_result *result)
 {
     const struct bh_openb_list *order = &plan->order->pods;
     double percent = (double)(plan->trace->gpu_milli * plan->scale) / 100;
@@ -157,11 +154,10 @@ run_allocate(size_t count, size_t bytes)
 
 /* Everything that counts as the run's time. */
 static bh_rc
-run_fill_cluster(const struct bh_openb_plan *plan, struct run_course *course,
-             struct bh_openb_result *result, struct bh_err *err)
+run_fill_cluster(const struct bh_openb_plan *plan, struct run_course *course, struct bh_openb_result *result,
+                 struct bh_err *err)
 {
-    struct bh_pack_caps caps = { course->nodes,
-                                 plan->load->kind_count + plan->load->expected_count };
+    struct bh_pack_caps caps = { course->nodes, plan->load->kind_count + plan->load->expected_count };
     uint64_t begun = bh_time_monotonic(), cpu = run_processor_ns();
     bh_rc rc;
 
@@ -190,8 +186,7 @@ run_fragmented(const struct bh_openb_plan *plan, const struct run_course *course
 }
 
 bh_rc
-bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_result,
-             struct bh_err *err)
+bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_result, struct bh_err *err)
 {
     BH_AUTO(run_course_fini)
     struct run_course course = { .nodes = 0 };
@@ -200,8 +195,7 @@ bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_resul
 
     course.arrivals = (uint64_t)plan->order->pods.count * plan->scale;
     if (nodes > NODES_MAX || course.arrivals > ARRIVALS_MAX)
-        return bh_err_set(err, BH_RANGE, "over %d nodes or %d arrivals", NODES_MAX,
-                          ARRIVALS_MAX);
+        return bh_err_set(err, BH_RANGE, "over %d nodes or %d arrivals", NODES_MAX, ARRIVALS_MAX);
     course.nodes = (uint32_t)nodes;
     course.used = run_allocate(course.arrivals, sizeof *course.used);
     course.shapes = run_allocate(plan->load->kind_count, sizeof *course.shapes);

@@ -20,9 +20,8 @@ struct bh_openb_plan {
     const struct bh_openb_load *load;
     const struct bh_openb_order *order;
     enum bh_pack_policy policy;
-    uint32_t
-        scale;    /* the cluster so many times, and all arrivals, one round after another */
-    bool latency; /* take the time of each decision, which slows the whole */
+    uint32_t scale; /* the cluster so many times, and all arrivals, one round after another */
+    bool latency;   /* take the time of each decision, which slows the whole */
 };
 
 struct bh_openb_result {
@@ -32,16 +31,16 @@ struct bh_openb_result {
     uint64_t arrivals, placed;
     uint32_t nodes;
     uint64_t gpus;
-    uint64_t span_ns;   /* of building the index and all decisions */
-    uint64_t cpu_ns;    /* of this, on a processor: the rest the thread waited for one */
-    uint64_t tables_ns; /* of this, for making the index's tables */
-    uint64_t fragmented; /* in the end: parts of GPUs that an expected pod cannot use, in the
-                            mean over them; those of full GPUs not counted */
+    uint64_t span_ns;                 /* of building the index and all decisions */
+    uint64_t cpu_ns;                  /* of this, on a processor: the rest the thread waited for one */
+    uint64_t tables_ns;               /* of this, for making the index's tables */
+    uint64_t fragmented;              /* in the end: parts of GPUs that an expected pod cannot use, in the
+                                         mean over them; those of full GPUs not counted */
     uint64_t p50_ns, p99_ns, p999_ns; /* of a decision, with `latency` */
 };
 
 /* BH_RANGE: more kinds of pods, nodes or arrivals than the index takes. */
-BH_MUST_USE bh_rc bh_openb_run(const struct bh_openb_plan *plan,
-                               struct bh_openb_result *ret_result, struct bh_err *err);
+BH_MUST_USE bh_rc bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_result,
+                               struct bh_err *err);
 
 #endif

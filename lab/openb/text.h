@@ -19,8 +19,7 @@ enum { BH_OPENB_TEXT_MAX = 64 << 20 };
 
 /* Read it.  BH_NOT_FOUND, BH_DENIED, BH_IO; BH_INVALID: damaged, or holds a NUL; BH_FULL:
  * over BH_OPENB_TEXT_MAX bytes.  `path` must live as long. */
-BH_MUST_USE bh_rc bh_openb_text_open(const char *path, struct bh_openb_text *ret_text,
-                                     struct bh_err *err);
+BH_MUST_USE bh_rc bh_openb_text_open(const char *path, struct bh_openb_text *ret_text, struct bh_err *err);
 void bh_openb_text_close(struct bh_openb_text *text);
 static inline void
 bh_openb_text_close_auto(struct bh_openb_text *text)

@@ -65,8 +65,7 @@ trace_read_models(struct trace_reader *reader, const char *spec, uint64_t *ret_m
     if (*spec == '\0')
         return BH_OK;
     if (strlen(spec) >= sizeof text)
-        return bh_err_set(reader->err, BH_RANGE, "gpu_spec has over %zu characters",
-                          sizeof text - 1);
+        return bh_err_set(reader->err, BH_RANGE, "gpu_spec has over %zu characters", sizeof text - 1);
     memcpy(text, spec, strlen(spec) + 1);
     count = bh_openb_split(text, '|', names, BH_COUNT(names));
     for (uint32_t i = 0; i < count && i < BH_COUNT(names); i++) {
@@ -81,7 +80,7 @@ trace_read_models(struct trace_reader *reader, const char *spec, uint64_t *ret_m
 
 static bh_rc
 trace_read_number(struct trace_reader *reader, const char *column, const char *text, uint32_t most,
-            uint32_t *ret_number)
+                  uint32_t *ret_number)
 {
     bh_rc rc = bh_parse_u32(text, 0, most, ret_number, reader->err);
 
@@ -94,12 +93,10 @@ trace_read_node(struct trace_reader *reader, char **fields)
     struct bh_openb_trace *trace = reader->trace;
     struct bh_openb_node *node = &trace->nodes[trace->node_count];
     struct bh_pack_node *has = &node->has;
-    bh_rc rc =
-        trace_read_number(reader, "cpu_milli", fields[NODE_CORES], CORES_MAX, &has->cpu_milli);
+    bh_rc rc = trace_read_number(reader, "cpu_milli", fields[NODE_CORES], CORES_MAX, &has->cpu_milli);
 
     if (rc == BH_OK)
-        rc = trace_read_number(reader, "memory_mib", fields[NODE_MEMORY], MEMORY_MAX,
-                         &has->memory_mib);
+        rc = trace_read_number(reader, "memory_mib", fields[NODE_MEMORY], MEMORY_MAX, &has->memory_mib);
     if (rc == BH_OK)
         rc = trace_read_number(reader, "gpu", fields[NODE_GPUS], BH_PACK_GPUS_MAX, &has->gpus);
     if (rc == BH_OK && (has->gpus || *fields[NODE_MODEL]))
@@ -123,8 +120,7 @@ trace_set_parts(struct bh_openb_pod *pod, struct bh_err *err)
     if (pod->shape.gpus > 0 && pod->milli == 0)
         return bh_err_set(err, BH_INVALID, "gpu_milli: nothing of a GPU");
     if (pod->shape.gpus > 1 && pod->milli < BH_OPENB_MILLI)
-        return bh_err_set(err, BH_INVALID, "gpu_milli: a part of each of %u GPUs",
-                          pod->shape.gpus);
+        return bh_err_set(err, BH_INVALID, "gpu_milli: a part of each of %u GPUs", pod->shape.gpus);
     if (pod->milli % 5)
         return bh_err_set(err, BH_INVALID, "gpu_milli: %u is no multiple of 5", pod->milli);
     pod->shape.parts = pod->milli / 5 * (BH_GPU_PARTS / (BH_OPENB_MILLI / 5));
@@ -138,18 +134,14 @@ trace_read_pod(struct trace_reader *reader, char **fields)
     struct bh_openb_pod *pod = &trace->pods[trace->pod_count];
     struct bh_pack_shape *shape = &pod->shape;
     const char *models = reader->columns > POD_MODELS ? fields[POD_MODELS] : "";
-    bh_rc rc =
-        trace_read_number(reader, "cpu_milli", fields[POD_CORES], CORES_MAX, &shape->cpu_milli);
+    bh_rc rc = trace_read_number(reader, "cpu_milli", fields[POD_CORES], CORES_MAX, &shape->cpu_milli);
 
     if (rc == BH_OK)
-        rc = trace_read_number(reader, "memory_mib", fields[POD_MEMORY], MEMORY_MAX,
-                         &shape->memory_mib);
+        rc = trace_read_number(reader, "memory_mib", fields[POD_MEMORY], MEMORY_MAX, &shape->memory_mib);
     if (rc == BH_OK)
-        rc = trace_read_number(reader, "num_gpu", fields[POD_GPUS], BH_PACK_GPUS_MAX,
-                         &shape->gpus);
+        rc = trace_read_number(reader, "num_gpu", fields[POD_GPUS], BH_PACK_GPUS_MAX, &shape->gpus);
     if (rc == BH_OK)
-        rc = trace_read_number(reader, "gpu_milli", fields[POD_MILLI], BH_OPENB_MILLI,
-                         &pod->milli);
+        rc = trace_read_number(reader, "gpu_milli", fields[POD_MILLI], BH_OPENB_MILLI, &pod->milli);
     if (rc == BH_OK)
         rc = trace_set_parts(pod, reader->err);
     if (rc == BH_OK)
@@ -172,8 +164,7 @@ trace_read_rows(struct trace_reader *reader, read_row *read)
         bh_rc rc = BH_OK;
 
         if (count != reader->columns)
-            rc = bh_err_set(reader->err, BH_INVALID, "%u fields, the header has %u", count,
-                            reader->columns);
+            rc = bh_err_set(reader->err, BH_INVALID, "%u fields, the header has %u", count, reader->columns);
         else if (*fields[0] == '\0')
             rc = bh_err_set(reader->err, BH_INVALID, "no name");
         if (rc == BH_OK)
@@ -191,8 +182,7 @@ trace_read_header(struct trace_reader *reader, const char *header)
     char *line = bh_openb_text_next(reader->text);
     size_t length = strlen(header);
 
-    if (!line || strncmp(line, header, length) != 0 ||
-        (line[length] && line[length] != ',')) {
+    if (!line || strncmp(line, header, length) != 0 || (line[length] && line[length] != ',')) {
         bh_err_set(reader->err, BH_INVALID, "the header is not \"%s\"", header);
         return bh_openb_text_wrap(reader->text, reader->err);
     }
@@ -221,20 +211,18 @@ trace_read_table(struct trace_reader *reader, size_t row_size, void **ret_rows)
 static int
 trace_compare_nodes(const void *a, const void *b)
 {
-    return strcmp(((const struct bh_openb_node *)a)->name,
-                  ((const struct bh_openb_node *)b)->name);
+    return strcmp(((const struct bh_openb_node *)a)->name, ((const struct bh_openb_node *)b)->name);
 }
 
 static int
 trace_compare_pods(const void *a, const void *b)
 {
-    return strcmp(((const struct bh_openb_pod *)a)->name,
-                  ((const struct bh_openb_pod *)b)->name);
+    return strcmp(((const struct bh_openb_pod *)a)->name, ((const struct bh_openb_pod *)b)->name);
 }
 
 bh_rc
-bh_openb_read_nodes(const char *path, struct bh_arena *arena,
-                    struct bh_openb_trace *ret_trace, struct bh_err *err)
+bh_openb_read_nodes(const char *path, struct bh_arena *arena, struct bh_openb_trace *ret_trace,
+                    struct bh_err *err)
 {
     BH_AUTO(bh_openb_text_close)
     struct bh_openb_text text = { 0 };
@@ -256,8 +244,7 @@ bh_openb_read_nodes(const char *path, struct bh_arena *arena,
 }
 
 bh_rc
-bh_openb_read_pods(const char *path, struct bh_arena *arena, struct bh_openb_trace *trace,
-                   struct bh_err *err)
+bh_openb_read_pods(const char *path, struct bh_arena *arena, struct bh_openb_trace *trace, struct bh_err *err)
 {
     BH_AUTO(bh_openb_text_close)
     struct bh_openb_text text = { 0 };

@@ -41,7 +41,7 @@ struct bh_openb_trace {
  * bh_openb_text_open says. */
 BH_MUST_USE bh_rc bh_openb_read_nodes(const char *path, struct bh_arena *arena,
                                       struct bh_openb_trace *ret_trace, struct bh_err *err);
-BH_MUST_USE bh_rc bh_openb_read_pods(const char *path, struct bh_arena *arena,
-                                     struct bh_openb_trace *trace, struct bh_err *err);
+BH_MUST_USE bh_rc bh_openb_read_pods(const char *path, struct bh_arena *arena, struct bh_openb_trace *trace,
+                                     struct bh_err *err);
 
 #endif

@@ -20,11 +20,9 @@ bh_burn_now(void)
 void
 bh_burn_sleep_until(uint64_t when_ns)
 {
-    struct timespec when = { (time_t)(when_ns / 1000000000u),
-                             (long)(when_ns % 1000000000u) };
+    struct timespec when = { (time_t)(when_ns / 1000000000u), (long)(when_ns % 1000000000u) };
 
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR &&
-           !interrupted) {
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR && !interrupted) {
     }
 }
 
@@ -39,8 +37,7 @@ bh_burn_must(struct burn *burn, const char *call, CUresult result)
 {
     if (result == CUDA_SUCCESS)
         return;
-    fprintf(stderr, "bulkhead-burn: %s: %s\n", call,
-            bh_burn_error_name(&burn->driver, result));
+    fprintf(stderr, "bulkhead-burn: %s: %s\n", call, bh_burn_error_name(&burn->driver, result));
     fflush(stdout);
     _exit(BURN_EXIT_FAILED);
 }

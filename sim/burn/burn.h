@@ -37,7 +37,6 @@ bool bh_burn_is_interrupted(void);
 
 /* End the process with BURN_EXIT_FAILED when a call did not succeed. */
 void bh_burn_must(struct burn *burn, const char *call, CUresult result);
-#define BURN_MUST(burn, call, ...)                                                         \
-    bh_burn_must((burn), #call, (burn)->driver.call(__VA_ARGS__))
+#define BURN_MUST(burn, call, ...) bh_burn_must((burn), #call, (burn)->driver.call(__VA_ARGS__))
 
 #endif

@@ -15,8 +15,7 @@ static const struct symbol symbols[] = {
 };
 
 bool
-bh_burn_driver_open(const char *library, struct burn_driver *ret_driver,
-                    const char **ret_cause)
+bh_burn_driver_open(const char *library, struct burn_driver *ret_driver, const char **ret_cause)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 

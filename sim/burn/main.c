@@ -30,23 +30,20 @@ struct count {
 static struct count
 burn_count(struct burn *burn)
 {
-    return (struct count) { bh_burn_now(), burn->kernels, burn->launches, burn->allocations,
-                            burn->refused };
+    return (struct count){ bh_burn_now(), burn->kernels, burn->launches, burn->allocations, burn->refused };
 }
 
 /* A line is one write, so lines of several processes do not mix. */
 static void
-burn_tell(const struct burn *burn, const char *event, const struct count *from,
-     const struct count *to)
+burn_tell(const struct burn *burn, const char *event, const struct count *from, const struct count *to)
 {
     uint64_t kernels = to->kernels - from->kernels;
 
-    printf("{\"event\":\"%s\",\"pid\":%d,\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
-           ",\"kernels\":%" PRIu64 ",\"work_ns\":%" PRIu64 ",\"launches\":%" PRIu64
-           ",\"allocations\":%" PRIu64 ",\"refused\":%" PRIu64 "}\n",
-           event, (int)getpid(), from->at_ns, to->at_ns, kernels,
-           kernels * burn->plan->kernel_ns, to->launches - from->launches,
-           to->allocations - from->allocations, to->refused - from->refused);
+    printf("{\"event\":\"%s\",\"pid\":%d,\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"kernels\":%" PRIu64
+           ",\"work_ns\":%" PRIu64 ",\"launches\":%" PRIu64 ",\"allocations\":%" PRIu64
+           ",\"refused\":%" PRIu64 "}\n",
+           event, (int)getpid(), from->at_ns, to->at_ns, kernels, kernels * burn->plan->kernel_ns,
+           to->launches - from->launches, to->allocations - from->allocations, to->refused - from->refused);
     fflush(stdout);
 }
 
@@ -59,8 +56,8 @@ burn_tell_start(const struct burn *burn, const char *device)
     clock_gettime(CLOCK_REALTIME, &now);
     printf("{\"event\":\"start\",\"pid\":%d,\"time_ns\":\"%" PRIu64 "\",\"device\":\"%s\","
            "\"kernel_ns\":%" PRIu64 ",\"loops\":%" PRIu64 ",\"blocks\":%u}\n",
-           (int)getpid(), (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-           device, burn->plan->kernel_ns, burn->loops, burn->blocks);
+           (int)getpid(), (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, device,
+           burn->plan->kernel_ns, burn->loops, burn->blocks);
     fflush(stdout);
 }
 
@@ -80,14 +77,13 @@ burn_open_device(struct burn *burn)
         fprintf(stderr, "bulkhead-burn: %s: %s\n", burn->plan->library, cause);
         exit(BURN_EXIT_UNAVAILABLE);
     }
-    if (burn->driver.cuInit(0) != CUDA_SUCCESS ||
-        burn->driver.cuDeviceGet(&device, (int)burn->plan->device) != CUDA_SUCCESS) {
+    if (burn->driver.cuInit(0) != CUDA_SUCCESS
+        || burn->driver.cuDeviceGet(&device, (int)burn->plan->device) != CUDA_SUCCESS) {
         fprintf(stderr, "bulkhead-burn: no device %" PRIu64 "\n", burn->plan->device);
         exit(BURN_EXIT_UNAVAILABLE);
     }
     BURN_MUST(burn, cuDeviceGetName, name, NAME_MAX_BYTES, device);
-    BURN_MUST(burn, cuDeviceGetAttribute, &sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-              device);
+    BURN_MUST(burn, cuDeviceGetAttribute, &sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     BURN_MUST(burn, cuDevicePrimaryCtxRetain, &burn->context, device);
     BURN_MUST(burn, cuCtxSetCurrent, burn->context);
     BURN_MUST(burn, cuModuleLoadData, &burn->module, bh_burn_ptx);
@@ -99,8 +95,7 @@ burn_open_device(struct burn *burn)
         loops_per_ms = burn->plan->loops_per_ms;
         if (loops_per_ms == 0)
             loops_per_ms = bh_burn_measure(burn);
-        burn->loops =
-            (uint64_t)((double)burn->plan->kernel_ns / 1e6 * (double)loops_per_ms);
+        burn->loops = (uint64_t)((double)burn->plan->kernel_ns / 1e6 * (double)loops_per_ms);
         burn->loops = burn->loops == 0 ? 1 : burn->loops;
     }
     burn_tell_start(burn, name);

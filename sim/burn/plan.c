@@ -44,8 +44,7 @@ static const char usage_text[] =
     "\n"
     "Exit status: 0 done, 1 a CUDA call failed, 2 usage, 8 no driver or no device.\n";
 
-static const char *const storms[] = { "none", "linear", "managed", "async",
-                                      "host", "vmm",    "array" };
+static const char *const storms[] = { "none", "linear", "managed", "async", "host", "vmm", "array" };
 
 const char *
 bh_burn_storm_name(enum burn_storm storm)
@@ -148,9 +147,8 @@ plan_parse_row(const struct row *row, const char *text, struct burn_plan *plan)
     }
     if (row->kind == KIND_STORM)
         return plan_parse_storm(text, field);
-    if (!(row->kind == KIND_TIME ? bh_burn_parse_time(text, &number)
-                                 : plan_parse_number(text, &end, &number)) ||
-        *end != '\0' || number < row->least || number > row->most)
+    if (!(row->kind == KIND_TIME ? bh_burn_parse_time(text, &number) : plan_parse_number(text, &end, &number))
+        || *end != '\0' || number < row->least || number > row->most)
         return false;
     memcpy(field, &number, sizeof(number));
     return true;
@@ -165,23 +163,23 @@ plan_answer(bool written)
 enum burn_parse
 bh_burn_plan_parse(int argc, char **argv, struct burn_plan *ret_plan)
 {
-    struct option options[ROWS + 3] = { [HELP] = { "help", no_argument, NULL, HELP },
-                                        [VERSION] = { "version", no_argument, NULL,
-                                                      VERSION } };
+    struct option options[ROWS + 3] = {
+        [HELP] = { "help", no_argument, NULL, HELP }, [VERSION] = { "version", no_argument, NULL, VERSION }
+    };
     int choice;
 
     for (size_t i = 0; i < ROWS; i++)
-        options[i] = (struct option) { rows[i].name, required_argument, NULL, (int)i };
-    *ret_plan = (struct burn_plan) { .kernel_ns = 1000000,
-                                     .time_ns = 10000000000u,
-                                     .window_ns = 1000000000,
-                                     .ahead_ns = 20000000,
-                                     .streams = 1,
-                                     .storm_mib = 2,
-                                     .storm_live = 16,
-                                     .processes = 1,
-                                     .threads = 1,
-                                     .library = "libcuda.so.1" };
+        options[i] = (struct option){ rows[i].name, required_argument, NULL, (int)i };
+    *ret_plan = (struct burn_plan){ .kernel_ns = 1000000,
+                                    .time_ns = 10000000000u,
+                                    .window_ns = 1000000000,
+                                    .ahead_ns = 20000000,
+                                    .streams = 1,
+                                    .storm_mib = 2,
+                                    .storm_live = 16,
+                                    .processes = 1,
+                                    .threads = 1,
+                                    .library = "libcuda.so.1" };
     while ((choice = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (choice == HELP)
             return plan_answer(fputs(usage_text, stdout) >= 0);
@@ -190,8 +188,7 @@ bh_burn_plan_parse(int argc, char **argv, struct burn_plan *ret_plan)
         if (choice == '?')
             return BURN_PARSE_USAGE;
         if (!plan_parse_row(&rows[choice], optarg, ret_plan)) {
-            fprintf(stderr, "bulkhead-burn: --%s: cannot be %s\n", rows[choice].name,
-                    optarg);
+            fprintf(stderr, "bulkhead-burn: --%s: cannot be %s\n", rows[choice].name, optarg);
             return BURN_PARSE_USAGE;
         }
     }

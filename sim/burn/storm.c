@@ -19,8 +19,7 @@ static CUresult
 storm_allocate(struct burn *burn, size_t bytes, union memory *memory)
 {
     const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                       .location = { CU_MEM_LOCATION_TYPE_DEVICE,
-                                                     (int)burn->plan->device } };
+                                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)burn->plan->device } };
     const CUDA_ARRAY3D_DESCRIPTOR shape = { .Width = ARRAY_WIDTH,
                                             .Height = bytes / ARRAY_WIDTH,
                                             .Depth = ARRAY_DEPTH,
@@ -36,8 +35,7 @@ storm_allocate(struct burn *burn, size_t bytes, union memory *memory)
     case BURN_STORM_HOST:
         return driver->cuMemHostAlloc(&memory->host, bytes, 0);
     case BURN_STORM_VMM:
-        return driver->cuMemCreate(&memory->handle,
-                                   (bytes + 2 * MIB - 1) / (2 * MIB) * 2 * MIB, &prop, 0);
+        return driver->cuMemCreate(&memory->handle, (bytes + 2 * MIB - 1) / (2 * MIB) * 2 * MIB, &prop, 0);
     case BURN_STORM_ARRAY:
         return driver->cuArray3DCreate(&memory->array, &shape);
     case BURN_STORM_NONE:

@@ -42,8 +42,7 @@ work_launch_kernel(struct burn *burn, CUstream stream, uint64_t ns, uint64_t loo
 {
     void *parameters[] = { &ns, &loops };
 
-    BURN_MUST(burn, cuLaunchKernel, burn->kernel, burn->blocks, 1, 1, 128, 1, 1, 0, stream,
-              parameters, NULL);
+    BURN_MUST(burn, cuLaunchKernel, burn->kernel, burn->blocks, 1, 1, 128, 1, 1, 0, stream, parameters, NULL);
 }
 
 uint64_t
@@ -83,8 +82,7 @@ work_record_graph(struct burn *burn, struct lane *lane)
 {
     CUgraph graph;
 
-    BURN_MUST(burn, cuStreamBeginCapture, lane->stream,
-              CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    BURN_MUST(burn, cuStreamBeginCapture, lane->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     for (uint64_t i = 0; i < burn->plan->graph; i++)
         work_launch_kernel(burn, lane->stream, burn->plan->kernel_ns, burn->loops);
     BURN_MUST(burn, cuStreamEndCapture, lane->stream, &graph);
@@ -249,8 +247,8 @@ work_plan_batches(struct burn_worker *worker)
 
     worker->launch_kernels = plan->graph > 0 ? plan->graph : 1;
     worker->batch_launches = plan->graph > 0 || plan->rate > 0 || batch == 0 ? 1
-                             : batch > BATCH_KERNELS_MAX ? BATCH_KERNELS_MAX
-                                                         : batch;
+                             : batch > BATCH_KERNELS_MAX                     ? BATCH_KERNELS_MAX
+                                                                             : batch;
     worker->ahead_kernels = plan->ahead_ns / plan->kernel_ns / plan->streams;
     if (worker->ahead_kernels < 2 * worker->launch_kernels)
         worker->ahead_kernels = 2 * worker->launch_kernels;

@@ -21,8 +21,8 @@ sim_access_read(const char *dir, struct sim_view *ret_view)
         return false;
     got = read(fd, ret_view, sizeof(*ret_view));
     close(fd);
-    return got == (ssize_t)sizeof(*ret_view) && ret_view->magic == SIM_VIEW_MAGIC &&
-           ret_view->layout == SIM_LAYOUT;
+    return got == (ssize_t)sizeof(*ret_view) && ret_view->magic == SIM_VIEW_MAGIC
+           && ret_view->layout == SIM_LAYOUT;
 }
 
 /* Asked without opening it: the fence answers access(2), too, and at each open of a node that has
@@ -53,8 +53,8 @@ sim_access_allowed(const struct sim_view *view)
 {
     char path[SIM_PATH_MAX];
 
-    if (!opens("/dev/nvidiactl", R_OK | W_OK) ||
-        !sim_path(path, "/dev/nvidia%u", view->gpu.minor) || !opens(path, R_OK | W_OK))
+    if (!opens("/dev/nvidiactl", R_OK | W_OK) || !sim_path(path, "/dev/nvidia%u", view->gpu.minor)
+        || !opens(path, R_OK | W_OK))
         return false;
     if (view->gpu.mig_current == 0)
         return true;

@@ -33,7 +33,7 @@ enum { AREA_READABLE = 1, AREA_SHARED = 8, AREA_OR_NEXT = 16, AREA_OF_FILE = 32 
 struct area {
     uint64_t start, end;
     uint64_t offset; /* in the file */
-    bool context; /* readable and shared: a context, and not a look-up of ours */
+    bool context;    /* readable and shared: a context, and not a look-up of ours */
     struct sim_mapping file;
 };
 
@@ -43,9 +43,9 @@ contexts_parse_area(const char *line, struct area *ret_area)
     char access[8];
     unsigned major, minor;
 
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64,
-               &ret_area->start, &ret_area->end, access, &ret_area->offset, &major, &minor,
-               &ret_area->file.inode) != 7)
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64, &ret_area->start,
+               &ret_area->end, access, &ret_area->offset, &major, &minor, &ret_area->file.inode)
+        != 7)
         return false;
     ret_area->context = access[0] == 'r' && access[3] == 's';
     ret_area->file.device = (uint64_t)major << 32 | minor;
@@ -61,8 +61,7 @@ static bool
 contexts_each_shared(int fd, visit_fn visit, void *self)
 {
     char name[PATH_BYTES];
-    struct area_query query = { .size = sizeof(query),
-                                .wanted = AREA_SHARED | AREA_OR_NEXT | AREA_OF_FILE };
+    struct area_query query = { .size = sizeof(query), .wanted = AREA_SHARED | AREA_OR_NEXT | AREA_OF_FILE };
 
     for (;;) {
         query.name = (uintptr_t)name;
@@ -75,10 +74,11 @@ contexts_each_shared(int fd, visit_fn visit, void *self)
                 return errno != ENOTTY && errno != EINVAL;
         }
         if (strstr(name, FILE_NAME) != NULL)
-            visit(self, &(struct area) {
-                .start = query.start, .end = query.end, .offset = query.offset,
-                .context = (query.flags & AREA_READABLE) != 0,
-                .file = { (uint64_t)query.major << 32 | query.minor, query.inode } });
+            visit(self, &(struct area){ .start = query.start,
+                                        .end = query.end,
+                                        .offset = query.offset,
+                                        .context = (query.flags & AREA_READABLE) != 0,
+                                        .file = { (uint64_t)query.major << 32 | query.minor, query.inode } });
         query.address = query.end;
     }
 }
@@ -220,7 +220,7 @@ contexts_entry_for(struct collection *all, const struct sim_mapping *file)
             return &all->contexts[i];
     if (all->count == all->most)
         return NULL;
-    all->contexts[all->count] = (struct sim_context) { .file = *file, .pid = all->pid };
+    all->contexts[all->count] = (struct sim_context){ .file = *file, .pid = all->pid };
     return &all->contexts[all->count++];
 }
 
@@ -261,22 +261,22 @@ contexts_read_cpu(struct sim_context *context)
     close(fd);
     text[got > 0 ? got : 0] = '\0';
     const char *fields = strrchr(text, ')');
-    if (fields == NULL || sscanf(fields + 1,
-                                 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64
-                                 " %" SCNu64 " %*d %*d %*d %*d %*d %*d %" SCNu64,
-                                 &user, &system, &started) != 3)
+    if (fields == NULL
+        || sscanf(fields + 1,
+                  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+                  " %*d %*d %*d %*d %*d %*d %" SCNu64,
+                  &user, &system, &started)
+               != 3)
         return;
     context->cpu_ns = (user + system) * tick_ns;
     context->started_ns = started * tick_ns;
 }
 
 size_t
-sim_contexts_scan(const struct sim_mapping *files, size_t file_count,
-                  struct sim_context *contexts, size_t most)
+sim_contexts_scan(const struct sim_mapping *files, size_t file_count, struct sim_context *contexts,
+                  size_t most)
 {
-    struct collection all = {
-        .files = files, .file_count = file_count, .contexts = contexts, .most = most
-    };
+    struct collection all = { .files = files, .file_count = file_count, .contexts = contexts, .most = most };
     DIR *folder = opendir("/proc");
     const struct dirent *entry;
     char path[300];

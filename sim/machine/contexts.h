@@ -45,8 +45,8 @@ int sim_contexts_hold(const char *path);
 
 /* All contexts on these files, one entry per process and file, whatever else and however often
  * it maps.  Returns how many there are, at most `most`. */
-size_t sim_contexts_scan(const struct sim_mapping *files, size_t file_count,
-                         struct sim_context *contexts, size_t most);
+size_t sim_contexts_scan(const struct sim_mapping *files, size_t file_count, struct sim_context *contexts,
+                         size_t most);
 
 /* Bytes that all contexts of the file at `path` use; `room` for `most` of them is the caller's. */
 uint64_t sim_contexts_used(const char *path, struct sim_context *room, size_t most);

@@ -97,12 +97,11 @@ static bool
 control_parse_word(struct control_word word, struct sim_rule *rule)
 {
     const char *sign = memchr(word.text, '=', word.length);
-    struct control_word key = { word.text,
-                        sign == NULL ? word.length : (size_t)(sign - word.text) };
+    struct control_word key = { word.text, sign == NULL ? word.length : (size_t)(sign - word.text) };
     struct control_word value = { "", 0 };
 
     if (sign != NULL)
-        value = (struct control_word) { sign + 1, word.length - key.length - 1 };
+        value = (struct control_word){ sign + 1, word.length - key.length - 1 };
     if (control_is_word(key, "gpu"))
         return control_parse_id(value, &rule->gpu);
     if (control_is_word(key, "gi"))
@@ -251,7 +250,7 @@ control_forget_uses(const struct sim_rules *rules, struct sim_state *state)
     for (unsigned i = 0; i < SIM_RULES_MAX; i++) {
         if (state->rule[i].key == 0 || control_still_stands(rules, state->rule[i].key))
             continue;
-        state->rule[i] = (struct sim_rule_use) { 0 };
+        state->rule[i] = (struct sim_rule_use){ 0 };
         changed = true;
     }
     return changed;
@@ -319,11 +318,11 @@ control_level_of(const struct sim_rules *rules, enum sim_rule_kind kind, uint32_
 static uint32_t
 control_memory_faults(const struct sim_rules *rules, uint32_t gpu)
 {
-    return control_level_of(rules, SIM_RULE_LEAK, gpu) * SIM_FAULT_LEAK |
-           control_level_of(rules, SIM_RULE_STUCK, gpu) * SIM_FAULT_STUCK |
-           control_level_of(rules, SIM_RULE_CUDA_HANG, gpu) * SIM_FAULT_CUDA_HANG |
-           control_level_of(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL |
-           control_level_of(rules, SIM_RULE_CUDA_BUSY, gpu) * SIM_FAULT_CUDA_BUSY;
+    return control_level_of(rules, SIM_RULE_LEAK, gpu) * SIM_FAULT_LEAK
+           | control_level_of(rules, SIM_RULE_STUCK, gpu) * SIM_FAULT_STUCK
+           | control_level_of(rules, SIM_RULE_CUDA_HANG, gpu) * SIM_FAULT_CUDA_HANG
+           | control_level_of(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL
+           | control_level_of(rules, SIM_RULE_CUDA_BUSY, gpu) * SIM_FAULT_CUDA_BUSY;
 }
 
 bool

@@ -68,8 +68,7 @@ bool sim_control_apply(const struct sim_rules *rules, struct sim_state *state);
 
 /* The first rule about this call on this GPU (SIM_NO_ID: a call about no GPU)
  * that has not fired as often as it may, or NULL. */
-const struct sim_rule *sim_control_match(const struct sim_rules *rules,
-                                         const char *function, uint32_t gpu,
+const struct sim_rule *sim_control_match(const struct sim_rules *rules, const char *function, uint32_t gpu,
                                          const struct sim_rule_use *uses);
 
 /* Count one firing of a rule with a count.  False when others used it up. */

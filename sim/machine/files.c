@@ -43,8 +43,7 @@ sim_make_folders(const char *path, mode_t mode)
         return false;
     if (make_folder(part, mode)) /* as a rule those above it are there */
         return true;
-    for (char *slash = strchr(part + 1, '/'); slash != NULL;
-         slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (!make_folder(part, 0755))
             return false;

@@ -11,8 +11,7 @@
 #include <sys/types.h>
 
 /* Write `parts` into a path of at most SIM_PATH_MAX bytes. */
-__attribute__((format(printf, 2, 3))) bool sim_path(char *ret_path, const char *format,
-                                                    ...);
+__attribute__((format(printf, 2, 3))) bool sim_path(char *ret_path, const char *format, ...);
 
 /* Make a folder and those above it that are missing. */
 bool sim_make_folders(const char *path, mode_t mode);

@@ -16,11 +16,9 @@ extern struct sim_folder sim_folder;
 
 /* Path of the memory file of an instance (`gi` NULL: of the whole GPU), in at
  * most SIM_PATH_MAX bytes. */
-bool sim_folder_memory_path(const struct sim_gpu *gpu, const struct sim_gi *gi,
-                             char *ret_path);
+bool sim_folder_memory_path(const struct sim_gpu *gpu, const struct sim_gi *gi, char *ret_path);
 
 /* Likewise the folder of its bytes (sim/machine/vram.h). */
-bool sim_folder_vram_path(const struct sim_gpu *gpu, const struct sim_gi *gi,
-                           char *ret_path);
+bool sim_folder_vram_path(const struct sim_gpu *gpu, const struct sim_gi *gi, char *ret_path);
 
 #endif

@@ -31,9 +31,9 @@ read_slot(int fd, struct sim_device *device, struct sim_task_slot *slot)
 {
     static const size_t head = offsetof(struct sim_task_slot, work);
 
-    return read_part(fd, device, slot, head) &&
-           (slot->birth == 0 || slot->first == slot->next ||
-            read_part(fd, device, slot->work, sizeof(slot->work)));
+    return read_part(fd, device, slot, head)
+           && (slot->birth == 0 || slot->first == slot->next
+               || read_part(fd, device, slot->work, sizeof(slot->work)));
 }
 
 static bool
@@ -132,6 +132,6 @@ sim_gauge_share_of(const struct sim_gauge *gauge, uint32_t user, uint64_t since_
     percent = all_ns == 0 ? 0 : (busy_ns * 100 + all_ns / 2) / all_ns;
     if (percent == 0)
         return false;
-    *ret_share = (struct sim_gauge_share) { percent < 100 ? (unsigned)percent : 100, last_ns };
+    *ret_share = (struct sim_gauge_share){ percent < 100 ? (unsigned)percent : 100, last_ns };
     return true;
 }

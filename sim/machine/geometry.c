@@ -20,8 +20,7 @@ enum {
 };
 
 static const struct sim_model models[] = {
-#define MIG_MODEL(id, name, product, pci, arch, major, minor, sms, units, slices, mib,     \
-                  watts, driver)                                                           \
+#define MIG_MODEL(id, name, product, pci, arch, major, minor, sms, units, slices, mib, watts, driver)        \
     { name, product, pci, arch, major, minor, sms, units, slices, mib, watts, driver },
 #define MIG_PROFILE(...)
 #include "tables/mig.tbl"
@@ -31,10 +30,9 @@ static const struct sim_model models[] = {
 
 static const struct sim_profile profiles[] = {
 #define MIG_MODEL(...)
-#define MIG_PROFILE(model, name, number, id, slices, units, starts, most, mib, sms, dec,   \
-                    enc, ce, jpg, ofa, assumed)                                            \
-    { MODEL_##model, name, number, id,  slices, units, starts, most,                       \
-      mib,           sms,  dec,    enc, ce,     jpg,   ofa },
+#define MIG_PROFILE(model, name, number, id, slices, units, starts, most, mib, sms, dec, enc, ce, jpg, ofa,  \
+                    assumed)                                                                                 \
+    { MODEL_##model, name, number, id, slices, units, starts, most, mib, sms, dec, enc, ce, jpg, ofa },
 #include "tables/mig.tbl"
 #undef MIG_MODEL
 #undef MIG_PROFILE
@@ -52,12 +50,7 @@ static const struct {
     { 2, { { 0, 1, 2, 0x03 }, { 1, 2, 1, 0x01 } } },
     { 3, { { 0, 1, 3, 0x07 }, { 1, 2, 1, 0x01 }, { 2, 3, 1, 0x01 } } },
     { 4, { { 0, 1, 4, 0x0f }, { 1, 2, 2, 0x05 }, { 3, 4, 1, 0x01 } } },
-    { 7,
-      { { 0, 1, 7, 0x7f },
-        { 1, 2, 3, 0x15 },
-        { 2, 3, 2, 0x11 },
-        { 3, 4, 1, 0x01 },
-        { 4, 7, 1, 0x01 } } },
+    { 7, { { 0, 1, 7, 0x7f }, { 1, 2, 3, 0x15 }, { 2, 3, 2, 0x11 }, { 3, 4, 1, 0x01 }, { 4, 7, 1, 0x01 } } },
 };
 
 const struct sim_model *
@@ -149,8 +142,7 @@ sim_ci_sms(const struct sim_profile *gi, uint32_t slices)
 {
     if (slices == gi->slices)
         return gi->sms;
-    return sim_profile_at(gi->model, (uint32_t)sim_profile_by_number(gi->model, 0))->sms *
-           slices;
+    return sim_profile_at(gi->model, (uint32_t)sim_profile_by_number(gi->model, 0))->sms * slices;
 }
 
 uint32_t

@@ -42,9 +42,8 @@ test_fill_up(void **unused)
             BH_CHECK_EQ(profile->name, sim_gi_capacity(&gpu, profile), 0);
             for (uint32_t start = 0; start < 32; start++)
                 BH_CHECK_EQ(profile->name, sim_gi_create(&state, &gpu, i, start, &birth),
-                            sim_profile_starts_at(profile, start)
-                                ? NVML_ERROR_INSUFFICIENT_RESOURCES
-                                : NVML_ERROR_INVALID_ARGUMENT);
+                            sim_profile_starts_at(profile, start) ? NVML_ERROR_INSUFFICIENT_RESOURCES
+                                                                  : NVML_ERROR_INVALID_ARGUMENT);
         }
     BH_CHECK_DONE();
 }
@@ -88,8 +87,7 @@ test_random_mixes(void **unused)
             if ((random >> 8) % 3 == 0)
                 sim_gi_destroy(&gpu, gpu.gi[(random >> 16) % SIM_GIS_MAX].birth);
             else
-                sim_gi_create(&state, &gpu, (random >> 16) % 12, (random >> 24) % 12,
-                              &birth);
+                sim_gi_create(&state, &gpu, (random >> 16) % 12, (random >> 24) % 12, &birth);
             if (!is_sound(&gpu)) {
                 BH_CHECK_EQ(sim_model_at(model)->name, step, -1);
                 break;
@@ -103,18 +101,12 @@ static const struct {
     const char *name, *model;
     uint32_t start, size, id;
 } ids[] = {
-    { "full board", "H100-80GB", 0, 8, 0 },
-    { "lower half", "H100-80GB", 0, 4, 1 },
-    { "upper half", "H100-80GB", 4, 4, 2 },
-    { "first quarter", "H100-80GB", 0, 2, 3 },
-    { "last quarter", "H100-80GB", 6, 2, 6 },
-    { "first eighth", "H100-80GB", 0, 1, 7 },
-    { "last 1g", "H100-80GB", 6, 1, 13 },
-    { "A30 full", "A30-24GB", 0, 4, 0 },
-    { "A30 half", "A30-24GB", 2, 2, 2 },
-    { "A30 quarter", "A30-24GB", 3, 1, 6 },
-    { "RTX half", "RTXPRO6000-96GB", 6, 6, 2 },
-    { "RTX quarter", "RTXPRO6000-96GB", 9, 3, 6 },
+    { "full board", "H100-80GB", 0, 8, 0 },     { "lower half", "H100-80GB", 0, 4, 1 },
+    { "upper half", "H100-80GB", 4, 4, 2 },     { "first quarter", "H100-80GB", 0, 2, 3 },
+    { "last quarter", "H100-80GB", 6, 2, 6 },   { "first eighth", "H100-80GB", 0, 1, 7 },
+    { "last 1g", "H100-80GB", 6, 1, 13 },       { "A30 full", "A30-24GB", 0, 4, 0 },
+    { "A30 half", "A30-24GB", 2, 2, 2 },        { "A30 quarter", "A30-24GB", 3, 1, 6 },
+    { "RTX half", "RTXPRO6000-96GB", 6, 6, 2 }, { "RTX quarter", "RTXPRO6000-96GB", 9, 3, 6 },
 };
 
 static void
@@ -125,8 +117,7 @@ test_instance_ids(void **unused)
         int model = sim_model_find(ids[i].model, strlen(ids[i].model));
 
         assert_true(model >= 0);
-        BH_CHECK_EQ(ids[i].name,
-                    sim_gi_id(sim_model_at((uint32_t)model), ids[i].start, ids[i].size),
+        BH_CHECK_EQ(ids[i].name, sim_gi_id(sim_model_at((uint32_t)model), ids[i].start, ids[i].size),
                     ids[i].id);
     }
     BH_CHECK_EQ("gi access of gpu 1, gi 9", sim_cap_minor(1, 9, SIM_NO_ID), 219);
@@ -146,8 +137,7 @@ static const struct {
     { "hopper busy", "H100-80GB", true, false, true, 0, 0, NVML_ERROR_IN_USE },
     { "blackwell idle", "B200-180GB", false, false, false, 1, 1, NVML_SUCCESS },
     { "ampere idle", "A100-80GB", false, false, true, 1, 1, NVML_SUCCESS },
-    { "ampere needs reset", "A100-80GB", false, false, false, 0, 1,
-      NVML_ERROR_RESET_REQUIRED },
+    { "ampere needs reset", "A100-80GB", false, false, false, 0, 1, NVML_ERROR_RESET_REQUIRED },
     { "ampere busy", "A30-24GB", true, false, true, 0, 1, NVML_ERROR_IN_USE },
 };
 
@@ -161,8 +151,7 @@ test_mode_switch(void **unused)
         uint32_t model = (uint32_t)sim_model_find(modes[i].model, strlen(modes[i].model));
         struct sim_gpu gpu = { .model = model, .unbind = modes[i].unbind };
 
-        BH_CHECK_EQ(modes[i].name, sim_mig_request(&state, &gpu, 1, modes[i].busy),
-                    modes[i].activation);
+        BH_CHECK_EQ(modes[i].name, sim_mig_request(&state, &gpu, 1, modes[i].busy), modes[i].activation);
         BH_CHECK_EQ(modes[i].name, gpu.mig_current, modes[i].current);
         BH_CHECK_EQ(modes[i].name, gpu.mig_pending, modes[i].pending);
     }
@@ -186,8 +175,7 @@ test_reset(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < sizeof(resets) / sizeof(resets[0]); i++) {
-        struct sim_gpu gpu = { .model = (uint32_t)sim_model_find(resets[i].model,
-                                                                 strlen(resets[i].model)),
+        struct sim_gpu gpu = { .model = (uint32_t)sim_model_find(resets[i].model, strlen(resets[i].model)),
                                .mig_current = resets[i].current,
                                .mig_pending = resets[i].pending,
                                .lost = 1 };

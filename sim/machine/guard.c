@@ -34,9 +34,9 @@ stand_in(int number, siginfo_t *about, void *context)
 
     (void)number;
     (void)context;
-    if (guarded == NULL || !is_head_of(guarded, page) ||
-        mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-             0) == MAP_FAILED)
+    if (guarded == NULL || !is_head_of(guarded, page)
+        || mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+               == MAP_FAILED)
         sigaction(SIGBUS, &before, NULL); /* and again, as if nobody were here */
 }
 

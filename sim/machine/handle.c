@@ -18,9 +18,8 @@ handle_find(const struct sim_handle *wanted)
     for (uint32_t i = 0; i < used; i++) {
         struct sim_handle *handle = &table[i];
 
-        if (handle->epoch == wanted->epoch && handle->kind == wanted->kind &&
-            handle->gpu == wanted->gpu && handle->gi == wanted->gi &&
-            handle->ci == wanted->ci)
+        if (handle->epoch == wanted->epoch && handle->kind == wanted->kind && handle->gpu == wanted->gpu
+            && handle->gi == wanted->gi && handle->ci == wanted->ci)
             return handle;
     }
     return NULL;

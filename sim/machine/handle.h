@@ -5,13 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum sim_handle_kind {
-    SIM_HANDLE_FREE,
-    SIM_HANDLE_GPU,
-    SIM_HANDLE_MIG,
-    SIM_HANDLE_GI,
-    SIM_HANDLE_CI
-};
+enum sim_handle_kind { SIM_HANDLE_FREE, SIM_HANDLE_GPU, SIM_HANDLE_MIG, SIM_HANDLE_GI, SIM_HANDLE_CI };
 
 struct sim_handle {
     uint32_t magic;
@@ -23,8 +17,7 @@ struct sim_handle {
 
 /* The handle of this thing: the same pointer for the same thing.  NULL when
  * the table is full of live handles. */
-const struct sim_handle *sim_handle_get(enum sim_handle_kind kind, uint32_t gpu,
-                                        uint64_t gi, uint64_t ci);
+const struct sim_handle *sim_handle_get(enum sim_handle_kind kind, uint32_t gpu, uint64_t gi, uint64_t ci);
 
 /* Read the handle that `pointer` names; false when it names none of the present
  * initialisation.  Safe for any pointer. */

@@ -76,9 +76,8 @@ check_moment(const struct moment *moment)
     assert_non_null(queue);
     device->slot[0].submitted = 1;
     device->slot[0].busy_ns = moment->busy_ns;
-    device->sample[number % SIM_TASK_SAMPLES] = (struct sim_task_sample) {
-        number * SIM_TASK_SAMPLE_NS, device->slot[0].birth, moment->sample_ns
-    };
+    device->sample[number % SIM_TASK_SAMPLES] =
+        (struct sim_task_sample){ number * SIM_TASK_SAMPLE_NS, device->slot[0].birth, moment->sample_ns };
     device->now_ns = before + moment->later_ns;
     gauge = sim_gauge_open(folder);
     assert_non_null(gauge);
@@ -118,15 +117,36 @@ no_moment_is_later_than_now(void **state)
 static const struct words {
     const char *name;
     unsigned any, ones, bound; /* so many of 100 words; the others are zero */
+    /* clang-format off */
 } words[] = {
     { "any", 100, 0, 0 },    { "ones", 0, 100, 0 },   { "bounds", 0, 0, 100 },
     { "some", 40, 10, 25 },  { "few", 2, 1, 10 },     { "sparse", 1, 0, 1 },
     { "halves", 50, 50, 0 }, { "large", 0, 50, 50 },
 };
+/* clang-format on */
 
 static const uint64_t bounds[] = {
-    1, 2, 15, 16, 17, 71, 72, 127, 128, 129, 1023, 1024, 1025, 0x0001000100010001u, 0x00020002,
-    0x100000001u, 0x200000002u, 0x300000400u, 0x7fffffffu, 0x80000000u, 0xfffffffffffff000u,
+    1,
+    2,
+    15,
+    16,
+    17,
+    71,
+    72,
+    127,
+    128,
+    129,
+    1023,
+    1024,
+    1025,
+    0x0001000100010001u,
+    0x00020002,
+    0x100000001u,
+    0x200000002u,
+    0x300000400u,
+    0x7fffffffu,
+    0x80000000u,
+    0xfffffffffffff000u,
 };
 
 /* xorshift64: the same words from the same seed. */
@@ -149,9 +169,8 @@ choose_word(const struct words *kind, uint64_t *seed)
         return word;
     if (at < kind->any + kind->ones)
         return UINT64_MAX;
-    return at < kind->any + kind->ones + kind->bound
-               ? bounds[word % (sizeof(bounds) / sizeof(bounds[0]))]
-               : 0;
+    return at < kind->any + kind->ones + kind->bound ? bounds[word % (sizeof(bounds) / sizeof(bounds[0]))]
+                                                     : 0;
 }
 
 static void
@@ -179,9 +198,7 @@ live_in_some(const char *name)
     int fd = sim_path(path, "%s/%s", folder, name) ? open(path, O_RDWR | O_CLOEXEC) : -1;
 
     for (off_t at = 1; at < 1024; at = at * 3 / 2 + 1) {
-        struct flock life = {
-            .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1
-        };
+        struct flock life = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
 
         assert_int_equal(fcntl(fd, F_OFD_SETLK, &life), 0);
     }
@@ -240,8 +257,7 @@ look_at_memory(const char *name)
     for (size_t i = 0; i < reading.users; i++) {
         BH_CHECK(name, reading.user[i].slot > 0 && reading.user[i].slot < SIM_SLOTS_MAX);
         BH_CHECK(name, reading.user[i].bytes <= bytes);
-        BH_CHECK_EQ(name, sim_meter_slot(&reading, reading.user[i].slot),
-                    reading.user[i].bytes);
+        BH_CHECK_EQ(name, sim_meter_slot(&reading, reading.user[i].slot), reading.user[i].bytes);
     }
     for (uint32_t slot = 0; slot < 2 * SIM_SLOTS_MAX; slot += 7)
         (void)sim_meter_is_away(meter, slot);

@@ -52,9 +52,7 @@ sim_ledger_held(struct sim_vram *vram, uint32_t slot)
 static bool
 ledger_lock_slot(int fd, uint32_t slot, short type)
 {
-    struct flock lock = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1
-    };
+    struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1 };
 
     return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
@@ -63,9 +61,7 @@ ledger_lock_slot(int fd, uint32_t slot, short type)
 static bool
 ledger_is_held(int fd, uint32_t slot)
 {
-    struct flock probe = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1
-    };
+    struct flock probe = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1 };
 
     return fcntl(fd, F_OFD_GETLK, &probe) != 0 || probe.l_type != F_UNLCK;
 }
@@ -84,8 +80,8 @@ ledger_strip(struct sim_vram *vram, uint32_t slot)
         uint16_t owner = (uint16_t)slot;
 
         if (__atomic_load_n(ledger_owner_of(vram, page), __ATOMIC_RELAXED) == owner)
-            __atomic_compare_exchange_n(ledger_owner_of(vram, page), &owner, 0, false,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+            __atomic_compare_exchange_n(ledger_owner_of(vram, page), &owner, 0, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED);
     }
     vram->lowest = 0;
 }
@@ -96,9 +92,7 @@ ledger_empty_slot(struct sim_vram *vram, uint32_t slot)
     struct sim_slot *record = sim_ledger_slot(vram, slot);
 
     __atomic_store_n(&record->kind, SIM_SLOT_FREE, __ATOMIC_RELEASE);
-    __atomic_store_n(&record->held,
-                     (__atomic_load_n(&record->held, __ATOMIC_RELAXED) / CHANGE + 1) *
-                         CHANGE,
+    __atomic_store_n(&record->held, (__atomic_load_n(&record->held, __ATOMIC_RELAXED) / CHANGE + 1) * CHANGE,
                      __ATOMIC_RELEASE);
     ledger_strip(vram, slot);
 }
@@ -110,9 +104,8 @@ sim_ledger_reap(struct sim_vram *vram)
     int fd = vram->unit[0].fd;
 
     for (uint32_t slot = 1; slot <= high; slot++) {
-        if (slot == vram->slot ||
-            SIM_READ(sim_ledger_slot(vram, slot)->kind) == SIM_SLOT_FREE ||
-            ledger_is_held(fd, slot) || !ledger_lock_slot(fd, slot, F_WRLCK))
+        if (slot == vram->slot || SIM_READ(sim_ledger_slot(vram, slot)->kind) == SIM_SLOT_FREE
+            || ledger_is_held(fd, slot) || !ledger_lock_slot(fd, slot, F_WRLCK))
             continue;
         ledger_empty_slot(vram, slot);
         ledger_lock_slot(fd, slot, F_UNLCK);
@@ -126,9 +119,9 @@ ledger_raise_high_water(struct sim_vram *vram, uint32_t slot)
 {
     uint32_t high = __atomic_load_n(&HIGH_WATER(vram), __ATOMIC_RELAXED);
 
-    while (high < slot &&
-           !__atomic_compare_exchange_n(&HIGH_WATER(vram), &high, slot, true,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    while (high < slot
+           && !__atomic_compare_exchange_n(&HIGH_WATER(vram), &high, slot, true, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_RELAXED)) {
     }
 }
 
@@ -176,9 +169,7 @@ ledger_open_again(const struct sim_vram *vram)
 {
     char path[SIM_PATH_MAX];
 
-    return sim_path(path, "%s/0", vram->folder)
-               ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-               : -1;
+    return sim_path(path, "%s/0", vram->folder) ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
 }
 
 void
@@ -196,8 +187,7 @@ sim_ledger_abandon(struct sim_vram *vram)
 static bool
 ledger_add_page(struct sim_extents *list, uint32_t page, uint32_t unit_pages)
 {
-    struct sim_extent *last =
-        list->count > 0 ? sim_extents_at(list, list->count - 1) : NULL;
+    struct sim_extent *last = list->count > 0 ? sim_extents_at(list, list->count - 1) : NULL;
 
     if (last != NULL && last->page + last->count == page && page % unit_pages != 0) {
         last->count++;
@@ -215,8 +205,7 @@ ledger_add_page(struct sim_extents *list, uint32_t page, uint32_t unit_pages)
         list->more[0] = list->first;
         list->room = 8;
     } else if (list->count > 1 && list->count == list->room) {
-        struct sim_extent *more =
-            realloc(list->more, (size_t)list->room * 2 * sizeof(*more));
+        struct sim_extent *more = realloc(list->more, (size_t)list->room * 2 * sizeof(*more));
 
         if (more == NULL)
             return false;
@@ -224,7 +213,7 @@ ledger_add_page(struct sim_extents *list, uint32_t page, uint32_t unit_pages)
         list->room *= 2;
     }
     list->count++;
-    *sim_extents_at(list, list->count - 1) = (struct sim_extent) { page, 1 };
+    *sim_extents_at(list, list->count - 1) = (struct sim_extent){ page, 1 };
     return true;
 }
 
@@ -244,8 +233,7 @@ ledger_add_run(struct sim_extents *list, uint32_t page, uint32_t count, uint32_t
 static bool
 ledger_swap_owner(uint16_t *owner, uint16_t from, uint16_t to)
 {
-    return __atomic_compare_exchange_n(owner, &from, to, false, __ATOMIC_ACQ_REL,
-                                       __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(owner, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /* Four pages that lie together, where nobody has any of them. */
@@ -254,8 +242,8 @@ ledger_swap_four(uint16_t *owner, uint16_t from, uint16_t to)
 {
     quad was = from * QUAD;
 
-    return __atomic_compare_exchange_n((quad *)(void *)owner, &was, to * QUAD, false,
-                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n((quad *)(void *)owner, &was, to * QUAD, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
 }
 
 /* Take free pages from `page` on until one is not, the unit ends, or there are `most`. */
@@ -328,7 +316,7 @@ static void
 ledger_free_list(struct sim_extents *list)
 {
     free(list->more);
-    *list = (struct sim_extents) { 0 };
+    *list = (struct sim_extents){ 0 };
 }
 
 /* Pages of the list that are the slot's become another's (0: nobody's). */
@@ -350,8 +338,7 @@ ledger_give(struct sim_vram *vram, uint32_t slot, uint32_t to, struct sim_extent
 }
 
 bool
-sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how,
-                struct sim_extents *ret_extents)
+sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how, struct sim_extents *ret_extents)
 {
     bool (*take)(struct sim_vram *, uint32_t, struct sim_extents *) =
         (how & SIM_TAKE_TOP) != 0 ? ledger_take_high : ledger_take_low;
@@ -373,8 +360,7 @@ sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how,
     }
     if ((how & SIM_TAKE_CLEAR) != 0)
         ledger_clear_pages(vram, &list);
-    __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE + count,
-                       __ATOMIC_ACQ_REL);
+    __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE + count, __ATOMIC_ACQ_REL);
     *ret_extents = list;
     return true;
 }
@@ -397,8 +383,7 @@ sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *ext
     uint32_t count = sim_extents_pages(extents);
 
     if (count > 0)
-        __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE - count,
-                           __ATOMIC_ACQ_REL);
+        __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE - count, __ATOMIC_ACQ_REL);
     ledger_give(vram, slot, 0, extents);
     ledger_free_list(extents);
 }
@@ -408,11 +393,9 @@ sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *extent
 {
     uint32_t count = sim_extents_pages(extents);
 
-    __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count,
-                       __ATOMIC_ACQ_REL);
+    __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count, __ATOMIC_ACQ_REL);
     ledger_give(vram, vram->slot, slot, extents);
-    __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE + count,
-                       __ATOMIC_ACQ_REL);
+    __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE + count, __ATOMIC_ACQ_REL);
     ledger_free_list(extents);
 }
 
@@ -428,8 +411,8 @@ sim_ledger_pages(struct sim_vram *vram, uint32_t slot, struct sim_extents *ret_e
     struct sim_extents list = { 0 };
 
     for (uint32_t page = 0; page < vram->pages; page++)
-        if (__atomic_load_n(ledger_owner_of(vram, page), __ATOMIC_RELAXED) == slot &&
-            !ledger_add_page(&list, page, vram->unit_pages)) {
+        if (__atomic_load_n(ledger_owner_of(vram, page), __ATOMIC_RELAXED) == slot
+            && !ledger_add_page(&list, page, vram->unit_pages)) {
             ledger_free_list(&list);
             return false;
         }
@@ -440,8 +423,8 @@ sim_ledger_pages(struct sim_vram *vram, uint32_t slot, struct sim_extents *ret_e
 /* ---- shared objects ---- */
 
 int
-sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t bytes,
-                 uint32_t location, uint32_t *ret_slot)
+sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t bytes, uint32_t location,
+                 uint32_t *ret_slot)
 {
     int fd = ledger_open_again(vram);
     uint32_t slot = fd < 0 ? 0 : ledger_take_slot(vram, fd, SIM_SLOT_SHARED);
@@ -458,8 +441,7 @@ sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t by
     record->creator = vram->slot;
     record->creator_generation = sim_ledger_slot(vram, vram->slot)->generation;
     record->location = location;
-    __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count,
-                       __ATOMIC_ACQ_REL);
+    __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count, __ATOMIC_ACQ_REL);
     ledger_give(vram, vram->slot, slot, extents);
     __atomic_fetch_add(&record->held, CHANGE + count, __ATOMIC_ACQ_REL);
     *ret_slot = slot;
@@ -473,9 +455,9 @@ sim_ledger_shared_slot(struct sim_vram *vram, int fd)
     off_t at = lseek(fd, 0, SEEK_CUR);
     uint32_t slot = (uint32_t)((uint64_t)at / sizeof(struct sim_slot));
 
-    if (at <= 0 || (uint64_t)at % sizeof(struct sim_slot) != 0 || slot >= SIM_SLOTS_MAX ||
-        fstat(fd, &theirs) != 0 || fstat(vram->unit[0].fd, &ours) != 0 ||
-        ours.st_ino != theirs.st_ino || ours.st_dev != theirs.st_dev)
+    if (at <= 0 || (uint64_t)at % sizeof(struct sim_slot) != 0 || slot >= SIM_SLOTS_MAX
+        || fstat(fd, &theirs) != 0 || fstat(vram->unit[0].fd, &ours) != 0 || ours.st_ino != theirs.st_ino
+        || ours.st_dev != theirs.st_dev)
         return 0;
     return SIM_READ(sim_ledger_slot(vram, slot)->kind) == SIM_SLOT_SHARED ? slot : 0;
 }
@@ -490,8 +472,8 @@ sim_ledger_reopen(struct sim_vram *vram, uint32_t slot, uint32_t generation)
 
     if (fd < 0)
         return -1;
-    if (ledger_lock_slot(fd, slot, F_RDLCK) && SIM_READ(record->kind) == SIM_SLOT_SHARED &&
-        SIM_READ(record->generation) == generation)
+    if (ledger_lock_slot(fd, slot, F_RDLCK) && SIM_READ(record->kind) == SIM_SLOT_SHARED
+        && SIM_READ(record->generation) == generation)
         return fd;
     close(fd);
     errno = ESTALE;
@@ -515,8 +497,7 @@ sim_ledger_snapshot(struct sim_vram *vram, uint32_t *ret_pages)
     for (unsigned tries = 0; !same && tries < SNAPSHOT_TRIES; tries++) {
         same = true;
         for (uint32_t slot = 1; slot <= high; slot++) {
-            uint64_t now =
-                __atomic_load_n(&sim_ledger_slot(vram, slot)->held, __ATOMIC_SEQ_CST);
+            uint64_t now = __atomic_load_n(&sim_ledger_slot(vram, slot)->held, __ATOMIC_SEQ_CST);
 
             same = same && now == seen[slot];
             seen[slot] = now;

@@ -46,8 +46,7 @@ uint32_t sim_ledger_own(const struct sim_vram *vram);
 
 /* Take `count` free pages for it.  False, and none is taken: so many are not free
  * (ENOMEM). */
-bool sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how,
-                     struct sim_extents *ret_extents);
+bool sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how, struct sim_extents *ret_extents);
 
 /* Give back what slot `slot` has of them, and empty the list. */
 void sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents);
@@ -59,13 +58,12 @@ void sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *e
 uint32_t sim_extents_pages(struct sim_extents *extents);
 
 /* Add one page to a list, as the next.  False: out of memory. */
-bool sim_extents_add(const struct sim_vram *vram, struct sim_extents *extents,
-                     uint32_t page);
+bool sim_extents_add(const struct sim_vram *vram, struct sim_extents *extents, uint32_t page);
 
 /* Make pages of this process a shared object's of their own, for as long as the returned
  * file is open anywhere.  Its place in the file tells which slot it is.  -1: errno. */
-int sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t bytes,
-                     uint32_t location, uint32_t *ret_slot);
+int sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t bytes, uint32_t location,
+                     uint32_t *ret_slot);
 
 /* The slot that such a file stands for; 0: it is none of this memory. */
 uint32_t sim_ledger_shared_slot(struct sim_vram *vram, int fd);
@@ -75,8 +73,7 @@ uint32_t sim_ledger_shared_slot(struct sim_vram *vram, int fd);
 int sim_ledger_reopen(struct sim_vram *vram, uint32_t slot, uint32_t generation);
 
 /* The pages of a slot, the lowest first.  False: out of memory. */
-bool sim_ledger_pages(struct sim_vram *vram, uint32_t slot,
-                      struct sim_extents *ret_extents);
+bool sim_ledger_pages(struct sim_vram *vram, uint32_t slot, struct sim_extents *ret_extents);
 
 /* Free what the dead had. */
 void sim_ledger_reap(struct sim_vram *vram);

@@ -57,8 +57,8 @@ payer_of(struct sim_meter *meter, uint32_t slot)
     if (SIM_READ(record->kind) != SIM_SLOT_SHARED || maker == 0 || maker >= SIM_SLOTS_MAX)
         return slot;
     creator = sim_ledger_slot(meter->vram, maker);
-    return SIM_READ(creator->kind) == SIM_SLOT_PROCESS &&
-                   SIM_READ(creator->generation) == SIM_READ(record->creator_generation)
+    return SIM_READ(creator->kind) == SIM_SLOT_PROCESS
+                   && SIM_READ(creator->generation) == SIM_READ(record->creator_generation)
                ? maker
                : slot;
 }
@@ -69,11 +69,10 @@ user_of(struct sim_meter *meter, uint32_t slot, uint64_t pages)
     const struct sim_slot *record = sim_ledger_slot(meter->vram, slot);
     uint64_t bytes = pages * SIM_PAGE_BYTES;
 
-    return (struct sim_meter_user) {
-        .slot = slot,
-        .pid = SIM_READ(record->kind) == SIM_SLOT_PROCESS ? SIM_READ(record->pid) : 0,
-        .bytes = bytes < meter->bytes ? bytes : meter->bytes
-    };
+    return (struct sim_meter_user){ .slot = slot,
+                                    .pid = SIM_READ(record->kind) == SIM_SLOT_PROCESS ? SIM_READ(record->pid)
+                                                                                      : 0,
+                                    .bytes = bytes < meter->bytes ? bytes : meter->bytes };
 }
 
 static void
@@ -107,8 +106,8 @@ sim_meter_is_away(struct sim_meter *meter, uint32_t slot)
     bool away;
 
     sim_guard(meter->vram);
-    away = slot < SIM_SLOTS_MAX && SIM_READ(sim_ledger_slot(meter->vram, slot)->gate) ==
-                                       CU_PROCESS_STATE_CHECKPOINTED;
+    away = slot < SIM_SLOTS_MAX
+           && SIM_READ(sim_ledger_slot(meter->vram, slot)->gate) == CU_PROCESS_STATE_CHECKPOINTED;
     sim_guard(NULL);
     return away;
 }

@@ -25,8 +25,7 @@ struct sim_meter_reading {
 
 /* Open the memory of an instance: the folder `vram/<minor>-<gi>` or `vram/<minor>-w`.
  * NULL: errno. */
-struct sim_meter *sim_meter_open(const char *folder, const struct sim_gpu *gpu,
-                                 uint64_t bytes);
+struct sim_meter *sim_meter_open(const char *folder, const struct sim_gpu *gpu, uint64_t bytes);
 void sim_meter_close(struct sim_meter *meter);
 
 /* The memory as it is at one instant between call and return; what the dead had counts no

@@ -86,8 +86,7 @@ look_at(void)
     snprintf(path, sizeof(path), "%s/vram/0-w/0", dir);
     it.fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(it.fd >= 0);
-    it.slots = mmap(NULL, SIM_SLOTS_MAX * sizeof(*it.slots), PROT_READ | PROT_WRITE, MAP_SHARED,
-                    it.fd, 0);
+    it.slots = mmap(NULL, SIM_SLOTS_MAX * sizeof(*it.slots), PROT_READ | PROT_WRITE, MAP_SHARED, it.fd, 0);
     assert_ptr_not_equal(it.slots, MAP_FAILED);
     return it;
 }
@@ -96,9 +95,7 @@ look_at(void)
 static void
 live_in(const struct looked_at *it, uint32_t slot)
 {
-    struct flock life = {
-        .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1
-    };
+    struct flock life = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1 };
 
     assert_int_equal(fcntl(it->fd, F_OFD_SETLK, &life), 0);
 }
@@ -115,8 +112,8 @@ look_away(const struct looked_at *it)
 static void
 a_table_that_says_it_is_longer_ends_where_it_ends(void **state)
 {
-    static const uint32_t highs[] = { SIM_SLOTS_MAX - 1, SIM_SLOTS_MAX, SIM_SLOTS_MAX + 100,
-                                      100000, 0xFFFFFFFFu };
+    static const uint32_t highs[] = { SIM_SLOTS_MAX - 1, SIM_SLOTS_MAX, SIM_SLOTS_MAX + 100, 100000,
+                                      0xFFFFFFFFu };
     static struct sim_meter_reading reading;
 
     (void)state;
@@ -140,19 +137,20 @@ a_table_that_says_it_is_longer_ends_where_it_ends(void **state)
 static void
 a_maker_that_is_none_pays_nothing(void **state)
 {
-    static const uint32_t makers[] = { 0, SIM_SLOTS_MAX, SIM_SLOTS_MAX + 2,
-                                       64 * SIM_SLOTS_MAX + 2, 0xFFFFFC02u };
+    static const uint32_t makers[] = { 0, SIM_SLOTS_MAX, SIM_SLOTS_MAX + 2, 64 * SIM_SLOTS_MAX + 2,
+                                       0xFFFFFC02u };
     static struct sim_meter_reading reading;
 
     (void)state;
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         struct looked_at it = look_at();
 
-        it.slots[0] = (struct sim_slot) { .generation = 2, .kind = SIM_SLOT_PROCESS };
-        it.slots[1] = (struct sim_slot) { .kind = SIM_SLOT_SHARED, .held = 5,
-                                          .creator = makers[i],
-                                          .creator_generation = makers[i] == 0 ? 2 : 7 };
-        it.slots[2] = (struct sim_slot) { .kind = SIM_SLOT_PROCESS, .generation = 7 };
+        it.slots[0] = (struct sim_slot){ .generation = 2, .kind = SIM_SLOT_PROCESS };
+        it.slots[1] = (struct sim_slot){ .kind = SIM_SLOT_SHARED,
+                                         .held = 5,
+                                         .creator = makers[i],
+                                         .creator_generation = makers[i] == 0 ? 2 : 7 };
+        it.slots[2] = (struct sim_slot){ .kind = SIM_SLOT_PROCESS, .generation = 7 };
         live_in(&it, 1);
         live_in(&it, 2);
         sim_meter_read(it.meter, &reading);
@@ -173,11 +171,11 @@ nobody_has_more_than_there_is(void **state)
 
     (void)state;
     it.slots[0].generation = 3;
-    it.slots[1] = (struct sim_slot) { .kind = SIM_SLOT_PROCESS, .held = 0xFFFFFFFFu,
-                                      .generation = 9 };
+    it.slots[1] = (struct sim_slot){ .kind = SIM_SLOT_PROCESS, .held = 0xFFFFFFFFu, .generation = 9 };
     for (uint32_t slot = 2; slot <= 3; slot++)
-        it.slots[slot] = (struct sim_slot) { .kind = SIM_SLOT_SHARED, .held = 0xFFFFFFFFu,
-                                             .creator = 1, .creator_generation = 9 };
+        it.slots[slot] = (struct sim_slot){
+            .kind = SIM_SLOT_SHARED, .held = 0xFFFFFFFFu, .creator = 1, .creator_generation = 9
+        };
     for (uint32_t slot = 1; slot <= 3; slot++)
         live_in(&it, slot);
     sim_meter_read(it.meter, &reading);

@@ -91,10 +91,8 @@ sim_gi_capacity(const struct sim_gpu *gpu, const struct sim_profile *profile)
         start = sim_gi_last_start(&trial, profile);
         if (start == SIM_NO_ID)
             break;
-        trial.gi[slot] =
-            (struct sim_gi) { .birth = 1, .start = start, .size = profile->units };
-        trial.gi[slot].profile =
-            (uint32_t)sim_profile_by_number(gpu->model, profile->number);
+        trial.gi[slot] = (struct sim_gi){ .birth = 1, .start = start, .size = profile->units };
+        trial.gi[slot].profile = (uint32_t)sim_profile_by_number(gpu->model, profile->number);
         count++;
     }
     return count;
@@ -128,8 +126,8 @@ partition_gi_born(struct sim_gpu *gpu, uint64_t birth)
 }
 
 nvmlReturn_t
-sim_gi_create(struct sim_state *state, struct sim_gpu *gpu, uint32_t profile,
-              uint32_t start, uint64_t *ret_birth)
+sim_gi_create(struct sim_state *state, struct sim_gpu *gpu, uint32_t profile, uint32_t start,
+              uint64_t *ret_birth)
 {
     const struct sim_profile *wanted = sim_profile_at(gpu->model, profile);
     struct sim_gi *gi = partition_free_gi(gpu);
@@ -138,12 +136,11 @@ sim_gi_create(struct sim_state *state, struct sim_gpu *gpu, uint32_t profile,
         return NVML_ERROR_INVALID_ARGUMENT;
     if (gi == NULL || !sim_gi_fits(gpu, wanted, start))
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
-    *gi =
-        (struct sim_gi) { .birth = ++state->births,
-                          .profile = profile,
-                          .start = start,
-                          .size = wanted->units,
-                          .id = sim_gi_id(sim_model_at(gpu->model), start, wanted->units) };
+    *gi = (struct sim_gi){ .birth = ++state->births,
+                           .profile = profile,
+                           .start = start,
+                           .size = wanted->units,
+                           .id = sim_gi_id(sim_model_at(gpu->model), start, wanted->units) };
     *ret_birth = gi->birth;
     return NVML_SUCCESS;
 }

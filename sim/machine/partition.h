@@ -13,8 +13,7 @@
 /* Compute slices and profiles in use on `gpu`, with the profile that
  * `profile_index` names. */
 unsigned sim_gi_count(const struct sim_gpu *gpu);
-const struct sim_profile *sim_gi_profile(const struct sim_gpu *gpu,
-                                         const struct sim_gi *gi);
+const struct sim_profile *sim_gi_profile(const struct sim_gpu *gpu, const struct sim_gi *gi);
 
 /* The instance with this id, or NULL. */
 const struct sim_gi *sim_gi_find(const struct sim_gpu *gpu, uint32_t id);
@@ -26,8 +25,7 @@ const struct sim_ci *sim_ci_by_mig_index(const struct sim_gpu *gpu, uint32_t ind
                                          const struct sim_gi **ret_gi);
 
 /* Would an instance of this profile fit at `start` now? */
-bool sim_gi_fits(const struct sim_gpu *gpu, const struct sim_profile *profile,
-                 uint32_t start);
+bool sim_gi_fits(const struct sim_gpu *gpu, const struct sim_profile *profile, uint32_t start);
 
 /* How many more instances of the profile fit now; the highest free start, or
  * SIM_NO_ID (the driver prefers high starts). */
@@ -37,8 +35,8 @@ uint32_t sim_gi_last_start(const struct sim_gpu *gpu, const struct sim_profile *
 /* Create an instance of the profile at position `profile` of the GPU's model.
  *   INVALID_ARGUMENT        the profile does not start there
  *   INSUFFICIENT_RESOURCES  it does not fit beside what exists */
-nvmlReturn_t sim_gi_create(struct sim_state *state, struct sim_gpu *gpu, uint32_t profile,
-                           uint32_t start, uint64_t *ret_birth);
+nvmlReturn_t sim_gi_create(struct sim_state *state, struct sim_gpu *gpu, uint32_t profile, uint32_t start,
+                           uint64_t *ret_birth);
 
 /* Destroy it: NOT_FOUND when no instance has this birth, IN_USE while a
  * compute instance lives in it. */
@@ -47,8 +45,7 @@ nvmlReturn_t sim_gi_destroy(struct sim_gpu *gpu, uint64_t birth);
 /* How many more compute instances of this profile fit into `gi`; is the start
  * free; the lowest free start or SIM_NO_ID. */
 unsigned sim_ci_capacity(const struct sim_gi *gi, const struct sim_ci_profile *profile);
-bool sim_ci_fits(const struct sim_gi *gi, const struct sim_ci_profile *profile,
-                 uint32_t start);
+bool sim_ci_fits(const struct sim_gi *gi, const struct sim_ci_profile *profile, uint32_t start);
 uint32_t sim_ci_first_start(const struct sim_gi *gi, const struct sim_ci_profile *profile);
 
 /* A compute instance as a caller wants it. */
@@ -60,16 +57,15 @@ struct sim_ci_wish {
 
 /* Create a compute instance with a new UUID; errors as for sim_gi_create, and
  * NOT_FOUND when the GPU instance is gone. */
-nvmlReturn_t sim_ci_create(struct sim_state *state, struct sim_gpu *gpu,
-                           const struct sim_ci_wish *wish, uint64_t *ret_birth);
+nvmlReturn_t sim_ci_create(struct sim_state *state, struct sim_gpu *gpu, const struct sim_ci_wish *wish,
+                           uint64_t *ret_birth);
 nvmlReturn_t sim_ci_destroy(struct sim_gpu *gpu, uint64_t birth);
 
 /* Ask for a MIG mode.  `busy`: a process holds a context on the GPU.  The
  * result is the activation status: Hopper and newer change at once or, while
  * in use, not at all; Ampere keeps the wish pending (IN_USE, RESET_REQUIRED)
  * when it cannot unbind the GPU. */
-nvmlReturn_t sim_mig_request(struct sim_state *state, struct sim_gpu *gpu, uint32_t mode,
-                             bool busy);
+nvmlReturn_t sim_mig_request(struct sim_state *state, struct sim_gpu *gpu, uint32_t mode, bool busy);
 
 /* What a reset leaves: no instances, no volatile counts, a GPU that answers.
  * Ampere takes its pending mode; Hopper and newer, whose mode the driver

@@ -31,8 +31,7 @@ proctree_put_capability(const char *path, uint32_t minor, mode_t mode)
 {
     char text[128];
 
-    snprintf(text, sizeof(text),
-             "DeviceFileMinor: %u\nDeviceFileMode: %u\nDeviceFileModify: 1\n", minor,
+    snprintf(text, sizeof(text), "DeviceFileMinor: %u\nDeviceFileMode: %u\nDeviceFileModify: 1\n", minor,
              (unsigned)mode);
     return proctree_put_text(path, mode, text);
 }
@@ -69,8 +68,7 @@ proctree_remove_others(const char *path, const char *kind, uint32_t wanted)
         id = strtoul(entry->d_name + 2, &end, 10);
         if (*end == '\0' && id < 32 && (wanted >> id & 1) != 0)
             continue;
-        removed = sim_path(place, "%s/%s", path, entry->d_name) && sim_remove_tree(place) &&
-                  removed;
+        removed = sim_path(place, "%s/%s", path, entry->d_name) && sim_remove_tree(place) && removed;
     }
     closedir(folder);
     return removed;
@@ -87,8 +85,8 @@ proctree_sync_gi(const char *folder, const struct sim_gpu *gpu, const struct sim
         if (sim_ci_find(gi, ci) == NULL)
             continue;
         wanted |= 1u << ci;
-        synced = sim_path(path, "%s/ci%u", folder, ci) &&
-                 proctree_need_capability(path, sim_cap_minor(gpu->minor, gi->id, ci)) && synced;
+        synced = sim_path(path, "%s/ci%u", folder, ci)
+                 && proctree_need_capability(path, sim_cap_minor(gpu->minor, gi->id, ci)) && synced;
     }
     return proctree_remove_others(folder, "ci", wanted) && synced;
 }
@@ -129,8 +127,7 @@ proctree_put_mig_minors(const char *dir)
 
         if (ci > 0)
             snprintf(name, sizeof(name), "/ci%u", ci - 1);
-        used += (size_t)snprintf(text + used, MINORS_BYTES - used,
-                                 "gpu%u/gi%u%s/access %u\n", gpu, gi, name,
+        used += (size_t)snprintf(text + used, MINORS_BYTES - used, "gpu%u/gi%u%s/access %u\n", gpu, gi, name,
                                  sim_cap_minor(gpu, gi, ci > 0 ? ci - 1 : SIM_NO_ID));
     }
     if (sim_path(path, "%s/proc/driver/nvidia-caps/mig-minors", dir))
@@ -145,22 +142,19 @@ proctree_put_gpu(const char *dir, const struct sim_gpu *gpu)
     char path[SIM_PATH_MAX], text[512], uuid[64];
 
     sim_uuid_format("GPU", &gpu->uuid, uuid, sizeof(uuid));
-    snprintf(
-        text, sizeof(text),
-        "Model: \t\t %s\nIRQ:   \t\t %u\nGPU UUID: \t %s\nVideo BIOS: \t 96.00.74.00.01\n"
-        "Bus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\n"
-        "Bus Location: \t 0000:%02x:00.0\nDevice Minor: \t %u\nGPU Excluded:\t No\n",
-        sim_model_at(gpu->model)->product, 100 + gpu->index, uuid, gpu->bus, gpu->minor);
-    return sim_path(path, "%s/proc/driver/nvidia/gpus/0000:%02x:00.0/information", dir,
-                    gpu->bus) &&
-           proctree_put_text(path, 0444, text);
+    snprintf(text, sizeof(text),
+             "Model: \t\t %s\nIRQ:   \t\t %u\nGPU UUID: \t %s\nVideo BIOS: \t 96.00.74.00.01\n"
+             "Bus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\n"
+             "Bus Location: \t 0000:%02x:00.0\nDevice Minor: \t %u\nGPU Excluded:\t No\n",
+             sim_model_at(gpu->model)->product, 100 + gpu->index, uuid, gpu->bus, gpu->minor);
+    return sim_path(path, "%s/proc/driver/nvidia/gpus/0000:%02x:00.0/information", dir, gpu->bus)
+           && proctree_put_text(path, 0444, text);
 }
 
-static const char params[] =
-    "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\n"
-    "DeviceFileMode: 438\nCoherentGPUMemoryMode: \"\"\n"
-    "RegistryDwords: \"\"\nRegistryDwordsPerDevice: \"\"\nRmMsg: \"\"\n"
-    "GpuBlacklist: \"\"\nTemporaryFilePath: \"\"\nExcludedGpus: \"\"\n";
+static const char params[] = "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\n"
+                             "DeviceFileMode: 438\nCoherentGPUMemoryMode: \"\"\n"
+                             "RegistryDwords: \"\"\nRegistryDwordsPerDevice: \"\"\nRmMsg: \"\"\n"
+                             "GpuBlacklist: \"\"\nTemporaryFilePath: \"\"\nExcludedGpus: \"\"\n";
 
 static bool
 proctree_put_driver_files(const char *dir, const struct sim_system *system)
@@ -171,11 +165,9 @@ proctree_put_driver_files(const char *dir, const struct sim_system *system)
              "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  %s  bulkhead-sim\n"
              "GCC version:  none (simulated)\n",
              system->driver);
-    if (!sim_path(path, "%s/proc/driver/nvidia/version", dir) ||
-        !proctree_put_text(path, 0444, text))
+    if (!sim_path(path, "%s/proc/driver/nvidia/version", dir) || !proctree_put_text(path, 0444, text))
         return false;
-    if (!sim_path(path, "%s/proc/driver/nvidia/params", dir) ||
-        !proctree_put_text(path, 0444, params))
+    if (!sim_path(path, "%s/proc/driver/nvidia/params", dir) || !proctree_put_text(path, 0444, params))
         return false;
     snprintf(text, sizeof(text),
              "Character devices:\n195 nvidia\n195 nvidiactl\n%3u nvidia-caps\n\nBlock "
@@ -192,10 +184,10 @@ proctree_put_fixed_files(const char *dir, const struct sim_state *state)
 
     for (uint32_t i = 0; i < state->system.gpus; i++)
         written = proctree_put_gpu(dir, &state->gpu[i]) && written;
-    written = sim_path(path, "%s/proc/driver/nvidia/capabilities/mig/config", dir) &&
-              proctree_put_capability(path, 1, 0400) && written;
-    return sim_path(path, "%s/proc/driver/nvidia/capabilities/mig/monitor", dir) &&
-           proctree_put_capability(path, 2, 0444) && written;
+    written = sim_path(path, "%s/proc/driver/nvidia/capabilities/mig/config", dir)
+              && proctree_put_capability(path, 1, 0400) && written;
+    return sim_path(path, "%s/proc/driver/nvidia/capabilities/mig/monitor", dir)
+           && proctree_put_capability(path, 2, 0444) && written;
 }
 
 bool
@@ -205,8 +197,7 @@ sim_proctree_publish(const char *dir, const struct sim_state *state, bool anew)
     bool written = !anew || proctree_put_fixed_files(dir, state);
 
     for (uint32_t i = 0; i < state->system.gpus; i++)
-        written = sim_path(path, "%s/proc/driver/nvidia/capabilities/gpu%u/mig", dir,
-                           state->gpu[i].minor) &&
-                  proctree_sync_gpu(path, &state->gpu[i]) && written;
+        written = sim_path(path, "%s/proc/driver/nvidia/capabilities/gpu%u/mig", dir, state->gpu[i].minor)
+                  && proctree_sync_gpu(path, &state->gpu[i]) && written;
     return written;
 }

@@ -18,8 +18,7 @@
 uint64_t
 sim_memory_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    uint64_t mib = gi == NULL ? sim_model_at(gpu->model)->memory_mib
-                              : sim_gi_profile(gpu, gi)->memory_mib;
+    uint64_t mib = gi == NULL ? sim_model_at(gpu->model)->memory_mib : sim_gi_profile(gpu, gi)->memory_mib;
 
     return mib << 20;
 }
@@ -28,7 +27,7 @@ sim_memory_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi)
  * such instance exists. */
 static bool
 publish_find_wanted(const struct sim_state *state, const char *name, const struct sim_gpu **ret_gpu,
-            const struct sim_gi **ret_gi)
+                    const struct sim_gi **ret_gi)
 {
     char *end = NULL;
     unsigned long minor = strtoul(name, &end, 10);
@@ -59,8 +58,7 @@ publish_remove_unwanted(const char *views, const struct sim_state *state)
     while ((entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] == '.' || publish_find_wanted(state, entry->d_name, &gpu, &gi))
             continue;
-        removed = sim_path(path, "%s/%s", views, entry->d_name) && sim_empty_folder(path) &&
-                  removed;
+        removed = sim_path(path, "%s/%s", views, entry->d_name) && sim_empty_folder(path) && removed;
     }
     closedir(folder);
     return removed;
@@ -68,15 +66,14 @@ publish_remove_unwanted(const char *views, const struct sim_state *state)
 
 static void
 publish_fill_view(struct sim_view *view, const struct sim_state *state, const struct sim_gpu *gpu,
-          const struct sim_gi *gi)
+                  const struct sim_gi *gi)
 {
     memset(view, 0, sizeof(*view));
     view->magic = SIM_VIEW_MAGIC;
     view->layout = SIM_LAYOUT;
     view->system = state->system;
     view->system.gpus = 1;
-    view->system.nonce = view->system.seed =
-        0; /* they would tell the UUIDs of other tenants */
+    view->system.nonce = view->system.seed = 0; /* they would tell the UUIDs of other tenants */
     view->gpu = *gpu;
     memset(view->gpu.gi, 0, sizeof(view->gpu.gi));
     if (gi != NULL)
@@ -122,17 +119,17 @@ publish_view(const char *dir, const struct sim_state *state, const struct sim_gp
 
     if (gi != NULL)
         snprintf(name, sizeof(name), "%u", gi->id);
-    if (!sim_path(folder, "%s/view/%u-%s", dir, gpu->minor, name) ||
-        !sim_path(path, "%s/view", folder) || !sim_path(memory, "%s/memory", folder))
+    if (!sim_path(folder, "%s/view/%u-%s", dir, gpu->minor, name) || !sim_path(path, "%s/view", folder)
+        || !sim_path(memory, "%s/memory", folder))
         return false;
     publish_fill_view(&wanted, state, gpu, gi);
     exists = publish_read_view(path, &present);
     if (exists && memcmp(&wanted, &present, sizeof(wanted)) == 0)
         return true;
     if (!exists || !publish_is_same_instance(&present, &wanted))
-        if (!sim_empty_folder(folder) || !sim_make_folders(folder, 0755) ||
-            !sim_put_sparse(memory, 0444, (off_t)sim_memory_bytes(gpu, gi)) ||
-            !sim_vram_publish(dir, gpu, gi))
+        if (!sim_empty_folder(folder) || !sim_make_folders(folder, 0755)
+            || !sim_put_sparse(memory, 0444, (off_t)sim_memory_bytes(gpu, gi))
+            || !sim_vram_publish(dir, gpu, gi))
             return false;
     return sim_put_file(path, 0444, &wanted, sizeof(wanted));
 }

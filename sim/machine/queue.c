@@ -80,11 +80,9 @@ queue_ring(struct sim_queue *queue)
 static void
 queue_nap(struct sim_queue *queue, uint32_t bell, uint64_t until_ns)
 {
-    struct timespec until = { (time_t)(until_ns / 1000000000u),
-                              (long)(until_ns % 1000000000u) };
+    struct timespec until = { (time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u) };
 
-    syscall(SYS_futex, &queue->bell, FUTEX_WAIT_BITSET_PRIVATE, bell, &until, NULL,
-            FUTEX_BITSET_MATCH_ANY);
+    syscall(SYS_futex, &queue->bell, FUTEX_WAIT_BITSET_PRIVATE, bell, &until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
 /* Until `when`, at the latest NAP_MOST; never so short that waiting becomes work: at least
@@ -126,9 +124,7 @@ queue_blunt(int slack_ns)
 static struct flock
 queue_life_of(uint32_t slot, short type)
 {
-    return (struct flock) {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1
-    };
+    return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1 };
 }
 
 bool
@@ -144,8 +140,7 @@ static void
 queue_reap(struct sim_queue *queue)
 {
     for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++)
-        if (i != queue->slot && queue->device->slot[i].birth != 0 &&
-            !sim_queue_is_alive(queue->fd, i))
+        if (i != queue->slot && queue->device->slot[i].birth != 0 && !sim_queue_is_alive(queue->fd, i))
             sim_task_leave(queue->device, i);
 }
 
@@ -252,8 +247,8 @@ sim_queue_publish(const char *folder)
         pthread_mutexattr_destroy(&kind);
         sim_task_init(device);
         queue_read_slice(folder, &device->slice_ns);
-        made = sim_put_file(path, FILE_MODE, device, head) &&
-               sim_put_sparse(path, FILE_MODE, sizeof(struct sim_device));
+        made = sim_put_file(path, FILE_MODE, device, head)
+               && sim_put_sparse(path, FILE_MODE, sizeof(struct sim_device));
     }
     if (device != MAP_FAILED)
         munmap(device, sizeof(*device));
@@ -264,13 +259,11 @@ bool
 sim_queue_set_slice(const char *folder, uint64_t slice_ns)
 {
     char path[SIM_PATH_MAX], slice[SIM_PATH_MAX];
-    int fd = sim_path(path, "%s/" SIM_TASK_FILE, folder)
-                 ? open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
-                 : -1;
+    int fd = sim_path(path, "%s/" SIM_TASK_FILE, folder) ? open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     uint64_t kept = slice_ns < SLICE_MOST_NS ? slice_ns : SLICE_MOST_NS;
-    bool written = fd >= 0 && queue_slice_path(slice, folder) &&
-                   sim_put_file(slice, 0600, &kept, sizeof(kept)) && pwrite(fd, &kept, sizeof(kept),
-                                     offsetof(struct sim_device, slice_ns)) == sizeof(kept);
+    bool written = fd >= 0 && queue_slice_path(slice, folder)
+                   && sim_put_file(slice, 0600, &kept, sizeof(kept))
+                   && pwrite(fd, &kept, sizeof(kept), offsetof(struct sim_device, slice_ns)) == sizeof(kept);
 
     if (fd >= 0)
         close(fd);
@@ -284,17 +277,15 @@ queue_map_device(struct sim_queue *queue, const char *folder)
     struct stat st;
     void *map;
 
-    queue->fd = sim_path(path, "%s/" SIM_TASK_FILE, folder)
-                    ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-                    : -1;
+    queue->fd =
+        sim_path(path, "%s/" SIM_TASK_FILE, folder) ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
     if (queue->fd < 0 || fstat(queue->fd, &st) != 0)
         return false;
     if ((size_t)st.st_size < sizeof(struct sim_device)) {
         errno = EINVAL;
         return false;
     }
-    map = mmap(NULL, sizeof(struct sim_device), PROT_READ | PROT_WRITE, MAP_SHARED,
-               queue->fd, 0);
+    map = mmap(NULL, sizeof(struct sim_device), PROT_READ | PROT_WRITE, MAP_SHARED, queue->fd, 0);
     if (map == MAP_FAILED)
         return false;
     queue->device = map;
@@ -478,9 +469,7 @@ queue_next_host_work_ns(struct sim_queue *queue)
         if (work->kind != SIM_TASK_HOST || work->state == SIM_TASK_DONE)
             continue;
         looked_at++;
-        earliest = work->state == SIM_TASK_TURN
-                       ? 0
-                       : sim_task_earliest(queue->device, queue->slot, n);
+        earliest = work->state == SIM_TASK_TURN ? 0 : sim_task_earliest(queue->device, queue->slot, n);
         when = earliest < when ? earliest : when;
     }
     return when;
@@ -551,7 +540,7 @@ sim_queue_submit(struct sim_queue *queue, const struct sim_order *order)
         queue_sleep_until(queue, bell, began, when);
     }
     queue->note[number % SIM_TASK_DEPTH] =
-        (struct queue_note) { order->act, order->poll, order->ended, order->self };
+        (struct queue_note){ order->act, order->poll, order->ended, order->self };
     if (is_host && !queue->has_thread)
         queue_start_thread(queue);
     sim_queue_unlock(queue);

@@ -85,8 +85,7 @@ session_state_dir(void)
 {
     const char *dir = secure_getenv("BULKHEAD_SIM_STATE");
 
-    return dir != NULL && dir[0] != '\0' && strlen(dir) < SIM_PATH_MAX - 64 ? dir
-                                                                            : DEFAULT_DIR;
+    return dir != NULL && dir[0] != '\0' && strlen(dir) < SIM_PATH_MAX - 64 ? dir : DEFAULT_DIR;
 }
 
 static bool
@@ -105,8 +104,8 @@ session_publish(void)
     uint64_t published = sim_store_published(session.store);
 
     /* What cannot be written now stays due: the next change tries again. */
-    if (published != generation &&
-        sim_publish(sim_folder.dir, sim_store_current(session.store), published == 0))
+    if (published != generation
+        && sim_publish(sim_folder.dir, sim_store_current(session.store), published == 0))
         sim_store_set_published(session.store, generation);
 }
 
@@ -166,8 +165,7 @@ session_open_store(void)
     pthread_rwlock_wrlock(&store_use);
     rc = sim_store_open(sim_folder.dir, &session.store);
     pthread_rwlock_unlock(&store_use);
-    if (rc != NVML_SUCCESS ||
-        sim_store_published(session.store) == sim_store_generation(session.store))
+    if (rc != NVML_SUCCESS || sim_store_published(session.store) == sim_store_generation(session.store))
         return rc;
     rc = sim_store_begin(session.store, &draft);
     if (rc == NVML_SUCCESS)
@@ -179,7 +177,7 @@ static nvmlReturn_t
 session_open_anew(void)
 {
     sim_usage_forget();
-    session.stamp = (struct stamp) { 0 };
+    session.stamp = (struct stamp){ 0 };
     memset(&session.rules, 0, sizeof(session.rules));
     if (strcmp(sim_folder.dir, session_state_dir()) != 0)
         snprintf(sim_folder.dir, sizeof(sim_folder.dir), "%s", session_state_dir());
@@ -240,7 +238,7 @@ session_refresh(void)
     if (sim_folder.view || !sim_path(path, "%s/control", sim_folder.dir))
         return;
     if (stat(path, &st) == 0)
-        stamp = (struct stamp) { st.st_mtim, st.st_size, st.st_ino };
+        stamp = (struct stamp){ st.st_mtim, st.st_size, st.st_ino };
     if (memcmp(&stamp, &session.stamp, sizeof(stamp)) == 0)
         return;
     session.stamp = stamp;
@@ -249,8 +247,7 @@ session_refresh(void)
     sim_control_parse(text == NULL ? "" : text, &session.rules);
     free(text);
     if (rc == NVML_SUCCESS)
-        session_end_change(sim_control_apply(&session.rules, draft) ? NVML_SUCCESS
-                                                            : NVML_ERROR_NO_DATA);
+        session_end_change(sim_control_apply(&session.rules, draft) ? NVML_SUCCESS : NVML_ERROR_NO_DATA);
 }
 
 void
@@ -316,8 +313,7 @@ session_suffer(const struct sim_rule *rule)
     if (rule->kind == SIM_RULE_FAIL)
         return (nvmlReturn_t)rule->value;
     if (rule->kind == SIM_RULE_DELAY) {
-        pause = (struct timespec) { (time_t)(rule->value / 1000),
-                                    (long)(rule->value % 1000) * 1000000 };
+        pause = (struct timespec){ (time_t)(rule->value / 1000), (long)(rule->value % 1000) * 1000000 };
         while (nanosleep(&pause, &pause) != 0 && errno == EINTR) {
         }
     }
@@ -393,8 +389,7 @@ sim_session_gpu(unsigned index, struct sim_gpu *ret_gpu)
     sim_session_system(&system);
     if (index >= system.gpus)
         return NVML_ERROR_INVALID_ARGUMENT;
-    session_store_copy(offsetof(struct sim_state, gpu) + index * sizeof(*ret_gpu), sizeof(*ret_gpu),
-               ret_gpu);
+    session_store_copy(offsetof(struct sim_state, gpu) + index * sizeof(*ret_gpu), sizeof(*ret_gpu), ret_gpu);
     return NVML_SUCCESS;
 }
 
@@ -409,8 +404,7 @@ session_find_instance(const struct sim_handle *handle, struct sim_target *target
     for (unsigned i = 0; target->gi != NULL && i < SIM_CIS_MAX; i++)
         if (handle->ci != 0 && target->gi->ci[i].birth == handle->ci)
             target->ci = &target->gi->ci[i];
-    return (handle->gi == 0) == (target->gi == NULL) &&
-           (handle->ci == 0) == (target->ci == NULL);
+    return (handle->gi == 0) == (target->gi == NULL) && (handle->ci == 0) == (target->ci == NULL);
 }
 
 static nvmlReturn_t
@@ -434,8 +428,7 @@ session_check_wants(enum sim_handle_kind kind, unsigned wants, const struct sim_
 }
 
 nvmlReturn_t
-sim_open(const char *function, const void *pointer, unsigned wants,
-         struct sim_target *target)
+sim_open(const char *function, const void *pointer, unsigned wants, struct sim_target *target)
 {
     struct sim_handle handle;
     bool known = sim_handle_find(pointer, &handle);
@@ -469,8 +462,7 @@ sim_session_event_seq(void)
 }
 
 bool
-sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types,
-                       struct sim_event *ret_event)
+sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types, struct sim_event *ret_event)
 {
     uint64_t last = sim_session_event_seq();
 
@@ -480,9 +472,8 @@ sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types,
         struct sim_event event;
         uint64_t next = ++*seq;
 
-        session_store_copy(offsetof(struct sim_state, event) +
-                       next % SIM_EVENTS_MAX * sizeof(event),
-                   sizeof(event), &event);
+        session_store_copy(offsetof(struct sim_state, event) + next % SIM_EVENTS_MAX * sizeof(event),
+                           sizeof(event), &event);
         if (event.seq != next || (mask >> event.gpu & 1) == 0 || (event.type & types) == 0)
             continue;
         *ret_event = event;

@@ -63,8 +63,7 @@ nvmlReturn_t sim_change_end(nvmlReturn_t rc);
 void sim_session_renew(const struct sim_gpu *gpu);
 
 /* Events after `*seq` that name a GPU in `mask`; false when there is none. */
-bool sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types,
-                            struct sim_event *ret_event);
+bool sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types, struct sim_event *ret_event);
 uint64_t sim_session_event_seq(void);
 
 /* Re-read the control file if it changed. */

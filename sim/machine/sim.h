@@ -21,10 +21,10 @@
 #define SIM_CONTEXT_MIB 400u /* what a context takes, where the topology does not say */
 
 /* What the control file does to a GPU's memory. */
-#define SIM_FAULT_LEAK 1u      /* what is freed is not cleared */
-#define SIM_FAULT_STUCK 2u     /* an instance's first page takes no fill */
-#define SIM_FAULT_CUDA_HANG 4u /* cuInit never returns */
-#define SIM_FAULT_CUDA_FAIL 8u /* cuInit fails */
+#define SIM_FAULT_LEAK 1u       /* what is freed is not cleared */
+#define SIM_FAULT_STUCK 2u      /* an instance's first page takes no fill */
+#define SIM_FAULT_CUDA_HANG 4u  /* cuInit never returns */
+#define SIM_FAULT_CUDA_FAIL 8u  /* cuInit fails */
 #define SIM_FAULT_CUDA_BUSY 16u /* no process comes to rest for a checkpoint */
 
 struct sim_uuid {
@@ -53,7 +53,7 @@ struct sim_gi {
 struct sim_ecc {
     uint64_t corrected[2], uncorrected[2]; /* volatile, aggregate */
     uint32_t remap_pending, remap_failure;
-    uint32_t recovery; /* what field 230 says */
+    uint32_t recovery;   /* what field 230 says */
     uint32_t thermal_ms; /* slowed down for its heat so long */
 };
 
@@ -62,8 +62,7 @@ struct sim_gpu {
     struct sim_uuid uuid;
     uint32_t model, index, minor, bus;
     uint32_t mig_current, mig_pending;
-    uint32_t lost,
-        unbind; /* unbind: an idle Ampere board takes a new mode without a reset */
+    uint32_t lost, unbind; /* unbind: an idle Ampere board takes a new mode without a reset */
     uint32_t persistence, compute_mode, ecc_mode, power_limit_mw;
     uint32_t memory_faults; /* SIM_FAULT_*: of its memory, and of libcuda.so.1 on it */
     uint32_t context_mib;   /* what a context takes for itself */

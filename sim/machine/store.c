@@ -88,8 +88,7 @@ store_init_image(struct store_image *image, const struct sim_state *state)
 
     image->half[0] = *state;
     clock_gettime(CLOCK_REALTIME, &now);
-    image->half[0].system.created_ns =
-        (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    image->half[0].system.created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     if (getrandom(&image->half[0].system.nonce, sizeof(uint64_t), 0) != sizeof(uint64_t))
         image->half[0].system.nonce = image->half[0].system.created_ns;
     store_init_lock(&image->lock);
@@ -164,12 +163,11 @@ store_create_from_topology(const char *dir)
 {
     char draft[SIM_PATH_MAX], path[SIM_PATH_MAX];
     struct sim_state *state = calloc(1, sizeof(*state));
-    char *text =
-        store_path_in(path, dir, "topology") ? sim_read_text(path, TOPOLOGY_BYTES_MAX) : NULL;
+    char *text = store_path_in(path, dir, "topology") ? sim_read_text(path, TOPOLOGY_BYTES_MAX) : NULL;
     nvmlReturn_t rc = NVML_ERROR_DRIVER_NOT_LOADED;
 
-    if (state != NULL && text != NULL && sim_topology_parse(text, state) == 0 &&
-        store_draft_path(draft, dir) && store_path_in(path, dir, "state"))
+    if (state != NULL && text != NULL && sim_topology_parse(text, state) == 0 && store_draft_path(draft, dir)
+        && store_path_in(path, dir, "state"))
         rc = store_write_draft(draft, state);
     if (rc == NVML_SUCCESS) {
         if (link(draft, path) != 0 && errno != EEXIST)

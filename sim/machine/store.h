@@ -30,8 +30,7 @@ nvmlReturn_t sim_store_replace(const char *dir, const struct sim_state *state);
 
 /* Copy `length` bytes at `offset` of struct sim_state, as one commit left
  * them.  Never waits for a writer. */
-void sim_store_read(const struct sim_store *store, size_t offset, size_t length,
-                    void *ret_copy);
+void sim_store_read(const struct sim_store *store, size_t offset, size_t length, void *ret_copy);
 
 /* Number of commits so far: equal numbers mean an equal state. */
 uint64_t sim_store_generation(const struct sim_store *store);

@@ -38,9 +38,8 @@ task_set_active(struct sim_device *device, uint32_t slot, bool active)
 bool
 sim_task_ended(const struct sim_task_slot *slot, uint64_t number)
 {
-    return number < slot->first || number + SIM_TASK_DEPTH < slot->next ||
-           (number < slot->next &&
-            slot->work[number % SIM_TASK_DEPTH].state == SIM_TASK_DONE);
+    return number < slot->first || number + SIM_TASK_DEPTH < slot->next
+           || (number < slot->next && slot->work[number % SIM_TASK_DEPTH].state == SIM_TASK_DONE);
 }
 
 static void
@@ -74,11 +73,9 @@ task_add_ready(struct sim_task_slot *slot, uint64_t number)
 
     count = count < SIM_TASK_READY ? count : SIM_TASK_READY;
     at = count;
-    if (at == SIM_TASK_READY &&
-        sim_task_at(slot, READ_ONCE(ready[--at]))->priority <= work->priority)
+    if (at == SIM_TASK_READY && sim_task_at(slot, READ_ONCE(ready[--at]))->priority <= work->priority)
         return;
-    for (; at > 0 && sim_task_at(slot, READ_ONCE(ready[at - 1]))->priority > work->priority;
-         at--)
+    for (; at > 0 && sim_task_at(slot, READ_ONCE(ready[at - 1]))->priority > work->priority; at--)
         ready[at] = ready[at - 1];
     ready[at] = (uint16_t)(number % SIM_TASK_DEPTH);
     slot->ready[engine] = count < SIM_TASK_READY ? count + 1 : count;
@@ -124,9 +121,9 @@ task_is_held(const struct held *held, const struct sim_task *work)
 {
     uint32_t stream = work->stream % SIM_TASK_STREAMS;
 
-    return (held->stream[stream / 64] >> stream % 64 & 1) != 0 ||
-           (work->order == SIM_ORDER_LEGACY && held->blocking) ||
-           (work->order != SIM_ORDER_FREE && held->legacy);
+    return (held->stream[stream / 64] >> stream % 64 & 1) != 0
+           || (work->order == SIM_ORDER_LEGACY && held->blocking)
+           || (work->order != SIM_ORDER_FREE && held->legacy);
 }
 
 static void
@@ -154,8 +151,8 @@ task_look(struct sim_task_slot *slot, uint64_t now_ns)
     for (uint64_t number = first; number < end; number++) {
         struct sim_task *work = sim_task_at(slot, number);
 
-        if (work->state == SIM_TASK_DONE ||
-            (!task_is_held(&held, work) && task_begin_work(slot, number, now_ns))) {
+        if (work->state == SIM_TASK_DONE
+            || (!task_is_held(&held, work) && task_begin_work(slot, number, now_ns))) {
             slot->first += number == slot->first;
             continue;
         }
@@ -179,8 +176,7 @@ task_next_ready(const struct sim_device *device, uint32_t engine, uint32_t slot)
 
         if (other % 64 == 0 && device->active[other / 64] == 0)
             i += 63; /* nobody in this word */
-        else if (other != slot && task_is_active(device, other) &&
-                 device->slot[other].ready[engine] > 0)
+        else if (other != slot && task_is_active(device, other) && device->slot[other].ready[engine] > 0)
             return other;
     }
     return NOBODY;
@@ -217,8 +213,8 @@ task_choose(struct sim_device *device, uint32_t engine)
     struct sim_task_engine *e = &device->engine[engine];
     uint32_t holder = READ_ONCE(e->slot), other;
     uint32_t current = holder == 0 ? NOBODY : (holder - 1) % SIM_TASK_SLOTS;
-    bool has_work = current != NOBODY && task_is_active(device, current) &&
-                    device->slot[current].ready[engine] > 0;
+    bool has_work =
+        current != NOBODY && task_is_active(device, current) && device->slot[current].ready[engine] > 0;
 
     if (e->switched_ns > device->now_ns)
         return;
@@ -242,8 +238,8 @@ task_runs_on(struct sim_device *device, uint32_t engine)
     const struct sim_task_engine *e = &device->engine[engine];
     uint32_t holder = READ_ONCE(e->slot), slot = (holder - 1) % SIM_TASK_SLOTS;
 
-    if (holder == 0 || e->switched_ns > device->now_ns || !task_is_active(device, slot) ||
-        device->slot[slot].ready[engine] == 0)
+    if (holder == 0 || e->switched_ns > device->now_ns || !task_is_active(device, slot)
+        || device->slot[slot].ready[engine] == 0)
         return NULL;
     return &device->slot[slot];
 }
@@ -251,7 +247,7 @@ task_runs_on(struct sim_device *device, uint32_t engine)
 /* Call `visit` for what runs: of SM work all that fits, of copies the first. */
 static void
 task_each_running(struct sim_task_slot *slot, uint32_t engine,
-             void (*visit)(struct sim_task *work, void *self), void *self)
+                  void (*visit)(struct sim_task *work, void *self), void *self)
 {
     uint32_t used = 0;
 
@@ -333,7 +329,7 @@ task_sample(struct sim_device *device, uint64_t until_ns, uint64_t birth)
         if (from_ns < end_ns)
             break;
         device->sample[number % SIM_TASK_SAMPLES] =
-            (struct sim_task_sample) { end_ns, birth, device->sampling_ns };
+            (struct sim_task_sample){ end_ns, birth, device->sampling_ns };
         device->sampling_ns = 0;
     }
 }
@@ -344,8 +340,7 @@ task_note_busy(struct sim_device *device, uint64_t past_ns)
 {
     const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
     struct sim_task_slot *slot = &device->slot[(engine->slot - 1) % SIM_TASK_SLOTS];
-    bool busy = task_runs_on(device, SIM_ENGINE_COMPUTE) != NULL ||
-                engine->switched_ns > device->now_ns;
+    bool busy = task_runs_on(device, SIM_ENGINE_COMPUTE) != NULL || engine->switched_ns > device->now_ns;
 
     task_sample(device, device->now_ns + past_ns, busy ? slot->birth : 0);
     if (!busy)
@@ -420,8 +415,7 @@ task_repair_slot(struct sim_task_slot *slot)
     slot->changed = 1;
     memset(slot->pending, 0, sizeof(slot->pending));
     memset(slot->ready, 0, sizeof(slot->ready));
-    if (slot->first == 0 || slot->next < slot->first ||
-        slot->next - slot->first > SIM_TASK_DEPTH)
+    if (slot->first == 0 || slot->next < slot->first || slot->next - slot->first > SIM_TASK_DEPTH)
         slot->first = slot->next = slot->next == 0 ? 1 : slot->next;
     for (uint64_t number = slot->first; number < slot->next; number++) {
         const struct sim_task *work = sim_task_at(slot, number);
@@ -450,8 +444,7 @@ sim_task_repair(struct sim_device *device, uint64_t now_ns)
             task_repair_slot(&device->slot[i]);
         device->slot[i].busy_ns = task_least(device->slot[i].busy_ns, device->now_ns);
         task_set_active(device, i,
-                   device->slot[i].birth != 0 &&
-                       device->slot[i].first < device->slot[i].next);
+                        device->slot[i].birth != 0 && device->slot[i].first < device->slot[i].next);
     }
 }
 
@@ -567,8 +560,7 @@ static uint64_t
 task_wait_for_turn(const struct sim_device *device)
 {
     const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
-    const struct sim_task_slot *current =
-        &device->slot[(engine->slot - 1) % SIM_TASK_SLOTS];
+    const struct sim_task_slot *current = &device->slot[(engine->slot - 1) % SIM_TASK_SLOTS];
     uint64_t end = task_least(engine->slice_end_ns, device->now_ns + current->left_ns);
 
     if (engine->switched_ns > device->now_ns)
@@ -585,8 +577,8 @@ sim_task_earliest(const struct sim_device *device, uint32_t at, uint64_t number)
     const struct sim_task_engine *compute = &device->engine[SIM_ENGINE_COMPUTE];
     uint64_t next_ns = UINT64_MAX;
 
-    if (ahead.host || (ahead.head != NULL && ahead.head->kind == SIM_TASK_HOST &&
-                       ahead.head->state == SIM_TASK_TURN))
+    if (ahead.host
+        || (ahead.head != NULL && ahead.head->kind == SIM_TASK_HOST && ahead.head->state == SIM_TASK_TURN))
         return UINT64_MAX;
     if (waits == NULL)
         return device->now_ns;

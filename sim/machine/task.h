@@ -23,8 +23,8 @@
 #define SIM_TASK_HANDOVER_NS 20000u
 
 #define SIM_TASK_SLOTS 128
-#define SIM_TASK_DEPTH                                                                     \
-    1024 /* works of one context in flight; more wait to be submitted                      \
+#define SIM_TASK_DEPTH                                                                                       \
+    1024 /* works of one context in flight; more wait to be submitted                                        \
           */
 #define SIM_TASK_STREAMS 1024
 #define SIM_TASK_READY 16
@@ -35,12 +35,7 @@
 #define SIM_TASK_SAMPLES 72
 #define SIM_TASK_SAMPLE_NS 166666667u
 
-enum sim_engine {
-    SIM_ENGINE_COMPUTE,
-    SIM_ENGINE_COPY_IN,
-    SIM_ENGINE_COPY_OUT,
-    SIM_ENGINES
-};
+enum sim_engine { SIM_ENGINE_COMPUTE, SIM_ENGINE_COPY_IN, SIM_ENGINE_COPY_OUT, SIM_ENGINES };
 
 enum sim_task_kind {
     SIM_TASK_MARK,  /* ends when its turn comes */
@@ -92,8 +87,8 @@ struct sim_task_engine {
 
 /* A sample belongs to one context, whoever else worked in its time. */
 struct sim_task_sample {
-    uint64_t end_ns; /* a multiple of SIM_TASK_SAMPLE_NS; 0: none yet */
-    uint64_t birth;  /* whose the SMs were then; 0: nobody's */
+    uint64_t end_ns;  /* a multiple of SIM_TASK_SAMPLE_NS; 0: none yet */
+    uint64_t birth;   /* whose the SMs were then; 0: nobody's */
     uint64_t busy_ns; /* of its time, for whomever */
 };
 
@@ -107,7 +102,7 @@ struct sim_device {
     uint64_t now_ns, busy_ns, reaped_ns, births;
     uint64_t active[SIM_TASK_SLOTS / 64]; /* slots that have work */
     struct sim_task_engine engine[SIM_ENGINES];
-    uint64_t sampling_ns; /* busy so long since the last sample */
+    uint64_t sampling_ns;                            /* busy so long since the last sample */
     struct sim_task_sample sample[SIM_TASK_SAMPLES]; /* by their number, from the start of the clock */
     struct sim_task_slot slot[SIM_TASK_SLOTS];
 };
@@ -135,8 +130,7 @@ uint32_t sim_task_enter(struct sim_device *device, uint32_t user);
 void sim_task_leave(struct sim_device *device, uint32_t slot);
 
 /* Append a work, of which kind to priority are read.  Its number; 0: there is no room. */
-uint64_t sim_task_submit(struct sim_device *device, uint32_t slot,
-                         const struct sim_task *work);
+uint64_t sim_task_submit(struct sim_device *device, uint32_t slot, const struct sim_task *work);
 
 /* Has it ended?  Also true of what is so old that its record was used again. */
 bool sim_task_ended(const struct sim_task_slot *slot, uint64_t number);

@@ -100,14 +100,11 @@ test_legacy(void **state)
     uint32_t slot = enter();
 
     (void)state;
-    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * US, .sms = 10,
-                            .order = SIM_ORDER_BLOCKING });
-    submit(&(struct wish) { slot, 2, SIM_TASK_RUN, 30 * US, .sms = 10 });
-    submit(&(struct wish) { slot, 0, SIM_TASK_RUN, 5 * US, .sms = 10,
-                            .order = SIM_ORDER_LEGACY });
-    submit(&(struct wish) { slot, 3, SIM_TASK_RUN, 1 * US, .sms = 10,
-                            .order = SIM_ORDER_BLOCKING });
-    submit(&(struct wish) { slot, 4, SIM_TASK_RUN, 1 * US, .sms = 10 });
+    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
+    submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 30 * US, .sms = 10 });
+    submit(&(struct wish){ slot, 0, SIM_TASK_RUN, 5 * US, .sms = 10, .order = SIM_ORDER_LEGACY });
+    submit(&(struct wish){ slot, 3, SIM_TASK_RUN, 1 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
+    submit(&(struct wish){ slot, 4, SIM_TASK_RUN, 1 * US, .sms = 10 });
     sim_task_advance(device, 100 * US);
     assert_int_equal(ended_at(slot, 1), 10 * US);
     assert_int_equal(ended_at(slot, 2), 30 * US);
@@ -122,10 +119,10 @@ test_priority(void **state)
     uint32_t slot = enter();
 
     (void)state;
-    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * US });
-    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * US });
+    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
+    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
     sim_task_advance(device, 4 * US);
-    submit(&(struct wish) { slot, 2, SIM_TASK_RUN, 5 * US, .priority = -1 });
+    submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 5 * US, .priority = -1 });
     sim_task_advance(device, 100 * US);
     assert_int_equal(ended_at(slot, 1), 15 * US);
     assert_int_equal(ended_at(slot, 2), 25 * US);
@@ -139,10 +136,10 @@ test_host(void **state)
     uint64_t host, behind, other;
 
     (void)state;
-    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * US });
-    host = submit(&(struct wish) { slot, 1, SIM_TASK_HOST });
-    behind = submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * US });
-    other = submit(&(struct wish) { slot, 2, SIM_TASK_RUN, 7 * US });
+    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
+    host = submit(&(struct wish){ slot, 1, SIM_TASK_HOST });
+    behind = submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
+    other = submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 7 * US });
     sim_task_advance(device, 9 * US);
     assert_int_equal(sim_task_turn(&device->slot[slot], 1), 0);
     assert_int_equal(sim_task_earliest(device, slot, host), 10 * US);
@@ -197,7 +194,7 @@ static const struct {
 static uint64_t
 work_for(uint32_t slot, uint64_t kernel_ns)
 {
-    while (submit(&(struct wish) { slot, 1, SIM_TASK_RUN, kernel_ns }) != 0) {
+    while (submit(&(struct wish){ slot, 1, SIM_TASK_RUN, kernel_ns }) != 0) {
     }
     return device->slot[slot].first - 1;
 }
@@ -236,13 +233,12 @@ test_handover(void **state)
     uint32_t busy = enter(), brief = enter();
 
     (void)state;
-    submit(&(struct wish) { busy, 1, SIM_TASK_RUN, 100 * MS });
+    submit(&(struct wish){ busy, 1, SIM_TASK_RUN, 100 * MS });
     sim_task_advance(device, 9 * MS);
-    submit(&(struct wish) { brief, 1, SIM_TASK_RUN, 1 * MS });
+    submit(&(struct wish){ brief, 1, SIM_TASK_RUN, 1 * MS });
     sim_task_advance(device, 200 * MS);
     assert_int_equal(ended_at(brief, 1), 10 * MS + SIM_TASK_SWITCH_NS + 1 * MS);
-    assert_int_equal(ended_at(busy, 1),
-                     101 * MS + SIM_TASK_SWITCH_NS + SIM_TASK_HANDOVER_NS);
+    assert_int_equal(ended_at(busy, 1), 101 * MS + SIM_TASK_SWITCH_NS + SIM_TASK_HANDOVER_NS);
 }
 
 /* A sample is whose the SMs were at its end; of the time before it says how busy they were. */
@@ -255,7 +251,7 @@ test_samples(void **state)
     uint64_t birth = device->slot[slot].birth;
 
     (void)state;
-    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 2 * period });
+    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 2 * period });
     sim_task_advance(device, period - 1);
     BH_CHECK_EQ("not complete", sample[1].end_ns, 0);
     sim_task_advance(device, 2 * period + period / 2);
@@ -263,15 +259,14 @@ test_samples(void **state)
     BH_CHECK_EQ("all of it", sample[1].busy_ns, period);
     BH_CHECK_EQ("its context's", sample[1].birth, birth);
     BH_CHECK_EQ("the last that was busy", sample[2].birth, birth);
-    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * MS });
+    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * period);
     BH_CHECK_EQ("busy for a while", sample[3].busy_ns, 10 * MS);
     BH_CHECK_EQ("but nobody's at the end", sample[3].birth, 0);
-    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * MS });
+    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * period + 1);
     sim_task_advance(device, (3 + 1000) * period);
-    BH_CHECK_EQ("the latest of a long time", sample[1003 % SIM_TASK_SAMPLES].end_ns,
-                (3 + 1000) * period);
+    BH_CHECK_EQ("the latest of a long time", sample[1003 % SIM_TASK_SAMPLES].end_ns, (3 + 1000) * period);
     BH_CHECK_EQ("nothing in it", sample[1003 % SIM_TASK_SAMPLES].busy_ns, 0);
     BH_CHECK_EQ("none before those that are kept", sample[4].end_ns, (4 + 13 * 72) * period);
     BH_CHECK_DONE();
@@ -284,8 +279,8 @@ test_leaving(void **state)
     uint32_t gone = enter(), stays = enter();
 
     (void)state;
-    submit(&(struct wish) { gone, 1, SIM_TASK_RUN, 1000 * MS });
-    submit(&(struct wish) { stays, 1, SIM_TASK_RUN, 10 * MS });
+    submit(&(struct wish){ gone, 1, SIM_TASK_RUN, 1000 * MS });
+    submit(&(struct wish){ stays, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * MS);
     sim_task_leave(device, gone);
     sim_task_advance(device, 20 * MS);
@@ -319,7 +314,7 @@ test_nonsense(void **state)
             if (device->slot[i].birth != 0)
                 sim_task_leave(device, i);
         slot = enter();
-        assert_int_equal(submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 1 * MS }), 1);
+        assert_int_equal(submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 1 * MS }), 1);
         sim_task_advance(device, 10 * MS);
         assert_true(sim_task_ended(&device->slot[slot], 1));
     }
@@ -349,10 +344,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_order),    TEST(test_legacy),  TEST(test_priority),
-        TEST(test_host),     TEST(test_depth),   TEST(test_shares),
-        TEST(test_handover), TEST(test_samples), TEST(test_leaving),
-        TEST(test_nonsense),
+        TEST(test_order),  TEST(test_legacy),   TEST(test_priority), TEST(test_host),    TEST(test_depth),
+        TEST(test_shares), TEST(test_handover), TEST(test_samples),  TEST(test_leaving), TEST(test_nonsense),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

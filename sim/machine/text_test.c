@@ -12,8 +12,7 @@ static const struct {
 } topologies[] = {
     { "one line", "node: 8x H100-80GB\n", 0, 8 },
     { "no newline", "node: 1x A30-24GB", 0, 1 },
-    { "comment and two lines",
-      "# a\nnode: 2x A100-40GB mig=on # b\n\nnode: 3x B200-180GB\n", 0, 5 },
+    { "comment and two lines", "# a\nnode: 2x A100-40GB mig=on # b\n\nnode: 3x B200-180GB\n", 0, 5 },
     { "all options", "node: 1x A30-24GB mig=off unbind=off seed=7 driver=570.1.2\n", 0, 1 },
     { "as many as there are minors", "node: 32x H100-80GB\n", 0, 32 },
     { "empty", "", 1, 0 },
@@ -35,8 +34,7 @@ test_topology(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < sizeof(topologies) / sizeof(topologies[0]); i++) {
-        BH_CHECK_EQ(topologies[i].name, sim_topology_parse(topologies[i].text, &state),
-                    topologies[i].line);
+        BH_CHECK_EQ(topologies[i].name, sim_topology_parse(topologies[i].text, &state), topologies[i].line);
         if (topologies[i].line == 0)
             BH_CHECK_EQ(topologies[i].name, state.system.gpus, topologies[i].gpus);
     }
@@ -52,13 +50,11 @@ static const struct {
 } controls[] = {
     { "hang", "nvmlDeviceSetMigMode gpu=0 hang", 0, SIM_RULE_HANG, 0, 0, 0 },
     { "fail once", "nvmlInit fail=IN_USE count=1", 0, SIM_RULE_FAIL, SIM_NO_ID, 19, 1 },
-    { "delay", "nvmlGpuInstanceDestroy delay-ms=1000", 0, SIM_RULE_DELAY, SIM_NO_ID, 1000,
-      0 },
+    { "delay", "nvmlGpuInstanceDestroy delay-ms=1000", 0, SIM_RULE_DELAY, SIM_NO_ID, 1000, 0 },
     { "lost", "gpu=3 lost", 0, SIM_RULE_LOST, 3, 0, 0 },
     { "xid", "# x\ngpu=2 xid=79 gi=1 ci=0 id=a", 0, SIM_RULE_XID, 2, 79, 0 },
     { "ecc", "gpu=2 ecc-uncorrected=2", 0, SIM_RULE_ECC_UNCORRECTED, 2, 2, 0 },
-    { "a wrong line leaves the right ones", "nonsense\ngpu=1 lost", 1, SIM_RULE_LOST, 1, 0,
-      0 },
+    { "a wrong line leaves the right ones", "nonsense\ngpu=1 lost", 1, SIM_RULE_LOST, 1, 0, 0 },
     { "call without fault", "nvmlInit", 1, SIM_RULE_NONE, 0, 0, 0 },
     { "unknown code", "nvmlInit fail=NONE_SUCH", 1, SIM_RULE_NONE, 0, 0, 0 },
     { "fault of a call for a GPU", "gpu=1 hang", 1, SIM_RULE_NONE, 0, 0, 0 },

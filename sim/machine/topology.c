@@ -67,8 +67,7 @@ topology_parse_switch(struct topology_word value, bool *ret_on)
 static bool
 topology_parse_driver(struct topology_word value, char driver[32])
 {
-    if (value.length == 0 || value.length >= 32 ||
-        strspn(value.text, "0123456789.") < value.length)
+    if (value.length == 0 || value.length >= 32 || strspn(value.text, "0123456789.") < value.length)
         return false;
     memcpy(driver, value.text, value.length);
     driver[value.length] = '\0';
@@ -84,8 +83,8 @@ topology_parse_option(struct topology_word word, struct topology_line *line, str
 
     if (sign == NULL)
         return false;
-    key = (struct topology_word) { word.text, (size_t)(sign - word.text) };
-    value = (struct topology_word) { sign + 1, word.length - key.length - 1 };
+    key = (struct topology_word){ word.text, (size_t)(sign - word.text) };
+    value = (struct topology_word){ sign + 1, word.length - key.length - 1 };
     if (topology_is_word(key, "mig")) {
         bool valid = topology_parse_switch(value, &on);
         line->mig = on;
@@ -138,18 +137,18 @@ topology_add_gpu(struct sim_state *state, const struct topology_line *line)
     const struct sim_model *model = sim_model_at(line->model);
     struct sim_gpu *gpu = &state->gpu[index];
 
-    *gpu = (struct sim_gpu) { .birth = ++state->births,
-                              .model = line->model,
-                              .index = index,
-                              .minor = index,
-                              .bus = 0x10 + index * 6,
-                              .mig_current = line->mig,
-                              .mig_pending = line->mig,
-                              .unbind = !line->no_unbind,
-                              .persistence = 1,
-                              .ecc_mode = 1,
-                              .context_mib = line->context_mib,
-                              .power_limit_mw = model->board_w * 1000 };
+    *gpu = (struct sim_gpu){ .birth = ++state->births,
+                             .model = line->model,
+                             .index = index,
+                             .minor = index,
+                             .bus = 0x10 + index * 6,
+                             .mig_current = line->mig,
+                             .mig_pending = line->mig,
+                             .unbind = !line->no_unbind,
+                             .persistence = 1,
+                             .ecc_mode = 1,
+                             .context_mib = line->context_mib,
+                             .power_limit_mw = model->board_w * 1000 };
 }
 
 static bool

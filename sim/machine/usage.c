@@ -17,7 +17,7 @@
 #define INTERVAL_LEAST_NS 100000000u
 #define CONTEXTS_LEAST 1024
 #define CONTEXTS_MAX (64 * 1024) /* past any limit on a job's processes */
-#define WHOLE 15 /* the place of the whole GPU beside those of GI ids 0..14 */
+#define WHOLE 15                 /* the place of the whole GPU beside those of GI ids 0..14 */
 
 /* How an instance's memory file shows in maps, and its last utilisation. */
 struct usage_place {
@@ -112,8 +112,7 @@ usage_scan(bool fresh)
 static struct usage_place *
 usage_find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct usage_place *place =
-        &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
+    struct usage_place *place = &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
     uint64_t birth = gi == NULL ? gpu->birth : gi->birth;
     char path[SIM_PATH_MAX];
 
@@ -121,8 +120,7 @@ usage_find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
         return place;
     memset(place, 0, sizeof(*place));
     place->birth = birth;
-    place->known =
-        sim_folder_memory_path(gpu, gi, path) && sim_mapping_find(path, &place->file);
+    place->known = sim_folder_memory_path(gpu, gi, path) && sim_mapping_find(path, &place->file);
     if (place->known)
         usage.scanned_ns = 0;
     return place->known ? place : NULL;
@@ -149,9 +147,8 @@ usage_open_meter(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char folder[SIM_PATH_MAX];
 
-    return sim_folder_vram_path(gpu, gi, folder)
-               ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi))
-               : NULL;
+    return sim_folder_vram_path(gpu, gi, folder) ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi))
+                                                 : NULL;
 }
 
 /* Once for all users of an instance: a job has as many processes as it likes. */
@@ -192,8 +189,7 @@ usage_measure(struct sim_user *user, const struct sim_gauge *gauge)
 }
 
 static void
-usage_visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
-               const struct visitor *visitor)
+usage_visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi, const struct visitor *visitor)
 {
     const struct usage_place *place = usage_find_place(gpu, gi);
     struct sim_meter *meter = NULL;
@@ -205,8 +201,7 @@ usage_visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
         struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, usage_first_ci(gi),
                                  usage.scanned_ns, NULL };
 
-        if (context->file.device != place->file.device ||
-            context->file.inode != place->file.inode)
+        if (context->file.device != place->file.device || context->file.inode != place->file.inode)
             continue;
         if (context->slot != 0 && !looked) {
             looked = true;
@@ -235,7 +230,7 @@ usage_may_have_users(const struct sim_gpu *gpu, const struct sim_gi *gi)
 /* What is meant: an instance, or with `gi` NULL all on the GPU, of which NULL is the whole. */
 static unsigned
 usage_list_instances(const struct sim_gpu *gpu, const struct sim_gi *gi,
-               const struct sim_gi *ret_instances[SIM_GIS_MAX + 1])
+                     const struct sim_gi *ret_instances[SIM_GIS_MAX + 1])
 {
     unsigned count = 0;
 
@@ -367,8 +362,7 @@ usage_update(struct usage_place *place, const struct total *total)
     if (place->asked_ns != 0)
         place->percent = usage_share(grown, now - place->asked_ns);
     else
-        place->percent =
-            now > total->oldest_ns ? usage_share(total->cpu_ns, now - total->oldest_ns) : 0;
+        place->percent = now > total->oldest_ns ? usage_share(total->cpu_ns, now - total->oldest_ns) : 0;
     place->asked_ns = now;
     place->cpu_ns = total->cpu_ns;
 }
@@ -376,8 +370,7 @@ usage_update(struct usage_place *place, const struct total *total)
 unsigned
 sim_utilization(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct usage_place *place =
-        &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
+    struct usage_place *place = &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
     struct total total = usage_sum_users(gpu, gi, false);
     unsigned percent;
 

@@ -10,8 +10,8 @@ struct sim_gauge;
 
 struct sim_user {
     struct sim_context context;
-    uint32_t gi, ci; /* SIM_NO_ID where the GPU is whole */
-    uint64_t at_ns; /* when context.cpu_ns was read, by sim_boot_ns() */
+    uint32_t gi, ci;               /* SIM_NO_ID where the GPU is whole */
+    uint64_t at_ns;                /* when context.cpu_ns was read, by sim_boot_ns() */
     const struct sim_gauge *gauge; /* of the work of its device; NULL: there is none.  Valid in a visit */
 };
 
@@ -30,8 +30,7 @@ uint64_t sim_used_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi);
 
 /* Time in ns that the GPU has worked for them, or a CPU, up to a moment, now, which is written as
  * sim_boot_ns() tells it. */
-uint64_t sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi,
-                    uint64_t *ret_now_ns);
+uint64_t sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi, uint64_t *ret_now_ns);
 
 /* Per cent of the last interval during which the GPU worked for them, or, for those that
  * never gave it work, they used a CPU; 0..100.  The interval runs from this process's last

@@ -29,8 +29,7 @@ vram_pages_of_unit(const struct sim_gpu *gpu)
 static uint64_t
 vram_owners_bytes(uint32_t pages)
 {
-    return (pages * sizeof(uint16_t) + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES *
-           SIM_BLOCK_BYTES;
+    return (pages * sizeof(uint16_t) + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
 }
 
 static uint64_t
@@ -78,10 +77,11 @@ vram_put_zeros(int fd, uint64_t from, uint64_t to)
 static bool
 vram_forget_owners(int fd, uint32_t pages, bool clears)
 {
-    return vram_put_zeros(fd, 0, clears ? vram_records_bytes(pages) : SLOTS_BYTES + vram_owners_bytes(pages)) &&
-           (!clears || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                 (off_t)vram_head_bytes(pages),
-                                 (off_t)(pages * SIM_PAGE_BYTES)) == 0);
+    return vram_put_zeros(fd, 0, clears ? vram_records_bytes(pages) : SLOTS_BYTES + vram_owners_bytes(pages))
+           && (!clears
+               || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)vram_head_bytes(pages),
+                            (off_t)(pages * SIM_PAGE_BYTES))
+                      == 0);
 }
 
 /* The records have their room for good, so that no writing to them fails, and none by a mapping
@@ -91,9 +91,9 @@ vram_make_unit(const char *path, const struct sim_gpu *gpu)
 {
     uint32_t pages = vram_pages_of_unit(gpu);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, UNIT_MODE);
-    bool made = fd >= 0 && ftruncate(fd, vram_file_bytes(pages)) == 0 && fchmod(fd, UNIT_MODE) == 0 &&
-                fallocate(fd, 0, 0, (off_t)vram_records_bytes(pages)) == 0 &&
-                vram_forget_owners(fd, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
+    bool made = fd >= 0 && ftruncate(fd, vram_file_bytes(pages)) == 0 && fchmod(fd, UNIT_MODE) == 0
+                && fallocate(fd, 0, 0, (off_t)vram_records_bytes(pages)) == 0
+                && vram_forget_owners(fd, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
 
     if (fd >= 0)
         close(fd);
@@ -112,8 +112,8 @@ sim_vram_is_mounted(const char *dir)
     char path[SIM_PATH_MAX];
     struct stat above, own;
 
-    return sim_path(path, "%s/vram", dir) && stat(dir, &above) == 0 && stat(path, &own) == 0 &&
-           above.st_dev != own.st_dev;
+    return sim_path(path, "%s/vram", dir) && stat(dir, &above) == 0 && stat(path, &own) == 0
+           && above.st_dev != own.st_dev;
 }
 
 bool
@@ -127,13 +127,11 @@ sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi
 
     if (gi != NULL)
         snprintf(name, sizeof(name), "%u", gi->id);
-    made = made && sim_path(folder, "%s/vram/%u-%s", dir, gpu->minor, name) &&
-           sim_make_folders(folder, mode) && sim_empty_folder(folder) &&
-           sim_queue_forget_slice(folder);
+    made = made && sim_path(folder, "%s/vram/%u-%s", dir, gpu->minor, name) && sim_make_folders(folder, mode)
+           && sim_empty_folder(folder) && sim_queue_forget_slice(folder);
     for (uint32_t i = 0; made && i < (count > 0 ? count : 1); i++)
-        made = sim_path(from, "%s/vram/unit-%u-%u", dir, gpu->minor, first + i) &&
-               vram_make_unit(from, gpu) && sim_path(to, "%s/%u", folder, i) &&
-               vram_link_unit(from, to);
+        made = sim_path(from, "%s/vram/unit-%u-%u", dir, gpu->minor, first + i) && vram_make_unit(from, gpu)
+               && sim_path(to, "%s/%u", folder, i) && vram_link_unit(from, to);
     return made && sim_queue_publish(folder);
 }
 
@@ -168,9 +166,9 @@ vram_clear_gaps(int fd, uint32_t pages, bool clears)
     uint64_t length = vram_records_bytes(pages), head = vram_head_bytes(pages);
     uint64_t whole = (length + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
 
-    return (clears || vram_clear_pads(fd, pages)) && vram_put_zeros(fd, length, whole) &&
-           fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)whole,
-                     (off_t)(head - whole)) == 0;
+    return (clears || vram_clear_pads(fd, pages)) && vram_put_zeros(fd, length, whole)
+           && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)whole, (off_t)(head - whole))
+                  == 0;
 }
 
 bool
@@ -186,9 +184,9 @@ sim_vram_renew(const char *dir, const struct sim_gpu *gpu)
                      ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
                      : -1;
 
-        renewed = fd >= 0 && ftruncate(fd, vram_file_bytes(pages)) == 0 &&
-                  fallocate(fd, 0, 0, (off_t)vram_records_bytes(pages)) == 0 &&
-                  vram_forget_owners(fd, pages, clears) && vram_clear_gaps(fd, pages, clears);
+        renewed = fd >= 0 && ftruncate(fd, vram_file_bytes(pages)) == 0
+                  && fallocate(fd, 0, 0, (off_t)vram_records_bytes(pages)) == 0
+                  && vram_forget_owners(fd, pages, clears) && vram_clear_gaps(fd, pages, clears);
         if (fd >= 0)
             close(fd);
     }
@@ -214,21 +212,17 @@ vram_open_unit(struct sim_vram *vram, const char *folder, uint32_t index)
     struct stat st;
     void *map;
 
-    unit->fd = sim_path(path, "%s/%u", folder, index)
-                   ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-                   : -1;
+    unit->fd = sim_path(path, "%s/%u", folder, index) ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
     /* A job may have made it shorter or longer. */
-    if (unit->fd < 0 || fstat(unit->fd, &st) != 0 ||
-        (st.st_size != wanted && ftruncate(unit->fd, wanted) != 0))
+    if (unit->fd < 0 || fstat(unit->fd, &st) != 0
+        || (st.st_size != wanted && ftruncate(unit->fd, wanted) != 0))
         return false;
-    map = mmap(NULL, vram_head_bytes(vram->unit_pages), PROT_READ | PROT_WRITE, MAP_SHARED,
-               unit->fd, 0);
+    map = mmap(NULL, vram_head_bytes(vram->unit_pages), PROT_READ | PROT_WRITE, MAP_SHARED, unit->fd, 0);
     if (map == MAP_FAILED)
         return false;
     unit->slots = map;
     unit->owner = (uint16_t *)(void *)((char *)map + SLOTS_BYTES);
-    unit->pages = (struct page *)(void *)((char *)map + SLOTS_BYTES +
-                                          vram_owners_bytes(vram->unit_pages));
+    unit->pages = (struct page *)(void *)((char *)map + SLOTS_BYTES + vram_owners_bytes(vram->unit_pages));
     return true;
 }
 
@@ -246,8 +240,7 @@ sim_vram_open(const char *folder, const struct sim_gpu *gpu, uint64_t bytes)
     vram->data = vram_head_bytes(vram->unit_pages);
     vram->pages = (uint32_t)(bytes / SIM_PAGE_BYTES);
     vram->units = (vram->pages + vram->unit_pages - 1) / vram->unit_pages;
-    opened = vram->units > 0 && vram->units <= UNITS_MAX &&
-             sim_path(vram->folder, "%s", folder);
+    opened = vram->units > 0 && vram->units <= UNITS_MAX && sim_path(vram->folder, "%s", folder);
     for (uint32_t i = 0; opened && i < vram->units; i++)
         opened = vram_open_unit(vram, folder, i);
     if (opened)
@@ -286,8 +279,7 @@ vram_place_of(struct sim_vram *vram, uint32_t page)
     struct unit *unit = &vram->unit[page / vram->unit_pages];
     uint32_t index = page % vram->unit_pages;
 
-    return (struct vram_place) { unit, &unit->pages[index],
-                            vram->data + index * SIM_PAGE_BYTES };
+    return (struct vram_place){ unit, &unit->pages[index], vram->data + index * SIM_PAGE_BYTES };
 }
 
 static bool
@@ -309,8 +301,8 @@ static bool
 vram_read_block(const struct vram_place *place, uint64_t block, uint8_t bytes[SIM_BLOCK_BYTES])
 {
     if (vram_is_own(place->page, block))
-        return pread(place->unit->fd, bytes, SIM_BLOCK_BYTES,
-                     (off_t)(place->data + block * SIM_BLOCK_BYTES)) == SIM_BLOCK_BYTES;
+        return pread(place->unit->fd, bytes, SIM_BLOCK_BYTES, (off_t)(place->data + block * SIM_BLOCK_BYTES))
+               == SIM_BLOCK_BYTES;
     for (size_t i = 0; i < SIM_BLOCK_BYTES; i += sizeof(place->page->word))
         memcpy(bytes + i, &place->page->word, sizeof(place->page->word));
     return true;
@@ -319,8 +311,8 @@ vram_read_block(const struct vram_place *place, uint64_t block, uint8_t bytes[SI
 static bool
 vram_write_block(const struct vram_place *place, uint64_t block, const uint8_t bytes[SIM_BLOCK_BYTES])
 {
-    if (pwrite(place->unit->fd, bytes, SIM_BLOCK_BYTES,
-               (off_t)(place->data + block * SIM_BLOCK_BYTES)) != SIM_BLOCK_BYTES)
+    if (pwrite(place->unit->fd, bytes, SIM_BLOCK_BYTES, (off_t)(place->data + block * SIM_BLOCK_BYTES))
+        != SIM_BLOCK_BYTES)
         return false;
     place->page->own[block / 64] |= 1ull << block % 64;
     return true;
@@ -331,8 +323,8 @@ vram_write_block(const struct vram_place *place, uint64_t block, const uint8_t b
 static void
 vram_fill_page(const struct vram_place *place, uint32_t word)
 {
-    (void)!fallocate(place->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                     (off_t)place->data, SIM_PAGE_BYTES);
+    (void)!fallocate(place->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)place->data,
+                     SIM_PAGE_BYTES);
     if (vram_has_own(place->page))
         memset(place->page->own, 0, sizeof(place->page->own));
     if (place->page->word != word)
@@ -348,8 +340,7 @@ sim_vram_is_clear(struct sim_vram *vram, uint32_t page)
 }
 
 bool
-sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target,
-              size_t length)
+sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target, size_t length)
 {
     struct vram_place place = vram_place_of(vram, page);
     uint8_t bytes[SIM_BLOCK_BYTES], *to = target;
@@ -382,8 +373,7 @@ vram_change_block(const struct vram_place *place, uint64_t offset, const void *s
 }
 
 bool
-sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset, const void *source,
-               size_t length)
+sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset, const void *source, size_t length)
 {
     struct vram_place place = vram_place_of(vram, page);
     const uint8_t *from = source;
@@ -402,8 +392,7 @@ sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset, const void
 }
 
 bool
-sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t length,
-              uint32_t word)
+sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t length, uint32_t word)
 {
     uint8_t bytes[SIM_BLOCK_BYTES];
 

@@ -26,9 +26,9 @@
 /* Who can have pages: a process, or an object that several processes share.  Its number
  * is its index.  64 bytes, in a file that several processes map. */
 struct sim_slot {
-    uint64_t held; /* how often it changed << 32, and the pages it has */
-    uint64_t bytes; /* a shared object's size, as it was asked for */
-    uint32_t kind;  /* enum sim_slot_kind */
+    uint64_t held;       /* how often it changed << 32, and the pages it has */
+    uint64_t bytes;      /* a shared object's size, as it was asked for */
+    uint32_t kind;       /* enum sim_slot_kind */
     uint32_t generation; /* how often the slot was taken */
     uint32_t creator;    /* of a shared object: the slot of the process that made it */
     int32_t pid;         /* as its own name space numbers it */
@@ -63,20 +63,16 @@ bool sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct s
 bool sim_vram_renew(const char *dir, const struct sim_gpu *gpu);
 
 /* Open the folder of an instance of `bytes`.  NULL: errno. */
-struct sim_vram *sim_vram_open(const char *folder, const struct sim_gpu *gpu,
-                               uint64_t bytes);
+struct sim_vram *sim_vram_open(const char *folder, const struct sim_gpu *gpu, uint64_t bytes);
 void sim_vram_close(struct sim_vram *vram);
 
 /* Bytes [offset, offset + length) of one page.  False: errno. */
-bool sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target,
-                   size_t length);
-bool sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset,
-                    const void *source, size_t length);
+bool sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target, size_t length);
+bool sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset, const void *source, size_t length);
 /* Whether the page was never written since it was filled with zero: all of it is zero. */
 bool sim_vram_is_clear(struct sim_vram *vram, uint32_t page);
 /* Fill with a word; offset and length are multiples of 4. */
-bool sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t length,
-                   uint32_t word);
+bool sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t length, uint32_t word);
 
 /* Forget the bytes of all GPUs: for a new simulated server. */
 bool sim_vram_forget(const char *dir);

@@ -21,9 +21,8 @@ sim_vram_mount(const char *dir, uint32_t mib)
     if (sim_vram_is_mounted(dir))
         return true;
     snprintf(options, sizeof(options), "mode=700,size=%um,nr_inodes=%d", mib, FILES_MAX);
-    return sim_path(path, "%s/vram", dir) && sim_make_folders(path, 0700) &&
-           sim_empty_folder(path) &&
-           mount("bulkhead-sim", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0;
+    return sim_path(path, "%s/vram", dir) && sim_make_folders(path, 0700) && sim_empty_folder(path)
+           && mount("bulkhead-sim", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0;
 }
 
 /* A line of mountinfo: "36 35 98:0 /root /where ...".  Jobs have folders of the file system,
@@ -34,8 +33,8 @@ is_part(const char *line, dev_t device)
     unsigned major, minor;
     char root[SIM_PATH_MAX];
 
-    return sscanf(line, "%*d %*d %u:%u %511s", &major, &minor, root) == 3 &&
-           makedev(major, minor) == device && strcmp(root, "/") != 0;
+    return sscanf(line, "%*d %*d %u:%u %511s", &major, &minor, root) == 3 && makedev(major, minor) == device
+           && strcmp(root, "/") != 0;
 }
 
 static bool
@@ -62,8 +61,7 @@ is_lent(dev_t device)
     bool lent = false;
 
     while (!lent && processes != NULL && (entry = readdir(processes)) != NULL)
-        lent = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-               has_part(entry->d_name, device);
+        lent = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && has_part(entry->d_name, device);
     if (processes != NULL)
         closedir(processes);
     return lent;

@@ -79,9 +79,7 @@ cuInit(unsigned int flags)
     pthread_mutex_lock(&bh_null_lock);
     if (!begun) {
         fd = open(NULL_WORLD_FILE, O_RDWR | O_CLOEXEC);
-        found = fd < 0
-                    ? MAP_FAILED
-                    : mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        found = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         bh_null_shared = found != MAP_FAILED;
         if (bh_null_shared) {
             bh_null_world = found;
@@ -90,7 +88,7 @@ cuInit(unsigned int flags)
         if (fd >= 0)
             close(fd);
         for (int i = 0; i < NULL_DEVICES_MAX; i++) {
-            primary[i] = (struct CUctx_st) { .device = i, .primary = true };
+            primary[i] = (struct CUctx_st){ .device = i, .primary = true };
             default_pool[i].device = i;
             current_pool[i] = &default_pool[i];
         }
@@ -125,7 +123,7 @@ cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 CUresult
 cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT         ? 128
+    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? 128
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
              : attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY           ? 1
@@ -401,8 +399,7 @@ cuMemFree_v2(CUdeviceptr address)
     }
     if (bh_null_small_has(address))
         return bh_null_small_free(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    if (address < LARGE_BASE || at >= UNITS || large[at].units == 0 ||
-        large[at].object != NULL)
+    if (address < LARGE_BASE || at >= UNITS || large[at].units == 0 || large[at].object != NULL)
         return CUDA_ERROR_INVALID_VALUE;
     if (large[at].pool != NULL)
         return driver_pool_free(at);
@@ -415,8 +412,7 @@ CUresult
 cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     *total = NULL_DEVICE_BYTES;
-    *free_bytes = NULL_DEVICE_BYTES -
-                  atomic_load_explicit(&bh_null_world->used[0], memory_order_relaxed);
+    *free_bytes = NULL_DEVICE_BYTES - atomic_load_explicit(&bh_null_world->used[0], memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 
@@ -486,8 +482,7 @@ cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
 }
 
 CUresult
-cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                        CUstream stream)
+cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
     return driver_pool_alloc(address, bytes, pool);
 }
@@ -599,8 +594,7 @@ bh_null_graph_unused(uint64_t bytes)
 CUresult
 cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
 {
-    *(uint64_t *)value =
-        attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT ? graph_reserved : 0;
+    *(uint64_t *)value = attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT ? graph_reserved : 0;
     return CUDA_SUCCESS;
 }
 
@@ -626,16 +620,15 @@ driver_let_go(struct driver_object *object)
 }
 
 CUresult
-cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-            const CUmemAllocationProp *prop, unsigned long long flags)
+cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+            unsigned long long flags)
 {
     struct driver_object *object;
 
     if (size == 0 || size % NULL_UNIT != 0)
         return CUDA_ERROR_INVALID_VALUE;
     object = calloc(1, sizeof(*object));
-    *object =
-        (struct driver_object) { .device = prop->location.id, .bytes = size, .references = 1 };
+    *object = (struct driver_object){ .device = prop->location.id, .bytes = size, .references = 1 };
     if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
         bh_null_take(object->device, size);
     else
@@ -671,8 +664,8 @@ cuMemAddressFree(CUdeviceptr address, size_t size)
 }
 
 CUresult
-cuMemMap(CUdeviceptr address, size_t size, size_t offset,
-         CUmemGenericAllocationHandle handle, unsigned long long flags)
+cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+         unsigned long long flags)
 {
     struct driver_object *object = (struct driver_object *)(uintptr_t)handle;
     uint32_t at = (uint32_t)((address - LARGE_BASE) / NULL_UNIT);

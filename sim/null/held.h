@@ -11,7 +11,7 @@
 
 extern pthread_mutex_t bh_null_lock;
 extern struct null_world *bh_null_world;
-extern bool bh_null_shared; /* a test watches */
+extern bool bh_null_shared;     /* a test watches */
 extern unsigned bh_null_number; /* of this process in the world */
 
 /* With all signals blocked; that of the world also when its owner was killed. */

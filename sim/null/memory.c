@@ -49,8 +49,8 @@ memory_from_the_future(void)
 static void *
 memory_newer_symbol(const char *symbol, int version)
 {
-    bool has = bh_null_world->newer != 0 && version >= NEWER &&
-               (strcmp(symbol, "cuFromTheFuture") == 0 || strcmp(symbol, "cuMemAlloc") == 0);
+    bool has = bh_null_world->newer != 0 && version >= NEWER
+               && (strcmp(symbol, "cuFromTheFuture") == 0 || strcmp(symbol, "cuMemAlloc") == 0);
 
     return has ? (void *)memory_from_the_future : NULL;
 }
@@ -72,12 +72,13 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
     *function = NULL;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         size_t length = strlen(calls[i].name);
-        bool per_thread = length > 5 && (strcmp(calls[i].name + length - 5, "_ptsz") == 0 ||
-                                         strcmp(calls[i].name + length - 5, "_ptds") == 0);
+        bool per_thread = length > 5
+                          && (strcmp(calls[i].name + length - 5, "_ptsz") == 0
+                              || strcmp(calls[i].name + length - 5, "_ptds") == 0);
         void *there;
 
-        if (strcmp(calls[i].base, symbol) != 0 || calls[i].since > version ||
-            calls[i].since < best || (per_thread && flags != 2))
+        if (strcmp(calls[i].base, symbol) != 0 || calls[i].since > version || calls[i].since < best
+            || (per_thread && flags != 2))
             continue;
         there = memory_null_symbol(calls[i].name);
         if (there == NULL)
@@ -88,8 +89,7 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
     if (memory_newer_symbol(symbol, version) != NULL)
         *function = memory_newer_symbol(symbol, version);
     if (status != NULL)
-        *status = *function == NULL ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
-                                    : CU_GET_PROC_ADDRESS_SUCCESS;
+        *status = *function == NULL ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND : CU_GET_PROC_ADDRESS_SUCCESS;
     return *function == NULL ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
@@ -98,8 +98,8 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
 CUresult
 cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
-    uint64_t bytes = shape->Width * (shape->Height == 0 ? 1 : shape->Height) *
-                     (shape->Depth == 0 ? 1 : shape->Depth) * shape->NumChannels * 4;
+    uint64_t bytes = shape->Width * (shape->Height == 0 ? 1 : shape->Height)
+                     * (shape->Depth == 0 ? 1 : shape->Depth) * shape->NumChannels * 4;
 
     *handle = calloc(1, sizeof(**handle));
     if (cuCtxGetDevice(&(*handle)->device) != CUDA_SUCCESS)
@@ -121,8 +121,7 @@ cuArrayDestroy(CUarray array)
 }
 
 CUresult
-cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs, CUarray array,
-                             CUdevice device)
+cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs, CUarray array, CUdevice device)
 {
     if (!array->deferred)
         return CUDA_ERROR_INVALID_VALUE;
@@ -131,8 +130,7 @@ cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs, CUarray arra
 }
 
 CUresult
-cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape,
-                       unsigned int levels)
+cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels)
 {
     return cuArray3DCreate_v2((CUarray *)(void *)handle, shape);
 }
@@ -144,8 +142,8 @@ cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
 }
 
 CUresult
-cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs,
-                                      CUmipmappedArray mipmap, CUdevice device)
+cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs, CUmipmappedArray mipmap,
+                                      CUdevice device)
 {
     return cuArrayGetMemoryRequirements(needs, (CUarray)(void *)mipmap, device);
 }

@@ -39,14 +39,14 @@ cuModuleLoadData(CUmodule *module, const void *image)
     if (bh_null_fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *module = calloc(1, sizeof(**module));
-    **module = (struct CUmod_st) { context, module_bytes_of(image) };
+    **module = (struct CUmod_st){ context, module_bytes_of(image) };
     bh_null_code_change(context, (*module)->bytes, 0);
     return CUDA_SUCCESS;
 }
 
 CUresult
-cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int num_options,
-                   CUjit_option *options, void **option_values)
+cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int num_options, CUjit_option *options,
+                   void **option_values)
 {
     return cuModuleLoadData(module, image);
 }
@@ -64,10 +64,9 @@ cuModuleUnload(CUmodule module)
 /* ---- libraries: at once in every context ---- */
 
 CUresult
-cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options,
-                  void **jit_options_values, unsigned int num_jit_options,
-                  CUlibraryOption *library_options, void **library_option_values,
-                  unsigned int num_library_options)
+cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options, void **jit_options_values,
+                  unsigned int num_jit_options, CUlibraryOption *library_options,
+                  void **library_option_values, unsigned int num_library_options)
 {
     if (bh_null_fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -96,8 +95,7 @@ cuLibraryUnload(CUlibrary library)
 /* ---- green contexts ---- */
 
 CUresult
-cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
-                 unsigned int flags)
+cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned int flags)
 {
     CUcontext primary;
 
@@ -105,7 +103,7 @@ cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
         return CUDA_ERROR_OUT_OF_MEMORY;
     (void)cuDevicePrimaryCtxRetain(&primary, device);
     *green = calloc(1, sizeof(**green));
-    (*green)->context = (struct CUctx_st) { .device = device, .alive = true };
+    (*green)->context = (struct CUctx_st){ .device = device, .alive = true };
     atomic_fetch_add(&bh_null_world->contexts, 1);
     bh_null_take(device, bh_null_world->context_bytes);
     return CUDA_SUCCESS;
@@ -131,8 +129,7 @@ cuCtxFromGreenCtx(CUcontext *context, CUgreenCtx green)
 /* ---- memory of another API, which has it already ---- */
 
 CUresult
-cuImportExternalMemory(CUexternalMemory *ext_mem_out,
-                       const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *mem_handle_desc)
+cuImportExternalMemory(CUexternalMemory *ext_mem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *mem_handle_desc)
 {
     if (mem_handle_desc->type == 0)
         return CUDA_ERROR_INVALID_VALUE;

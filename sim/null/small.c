@@ -130,7 +130,7 @@ static void
 small_free_chunk(struct chunk *chunk)
 {
     bh_null_give(chunk->device, NULL_UNIT);
-    *chunk = (struct chunk) { 0 };
+    *chunk = (struct chunk){ 0 };
 }
 
 static CUdeviceptr

@@ -32,18 +32,16 @@ work_done_ns(void)
 static void
 work_wait_until(uint64_t ns)
 {
-    struct timespec at = { .tv_sec = (time_t)(ns / 1000000000u),
-                           .tv_nsec = (long)(ns % 1000000000u) };
+    struct timespec at = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
 
     if (ns > bh_null_now_ns())
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
 CUresult
-cuLaunchKernel(CUfunction function, unsigned int grid_dim_x, unsigned int grid_dim_y,
-               unsigned int grid_dim_z, unsigned int block_dim_x, unsigned int block_dim_y,
-               unsigned int block_dim_z, unsigned int shared_mem_bytes, CUstream stream,
-               void **kernel_params, void **extra)
+cuLaunchKernel(CUfunction function, unsigned int grid_dim_x, unsigned int grid_dim_y, unsigned int grid_dim_z,
+               unsigned int block_dim_x, unsigned int block_dim_y, unsigned int block_dim_z,
+               unsigned int shared_mem_bytes, CUstream stream, void **kernel_params, void **extra)
 {
     work_busy((uintptr_t)function);
     return CUDA_SUCCESS;
@@ -51,29 +49,26 @@ cuLaunchKernel(CUfunction function, unsigned int grid_dim_x, unsigned int grid_d
 
 CUresult
 cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_dim_x, unsigned int grid_dim_y,
-                    unsigned int grid_dim_z, unsigned int block_dim_x,
-                    unsigned int block_dim_y, unsigned int block_dim_z,
-                    unsigned int shared_mem_bytes, CUstream stream, void **kernel_params,
-                    void **extra)
+                    unsigned int grid_dim_z, unsigned int block_dim_x, unsigned int block_dim_y,
+                    unsigned int block_dim_z, unsigned int shared_mem_bytes, CUstream stream,
+                    void **kernel_params, void **extra)
 {
     work_busy((uintptr_t)function);
     return CUDA_SUCCESS;
 }
 
 CUresult
-cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **kernel_params,
-                 void **extra)
+cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **kernel_params, void **extra)
 {
     work_busy((uintptr_t)function);
     return CUDA_SUCCESS;
 }
 
 CUresult
-cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_dim_x,
-                          unsigned int grid_dim_y, unsigned int grid_dim_z,
-                          unsigned int block_dim_x, unsigned int block_dim_y,
-                          unsigned int block_dim_z, unsigned int shared_mem_bytes,
-                          CUstream stream, void **kernel_params)
+cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_dim_x, unsigned int grid_dim_y,
+                          unsigned int grid_dim_z, unsigned int block_dim_x, unsigned int block_dim_y,
+                          unsigned int block_dim_z, unsigned int shared_mem_bytes, CUstream stream,
+                          void **kernel_params)
 {
     work_busy((uintptr_t)function);
     return CUDA_SUCCESS;
@@ -169,15 +164,14 @@ work_capture_of(CUstream stream)
 CUresult
 cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *capture_status)
 {
-    *capture_status = work_capture_of(stream) != NULL ? CU_STREAM_CAPTURE_STATUS_ACTIVE
-                                                 : CU_STREAM_CAPTURE_STATUS_NONE;
+    *capture_status =
+        work_capture_of(stream) != NULL ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
 
 CUresult
-cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *capture_status_out,
-                          uint64_t *id_out, CUgraph *graph_out,
-                          const CUgraphNode **dependencies_out,
+cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *capture_status_out, uint64_t *id_out,
+                          CUgraph *graph_out, const CUgraphNode **dependencies_out,
                           size_t *num_dependencies_out)
 {
     *graph_out = work_capture_of(stream);
@@ -210,9 +204,8 @@ cuGraphDestroy(CUgraph graph)
 }
 
 CUresult
-cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
-                       const CUgraphNode *dependencies, size_t num_dependencies,
-                       CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
+cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                       size_t num_dependencies, CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
 {
     uint64_t bytes = (node_params->bytesize + NULL_UNIT - 1) / NULL_UNIT * NULL_UNIT;
 
@@ -222,8 +215,7 @@ cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
 }
 
 CUresult
-cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph,
-                            unsigned long long flags)
+cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
 {
     *graph_exec = calloc(1, sizeof(**graph_exec));
     (*graph_exec)->bytes = graph->bytes;

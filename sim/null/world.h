@@ -14,14 +14,13 @@ enum { NULL_DEVICES_MAX = 4, NULL_PROCESSES_MAX = 64 };
 
 struct null_world {
     uint32_t devices;
-    _Atomic uint32_t fail_alloc, fail_free; /* so many calls fail, then none */
-    _Atomic uint64_t used[NULL_DEVICES_MAX],
-        most[NULL_DEVICES_MAX];                       /* bytes of all processes */
-    _Atomic uint64_t busy_until_ns[NULL_DEVICES_MAX]; /* when the last kernel is done */
-    _Atomic uint64_t contexts;                        /* that live */
-    _Atomic uint64_t launches, launched_late;         /* late: after `closed` was set */
+    _Atomic uint32_t fail_alloc, fail_free;                          /* so many calls fail, then none */
+    _Atomic uint64_t used[NULL_DEVICES_MAX], most[NULL_DEVICES_MAX]; /* bytes of all processes */
+    _Atomic uint64_t busy_until_ns[NULL_DEVICES_MAX];                /* when the last kernel is done */
+    _Atomic uint64_t contexts;                                       /* that live */
+    _Atomic uint64_t launches, launched_late;                        /* late: after `closed` was set */
     _Atomic uint32_t closed;
-    uint32_t newer; /* the driver is of a version that nobody knows yet */
+    uint32_t newer;         /* the driver is of a version that nobody knows yet */
     uint64_t context_bytes; /* that a context takes */
     pthread_mutex_t lock;   /* robust: of `used`, `most` and `had` */
     struct {

@@ -12,8 +12,8 @@
 static nvmlComputeInstance_t
 ci_handle(const struct sim_target *target, uint64_t birth)
 {
-    return (nvmlComputeInstance_t)(uintptr_t)sim_handle_get(
-        SIM_HANDLE_CI, target->gpu.index, target->gi->birth, birth);
+    return (nvmlComputeInstance_t)(uintptr_t)sim_handle_get(SIM_HANDLE_CI, target->gpu.index,
+                                                            target->gi->birth, birth);
 }
 
 static const struct sim_profile *
@@ -24,8 +24,7 @@ ci_gi_profile(const struct sim_target *target)
 
 /* NVML's number and the driver's id are the same for compute instances. */
 static nvmlReturn_t
-ci_find_profile(const struct sim_target *target, unsigned number,
-             const struct sim_ci_profile **ret_profile)
+ci_find_profile(const struct sim_target *target, unsigned number, const struct sim_ci_profile **ret_profile)
 {
     if (number >= NVML_COMPUTE_INSTANCE_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
@@ -34,8 +33,8 @@ ci_find_profile(const struct sim_target *target, unsigned number,
 }
 
 static nvmlReturn_t
-ci_open_profile(const char *function, nvmlGpuInstance_t gi, unsigned profile,
-             struct sim_target *target, const struct sim_ci_profile **ret_profile)
+ci_open_profile(const char *function, nvmlGpuInstance_t gi, unsigned profile, struct sim_target *target,
+                const struct sim_ci_profile **ret_profile)
 {
     nvmlReturn_t rc = sim_open(function, gi, SIM_GI, target);
 
@@ -43,9 +42,8 @@ ci_open_profile(const char *function, nvmlGpuInstance_t gi, unsigned profile,
 }
 
 NVML_API nvmlReturn_t
-nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t gpuInstance,
-                                             unsigned int profile, unsigned int engProfile,
-                                             nvmlComputeInstanceProfileInfo_t *info)
+nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t gpuInstance, unsigned int profile,
+                                             unsigned int engProfile, nvmlComputeInstanceProfileInfo_t *info)
 {
     struct sim_target target;
     const struct sim_ci_profile *p = NULL;
@@ -56,39 +54,38 @@ nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t gpuInstance,
     if (engProfile >= NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
     const struct sim_profile *gi = ci_gi_profile(&target);
-    return SIM_PUT(info, ((nvmlComputeInstanceProfileInfo_t) {
-                             .id = p->number,
-                             .sliceCount = p->slices,
-                             .instanceCount = p->most,
-                             .multiprocessorCount = sim_ci_sms(gi, p->slices),
-                             .sharedCopyEngineCount = gi->copy,
-                             .sharedDecoderCount = gi->nvdec,
-                             .sharedEncoderCount = gi->nvenc,
-                             .sharedJpegCount = gi->jpeg,
-                             .sharedOfaCount = gi->ofa }));
+    return SIM_PUT(info,
+                   ((nvmlComputeInstanceProfileInfo_t){ .id = p->number,
+                                                        .sliceCount = p->slices,
+                                                        .instanceCount = p->most,
+                                                        .multiprocessorCount = sim_ci_sms(gi, p->slices),
+                                                        .sharedCopyEngineCount = gi->copy,
+                                                        .sharedDecoderCount = gi->nvdec,
+                                                        .sharedEncoderCount = gi->nvenc,
+                                                        .sharedJpegCount = gi->jpeg,
+                                                        .sharedOfaCount = gi->ofa }));
 }
 
 /* The third version is the second with one more word at its end. */
 static nvmlReturn_t
 ci_fill_by_version(const struct sim_profile *gi, const struct sim_ci_profile *p,
-                nvmlComputeInstanceProfileInfo_v2_t *info)
+                   nvmlComputeInstanceProfileInfo_v2_t *info)
 {
     unsigned version = info->version;
 
-    if (version != nvmlComputeInstanceProfileInfo_v2_t_WORD &&
-        version != nvmlComputeInstanceProfileInfo_v3_t_WORD)
+    if (version != nvmlComputeInstanceProfileInfo_v2_t_WORD
+        && version != nvmlComputeInstanceProfileInfo_v3_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *info = (nvmlComputeInstanceProfileInfo_v2_t) { .version = version,
-                                                    .id = p->number,
-                                                    .sliceCount = p->slices,
-                                                    .instanceCount = p->most,
-                                                    .multiprocessorCount =
-                                                        sim_ci_sms(gi, p->slices),
-                                                    .sharedCopyEngineCount = gi->copy,
-                                                    .sharedDecoderCount = gi->nvdec,
-                                                    .sharedEncoderCount = gi->nvenc,
-                                                    .sharedJpegCount = gi->jpeg,
-                                                    .sharedOfaCount = gi->ofa };
+    *info = (nvmlComputeInstanceProfileInfo_v2_t){ .version = version,
+                                                   .id = p->number,
+                                                   .sliceCount = p->slices,
+                                                   .instanceCount = p->most,
+                                                   .multiprocessorCount = sim_ci_sms(gi, p->slices),
+                                                   .sharedCopyEngineCount = gi->copy,
+                                                   .sharedDecoderCount = gi->nvdec,
+                                                   .sharedEncoderCount = gi->nvenc,
+                                                   .sharedJpegCount = gi->jpeg,
+                                                   .sharedOfaCount = gi->ofa };
     if (p->slices == gi->slices)
         snprintf(info->name, sizeof(info->name), "MIG %s", gi->name);
     else
@@ -100,8 +97,8 @@ ci_fill_by_version(const struct sim_profile *gi, const struct sim_ci_profile *p,
 }
 
 NVML_API nvmlReturn_t
-nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t gpuInstance,
-                                              unsigned int profile, unsigned int engProfile,
+nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t gpuInstance, unsigned int profile,
+                                              unsigned int engProfile,
                                               nvmlComputeInstanceProfileInfo_v2_t *info)
 {
     struct sim_target target;
@@ -116,8 +113,7 @@ nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t gpuInstance,
 }
 
 NVML_API nvmlReturn_t
-nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t gpuInstance,
-                                                   unsigned int profileId,
+nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t gpuInstance, unsigned int profileId,
                                                    unsigned int *count)
 {
     struct sim_target target;
@@ -128,9 +124,9 @@ nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t gpuInstance
 }
 
 NVML_API nvmlReturn_t
-nvmlGpuInstanceGetComputeInstancePossiblePlacements(
-    nvmlGpuInstance_t gpuInstance, unsigned int profileId,
-    nvmlComputeInstancePlacement_t *placements, unsigned int *count)
+nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t gpuInstance, unsigned int profileId,
+                                                    nvmlComputeInstancePlacement_t *placements,
+                                                    unsigned int *count)
 {
     struct sim_target target;
     const struct sim_ci_profile *profile = NULL;
@@ -147,7 +143,7 @@ nvmlGpuInstanceGetComputeInstancePossiblePlacements(
         if (placements != NULL && found >= *count)
             return NVML_ERROR_INSUFFICIENT_SIZE;
         if (placements != NULL)
-            placements[found] = (nvmlComputeInstancePlacement_t) { start, profile->slices };
+            placements[found] = (nvmlComputeInstancePlacement_t){ start, profile->slices };
         found++;
     }
     *count = found;
@@ -156,8 +152,8 @@ nvmlGpuInstanceGetComputeInstancePossiblePlacements(
 
 /* Create at `start`, or at the lowest that is free (SIM_NO_ID). */
 static nvmlReturn_t
-ci_create(const struct sim_target *target, const struct sim_ci_profile *profile,
-       uint32_t start, nvmlComputeInstance_t *ret_instance)
+ci_create(const struct sim_target *target, const struct sim_ci_profile *profile, uint32_t start,
+          nvmlComputeInstance_t *ret_instance)
 {
     struct sim_state *draft;
     nvmlReturn_t rc = sim_change_begin(&draft);
@@ -168,9 +164,8 @@ ci_create(const struct sim_target *target, const struct sim_ci_profile *profile,
     if (start == SIM_NO_ID)
         start = sim_ci_first_start(target->gi, profile);
     struct sim_ci_wish wish = { target->gi->birth, profile, start };
-    rc = start == SIM_NO_ID
-             ? NVML_ERROR_INSUFFICIENT_RESOURCES
-             : sim_ci_create(draft, &draft->gpu[target->gpu.index], &wish, &birth);
+    rc = start == SIM_NO_ID ? NVML_ERROR_INSUFFICIENT_RESOURCES
+                            : sim_ci_create(draft, &draft->gpu[target->gpu.index], &wish, &birth);
     rc = sim_change_end(rc);
     if (rc == NVML_SUCCESS)
         *ret_instance = ci_handle(target, birth);
@@ -178,8 +173,8 @@ ci_create(const struct sim_target *target, const struct sim_ci_profile *profile,
 }
 
 static nvmlReturn_t
-ci_open_create(const char *function, nvmlGpuInstance_t gi, unsigned profile,
-            struct sim_target *target, const struct sim_ci_profile **ret_profile)
+ci_open_create(const char *function, nvmlGpuInstance_t gi, unsigned profile, struct sim_target *target,
+               const struct sim_ci_profile **ret_profile)
 {
     nvmlReturn_t rc = sim_open(function, gi, CHANGE, target);
 
@@ -200,20 +195,19 @@ nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t gpuInstance, unsigned int
 }
 
 NVML_API nvmlReturn_t
-nvmlGpuInstanceCreateComputeInstanceWithPlacement(
-    nvmlGpuInstance_t gpuInstance, unsigned int profileId,
-    const nvmlComputeInstancePlacement_t *placement, nvmlComputeInstance_t *computeInstance)
+nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_t gpuInstance, unsigned int profileId,
+                                                  const nvmlComputeInstancePlacement_t *placement,
+                                                  nvmlComputeInstance_t *computeInstance)
 {
     struct sim_target target;
     const struct sim_ci_profile *profile = NULL;
     nvmlReturn_t rc = ci_open_create(__func__, gpuInstance, profileId, &target, &profile);
 
-    if (rc == NVML_SUCCESS &&
-        (computeInstance == NULL || placement == NULL ||
-         placement->size != profile->slices || placement->start >= SIM_CIS_MAX))
+    if (rc == NVML_SUCCESS
+        && (computeInstance == NULL || placement == NULL || placement->size != profile->slices
+            || placement->start >= SIM_CIS_MAX))
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? ci_create(&target, profile, placement->start, computeInstance)
-                              : rc;
+    return rc == NVML_SUCCESS ? ci_create(&target, profile, placement->start, computeInstance) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -235,8 +229,7 @@ nvmlComputeInstanceDestroy(nvmlComputeInstance_t computeInstance)
 
 NVML_API nvmlReturn_t
 nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t gpuInstance, unsigned int profileId,
-                                   nvmlComputeInstance_t *computeInstances,
-                                   unsigned int *count)
+                                   nvmlComputeInstance_t *computeInstances, unsigned int *count)
 {
     struct sim_target target;
     const struct sim_ci_profile *profile = NULL;
@@ -266,14 +259,12 @@ nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t gpuInstance, unsigned in
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return ci == NULL ? NVML_ERROR_NOT_FOUND
-                      : SIM_PUT(computeInstance, ci_handle(&target, ci->birth));
+    return ci == NULL ? NVML_ERROR_NOT_FOUND : SIM_PUT(computeInstance, ci_handle(&target, ci->birth));
 }
 
 /* `device` is the MIG device that the instance makes. */
 NVML_API nvmlReturn_t
-nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t computeInstance,
-                              nvmlComputeInstanceInfo_t *info)
+nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t computeInstance, nvmlComputeInstanceInfo_t *info)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, computeInstance, SIM_CI, &target);
@@ -282,15 +273,13 @@ nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t computeInstance,
         return rc;
     uint64_t gi = target.gi->birth, ci = target.ci->birth;
     unsigned gpu = target.gpu.index;
-    return SIM_PUT(
-        info,
-        ((nvmlComputeInstanceInfo_t) {
-            .device = (nvmlDevice_t)(uintptr_t)sim_handle_get(SIM_HANDLE_MIG, gpu, gi, ci),
-            .gpuInstance =
-                (nvmlGpuInstance_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GI, gpu, gi, 0),
-            .id = target.ci->id,
-            .profileId = target.ci->profile,
-            .placement = { target.ci->start, target.ci->size } }));
+    return SIM_PUT(info,
+                   ((nvmlComputeInstanceInfo_t){
+                       .device = (nvmlDevice_t)(uintptr_t)sim_handle_get(SIM_HANDLE_MIG, gpu, gi, ci),
+                       .gpuInstance = (nvmlGpuInstance_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GI, gpu, gi, 0),
+                       .id = target.ci->id,
+                       .profileId = target.ci->profile,
+                       .placement = { target.ci->start, target.ci->size } }));
 }
 
 SIM_ALIAS(nvmlComputeInstanceGetInfo, nvmlComputeInstanceGetInfo_v2);
@@ -306,16 +295,16 @@ nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attribut
     if (!target.is_mig)
         return NVML_ERROR_NOT_SUPPORTED;
     const struct sim_profile *gi = ci_gi_profile(&target);
-    return SIM_PUT(attributes, ((nvmlDeviceAttributes_t) {
-                                   .multiprocessorCount = sim_ci_sms(gi, target.ci->size),
-                                   .sharedCopyEngineCount = gi->copy,
-                                   .sharedDecoderCount = gi->nvdec,
-                                   .sharedEncoderCount = gi->nvenc,
-                                   .sharedJpegCount = gi->jpeg,
-                                   .sharedOfaCount = gi->ofa,
-                                   .gpuInstanceSliceCount = gi->slices,
-                                   .computeInstanceSliceCount = target.ci->size,
-                                   .memorySizeMB = gi->memory_mib }));
+    return SIM_PUT(attributes,
+                   ((nvmlDeviceAttributes_t){ .multiprocessorCount = sim_ci_sms(gi, target.ci->size),
+                                              .sharedCopyEngineCount = gi->copy,
+                                              .sharedDecoderCount = gi->nvdec,
+                                              .sharedEncoderCount = gi->nvenc,
+                                              .sharedJpegCount = gi->jpeg,
+                                              .sharedOfaCount = gi->ofa,
+                                              .gpuInstanceSliceCount = gi->slices,
+                                              .computeInstanceSliceCount = target.ci->size,
+                                              .memorySizeMB = gi->memory_mib }));
 }
 
 SIM_ALIAS(nvmlDeviceGetAttributes, nvmlDeviceGetAttributes_v2);

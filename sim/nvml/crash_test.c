@@ -22,18 +22,14 @@ test_two_processes(void **unused)
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     pid = fork();
-    if (pid ==
-        0) /* a handle of the parent's is no handle of another program's: take a new one */
-        _exit(nvmlInit_v2() == NVML_SUCCESS &&
-                      nvmlDeviceCreateGpuInstance(gpu_at(0), 14, &gi) == NVML_SUCCESS
+    if (pid == 0) /* a handle of the parent's is no handle of another program's: take a new one */
+        _exit(nvmlInit_v2() == NVML_SUCCESS && nvmlDeviceCreateGpuInstance(gpu_at(0), 14, &gi) == NVML_SUCCESS
                   ? 0
                   : 1);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     BH_CHECK_EQ("child", status, 0);
-    BH_CHECK_EQ("its instance is ours", nvmlDeviceGetGpuInstanceById(gpu_at(0), 5, &gi),
-                NVML_SUCCESS);
-    BH_CHECK_EQ("left", nvmlDeviceGetGpuInstanceRemainingCapacity(gpu_at(0), 14, &left),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("its instance is ours", nvmlDeviceGetGpuInstanceById(gpu_at(0), 5, &gi), NVML_SUCCESS);
+    BH_CHECK_EQ("left", nvmlDeviceGetGpuInstanceRemainingCapacity(gpu_at(0), 14, &left), NVML_SUCCESS);
     BH_CHECK_EQ("left", left, 2);
     server_free();
     BH_CHECK_DONE();
@@ -82,8 +78,8 @@ count_views(void)
     unsigned count = 0;
 
     while (folder != NULL && (entry = readdir(folder)) != NULL)
-        count += entry->d_name[0] != '.' && sim_path(path, "view/%s", entry->d_name)
-                 && count_entries(path) > 0;
+        count +=
+            entry->d_name[0] != '.' && sim_path(path, "view/%s", entry->d_name) && count_entries(path) > 0;
     if (folder != NULL)
         closedir(folder);
     return count;
@@ -97,13 +93,10 @@ check_usable(void)
     unsigned left = 0, instances;
 
     BH_CHECK_EQ("create", create_pair(gpu_at(0), &pair), NVML_SUCCESS);
-    BH_CHECK_EQ("left", nvmlDeviceGetGpuInstanceRemainingCapacity(gpu_at(0), 19, &left),
-                NVML_SUCCESS);
-    instances =
-        1 + (4 - left); /* the 3g leaves four starts; the dead process held the rest */
+    BH_CHECK_EQ("left", nvmlDeviceGetGpuInstanceRemainingCapacity(gpu_at(0), 19, &left), NVML_SUCCESS);
+    instances = 1 + (4 - left); /* the 3g leaves four starts; the dead process held the rest */
     BH_CHECK_EQ("views", count_views(), instances);
-    BH_CHECK_EQ("capabilities", count_entries("proc/driver/nvidia/capabilities/gpu0/mig"),
-                instances);
+    BH_CHECK_EQ("capabilities", count_entries("proc/driver/nvidia/capabilities/gpu0/mig"), instances);
     BH_CHECK_EQ("destroy", nvmlComputeInstanceDestroy(pair.ci), NVML_SUCCESS);
     BH_CHECK_EQ("destroy", nvmlGpuInstanceDestroy(pair.gi), NVML_SUCCESS);
 }
@@ -166,8 +159,8 @@ test_lock_holder(void **unused)
     assert_int_equal(pipe(ready), 0);
     pid = fork();
     if (pid == 0) {
-        if (sim_store_open(server_dir, &store) != NVML_SUCCESS ||
-            sim_store_begin(store, &draft) != NVML_SUCCESS)
+        if (sim_store_open(server_dir, &store) != NVML_SUCCESS
+            || sim_store_begin(store, &draft) != NVML_SUCCESS)
             _exit(1);
         memset(draft, 0xff, sizeof(*draft));
         if (write(ready[1], "r", 1) == 1)
@@ -224,15 +217,13 @@ test_older_rules(void **unused)
     server_new("node: 1x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlEventSetCreate(&set), NVML_SUCCESS);
-    assert_int_equal(nvmlDeviceRegisterEvents(gpu_at(0), nvmlEventTypeXidCriticalError, set),
-                     NVML_SUCCESS);
+    assert_int_equal(nvmlDeviceRegisterEvents(gpu_at(0), nvmlEventTypeXidCriticalError, set), NVML_SUCCESS);
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);
     assert_int_equal(sim_store_begin(store, &draft), NVML_SUCCESS);
     server_control(older);
     pid = fork();
     if (pid == 0) /* once with the file as it reads it first, once with what there is then */
-        _exit(nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS ||
-              nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS);
+        _exit(nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS);
     await_asleep(pid);
     server_control(newer);
     sim_control_parse(newer, &rules);

@@ -8,22 +8,20 @@
 static const uint64_t *
 ecc_counts_of(const struct sim_gpu *gpu, nvmlMemoryErrorType_t type)
 {
-    return type == NVML_MEMORY_ERROR_TYPE_CORRECTED ? gpu->ecc.corrected
-                                                    : gpu->ecc.uncorrected;
+    return type == NVML_MEMORY_ERROR_TYPE_CORRECTED ? gpu->ecc.corrected : gpu->ecc.uncorrected;
 }
 
 /* A MIG device counts volatile uncorrected errors only. */
 static nvmlReturn_t
 ecc_put_count(const char *function, nvmlDevice_t device, nvmlMemoryErrorType_t type,
-          nvmlEccCounterType_t counter, unsigned long long *count)
+              nvmlEccCounterType_t counter, unsigned long long *count)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(function, device, SIM_GPU | SIM_MIG, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
-    if ((unsigned)type >= NVML_MEMORY_ERROR_TYPE_COUNT ||
-        (unsigned)counter >= NVML_ECC_COUNTER_TYPE_COUNT)
+    if ((unsigned)type >= NVML_MEMORY_ERROR_TYPE_COUNT || (unsigned)counter >= NVML_ECC_COUNTER_TYPE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (!target.is_mig)
         return SIM_PUT(count, ecc_counts_of(&target.gpu, type)[counter]);
@@ -42,8 +40,7 @@ nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t errorType
 /* All simulated errors lie in SRAM for a MIG device, in DRAM for a board. */
 NVML_API nvmlReturn_t
 nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t errorType,
-                                nvmlEccCounterType_t counterType,
-                                nvmlMemoryLocation_t locationType,
+                                nvmlEccCounterType_t counterType, nvmlMemoryLocation_t locationType,
                                 unsigned long long *count)
 {
     unsigned is_mig = 0;
@@ -54,23 +51,20 @@ nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t error
     rc = ecc_put_count(__func__, device, errorType, counterType, count);
     if (rc == NVML_SUCCESS)
         rc = nvmlDeviceIsMigDeviceHandle(device, &is_mig);
-    if (rc == NVML_SUCCESS &&
-        locationType != (is_mig ? NVML_MEMORY_LOCATION_SRAM : NVML_MEMORY_LOCATION_DRAM))
+    if (rc == NVML_SUCCESS
+        && locationType != (is_mig ? NVML_MEMORY_LOCATION_SRAM : NVML_MEMORY_LOCATION_DRAM))
         *count = 0;
     return rc;
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetDetailedEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t errorType,
-                               nvmlEccCounterType_t counterType,
-                               nvmlEccErrorCounts_t *eccCounts)
+                               nvmlEccCounterType_t counterType, nvmlEccErrorCounts_t *eccCounts)
 {
     unsigned long long count = 0;
     nvmlReturn_t rc = ecc_put_count(__func__, device, errorType, counterType, &count);
 
-    return rc == NVML_SUCCESS
-               ? SIM_PUT(eccCounts, ((nvmlEccErrorCounts_t) { .deviceMemory = count }))
-               : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(eccCounts, ((nvmlEccErrorCounts_t){ .deviceMemory = count })) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -85,15 +79,14 @@ nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device, nvmlEccSramErrorStatus_t *s
         return NVML_ERROR_INVALID_ARGUMENT;
     if (status->version != nvmlEccSramErrorStatus_v1_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *status = (nvmlEccSramErrorStatus_t) { .version = status->version };
+    *status = (nvmlEccSramErrorStatus_t){ .version = status->version };
     if (target.is_mig)
         status->volatileUncSecDed = target.gi->ecc_uncorrected;
     return NVML_SUCCESS;
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *current,
-                     nvmlEnableState_t *pending)
+nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *current, nvmlEnableState_t *pending)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -160,17 +153,16 @@ ecc_no_pages(const char *function, nvmlDevice_t device)
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetRetiredPages(nvmlDevice_t device, nvmlPageRetirementCause_t cause,
-                          unsigned int *pageCount, unsigned long long *addresses)
+nvmlDeviceGetRetiredPages(nvmlDevice_t device, nvmlPageRetirementCause_t cause, unsigned int *pageCount,
+                          unsigned long long *addresses)
 {
     (void)cause, (void)pageCount, (void)addresses;
     return ecc_no_pages(__func__, device);
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device, nvmlPageRetirementCause_t cause,
-                             unsigned int *pageCount, unsigned long long *addresses,
-                             unsigned long long *timestamps)
+nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device, nvmlPageRetirementCause_t cause, unsigned int *pageCount,
+                             unsigned long long *addresses, unsigned long long *timestamps)
 {
     (void)cause, (void)pageCount, (void)addresses, (void)timestamps;
     return ecc_no_pages(__func__, device);
@@ -189,14 +181,12 @@ ecc_open_rows(const char *function, nvmlDevice_t device, struct sim_target *targ
 {
     nvmlReturn_t rc = sim_open(function, device, SIM_GPU, target);
 
-    return rc == NVML_SUCCESS && sim_gi_count(&target->gpu) > 0 ? NVML_ERROR_NOT_SUPPORTED
-                                                                : rc;
+    return rc == NVML_SUCCESS && sim_gi_count(&target->gpu) > 0 ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *corrRows,
-                          unsigned int *uncRows, unsigned int *isPending,
-                          unsigned int *failureOccurred)
+nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *corrRows, unsigned int *uncRows,
+                          unsigned int *isPending, unsigned int *failureOccurred)
 {
     struct sim_target target;
     nvmlReturn_t rc = ecc_open_rows(__func__, device, &target);
@@ -220,22 +210,18 @@ nvmlDeviceGetRemappedRows_v2(nvmlDevice_t device, nvmlRemappedRowsInfo_v2_t *inf
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(info, ((nvmlRemappedRowsInfo_v2_t) {
-                             .uncInactiveRemaps = target.gpu.ecc.remap_pending,
-                             .bPending = target.gpu.ecc.remap_pending,
-                             .bFailureOccurred = target.gpu.ecc.remap_failure }));
+    return SIM_PUT(info, ((nvmlRemappedRowsInfo_v2_t){ .uncInactiveRemaps = target.gpu.ecc.remap_pending,
+                                                       .bPending = target.gpu.ecc.remap_pending,
+                                                       .bFailureOccurred = target.gpu.ecc.remap_failure }));
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
-                                  nvmlRowRemapperHistogramValues_t *values)
+nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device, nvmlRowRemapperHistogramValues_t *values)
 {
     struct sim_target target;
     nvmlReturn_t rc = ecc_open_rows(__func__, device, &target);
 
-    return rc == NVML_SUCCESS
-               ? SIM_PUT(values, ((nvmlRowRemapperHistogramValues_t) { .max = 640 }))
-               : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(values, ((nvmlRowRemapperHistogramValues_t){ .max = 640 })) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -250,13 +236,13 @@ nvmlDeviceGetRepairStatus(nvmlDevice_t device, nvmlRepairStatus_t *repairStatus)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (repairStatus->version != nvmlRepairStatus_v1_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *repairStatus = (nvmlRepairStatus_t) { .version = repairStatus->version };
+    *repairStatus = (nvmlRepairStatus_t){ .version = repairStatus->version };
     return NVML_SUCCESS;
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetUnrepairableMemoryFlag_v1(
-    nvmlDevice_t device, nvmlUnrepairableMemoryStatus_v1_t *unrepairableMemoryStatus)
+nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device,
+                                       nvmlUnrepairableMemoryStatus_v1_t *unrepairableMemoryStatus)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -264,7 +250,7 @@ nvmlDeviceGetUnrepairableMemoryFlag_v1(
     if (rc != NVML_SUCCESS)
         return rc;
     return SIM_PUT(unrepairableMemoryStatus,
-                   (nvmlUnrepairableMemoryStatus_v1_t) { target.gpu.ecc.remap_failure });
+                   (nvmlUnrepairableMemoryStatus_v1_t){ target.gpu.ecc.remap_failure });
 }
 
 NVML_API nvmlReturn_t

@@ -13,9 +13,9 @@
 #define SETS_MAX 64
 #define POLL_NS 20000000
 #define SET_MAGIC 0x42484553u
-#define SUPPORTED                                                                          \
-    (nvmlEventTypeSingleBitEccError | nvmlEventTypeDoubleBitEccError |                     \
-     nvmlEventTypePState | nvmlEventTypeXidCriticalError | nvmlEventTypeClock)
+#define SUPPORTED                                                                                            \
+    (nvmlEventTypeSingleBitEccError | nvmlEventTypeDoubleBitEccError | nvmlEventTypePState                   \
+     | nvmlEventTypeXidCriticalError | nvmlEventTypeClock)
 
 struct event_set {
     uint32_t magic; /* 0: free */
@@ -49,7 +49,7 @@ nvmlEventSetCreate(nvmlEventSet_t *set)
         if (sets[i].magic == 0)
             made = &sets[i];
     if (made != NULL)
-        *made = (struct event_set) { .magic = SET_MAGIC };
+        *made = (struct event_set){ .magic = SET_MAGIC };
     pthread_mutex_unlock(&lock);
     *set = (nvmlEventSet_t)(void *)made;
     return made == NULL ? NVML_ERROR_MEMORY : NVML_SUCCESS;
@@ -82,8 +82,7 @@ nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *eventT
 
 /* What happened before the first registration is not told. */
 NVML_API nvmlReturn_t
-nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long eventTypes,
-                         nvmlEventSet_t set)
+nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long eventTypes, nvmlEventSet_t set)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -120,12 +119,12 @@ take_event(nvmlEventSet_t handle, nvmlEventData_t *data)
         rc = NVML_SUCCESS;
     pthread_mutex_unlock(&lock);
     if (rc == NVML_SUCCESS)
-        *data = (nvmlEventData_t) { .device = (nvmlDevice_t)(uintptr_t)sim_handle_get(
-                                        SIM_HANDLE_GPU, event.gpu, 0, 0),
-                                    .eventType = event.type,
-                                    .eventData = event.value,
-                                    .gpuInstanceId = event.gi,
-                                    .computeInstanceId = event.ci };
+        *data = (nvmlEventData_t){ .device = (nvmlDevice_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GPU,
+                                                                                     event.gpu, 0, 0),
+                                   .eventType = event.type,
+                                   .eventData = event.value,
+                                   .gpuInstanceId = event.gi,
+                                   .computeInstanceId = event.ci };
     return rc;
 }
 
@@ -139,8 +138,7 @@ event_now_ns(void)
 }
 
 static nvmlReturn_t
-wait_event(const char *function, nvmlEventSet_t set, nvmlEventData_t *data,
-           unsigned timeout_ms)
+wait_event(const char *function, nvmlEventSet_t set, nvmlEventData_t *data, unsigned timeout_ms)
 {
     const struct timespec poll = { 0, POLL_NS };
     nvmlReturn_t rc = sim_enter(function);

@@ -9,28 +9,26 @@ struct field {
     nvmlReturn_t (*get)(const struct sim_target *target, unsigned long long *ret_value);
 };
 
-#define FIELD(name, value)                                                                 \
-    static nvmlReturn_t name(const struct sim_target *target,                              \
-                             unsigned long long *ret_value)                                \
-    {                                                                                      \
-        const struct sim_gpu *gpu = &target->gpu;                                          \
-                                                                                           \
-        (void)gpu;                                                                         \
-        *ret_value = (value);                                                              \
-        return NVML_SUCCESS;                                                               \
+#define FIELD(name, value)                                                                                   \
+    static nvmlReturn_t name(const struct sim_target *target, unsigned long long *ret_value)                 \
+    {                                                                                                        \
+        const struct sim_gpu *gpu = &target->gpu;                                                            \
+                                                                                                             \
+        (void)gpu;                                                                                           \
+        *ret_value = (value);                                                                                \
+        return NVML_SUCCESS;                                                                                 \
     }
 
 /* Fields about rows are blank while MIG instances exist. */
-#define ROW_FIELD(name, value)                                                             \
-    static nvmlReturn_t name(const struct sim_target *target,                              \
-                             unsigned long long *ret_value)                                \
-    {                                                                                      \
-        const struct sim_gpu *gpu = &target->gpu;                                          \
-                                                                                           \
-        if (sim_gi_count(gpu) > 0)                                                         \
-            return NVML_ERROR_NOT_SUPPORTED;                                               \
-        *ret_value = (value);                                                              \
-        return NVML_SUCCESS;                                                               \
+#define ROW_FIELD(name, value)                                                                               \
+    static nvmlReturn_t name(const struct sim_target *target, unsigned long long *ret_value)                 \
+    {                                                                                                        \
+        const struct sim_gpu *gpu = &target->gpu;                                                            \
+                                                                                                             \
+        if (sim_gi_count(gpu) > 0)                                                                           \
+            return NVML_ERROR_NOT_SUPPORTED;                                                                 \
+        *ret_value = (value);                                                                                \
+        return NVML_SUCCESS;                                                                                 \
     }
 
 FIELD(ecc_current, 1)

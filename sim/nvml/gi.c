@@ -13,15 +13,13 @@
 static nvmlGpuInstance_t
 gi_handle(const struct sim_gpu *gpu, uint64_t birth)
 {
-    return (nvmlGpuInstance_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GI, gpu->index, birth,
-                                                        0);
+    return (nvmlGpuInstance_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GI, gpu->index, birth, 0);
 }
 
 /* INVALID_ARGUMENT past the last number that NVML knows, NOT_SUPPORTED for one
  * that this board does not have. */
 static nvmlReturn_t
-gi_profile_by_number(const struct sim_target *target, unsigned number,
-                  const struct sim_profile **ret_profile)
+gi_profile_by_number(const struct sim_target *target, unsigned number, const struct sim_profile **ret_profile)
 {
     int at = sim_profile_by_number(target->gpu.model, number);
 
@@ -34,8 +32,7 @@ gi_profile_by_number(const struct sim_target *target, unsigned number,
 }
 
 static nvmlReturn_t
-gi_profile_by_id(const struct sim_target *target, unsigned id,
-              const struct sim_profile **ret_profile)
+gi_profile_by_id(const struct sim_target *target, unsigned id, const struct sim_profile **ret_profile)
 {
     int at = sim_profile_by_id(target->gpu.model, id);
 
@@ -46,11 +43,10 @@ gi_profile_by_id(const struct sim_target *target, unsigned id,
 }
 
 /* What all three versions of the struct hold. */
-#define COMMON_FIELDS(p)                                                                 \
-    .id = (p)->id, .sliceCount = (p)->slices, .instanceCount = (p)->most,                \
-    .multiprocessorCount = (p)->sms, .copyEngineCount = (p)->copy,                       \
-    .decoderCount = (p)->nvdec, .encoderCount = (p)->nvenc, .jpegCount = (p)->jpeg,      \
-    .ofaCount = (p)->ofa, .memorySizeMB = (p)->memory_mib
+#define COMMON_FIELDS(p)                                                                                     \
+    .id = (p)->id, .sliceCount = (p)->slices, .instanceCount = (p)->most, .multiprocessorCount = (p)->sms,   \
+    .copyEngineCount = (p)->copy, .decoderCount = (p)->nvdec, .encoderCount = (p)->nvenc,                    \
+    .jpegCount = (p)->jpeg, .ofaCount = (p)->ofa, .memorySizeMB = (p)->memory_mib
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int profile,
@@ -64,26 +60,25 @@ nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int profile,
         rc = gi_profile_by_number(&target, profile, &p);
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(info, ((nvmlGpuInstanceProfileInfo_t) { COMMON_FIELDS(p) }));
+    return SIM_PUT(info, ((nvmlGpuInstanceProfileInfo_t){ COMMON_FIELDS(p) }));
 }
 
 static void
 gi_fill_v2(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
 {
-    *info = (nvmlGpuInstanceProfileInfo_v2_t) {
-        .version = nvmlGpuInstanceProfileInfo_v2_t_WORD, COMMON_FIELDS(p)
-    };
+    *info = (nvmlGpuInstanceProfileInfo_v2_t){ .version = nvmlGpuInstanceProfileInfo_v2_t_WORD,
+                                               COMMON_FIELDS(p) };
     snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
 }
 
 static void
 gi_fill_v3(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v3_t *info)
 {
-    *info = (nvmlGpuInstanceProfileInfo_v3_t) {
-        .version = nvmlGpuInstanceProfileInfo_v3_t_WORD,
-        COMMON_FIELDS(p),
-        .capabilities = sim_profile_is_graphics(p) ? NVML_GPU_INSTANCE_PROFILE_CAPS_GFX : 0
-    };
+    *info = (nvmlGpuInstanceProfileInfo_v3_t){ .version = nvmlGpuInstanceProfileInfo_v3_t_WORD,
+                                               COMMON_FIELDS(p),
+                                               .capabilities = sim_profile_is_graphics(p)
+                                                                   ? NVML_GPU_INSTANCE_PROFILE_CAPS_GFX
+                                                                   : 0 };
     snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
 }
 
@@ -133,13 +128,11 @@ nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_t device, unsigned int profi
 /* All placements that the profile knows, free or not, also with MIG off. */
 NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, unsigned int profileId,
-                                              nvmlGpuInstancePlacement_t *placements,
-                                              unsigned int *count)
+                                              nvmlGpuInstancePlacement_t *placements, unsigned int *count)
 {
     struct sim_target target;
     const struct sim_profile *profile = NULL;
-    nvmlReturn_t rc =
-        sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
+    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
     unsigned found = 0;
 
     if (rc == NVML_SUCCESS)
@@ -154,19 +147,17 @@ nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, unsigned int 
         if (placements != NULL && found >= *count)
             return NVML_ERROR_INSUFFICIENT_SIZE;
         if (placements != NULL)
-            placements[found] = (nvmlGpuInstancePlacement_t) { start, profile->units };
+            placements[found] = (nvmlGpuInstancePlacement_t){ start, profile->units };
         found++;
     }
     *count = found;
     return NVML_SUCCESS;
 }
 
-SIM_ALIAS(nvmlDeviceGetGpuInstancePossiblePlacements,
-          nvmlDeviceGetGpuInstancePossiblePlacements_v2);
+SIM_ALIAS(nvmlDeviceGetGpuInstancePossiblePlacements, nvmlDeviceGetGpuInstancePossiblePlacements_v2);
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int profileId,
-                                          unsigned int *count)
+nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int profileId, unsigned int *count)
 {
     struct sim_target target;
     const struct sim_profile *profile = NULL;
@@ -180,7 +171,7 @@ nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int prof
 /* Create at `start`, or where the driver likes (SIM_NO_ID). */
 static nvmlReturn_t
 gi_create(const struct sim_target *target, const struct sim_profile *profile, uint32_t start,
-       nvmlGpuInstance_t *ret_instance)
+          nvmlGpuInstance_t *ret_instance)
 {
     struct sim_state *draft;
     nvmlReturn_t rc = sim_change_begin(&draft);
@@ -196,8 +187,7 @@ gi_create(const struct sim_target *target, const struct sim_profile *profile, ui
     else if (start == SIM_NO_ID)
         rc = NVML_ERROR_INSUFFICIENT_RESOURCES;
     else
-        rc = sim_gi_create(draft, gpu, (uint32_t)sim_profile_by_id(gpu->model, profile->id),
-                           start, &birth);
+        rc = sim_gi_create(draft, gpu, (uint32_t)sim_profile_by_id(gpu->model, profile->id), start, &birth);
     rc = sim_change_end(rc);
     if (rc == NVML_SUCCESS)
         *ret_instance = gi_handle(&target->gpu, birth);
@@ -205,8 +195,7 @@ gi_create(const struct sim_target *target, const struct sim_profile *profile, ui
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceCreateGpuInstance(nvmlDevice_t device, unsigned int profileId,
-                            nvmlGpuInstance_t *gpuInstance)
+nvmlDeviceCreateGpuInstance(nvmlDevice_t device, unsigned int profileId, nvmlGpuInstance_t *gpuInstance)
 {
     struct sim_target target;
     const struct sim_profile *profile = NULL;
@@ -230,11 +219,11 @@ nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t device, unsigned int profi
 
     if (rc == NVML_SUCCESS)
         rc = gi_profile_by_id(&target, profileId, &profile);
-    if (rc == NVML_SUCCESS && (gpuInstance == NULL || placement == NULL ||
-                               placement->size != profile->units || placement->start >= 32))
+    if (rc == NVML_SUCCESS
+        && (gpuInstance == NULL || placement == NULL || placement->size != profile->units
+            || placement->start >= 32))
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? gi_create(&target, profile, placement->start, gpuInstance)
-                              : rc;
+    return rc == NVML_SUCCESS ? gi_create(&target, profile, placement->start, gpuInstance) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -255,8 +244,8 @@ nvmlGpuInstanceDestroy(nvmlGpuInstance_t gpuInstance)
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int profileId,
-                          nvmlGpuInstance_t *gpuInstances, unsigned int *count)
+nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int profileId, nvmlGpuInstance_t *gpuInstances,
+                          unsigned int *count)
 {
     struct sim_target target;
     const struct sim_profile *profile = NULL;
@@ -280,8 +269,7 @@ nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int profileId,
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id,
-                             nvmlGpuInstance_t *gpuInstance)
+nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id, nvmlGpuInstance_t *gpuInstance)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
@@ -289,8 +277,7 @@ nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id,
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return gi == NULL ? NVML_ERROR_NOT_FOUND
-                      : SIM_PUT(gpuInstance, gi_handle(&target.gpu, gi->birth));
+    return gi == NULL ? NVML_ERROR_NOT_FOUND : SIM_PUT(gpuInstance, gi_handle(&target.gpu, gi->birth));
 }
 
 NVML_API nvmlReturn_t
@@ -301,10 +288,9 @@ nvmlGpuInstanceGetInfo(nvmlGpuInstance_t gpuInstance, nvmlGpuInstanceInfo_t *inf
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(info, ((nvmlGpuInstanceInfo_t) {
-                             .device = (nvmlDevice_t)(uintptr_t)sim_handle_get(
-                                 SIM_HANDLE_GPU, target.gpu.index, 0, 0),
-                             .id = target.gi->id,
-                             .profileId = sim_gi_profile(&target.gpu, target.gi)->id,
-                             .placement = { target.gi->start, target.gi->size } }));
+    return SIM_PUT(info, ((nvmlGpuInstanceInfo_t){ .device = (nvmlDevice_t)(uintptr_t)sim_handle_get(
+                                                       SIM_HANDLE_GPU, target.gpu.index, 0, 0),
+                                                   .id = target.gi->id,
+                                                   .profileId = sim_gi_profile(&target.gpu, target.gi)->id,
+                                                   .placement = { target.gi->start, target.gi->size } }));
 }

@@ -22,10 +22,10 @@ static struct {
     unsigned id;
     char *name;
 } metrics[] = {
-    { NVML_GPM_METRIC_GRAPHICS_UTIL, (char[]) { "Graphics Utilization" } },
-    { NVML_GPM_METRIC_SM_UTIL, (char[]) { "SM Utilization" } },
-    { NVML_GPM_METRIC_SM_OCCUPANCY, (char[]) { "SM Occupancy" } },
-    { NVML_GPM_METRIC_DRAM_BW_UTIL, (char[]) { "DRAM Bandwidth Utilization" } },
+    { NVML_GPM_METRIC_GRAPHICS_UTIL, (char[]){ "Graphics Utilization" } },
+    { NVML_GPM_METRIC_SM_UTIL, (char[]){ "SM Utilization" } },
+    { NVML_GPM_METRIC_SM_OCCUPANCY, (char[]){ "SM Occupancy" } },
+    { NVML_GPM_METRIC_DRAM_BW_UTIL, (char[]){ "DRAM Bandwidth Utilization" } },
 };
 
 static nvmlReturn_t
@@ -35,8 +35,7 @@ open_gpm(const char *function, nvmlDevice_t device, struct sim_target *target)
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return target->model->arch < NVML_DEVICE_ARCH_HOPPER ? NVML_ERROR_NOT_SUPPORTED
-                                                         : NVML_SUCCESS;
+    return target->model->arch < NVML_DEVICE_ARCH_HOPPER ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
 }
 
 NVML_API nvmlReturn_t
@@ -96,8 +95,7 @@ nvmlGpmSampleFree(nvmlGpmSample_t gpmSample)
 }
 
 static nvmlReturn_t
-gpm_take_sample(const struct sim_target *target, const struct sim_gi *gi,
-            nvmlGpmSample_t handle)
+gpm_take_sample(const struct sim_target *target, const struct sim_gi *gi, nvmlGpmSample_t handle)
 {
     struct sample *sample = gpm_as_sample(handle);
 
@@ -118,13 +116,11 @@ nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t gpmSample)
 
 /* A GPU instance without a compute instance runs nothing to sample. */
 NVML_API nvmlReturn_t
-nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpuInstanceId,
-                    nvmlGpmSample_t gpmSample)
+nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpuInstanceId, nvmlGpmSample_t gpmSample)
 {
     struct sim_target target;
     nvmlReturn_t rc = open_gpm(__func__, device, &target);
-    const struct sim_gi *gi =
-        rc == NVML_SUCCESS ? sim_gi_find(&target.gpu, gpuInstanceId) : NULL;
+    const struct sim_gi *gi = rc == NVML_SUCCESS ? sim_gi_find(&target.gpu, gpuInstanceId) : NULL;
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -138,19 +134,15 @@ nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpuInstanceId,
 static double
 gpm_busy_percent(const struct sample *first, const struct sample *second)
 {
-    double span = second->taken_ns > first->taken_ns
-                      ? (double)(second->taken_ns - first->taken_ns)
-                      : 0;
-    double used =
-        second->cpu_ns > first->cpu_ns ? (double)(second->cpu_ns - first->cpu_ns) : 0;
+    double span = second->taken_ns > first->taken_ns ? (double)(second->taken_ns - first->taken_ns) : 0;
+    double used = second->cpu_ns > first->cpu_ns ? (double)(second->cpu_ns - first->cpu_ns) : 0;
     double percent = span > 0 ? used * 100 / span : 0;
 
     return percent > 100 ? 100 : percent;
 }
 
 static void
-gpm_fill_metric(const struct sample *first, const struct sample *second,
-            nvmlGpmMetric_t *metric)
+gpm_fill_metric(const struct sample *first, const struct sample *second, nvmlGpmMetric_t *metric)
 {
     metric->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
     metric->value = 0;

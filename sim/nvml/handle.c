@@ -9,8 +9,7 @@
 #include "sim/machine/partition.h"
 
 static nvmlReturn_t
-put_handle(nvmlDevice_t *device, enum sim_handle_kind kind, unsigned gpu, uint64_t gi,
-           uint64_t ci)
+put_handle(nvmlDevice_t *device, enum sim_handle_kind kind, unsigned gpu, uint64_t gi, uint64_t ci)
 {
     const struct sim_handle *handle = sim_handle_get(kind, gpu, gi, ci);
 
@@ -122,7 +121,7 @@ nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)
 /* A GPU by a property that `matches` compares. */
 static nvmlReturn_t
 handle_find_gpu(const char *text, bool (*matches)(const struct sim_gpu *gpu, const char *text),
-         nvmlDevice_t *device)
+                nvmlDevice_t *device)
 {
     unsigned gpus = sim_session_gpus();
     struct sim_gpu gpu;
@@ -177,8 +176,7 @@ nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *device)
 }
 
 NVML_API nvmlReturn_t
-nvmlSystemGetTopologyGpuSet(unsigned int cpuNumber, unsigned int *count,
-                            nvmlDevice_t *deviceArray)
+nvmlSystemGetTopologyGpuSet(unsigned int cpuNumber, unsigned int *count, nvmlDevice_t *deviceArray)
 {
     nvmlReturn_t rc = sim_enter(__func__);
     unsigned gpus = rc == NVML_SUCCESS ? sim_session_gpus() : 0;
@@ -196,8 +194,7 @@ nvmlSystemGetTopologyGpuSet(unsigned int cpuNumber, unsigned int *count,
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index,
-                                    nvmlDevice_t *migDevice)
+nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index, nvmlDevice_t *migDevice)
 {
     struct sim_target target;
     const struct sim_gi *gi = NULL;

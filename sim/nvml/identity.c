@@ -112,13 +112,13 @@ nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 }
 
 /* Calls that answer one number about the board, or the same for every board. */
-#define GET_NUMBER(name, type, wants, value)                                               \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, type *number)                          \
-    {                                                                                      \
-        struct sim_target target;                                                          \
-        nvmlReturn_t rc = sim_open(__func__, device, wants, &target);                      \
-                                                                                           \
-        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                           \
+#define GET_NUMBER(name, type, wants, value)                                                                 \
+    NVML_API nvmlReturn_t name(nvmlDevice_t device, type *number)                                            \
+    {                                                                                                        \
+        struct sim_target target;                                                                            \
+        nvmlReturn_t rc = sim_open(__func__, device, wants, &target);                                        \
+                                                                                                             \
+        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                                             \
     }
 
 GET_NUMBER(nvmlDeviceGetBrand, nvmlBrandType_t, ANY, NVML_BRAND_NVIDIA)
@@ -147,8 +147,7 @@ nvmlDeviceOnSameBoard(nvmlDevice_t device1, nvmlDevice_t device2, int *onSameBoa
 
     if (rc == NVML_SUCCESS)
         rc = sim_open(__func__, device2, SIM_GPU, &second);
-    return rc == NVML_SUCCESS ? SIM_PUT(onSameBoard, first.gpu.index == second.gpu.index)
-                              : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(onSameBoard, first.gpu.index == second.gpu.index) : rc;
 }
 
 static void
@@ -208,12 +207,12 @@ nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t *pci)
     if (pci->version != nvmlPciInfoExt_v1_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     fill_pci(&target, &plain);
-    *pci = (nvmlPciInfoExt_t) { .version = pci->version,
-                                .bus = plain.bus,
-                                .pciDeviceId = plain.pciDeviceId,
-                                .pciSubSystemId = plain.pciSubSystemId,
-                                .baseClass = 0x03,
-                                .subClass = 0x02 };
+    *pci = (nvmlPciInfoExt_t){ .version = pci->version,
+                               .bus = plain.bus,
+                               .pciDeviceId = plain.pciDeviceId,
+                               .pciSubSystemId = plain.pciSubSystemId,
+                               .baseClass = 0x03,
+                               .subClass = 0x02 };
     memcpy(pci->busId, plain.busId, sizeof(pci->busId));
     return NVML_SUCCESS;
 }
@@ -262,9 +261,8 @@ nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo_t *platformInfo)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (platformInfo->version != nvmlPlatformInfo_v2_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *platformInfo =
-        (nvmlPlatformInfo_t) { .version = platformInfo->version,
-                               .moduleId = (unsigned char)(target.gpu.index + 1) };
+    *platformInfo = (nvmlPlatformInfo_t){ .version = platformInfo->version,
+                                          .moduleId = (unsigned char)(target.gpu.index + 1) };
     return NVML_SUCCESS;
 }
 
@@ -288,23 +286,22 @@ identity_put_cpus(const char *function, nvmlDevice_t device, unsigned size, unsi
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int cpuSetSize,
-                         unsigned long *cpuSet)
+nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int cpuSetSize, unsigned long *cpuSet)
 {
     return identity_put_cpus(__func__, device, cpuSetSize, cpuSet);
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int cpuSetSize,
-                                    unsigned long *cpuSet, nvmlAffinityScope_t scope)
+nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int cpuSetSize, unsigned long *cpuSet,
+                                    nvmlAffinityScope_t scope)
 {
     (void)scope;
     return identity_put_cpus(__func__, device, cpuSetSize, cpuSet);
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int nodeSetSize,
-                            unsigned long *nodeSet, nvmlAffinityScope_t scope)
+nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int nodeSetSize, unsigned long *nodeSet,
+                            nvmlAffinityScope_t scope)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -356,8 +353,7 @@ nvmlDeviceGetGspFirmwareVersion(nvmlDevice_t device, char *version)
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, unsigned int *isEnabled,
-                             unsigned int *defaultMode)
+nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, unsigned int *isEnabled, unsigned int *defaultMode)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);

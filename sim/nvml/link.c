@@ -3,13 +3,13 @@
 
 #include "sim/machine/handle.h"
 
-#define GET_NUMBER(name, value)                                                            \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *number)                  \
-    {                                                                                      \
-        struct sim_target target;                                                          \
-        nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);                    \
-                                                                                           \
-        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                           \
+#define GET_NUMBER(name, value)                                                                              \
+    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *number)                                    \
+    {                                                                                                        \
+        struct sim_target target;                                                                            \
+        nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);                                      \
+                                                                                                             \
+        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                                             \
     }
 
 #define PCIE_GENERATION (target.model->arch >= NVML_DEVICE_ARCH_HOPPER ? 5 : 4)
@@ -21,8 +21,7 @@ GET_NUMBER(nvmlDeviceGetMaxPcieLinkWidth, 16)
 GET_NUMBER(nvmlDeviceGetPcieReplayCounter, 0)
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetPcieThroughput(nvmlDevice_t device, nvmlPcieUtilCounter_t counter,
-                            unsigned int *value)
+nvmlDeviceGetPcieThroughput(nvmlDevice_t device, nvmlPcieUtilCounter_t counter, unsigned int *value)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -49,13 +48,12 @@ nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device1, nvmlDevice_t device2,
 
     if (rc == NVML_SUCCESS)
         rc = sim_open(__func__, device2, SIM_GPU, &second);
-    return rc == NVML_SUCCESS ? SIM_PUT(pathInfo, level_between(&first.gpu, &second.gpu))
-                              : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(pathInfo, level_between(&first.gpu, &second.gpu)) : rc;
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
-                                 unsigned int *count, nvmlDevice_t *deviceArray)
+nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t level, unsigned int *count,
+                                 nvmlDevice_t *deviceArray)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -67,12 +65,11 @@ nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t lev
     if (count == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned i = 0; i < gpus; i++) {
-        if (i == target.gpu.index || sim_session_gpu(i, &other) != NVML_SUCCESS ||
-            level_between(&target.gpu, &other) != level)
+        if (i == target.gpu.index || sim_session_gpu(i, &other) != NVML_SUCCESS
+            || level_between(&target.gpu, &other) != level)
             continue;
         if (deviceArray != NULL && found < *count)
-            deviceArray[found] =
-                (nvmlDevice_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GPU, i, 0, 0);
+            deviceArray[found] = (nvmlDevice_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GPU, i, 0, 0);
         found++;
     }
     *count = found;
@@ -80,8 +77,8 @@ nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t lev
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
-                       nvmlGpuP2PCapsIndex_t p2pIndex, nvmlGpuP2PStatus_t *p2pStatus)
+nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2, nvmlGpuP2PCapsIndex_t p2pIndex,
+                       nvmlGpuP2PStatus_t *p2pStatus)
 {
     struct sim_target first, second;
     nvmlReturn_t rc = sim_open(__func__, device1, SIM_GPU, &first);
@@ -98,7 +95,7 @@ nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *gpuFabricIn
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
 
-    return rc == NVML_SUCCESS ? SIM_PUT(gpuFabricInfo, (nvmlGpuFabricInfo_t) { 0 }) : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(gpuFabricInfo, (nvmlGpuFabricInfo_t){ 0 }) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -113,11 +110,11 @@ nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *gpuFabric
         return NVML_ERROR_INVALID_ARGUMENT;
     if (gpuFabricInfo->version == nvmlGpuFabricInfo_v2_t_WORD) {
         *(nvmlGpuFabricInfo_v2_t *)gpuFabricInfo =
-            (nvmlGpuFabricInfo_v2_t) { .version = nvmlGpuFabricInfo_v2_t_WORD };
+            (nvmlGpuFabricInfo_v2_t){ .version = nvmlGpuFabricInfo_v2_t_WORD };
         return NVML_SUCCESS;
     }
     if (gpuFabricInfo->version != nvmlGpuFabricInfo_v3_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *gpuFabricInfo = (nvmlGpuFabricInfoV_t) { .version = nvmlGpuFabricInfo_v3_t_WORD };
+    *gpuFabricInfo = (nvmlGpuFabricInfoV_t){ .version = nvmlGpuFabricInfo_v3_t_WORD };
     return NVML_SUCCESS;
 }

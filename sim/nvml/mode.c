@@ -5,8 +5,7 @@
 #include "sim/machine/usage.h"
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *currentMode,
-                     unsigned int *pendingMode)
+nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *currentMode, unsigned int *pendingMode)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -25,8 +24,7 @@ nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int mode, nvmlReturn_t *activ
 {
     struct sim_target target;
     struct sim_state *draft;
-    nvmlReturn_t rc =
-        sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
+    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
     bool busy;
 
     if (rc != NVML_SUCCESS)
@@ -51,8 +49,8 @@ nvmlDeviceGetComputeMode(nvmlDevice_t device, nvmlComputeMode_t *mode)
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(mode, target.is_mig ? NVML_COMPUTEMODE_DEFAULT
-                                       : (nvmlComputeMode_t)target.gpu.compute_mode);
+    return SIM_PUT(mode,
+                   target.is_mig ? NVML_COMPUTEMODE_DEFAULT : (nvmlComputeMode_t)target.gpu.compute_mode);
 }
 
 NVML_API nvmlReturn_t
@@ -60,8 +58,7 @@ nvmlDeviceSetComputeMode(nvmlDevice_t device, nvmlComputeMode_t mode)
 {
     struct sim_target target;
     struct sim_state *draft;
-    nvmlReturn_t rc =
-        sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_UNDIVIDED, &target);
+    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_UNDIVIDED, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -84,8 +81,7 @@ nvmlDeviceGetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t *mode)
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(mode,
-                   target.gpu.persistence ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED);
+    return SIM_PUT(mode, target.gpu.persistence ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED);
 }
 
 NVML_API nvmlReturn_t

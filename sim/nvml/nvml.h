@@ -11,15 +11,14 @@
 #define NVML_API __attribute__((visibility("default")))
 
 /* A second exported name of a call defined above in the same file. */
-#define SIM_ALIAS(name, target)                                                            \
-    NVML_API __typeof__(target) name __attribute__((alias(#target)))
+#define SIM_ALIAS(name, target) NVML_API __typeof__(target) name __attribute__((alias(#target)))
 
 /* Copy a text out: INVALID_ARGUMENT without a buffer, INSUFFICIENT_SIZE when
  * it does not fit, and then nothing is written. */
 nvmlReturn_t sim_put_text(char *buffer, unsigned length, const char *text);
 
 /* Write a number through a pointer that the caller gave. */
-#define SIM_PUT(pointer, value)                                                            \
+#define SIM_PUT(pointer, value)                                                                              \
     ((pointer) == NULL ? NVML_ERROR_INVALID_ARGUMENT : (*(pointer) = (value), NVML_SUCCESS))
 
 /* Wall clock in microseconds, as NVML stamps samples. */

@@ -67,8 +67,7 @@ static void
 check_profile(nvmlDevice_t device, unsigned number)
 {
     nvmlGpuInstanceProfileInfo_t plain;
-    nvmlGpuInstanceProfileInfo_v2_t named = { .version =
-                                                  nvmlGpuInstanceProfileInfo_v2_t_WORD };
+    nvmlGpuInstanceProfileInfo_v2_t named = { .version = nvmlGpuInstanceProfileInfo_v2_t_WORD };
     nvmlGpuInstancePlacement_t places[16];
     nvmlGpuInstance_t made[16];
     unsigned count = 16, left = 0;
@@ -77,29 +76,21 @@ check_profile(nvmlDevice_t device, unsigned number)
     if (rc == NVML_ERROR_NOT_SUPPORTED)
         return;
     assert_int_equal(rc, NVML_SUCCESS);
-    assert_int_equal(nvmlDeviceGetGpuInstanceProfileInfoV(device, number, &named),
-                     NVML_SUCCESS);
+    assert_int_equal(nvmlDeviceGetGpuInstanceProfileInfoV(device, number, &named), NVML_SUCCESS);
     BH_CHECK_EQ(named.name, named.id, plain.id);
     BH_CHECK_EQ(named.name, named.memorySizeMB, plain.memorySizeMB);
-    BH_CHECK_EQ(
-        named.name,
-        nvmlDeviceGetGpuInstancePossiblePlacements_v2(device, plain.id, places, &count),
-        NVML_SUCCESS);
-    BH_CHECK_EQ(named.name,
-                nvmlDeviceGetGpuInstanceRemainingCapacity(device, plain.id, &left),
+    BH_CHECK_EQ(named.name, nvmlDeviceGetGpuInstancePossiblePlacements_v2(device, plain.id, places, &count),
                 NVML_SUCCESS);
+    BH_CHECK_EQ(named.name, nvmlDeviceGetGpuInstanceRemainingCapacity(device, plain.id, &left), NVML_SUCCESS);
     BH_CHECK_EQ(named.name, left, plain.instanceCount);
     for (unsigned i = 0; i < plain.instanceCount; i++)
         BH_CHECK_EQ(named.name,
-                    nvmlDeviceCreateGpuInstanceWithPlacement(device, plain.id, &places[i],
-                                                             &made[i]),
+                    nvmlDeviceCreateGpuInstanceWithPlacement(device, plain.id, &places[i], &made[i]),
                     NVML_SUCCESS);
     BH_CHECK_EQ(named.name, nvmlDeviceCreateGpuInstance(device, plain.id, &made[15]),
                 NVML_ERROR_INSUFFICIENT_RESOURCES);
-    BH_CHECK_EQ(
-        named.name,
-        nvmlDeviceCreateGpuInstanceWithPlacement(device, plain.id, &places[0], &made[15]),
-        NVML_ERROR_INSUFFICIENT_RESOURCES);
+    BH_CHECK_EQ(named.name, nvmlDeviceCreateGpuInstanceWithPlacement(device, plain.id, &places[0], &made[15]),
+                NVML_ERROR_INSUFFICIENT_RESOURCES);
     for (unsigned i = 0; i < plain.instanceCount; i++)
         BH_CHECK_EQ(named.name, nvmlGpuInstanceDestroy(made[i]), NVML_SUCCESS);
     BH_CHECK_EQ(named.name, nvmlGpuInstanceDestroy(made[0]), NVML_ERROR_INVALID_ARGUMENT);
@@ -108,9 +99,8 @@ check_profile(nvmlDevice_t device, unsigned number)
 static void
 test_every_model(void **unused)
 {
-    static const char *const models[] = { "A30-24GB",   "A100-40GB",      "A100-80GB",
-                                          "H100-80GB",  "H100-94GB",      "H200-141GB",
-                                          "B200-180GB", "RTXPRO6000-96GB" };
+    static const char *const models[] = { "A30-24GB",  "A100-40GB",  "A100-80GB",  "H100-80GB",
+                                          "H100-94GB", "H200-141GB", "B200-180GB", "RTXPRO6000-96GB" };
     char topology[64];
 
     (void)unused;
@@ -145,12 +135,10 @@ test_versions(void **unused)
     BH_CHECK_EQ("memory", memory.total, 97887ull << 20);
     BH_CHECK_EQ("profile", nvmlDeviceGetGpuInstanceProfileInfoV(gpu_at(0), 0, &v2),
                 NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
-    BH_CHECK_EQ("third version",
-                nvmlDeviceGetGpuInstanceProfileInfoV(gpu_at(0), 10, &profile.v2),
+    BH_CHECK_EQ("third version", nvmlDeviceGetGpuInstanceProfileInfoV(gpu_at(0), 10, &profile.v2),
                 NVML_SUCCESS);
     BH_CHECK_STR("third version", profile.v3.name, "MIG 1g.24gb+gfx");
-    BH_CHECK_EQ("third version", profile.v3.capabilities,
-                NVML_GPU_INSTANCE_PROFILE_CAPS_GFX);
+    BH_CHECK_EQ("third version", profile.v3.capabilities, NVML_GPU_INSTANCE_PROFILE_CAPS_GFX);
     BH_CHECK_EQ("past the last", nvmlDeviceGetGpuInstanceProfileInfo(gpu_at(0), 0x12, NULL),
                 NVML_ERROR_INVALID_ARGUMENT);
     server_free();
@@ -183,8 +171,7 @@ test_mig_device(void **unused)
     BH_CHECK_EQ("uuid", nvmlDeviceGetUUID(mig, first, sizeof(first)), NVML_SUCCESS);
     BH_CHECK_EQ("by uuid", nvmlDeviceGetHandleByUUID(first, &found), NVML_SUCCESS);
     BH_CHECK("by uuid", found == mig);
-    BH_CHECK_EQ("parent", nvmlDeviceGetDeviceHandleFromMigDeviceHandle(mig, &parent),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("parent", nvmlDeviceGetDeviceHandleFromMigDeviceHandle(mig, &parent), NVML_SUCCESS);
     BH_CHECK("parent", parent == gpu_at(1));
     BH_CHECK_EQ("gi id", nvmlDeviceGetGpuInstanceId(mig, &id), NVML_SUCCESS);
     BH_CHECK_EQ("gi id", id, 2);
@@ -192,17 +179,13 @@ test_mig_device(void **unused)
     BH_CHECK_EQ("memory", memory.total, 40448ull << 20);
     BH_CHECK_EQ("attributes", nvmlDeviceGetAttributes_v2(mig, &attributes), NVML_SUCCESS);
     BH_CHECK_EQ("attributes", attributes.multiprocessorCount, 60);
-    BH_CHECK_EQ("parent busy", nvmlDeviceGetUtilizationRates(parent, &utilization),
-                NVML_ERROR_NOT_SUPPORTED);
+    BH_CHECK_EQ("parent busy", nvmlDeviceGetUtilizationRates(parent, &utilization), NVML_ERROR_NOT_SUPPORTED);
     BH_CHECK_EQ("mig power", nvmlDeviceGetPowerUsage(mig, &id), NVML_ERROR_NOT_SUPPORTED);
     BH_CHECK_EQ("gi with ci", nvmlGpuInstanceDestroy(pair.gi), NVML_ERROR_IN_USE);
     BH_CHECK_EQ("ci", nvmlComputeInstanceDestroy(pair.ci), NVML_SUCCESS);
-    BH_CHECK_EQ("stale", nvmlDeviceGetUUID(mig, second, sizeof(second)),
-                NVML_ERROR_INVALID_ARGUMENT);
-    BH_CHECK_EQ("again", nvmlGpuInstanceCreateComputeInstance(pair.gi, 2, &pair.ci),
-                NVML_SUCCESS);
-    BH_CHECK_EQ("again", nvmlDeviceGetMigDeviceHandleByIndex(gpu_at(1), 0, &mig),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("stale", nvmlDeviceGetUUID(mig, second, sizeof(second)), NVML_ERROR_INVALID_ARGUMENT);
+    BH_CHECK_EQ("again", nvmlGpuInstanceCreateComputeInstance(pair.gi, 2, &pair.ci), NVML_SUCCESS);
+    BH_CHECK_EQ("again", nvmlDeviceGetMigDeviceHandleByIndex(gpu_at(1), 0, &mig), NVML_SUCCESS);
     BH_CHECK_EQ("again", nvmlDeviceGetUUID(mig, second, sizeof(second)), NVML_SUCCESS);
     BH_CHECK("a new uuid every time", strcmp(first, second) != 0);
     server_free();
@@ -256,8 +239,7 @@ check_table(nvmlDevice_t device, pid_t pid)
     unsigned count = 2;
 
     BH_CHECK_EQ("another", nvmlInternalGetExportTable(&table, other), NVML_ERROR_NOT_FOUND);
-    BH_CHECK_EQ("nowhere", nvmlInternalGetExportTable(NULL, id),
-                NVML_ERROR_INVALID_ARGUMENT);
+    BH_CHECK_EQ("nowhere", nvmlInternalGetExportTable(NULL, id), NVML_ERROR_INVALID_ARGUMENT);
     assert_int_equal(nvmlInternalGetExportTable(&table, id), NVML_SUCCESS);
     slots = table;
     BH_CHECK_EQ("its size", (uintptr_t)slots[BH_SMI_SIZE], BH_SMI_SLOTS * sizeof(void *));
@@ -290,8 +272,7 @@ test_contexts(void **unused)
     assert_int_equal(create_pair(gpu_at(0), &pair), NVML_SUCCESS);
     assert_int_equal(nvmlComputeInstanceGetInfo_v2(pair.ci, &made), NVML_SUCCESS);
     pid = start_context("0-13", 512, false);
-    BH_CHECK_EQ("list",
-                nvmlDeviceGetComputeRunningProcesses_v3(made.device, &count, processes),
+    BH_CHECK_EQ("list", nvmlDeviceGetComputeRunningProcesses_v3(made.device, &count, processes),
                 NVML_SUCCESS);
     BH_CHECK_EQ("list", count, 1);
     BH_CHECK_EQ("pid", processes[0].pid, pid);
@@ -324,10 +305,8 @@ crowd(int ready)
     char path[SIM_PATH_MAX];
 
     for (unsigned i = 0; i < 1500; i++) {
-        if (!sim_path(path, "%s/crowd/%u", server_dir, i) ||
-            !sim_make_folders(path, 0700) ||
-            !sim_path(path, "%s/crowd/%u/memory", server_dir, i) ||
-            !sim_put_sparse(path, 0600, 4096))
+        if (!sim_path(path, "%s/crowd/%u", server_dir, i) || !sim_make_folders(path, 0700)
+            || !sim_path(path, "%s/crowd/%u/memory", server_dir, i) || !sim_put_sparse(path, 0600, 4096))
             _exit(1);
         int fd = open(path, O_RDONLY);
         if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
@@ -359,8 +338,7 @@ test_crowd(void **unused)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
     one = start_context("0-w", 3, false);
-    BH_CHECK_EQ("not hidden",
-                nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, &process),
+    BH_CHECK_EQ("not hidden", nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, &process),
                 NVML_SUCCESS);
     BH_CHECK_EQ("not hidden", count, 1);
     BH_CHECK_EQ("not hidden", process.pid, one);
@@ -379,8 +357,7 @@ look_at_work(const char *path, const char *secret, bool *ret_there)
     char found[16] = "";
     int fd;
 
-    assert_int_equal(nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, processes),
-                     NVML_SUCCESS);
+    assert_int_equal(nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, processes), NVML_SUCCESS);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     *ret_there = pread(fd, found, strlen(secret), 4096) > 0 && strcmp(found, secret) == 0;
@@ -441,8 +418,7 @@ test_utilization(void **unused)
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     sleeper = start_context("0-w", 1, false);
     usleep(110000);
-    BH_CHECK_EQ("a sleeper", nvmlDeviceGetUtilizationRates(gpu_at(0), &utilization),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("a sleeper", nvmlDeviceGetUtilizationRates(gpu_at(0), &utilization), NVML_SUCCESS);
     BH_CHECK_EQ("a sleeper", utilization.gpu, 0);
     BH_CHECK_EQ("power", nvmlDeviceGetPowerUsage(gpu_at(0), &idle_mw), NVML_SUCCESS);
     BH_CHECK_EQ("idle power", idle_mw, 105000);
@@ -473,25 +449,20 @@ test_faults(void **unused)
     server_new("node: 2x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlEventSetCreate(&set), NVML_SUCCESS);
-    assert_int_equal(
-        nvmlDeviceRegisterEvents(gpu_at(1), nvmlEventTypeXidCriticalError, set),
-        NVML_SUCCESS);
-    server_control(
-        "nvmlDeviceCreateGpuInstance gpu=0 fail=INSUFFICIENT_RESOURCES count=1\n"
-        "gpu=1 xid=79 gi=3\ngpu=1 ecc-uncorrected=2\nnvmlDeviceSetMigMode gpu=1 hang\n");
+    assert_int_equal(nvmlDeviceRegisterEvents(gpu_at(1), nvmlEventTypeXidCriticalError, set), NVML_SUCCESS);
+    server_control("nvmlDeviceCreateGpuInstance gpu=0 fail=INSUFFICIENT_RESOURCES count=1\n"
+                   "gpu=1 xid=79 gi=3\ngpu=1 ecc-uncorrected=2\nnvmlDeviceSetMigMode gpu=1 hang\n");
     BH_CHECK_EQ("other gpu", nvmlDeviceCreateGpuInstance(gpu_at(1), 19, &gi), NVML_SUCCESS);
-    BH_CHECK_EQ("once", nvmlDeviceCreateGpuInstance(gpu_at(0), 19, &gi),
-                NVML_ERROR_INSUFFICIENT_RESOURCES);
-    BH_CHECK_EQ("and no more", nvmlDeviceCreateGpuInstance(gpu_at(0), 19, &gi),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("once", nvmlDeviceCreateGpuInstance(gpu_at(0), 19, &gi), NVML_ERROR_INSUFFICIENT_RESOURCES);
+    BH_CHECK_EQ("and no more", nvmlDeviceCreateGpuInstance(gpu_at(0), 19, &gi), NVML_SUCCESS);
     BH_CHECK_EQ("event", nvmlEventSetWait_v2(set, &event, 1000), NVML_SUCCESS);
     BH_CHECK_EQ("xid", event.eventData, 79);
     BH_CHECK_EQ("gi", event.gpuInstanceId, 3);
     BH_CHECK_EQ("ci", event.computeInstanceId, 0xFFFFFFFFu);
     BH_CHECK_EQ("nothing more", nvmlEventSetWait_v2(set, &event, 0), NVML_ERROR_TIMEOUT);
     BH_CHECK_EQ("ecc",
-                nvmlDeviceGetTotalEccErrors(gpu_at(1), NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
-                                            NVML_VOLATILE_ECC, &errors),
+                nvmlDeviceGetTotalEccErrors(gpu_at(1), NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC,
+                                            &errors),
                 NVML_SUCCESS);
     BH_CHECK_EQ("ecc", errors, 2);
     pid = fork();
@@ -501,13 +472,11 @@ test_faults(void **unused)
     }
     usleep(200000);
     BH_CHECK_EQ("hangs", waitpid(pid, &status, WNOHANG), 0);
-    BH_CHECK_EQ("and blocks nobody", nvmlDeviceSetMigMode(gpu_at(0), 1, &activation),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("and blocks nobody", nvmlDeviceSetMigMode(gpu_at(0), 1, &activation), NVML_SUCCESS);
     stop_context(pid);
     server_control("gpu=1 lost\n");
     BH_CHECK_EQ("lost", nvmlDeviceGetPowerUsage(gpu_at(1), &value), NVML_ERROR_GPU_IS_LOST);
-    BH_CHECK_EQ("still named", nvmlDeviceGetUUID(gpu_at(1), uuid, sizeof(uuid)),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("still named", nvmlDeviceGetUUID(gpu_at(1), uuid, sizeof(uuid)), NVML_SUCCESS);
     BH_CHECK_EQ("the other", nvmlDeviceGetPowerUsage(gpu_at(0), &value), NVML_SUCCESS);
     server_control("");
     BH_CHECK_EQ("back", nvmlDeviceGetPowerUsage(gpu_at(1), &value), NVML_SUCCESS);
@@ -529,17 +498,14 @@ test_slow_and_sick(void **unused)
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     server_control("gpu=1 recovery=1\nnvmlDeviceGetSerial "
                    "delay-ms=300\nnvmlVgpuTypeGetName fail=UNKNOWN\n");
-    BH_CHECK_EQ("recovery", nvmlDeviceGetFieldValues(gpu_at(1), 1, &recovery),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("recovery", nvmlDeviceGetFieldValues(gpu_at(1), 1, &recovery), NVML_SUCCESS);
     BH_CHECK_EQ("recovery", recovery.value.ullVal, NVML_GPU_RECOVERY_ACTION_GPU_RESET);
     BH_CHECK_EQ("unsimulated", call_by_name("nvmlVgpuTypeGetName"), NVML_ERROR_UNKNOWN);
     clock_gettime(CLOCK_MONOTONIC, &before);
-    BH_CHECK_EQ("slow", nvmlDeviceGetSerial(gpu_at(1), serial, sizeof(serial)),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("slow", nvmlDeviceGetSerial(gpu_at(1), serial, sizeof(serial)), NVML_SUCCESS);
     clock_gettime(CLOCK_MONOTONIC, &after);
-    BH_CHECK("slow", (after.tv_sec - before.tv_sec) * 1000 +
-                             (after.tv_nsec - before.tv_nsec) / 1000000 >=
-                         299);
+    BH_CHECK("slow",
+             (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >= 299);
     server_free();
     BH_CHECK_DONE();
 }
@@ -560,22 +526,18 @@ test_handles(void **unused)
     BH_CHECK("same pointer", old == gpu_at(0));
     BH_CHECK_EQ("garbage", nvmlDeviceGetIndex((nvmlDevice_t)(void *)buffer, &value),
                 NVML_ERROR_INVALID_ARGUMENT);
-    BH_CHECK_EQ("inside a handle",
-                nvmlDeviceGetIndex((nvmlDevice_t)(void *)((char *)old + 1), &value),
+    BH_CHECK_EQ("inside a handle", nvmlDeviceGetIndex((nvmlDevice_t)(void *)((char *)old + 1), &value),
                 NVML_ERROR_INVALID_ARGUMENT);
-    BH_CHECK_EQ("small buffer", nvmlDeviceGetName(old, buffer, sizeof(buffer)),
-                NVML_ERROR_INSUFFICIENT_SIZE);
+    BH_CHECK_EQ("small buffer", nvmlDeviceGetName(old, buffer, sizeof(buffer)), NVML_ERROR_INSUFFICIENT_SIZE);
     BH_CHECK_EQ("firmware", nvmlDeviceGetGspFirmwareVersion(old, firmware), NVML_SUCCESS);
     BH_CHECK_EQ("driver", nvmlSystemGetDriverVersion(driver, sizeof(driver)), NVML_SUCCESS);
     BH_CHECK("firmware", strcmp(firmware, driver) == 0);
     BH_CHECK_EQ("display", nvmlDeviceGetDisplayActive(old, &display), NVML_SUCCESS);
     BH_CHECK_EQ("display", display, NVML_FEATURE_DISABLED);
-    BH_CHECK_EQ("clock", nvmlDeviceGetApplicationsClock(old, NVML_CLOCK_SM, &value),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("clock", nvmlDeviceGetApplicationsClock(old, NVML_CLOCK_SM, &value), NVML_SUCCESS);
     BH_CHECK_EQ("clock", nvmlDeviceGetMaxClockInfo(old, NVML_CLOCK_SM, &most), NVML_SUCCESS);
     BH_CHECK_EQ("clock", value, most);
-    BH_CHECK_EQ("mig off", nvmlDeviceGetGpuInstanceById(old, 0, NULL),
-                NVML_ERROR_NOT_SUPPORTED);
+    BH_CHECK_EQ("mig off", nvmlDeviceGetGpuInstanceById(old, 0, NULL), NVML_ERROR_NOT_SUPPORTED);
     BH_CHECK_EQ("one shutdown", nvmlShutdown(), NVML_SUCCESS);
     BH_CHECK_EQ("still open", nvmlDeviceGetIndex(old, &value), NVML_SUCCESS);
     BH_CHECK_EQ("the other", nvmlShutdown(), NVML_SUCCESS);
@@ -599,8 +561,8 @@ come_and_go(void *self)
 
         if (nvmlInit_v2() != NVML_SUCCESS)
             continue;
-        if (nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_SUCCESS &&
-            nvmlDeviceGetUUID(device, uuid, sizeof(uuid)) == NVML_SUCCESS)
+        if (nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_SUCCESS
+            && nvmlDeviceGetUUID(device, uuid, sizeof(uuid)) == NVML_SUCCESS)
             ++*answers;
         nvmlShutdown();
         /* Without an initialisation of its own: any answer, but no crash. */
@@ -643,9 +605,7 @@ test_gpm(void **unused)
     assert_int_equal(nvmlGpmSampleAlloc(&sample), NVML_SUCCESS);
     BH_CHECK_EQ("ampere", nvmlGpmSampleGet(gpu_at(0), sample), NVML_ERROR_NOT_SUPPORTED);
     BH_CHECK_EQ("hopper", nvmlGpmSampleGet(gpu_at(1), sample), NVML_SUCCESS);
-    get = (nvmlGpmMetricsGet_t) {
-        .version = 1, .numMetrics = 2, .sample1 = sample, .sample2 = sample
-    };
+    get = (nvmlGpmMetricsGet_t){ .version = 1, .numMetrics = 2, .sample1 = sample, .sample2 = sample };
     get.metrics[0].metricId = NVML_GPM_METRIC_SM_UTIL;
     get.metrics[1].metricId = 60;
     BH_CHECK_EQ("metrics", nvmlGpmMetricsGet(&get), NVML_SUCCESS);

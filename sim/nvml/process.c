@@ -14,8 +14,7 @@ process_open_users(const char *function, nvmlDevice_t device, struct sim_target 
 {
     nvmlReturn_t rc = sim_open(function, device, ANY, target);
 
-    if (rc == NVML_SUCCESS && !target->is_mig && target->gpu.mig_current != 0 &&
-        !target->privileged)
+    if (rc == NVML_SUCCESS && !target->is_mig && target->gpu.mig_current != 0 && !target->privileged)
         return NVML_ERROR_NO_PERMISSION;
     return rc;
 }
@@ -52,36 +51,32 @@ process_list_users(const struct sim_target *target, struct nvml_process_list *li
         sim_session_renew(&target->gpu);
     if (list->count > list->room)
         return NVML_ERROR_INSUFFICIENT_SIZE;
-    return list->count > 0 && list->entries == NULL ? NVML_ERROR_INVALID_ARGUMENT
-                                                    : NVML_SUCCESS;
+    return list->count > 0 && list->entries == NULL ? NVML_ERROR_INVALID_ARGUMENT : NVML_SUCCESS;
 }
 
 static void
 process_put_v1(void *entries, unsigned at, const struct sim_user *user)
 {
     ((nvmlProcessInfo_v1_t *)entries)[at] =
-        (nvmlProcessInfo_v1_t) { .pid = user->context.pid,
-                                 .usedGpuMemory = user->context.bytes };
+        (nvmlProcessInfo_v1_t){ .pid = user->context.pid, .usedGpuMemory = user->context.bytes };
 }
 
 static void
 process_put_v2(void *entries, unsigned at, const struct sim_user *user)
 {
-    ((nvmlProcessInfo_v2_t *)entries)[at] =
-        (nvmlProcessInfo_v2_t) { .pid = user->context.pid,
-                                 .usedGpuMemory = user->context.bytes,
-                                 .gpuInstanceId = user->gi,
-                                 .computeInstanceId = user->ci };
+    ((nvmlProcessInfo_v2_t *)entries)[at] = (nvmlProcessInfo_v2_t){ .pid = user->context.pid,
+                                                                    .usedGpuMemory = user->context.bytes,
+                                                                    .gpuInstanceId = user->gi,
+                                                                    .computeInstanceId = user->ci };
 }
 
 static void
 process_put_detail(void *entries, unsigned at, const struct sim_user *user)
 {
-    ((nvmlProcessDetail_v1_t *)entries)[at] =
-        (nvmlProcessDetail_v1_t) { .pid = user->context.pid,
-                                   .usedGpuMemory = user->context.bytes,
-                                   .gpuInstanceId = user->gi,
-                                   .computeInstanceId = user->ci };
+    ((nvmlProcessDetail_v1_t *)entries)[at] = (nvmlProcessDetail_v1_t){ .pid = user->context.pid,
+                                                                        .usedGpuMemory = user->context.bytes,
+                                                                        .gpuInstanceId = user->gi,
+                                                                        .computeInstanceId = user->ci };
 }
 
 NVML_API nvmlReturn_t
@@ -118,11 +113,11 @@ process_put_none(const char *function, nvmlDevice_t device, unsigned *count)
     return rc == NVML_SUCCESS ? SIM_PUT(count, 0) : rc;
 }
 
-#define NO_PROCESSES(name, type)                                                           \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *infoCount, type *infos)  \
-    {                                                                                      \
-        (void)infos;                                                                       \
-        return process_put_none(__func__, device, infoCount);                                      \
+#define NO_PROCESSES(name, type)                                                                             \
+    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *infoCount, type *infos)                    \
+    {                                                                                                        \
+        (void)infos;                                                                                         \
+        return process_put_none(__func__, device, infoCount);                                                \
     }
 
 NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t)
@@ -187,12 +182,10 @@ static void
 process_add_sampled(void *self, const struct sim_user *user)
 {
     struct sampled *list = self;
-    nvmlProcessUtilizationSample_t sample = { .pid = user->context.pid,
-                                              .timeStamp = list->now_us };
+    nvmlProcessUtilizationSample_t sample = { .pid = user->context.pid, .timeStamp = list->now_us };
     struct sim_gauge_share share;
 
-    if (user->gauge != NULL &&
-        sim_gauge_share_of(user->gauge, user->context.slot, list->since_ns, &share)) {
+    if (user->gauge != NULL && sim_gauge_share_of(user->gauge, user->context.slot, list->since_ns, &share)) {
         sample.smUtil = share.percent;
         if (share.last_ns < list->now_ns) /* it may have ended since the call began */
             sample.timeStamp -= (list->now_ns - share.last_ns) / 1000;
@@ -204,14 +197,11 @@ process_add_sampled(void *self, const struct sim_user *user)
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
-                                nvmlProcessUtilizationSample_t *utilization,
-                                unsigned int *processSamplesCount,
-                                unsigned long long lastSeenTimeStamp)
+nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *utilization,
+                                unsigned int *processSamplesCount, unsigned long long lastSeenTimeStamp)
 {
     struct sim_target target;
-    struct sampled list = { .entries = utilization, .now_ns = sim_queue_now(),
-                            .now_us = sim_wall_us() };
+    struct sampled list = { .entries = utilization, .now_ns = sim_queue_now(), .now_us = sim_wall_us() };
     uint64_t past_us = list.now_us > lastSeenTimeStamp ? list.now_us - lastSeenTimeStamp : 0;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_UNDIVIDED, &target);
 
@@ -220,14 +210,12 @@ nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
     if (processSamplesCount == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
     list.room = *processSamplesCount;
-    list.since_ns =
-        past_us < list.now_ns / 1000 ? list.now_ns - past_us * 1000 + CLOCKS_APART_NS : 0;
+    list.since_ns = past_us < list.now_ns / 1000 ? list.now_ns - past_us * 1000 + CLOCKS_APART_NS : 0;
     sim_users_each(&target.gpu, target.gi, false, process_add_sampled, &list);
     *processSamplesCount = list.count;
     if (list.count == 0)
         return NVML_ERROR_NOT_FOUND;
-    return list.entries == NULL || list.count > list.room ? NVML_ERROR_INSUFFICIENT_SIZE
-                                                          : NVML_SUCCESS;
+    return list.entries == NULL || list.count > list.room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
 NVML_API nvmlReturn_t
@@ -258,8 +246,8 @@ nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count, unsigned i
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessionCount,
-                          unsigned int *averageFps, unsigned int *averageLatency)
+nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessionCount, unsigned int *averageFps,
+                          unsigned int *averageLatency)
 {
     nvmlReturn_t rc = process_put_none(__func__, device, sessionCount);
 

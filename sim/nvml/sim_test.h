@@ -67,8 +67,8 @@ static inline nvmlReturn_t
 create_pair(nvmlDevice_t device, struct pair *pair)
 {
     nvmlGpuInstancePlacement_t placement = { pair->start, pair->size };
-    nvmlReturn_t rc = nvmlDeviceCreateGpuInstanceWithPlacement(device, pair->profile_id,
-                                                               &placement, &pair->gi);
+    nvmlReturn_t rc =
+        nvmlDeviceCreateGpuInstanceWithPlacement(device, pair->profile_id, &placement, &pair->gi);
 
     if (rc != NVML_SUCCESS)
         return rc;

@@ -139,8 +139,7 @@ nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_t *capabilities)
 {
     nvmlReturn_t rc = sim_enter(__func__);
 
-    return rc == NVML_SUCCESS ? SIM_PUT(capabilities, (nvmlConfComputeSystemCaps_t) { 0 })
-                              : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(capabilities, (nvmlConfComputeSystemCaps_t){ 0 }) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -148,7 +147,7 @@ nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)
 {
     nvmlReturn_t rc = sim_enter(__func__);
 
-    return rc == NVML_SUCCESS ? SIM_PUT(state, (nvmlConfComputeSystemState_t) { 0 }) : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(state, (nvmlConfComputeSystemState_t){ 0 }) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -162,7 +161,7 @@ nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (settings->version != nvmlSystemConfComputeSettings_v1_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *settings = (nvmlSystemConfComputeSettings_t) { .version = settings->version };
+    *settings = (nvmlSystemConfComputeSettings_t){ .version = settings->version };
     return NVML_SUCCESS;
 }
 

@@ -18,15 +18,13 @@ table_put(struct bh_smi_process *process, const nvmlProcessInfo_t *info)
     process->gpu_instance = info->gpuInstanceId;
     process->compute_instance = info->computeInstanceId;
     process->unknown = 0;
-    if (nvmlSystemGetProcessName(info->pid, process->name, sizeof(process->name)) !=
-        NVML_SUCCESS)
+    if (nvmlSystemGetProcessName(info->pid, process->name, sizeof(process->name)) != NVML_SUCCESS)
         snprintf(process->name, sizeof(process->name), "[Not Found]");
 }
 
 /* The published list, with names. */
 static nvmlReturn_t
-list(list_call *call, nvmlDevice_t device, unsigned *count,
-     struct bh_smi_process *processes)
+list(list_call *call, nvmlDevice_t device, unsigned *count, struct bh_smi_process *processes)
 {
     nvmlProcessInfo_t infos[LIST_MAX];
     nvmlReturn_t rc;
@@ -41,11 +39,10 @@ list(list_call *call, nvmlDevice_t device, unsigned *count,
     return rc;
 }
 
-#define LIST(name, call)                                                                   \
-    static nvmlReturn_t name(nvmlDevice_t device, unsigned *count,                         \
-                             struct bh_smi_process *processes)                             \
-    {                                                                                      \
-        return list(call, device, count, processes);                                       \
+#define LIST(name, call)                                                                                     \
+    static nvmlReturn_t name(nvmlDevice_t device, unsigned *count, struct bh_smi_process *processes)         \
+    {                                                                                                        \
+        return list(call, device, count, processes);                                                         \
     }
 
 LIST(list_compute, nvmlDeviceGetComputeRunningProcesses_v3)
@@ -66,10 +63,8 @@ nvmlInternalGetExportTable(const void **table, const unsigned char uuid[16])
 {
     static const unsigned char id[16] = BH_SMI_TABLE_ID;
     static void *const slots[BH_SMI_SLOTS] = {
-        [BH_SMI_SIZE] = (void *)sizeof(slots),
-        [BH_SMI_IS_WATCHED] = (void *)is_watched,
-        [BH_SMI_COMPUTE] = (void *)list_compute,
-        [BH_SMI_GRAPHICS] = (void *)list_graphics,
+        [BH_SMI_SIZE] = (void *)sizeof(slots),   [BH_SMI_IS_WATCHED] = (void *)is_watched,
+        [BH_SMI_COMPUTE] = (void *)list_compute, [BH_SMI_GRAPHICS] = (void *)list_graphics,
         [BH_SMI_MPS] = (void *)list_mps,
     };
 

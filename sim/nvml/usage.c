@@ -14,8 +14,7 @@ usage_open_memory(const char *function, nvmlDevice_t device, struct sim_target *
 {
     nvmlReturn_t rc = sim_open(function, device, ANY, target);
 
-    if (rc == NVML_SUCCESS && !target->is_mig && target->gpu.mig_current != 0 &&
-        !target->privileged)
+    if (rc == NVML_SUCCESS && !target->is_mig && target->gpu.mig_current != 0 && !target->privileged)
         return NVML_ERROR_NO_PERMISSION;
     return rc;
 }
@@ -67,7 +66,7 @@ nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *bar1Memory)
     if (bar1Memory == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
     total = sim_memory_bytes(&target.gpu, target.gi);
-    *bar1Memory = (nvmlBAR1Memory_t) { .bar1Total = total, .bar1Free = total };
+    *bar1Memory = (nvmlBAR1Memory_t){ .bar1Total = total, .bar1Free = total };
     return NVML_SUCCESS;
 }
 
@@ -88,8 +87,7 @@ nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilizatio
 
 /* No simulated work uses the media engines. */
 static nvmlReturn_t
-usage_put_idle_engine(const char *function, nvmlDevice_t device, unsigned *utilization,
-                unsigned *period)
+usage_put_idle_engine(const char *function, nvmlDevice_t device, unsigned *utilization, unsigned *period)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(function, device, SIM_GPU | SIM_UNDIVIDED, &target);
@@ -103,11 +101,10 @@ usage_put_idle_engine(const char *function, nvmlDevice_t device, unsigned *utili
     return NVML_SUCCESS;
 }
 
-#define IDLE_ENGINE(name)                                                                  \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *utilization,             \
-                               unsigned int *us)                                           \
-    {                                                                                      \
-        return usage_put_idle_engine(__func__, device, utilization, us);                         \
+#define IDLE_ENGINE(name)                                                                                    \
+    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *utilization, unsigned int *us)             \
+    {                                                                                                        \
+        return usage_put_idle_engine(__func__, device, utilization, us);                                     \
     }
 
 IDLE_ENGINE(nvmlDeviceGetEncoderUtilization)
@@ -117,9 +114,8 @@ IDLE_ENGINE(nvmlDeviceGetOfaUtilization)
 
 /* One sample, of now. */
 NVML_API nvmlReturn_t
-nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
-                     unsigned long long lastSeenTimeStamp, nvmlValueType_t *sampleValType,
-                     unsigned int *sampleCount, nvmlSample_t *samples)
+nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long lastSeenTimeStamp,
+                     nvmlValueType_t *sampleValType, unsigned int *sampleCount, nvmlSample_t *samples)
 {
     struct sim_target target;
     unsigned wants = type == NVML_TOTAL_POWER_SAMPLES ? SIM_GPU : SIM_GPU | SIM_UNDIVIDED;
@@ -139,35 +135,31 @@ nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
         return NVML_ERROR_NOT_SUPPORTED;
     *sampleValType = NVML_VALUE_TYPE_UNSIGNED_INT;
     if (samples != NULL && *sampleCount >= 1)
-        samples[0] = (nvmlSample_t) { .timeStamp = sim_wall_us(),
-                                      .sampleValue = { .uiVal = value } };
+        samples[0] = (nvmlSample_t){ .timeStamp = sim_wall_us(), .sampleValue = { .uiVal = value } };
     *sampleCount = 1;
     return NVML_SUCCESS;
 }
 
-#define GET_NUMBER(name, type, value)                                                      \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, type *number)                          \
-    {                                                                                      \
-        struct sim_target target;                                                          \
-        nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);                    \
-                                                                                           \
-        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                           \
+#define GET_NUMBER(name, type, value)                                                                        \
+    NVML_API nvmlReturn_t name(nvmlDevice_t device, type *number)                                            \
+    {                                                                                                        \
+        struct sim_target target;                                                                            \
+        nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);                                      \
+                                                                                                             \
+        return rc == NVML_SUCCESS ? SIM_PUT(number, value) : rc;                                             \
     }
 
 GET_NUMBER(nvmlDeviceGetPowerUsage, unsigned int, sim_power_mw(&target.gpu))
 GET_NUMBER(nvmlDeviceGetPowerManagementMode, nvmlEnableState_t, NVML_FEATURE_ENABLED)
 GET_NUMBER(nvmlDeviceGetPowerManagementLimit, unsigned int, target.gpu.power_limit_mw)
 GET_NUMBER(nvmlDeviceGetEnforcedPowerLimit, unsigned int, target.gpu.power_limit_mw)
-GET_NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, unsigned int,
-           target.model->board_w * 1000)
+GET_NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, unsigned int, target.model->board_w * 1000)
 GET_NUMBER(nvmlDeviceGetCurrentClocksEventReasons, unsigned long long,
            sim_utilization(&target.gpu, NULL) == 0 ? 1u : 0u)
 GET_NUMBER(nvmlDeviceGetSupportedClocksEventReasons, unsigned long long, 0x1ff)
 GET_NUMBER(nvmlDeviceGetPerformanceState, nvmlPstates_t, NVML_PSTATE_0)
-SIM_ALIAS(nvmlDeviceGetCurrentClocksThrottleReasons,
-          nvmlDeviceGetCurrentClocksEventReasons);
-SIM_ALIAS(nvmlDeviceGetSupportedClocksThrottleReasons,
-          nvmlDeviceGetSupportedClocksEventReasons);
+SIM_ALIAS(nvmlDeviceGetCurrentClocksThrottleReasons, nvmlDeviceGetCurrentClocksEventReasons);
+SIM_ALIAS(nvmlDeviceGetSupportedClocksThrottleReasons, nvmlDeviceGetSupportedClocksEventReasons);
 SIM_ALIAS(nvmlDeviceGetPowerState, nvmlDeviceGetPerformanceState);
 
 /* Idle draw since the state file was made: never falls, whatever ends. */
@@ -220,8 +212,7 @@ nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int limit)
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensorType,
-                         unsigned int *temp)
+nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensorType, unsigned int *temp)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -251,12 +242,10 @@ nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *temperature)
     return NVML_SUCCESS;
 }
 
-static const unsigned thresholds_c[] = { 92, 89, 95,
-                                         87 }; /* by nvmlTemperatureThresholds_t */
+static const unsigned thresholds_c[] = { 92, 89, 95, 87 }; /* by nvmlTemperatureThresholds_t */
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device,
-                                  nvmlTemperatureThresholds_t thresholdType,
+nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, nvmlTemperatureThresholds_t thresholdType,
                                   unsigned int *temp)
 {
     struct sim_target target;
@@ -284,19 +273,15 @@ nvmlDeviceGetMarginTemperature(nvmlDevice_t device, nvmlMarginTemperature_t *mar
     if (marginTempInfo->version != nvmlMarginTemperature_v1_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     marginTempInfo->marginTemperature =
-        (int)(thresholds_c[NVML_TEMPERATURE_THRESHOLD_GPU_MAX] -
-              sim_temperature_c(&target.gpu));
+        (int)(thresholds_c[NVML_TEMPERATURE_THRESHOLD_GPU_MAX] - sim_temperature_c(&target.gpu));
     return NVML_SUCCESS;
 }
 
 /* MHz by nvmlClockType_t: idle and under load. */
-static const unsigned clocks_mhz[][2] = {
-    { 345, 1980 }, { 345, 1980 }, { 2619, 2619 }, { 765, 1545 }
-};
+static const unsigned clocks_mhz[][2] = { { 345, 1980 }, { 345, 1980 }, { 2619, 2619 }, { 765, 1545 } };
 
 static nvmlReturn_t
-usage_put_clock(const char *function, nvmlDevice_t device, nvmlClockType_t type, bool most,
-          unsigned *clock)
+usage_put_clock(const char *function, nvmlDevice_t device, nvmlClockType_t type, bool most, unsigned *clock)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(function, device, SIM_GPU, &target);
@@ -322,15 +307,13 @@ nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned in
 
 /* Nobody has set others: they are the most. */
 NVML_API nvmlReturn_t
-nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType,
-                                      unsigned int *clockMHz)
+nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz)
 {
     return usage_put_clock(__func__, device, clockType, true, clockMHz);
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType,
-                               unsigned int *clockMHz)
+nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz)
 {
     return usage_put_clock(__func__, device, clockType, true, clockMHz);
 }
@@ -339,8 +322,7 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t clockType, nvmlClockId_t clockId,
                    unsigned int *clockMHz)
 {
-    return usage_put_clock(__func__, device, clockType, clockId != NVML_CLOCK_ID_CURRENT,
-                     clockMHz);
+    return usage_put_clock(__func__, device, clockType, clockId != NVML_CLOCK_ID_CURRENT, clockMHz);
 }
 
 NVML_API nvmlReturn_t
@@ -353,5 +335,5 @@ nvmlDeviceGetViolationStatus(nvmlDevice_t device, nvmlPerfPolicyType_t perfPolic
     (void)perfPolicyType;
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(violTime, ((nvmlViolationTime_t) { .referenceTime = sim_wall_us() }));
+    return SIM_PUT(violTime, ((nvmlViolationTime_t){ .referenceTime = sim_wall_us() }));
 }

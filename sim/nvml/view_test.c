@@ -21,18 +21,16 @@ add_node(const char *path, unsigned major, unsigned minor)
 static bool
 add_gpu_nodes(void)
 {
-    return mkdir("/dev/nvidia-caps", 0755) == 0 &&
-           add_node("/dev/nvidiactl", MAJOR_GPU, 255) &&
-           add_node("/dev/nvidia1", MAJOR_GPU, 1);
+    return mkdir("/dev/nvidia-caps", 0755) == 0 && add_node("/dev/nvidiactl", MAJOR_GPU, 255)
+           && add_node("/dev/nvidia1", MAJOR_GPU, 1);
 }
 
 /* A mount namespace with a /dev of its own, and GPU 1 in it. */
 static bool
 make_dev(void)
 {
-    return unshare(CLONE_NEWNS) == 0 &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("tmpfs", "/dev", "tmpfs", 0, NULL) == 0 && add_gpu_nodes();
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
+           && mount("tmpfs", "/dev", "tmpfs", 0, NULL) == 0 && add_gpu_nodes();
 }
 
 /* Become a job: with a /dev of its own, and one view folder at the place where a job
@@ -45,11 +43,9 @@ enter_job(const char *view)
 
     if (!sim_path(source, "%s/view/%s", server_dir, view) || !make_dev())
         return false;
-    if (!sim_path(target, "%s/view", job) || mkdir(job, 0755) != 0 ||
-        mkdir(target, 0755) != 0)
+    if (!sim_path(target, "%s/view", job) || mkdir(job, 0755) != 0 || mkdir(target, 0755) != 0)
         return false;
-    return mount(source, target, NULL, MS_BIND, NULL) == 0 &&
-           setenv("BULKHEAD_SIM_STATE", job, 1) == 0;
+    return mount(source, target, NULL, MS_BIND, NULL) == 0 && setenv("BULKHEAD_SIM_STATE", job, 1) == 0;
 }
 
 static int
@@ -117,15 +113,13 @@ mig_job(void)
     BH_CHECK_EQ("init", nvmlInit_v2(), NVML_SUCCESS);
     BH_CHECK_EQ("count", nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
     BH_CHECK_EQ("no cap nodes, no device", count, 0);
-    BH_CHECK_EQ("no cap nodes, no device", nvmlDeviceGetHandleByIndex_v2(0, &gpu),
-                NVML_ERROR_NO_PERMISSION);
-    BH_CHECK("nodes", add_node("/dev/nvidia-caps/nvidia-cap156", MAJOR_CAPS, 156) &&
-                          add_node("/dev/nvidia-caps/nvidia-cap157", MAJOR_CAPS, 157));
+    BH_CHECK_EQ("no cap nodes, no device", nvmlDeviceGetHandleByIndex_v2(0, &gpu), NVML_ERROR_NO_PERMISSION);
+    BH_CHECK("nodes", add_node("/dev/nvidia-caps/nvidia-cap156", MAJOR_CAPS, 156)
+                          && add_node("/dev/nvidia-caps/nvidia-cap157", MAJOR_CAPS, 157));
     BH_CHECK_EQ("count", nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
     BH_CHECK_EQ("one", count, 1);
     BH_CHECK_EQ("gpu", nvmlDeviceGetHandleByIndex_v2(0, &gpu), NVML_SUCCESS);
-    BH_CHECK_EQ("second", nvmlDeviceGetHandleByIndex_v2(1, &other),
-                NVML_ERROR_INVALID_ARGUMENT);
+    BH_CHECK_EQ("second", nvmlDeviceGetHandleByIndex_v2(1, &other), NVML_ERROR_INVALID_ARGUMENT);
     BH_CHECK_EQ("index", nvmlDeviceGetIndex(gpu, &index), NVML_SUCCESS);
     BH_CHECK_EQ("index", index, 0);
     BH_CHECK_EQ("minor", nvmlDeviceGetMinorNumber(gpu, &minor), NVML_SUCCESS);
@@ -133,18 +127,14 @@ mig_job(void)
     BH_CHECK_EQ("mode", nvmlDeviceGetMigMode(gpu, &current, &pending), NVML_SUCCESS);
     BH_CHECK_EQ("mode", current, 1);
     BH_CHECK_EQ("mig", nvmlDeviceGetMigDeviceHandleByIndex(gpu, 0, &mig), NVML_SUCCESS);
-    BH_CHECK_EQ("only one", nvmlDeviceGetMigDeviceHandleByIndex(gpu, 1, &other),
-                NVML_ERROR_NOT_FOUND);
+    BH_CHECK_EQ("only one", nvmlDeviceGetMigDeviceHandleByIndex(gpu, 1, &other), NVML_ERROR_NOT_FOUND);
     BH_CHECK_EQ("name", nvmlDeviceGetName(mig, name, sizeof(name)), NVML_SUCCESS);
     BH_CHECK_STR("name", name, "NVIDIA H100 80GB HBM3 MIG 3g.40gb");
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo(mig, &memory), NVML_SUCCESS);
     BH_CHECK_EQ("memory", memory.total, 40448ull << 20);
-    BH_CHECK_EQ("sum of all", nvmlDeviceGetMemoryInfo(gpu, &memory),
-                NVML_ERROR_NO_PERMISSION);
-    BH_CHECK_EQ("create", nvmlDeviceCreateGpuInstance(gpu, 19, &gi),
-                NVML_ERROR_NO_PERMISSION);
-    BH_CHECK_EQ("mode", nvmlDeviceSetMigMode(gpu, 0, &activation),
-                NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("sum of all", nvmlDeviceGetMemoryInfo(gpu, &memory), NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("create", nvmlDeviceCreateGpuInstance(gpu, 19, &gi), NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("mode", nvmlDeviceSetMigMode(gpu, 0, &activation), NVML_ERROR_NO_PERMISSION);
 }
 
 static void
@@ -157,8 +147,8 @@ own_process(void)
     unsigned count = 2;
     int fd;
 
-    BH_CHECK("nodes", add_node("/dev/nvidia-caps/nvidia-cap201", MAJOR_CAPS, 201) &&
-                          add_node("/dev/nvidia-caps/nvidia-cap202", MAJOR_CAPS, 202));
+    BH_CHECK("nodes", add_node("/dev/nvidia-caps/nvidia-cap201", MAJOR_CAPS, 201)
+                          && add_node("/dev/nvidia-caps/nvidia-cap202", MAJOR_CAPS, 202));
     BH_CHECK_EQ("init", nvmlInit_v2(), NVML_SUCCESS);
     BH_CHECK_EQ("gpu", nvmlDeviceGetHandleByIndex_v2(0, &gpu), NVML_SUCCESS);
     BH_CHECK_EQ("mig", nvmlDeviceGetMigDeviceHandleByIndex(gpu, 0, &mig), NVML_SUCCESS);
@@ -167,8 +157,7 @@ own_process(void)
     BH_CHECK("map", mmap(NULL, 100 << 20, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo(mig, &memory), NVML_SUCCESS);
     BH_CHECK_EQ("used", memory.used, 100 << 20);
-    BH_CHECK_EQ("list", nvmlDeviceGetComputeRunningProcesses_v3(mig, &count, process),
-                NVML_SUCCESS);
+    BH_CHECK_EQ("list", nvmlDeviceGetComputeRunningProcesses_v3(mig, &count, process), NVML_SUCCESS);
     BH_CHECK_EQ("list", count, 1);
     BH_CHECK_EQ("pid", process[0].pid, getpid());
     BH_CHECK("read-only", open(path, O_WRONLY) < 0 || geteuid() == 0);
@@ -188,8 +177,7 @@ whole_job(void)
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo(gpu, &memory), NVML_SUCCESS);
     BH_CHECK_EQ("memory", memory.total, 81559ull << 20);
     unlink("/dev/nvidiactl");
-    BH_CHECK_EQ("without its node", nvmlDeviceGetHandleByIndex_v2(0, &gpu),
-                NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("without its node", nvmlDeviceGetHandleByIndex_v2(0, &gpu), NVML_ERROR_NO_PERMISSION);
 }
 
 /* GPU 1: gi 2 has access minor 3 + 135 + 18 = 156, its ci 0 157; gi 7 has 201

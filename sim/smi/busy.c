@@ -35,7 +35,7 @@ drop_samples(const struct bh_smi_nvml *nvml, struct watched *watched)
         nvml->nvmlGpmSampleFree(watched->first);
     if (watched->second != NULL)
         nvml->nvmlGpmSampleFree(watched->second);
-    *watched = (struct watched) { 0 };
+    *watched = (struct watched){ 0 };
 }
 
 void
@@ -53,9 +53,9 @@ bh_smi_busy_start(struct bh_smi_busy *busy, nvmlDevice_t handle, unsigned device
 
     if (busy == NULL || busy->count == BH_SMI_DEVICES_MAX)
         return;
-    if (busy->nvml->nvmlGpmSampleAlloc(&watched.first) == NVML_SUCCESS &&
-        busy->nvml->nvmlGpmSampleAlloc(&watched.second) == NVML_SUCCESS &&
-        busy->nvml->nvmlGpmSampleGet(handle, watched.first) == NVML_SUCCESS)
+    if (busy->nvml->nvmlGpmSampleAlloc(&watched.first) == NVML_SUCCESS
+        && busy->nvml->nvmlGpmSampleAlloc(&watched.second) == NVML_SUCCESS
+        && busy->nvml->nvmlGpmSampleGet(handle, watched.first) == NVML_SUCCESS)
         busy->watched[busy->count++] = watched;
     else
         drop_samples(busy->nvml, &watched);
@@ -72,14 +72,12 @@ finish_one(struct bh_smi_busy *busy, struct watched *watched, struct bh_smi_repo
     get->numMetrics = 1;
     get->sample1 = watched->first;
     get->sample2 = watched->second;
-    get->metrics[0] = (nvmlGpmMetric_t) { .metricId = NVML_GPM_METRIC_GRAPHICS_UTIL };
-    if (busy->nvml->nvmlGpmMetricsGet(get) != NVML_SUCCESS ||
-        get->metrics[0].nvmlReturn != NVML_SUCCESS)
+    get->metrics[0] = (nvmlGpmMetric_t){ .metricId = NVML_GPM_METRIC_GRAPHICS_UTIL };
+    if (busy->nvml->nvmlGpmMetricsGet(get) != NVML_SUCCESS || get->metrics[0].nvmlReturn != NVML_SUCCESS)
         return;
     if (get->metrics[0].value >= 0 && get->metrics[0].value <= 100) /* false for NaN */
         report->device[watched->device].utilization =
-            (struct bh_smi_number) { true,
-                                     (unsigned long long)(get->metrics[0].value + 0.5) };
+            (struct bh_smi_number){ true, (unsigned long long)(get->metrics[0].value + 0.5) };
 }
 
 void

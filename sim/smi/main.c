@@ -38,11 +38,13 @@ smi_run(const char *library, void (*print)(const struct bh_smi_report *report, F
 int
 main(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct option options[] = {
         { "list-gpus", no_argument, NULL, 'L' },     { "json", no_argument, NULL, 'j' },
         { "library", required_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'v' },       { NULL, 0, NULL, 0 }
     };
+    /* clang-format on */
     void (*print)(const struct bh_smi_report *report, FILE *out) = bh_smi_report_table;
     const char *library = NULL;
     int choice;

@@ -39,14 +39,12 @@ find_path(struct bh_smi_nvml *nvml)
     struct link_map *map = NULL;
 
     snprintf(nvml->path, sizeof(nvml->path), "%s", SONAME);
-    if (dlinfo(nvml->library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL &&
-        map->l_name[0] != '\0')
+    if (dlinfo(nvml->library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && map->l_name[0] != '\0')
         snprintf(nvml->path, sizeof(nvml->path), "%s", map->l_name);
 }
 
 bool
-bh_smi_nvml_open(const char *path, struct bh_smi_nvml *ret_nvml, char *ret_reason,
-                 size_t size)
+bh_smi_nvml_open(const char *path, struct bh_smi_nvml *ret_nvml, char *ret_reason, size_t size)
 {
     nvmlReturn_t rc;
 
@@ -56,8 +54,7 @@ bh_smi_nvml_open(const char *path, struct bh_smi_nvml *ret_nvml, char *ret_reaso
         snprintf(ret_reason, size, "cannot load the NVML library: %s", dlerror());
         return false;
     }
-#define NVML_CALL(name, params)                                                            \
-    look_up(ret_nvml->library, #name, &ret_nvml->name, sizeof(ret_nvml->name));
+#define NVML_CALL(name, params) look_up(ret_nvml->library, #name, &ret_nvml->name, sizeof(ret_nvml->name));
 #include "tables/nvml.tbl"
     ret_nvml->nvmlErrorString = no_text;
     if (dlsym(ret_nvml->library, "nvmlErrorString") != NULL)
@@ -67,8 +64,7 @@ bh_smi_nvml_open(const char *path, struct bh_smi_nvml *ret_nvml, char *ret_reaso
     rc = ret_nvml->nvmlInit_v2();
     if (rc == NVML_SUCCESS)
         return true;
-    snprintf(ret_reason, size, "cannot initialise %s: %s", ret_nvml->path,
-             ret_nvml->nvmlErrorString(rc));
+    snprintf(ret_reason, size, "cannot initialise %s: %s", ret_nvml->path, ret_nvml->nvmlErrorString(rc));
     dlclose(ret_nvml->library);
     return false;
 }
@@ -83,10 +79,8 @@ bh_smi_nvml_close(struct bh_smi_nvml *nvml)
 bool
 bh_smi_nvml_is_simulated(const struct bh_smi_nvml *nvml)
 {
-    nvmlSystemDriverBranchInfo_t branch = { .version =
-                                                nvmlSystemDriverBranchInfo_v1_t_WORD };
+    nvmlSystemDriverBranchInfo_t branch = { .version = nvmlSystemDriverBranchInfo_v1_t_WORD };
 
-    return nvml->nvmlSystemGetDriverBranch(&branch, sizeof(branch.branch)) ==
-               NVML_SUCCESS &&
-           strcmp(branch.branch, "bulkhead-sim") == 0;
+    return nvml->nvmlSystemGetDriverBranch(&branch, sizeof(branch.branch)) == NVML_SUCCESS
+           && strcmp(branch.branch, "bulkhead-sim") == 0;
 }

@@ -19,8 +19,7 @@ struct bh_smi_nvml {
 /* Load the library at `path`, or by its soname when `path` is NULL, and
  * initialise it.  A call that an old library lacks answers FUNCTION_NOT_FOUND.
  * On failure the reason stands in `ret_reason`. */
-bool bh_smi_nvml_open(const char *path, struct bh_smi_nvml *ret_nvml, char *ret_reason,
-                      size_t size);
+bool bh_smi_nvml_open(const char *path, struct bh_smi_nvml *ret_nvml, char *ret_reason, size_t size);
 void bh_smi_nvml_close(struct bh_smi_nvml *nvml);
 
 /* Is it the simulated driver? */

@@ -10,13 +10,11 @@
 static struct bh_smi_number
 report_number(nvmlReturn_t rc, unsigned long long value)
 {
-    return (struct bh_smi_number) { .known = rc == NVML_SUCCESS,
-                                    .value = rc == NVML_SUCCESS ? value : 0 };
+    return (struct bh_smi_number){ .known = rc == NVML_SUCCESS, .value = rc == NVML_SUCCESS ? value : 0 };
 }
 
 static void
-report_take_memory(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
-            struct bh_smi_device *device)
+report_take_memory(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_device *device)
 {
     nvmlMemory_t memory = { 0 };
     nvmlReturn_t rc = nvml->nvmlDeviceGetMemoryInfo(handle, &memory);
@@ -26,8 +24,7 @@ report_take_memory(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
 }
 
 static void
-report_take_sensors(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
-             struct bh_smi_device *device)
+report_take_sensors(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_device *device)
 {
     nvmlUtilization_t utilization = { 0 };
     unsigned value = 0, current = 0, pending = 0;
@@ -49,8 +46,7 @@ report_take_sensors(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
 static void
 report_take_name(const struct bh_smi_nvml *nvml, struct bh_smi_process *process)
 {
-    if (nvml->nvmlSystemGetProcessName(process->pid, process->name,
-                                       sizeof(process->name)) != NVML_SUCCESS)
+    if (nvml->nvmlSystemGetProcessName(process->pid, process->name, sizeof(process->name)) != NVML_SUCCESS)
         snprintf(process->name, sizeof(process->name), "-");
     for (char *c = process->name; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e)
@@ -58,8 +54,7 @@ report_take_name(const struct bh_smi_nvml *nvml, struct bh_smi_process *process)
 }
 
 static void
-report_take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
-               struct bh_smi_report *report)
+report_take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_report *report)
 {
     static nvmlProcessInfo_t list[PROCESSES_AT_ONCE];
     unsigned count = PROCESSES_AT_ONCE;
@@ -78,8 +73,7 @@ report_take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
 }
 
 static struct bh_smi_device *
-report_add_device(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
-           struct bh_smi_report *report)
+report_add_device(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_report *report)
 {
     struct bh_smi_device *device;
 
@@ -158,8 +152,7 @@ bh_smi_report_take(const struct bh_smi_nvml *nvml, struct bh_smi_report *ret_rep
     memset(ret_report, 0, sizeof(*ret_report));
     snprintf(ret_report->library, sizeof(ret_report->library), "%s", nvml->path);
     ret_report->simulated = bh_smi_nvml_is_simulated(nvml);
-    if (nvml->nvmlSystemGetDriverVersion(ret_report->driver, sizeof(ret_report->driver)) !=
-        NVML_SUCCESS)
+    if (nvml->nvmlSystemGetDriverVersion(ret_report->driver, sizeof(ret_report->driver)) != NVML_SUCCESS)
         snprintf(ret_report->driver, sizeof(ret_report->driver), "unknown");
     if (nvml->nvmlSystemGetCudaDriverVersion_v2(&ret_report->cuda) != NVML_SUCCESS)
         ret_report->cuda = 0;

@@ -74,16 +74,14 @@ simctl_put_control(const char *text)
 {
     char path[SIM_PATH_MAX];
 
-    return sim_path(path, "%s/control", dir) &&
-           sim_put_file(path, 0600, text, strlen(text));
+    return sim_path(path, "%s/control", dir) && sim_put_file(path, 0600, text, strlen(text));
 }
 
 static char *
 simctl_get_control(void)
 {
     char path[SIM_PATH_MAX];
-    char *text =
-        sim_path(path, "%s/control", dir) ? sim_read_text(path, TEXT_BYTES_MAX) : NULL;
+    char *text = sim_path(path, "%s/control", dir) ? sim_read_text(path, TEXT_BYTES_MAX) : NULL;
 
     return text != NULL ? text : strdup("");
 }
@@ -146,10 +144,11 @@ simctl_add_rule(const char *rule)
         rc = simctl_fail(rule, "this is no rule of a control file");
     else if (simctl_check_gpu(&rules.rule[0]) != 0)
         rc = 1;
-    else if (old == NULL ||
-             asprintf(&text, "%s%s%s id=%llx%lx\n", old,
-                      *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
-                      (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec) < 0)
+    else if (old == NULL
+             || asprintf(&text, "%s%s%s id=%llx%lx\n", old,
+                         *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
+                         (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec)
+                    < 0)
         rc = simctl_fail("control file", "out of memory");
     else if (!held || !simctl_put_control(text))
         rc = simctl_fail("cannot write the control file", strerror(errno));
@@ -165,9 +164,8 @@ simctl_is_level(const char *line, uint32_t gpu)
     static struct sim_rules rules;
 
     sim_control_parse(line, &rules);
-    return rules.count == 1 && rules.rule[0].gpu == gpu &&
-           rules.rule[0].kind >= SIM_RULE_LOST &&
-           rules.rule[0].kind <= SIM_RULE_THERMAL;
+    return rules.count == 1 && rules.rule[0].gpu == gpu && rules.rule[0].kind >= SIM_RULE_LOST
+           && rules.rule[0].kind <= SIM_RULE_THERMAL;
 }
 
 /* Empty those lines: what stands below keeps its number, and does not happen again. */
@@ -214,9 +212,11 @@ simctl_read_topology(const char *argument, struct sim_state *ret_state)
     if (line == 0)
         return text;
     free(text);
-    fprintf(stderr, "bulkhead-simctl: topology %s: line %d is wrong\n"
-                    "  GPUs are written COUNTx MODEL, as 8x H100-80GB, 1 to %d of them; a file has lines\n"
-                    "  `node: COUNTx MODEL [KEY=VALUE...]`; models:", argument, line, SIM_GPUS_MAX);
+    fprintf(stderr,
+            "bulkhead-simctl: topology %s: line %d is wrong\n"
+            "  GPUs are written COUNTx MODEL, as 8x H100-80GB, 1 to %d of them; a file has lines\n"
+            "  `node: COUNTx MODEL [KEY=VALUE...]`; models:",
+            argument, line, SIM_GPUS_MAX);
     for (uint32_t i = 0; sim_model_at(i) != NULL; i++)
         fprintf(stderr, " %s", sim_model_at(i)->name);
     fputc('\n', stderr);
@@ -244,10 +244,9 @@ simctl_run_init(int count, char **words)
     if (text == NULL)
         return 1;
     /* Faults of the server that was here before are not the new one's. */
-    bool made = sim_make_folders(dir, 0755) && simctl_put_control("") &&
-                sim_path(path, "%s/topology", dir) &&
-                sim_put_file(path, 0644, text, strlen(text)) && sim_vram_forget(dir) &&
-                sim_path(path, "%s/proc", dir) && sim_remove_tree(path);
+    bool made = sim_make_folders(dir, 0755) && simctl_put_control("") && sim_path(path, "%s/topology", dir)
+                && sim_put_file(path, 0644, text, strlen(text)) && sim_vram_forget(dir)
+                && sim_path(path, "%s/proc", dir) && sim_remove_tree(path);
     free(text);
     if (!made)
         return simctl_fail(dir, strerror(errno));
@@ -265,9 +264,8 @@ simctl_print_gpu(const struct sim_gpu *gpu)
 {
     static const char *const modes[] = { "off", "on" };
 
-    printf("gpu %u  minor %u  %s  mig %s%s%s\n", gpu->index, gpu->minor,
-           sim_model_at(gpu->model)->name, modes[gpu->mig_current],
-           gpu->mig_pending != gpu->mig_current ? " (change pending)" : "",
+    printf("gpu %u  minor %u  %s  mig %s%s%s\n", gpu->index, gpu->minor, sim_model_at(gpu->model)->name,
+           modes[gpu->mig_current], gpu->mig_pending != gpu->mig_current ? " (change pending)" : "",
            gpu->lost ? "  lost" : "");
     for (unsigned i = 0; i < SIM_GIS_MAX; i++) {
         const struct sim_gi *gi = &gpu->gi[i];
@@ -296,8 +294,7 @@ simctl_run_status(int count, char **words)
     sim_control_parse(text == NULL ? "" : text, &rules);
     free(text);
     printf("rules %u\n", rules.count);
-    return rules.bad_line == 0 ? 0
-                               : simctl_fail("control file", "it has a line that means nothing");
+    return rules.bad_line == 0 ? 0 : simctl_fail("control file", "it has a line that means nothing");
 }
 
 static int
@@ -306,9 +303,7 @@ simctl_print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
     static struct sim_meter_reading reading;
     char folder[SIM_PATH_MAX], name[16] = "w";
     struct sim_meter *meter =
-        sim_folder_vram_path(gpu, gi, folder)
-            ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi))
-            : NULL;
+        sim_folder_vram_path(gpu, gi, folder) ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi)) : NULL;
 
     if (meter == NULL)
         return simctl_fail("cannot read the memory", strerror(errno));
@@ -316,8 +311,8 @@ simctl_print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
     sim_meter_close(meter);
     if (gi != NULL)
         snprintf(name, sizeof(name), "%u", gi->id);
-    printf("view %u-%s  used %llu of %llu\n", gpu->minor, name,
-           (unsigned long long)reading.used_bytes, (unsigned long long)reading.total_bytes);
+    printf("view %u-%s  used %llu of %llu\n", gpu->minor, name, (unsigned long long)reading.used_bytes,
+           (unsigned long long)reading.total_bytes);
     for (size_t i = 0; i < reading.users; i++)
         printf("  slot %u  pid %d  used %llu\n", reading.user[i].slot, reading.user[i].pid,
                (unsigned long long)reading.user[i].bytes);
@@ -355,8 +350,7 @@ simctl_run_memory(int count, char **words)
 static int
 simctl_put_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    return sim_vram_publish(dir, gpu, gi) ? 0
-                                          : simctl_fail("cannot make the memory", strerror(errno));
+    return sim_vram_publish(dir, gpu, gi) ? 0 : simctl_fail("cannot make the memory", strerror(errno));
 }
 
 static int
@@ -456,9 +450,8 @@ simctl_run_xid(int count, char **words)
 
     if (!simctl_is_known_xid(words[2]))
         return simctl_fail_xid(words[2]);
-    snprintf(rule, sizeof(rule), "gpu=%s xid=%s %s%s %s%s", words[1], words[2],
-             count > 3 ? "gi=" : "", count > 3 ? words[3] : "", count > 4 ? "ci=" : "",
-             count > 4 ? words[4] : "");
+    snprintf(rule, sizeof(rule), "gpu=%s xid=%s %s%s %s%s", words[1], words[2], count > 3 ? "gi=" : "",
+             count > 3 ? words[3] : "", count > 4 ? "ci=" : "", count > 4 ? words[4] : "");
     return simctl_add_rule(rule);
 }
 
@@ -467,8 +460,8 @@ simctl_run_ecc(int count, char **words)
 {
     char rule[256];
 
-    snprintf(rule, sizeof(rule), "gpu=%s ecc-uncorrected=%s %s%s", words[1], words[2],
-             count > 3 ? "gi=" : "", count > 3 ? words[3] : "");
+    snprintf(rule, sizeof(rule), "gpu=%s ecc-uncorrected=%s %s%s", words[1], words[2], count > 3 ? "gi=" : "",
+             count > 3 ? words[3] : "");
     return simctl_add_rule(rule);
 }
 
@@ -497,8 +490,8 @@ simctl_run_fail(int count, char **words)
 {
     char rule[256];
 
-    snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2],
-             count > 3 ? "count=" : "", count > 3 ? words[3] : "");
+    snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2], count > 3 ? "count=" : "",
+             count > 3 ? words[3] : "");
     return simctl_add_rule(rule);
 }
 
@@ -525,8 +518,7 @@ simctl_run_await(int count, char **words)
     (void)count;
     if (simctl_open_driver() != 0)
         return 1;
-    if (*end != '\0' || number == 0 || !sim_session_rule((unsigned)number - 1, &rule)
-        || rule.count == 0)
+    if (*end != '\0' || number == 0 || !sim_session_rule((unsigned)number - 1, &rule) || rule.count == 0)
         return simctl_fail(words[1], "no number of a rule with a count");
     while (sim_session_uses(&rule) == 0)
         nanosleep(&pause, NULL);
@@ -537,7 +529,9 @@ static int
 simctl_run_clear(int count, char **words)
 {
     (void)count, (void)words;
-    return simctl_hold_control() && simctl_put_control("") ? 0 : simctl_fail("cannot write the control file", strerror(errno));
+    return simctl_hold_control() && simctl_put_control("")
+               ? 0
+               : simctl_fail("cannot write the control file", strerror(errno));
 }
 
 static int
@@ -608,6 +602,7 @@ static const struct {
     const char *name;
     int least, most; /* words, with the command's own */
     int (*run)(int count, char **words);
+    /* clang-format off */
 } commands[] = {
     { "init", 2, 2, simctl_run_init },      { "check", 2, 2, simctl_run_check },
     { "status", 1, 1, simctl_run_status },
@@ -619,6 +614,7 @@ static const struct {
     { "inject", 2, 32, simctl_run_inject }, { "clear", 1, 1, simctl_run_clear },
     { "await", 2, 2, simctl_run_await },
 };
+/* clang-format on */
 
 static int
 simctl_complain(void)
@@ -632,9 +628,8 @@ simctl_run_command(int count, char **words)
 {
     for (size_t i = 0; count > 0 && i < sizeof(commands) / sizeof(commands[0]); i++)
         if (strcmp(words[0], commands[i].name) == 0)
-            return count >= commands[i].least && count <= commands[i].most
-                       ? commands[i].run(count, words)
-                       : simctl_complain();
+            return count >= commands[i].least && count <= commands[i].most ? commands[i].run(count, words)
+                                                                           : simctl_complain();
     return simctl_complain();
 }
 

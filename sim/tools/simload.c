@@ -68,8 +68,7 @@ simload_read_view(const char *memory_path, struct sim_view *ret_view)
 {
     char path[SIM_PATH_MAX];
     int length = (int)(strrchr(memory_path, '/') - memory_path);
-    FILE *file =
-        sim_path(path, "%.*s/view", length, memory_path) ? fopen(path, "re") : NULL;
+    FILE *file = sim_path(path, "%.*s/view", length, memory_path) ? fopen(path, "re") : NULL;
     bool got = file != NULL && fread(ret_view, sizeof(*ret_view), 1, file) == 1;
 
     if (file != NULL)
@@ -96,11 +95,10 @@ simload_take_pages(const struct simload_wish *wish, const char *path, int fd, in
         sim_vram_close(vram);
         return NULL;
     }
-    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd,
-               (off_t)sim_ledger_own(vram) * SIM_BLOCK_BYTES);
+    map =
+        mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, (off_t)sim_ledger_own(vram) * SIM_BLOCK_BYTES);
     *ret_status = 0;
-    if (map == MAP_FAILED ||
-        !sim_ledger_take(vram, (uint32_t)((wish->mib + 1) / 2), 0, &pages))
+    if (map == MAP_FAILED || !sim_ledger_take(vram, (uint32_t)((wish->mib + 1) / 2), 0, &pages))
         *ret_status = simload_fail("out of device memory", strerror(errno));
     return vram;
 }
@@ -114,8 +112,7 @@ simload_map_bytes(const char *path, int fd, uint64_t bytes)
     struct stat st;
     void *map = MAP_FAILED;
 
-    if (fstat(fd, &st) == 0 &&
-        sim_contexts_used(path, others, CONTEXTS_MAX) + bytes <= (uint64_t)st.st_size)
+    if (fstat(fd, &st) == 0 && sim_contexts_used(path, others, CONTEXTS_MAX) + bytes <= (uint64_t)st.st_size)
         map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     else
         errno = ENOMEM;
@@ -197,14 +194,12 @@ simload_parse_option(int choice, struct simload_wish *wish)
 int
 main(int argc, char **argv)
 {
-    static const struct option options[] = { { "mib", required_argument, NULL, 'm' },
-                                             { "seconds", required_argument, NULL, 'n' },
-                                             { "busy", required_argument, NULL, 'b' },
-                                             { "state", required_argument, NULL, 's' },
-                                             { "view", required_argument, NULL, 'w' },
-                                             { "help", no_argument, NULL, 'h' },
-                                             { "version", no_argument, NULL, 'v' },
-                                             { NULL, 0, NULL, 0 } };
+    static const struct option options[] = {
+        { "mib", required_argument, NULL, 'm' },  { "seconds", required_argument, NULL, 'n' },
+        { "busy", required_argument, NULL, 'b' }, { "state", required_argument, NULL, 's' },
+        { "view", required_argument, NULL, 'w' }, { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'v' },    { NULL, 0, NULL, 0 }
+    };
     const char *env = getenv("BULKHEAD_SIM_STATE");
     struct simload_wish wish = { .seconds = UINT64_MAX, .busy = 20, .dir = "/run/bulkhead-sim" };
     struct sim_vram *vram = NULL;

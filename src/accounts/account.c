@@ -29,12 +29,11 @@ find_account(const struct bh_call *call, const char *typed)
 
 /* Read it for an attempt; nobody's is empty, so that all goes on the same way. */
 static bh_rc
-account_read_for(struct bh_accounts *accounts, struct bh_call *call,
-         const struct bh_dir_principal *principal, struct bh_account *ret_account,
-         struct bh_err *err)
+account_read_for(struct bh_accounts *accounts, struct bh_call *call, const struct bh_dir_principal *principal,
+                 struct bh_account *ret_account, struct bh_err *err)
 {
-    bh_rc rc = bh_account_read(&accounts->documents, principal ? principal->id.v : UINT32_MAX,
-                               call->arena, ret_account, err);
+    bh_rc rc = bh_account_read(&accounts->documents, principal ? principal->id.v : UINT32_MAX, call->arena,
+                               ret_account, err);
 
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
@@ -43,7 +42,7 @@ account_read_for(struct bh_accounts *accounts, struct bh_call *call,
  * what was shown. */
 static bool
 account_is_right(struct bh_accounts *accounts, struct bh_account *account,
-         const struct bh_sign_in_request *request, enum bh_level *ret_level)
+                 const struct bh_sign_in_request *request, enum bh_level *ret_level)
 {
     bool right = bh_password_right(accounts, account->password ? account : NULL, request->password);
 
@@ -56,7 +55,7 @@ account_is_right(struct bh_accounts *accounts, struct bh_account *account,
 
 static bh_rc
 account_sign_in(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *puts,
-      struct bh_session_opening *opening, struct bh_err *err)
+                struct bh_session_opening *opening, struct bh_err *err)
 {
     struct bh_session_opened opened = { 0 };
     bh_rc rc;
@@ -87,7 +86,7 @@ bh_serve_sign_in(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
         return bh_passkey_sign_in(accounts, call, &request, err);
     principal = find_account(call, request.account);
     attempt = bh_attempt_from_call(accounts, call, request.account, request.device,
-                      principal ? principal->id.v : 0);
+                                   principal ? principal->id.v : 0);
     rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc == BH_OK)
         rc = account_read_for(accounts, call, principal, &account, err);
@@ -152,8 +151,8 @@ bh_serve_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
-    bh_rc rc = bh_account_read(&accounts->documents, call->caller.subject.principal.v,
-                               call->arena, &account, err);
+    bh_rc rc =
+        bh_account_read(&accounts->documents, call->caller.subject.principal.v, call->arena, &account, err);
 
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
@@ -182,7 +181,7 @@ account_has_shown(struct bh_accounts *accounts, struct bh_call *call, const stru
 /* The one-time code, or the password that is to be replaced. */
 static bool
 account_may_set(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
-        const struct bh_password_request *request)
+                const struct bh_password_request *request)
 {
     uint8_t digest[32];
 
@@ -190,8 +189,7 @@ account_may_set(struct bh_accounts *accounts, struct bh_call *call, struct bh_ac
         return bh_password_right(accounts, account->password ? account : NULL, request->old)
                && account_has_shown(accounts, call, account);
     accounts->options.crypto->sha256(request->enrol, strlen(request->enrol), "", 0, digest);
-    return account->enrol_until_ns > bh_accounts_now(accounts)
-           && bh_token_same(digest, account->enrol);
+    return account->enrol_until_ns > bh_accounts_now(accounts) && bh_token_same(digest, account->enrol);
 }
 
 bh_rc
@@ -251,7 +249,7 @@ struct account_list {
     struct bh_accounts *accounts;
     struct bh_call *call;
     struct listed_account *first, **last; /* in the call's arena */
-    bool full;                   /* it has no room for one more */
+    bool full;                            /* it has no room for one more */
 };
 
 static bool
@@ -269,8 +267,8 @@ account_count_of(const struct bh_accounts *accounts, enum bh_document_kind kind,
     uint64_t count = 0;
     struct bh_err err;
 
-    return store->ops->list_documents(store->self, &filter, account_count_row, &count, &err) == BH_OK
-               ? count : 0;
+    return store->ops->list_documents(store->self, &filter, account_count_row, &count, &err) == BH_OK ? count
+                                                                                                      : 0;
 }
 
 static bool
@@ -283,7 +281,8 @@ list_account(void *self, const struct bh_document_row *row)
     struct bh_account account;
     struct bh_err err;
 
-    if (!principal || bh_account_of(&list->accounts->documents, row, list->call->arena, &account, &err) != BH_OK)
+    if (!principal
+        || bh_account_of(&list->accounts->documents, row, list->call->arena, &account, &err) != BH_OK)
         return true;
     listed = bh_arena_alloc(list->call->arena, sizeof *listed);
     list->full = !listed;
@@ -298,7 +297,7 @@ list_account(void *self, const struct bh_document_row *row)
 /* The store is asked for what each has when it has listed all: no sink asks it. */
 static void
 account_put_listed(struct bh_json_writer *w, const struct bh_accounts *accounts,
-           const struct listed_account *listed)
+                   const struct listed_account *listed)
 {
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "name", listed->name);
@@ -333,7 +332,7 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 /* A new one-time code: the digest goes into the account, the text to whom it is for. */
 static bh_rc
 account_make_enroll(struct bh_accounts *accounts, struct bh_account *account, char ret_code[33],
-           struct bh_err *err)
+                    struct bh_err *err)
 {
     bh_rc rc = bh_accounts_random_hex(accounts, 16, ret_code, err);
 
@@ -361,8 +360,7 @@ bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
         return rc;
     principal = find_account(call, request.principal);
     if (!principal) {
-        bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\" with an account",
-                   request.principal);
+        bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\" with an account", request.principal);
         return bh_err_hint(err, "in the site file: principals: [{name: NAME, account: true}]");
     }
     rc = account_read_for(accounts, call, principal, &account, err);
@@ -397,9 +395,11 @@ account_list_passkey(void *self, const struct bh_document_row *row)
 
     if (leaving->count == BH_COUNT(leaving->puts) - 1)
         return false;
-    leaving->puts[leaving->count++] = (struct bh_document_put){ .blind = true, .row = {
-        .kind = BH_DOCUMENT_PASSKEY, .key = bh_arena_strdup(leaving->arena, row->key),
-        .principal_id = row->principal_id } };
+    leaving->puts[leaving->count++] =
+        (struct bh_document_put){ .blind = true,
+                                  .row = { .kind = BH_DOCUMENT_PASSKEY,
+                                           .key = bh_arena_strdup(leaving->arena, row->key),
+                                           .principal_id = row->principal_id } };
     return leaving->puts[leaving->count - 1].row.key != NULL;
 }
 
@@ -421,11 +421,13 @@ bh_serve_reset(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     if (rc == BH_NOT_FOUND)
         return bh_err_set(err, BH_NOT_FOUND, "\"%.60s\" has no account", call->id);
     if (rc == BH_OK)
-        rc = store->ops->list_documents(
-            store->self, &(struct bh_document_filter){ BH_DOCUMENT_PASSKEY, principal->id.v },
-            account_list_passkey, &leaving, err);
-    account = (struct bh_account){ .created_ns = account.created_ns, .version = account.version,
-                                   .identity = account.identity, .principal = principal->id.v };
+        rc = store->ops->list_documents(store->self,
+                                        &(struct bh_document_filter){ BH_DOCUMENT_PASSKEY, principal->id.v },
+                                        account_list_passkey, &leaving, err);
+    account = (struct bh_account){ .created_ns = account.created_ns,
+                                   .version = account.version,
+                                   .identity = account.identity,
+                                   .principal = principal->id.v };
     if (rc == BH_OK)
         rc = bh_account_put(&account, call->arena, &leaving.puts[leaving.count++], err);
     change.object = (struct bh_record_object){ "account", principal->id.v };

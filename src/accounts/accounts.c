@@ -111,7 +111,7 @@ load_device_key(struct bh_accounts *accounts, struct bh_err *err)
 
 bh_rc
 bh_accounts_open(const struct bh_accounts_options *options, struct bh_accounts **ret_accounts,
-               struct bh_err *err)
+                 struct bh_err *err)
 {
     BH_AUTO(bh_accounts_close) struct bh_accounts *accounts = calloc(1, sizeof *accounts);
     bh_rc rc;

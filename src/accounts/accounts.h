@@ -21,19 +21,19 @@ struct bh_accounts;
 struct bh_accounts_options {
     struct bh_owner owner;
     struct bh_store store;
-    struct bh_keys *keys;        /* that accounts and sessions are sealed with */
+    struct bh_keys *keys; /* that accounts and sessions are sealed with */
     const struct bh_crypto_ops *crypto;
-    struct bh_https https;       /* asks providers; without operations: there are none */
-    const char *secrets_dir;     /* files that issuers' client_secret names */
-    const char *state_dir;       /* device.key, and first-admin.code while there is one */
-    uint64_t (*now)(void);       /* NULL: the wall clock */
-    uint32_t hash_kib;           /* memory of a password's hash; 0: identity's, tests take less */
+    struct bh_https https;   /* asks providers; without operations: there are none */
+    const char *secrets_dir; /* files that issuers' client_secret names */
+    const char *state_dir;   /* device.key, and first-admin.code while there is one */
+    uint64_t (*now)(void);   /* NULL: the wall clock */
+    uint32_t hash_kib;       /* memory of a password's hash; 0: identity's, tests take less */
 };
 
 /* Read what is kept, and offer a first admin's code where nobody can sign in yet.
  * Failures of files and of the owner. */
 BH_MUST_USE bh_rc bh_accounts_open(const struct bh_accounts_options *options,
-                                 struct bh_accounts **ret_accounts, struct bh_err *err);
+                                   struct bh_accounts **ret_accounts, struct bh_err *err);
 void bh_accounts_close(struct bh_accounts *accounts);
 BH_AUTO_DEFINE(struct bh_accounts *, bh_accounts_close)
 

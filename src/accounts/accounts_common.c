@@ -12,8 +12,7 @@ bh_accounts_now(const struct bh_accounts *accounts)
 }
 
 bh_rc
-bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes, char *ret_text,
-                     struct bh_err *err)
+bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes, char *ret_text, struct bh_err *err)
 {
     uint8_t random[64];
     struct bh_buf text;
@@ -36,14 +35,12 @@ accounts_number(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
 
     if (memcmp(call->caller.request_id, none, sizeof none) != 0)
         return BH_OK;
-    return accounts->options.crypto->random(call->caller.request_id,
-                                          sizeof call->caller.request_id, err);
+    return accounts->options.crypto->random(call->caller.request_id, sizeof call->caller.request_id, err);
 }
 
 bh_rc
 bh_accounts_commit(struct bh_accounts *accounts, struct bh_call *call,
-                 const struct bh_accounts_change *change, struct bh_answer *ret_answer,
-                 struct bh_err *err)
+                   const struct bh_accounts_change *change, struct bh_answer *ret_answer, struct bh_err *err)
 {
     const struct bh_owner *owner = &accounts->options.owner;
     struct bh_command command = { .op = call->op->id, .accounts = change };

@@ -61,8 +61,7 @@ put_uses(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
             memcpy(tokens[change.use_count++].id, recorded[i].id, sizeof recorded[i].id);
             continue;
         }
-        if (bh_session_read(&accounts->documents, recorded[i].id, call->arena, &session, err)
-            != BH_OK)
+        if (bh_session_read(&accounts->documents, recorded[i].id, call->arena, &session, err) != BH_OK)
             continue;
         session.used_ns = recorded[i].at_ns;
         if (bh_session_put(&session, call->arena, &puts[change.put_count], err) == BH_OK)

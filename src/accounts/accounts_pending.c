@@ -56,7 +56,7 @@ bh_pending_put(struct bh_accounts *accounts, const struct bh_pending *draft, cha
 
 bool
 bh_pending_consume(struct bh_accounts *accounts, enum bh_pending_kind kind, const char *id,
-                uint32_t principal, struct bh_pending *ret_pending)
+                   uint32_t principal, struct bh_pending *ret_pending)
 {
     bh_ns now = bh_accounts_now(accounts);
     bool found = false;

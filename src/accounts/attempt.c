@@ -22,29 +22,28 @@ static const struct bh_field count_rows[] = {
     BH_F(struct bh_lockout_count, since, BH_FIELD_NS),
     BH_F(struct bh_lockout_count, until, BH_FIELD_NS),
 };
-static const struct bh_fields count_fields =
-    BH_FIELDS("lockout", struct bh_lockout_count, count_rows);
+static const struct bh_fields count_fields = BH_FIELDS("lockout", struct bh_lockout_count, count_rows);
 
 enum { COUNTERS = sizeof(struct bh_lockout) / sizeof(struct bh_lockout_count) };
 
 static struct bh_lockout_count *
 attempt_counter_at(struct bh_lockout *lockout, uint32_t at)
 {
-    _Static_assert(sizeof *lockout == COUNTERS * sizeof lockout->accounts[0],
-                   "counts and nothing else");
+    _Static_assert(sizeof *lockout == COUNTERS * sizeof lockout->accounts[0], "counts and nothing else");
     return (struct bh_lockout_count *)(void *)lockout + at;
 }
 
 static bh_rc
 attempt_put_count(const struct bh_lockout_count *count, uint32_t at, struct bh_arena *arena,
-          struct bh_document_put *ret_put, struct bh_err *err)
+                  struct bh_document_put *ret_put, struct bh_err *err)
 {
     static const uint8_t zeros[sizeof count->key];
     char memory[512];
     struct bh_buf text;
 
-    *ret_put = (struct bh_document_put){ .blind = true, .row = {
-        .kind = BH_DOCUMENT_LOCKOUT, .key = bh_arena_printf(arena, "%" PRIu32, at) } };
+    *ret_put = (struct bh_document_put){
+        .blind = true, .row = { .kind = BH_DOCUMENT_LOCKOUT, .key = bh_arena_printf(arena, "%" PRIu32, at) }
+    };
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_json_encode(&text, &count_fields, count);
     if (memcmp(count->key, zeros, sizeof zeros) != 0 || count->attempts || count->until)
@@ -55,7 +54,7 @@ attempt_put_count(const struct bh_lockout_count *count, uint32_t at, struct bh_a
 /* What changed since it was last asked.  An attempt touches two places. */
 static bh_rc
 attempt_load_changes(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_puts *puts,
-             struct bh_err *err)
+                     struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -81,9 +80,9 @@ attempt_load_count(void *self, const struct bh_document_row *row)
     struct bh_err err;
 
     if (at < COUNTERS
-        && bh_json_decode(row->value, strlen(row->value), &count_fields, &count, arena, &err)
-               == BH_OK)
-        *attempt_counter_at(&accounts->lockout, (uint32_t)at) = *attempt_counter_at(&accounts->kept, (uint32_t)at) = count;
+        && bh_json_decode(row->value, strlen(row->value), &count_fields, &count, arena, &err) == BH_OK)
+        *attempt_counter_at(&accounts->lockout, (uint32_t)at) =
+            *attempt_counter_at(&accounts->kept, (uint32_t)at) = count;
     bh_arena_free(arena);
     return true;
 }
@@ -93,8 +92,7 @@ bh_attempts_load(struct bh_accounts *accounts, struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
 
-    return store->ops->list_documents(store->self,
-                                      &(struct bh_document_filter){ BH_DOCUMENT_LOCKOUT, 0 },
+    return store->ops->list_documents(store->self, &(struct bh_document_filter){ BH_DOCUMENT_LOCKOUT, 0 },
                                       attempt_load_count, accounts, err);
 }
 
@@ -105,7 +103,8 @@ enum { DEVICE_ID = 16, DEVICE_TEXT = 2 * DEVICE_ID + 1 + 64 };
 /* What proves that an account signed in from a device before: its id and a keyed hash of id
  * and account. */
 static void
-attempt_sign_device_id(const struct bh_accounts *accounts, const char *id, uint32_t principal, char ret_hex[65])
+attempt_sign_device_id(const struct bh_accounts *accounts, const char *id, uint32_t principal,
+                       char ret_hex[65])
 {
     const struct bh_crypto_ops *crypto = accounts->options.crypto;
     uint8_t inner[32], outer[32];
@@ -149,13 +148,13 @@ attempt_device_known(const struct bh_accounts *accounts, const char *device, uin
 
 struct bh_sign_in_attempt
 bh_attempt_from_call(const struct bh_accounts *accounts, struct bh_call *call, const char *account,
-           const char *device, uint32_t principal)
+                     const char *device, uint32_t principal)
 {
     const struct bh_transport *peer = call->request->transport;
     struct bh_sign_in_attempt attempt = { .account = account ? account : "", .principal = principal };
 
     attempt.source = peer->unix_socket ? bh_arena_printf(call->arena, "uid %" PRIu32, peer->uid)
-                                    : bh_arena_strdup(call->arena, peer->block);
+                                       : bh_arena_strdup(call->arena, peer->block);
     if (!attempt.source)
         attempt.source = "";
     if (attempt_device_known(accounts, device, principal))
@@ -172,14 +171,15 @@ lockout_attempt_of(const struct bh_sign_in_attempt *attempt)
 static struct bh_accounts_change
 attempt_refused_change(const struct bh_sign_in_attempt *attempt)
 {
-    return (struct bh_accounts_change){ .verb = "sign_in.refused", .res = BH_UNAUTHENTICATED,
-                                      .object = { "account", attempt->principal } };
+    return (struct bh_accounts_change){ .verb = "sign_in.refused",
+                                        .res = BH_UNAUTHENTICATED,
+                                        .object = { "account", attempt->principal } };
 }
 
 /* It may not be made: that is in the log as those are that were made. */
 static bh_rc
-attempt_not_now(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt, bh_ns until,
-        struct bh_err *err)
+attempt_not_now(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt,
+                bh_ns until, struct bh_err *err)
 {
     struct bh_accounts_change change = attempt_refused_change(attempt);
     struct bh_answer answer;
@@ -193,8 +193,10 @@ attempt_not_now(struct bh_accounts *accounts, struct bh_call *call, const struct
     bh_time_put_utc(&text, until);
     bh_buf_text(&text);
     bh_err_set(err, BH_UNAUTHENTICATED, "too many attempts with this name or from here");
-    return bh_err_hint(err, "try again after %s; a device that has signed in before need not wait "
-                            "for what others did", when);
+    return bh_err_hint(err,
+                       "try again after %s; a device that has signed in before need not wait "
+                       "for what others did",
+                       when);
 }
 
 bh_rc
@@ -203,8 +205,9 @@ bh_attempt_begin(struct bh_accounts *accounts, struct bh_call *call, const struc
 {
     struct bh_attempt lockout_attempt = lockout_attempt_of(attempt);
     struct bh_puts puts = { .count = 0 };
-    struct bh_accounts_change change = { .verb = "sign_in.attempt", .puts = puts.items,
-                                       .object = { "account", attempt->principal } };
+    struct bh_accounts_change change = { .verb = "sign_in.attempt",
+                                         .puts = puts.items,
+                                         .object = { "account", attempt->principal } };
     struct bh_answer answer;
     enum bh_identity_fault fault;
     bool alert = false;
@@ -225,8 +228,8 @@ bh_attempt_begin(struct bh_accounts *accounts, struct bh_call *call, const struc
 }
 
 bh_rc
-bh_attempt_failed(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt,
-                  struct bh_err *err)
+bh_attempt_failed(struct bh_accounts *accounts, struct bh_call *call,
+                  const struct bh_sign_in_attempt *attempt, struct bh_err *err)
 {
     struct bh_accounts_change change = attempt_refused_change(attempt);
     struct bh_answer answer;
@@ -240,8 +243,8 @@ bh_attempt_failed(struct bh_accounts *accounts, struct bh_call *call, const stru
 }
 
 bh_rc
-bh_attempt_succeeded(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt,
-                     struct bh_puts *puts, struct bh_err *err)
+bh_attempt_succeeded(struct bh_accounts *accounts, struct bh_call *call,
+                     const struct bh_sign_in_attempt *attempt, struct bh_puts *puts, struct bh_err *err)
 {
     struct bh_attempt lockout_attempt = lockout_attempt_of(attempt);
     bh_rc rc;

@@ -44,14 +44,13 @@ challenge_begun(const struct bh_challenge *challenge)
 static void
 derive(const struct bh_accounts *accounts, struct bh_challenge *challenge)
 {
-    challenge->ceremony = (struct bh_webauthn){ .kind = BH_WEBAUTHN_GET,
-                                                .begun = challenge_begun(challenge) };
+    challenge->ceremony =
+        (struct bh_webauthn){ .kind = BH_WEBAUTHN_GET, .begun = challenge_begun(challenge) };
     bh_secret_mac(accounts->challenge_key, challenge->id, challenge->ceremony.challenge);
 }
 
 bh_rc
-bh_challenge_make(const struct bh_accounts *accounts, struct bh_challenge *ret_challenge,
-                  struct bh_err *err)
+bh_challenge_make(const struct bh_accounts *accounts, struct bh_challenge *ret_challenge, struct bh_err *err)
 {
     char random[2 * RANDOM + 1];
     bh_rc rc = bh_accounts_random_hex(accounts, RANDOM, random, err);
@@ -87,8 +86,7 @@ bh_challenge_find(struct bh_accounts *accounts, const char *id, struct bh_challe
 {
     const struct bh_answered *slot;
 
-    if (!id || strlen(id) != sizeof ret_challenge->id - 1
-        || strspn(id, "0123456789abcdef") != strlen(id))
+    if (!id || strlen(id) != sizeof ret_challenge->id - 1 || strspn(id, "0123456789abcdef") != strlen(id))
         return false;
     memcpy(ret_challenge->id, id, sizeof ret_challenge->id);
     derive(accounts, ret_challenge);

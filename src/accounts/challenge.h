@@ -11,7 +11,7 @@
  * What is kept is which were answered well, so that none is twice. */
 
 struct bh_challenge {
-    char id[33];                 /* the second it was made in and a random text, in hex */
+    char id[33]; /* the second it was made in and a random text, in hex */
     struct bh_webauthn ceremony;
 };
 
@@ -19,13 +19,12 @@ struct bh_challenge {
 BH_MUST_USE bh_rc bh_challenges_open(struct bh_accounts *accounts, struct bh_err *err);
 
 /* Ask something new. */
-BH_MUST_USE bh_rc bh_challenge_make(const struct bh_accounts *accounts,
-                                    struct bh_challenge *ret_challenge, struct bh_err *err);
+BH_MUST_USE bh_rc bh_challenge_make(const struct bh_accounts *accounts, struct bh_challenge *ret_challenge,
+                                    struct bh_err *err);
 
 /* The challenge of that id, as it was asked; its ceremony is used when it was answered.  False:
  * no id at all.  One that was never given out is one that nobody can have signed. */
-bool bh_challenge_find(struct bh_accounts *accounts, const char *id,
-                       struct bh_challenge *ret_challenge);
+bool bh_challenge_find(struct bh_accounts *accounts, const char *id, struct bh_challenge *ret_challenge);
 
 /* It was answered well: true once, and false while too many others were. */
 bool bh_challenge_consume(struct bh_accounts *accounts, const struct bh_challenge *challenge);

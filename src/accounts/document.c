@@ -20,8 +20,7 @@ static const struct bh_field account_rows[] = {
     BH_F(struct bh_account, totp, BH_FIELD_HEX),
     BH_F(struct bh_account, totp_step, BH_FIELD_U64),
 };
-static const struct bh_fields account_fields =
-    BH_FIELDS("account", struct bh_account, account_rows);
+static const struct bh_fields account_fields = BH_FIELDS("account", struct bh_account, account_rows);
 
 static const struct bh_field session_rows[] = {
     BH_F(struct bh_session, certificate, BH_FIELD_HEX),
@@ -40,8 +39,7 @@ static const struct bh_field session_rows[] = {
     BH_F(struct bh_session, sid, BH_FIELD_TEXT, .max = 255),
     BH_F(struct bh_session, used_ns, BH_FIELD_NS),
 };
-static const struct bh_fields session_fields =
-    BH_FIELDS("session", struct bh_session, session_rows);
+static const struct bh_fields session_fields = BH_FIELDS("session", struct bh_session, session_rows);
 
 static bh_rc
 document_damaged(const char *what, struct bh_err *err)
@@ -59,7 +57,7 @@ struct decoding {
 
 static bh_rc
 document_open_value(const struct bh_documents *documents, const struct bh_document_row *row,
-           const struct decoding *decoding, struct bh_err *err)
+                    const struct decoding *decoding, struct bh_err *err)
 {
     const struct bh_slice item = { row->value, strlen(row->value) };
     struct bh_buf plain;
@@ -77,8 +75,8 @@ document_open_value(const struct bh_documents *documents, const struct bh_docume
 }
 
 bh_rc
-bh_account_of(const struct bh_documents *documents, const struct bh_document_row *row,
-              struct bh_arena *arena, struct bh_account *ret_account, struct bh_err *err)
+bh_account_of(const struct bh_documents *documents, const struct bh_document_row *row, struct bh_arena *arena,
+              struct bh_account *ret_account, struct bh_err *err)
 {
     struct decoding decoding = { &account_fields, ret_account, arena };
     bh_rc rc = document_open_value(documents, row, &decoding, err);
@@ -112,8 +110,7 @@ bh_account_read(const struct bh_documents *documents, uint32_t principal, struct
     *ret_account = (struct bh_account){ .principal = principal, .passkeys = passkeys };
     snprintf(key, sizeof key, "%" PRIu32, principal);
     if (rc == BH_OK)
-        rc = store->ops->get_document(store->self,
-                                      &(struct bh_document_key){ BH_DOCUMENT_ACCOUNT, key },
+        rc = store->ops->get_document(store->self, &(struct bh_document_key){ BH_DOCUMENT_ACCOUNT, key },
                                       arena, &row, err);
     if (rc != BH_OK)
         return rc;
@@ -123,8 +120,8 @@ bh_account_read(const struct bh_documents *documents, uint32_t principal, struct
 }
 
 bh_rc
-bh_session_of(const struct bh_documents *documents, const struct bh_document_row *row,
-              struct bh_arena *arena, struct bh_session *ret_session, struct bh_err *err)
+bh_session_of(const struct bh_documents *documents, const struct bh_document_row *row, struct bh_arena *arena,
+              struct bh_session *ret_session, struct bh_err *err)
 {
     struct decoding decoding = { &session_fields, ret_session, arena };
     bh_rc rc = document_open_value(documents, row, &decoding, err);
@@ -143,15 +140,15 @@ bh_session_read(const struct bh_documents *documents, const char *id, struct bh_
 {
     const struct bh_store *store = &documents->store;
     struct bh_document_row row;
-    bh_rc rc = store->ops->get_document(
-        store->self, &(struct bh_document_key){ BH_DOCUMENT_SESSION, id }, arena, &row, err);
+    bh_rc rc = store->ops->get_document(store->self, &(struct bh_document_key){ BH_DOCUMENT_SESSION, id },
+                                        arena, &row, err);
 
     return rc == BH_OK ? bh_session_of(documents, &row, arena, ret_session, err) : rc;
 }
 
 static bh_rc
 document_encode(const struct bh_fields *fields, const void *value, struct bh_arena *arena,
-       const char **ret_text, struct bh_err *err)
+                const char **ret_text, struct bh_err *err)
 {
     struct bh_buf text;
 
@@ -165,33 +162,36 @@ document_encode(const struct bh_fields *fields, const void *value, struct bh_are
 }
 
 bh_rc
-bh_account_put(const struct bh_account *account, struct bh_arena *arena,
-               struct bh_document_put *ret_put, struct bh_err *err)
+bh_account_put(const struct bh_account *account, struct bh_arena *arena, struct bh_document_put *ret_put,
+               struct bh_err *err)
 {
     *ret_put = (struct bh_document_put){ .row = {
-        .kind = BH_DOCUMENT_ACCOUNT, .version = account->version,
-        .principal_id = account->principal,
-        .key = bh_arena_printf(arena, "%" PRIu32, account->principal),
-    } };
+                                             .kind = BH_DOCUMENT_ACCOUNT,
+                                             .version = account->version,
+                                             .principal_id = account->principal,
+                                             .key = bh_arena_printf(arena, "%" PRIu32, account->principal),
+                                         } };
     if (!ret_put->row.key)
         return bh_err_set(err, BH_FULL, "no room for a document");
     return document_encode(&account_fields, account, arena, &ret_put->row.value, err);
 }
 
 bh_rc
-bh_session_drop(const struct bh_session *session, struct bh_arena *arena,
-                struct bh_document_put *ret_put, struct bh_err *err)
+bh_session_drop(const struct bh_session *session, struct bh_arena *arena, struct bh_document_put *ret_put,
+                struct bh_err *err)
 {
     *ret_put = (struct bh_document_put){ .row = {
-        .kind = BH_DOCUMENT_SESSION, .version = session->version,
-        .principal_id = session->principal, .key = bh_arena_strdup(arena, session->id),
-    } };
+                                             .kind = BH_DOCUMENT_SESSION,
+                                             .version = session->version,
+                                             .principal_id = session->principal,
+                                             .key = bh_arena_strdup(arena, session->id),
+                                         } };
     return ret_put->row.key ? BH_OK : bh_err_set(err, BH_FULL, "no room for a document");
 }
 
 bh_rc
-bh_session_put(const struct bh_session *session, struct bh_arena *arena,
-               struct bh_document_put *ret_put, struct bh_err *err)
+bh_session_put(const struct bh_session *session, struct bh_arena *arena, struct bh_document_put *ret_put,
+               struct bh_err *err)
 {
     bh_rc rc = bh_session_drop(session, arena, ret_put, err);
 

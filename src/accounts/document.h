@@ -13,35 +13,35 @@
 /* An account, by its principal's id.  Texts live in the arena that they were read into. */
 struct bh_account {
     uint64_t created_ns;
-    uint8_t enrol[32];           /* SHA-256 of a one-time code; zeros: none */
+    uint8_t enrol[32]; /* SHA-256 of a one-time code; zeros: none */
     uint64_t enrol_until_ns;
-    uint8_t handle[32];          /* what passkeys know the account by, random; zeros: none yet */
-    const char *identity;        /* "corp/SUBJECT"; NULL: a local account */
-    const char *password;        /* as identity/password.h keeps it; NULL: none */
-    struct bh_texts recovery;    /* BH_RECOVERY_CODES hashes, "" where used; or none */
+    uint8_t handle[32];                 /* what passkeys know the account by, random; zeros: none yet */
+    const char *identity;               /* "corp/SUBJECT"; NULL: a local account */
+    const char *password;               /* as identity/password.h keeps it; NULL: none */
+    struct bh_texts recovery;           /* BH_RECOVERY_CODES hashes, "" where used; or none */
     uint8_t totp[BH_TOTP_SECRET_BYTES]; /* zeros: none */
-    uint64_t totp_step;          /* the last one accepted */
+    uint64_t totp_step;                 /* the last one accepted */
     /* not in the document: */
     uint32_t principal;
-    uint64_t version;            /* 0: there is none yet */
-    uint32_t passkeys;           /* how many */
+    uint64_t version;  /* 0: there is none yet */
+    uint32_t passkeys; /* how many */
 };
 
 enum bh_session_kind { BH_SESSION_COMMAND_LINE, BH_SESSION_BROWSER, BH_SESSION_KINDS };
 
 struct bh_session {
-    uint8_t certificate[32];     /* SHA-256 of the client's, which each use must show; zeros: none */
+    uint8_t certificate[32]; /* SHA-256 of the client's, which each use must show; zeros: none */
     uint64_t created_ns, expires_ns, glass_until_ns;
-    struct bh_texts groups;      /* of the provider: "corp/ml-admins" */
-    const char *host;            /* what it is for, for people */
-    const char *identity;        /* "corp/SUBJECT"; NULL: a local account's */
-    const char *refresh;         /* the provider's refresh token; NULL: it gave none */
-    uint64_t refresh_ns;         /* when the provider is asked again; 0: never */
-    const char *sid;             /* the provider's session; NULL: it names none */
+    struct bh_texts groups; /* of the provider: "corp/ml-admins" */
+    const char *host;       /* what it is for, for people */
+    const char *identity;   /* "corp/SUBJECT"; NULL: a local account's */
+    const char *refresh;    /* the provider's refresh token; NULL: it gave none */
+    uint64_t refresh_ns;    /* when the provider is asked again; 0: never */
+    const char *sid;        /* the provider's session; NULL: it names none */
     enum bh_session_kind kind;
     enum bh_level level;
-    uint8_t secret[32];          /* SHA-256 */
-    uint64_t shown_ns;           /* when the level was */
+    uint8_t secret[32]; /* SHA-256 */
+    uint64_t shown_ns;  /* when the level was */
     uint64_t used_ns;
     /* not in the document: */
     const char *id;
@@ -58,18 +58,14 @@ struct bh_documents {
 
 /* Read one.  BH_NOT_FOUND: there is none; an account is then empty, of that principal. */
 BH_MUST_USE bh_rc bh_account_read(const struct bh_documents *documents, uint32_t principal,
-                                  struct bh_arena *arena, struct bh_account *ret_account,
-                                  struct bh_err *err);
+                                  struct bh_arena *arena, struct bh_account *ret_account, struct bh_err *err);
 BH_MUST_USE bh_rc bh_session_read(const struct bh_documents *documents, const char *id,
-                                  struct bh_arena *arena, struct bh_session *ret_session,
-                                  struct bh_err *err);
+                                  struct bh_arena *arena, struct bh_session *ret_session, struct bh_err *err);
 /* From a row of list_documents. */
-BH_MUST_USE bh_rc bh_account_of(const struct bh_documents *documents,
-                                const struct bh_document_row *row, struct bh_arena *arena,
-                                struct bh_account *ret_account, struct bh_err *err);
-BH_MUST_USE bh_rc bh_session_of(const struct bh_documents *documents,
-                                const struct bh_document_row *row, struct bh_arena *arena,
-                                struct bh_session *ret_session, struct bh_err *err);
+BH_MUST_USE bh_rc bh_account_of(const struct bh_documents *documents, const struct bh_document_row *row,
+                                struct bh_arena *arena, struct bh_account *ret_account, struct bh_err *err);
+BH_MUST_USE bh_rc bh_session_of(const struct bh_documents *documents, const struct bh_document_row *row,
+                                struct bh_arena *arena, struct bh_session *ret_session, struct bh_err *err);
 
 /* What writes it, if it is still the version that was read.  BH_FULL: no room in the arena. */
 BH_MUST_USE bh_rc bh_account_put(const struct bh_account *account, struct bh_arena *arena,

@@ -32,14 +32,12 @@ factor_hash_end(struct bh_accounts *accounts)
 }
 
 bool
-bh_password_right(struct bh_accounts *accounts, const struct bh_account *account,
-                  const char *password)
+bh_password_right(struct bh_accounts *accounts, const struct bh_account *account, const char *password)
 {
     enum bh_identity_fault fault;
 
     factor_hash_begin(accounts);
-    fault = bh_password_check(account ? account->password : NULL, password ? password : "",
-                              &accounts->cost);
+    fault = bh_password_check(account ? account->password : NULL, password ? password : "", &accounts->cost);
     factor_hash_end(accounts);
     return fault == BH_FAULT_NONE;
 }
@@ -145,20 +143,19 @@ bh_recovery_put(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOV
 
 bh_rc
 bh_recovery_new(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
-              char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT], struct bh_err *err)
+                char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT], struct bh_err *err)
 {
     uint8_t random[BH_RECOVERY_CODES][BH_RECOVERY_RANDOM];
     struct bh_recovery set;
     char salt[16];
     bh_rc rc = accounts->options.crypto->random(random, sizeof random, err);
 
-    account->recovery.items = bh_arena_alloc(call->arena,
-                                             BH_RECOVERY_CODES * sizeof(const char *));
+    account->recovery.items = bh_arena_alloc(call->arena, BH_RECOVERY_CODES * sizeof(const char *));
     account->recovery.count = BH_RECOVERY_CODES;
     if (rc != BH_OK || !account->recovery.items)
         return rc != BH_OK ? rc : bh_err_set(err, BH_FULL, "no room for recovery codes");
     factor_salt_of(account, salt);
-    bh_recovery_make((const uint8_t (*)[BH_RECOVERY_RANDOM])random, salt, &set, ret_codes);
+    bh_recovery_make((const uint8_t(*)[BH_RECOVERY_RANDOM])random, salt, &set, ret_codes);
     bh_secret_wipe(random, sizeof random);
     for (uint32_t i = 0; i < BH_RECOVERY_CODES; i++) {
         account->recovery.items[i] = bh_arena_strdup(call->arena, set.hashes[i]);
@@ -177,10 +174,10 @@ bh_own_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_acc
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_account_read(&accounts->documents, call->caller.subject.principal.v, call->arena,
-                         ret_account, err);
-    if (rc == BH_OK && bh_account_has_factor(ret_account)
-        && presence->kind == BH_PRESENCE_SESSION && presence->level == BH_LEVEL_NONE)
+    rc = bh_account_read(&accounts->documents, call->caller.subject.principal.v, call->arena, ret_account,
+                         err);
+    if (rc == BH_OK && bh_account_has_factor(ret_account) && presence->kind == BH_PRESENCE_SESSION
+        && presence->level == BH_LEVEL_NONE)
         return bh_authz_refuse_step_up(call->op->verb, err); /* of before there was a factor */
     if (rc != BH_NOT_FOUND)
         return rc;
@@ -190,11 +187,12 @@ bh_own_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_acc
 
 static bh_rc
 factor_write_account(struct bh_accounts *accounts, struct bh_call *call, const char *verb,
-              const struct bh_account *account, struct bh_err *err)
+                     const struct bh_account *account, struct bh_err *err)
 {
     struct bh_document_put put;
-    struct bh_accounts_change change = { .verb = verb, .puts = &put, .put_count = 1,
-                                       .object = { "account", account->principal } };
+    struct bh_accounts_change change = {
+        .verb = verb, .puts = &put, .put_count = 1, .object = { "account", account->principal }
+    };
     struct bh_answer answer;
     bh_rc rc = bh_account_put(account, call->arena, &put, err);
 
@@ -239,7 +237,7 @@ bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct b
 
 static bh_rc
 factor_accept_totp(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
-          struct bh_err *err)
+                   struct bh_err *err)
 {
     struct bh_code_request request = { 0 };
     struct bh_pending pending;
@@ -329,8 +327,9 @@ bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     bh_rc rc = bh_own_account(accounts, call, &account, err);
 
     if (rc == BH_OK && !bh_account_has_factor(&account))
-        rc = bh_err_set(err, BH_CONFLICT, "recovery codes stand in for a second factor: there is "
-                                          "none yet");
+        rc = bh_err_set(err, BH_CONFLICT,
+                        "recovery codes stand in for a second factor: there is "
+                        "none yet");
     if (rc == BH_OK)
         rc = bh_recovery_new(accounts, call, &account, codes, err);
     if (rc == BH_OK)

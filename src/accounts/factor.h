@@ -7,12 +7,10 @@
 
 /* Whether `password` is the account's; NULL takes as long.  No more than BH_HASHES_AT_ONCE at
  * a time. */
-bool bh_password_right(struct bh_accounts *accounts, const struct bh_account *account,
-                       const char *password);
+bool bh_password_right(struct bh_accounts *accounts, const struct bh_account *account, const char *password);
 /* Set a new one.  BH_INVALID: too short or too long. */
-BH_MUST_USE bh_rc bh_password_new(struct bh_accounts *accounts, struct bh_call *call,
-                                  const char *password, struct bh_account *account,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_password_new(struct bh_accounts *accounts, struct bh_call *call, const char *password,
+                                  struct bh_account *account, struct bh_err *err);
 /* Whether `code` is a one-time code, or a recovery code, that the account accepts now; it is
  * used up in `account`, which must be written before anybody is let in. */
 bool bh_code_right(struct bh_accounts *accounts, struct bh_account *account, const char *code);
@@ -27,10 +25,8 @@ BH_MUST_USE bh_rc bh_own_account(struct bh_accounts *accounts, struct bh_call *c
 /* Give an account new recovery codes; write them under the name "recovery". */
 BH_MUST_USE bh_rc bh_recovery_new(struct bh_accounts *accounts, struct bh_call *call,
                                   struct bh_account *account,
-                                  char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT],
-                                  struct bh_err *err);
-void bh_recovery_put(struct bh_json_writer *w,
-                     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT]);
+                                  char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT], struct bh_err *err);
+void bh_recovery_put(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT]);
 
 bh_rc bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
 bh_rc bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);

@@ -41,8 +41,7 @@ static bool
 admin_is_needed(const struct bh_directory *dir)
 {
     for (uint32_t i = 0; i < dir->binding_count; i++) {
-        const struct bh_dir_principal *who =
-            bh_directory_principal(dir, dir->bindings[i].principal);
+        const struct bh_dir_principal *who = bh_directory_principal(dir, dir->bindings[i].principal);
 
         if (is_admin(&dir->bindings[i])
             && (dir->bindings[i].group || (who && !who->gone && (who->account || who->identity))))
@@ -77,7 +76,8 @@ admin_read_code(const char *path, char ret_code[CODE_BYTES + 1])
 }
 
 static bh_rc
-admin_make_code(struct bh_accounts *accounts, const char *path, char ret_code[CODE_BYTES + 2], struct bh_err *err)
+admin_make_code(struct bh_accounts *accounts, const char *path, char ret_code[CODE_BYTES + 2],
+                struct bh_err *err)
 {
     bh_rc rc = bh_accounts_random_hex(accounts, CODE_BYTES / 2, ret_code, err);
 
@@ -116,7 +116,7 @@ bh_first_admin_offer(struct bh_accounts *accounts, struct bh_err *err)
 
 static bh_rc
 admin_read_site(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_site *ret_site,
-          struct bh_err *err)
+                struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
     const char *hex, *text = "{}";

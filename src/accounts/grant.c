@@ -55,8 +55,7 @@ open_alike(struct bh_accounts *accounts, struct bh_call *call, const struct bh_p
     struct bh_session_opening opening = { .puts = NULL };
     const struct bh_dir_principal *principal;
     struct bh_session_opened opened = { 0 };
-    bh_rc rc = bh_session_read(&accounts->documents, pending->session, call->arena,
-                               &opening.session, err);
+    bh_rc rc = bh_session_read(&accounts->documents, pending->session, call->arena, &opening.session, err);
 
     if (rc != BH_OK)
         return rc;
@@ -93,8 +92,7 @@ bh_serve_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_err 
         return rc;
     bh_secret_challenge(request.verifier, challenge);
     if (!bh_pending_consume(accounts, BH_PENDING_GRANT, request.code, BH_ANY_PRINCIPAL, &pending)
-        || strlen(request.verifier) < VERIFIER_MIN
-        || !bh_secret_equal(challenge, pending.secret)) {
+        || strlen(request.verifier) < VERIFIER_MIN || !bh_secret_equal(challenge, pending.secret)) {
         bh_err_set(err, BH_UNAUTHENTICATED, "the code is not good any more");
         return bh_err_hint(err, "begin again: `bulkhead login`");
     }

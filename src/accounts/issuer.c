@@ -16,7 +16,7 @@ enum { SECRET_FILE_MAX = 16384 };
  * the mutex. */
 static struct bh_issuer *
 issuer_slot_of(struct bh_accounts *accounts, const struct bh_site_sign_in *sign_in,
-         const struct bh_site_issuer *site)
+               const struct bh_site_issuer *site)
 {
     struct bh_issuer *free_slot = NULL;
 
@@ -25,8 +25,7 @@ issuer_slot_of(struct bh_accounts *accounts, const struct bh_site_sign_in *sign_
 
         if (strcmp(at->name, site->name) == 0 && strcmp(at->url, site->url) == 0)
             return at;
-        if (!bh_sign_in_issuer(sign_in, at->name, strlen(at->name))
-            || strcmp(at->name, site->name) == 0)
+        if (!bh_sign_in_issuer(sign_in, at->name, strlen(at->name)) || strcmp(at->name, site->name) == 0)
             free_slot = at;
     }
     if (!free_slot)
@@ -39,7 +38,7 @@ issuer_slot_of(struct bh_accounts *accounts, const struct bh_site_sign_in *sign_
 
 static const char *
 issuer_secret_path(const struct bh_accounts *accounts, struct bh_arena *arena,
-            const struct bh_site_issuer *site)
+                   const struct bh_site_issuer *site)
 {
     return bh_arena_printf(arena, "%s/%s", accounts->options.secrets_dir, site->client_secret);
 }
@@ -47,7 +46,7 @@ issuer_secret_path(const struct bh_accounts *accounts, struct bh_arena *arena,
 /* A secret's file as text, without the end of its line. */
 static bh_rc
 issuer_read_secret(const struct bh_accounts *accounts, struct bh_call *call,
-            const struct bh_site_issuer *site, const char **ret_secret, struct bh_err *err)
+                   const struct bh_site_issuer *site, const char **ret_secret, struct bh_err *err)
 {
     const char *path = issuer_secret_path(accounts, call->arena, site);
     char *memory = bh_arena_alloc(call->arena, SECRET_FILE_MAX + 1);
@@ -74,32 +73,31 @@ issuer_uses_secret(const struct bh_site_issuer *site)
 
 static bh_rc
 issuer_fill_client(const struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
-            struct bh_err *err)
+                   struct bh_err *err)
 {
     const struct bh_site_issuer *site = view->site;
     const char *address = call->dir->sign_in->address;
 
-    view->client = (struct bh_relying_party){ .id = site->client_id, .loopback = site->loopback,
-                                       .scope = site->scope ? site->scope : "openid profile" };
-    view->client.redirect = bh_arena_printf(call->arena, "%s/signin/callback",
-                                            address ? address : "");
+    view->client = (struct bh_relying_party){ .id = site->client_id,
+                                              .loopback = site->loopback,
+                                              .scope = site->scope ? site->scope : "openid profile" };
+    view->client.redirect = bh_arena_printf(call->arena, "%s/signin/callback", address ? address : "");
     if (!view->client.redirect)
         return bh_err_set(err, BH_FULL, "no room for an address");
-    return issuer_uses_secret(site) ? issuer_read_secret(accounts, call, site, &view->client.secret, err) : BH_OK;
+    return issuer_uses_secret(site) ? issuer_read_secret(accounts, call, site, &view->client.secret, err)
+                                    : BH_OK;
 }
 
 /* ---- asking ---- */
 
 bh_rc
-bh_issuer_ask(struct bh_accounts *accounts, struct bh_call *call,
-              const struct bh_https_request *request, struct bh_https_response *ret_answer,
-              struct bh_err *err)
+bh_issuer_ask(struct bh_accounts *accounts, struct bh_call *call, const struct bh_https_request *request,
+              struct bh_https_response *ret_answer, struct bh_err *err)
 {
     bh_rc rc = bh_https_ask(&accounts->options.https, request, call->arena, ret_answer, err);
 
     if (rc == BH_OK && ret_answer->status == 0)
-        bh_log(PROVIDER_SILENT, BH_STR("url", request->url),
-               BH_U64("cause", (uint64_t)ret_answer->cause));
+        bh_log(PROVIDER_SILENT, BH_STR("url", request->url), BH_U64("cause", (uint64_t)ret_answer->cause));
     return rc;
 }
 
@@ -108,11 +106,9 @@ bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault faul
 {
     bool down = fault == BH_FAULT_PROVIDER_DOWN;
 
-    bh_log(SIGN_IN_REFUSED, BH_STR("issuer", view->site->name),
-           BH_STR("fault", bh_fault_name(fault)));
+    bh_log(SIGN_IN_REFUSED, BH_STR("issuer", view->site->name), BH_STR("fault", bh_fault_name(fault)));
     bh_err_set(err, down ? BH_UNAVAILABLE : BH_UNAUTHENTICATED,
-               down ? "the identity provider does not answer"
-                    : "the sign-in could not be completed");
+               down ? "the identity provider does not answer" : "the sign-in could not be completed");
     return bh_err_hint(err, "begin again; if it goes on, the administrator finds the cause in "
                             "bulkheadd's log");
 }
@@ -120,7 +116,7 @@ bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault faul
 /* Ask for the configuration, outside the mutex: others are served meanwhile. */
 static bh_rc
 issuer_discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
-         struct bh_err *err)
+                struct bh_err *err)
 {
     const struct bh_site_issuer *site = view->site;
     struct bh_https_request request;
@@ -151,7 +147,7 @@ issuer_discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_is
  * configuration serves meanwhile. */
 static bool
 issuer_known(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
-      bool *ret_resting)
+             bool *ret_resting)
 {
     bh_ns now = bh_accounts_now(accounts);
     struct bh_issuer *slot;
@@ -195,7 +191,7 @@ bh_issuer_ready(struct bh_accounts *accounts, struct bh_call *call, const char *
 
 static bh_rc
 issuer_fetch_keys(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
-           struct bh_err *err)
+                  struct bh_err *err)
 {
     struct bh_https_request request = { .url = view->provider.jwks };
     struct bh_https_response answer;
@@ -211,8 +207,7 @@ issuer_fetch_keys(struct bh_accounts *accounts, struct bh_call *call, struct bh_
         slot->keys.asking = false;
     pthread_mutex_unlock(&accounts->mutex);
     if (fault != BH_FAULT_NONE) /* the last keys may serve on */
-        bh_log(SIGN_IN_REFUSED, BH_STR("issuer", view->site->name),
-               BH_STR("fault", bh_fault_name(fault)));
+        bh_log(SIGN_IN_REFUSED, BH_STR("issuer", view->site->name), BH_STR("fault", bh_fault_name(fault)));
     return rc;
 }
 
@@ -253,8 +248,8 @@ bh_issuer_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_is
     BH_AUTO(bh_assertion_key_free) struct bh_assertion_key *key = NULL;
     uint8_t random[BH_SECRET_BYTES];
     struct bh_assertion_request client_assertion = { view->client.id,
-                                      bh_provider_token_url(&view->provider, &view->client),
-                                      random, bh_accounts_now(accounts) };
+                                                     bh_provider_token_url(&view->provider, &view->client),
+                                                     random, bh_accounts_now(accounts) };
     const char *pem;
     bh_rc rc;
 

@@ -18,7 +18,7 @@ struct bh_issuer {
     char name[64], url[BH_URL_MAX + 1];
     struct bh_provider provider;
     struct bh_jwks_cache keys;
-    bh_ns fetched, failed;           /* 0: never */
+    bh_ns fetched, failed; /* 0: never */
 };
 
 /* What one sign-in needs of it: a copy, in the call's arena. */
@@ -33,15 +33,13 @@ struct bh_issuer_view {
 /* Find the issuer of that name and know its configuration.
  *   BH_NOT_FOUND    the site file has none of that name, or providers cannot be asked
  *   BH_UNAVAILABLE  it does not answer, or what it says is not right: the log says what */
-BH_MUST_USE bh_rc bh_issuer_ready(struct bh_accounts *accounts, struct bh_call *call,
-                                  const char *name, struct bh_issuer_view **ret_view,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_issuer_ready(struct bh_accounts *accounts, struct bh_call *call, const char *name,
+                                  struct bh_issuer_view **ret_view, struct bh_err *err);
 
 /* Fill the view's keys: those that are kept, or with `unknown_key` fresh ones, where that may
  * be asked again by now.  BH_UNAVAILABLE: there are none. */
-BH_MUST_USE bh_rc bh_issuer_keys(struct bh_accounts *accounts, struct bh_call *call,
-                                 bool unknown_key, struct bh_issuer_view *view,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_issuer_keys(struct bh_accounts *accounts, struct bh_call *call, bool unknown_key,
+                                 struct bh_issuer_view *view, struct bh_err *err);
 
 /* Prove who we are in the one request that follows: with private_key_jwt a new assertion. */
 BH_MUST_USE bh_rc bh_issuer_prove(struct bh_accounts *accounts, struct bh_call *call,
@@ -49,11 +47,10 @@ BH_MUST_USE bh_rc bh_issuer_prove(struct bh_accounts *accounts, struct bh_call *
 
 /* Ask.  Failures are the request's own; no answer is status 0. */
 BH_MUST_USE bh_rc bh_issuer_ask(struct bh_accounts *accounts, struct bh_call *call,
-                                const struct bh_https_request *request,
-                                struct bh_https_response *ret_answer, struct bh_err *err);
+                                const struct bh_https_request *request, struct bh_https_response *ret_answer,
+                                struct bh_err *err);
 
 /* Log what was wrong, precisely, and give people one sentence. */
-bh_rc bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault fault,
-                        struct bh_err *err);
+bh_rc bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault fault, struct bh_err *err);
 
 #endif

@@ -6,16 +6,21 @@
 #include "identity/form.h"
 #include "accounts/session.h"
 
-enum { ADDRESS_MAX = 8192, SKEW_S = 60, LOGIN_WITHIN_S = 600, STEP_UP_WITHIN_S = 300,
-       REFRESH_S = 600, PLAIN_SUBJECT_MAX = 60 };
+enum {
+    ADDRESS_MAX = 8192,
+    SKEW_S = 60,
+    LOGIN_WITHIN_S = 600,
+    STEP_UP_WITHIN_S = 300,
+    REFRESH_S = 600,
+    PLAIN_SUBJECT_MAX = 60
+};
 
 /* ---- who arrived ---- */
 
 static const char *
 oidc_identity_of(struct bh_call *call, const struct bh_oidc_sign_in *sign_in)
 {
-    return bh_arena_printf(call->arena, "%s/%s", sign_in->issuer->site->name,
-                           sign_in->token.subject);
+    return bh_arena_printf(call->arena, "%s/%s", sign_in->issuer->site->name, sign_in->token.subject);
 }
 
 static bool
@@ -46,7 +51,7 @@ oidc_name_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh
 
 const char *
 bh_oidc_sign_in_principal(struct bh_accounts *accounts, struct bh_call *call,
-                  const struct bh_oidc_sign_in *sign_in, uint32_t *ret_principal)
+                          const struct bh_oidc_sign_in *sign_in, uint32_t *ret_principal)
 {
     const char *identity = oidc_identity_of(call, sign_in), *name;
     const struct bh_dir_principal *principal =
@@ -64,18 +69,17 @@ bh_oidc_sign_in_principal(struct bh_accounts *accounts, struct bh_call *call,
 
 bh_rc
 bh_oidc_sign_in_groups(struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
-                  struct bh_texts *ret_groups, struct bh_err *err)
+                       struct bh_texts *ret_groups, struct bh_err *err)
 {
     const struct bh_texts *groups = &sign_in->token.groups;
 
-    *ret_groups = (struct bh_texts){
-        bh_arena_alloc(call->arena, (groups->count + 1) * sizeof(const char *)), 0
-    };
+    *ret_groups =
+        (struct bh_texts){ bh_arena_alloc(call->arena, (groups->count + 1) * sizeof(const char *)), 0 };
     if (!ret_groups->items)
         return bh_err_set(err, BH_FULL, "no room for groups");
     for (uint32_t i = 0; i < groups->count; i++) {
-        const char *name = bh_arena_printf(call->arena, "%s/%s", sign_in->issuer->site->name,
-                                           groups->items[i]);
+        const char *name =
+            bh_arena_printf(call->arena, "%s/%s", sign_in->issuer->site->name, groups->items[i]);
 
         if (!name)
             return bh_err_set(err, BH_FULL, "no room for groups");
@@ -112,7 +116,7 @@ bh_oidc_sign_in_level(const struct bh_oidc_sign_in *sign_in)
 
 static enum bh_identity_fault
 oidc_read_token(struct bh_accounts *accounts, struct bh_call *call, const struct bh_token_rules *expected,
-           struct bh_oidc_sign_in *sign_in)
+                struct bh_oidc_sign_in *sign_in)
 {
     const struct bh_issuer_view *issuer = sign_in->issuer;
     const struct bh_jws_trust trust = { &issuer->jwks, issuer->algs };
@@ -134,8 +138,8 @@ oidc_read_token(struct bh_accounts *accounts, struct bh_call *call, const struct
 
 bh_rc
 bh_oidc_sign_in_check(struct bh_accounts *accounts, struct bh_call *call,
-                 const struct bh_token_rules *expected, struct bh_oidc_sign_in *sign_in,
-                 struct bh_err *err)
+                      const struct bh_token_rules *expected, struct bh_oidc_sign_in *sign_in,
+                      struct bh_err *err)
 {
     struct bh_issuer_view *issuer = sign_in->issuer;
     enum bh_identity_fault fault;
@@ -158,14 +162,18 @@ bh_oidc_sign_in_check(struct bh_accounts *accounts, struct bh_call *call,
 
 bh_rc
 bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
-                 const struct bh_oidc_sign_in *sign_in, struct bh_err *err)
+                         const struct bh_oidc_sign_in *sign_in, struct bh_err *err)
 {
     bh_ns now = bh_accounts_now(accounts);
-    struct bh_session_opening opening = { .session = {
-        .host = sign_in->host, .kind = sign_in->kind, .level = bh_oidc_sign_in_level(sign_in),
-        .identity = oidc_identity_of(call, sign_in), .refresh = sign_in->tokens.refresh,
-        .refresh_ns = sign_in->tokens.refresh ? now + REFRESH_S * BH_NS_PER_S : 0,
-        .sid = sign_in->token.session[0] ? sign_in->token.session : NULL } };
+    struct bh_session_opening opening = {
+        .session = { .host = sign_in->host,
+                     .kind = sign_in->kind,
+                     .level = bh_oidc_sign_in_level(sign_in),
+                     .identity = oidc_identity_of(call, sign_in),
+                     .refresh = sign_in->tokens.refresh,
+                     .refresh_ns = sign_in->tokens.refresh ? now + REFRESH_S * BH_NS_PER_S : 0,
+                     .sid = sign_in->token.session[0] ? sign_in->token.session : NULL }
+    };
     struct bh_session_opened opened = { 0 };
     bh_rc rc = bh_oidc_sign_in_groups(call, sign_in, &opening.session.groups, err);
 
@@ -185,13 +193,14 @@ bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
 
 /* Who is signed in has shown again that it is him. */
 static bh_rc
-oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
-           struct bh_session *session, struct bh_err *err)
+oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call,
+                      const struct bh_oidc_sign_in *sign_in, struct bh_session *session, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_document_put put;
-    struct bh_accounts_change change = { .verb = "session.prove", .puts = &put, .put_count = 1,
-                                       .object = { "account", session->principal } };
+    struct bh_accounts_change change = {
+        .verb = "session.prove", .puts = &put, .put_count = 1, .object = { "account", session->principal }
+    };
     struct bh_answer answer;
     bh_rc rc;
 
@@ -258,7 +267,7 @@ bh_serve_issuer(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
 /* Exchange the code that came back. */
 static bh_rc
 oidc_exchange(struct bh_accounts *accounts, struct bh_call *call, const struct bh_login *login,
-         struct bh_oidc_sign_in *sign_in, struct bh_err *err)
+              struct bh_oidc_sign_in *sign_in, struct bh_err *err)
 {
     struct bh_issuer_view *issuer = sign_in->issuer;
     struct bh_https_request request;
@@ -278,12 +287,13 @@ oidc_exchange(struct bh_accounts *accounts, struct bh_call *call, const struct b
 
 static bh_rc
 oidc_complete_callback(struct bh_accounts *accounts, struct bh_call *call, struct bh_pending *pending,
-          const char *query, struct bh_err *err)
+                       const char *query, struct bh_err *err)
 {
     struct bh_issuer_view *issuer;
     struct bh_oidc_sign_in sign_in = { .host = "browser", .kind = BH_SESSION_BROWSER };
-    struct bh_token_rules expected = { .nonce = pending->login.nonce, .code = pending->login.code,
-                                  .fresh = pending->session[0] != '\0' };
+    struct bh_token_rules expected = { .nonce = pending->login.nonce,
+                                       .code = pending->login.code,
+                                       .fresh = pending->session[0] != '\0' };
     struct bh_session session;
     enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_ready(accounts, call, pending->issuer, &issuer, err);
@@ -295,8 +305,7 @@ oidc_complete_callback(struct bh_accounts *accounts, struct bh_call *call, struc
         return bh_issuer_refused(issuer, fault, err);
     sign_in.issuer = issuer;
     if (expected.fresh) {
-        rc = bh_session_read(&accounts->documents, pending->session, call->arena, &session,
-                             err);
+        rc = bh_session_read(&accounts->documents, pending->session, call->arena, &session, err);
         if (rc != BH_OK || !session.identity)
             return bh_err_set(err, BH_CONFLICT, "the session is over, or not of an issuer");
         expected.subject = strchr(session.identity, '/') + 1;
@@ -307,7 +316,7 @@ oidc_complete_callback(struct bh_accounts *accounts, struct bh_call *call, struc
     if (rc != BH_OK)
         return rc;
     return expected.fresh ? oidc_complete_step_up(accounts, call, &sign_in, &session, err)
-                      : bh_oidc_sign_in_complete(accounts, call, &sign_in, err);
+                          : bh_oidc_sign_in_complete(accounts, call, &sign_in, err);
 }
 
 bh_rc

@@ -12,40 +12,40 @@
 /* What came of a sign-in at a provider, still to be written. */
 struct bh_oidc_sign_in {
     struct bh_issuer_view *issuer;
-    struct bh_tokens tokens;         /* as the provider gave them */
-    struct bh_id_token token;        /* what the ID token says, once it was checked */
+    struct bh_tokens tokens;  /* as the provider gave them */
+    struct bh_id_token token; /* what the ID token says, once it was checked */
     const char *host;
     enum bh_session_kind kind;
 };
 
 /* What the provider's tokens must fulfil in this flow. */
 struct bh_token_rules {
-    const char *nonce, *code;        /* NULL: the flow has none */
-    const char *subject;             /* of the session that is refreshed or shown again */
-    bool fresh;                      /* a sign-in of the last minutes was asked for */
+    const char *nonce, *code; /* NULL: the flow has none */
+    const char *subject;      /* of the session that is refreshed or shown again */
+    bool fresh;               /* a sign-in of the last minutes was asked for */
 };
 
 /* Verify the arrival's tokens, asking for the provider's keys where need be, and fill its
  * `token`; texts in the call's arena. */
 BH_MUST_USE bh_rc bh_oidc_sign_in_check(struct bh_accounts *accounts, struct bh_call *call,
-                                   const struct bh_token_rules *rules,
-                                   struct bh_oidc_sign_in *sign_in, struct bh_err *err);
+                                        const struct bh_token_rules *rules, struct bh_oidc_sign_in *sign_in,
+                                        struct bh_err *err);
 
 /* The principal of an identity: the one whom the site file says, else one of the issuer's,
  * "corp:SUBJECT".  NULL: no room. */
 const char *bh_oidc_sign_in_principal(struct bh_accounts *accounts, struct bh_call *call,
-                              const struct bh_oidc_sign_in *sign_in, uint32_t *ret_principal);
+                                      const struct bh_oidc_sign_in *sign_in, uint32_t *ret_principal);
 
 /* The groups of the token that bindings name, as "corp/GROUP".  BH_FULL. */
 BH_MUST_USE bh_rc bh_oidc_sign_in_groups(struct bh_call *call, const struct bh_oidc_sign_in *sign_in,
-                                    struct bh_texts *ret_groups, struct bh_err *err);
+                                         struct bh_texts *ret_groups, struct bh_err *err);
 
 /* How surely the person was there, by what the provider says. */
 enum bh_level bh_oidc_sign_in_level(const struct bh_oidc_sign_in *sign_in);
 
 /* Open a session for who arrived, and write the reply. */
 BH_MUST_USE bh_rc bh_oidc_sign_in_complete(struct bh_accounts *accounts, struct bh_call *call,
-                                   const struct bh_oidc_sign_in *sign_in, struct bh_err *err);
+                                           const struct bh_oidc_sign_in *sign_in, struct bh_err *err);
 
 bh_rc bh_serve_issuer(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
 bh_rc bh_serve_return(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);

@@ -10,7 +10,7 @@
 
 static bh_rc
 device_ask_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *issuer,
-         struct bh_device_login *ret_login, struct bh_err *err)
+                struct bh_device_login *ret_login, struct bh_err *err)
 {
     struct bh_https_request request;
     struct bh_https_response answer;
@@ -91,7 +91,7 @@ put_device_pending(struct bh_call *call, const struct bh_device_login *login)
 /* Ask the provider once; when the login is done then, the arrival has its tokens. */
 static bh_rc
 device_poll_once(struct bh_accounts *accounts, struct bh_call *call, struct bh_device_login *login,
-          struct bh_oidc_sign_in *sign_in, struct bh_err *err)
+                 struct bh_oidc_sign_in *sign_in, struct bh_err *err)
 {
     struct bh_issuer_view *issuer = sign_in->issuer;
     struct bh_https_request request;
@@ -105,14 +105,13 @@ device_poll_once(struct bh_accounts *accounts, struct bh_call *call, struct bh_d
         rc = bh_issuer_ask(accounts, call, &request, &answer, err);
     if (rc != BH_OK)
         return rc;
-    fault = bh_device_receive(login, &answer, bh_accounts_now(accounts), call->arena,
-                           &sign_in->tokens);
+    fault = bh_device_receive(login, &answer, bh_accounts_now(accounts), call->arena, &sign_in->tokens);
     return fault == BH_FAULT_NONE ? BH_OK : bh_issuer_refused(issuer, fault, err);
 }
 
 static bh_rc
 oidc_device_continue(struct bh_accounts *accounts, struct bh_call *call, struct bh_pending *pending,
-      struct bh_err *err)
+                     struct bh_err *err)
 {
     struct bh_oidc_sign_in sign_in = { .kind = BH_SESSION_COMMAND_LINE };
     struct bh_token_rules rules = { 0 };

@@ -41,11 +41,11 @@ struct logout_word {
 };
 
 static bh_rc
-read_logout(struct bh_accounts *accounts, struct bh_call *call, struct logout_word *word,
-            struct bh_err *err)
+read_logout(struct bh_accounts *accounts, struct bh_call *call, struct logout_word *word, struct bh_err *err)
 {
     struct bh_issuer_view *issuer = word->issuer;
-    const struct bh_logout_rules rules = { issuer->site->url, issuer->site->client_id,
+    const struct bh_logout_rules rules = { issuer->site->url,
+                                           issuer->site->client_id,
                                            { bh_accounts_now(accounts), 60, 600 } };
     enum bh_identity_fault fault = BH_FAULT_NONE;
     bh_rc rc = BH_OK;
@@ -72,8 +72,8 @@ read_logout(struct bh_accounts *accounts, struct bh_call *call, struct logout_wo
 struct logout_leaving {
     const struct bh_documents *documents;
     struct bh_call *call;
-    const char *issuer;              /* "corp/" */
-    const char *subject, *sid;       /* "" and NULL: whichever */
+    const char *issuer;        /* "corp/" */
+    const char *subject, *sid; /* "" and NULL: whichever */
     struct bh_document_put puts[200];
     uint32_t count;
 };
@@ -96,19 +96,18 @@ logout_end_matching_session(void *self, const struct bh_document_row *row)
 
     if (leaving->count == BH_COUNT(leaving->puts))
         return false;
-    if (bh_session_of(leaving->documents, row, leaving->call->arena, &session, &err) != BH_OK || !session.identity
-        || !logout_is_of_subject(leaving, &session)
+    if (bh_session_of(leaving->documents, row, leaving->call->arena, &session, &err) != BH_OK
+        || !session.identity || !logout_is_of_subject(leaving, &session)
         || (leaving->sid && (!session.sid || strcmp(session.sid, leaving->sid) != 0)))
         return true;
-    if (bh_session_drop(&session, leaving->call->arena, &leaving->puts[leaving->count], &err)
-        == BH_OK)
+    if (bh_session_drop(&session, leaving->call->arena, &leaving->puts[leaving->count], &err) == BH_OK)
         leaving->puts[leaving->count++].blind = true;
     return true;
 }
 
 static bh_rc
 logout_end_sessions(struct bh_accounts *accounts, struct bh_call *call, const struct bh_issuer_view *issuer,
-             const struct bh_logout *logout, struct bh_err *err)
+                    const struct bh_logout *logout, struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
     struct bh_accounts_change change = { .verb = "session.end", .object = { "session", 0 } };
@@ -118,16 +117,17 @@ logout_end_sessions(struct bh_accounts *accounts, struct bh_call *call, const st
 
     if (rc != BH_OK)
         return rc;
-    *leaving = (struct logout_leaving){ .documents = &accounts->documents, .call = call, .subject = logout->subject,
-                                 .sid = logout->session[0] ? logout->session : NULL };
+    *leaving = (struct logout_leaving){ .documents = &accounts->documents,
+                                        .call = call,
+                                        .subject = logout->subject,
+                                        .sid = logout->session[0] ? logout->session : NULL };
     leaving->issuer = bh_arena_printf(call->arena, "%s/", issuer->site->name);
     if (!leaving->issuer)
         return bh_err_set(err, BH_FULL, "no room to end sessions");
     do {
         leaving->count = 0;
-        rc = store->ops->list_documents(
-            store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, logout_end_matching_session,
-            leaving, err);
+        rc = store->ops->list_documents(store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 },
+                                        logout_end_matching_session, leaving, err);
         change.puts = leaving->puts;
         change.put_count = leaving->count;
         if (rc == BH_OK && leaving->count)

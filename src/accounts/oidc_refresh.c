@@ -49,7 +49,7 @@ enum outcome { STAYS, LATER, OUT };
 
 static enum outcome
 oidc_refresh_request(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
-    struct bh_oidc_sign_in *sign_in)
+                     struct bh_oidc_sign_in *sign_in)
 {
     struct bh_issuer_view *issuer = sign_in->issuer;
     struct bh_https_request request;
@@ -58,8 +58,8 @@ oidc_refresh_request(struct bh_accounts *accounts, struct bh_call *call, const s
     struct bh_err err;
 
     if (bh_issuer_prove(accounts, call, issuer, &err) != BH_OK
-        || bh_refresh_ask(&issuer->provider, &issuer->client, session->refresh, call->arena,
-                          &request) != BH_OK
+        || bh_refresh_ask(&issuer->provider, &issuer->client, session->refresh, call->arena, &request)
+               != BH_OK
         || bh_issuer_ask(accounts, call, &request, &answer, &err) != BH_OK)
         return LATER;
     fault = bh_tokens_receive(&answer, false, call->arena, &sign_in->tokens);
@@ -72,7 +72,7 @@ oidc_refresh_request(struct bh_accounts *accounts, struct bh_call *call, const s
 /* What the new tokens say of him. */
 static enum outcome
 oidc_refresh_decide(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *session,
-      struct bh_oidc_sign_in *sign_in)
+                    struct bh_oidc_sign_in *sign_in)
 {
     struct bh_token_rules rules = { .subject = strchr(session->identity, '/') + 1 };
     struct bh_texts groups;
@@ -97,9 +97,8 @@ static enum outcome
 oidc_refresh_one(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *session)
 {
     const char *slash = strchr(session->identity, '/');
-    const char *name = slash ? bh_arena_strndup(call->arena, session->identity,
-                                                (size_t)(slash - session->identity))
-                             : NULL;
+    const char *name =
+        slash ? bh_arena_strndup(call->arena, session->identity, (size_t)(slash - session->identity)) : NULL;
     struct bh_oidc_sign_in sign_in = { .host = NULL };
     struct bh_err err;
     enum outcome outcome;
@@ -143,12 +142,15 @@ refresh_revoke_sessions(void *self, const struct bh_document_row *row)
 
 static bh_rc
 refresh_end_all(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
-        struct bh_err *err)
+                struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
-    struct theirs theirs = { .documents = &accounts->documents, .arena = call->arena, .identity = session->identity };
-    struct bh_accounts_change change = { .verb = "session.lost", .puts = theirs.puts,
-                                       .object = { "account", session->principal } };
+    struct theirs theirs = { .documents = &accounts->documents,
+                             .arena = call->arena,
+                             .identity = session->identity };
+    struct bh_accounts_change change = { .verb = "session.lost",
+                                         .puts = theirs.puts,
+                                         .object = { "account", session->principal } };
     struct bh_answer answer;
     bh_rc rc = store->ops->list_documents(
         store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, session->principal },
@@ -161,16 +163,17 @@ refresh_end_all(struct bh_accounts *accounts, struct bh_call *call, const struct
 
 static bh_rc
 refresh_write(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *session, bool later,
-      struct bh_err *err)
+              struct bh_err *err)
 {
     struct bh_document_put put;
-    struct bh_accounts_change change = { .verb = "session.refresh", .puts = &put, .put_count = 1,
-                                       .object = { "account", session->principal } };
+    struct bh_accounts_change change = {
+        .verb = "session.refresh", .puts = &put, .put_count = 1, .object = { "account", session->principal }
+    };
     struct bh_answer answer;
     bh_rc rc;
 
-    session->refresh_ns = bh_accounts_now(accounts)
-                          + (later ? REFRESH_LATER_S : REFRESH_EVERY_S) * BH_NS_PER_S;
+    session->refresh_ns =
+        bh_accounts_now(accounts) + (later ? REFRESH_LATER_S : REFRESH_EVERY_S) * BH_NS_PER_S;
     rc = bh_session_put(session, call->arena, &put, err);
     put.blind = !later; /* the token that was used is no good any more */
     return rc == BH_OK ? bh_accounts_commit(accounts, call, &change, &answer, err) : rc;
@@ -187,8 +190,8 @@ bh_oidc_refresh(struct bh_accounts *accounts, struct bh_call *call)
     if (!due)
         return;
     *due = (struct due){ .accounts = accounts, .arena = call->arena, .now = bh_accounts_now(accounts) };
-    rc = store->ops->list_documents(
-        store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, refresh_find_due, due, &err);
+    rc = store->ops->list_documents(store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 },
+                                    refresh_find_due, due, &err);
     for (uint32_t i = 0; rc == BH_OK && i < due->count; i++) {
         enum outcome outcome = oidc_refresh_one(accounts, call, &due->sessions[i]);
 

@@ -42,10 +42,9 @@ passkeys_party_of(const struct bh_call *call, struct party *ret_party, struct bh
         return bh_err_hint(err, "in the site file: sign_in: {address: https://HOST}");
     }
     length += sizeof scheme - 1;
-    ret_party->origin = strcmp(address + length, port) == 0
-                            ? bh_arena_strndup(call->arena, address, length) : address;
-    ret_party->site = (struct bh_webauthn_site) { ret_party->id, "Bulkhead",
-                                                  { &ret_party->origin, 1 } };
+    ret_party->origin =
+        strcmp(address + length, port) == 0 ? bh_arena_strndup(call->arena, address, length) : address;
+    ret_party->site = (struct bh_webauthn_site){ ret_party->id, "Bulkhead", { &ret_party->origin, 1 } };
     return ret_party->origin ? BH_OK : bh_err_set(err, BH_FULL, "no room for an address");
 }
 
@@ -62,7 +61,7 @@ bh_passkeys_offered(const struct bh_call *call)
 
 static bh_rc
 passkeys_begin(struct bh_accounts *accounts, const struct bh_webauthn_user *user, struct bh_pending *draft,
-      struct bh_err *err)
+               struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
@@ -72,8 +71,7 @@ passkeys_begin(struct bh_accounts *accounts, const struct bh_webauthn_user *user
     rc = bh_accounts_random_hex(accounts, BH_SECRET_BYTES, draft->secret, err);
     if (rc != BH_OK)
         return rc;
-    bh_buf_init_fixed(&text, draft->secret + 2 * BH_SECRET_BYTES,
-                      sizeof draft->secret - 2 * BH_SECRET_BYTES);
+    bh_buf_init_fixed(&text, draft->secret + 2 * BH_SECRET_BYTES, sizeof draft->secret - 2 * BH_SECRET_BYTES);
     bh_buf_put_hex(&text, user->handle, user->handle_bytes);
     return bh_buf_text(&text) ? BH_OK : bh_err_set(err, BH_FULL, "no room for a challenge");
 }
@@ -121,9 +119,9 @@ read_passkey(void *self, const struct bh_document_row *row)
 {
     struct passkey_list *list = self;
 
-    if (list->count < BH_PASSKEYS_MAX &&
-        bh_passkey_decode(row->value, strlen(row->value), list->arena,
-                          &list->items[list->count]) == BH_FAULT_NONE)
+    if (list->count < BH_PASSKEYS_MAX
+        && bh_passkey_decode(row->value, strlen(row->value), list->arena, &list->items[list->count])
+               == BH_FAULT_NONE)
         list->versions[list->count++] = row->version;
     return true;
 }
@@ -135,9 +133,8 @@ read_passkeys(const struct bh_accounts *accounts, struct bh_call *call, uint32_t
     const struct bh_store *store = &accounts->options.store;
     struct bh_document_filter filter = { BH_DOCUMENT_PASSKEY, principal };
 
-    *ret_list = (struct passkey_list) { .arena = call->arena };
-    ret_list->items =
-        bh_arena_alloc(call->arena, BH_PASSKEYS_MAX * sizeof *ret_list->items);
+    *ret_list = (struct passkey_list){ .arena = call->arena };
+    ret_list->items = bh_arena_alloc(call->arena, BH_PASSKEYS_MAX * sizeof *ret_list->items);
     if (!ret_list->items)
         return bh_err_set(err, BH_FULL, "no room for passkeys");
     return store->ops->list_documents(store->self, &filter, read_passkey, ret_list, err);
@@ -145,8 +142,8 @@ read_passkeys(const struct bh_accounts *accounts, struct bh_call *call, uint32_t
 
 /* What writes a passkey, if it still is of that version; 0: there is none yet. */
 static bh_rc
-put_passkey(const struct bh_passkey *passkey, const struct bh_document_row *was,
-            struct bh_arena *arena, struct bh_document_put *ret_put, struct bh_err *err)
+put_passkey(const struct bh_passkey *passkey, const struct bh_document_row *was, struct bh_arena *arena,
+            struct bh_document_put *ret_put, struct bh_err *err)
 {
     char memory[BH_PASSKEY_JSON_MAX];
     struct bh_buf text;
@@ -154,16 +151,12 @@ put_passkey(const struct bh_passkey *passkey, const struct bh_document_row *was,
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_passkey_encode(&text, passkey);
     BH_ASSERT(bh_buf_text(&text));
-    *ret_put = (struct bh_document_put) {
-        .row = { .kind = BH_DOCUMENT_PASSKEY,
-                 .key = bh_arena_strdup(arena, passkey->id),
-                 .version = was->version,
-                 .principal_id = was->principal_id,
-                 .value = bh_arena_strdup(arena, memory) }
-    };
-    return ret_put->row.key && ret_put->row.value
-               ? BH_OK
-               : bh_err_set(err, BH_FULL, "no room for a passkey");
+    *ret_put = (struct bh_document_put){ .row = { .kind = BH_DOCUMENT_PASSKEY,
+                                                  .key = bh_arena_strdup(arena, passkey->id),
+                                                  .version = was->version,
+                                                  .principal_id = was->principal_id,
+                                                  .value = bh_arena_strdup(arena, memory) } };
+    return ret_put->row.key && ret_put->row.value ? BH_OK : bh_err_set(err, BH_FULL, "no room for a passkey");
 }
 
 bh_rc
@@ -201,8 +194,8 @@ passkeys_present_principal(struct bh_accounts *accounts, struct bh_call *call)
     struct bh_call probe = *call;
     struct bh_err unused;
 
-    if (!header || strncmp(header, scheme, sizeof scheme - 1) != 0 ||
-        bh_session_identify(accounts, header + sizeof scheme - 1, &probe, &unused) != BH_OK)
+    if (!header || strncmp(header, scheme, sizeof scheme - 1) != 0
+        || bh_session_identify(accounts, header + sizeof scheme - 1, &probe, &unused) != BH_OK)
         return 0;
     return probe.caller.subject.principal.v;
 }
@@ -224,8 +217,7 @@ bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
-    bh_webauthn_put_request(&text, &party.site,
-                            &(struct bh_passkeys) { list.items, list.count },
+    bh_webauthn_put_request(&text, &party.site, &(struct bh_passkeys){ list.items, list.count },
                             &challenge.ceremony);
     BH_ASSERT(bh_buf_text(&text));
     passkeys_put_challenge(call, challenge.id, bh_buf_text(&text));
@@ -247,28 +239,27 @@ bh_passkey_attempt(const struct bh_accounts *accounts, struct bh_call *call)
 /* The passkey of that id with its account; false when there is none, or its owner is gone. */
 static bool
 passkeys_read_owner(const struct bh_accounts *accounts, struct bh_call *call, const char *credential,
-           struct bh_document_row *ret_row, struct bh_account *ret_account)
+                    struct bh_document_row *ret_row, struct bh_account *ret_account)
 {
     const struct bh_store *store = &accounts->options.store;
     const struct bh_dir_principal *principal;
     struct bh_err err;
 
-    if (!credential[0] || strlen(credential) >= BH_PASSKEY_ID_TEXT ||
-        store->ops->get_document(
-            store->self, &(struct bh_document_key) { BH_DOCUMENT_PASSKEY, credential },
-            call->arena, ret_row, &err) != BH_OK)
+    if (!credential[0] || strlen(credential) >= BH_PASSKEY_ID_TEXT
+        || store->ops->get_document(store->self, &(struct bh_document_key){ BH_DOCUMENT_PASSKEY, credential },
+                                    call->arena, ret_row, &err)
+               != BH_OK)
         return false;
-    principal =
-        bh_directory_principal(call->dir, (bh_principal_id) { ret_row->principal_id });
-    return principal && !principal->gone &&
-           bh_account_read(&accounts->documents, ret_row->principal_id, call->arena, ret_account, &err) ==
-               BH_OK;
+    principal = bh_directory_principal(call->dir, (bh_principal_id){ ret_row->principal_id });
+    return principal && !principal->gone
+           && bh_account_read(&accounts->documents, ret_row->principal_id, call->arena, ret_account, &err)
+                  == BH_OK;
 }
 
 static struct bh_webauthn_response
 passkeys_answer_of(const struct bh_sign_in_request *request)
 {
-    return (struct bh_webauthn_response) {
+    return (struct bh_webauthn_response){
         .authenticator_data = request->authenticator_data ? request->authenticator_data : "",
         .client_data = request->client_data ? request->client_data : "",
         .credential = request->credential,
@@ -288,9 +279,8 @@ passkeys_user_of(const struct bh_account *account, const char *name)
 
 /* Why not is told to the log alone. */
 static enum bh_identity_fault
-assert_passkey(struct bh_accounts *accounts, struct bh_call *call,
-               const struct bh_sign_in_request *request, struct bh_document_row *ret_row,
-               struct bh_webauthn_proof *ret_proof)
+assert_passkey(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_request *request,
+               struct bh_document_row *ret_row, struct bh_webauthn_proof *ret_proof)
 {
     struct bh_webauthn_response answer = passkeys_answer_of(request);
     struct bh_challenge challenge;
@@ -301,9 +291,9 @@ assert_passkey(struct bh_accounts *accounts, struct bh_call *call,
     struct party party;
     struct bh_err err;
 
-    *ret_row = (struct bh_document_row) { .kind = BH_DOCUMENT_PASSKEY };
-    if (passkeys_party_of(call, &party, &err) != BH_OK ||
-        !bh_challenge_find(accounts, request->challenge, &challenge))
+    *ret_row = (struct bh_document_row){ .kind = BH_DOCUMENT_PASSKEY };
+    if (passkeys_party_of(call, &party, &err) != BH_OK
+        || !bh_challenge_find(accounts, request->challenge, &challenge))
         return BH_FAULT_WEBAUTHN_CHALLENGE;
     if (!passkeys_read_owner(accounts, call, request->credential, ret_row, &account))
         return BH_FAULT_WEBAUTHN_UNKNOWN;
@@ -311,17 +301,16 @@ assert_passkey(struct bh_accounts *accounts, struct bh_call *call,
     if (fault != BH_FAULT_NONE)
         return fault;
     user = passkeys_user_of(&account, "");
-    fault = bh_webauthn_assert(
-        &(struct bh_webauthn_owner) { &party.site, &user, { &passkey, 1 } },
-        &challenge.ceremony, &answer, bh_accounts_now(accounts), ret_proof);
+    fault = bh_webauthn_assert(&(struct bh_webauthn_owner){ &party.site, &user, { &passkey, 1 } },
+                               &challenge.ceremony, &answer, bh_accounts_now(accounts), ret_proof);
     if (fault == BH_FAULT_NONE && !bh_challenge_consume(accounts, &challenge))
         fault = BH_FAULT_WEBAUTHN_USED;
     return fault;
 }
 
 bool
-bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call,
-                 const struct bh_sign_in_request *request, struct bh_passkey_proof *ret_shown)
+bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_request *request,
+                 struct bh_passkey_proof *ret_shown)
 {
     struct bh_webauthn_proof proof;
     struct bh_document_row row;
@@ -329,8 +318,7 @@ bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call,
     enum bh_identity_fault fault = assert_passkey(accounts, call, request, &row, &proof);
 
     if (fault != BH_FAULT_NONE) {
-        bh_log(PASSKEY_REFUSED, BH_U64("principal", row.principal_id),
-               BH_STR("fault", bh_fault_name(fault)));
+        bh_log(PASSKEY_REFUSED, BH_U64("principal", row.principal_id), BH_STR("fault", bh_fault_name(fault)));
         return false;
     }
     if (proof.cloned) {
@@ -345,8 +333,7 @@ bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call,
 static const struct bh_dir_principal *
 passkeys_may_sign_in(const struct bh_call *call, uint32_t principal)
 {
-    const struct bh_dir_principal *found =
-        bh_directory_principal(call->dir, (bh_principal_id) { principal });
+    const struct bh_dir_principal *found = bh_directory_principal(call->dir, (bh_principal_id){ principal });
 
     return found && found->account ? found : NULL;
 }
@@ -355,8 +342,7 @@ bh_rc
 bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,
                    const struct bh_sign_in_request *request, struct bh_err *err)
 {
-    struct bh_session_opening opening = { .session = { .host = request->host,
-                                               .level = BH_LEVEL_PASSKEY } };
+    struct bh_session_opening opening = { .session = { .host = request->host, .level = BH_LEVEL_PASSKEY } };
     struct bh_sign_in_attempt attempt = bh_passkey_attempt(accounts, call);
     const struct bh_dir_principal *principal = NULL;
     struct bh_session_opened opened = { 0 };
@@ -419,8 +405,8 @@ bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struc
         return rc;
     ceremony = passkeys_ceremony_of(&draft);
     bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
-    bh_webauthn_put_creation(&text, &party.site, &user,
-                             &(struct bh_passkeys) { list.items, list.count }, &ceremony);
+    bh_webauthn_put_creation(&text, &party.site, &user, &(struct bh_passkeys){ list.items, list.count },
+                             &ceremony);
     BH_ASSERT(bh_buf_text(&text));
     passkeys_put_challenge(call, id, bh_buf_text(&text));
     bh_buf_fini(&text);
@@ -430,7 +416,7 @@ bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struc
 /* What the caller's browser made, and the handle that it was made with. */
 static bh_rc
 passkeys_verify_creation(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
-              struct bh_passkey *ret_passkey, struct bh_err *err)
+                         struct bh_passkey *ret_passkey, struct bh_err *err)
 {
     struct bh_passkey_request request = { 0 };
     struct bh_webauthn ceremony;
@@ -444,26 +430,23 @@ passkeys_verify_creation(struct bh_accounts *accounts, struct bh_call *call, str
         rc = passkeys_party_of(call, &party, err);
     if (rc != BH_OK)
         return rc;
-    if (!bh_pending_consume(accounts, BH_PENDING_PASSKEY, request.challenge, account->principal,
-                         &pending))
+    if (!bh_pending_consume(accounts, BH_PENDING_PASSKEY, request.challenge, account->principal, &pending))
         return bh_fault_err(BH_FAULT_WEBAUTHN_EXPIRED, err);
-    good = bh_parse_hex(pending.secret + 2 * BH_SECRET_BYTES, account->handle,
-                        sizeof account->handle);
+    good = bh_parse_hex(pending.secret + 2 * BH_SECRET_BYTES, account->handle, sizeof account->handle);
     BH_ASSERT(good);
     ceremony = passkeys_ceremony_of(&pending);
-    answer = (struct bh_webauthn_response) { .authenticator_data = request.authenticator_data,
-                                           .client_data = request.client_data,
-                                           .credential = request.credential,
-                                           .name = request.name,
-                                           .transports = request.transports };
-    return bh_fault_err(bh_webauthn_register(&party.site, &ceremony, &answer,
-                                             bh_accounts_now(accounts), ret_passkey),
-                        err);
+    answer = (struct bh_webauthn_response){ .authenticator_data = request.authenticator_data,
+                                            .client_data = request.client_data,
+                                            .credential = request.credential,
+                                            .name = request.name,
+                                            .transports = request.transports };
+    return bh_fault_err(
+        bh_webauthn_register(&party.site, &ceremony, &answer, bh_accounts_now(accounts), ret_passkey), err);
 }
 
 static void
 passkeys_put_added(struct bh_call *call, const struct bh_passkey *passkey,
-          char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
+                   char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
 {
     struct bh_json_writer w = bh_call_writer(call);
 
@@ -479,13 +462,12 @@ passkeys_put_added(struct bh_call *call, const struct bh_passkey *passkey,
 /* BH_CONFLICT: some account has it already. */
 static bh_rc
 passkeys_check_new(const struct bh_accounts *accounts, struct bh_call *call, const char *id,
-          struct bh_err *err)
+                   struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
     struct bh_document_row row;
-    bh_rc rc = store->ops->get_document(
-        store->self, &(struct bh_document_key) { BH_DOCUMENT_PASSKEY, id }, call->arena, &row,
-        err);
+    bh_rc rc = store->ops->get_document(store->self, &(struct bh_document_key){ BH_DOCUMENT_PASSKEY, id },
+                                        call->arena, &row, err);
 
     if (rc == BH_OK)
         return bh_fault_err(BH_FAULT_PASSKEY_KNOWN, err);
@@ -523,7 +505,7 @@ bh_serve_passkey_add(struct bh_accounts *accounts, struct bh_call *call, struct 
     if (rc != BH_OK)
         return rc;
     change.put_count = puts.count;
-    change.object = (struct bh_record_object) { "account", account.principal };
+    change.object = (struct bh_record_object){ "account", account.principal };
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc == BH_OK)
         passkeys_put_added(call, &passkey, first ? codes : NULL);
@@ -552,9 +534,7 @@ bh_rc
 bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_document_put puts[2];
-    struct bh_accounts_change change = { .verb = "account.passkey_removed",
-                                       .puts = puts,
-                                       .put_count = 2 };
+    struct bh_accounts_change change = { .verb = "account.passkey_removed", .puts = puts, .put_count = 2 };
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     struct passkey_list list;
@@ -575,11 +555,11 @@ bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, stru
         rc = bh_account_put(&account, call->arena, &puts[1], err);
     if (rc != BH_OK)
         return rc;
-    puts[0] = (struct bh_document_put) { .row = { .kind = BH_DOCUMENT_PASSKEY,
-                                                  .key = list.items[at].id,
-                                                  .version = list.versions[at],
-                                                  .principal_id = account.principal } };
-    change.object = (struct bh_record_object) { "account", account.principal };
+    puts[0] = (struct bh_document_put){ .row = { .kind = BH_DOCUMENT_PASSKEY,
+                                                 .key = list.items[at].id,
+                                                 .version = list.versions[at],
+                                                 .principal_id = account.principal } };
+    change.object = (struct bh_record_object){ "account", account.principal };
     rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;

@@ -34,21 +34,17 @@ struct bh_sign_in_attempt bh_passkey_attempt(const struct bh_accounts *accounts,
 
 /* Write the list of somebody's passkeys under the name "passkeys".  Failures of the store. */
 BH_MUST_USE bh_rc bh_passkeys_put(const struct bh_accounts *accounts, struct bh_call *call,
-                                  struct bh_json_writer *w, uint32_t principal,
-                                  struct bh_err *err);
+                                  struct bh_json_writer *w, uint32_t principal, struct bh_err *err);
 
 /* Sign in with what a request shows of a passkey. */
 BH_MUST_USE bh_rc bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,
-                                     const struct bh_sign_in_request *request,
-                                     struct bh_err *err);
+                                     const struct bh_sign_in_request *request, struct bh_err *err);
 
 /* ---- resources: one operation each ---- */
 
 bh_rc bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
-bh_rc bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call,
-                             struct bh_err *err);
+bh_rc bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
 bh_rc bh_serve_passkey_add(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
-bh_rc bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call,
-                              struct bh_err *err);
+bh_rc bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
 
 #endif

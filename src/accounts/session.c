@@ -26,16 +26,16 @@ bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct
     struct bh_token token = { .kind = BH_TOKEN_SESSION };
     struct bh_session session = opening->session;
     struct bh_document_put puts[8];
-    struct bh_accounts_change change = { .verb = "session.open", .person = opening->person,
-                                       .puts = puts, .put_count = opening->put_count + 1 };
+    struct bh_accounts_change change = {
+        .verb = "session.open", .person = opening->person, .puts = puts, .put_count = opening->put_count + 1
+    };
     struct bh_answer answer;
     bh_rc rc = bh_token_make(accounts->options.crypto, &token, ret_opened->secret, err);
 
     if (rc != BH_OK)
         return rc;
     BH_ASSERT(change.put_count <= BH_COUNT(puts));
-    memcpy(session.certificate, call->request->transport->certificate,
-           sizeof session.certificate);
+    memcpy(session.certificate, call->request->transport->certificate, sizeof session.certificate);
     session.created_ns = session.used_ns = bh_accounts_now(accounts);
     if (!session.shown_ns)
         session.shown_ns = session.created_ns;
@@ -58,8 +58,8 @@ bh_session_open(struct bh_accounts *accounts, struct bh_call *call, const struct
     ret_opened->name = opening->name;
     ret_opened->level = session.level;
     ret_opened->expires_ns = session.expires_ns;
-    ret_opened->device = bh_device_make(accounts, call->arena,
-                                        answer.principal ? answer.principal : opening->principal);
+    ret_opened->device =
+        bh_device_make(accounts, call->arena, answer.principal ? answer.principal : opening->principal);
     return rc;
 }
 
@@ -104,7 +104,7 @@ session_last_use(struct bh_accounts *accounts, const struct bh_session *session)
  * moment. */
 static bool
 session_is_over(struct bh_accounts *accounts, const struct bh_site_sign_in *sign_in,
-        const struct bh_session *session)
+                const struct bh_session *session)
 {
     bh_ns now = bh_accounts_now(accounts);
 
@@ -144,7 +144,7 @@ restrict_session(struct bh_accounts *accounts, struct bh_call *call, const struc
 
 static bh_rc
 session_fill_caller(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
-            struct bh_err *err)
+                    struct bh_err *err)
 {
     const struct bh_dir_principal *principal =
         bh_directory_principal(call->dir, (bh_principal_id){ session->principal });
@@ -163,8 +163,8 @@ session_fill_caller(struct bh_accounts *accounts, struct bh_call *call, const st
         .uid = UINT32_MAX,
         .groups = groups,
         .group_count = session_groups_of(call->dir, session, groups),
-        .presence = { BH_PRESENCE_SESSION, session->level, session->shown_ns,
-                      bh_accounts_now(accounts), session->glass_until_ns },
+        .presence = { BH_PRESENCE_SESSION, session->level, session->shown_ns, bh_accounts_now(accounts),
+                      session->glass_until_ns },
     };
     return restrict_session(accounts, call, session, err);
 }
@@ -187,8 +187,7 @@ session_refuse_elsewhere(struct bh_call *call, const struct bh_session *session,
 {
     call->caller.via = BH_VIA_SESSION;
     call->caller.token = session->id;
-    call->caller.subject = (struct bh_subject){ .principal = { session->principal },
-                                                .uid = UINT32_MAX };
+    call->caller.subject = (struct bh_subject){ .principal = { session->principal }, .uid = UINT32_MAX };
     return no_session(err);
 }
 
@@ -222,8 +221,7 @@ bh_session_identify(struct bh_accounts *accounts, const char *secret, struct bh_
 }
 
 void
-bh_session_of_request(struct bh_accounts *accounts, struct bh_call *call,
-                      struct bh_caller *ret_caller)
+bh_session_of_request(struct bh_accounts *accounts, struct bh_call *call, struct bh_caller *ret_caller)
 {
     static const char scheme[] = "Bearer ";
     const char *header = call->request->authorization;
@@ -258,8 +256,7 @@ bh_session_own(struct bh_accounts *accounts, struct bh_call *call, struct bh_ses
         bh_err_set(err, BH_CONFLICT, "this is no session");
         return bh_err_hint(err, "sign in first: `bulkhead login`");
     }
-    return bh_session_read(&accounts->documents, call->caller.token, call->arena, ret_session,
-                           err);
+    return bh_session_read(&accounts->documents, call->caller.token, call->arena, ret_session, err);
 }
 
 bh_rc
@@ -290,7 +287,7 @@ struct ending {
     const char *except;
     struct bh_document_put puts[ENDED_AT_ONCE_MAX];
     uint32_t count;
-    struct bh_accounts *accounts;            /* sweeping: only those that are over */
+    struct bh_accounts *accounts; /* sweeping: only those that are over */
     const struct bh_site_sign_in *sign_in;
 };
 
@@ -313,14 +310,13 @@ session_end_matching(void *self, const struct bh_document_row *row)
 }
 
 bh_rc
-bh_sessions_end(struct bh_accounts *accounts, struct bh_call *call, uint32_t principal,
-                const char *except, struct bh_err *err)
+bh_sessions_end(struct bh_accounts *accounts, struct bh_call *call, uint32_t principal, const char *except,
+                struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
     struct bh_document_filter filter = { BH_DOCUMENT_SESSION, principal };
     struct ending *ending = bh_arena_alloc(call->arena, sizeof *ending);
-    struct bh_accounts_change change = { .verb = "session.end",
-                                       .object = { "account", principal } };
+    struct bh_accounts_change change = { .verb = "session.end", .object = { "account", principal } };
     struct bh_answer answer;
     bh_rc rc = BH_OK;
 
@@ -351,7 +347,9 @@ bh_sessions_sweep(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 
     if (!ending)
         return BH_OK;
-    *ending = (struct ending){ .documents = &accounts->documents, .arena = call->arena, .accounts = accounts,
+    *ending = (struct ending){ .documents = &accounts->documents,
+                               .arena = call->arena,
+                               .accounts = accounts,
                                .sign_in = call->dir->sign_in };
     rc = store->ops->list_documents(store->self, &filter, session_end_matching, ending, err);
     if (rc != BH_OK || ending->count == 0)

@@ -78,8 +78,7 @@ bh_rc
 bh_serve_sessions(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
-    struct bh_document_filter filter = { BH_DOCUMENT_SESSION,
-                                         call->caller.subject.principal.v };
+    struct bh_document_filter filter = { BH_DOCUMENT_SESSION, call->caller.subject.principal.v };
     struct session_list list = { accounts, call, bh_call_writer(call) };
     bh_rc rc = BH_OK;
 
@@ -94,11 +93,12 @@ bh_serve_sessions(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 
 static bh_rc
 sessions_drop(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
-     struct bh_err *err)
+              struct bh_err *err)
 {
     struct bh_document_put put;
-    struct bh_accounts_change change = { .verb = "session.end", .puts = &put, .put_count = 1,
-                                       .object = { "account", session->principal } };
+    struct bh_accounts_change change = {
+        .verb = "session.end", .puts = &put, .put_count = 1, .object = { "account", session->principal }
+    };
     struct bh_answer answer;
     bh_rc rc = bh_session_drop(session, call->arena, &put, err);
 
@@ -116,8 +116,7 @@ bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct 
     if (bh_token_id_valid(call->id))
         rc = bh_session_read(&accounts->documents, call->id, call->arena, &session, err);
     if (rc == BH_OK && session.principal != call->caller.subject.principal.v
-        && !bh_authz_check(call->dir, &call->caller.subject, "account.any",
-                           (bh_tenant_id){ 0 }).allow) {
+        && !bh_authz_check(call->dir, &call->caller.subject, "account.any", (bh_tenant_id){ 0 }).allow) {
         call->object = (struct bh_record_object){ "account", session.principal };
         rc = BH_NOT_FOUND;
     }
@@ -151,8 +150,8 @@ sessions_logout_of(struct bh_accounts *accounts, struct bh_call *call, const str
     if (!name || bh_issuer_ready(accounts, call, name, &issuer, &unused) != BH_OK)
         return "";
     logout_request.back = call->dir->sign_in->address
-                    ? bh_arena_printf(call->arena, "%s/signedout", call->dir->sign_in->address)
-                    : NULL;
+                              ? bh_arena_printf(call->arena, "%s/signedout", call->dir->sign_in->address)
+                              : NULL;
     bh_buf_init(&url, 8192);
     if (bh_logout_url(&issuer->provider, &issuer->client, &logout_request, &url) == BH_OK
         && bh_buf_text(&url))
@@ -182,10 +181,11 @@ bh_serve_sign_out(struct bh_accounts *accounts, struct bh_call *call, struct bh_
 /* Write the session with its account and the counts: all or nothing. */
 static bh_rc
 sessions_write_proof(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *puts,
-            struct bh_session *session, struct bh_err *err)
+                     struct bh_session *session, struct bh_err *err)
 {
-    struct bh_accounts_change change = { .verb = "session.prove", .puts = puts->items,
-                                       .object = { "account", session->principal } };
+    struct bh_accounts_change change = { .verb = "session.prove",
+                                         .puts = puts->items,
+                                         .object = { "account", session->principal } };
     struct bh_answer answer;
     bh_rc rc;
 
@@ -198,14 +198,13 @@ sessions_write_proof(struct bh_accounts *accounts, struct bh_call *call, struct 
 /* A code, with what must be written when it was right. */
 static bh_rc
 sessions_prove_by_code(struct bh_accounts *accounts, struct bh_call *call,
-              const struct bh_sign_in_request *request, struct bh_session *session,
-              struct bh_err *err)
+                       const struct bh_sign_in_request *request, struct bh_session *session,
+                       struct bh_err *err)
 {
     struct bh_puts puts = { .count = 0 };
     struct bh_account account;
     struct bh_sign_in_attempt attempt;
-    bh_rc rc = bh_account_read(&accounts->documents, session->principal, call->arena,
-                               &account, err);
+    bh_rc rc = bh_account_read(&accounts->documents, session->principal, call->arena, &account, err);
 
     if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))
         return bh_err_set(err, BH_CONFLICT, "this account has no second factor to show");
@@ -227,15 +226,14 @@ sessions_prove_by_code(struct bh_accounts *accounts, struct bh_call *call,
 /* The same with a passkey. */
 static bh_rc
 sessions_prove_by_passkey(struct bh_accounts *accounts, struct bh_call *call,
-                 const struct bh_sign_in_request *request, struct bh_session *session,
-                 struct bh_err *err)
+                          const struct bh_sign_in_request *request, struct bh_session *session,
+                          struct bh_err *err)
 {
     struct bh_sign_in_attempt attempt = bh_passkey_attempt(accounts, call);
     struct bh_puts puts = { .count = 0 };
     struct bh_passkey_proof shown;
 
-    if (!bh_passkey_right(accounts, call, request, &shown) ||
-        shown.principal != session->principal)
+    if (!bh_passkey_right(accounts, call, request, &shown) || shown.principal != session->principal)
         return bh_attempt_failed(accounts, call, &attempt, err);
     puts.items[puts.count++] = shown.put;
     session->level = BH_LEVEL_PASSKEY;
@@ -268,7 +266,8 @@ bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
 static bh_rc
 sessions_deny_break_glass(struct bh_call *call, struct bh_err *err)
 {
-    static const struct bh_denial denial = { "glass.break", { false, BH_RULE_DEFAULT_DENY },
+    static const struct bh_denial denial = { "glass.break",
+                                             { false, BH_RULE_DEFAULT_DENY },
                                              BH_REACH_OBJECT };
 
     (void)bh_call_deny(call, denial, (bh_tenant_id){ 0 }, err);
@@ -304,8 +303,7 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
         rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
-    bh_log(GLASS_BROKEN, BH_U64("principal", session.principal),
-           BH_U64("until_ns", session.glass_until_ns));
+    bh_log(GLASS_BROKEN, BH_U64("principal", session.principal), BH_U64("until_ns", session.glass_until_ns));
     bh_json_open(&w, NULL, '{');
     bh_json_ns(&w, "until_ns", session.glass_until_ns);
     bh_json_close(&w, '}');

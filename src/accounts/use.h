@@ -10,8 +10,8 @@
 enum { BH_USES_MAX = 4096 };
 
 struct bh_use {
-    char id[16];                 /* "": free */
-    bool session;                /* else an API token */
+    char id[16];  /* "": free */
+    bool session; /* else an API token */
     bool written;
     uint64_t at_ns;
 };

@@ -190,8 +190,7 @@ api_route(struct bh_call *call)
         const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
         struct bh_path_match match;
 
-        if (row->method != call->request->method
-            || !bh_path_matches(row->path, call->request->path, &match))
+        if (row->method != call->request->method || !bh_path_matches(row->path, call->request->path, &match))
             continue;
         call->op = row;
         call->id = match.id ? bh_arena_strndup(call->arena, match.id, match.id_length) : NULL;
@@ -264,8 +263,8 @@ api_check_parameter(void *self, const char *name, const char *value)
         return;
     if (!bh_operation_has_parameter(op, name)) {
         check->rc = bh_err_set(check->err, BH_INVALID, "unknown query parameter \"%.60s\"", name);
-        bh_err_hint(check->err, op->query[0] ? "this operation takes: %s"
-                                             : "this operation takes no parameters%s",
+        bh_err_hint(check->err,
+                    op->query[0] ? "this operation takes: %s" : "this operation takes no parameters%s",
                     op->query);
     } else if (!api_plain_text(value)) {
         check->rc = bh_err_set(check->err, BH_INVALID, "%s: has a control character", name);
@@ -365,8 +364,7 @@ api_authorise(struct bh_call *call, struct bh_err *err)
     }
     if (call->verdict.allow)
         return BH_OK;
-    return bh_call_deny(call, (struct bh_denial){ verb, call->verdict, reach }, (bh_tenant_id){ 0 },
-                        err);
+    return bh_call_deny(call, (struct bh_denial){ verb, call->verdict, reach }, (bh_tenant_id){ 0 }, err);
 }
 
 /* ---- answering ---- */
@@ -445,8 +443,7 @@ bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *rep
 {
     const struct bh_api *api = self;
     const struct bh_owner *owner = &api->options.owner;
-    struct bh_call call = { .api = api, .request = request, .reply = reply,
-                            .arena = request->arena };
+    struct bh_call call = { .api = api, .request = request, .reply = reply, .arena = request->arena };
     struct bh_err err = { 0 };
     bh_rc rc;
 

@@ -56,114 +56,166 @@ static const struct {
     uint32_t status;
     const char *says;
 } requests[] = {
-    { BH_OP_JOB_SUBMIT, { BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE }, 201,
+    { BH_OP_JOB_SUBMIT,
+      { BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE },
+      201,
       "{\"reason\":\"none\",\"state\":\"pending\"}" },
     { BH_OP_JOB_LIST, { BH_GET, "/v1/jobs", .uid = ALICE }, 200, "\"total\":2" },
-    { BH_OP_JOB_GET, { BH_GET, "/v1/jobs/1", .uid = ALICE }, 200,
+    { BH_OP_JOB_GET,
+      { BH_GET, "/v1/jobs/1", .uid = ALICE },
+      200,
       "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}" },
-    { BH_OP_JOB_WHY, { BH_GET, "/v1/jobs/3/why", .uid = ALICE }, 200,
+    { BH_OP_JOB_WHY,
+      { BH_GET, "/v1/jobs/3/why", .uid = ALICE },
+      200,
       "it has ended: completed (exited), exit status 3" },
     { BH_OP_JOB_LOGS, { BH_GET, "/v1/jobs/3/logs", .uid = ALICE }, 200, "" },
     { BH_OP_JOB_CANCEL, { BH_POST, "/v1/jobs/1/cancel", .uid = ALICE }, 200, "\"state\"" },
     { BH_OP_JOB_RELEASE, { BH_POST, "/v1/jobs/1/release", .uid = ALICE }, 200, "\"state\"" },
     { BH_OP_JOB_WATCH, { BH_GET, "/v1/watch", .uid = ALICE }, 200, ": watching" },
     { BH_OP_JOB_EXEC,
-      { BH_POST, "/v1/jobs/1/exec", .body = "{\"args\":[\"sh\"],\"tty\":true}", .uid = ALICE }, 201,
+      { BH_POST, "/v1/jobs/1/exec", .body = "{\"args\":[\"sh\"],\"tty\":true}", .uid = ALICE },
+      201,
       "\"job\":1,\"record\":0,\"ticket\":\"" TICKET "\"}" },
     { BH_OP_JOB_ATTACH, { BH_POST, "/v1/jobs/1/attach", .body = "{}", .uid = ALICE }, 201, TICKET },
     { BH_OP_JOB_FORWARD, { BH_POST, "/v1/jobs/1/forward", .body = "{}", .uid = ALICE }, 201, TICKET },
     { BH_OP_STREAM_OPEN,
-      { BH_GET, "/v1/streams/" TICKET, .upgrade = "bulkhead-stream", .uid = ALICE }, 101, "" },
+      { BH_GET, "/v1/streams/" TICKET, .upgrade = "bulkhead-stream", .uid = ALICE },
+      101,
+      "" },
     { BH_OP_GPU_LIST, { BH_GET, "/v1/gpus", .uid = ALICE }, 200, "\"temperature_c\":41" },
-    { BH_OP_NODE_LIST, { BH_GET, "/v1/nodes", .uid = ALICE }, 200,
+    { BH_OP_NODE_LIST,
+      { BH_GET, "/v1/nodes", .uid = ALICE },
+      200,
       "\"name\":\"n1\",\"offered_cpu_milli\":0,\"offered_memory_mib\":0,\"runtime\":\"crun 1.8\","
       "\"state\":\"up\"" },
-    { BH_OP_TENANT_LIST, { BH_GET, "/v1/tenants", .uid = ALICE }, 200,
+    { BH_OP_TENANT_LIST,
+      { BH_GET, "/v1/tenants", .uid = ALICE },
+      200,
       "\"limit\":\"1.5\",\"limit_parts\":6300" },
-    { BH_OP_SKU_LIST, { BH_GET, "/v1/skus", .uid = ALICE }, 200,
+    { BH_OP_SKU_LIST,
+      { BH_GET, "/v1/skus", .uid = ALICE },
+      200,
       "\"model\":\"H100-80GB\",\"profile\":\"1g.10gb\"" },
-    { BH_OP_DATASET_LIST, { BH_GET, "/v1/datasets", .uid = ALICE }, 200,
+    { BH_OP_DATASET_LIST,
+      { BH_GET, "/v1/datasets", .uid = ALICE },
+      200,
       "{\"items\":[{\"access\":[{\"may\":\"mount, read\",\"tenant\":\"acme/vision\",\"until_ns\":"
       "\"1893456000000000000\"}],\"declared\":{\"grants\":[{\"may\":[\"mount\",\"read\"],\"tenant\":"
       "\"acme/vision\",\"until\":\"2030-01-01T00:00:00Z\"}],\"name\":\"imagenet\",\"path\":\"/data/vision\","
       "\"tenant\":\"acme/vision\"},\"id\":1,\"kind\":\"dataset\",\"may\":\"mount, read\",\"name\":"
       "\"imagenet\",\"owner\":\"acme/vision\",\"until_ns\":\"1893456000000000000\"}]}" },
     { BH_OP_USAGE, { BH_GET, "/v1/usage", .uid = CAROL }, 200, "\"physical\"" },
-    { BH_OP_FORECAST, { BH_GET, "/v1/forecast", .uid = CAROL }, 200,
-      "\"lending\":\"all\",\"nodes\":[]" },
+    { BH_OP_FORECAST, { BH_GET, "/v1/forecast", .uid = CAROL }, 200, "\"lending\":\"all\",\"nodes\":[]" },
     { BH_OP_SITE_GET, { BH_GET, "/v1/site", .uid = CAROL }, 200, "{}" },
-    { BH_OP_SITE_APPLY, { BH_PUT, "/v1/site", .body = "{}", .uid = CAROL }, 200,
+    { BH_OP_SITE_APPLY,
+      { BH_PUT, "/v1/site", .body = "{}", .uid = CAROL },
+      200,
       "\"changes\":[],\"dry_run\":false," },
-    { BH_OP_SITE_REVISIONS, { BH_GET, "/v1/site/revisions", .uid = CAROL }, 200,
+    { BH_OP_SITE_REVISIONS,
+      { BH_GET, "/v1/site/revisions", .uid = CAROL },
+      200,
       "{\"items\":[],\"present\":0}" },
-    { BH_OP_SITE_REVISION, { BH_GET, "/v1/site/revisions/7", .uid = CAROL }, 404,
+    { BH_OP_SITE_REVISION,
+      { BH_GET, "/v1/site/revisions/7", .uid = CAROL },
+      404,
       "no revision 7 of the site file is kept" },
-    { BH_OP_SITE_DIFF, { BH_GET, "/v1/site/diff", "from=7", .uid = CAROL }, 404,
+    { BH_OP_SITE_DIFF,
+      { BH_GET, "/v1/site/diff", "from=7", .uid = CAROL },
+      404,
       "no revision 7 of the site file is kept" },
     { BH_OP_TOKEN_CREATE, { BH_POST, "/v1/tokens", .uid = ALICE }, 201, "\"id\"" },
     { BH_OP_TOKEN_LIST, { BH_GET, "/v1/tokens", .uid = ALICE }, 200, "{\"items\":[]}" },
-    { BH_OP_TOKEN_REVOKE, { BH_DELETE, "/v1/tokens/abcdefghijkl", .uid = ALICE }, 404,
+    { BH_OP_TOKEN_REVOKE,
+      { BH_DELETE, "/v1/tokens/abcdefghijkl", .uid = ALICE },
+      404,
       "no token abcdefghijkl of yours" },
     { BH_OP_RECORD_LIST, { BH_GET, "/v1/records", .uid = CAROL }, 200, "\"total\":0" },
     { BH_OP_CHECKPOINT_LIST, { BH_GET, "/v1/checkpoints", .uid = CAROL }, 200, "\"items\"" },
-    { BH_OP_RECORD_PROOF, { BH_GET, "/v1/records/0/proof", .uid = CAROL }, 404,
+    { BH_OP_RECORD_PROOF,
+      { BH_GET, "/v1/records/0/proof", .uid = CAROL },
+      404,
       "no record 0 that you may see whole" },
-    { BH_OP_CONSISTENCY, { BH_GET, "/v1/consistency", .uid = CAROL }, 200,
+    { BH_OP_CONSISTENCY,
+      { BH_GET, "/v1/consistency", .uid = CAROL },
+      200,
       "{\"hashes\":[],\"new\":0,\"old\":0}" },
-    { BH_OP_LOG_CHECKPOINT, { BH_GET, "/v1/log/checkpoint", .tcp = true }, 404,
+    { BH_OP_LOG_CHECKPOINT,
+      { BH_GET, "/v1/log/checkpoint", .tcp = true },
+      404,
       "no checkpoint was signed yet" },
     { BH_OP_LOG_MINIMUM, { BH_GET, "/v1/log/minimum", .tcp = true }, 200, "0\n" },
-    { BH_OP_LOG_ENTRIES, { BH_GET, "/v1/log/tile/entries/000", .uid = CAROL }, 404,
+    { BH_OP_LOG_ENTRIES,
+      { BH_GET, "/v1/log/tile/entries/000", .uid = CAROL },
+      404,
       "the log does not reach to" },
     { BH_OP_LOG_ROWS, { BH_GET, "/v1/log/rows/people", .uid = CAROL }, 404, "no rows of people" },
-    { BH_OP_LOG_TILE, { BH_GET, "/v1/log/tile/0/000", .tcp = true }, 404,
-      "the log does not reach to" },
-    { BH_OP_WHATIF, { BH_POST, "/v1/whatif", .body = "{\"submit\":" JOB "}", .uid = ALICE },
-      200, "\"decision\":\"" },
+    { BH_OP_LOG_TILE, { BH_GET, "/v1/log/tile/0/000", .tcp = true }, 404, "the log does not reach to" },
+    { BH_OP_WHATIF,
+      { BH_POST, "/v1/whatif", .body = "{\"submit\":" JOB "}", .uid = ALICE },
+      200,
+      "\"decision\":\"" },
     { BH_OP_DEFRAG_SHOW, { BH_GET, "/v1/defrag", .uid = CAROL }, 200, "\"mode\":\"off\"" },
     { BH_OP_DEFRAG_APPLY,
-      { BH_POST, "/v1/defrag", .body = "{\"token\":\"0\"}", .uid = CAROL }, 200,
+      { BH_POST, "/v1/defrag", .body = "{\"token\":\"0\"}", .uid = CAROL },
+      200,
       "\"moved\":[0]" },
-    { BH_OP_LAYOUT_LIST, { BH_GET, "/v1/layouts", .uid = ALICE }, 200,
-      "\"is_declared\":false" },
+    { BH_OP_LAYOUT_LIST, { BH_GET, "/v1/layouts", .uid = ALICE }, 200, "\"is_declared\":false" },
     { BH_OP_LAYOUT_DIFF,
       { BH_POST, "/v1/layouts/diff", .uid = CAROL,
         .body = "{\"layouts\":[{\"gpu\":\"GPU-a\",\"pieces\":[\"3g.40gb\"]}]}" },
-      200, "\"create\":[\"3g.40gb@" },
+      200,
+      "\"create\":[\"3g.40gb@" },
     { BH_OP_LAYOUT_APPLY,
       { BH_POST, "/v1/layouts", .uid = CAROL,
         .body = "{\"layouts\":[{\"gpu\":\"GPU-a\",\"pieces\":[\"3g.40gb\"]}]}" },
-      200, "{\"change\":0,\"gpus\":0}" },
-    { BH_OP_LAYOUT_ROLLBACK, { BH_POST, "/v1/layouts/rollback", .uid = CAROL }, 200,
+      200,
+      "{\"change\":0,\"gpus\":0}" },
+    { BH_OP_LAYOUT_ROLLBACK,
+      { BH_POST, "/v1/layouts/rollback", .uid = CAROL },
+      200,
       "{\"change\":0,\"gpus\":0}" },
     { BH_OP_CORDON,
       { BH_POST, "/v1/cordon", .body = "{\"reason\":\"r\",\"target\":\"n1\"}", .uid = CAROL },
-      200, "{\"held\":\"no\",\"target\":\"n1\"}" },
+      200,
+      "{\"held\":\"no\",\"target\":\"n1\"}" },
     { BH_OP_UNCORDON,
-      { BH_POST, "/v1/uncordon", .body = "{\"clear_fault\":true,\"target\":\"n1\"}",
-        .uid = CAROL }, 200, "\"target\":\"n1\"" },
+      { BH_POST, "/v1/uncordon", .body = "{\"clear_fault\":true,\"target\":\"n1\"}", .uid = CAROL },
+      200,
+      "\"target\":\"n1\"" },
     { BH_OP_DRAIN,
       { BH_POST, "/v1/drain", .body = "{\"now\":true,\"target\":\"n1\"}", .uid = CAROL },
-      200, "\"target\":\"n1\"" },
+      200,
+      "\"target\":\"n1\"" },
     { BH_OP_POLICY_TEST,
       { BH_POST, "/v1/policy/test", .body = "{\"jobs\":[" JOB "]}", .uid = CAROL },
-      200, "\"denied\":1,\"tested\":1}" },
+      200,
+      "\"denied\":1,\"tested\":1}" },
     { BH_OP_RECEIPT_LIST, { BH_GET, "/v1/receipts", .uid = ALICE }, 200, "{\"items\":[]}" },
     { BH_OP_KEY_LIST, { BH_GET, "/v1/keys", .uid = CAROL }, 200, "\"kind\":\"audit\",\"month\":\"1970-01\"" },
     { BH_OP_KEY_SHRED,
       { BH_POST, "/v1/keys/shred", .uid = CAROL,
         .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme\"}" },
-      200, "{\"keys\":0,\"month\":\"all\",\"state\":\"destroyed\",\"tenant\":\"acme\"}" },
+      200,
+      "{\"keys\":0,\"month\":\"all\",\"state\":\"destroyed\",\"tenant\":\"acme\"}" },
     { BH_OP_JOB_VERIFY, { BH_POST, "/v1/jobs/1/verify", .uid = ALICE }, 200, "\"verdicts\":[]" },
     { BH_OP_NODE_VERIFY, { BH_POST, "/v1/verify", .uid = CAROL }, 200, "\"verdicts\":[]" },
-    { BH_OP_AUDIT_PRUNE, { BH_POST, "/v1/log/prune", .body = "{\"checkpoint\":\"x\"}", .uid = CAROL }, 200,
+    { BH_OP_AUDIT_PRUNE,
+      { BH_POST, "/v1/log/prune", .body = "{\"checkpoint\":\"x\"}", .uid = CAROL },
+      200,
       "{\"minimum\":0,\"more\":false,\"pruned\":0}" },
     { BH_OP_KEY_ROTATE, { BH_POST, "/v1/keys/rotate", .uid = CAROL }, 200, "{\"keys\":0}" },
-    { BH_OP_WHOAMI, { BH_GET, "/v1/whoami", .uid = ALICE }, 200,
+    { BH_OP_WHOAMI,
+      { BH_GET, "/v1/whoami", .uid = ALICE },
+      200,
       "\"roles\":[{\"role\":\"developer\",\"tenant\":\"acme/vision\"}]" },
-    { BH_OP_METRICS, { BH_GET, "/metrics", .uid = DAVE }, 200,
+    { BH_OP_METRICS,
+      { BH_GET, "/metrics", .uid = DAVE },
+      200,
       "bulkhead_jobs{tenant=\"acme/vision\",state=\"running\"} " },
-    { BH_OP_STATUS, { BH_GET, "/v1/status", .uid = ALICE }, 200,
+    { BH_OP_STATUS,
+      { BH_GET, "/v1/status", .uid = ALICE },
+      200,
       "\"gpus\":{\"fenced\":0,\"managed\":2,\"total\":2}" },
     { BH_OP_HEALTH, { BH_GET, "/healthz", .tcp = true }, 200, "ok" },
     { BH_OP_OPENAPI, { BH_GET, "/openapi.json", .tcp = true }, 200, "\"openapi\":\"3.1.0\"" },
@@ -212,8 +264,7 @@ every_operation_refuses_strangers_and_odd_parameters(void **state)
         /* the log is empty here: what is open may say that there is nothing yet */
         BH_CHECK(row->name, !open                               ? got.status == 401
                             : bh_operation_of_accounts(row->id) ? got.status == 503
-                                                              : got.status == 200
-                                                                    || got.status == 404);
+                                                                : got.status == 200 || got.status == 404);
         if (!open)
             BH_CHECK(row->name, strstr(got.text, "principals: [{name: NAME, uid: 4242}]"));
         SEND(row->method, concrete(row->path), .uid = 0, .query = "color=red");
@@ -231,6 +282,7 @@ every_operation_refuses_strangers_and_odd_parameters(void **state)
 static void
 other_tenants_do_not_exist(void **state)
 {
+    /* clang-format off */
     static const struct sent cases[] = {
         { BH_GET, "/v1/jobs/2" },          { BH_GET, "/v1/jobs/2/why" },
         { BH_GET, "/v1/jobs/2/logs" },     { BH_POST, "/v1/jobs/2/cancel" },
@@ -239,6 +291,7 @@ other_tenants_do_not_exist(void **state)
         { BH_POST, "/v1/jobs",
           .body = "{\"args\":[\"sh\"],\"sku\":\"small\",\"tenant\":\"other\"}" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct sent sent = cases[i];
@@ -274,35 +327,51 @@ roles_decide(void **state)
         const char *says;
     } cases[] = {
         { "viewer reads", { BH_GET, "/v1/jobs/1", .uid = DAVE }, 200, "\"id\":1" },
-        { "viewer reads no logs", { BH_GET, "/v1/jobs/1/logs", .uid = DAVE }, 403,
+        { "viewer reads no logs",
+          { BH_GET, "/v1/jobs/1/logs", .uid = DAVE },
+          403,
           "dave may not use job.logs on acme/vision" },
-        { "viewer makes no tokens", { BH_POST, "/v1/tokens", .uid = DAVE }, 403,
+        { "viewer makes no tokens",
+          { BH_POST, "/v1/tokens", .uid = DAVE },
+          403,
           "the role developer allows it, bound at any tenant" },
-        { "nowhere, not on the site", { BH_POST, "/v1/tokens", .uid = DAVE }, 403,
+        { "nowhere, not on the site",
+          { BH_POST, "/v1/tokens", .uid = DAVE },
+          403,
           "dave may not use token.create anywhere" },
-        { "developer of a tenant, on the site", { BH_POST, "/v1/verify", .uid = ALICE }, 403,
+        { "developer of a tenant, on the site",
+          { BH_POST, "/v1/verify", .uid = ALICE },
+          403,
           "the role operator allows it, bound on the whole site" },
-        { "the log, whole", { BH_GET, "/v1/log/tile/entries/000", .uid = ALICE }, 403,
+        { "the log, whole",
+          { BH_GET, "/v1/log/tile/entries/000", .uid = ALICE },
+          403,
           "the role auditor allows it, bound on the whole site" },
-        { "viewer of a tenant, at it", { BH_GET, "/v1/jobs/1/logs", .uid = DAVE }, 403,
+        { "viewer of a tenant, at it",
+          { BH_GET, "/v1/jobs/1/logs", .uid = DAVE },
+          403,
           "the role developer allows it, bound at that tenant or above it" },
-        { "developer applies no site", { BH_PUT, "/v1/site", .body = "{}", .uid = ALICE }, 403,
+        { "developer applies no site",
+          { BH_PUT, "/v1/site", .body = "{}", .uid = ALICE },
+          403,
           "the role admin allows it" },
         { "developer reads no site", { BH_GET, "/v1/site", .uid = ALICE }, 403, "site.view" },
         { "viewer reads no records", { BH_GET, "/v1/records", .uid = DAVE }, 403, "record.view" },
         { "root does all", { BH_GET, "/v1/jobs/2", .uid = 0 }, 200, "\"id\":2" },
-        { "jobs' uids are nobody", { BH_GET, "/v1/jobs", .uid = 100001 }, 401,
+        { "jobs' uids are nobody",
+          { BH_GET, "/v1/jobs", .uid = 100001 },
+          401,
           "this uid belongs to jobs or to nobody" },
         { "65534 is nobody", { BH_GET, "/v1/jobs", .uid = 65534 }, 401, "uid 65534" },
-        { "https without a token", { BH_GET, "/v1/jobs", .tcp = true }, 401,
-          "no credentials were sent" },
+        { "https without a token", { BH_GET, "/v1/jobs", .tcp = true }, 401, "no credentials were sent" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         bh_fixture_send(f, &cases[i].sent, &got);
         BH_CHECK_EQ(cases[i].name, got.status, cases[i].status);
         BH_CHECK(cases[i].name, strstr(got.text, cases[i].says));
-        BH_CHECK_EQ(cases[i].name, f->refusals, got.status == 403 || (got.status == 401 && !cases[i].sent.tcp));
+        BH_CHECK_EQ(cases[i].name, f->refusals,
+                    got.status == 403 || (got.status == 401 && !cases[i].sent.tcp));
         BH_CHECK_EQ(cases[i].name, f->commanded, false);
     }
     BH_CHECK_DONE();
@@ -314,8 +383,7 @@ roles_decide(void **state)
 static void
 a_site_files_errors_say_what_next(void **state)
 {
-    SEND(BH_PUT, "/v1/site", .uid = CAROL,
-         .body = "{\"tenants\":[{\"name\":\"a\",\"limit\":\"-1\"}]}");
+    SEND(BH_PUT, "/v1/site", .uid = CAROL, .body = "{\"tenants\":[{\"name\":\"a\",\"limit\":\"-1\"}]}");
     BH_CHECK("negative", strstr(got.text, "limit: \\\"-1\\\" is negative\",\"next\":\"man bulkhead-site"));
     SEND(BH_PUT, "/v1/site", .uid = CAROL,
          .body = "{\"skus\":[{\"name\":\"s\",\"grade\":\"F\",\"models\":[{\"model\":\"H100-80GB\","
@@ -335,44 +403,42 @@ bad_input_changes_nothing(void **state)
     } cases[] = {
         { "unknown key", "/v1/jobs", "{\"args\":[\"sh\"],\"sku\":\"small\",\"gpu\":1}", NULL,
           "unknown key \\\"gpu\\\" in job", BH_POST, 400 },
-        { "wrong type", "/v1/jobs", "{\"args\":\"sh\",\"sku\":\"small\"}", NULL,
-          "args: expected a list", BH_POST, 400 },
-        { "duplicate key", "/v1/jobs", "{\"sku\":\"small\",\"sku\":\"large\",\"args\":[\"a\"]}",
-          NULL, "duplicate", BH_POST, 400 },
+        { "wrong type", "/v1/jobs", "{\"args\":\"sh\",\"sku\":\"small\"}", NULL, "args: expected a list",
+          BH_POST, 400 },
+        { "duplicate key", "/v1/jobs", "{\"sku\":\"small\",\"sku\":\"large\",\"args\":[\"a\"]}", NULL,
+          "duplicate", BH_POST, 400 },
         { "no JSON", "/v1/jobs", "{", NULL, "not valid JSON", BH_POST, 400 },
         { "no body", "/v1/jobs", NULL, NULL, "has no body", BH_POST, 400 },
         { "deep JSON", "/v1/jobs", deep, NULL, "nested deeper", BH_POST, 400 },
         { "deep YAML", "/v1/jobs", deep, "application/yaml", "", BH_POST, 400 },
         { "huge JSON", "/v1/jobs", huge, NULL, "larger than", BH_POST, 507 },
-        { "YAML alias", "/v1/jobs", "args: [&a sh, *a]\nsku: small\n", "application/yaml", "line",
-          BH_POST, 400 },
+        { "YAML alias", "/v1/jobs", "args: [&a sh, *a]\nsku: small\n", "application/yaml", "line", BH_POST,
+          400 },
         { "negative", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"small\",\"count\":-1}", NULL,
           "count: must not be negative", BH_POST, 400 },
         { "overflow", "/v1/jobs",
-          "{\"args\":[\"a\"],\"sku\":\"small\",\"memory\":\"99999999999999999999Gi\"}", NULL,
-          "memory", BH_POST, 400 },
-        { "fraction", "/v1/site",
-          "{\"tenants\":[{\"name\":\"a\",\"limit\":\"0.33333\"}]}", NULL,
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"memory\":\"99999999999999999999Gi\"}", NULL, "memory",
+          BH_POST, 400 },
+        { "fraction", "/v1/site", "{\"tenants\":[{\"name\":\"a\",\"limit\":\"0.33333\"}]}", NULL,
           "tenants[0] a: limit", BH_PUT, 400 },
-        { "unknown SKU", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"huge\"}", NULL,
-          "sku: no SKU huge", BH_POST, 404 },
+        { "unknown SKU", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"huge\"}", NULL, "sku: no SKU huge", BH_POST,
+          404 },
         { "removed SKU", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"tiny\"}", NULL,
           "sku: no SKU tiny\",\"next\":\"`bulkhead get skus` lists", BH_POST, 404 },
-        { "unknown tenant", "/v1/jobs",
-          "{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"no/where\"}", NULL,
+        { "unknown tenant", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"no/where\"}", NULL,
           "tenant: no no/where that you may see", BH_POST, 404 },
-        { "control characters", "/v1/jobs",
-          "{\"args\":[\"a\"],\"sku\":\"small\",\"name\":\"a\\u001b[2J\"}", NULL,
-          "name: control character 0x1b", BH_POST, 400 },
+        { "control characters", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"small\",\"name\":\"a\\u001b[2J\"}",
+          NULL, "name: control character 0x1b", BH_POST, 400 },
         { "escaping path", "/v1/jobs",
-          "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"source\":\"/work/data/../..\"}]}",
-          NULL, "leads upward", BH_POST, 400 },
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"source\":\"/work/data/../..\"}]}", NULL,
+          "leads upward", BH_POST, 400 },
         { "another tenant's mount", "/v1/jobs",
           "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"source\":\"/work/other\"}]}", NULL,
           "acme/vision may not mount /work/other", BH_POST, 403 },
         { "mount for writing", "/v1/jobs",
           "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"source\":\"/work/data\","
-          "\"write\":true}]}", NULL, "for writing", BH_POST, 403 },
+          "\"write\":true}]}",
+          NULL, "for writing", BH_POST, 403 },
         { "content type", "/v1/jobs", "<x/>", "text/xml", "content type text/xml", BH_POST, 400 },
         { "no number", "/v1/jobs/abc/cancel", NULL, NULL, "job id", BH_POST, 400 },
         { "token scopes", "/v1/tokens", "{\"scopes\":\"job.view job.fly\"}", NULL,
@@ -485,8 +551,9 @@ static void
 a_refusal_by_quota_brings_operands(void **state)
 {
     f->rc = BH_QUOTA;
-    f->answer.reason = (struct bh_reason){ .code = BH_REASON_NEVER_QUOTA, .tenant = { 2 },
-                                           .sku = { 1 }, .limit = 1, .wanted = 3 };
+    f->answer.reason = (struct bh_reason){
+        .code = BH_REASON_NEVER_QUOTA, .tenant = { 2 }, .sku = { 1 }, .limit = 1, .wanted = 3
+    };
     SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE);
     BH_CHECK_EQ("status", got.status, 422);
     BH_CHECK("operands", strstr(got.text, "\"operands\":{\"limit\":1,\"used\":0,\"wanted\":3,"
@@ -504,14 +571,16 @@ a_submission_reaches_the_owner_whole(void **state)
     struct bh_dir_principal principals[8];
 
     assert_true(f->dir.principal_count <= BH_COUNT(principals));
-    f->answer = (struct bh_answer){ .job = { 77 }, .state = BH_JOB_PENDING,
+    f->answer = (struct bh_answer){ .job = { 77 },
+                                    .state = BH_JOB_PENDING,
                                     .reason = { .code = BH_REASON_QUOTA_SKU } };
     SEND(BH_POST, "/v1/jobs", .type = "application/yaml; charset=utf-8", .uid = ALICE,
-         .body = "sku: small\nargs: [python, train.py]\ncount: 2\ncpu: \"0.5\"\n",
-         .key = "k1", .query = "dry_run=true");
+         .body = "sku: small\nargs: [python, train.py]\ncount: 2\ncpu: \"0.5\"\n", .key = "k1",
+         .query = "dry_run=true");
     BH_CHECK_EQ("dry run makes nothing", got.status, 200);
-    BH_CHECK_STR("answer", got.text, "{\"dry_run\":true,\"id\":77,\"reason\":\"quota_sku\","
-                                     "\"state\":\"pending\"}");
+    BH_CHECK_STR("answer", got.text,
+                 "{\"dry_run\":true,\"id\":77,\"reason\":\"quota_sku\","
+                 "\"state\":\"pending\"}");
     BH_CHECK("commanded", f->commanded);
     BH_CHECK_EQ("operation", f->command.op, BH_OP_JOB_SUBMIT);
     BH_CHECK("dry run", f->command.dry_run);
@@ -575,7 +644,8 @@ put_site(const char *text)
     bh_buf_init_fixed(&hex, memory, sizeof memory);
     bh_buf_put_hex(&hex, digest.bytes, sizeof digest.bytes);
     if (rc == BH_OK)
-        rc = f->store.ops->put_text(f->store.self, &(struct bh_text_row){ digest, 0, { text, strlen(text) } }, &err);
+        rc = f->store.ops->put_text(f->store.self, &(struct bh_text_row){ digest, 0, { text, strlen(text) } },
+                                    &err);
     if (rc == BH_OK)
         rc = f->store.ops->commit(f->store.self, &err);
     assert_int_equal(rc, BH_OK);
@@ -589,11 +659,11 @@ a_site_is_applied_from_yaml(void **state)
     SEND(BH_PUT, "/v1/site", .uid = CAROL, .type = "application/yaml",
          .body = "tenants: [{name: a, limit: \"4\"}]\n");
     BH_CHECK_EQ("status", got.status, 200);
-    BH_CHECK_STR("changes", got.text, "{\"change_count\":1,\"changes\":[\"tenants[a]: added\"],"
-                                      "\"dry_run\":false,\"removes\":[],\"revision\":0,"
-                                      "\"warnings\":[]}");
-    BH_CHECK_STR("canonical", f->command_text,
-                 "{\"tenants\":[{\"limit\":\"4\",\"name\":\"a\"}]}");
+    BH_CHECK_STR("changes", got.text,
+                 "{\"change_count\":1,\"changes\":[\"tenants[a]: added\"],"
+                 "\"dry_run\":false,\"removes\":[],\"revision\":0,"
+                 "\"warnings\":[]}");
+    BH_CHECK_STR("canonical", f->command_text, "{\"tenants\":[{\"limit\":\"4\",\"name\":\"a\"}]}");
     put_site(f->command_text);
     SEND(BH_GET, "/v1/site", .uid = CAROL);
     BH_CHECK_STR("read back", got.text, f->command_text);

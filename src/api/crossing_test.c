@@ -69,10 +69,8 @@ static const struct reach {
     [BH_OP_DEFRAG_SHOW] = { DENIED, "/v1/defrag", NULL, NULL },
     [BH_OP_DEFRAG_APPLY] = { DENIED, "/v1/defrag", NULL, "{\"token\":\"1\"}" },
     [BH_OP_LAYOUT_LIST] = { CUT, "/v1/layouts", NULL, NULL },
-    [BH_OP_LAYOUT_DIFF] = { DENIED, "/v1/layouts/diff", NULL,
-                           "{\"layouts\":[{\"gpu\":\"GPU-a\"}]}" },
-    [BH_OP_LAYOUT_APPLY] = { DENIED, "/v1/layouts", NULL,
-                            "{\"layouts\":[{\"gpu\":\"GPU-a\"}]}" },
+    [BH_OP_LAYOUT_DIFF] = { DENIED, "/v1/layouts/diff", NULL, "{\"layouts\":[{\"gpu\":\"GPU-a\"}]}" },
+    [BH_OP_LAYOUT_APPLY] = { DENIED, "/v1/layouts", NULL, "{\"layouts\":[{\"gpu\":\"GPU-a\"}]}" },
     [BH_OP_LAYOUT_ROLLBACK] = { DENIED, "/v1/layouts/rollback", NULL, NULL },
     [BH_OP_CORDON] = { DENIED, "/v1/cordon", NULL, "{\"target\":\"n1\"}" },
     [BH_OP_UNCORDON] = { DENIED, "/v1/uncordon", NULL, "{\"target\":\"n1\"}" },
@@ -127,8 +125,10 @@ static const struct {
     { BH_OP_JOB_LIST, { HIDDEN, "/v1/jobs", "tenant=acme", NULL } },
     { BH_OP_JOB_WATCH, { CUT, "/v1/watch", "job=1", NULL } },
     { BH_OP_JOB_WATCH, { HIDDEN, "/v1/watch", "tenant=acme/vision", NULL } },
-    { BH_OP_WHATIF, { HIDDEN, "/v1/whatif", NULL, "{\"submit\":{\"args\":[\"true\"],"
-                      "\"sku\":\"small\",\"tenant\":\"acme/vision\"}}" } },
+    { BH_OP_WHATIF,
+      { HIDDEN, "/v1/whatif", NULL,
+        "{\"submit\":{\"args\":[\"true\"],"
+        "\"sku\":\"small\",\"tenant\":\"acme/vision\"}}" } },
     { BH_OP_WHATIF, { DENIED, "/v1/whatif", NULL, "{\"drain\":\"GPU-a\"}" } },
     { BH_OP_WHATIF, { DENIED, "/v1/whatif", NULL, "{\"quota\":{\"limit\":\"1\",\"tenant\":\"other\"}}" } },
 };
@@ -139,19 +139,20 @@ static struct fixture *
 open_with_alices(void)
 {
     struct fixture *f = bh_fixture_open();
-    struct bh_token_row token = { .id = "aaaaaaaaaaaa", .principal_id = 1, .scopes = "",
-                                  .note = "vision's", .created_ns = 1 };
+    struct bh_token_row token = {
+        .id = "aaaaaaaaaaaa", .principal_id = 1, .scopes = "", .note = "vision's", .created_ns = 1
+    };
 
     f->changes[f->change_count++] = (struct bh_change){
-        .number = 1, .job = 1, .tenant_id = 2, .principal_id = 1, .state = "running",
-        .reason = "vision"
+        .number = 1, .job = 1, .tenant_id = 2, .principal_id = 1, .state = "running", .reason = "vision"
     };
     bh_fixture_submit(f, 1, 2, 1, 1);
     bh_fixture_put_job(f, 1, 2, 1, "running");
     bh_fixture_put_token(f, &token);
-    bh_fixture_put_record(f, 0, "{\"actor\":{\"id\":1,\"via\":\"peer\"},\"dec\":{\"allow\":true,"
-                                "\"rule\":6},\"obj\":{\"id\":1,\"type\":\"job\"},\"phase\":\"intent\","
-                                "\"tenant\":2,\"ts\":\"1000\",\"v\":1,\"verb\":\"job.submit\"}");
+    bh_fixture_put_record(f, 0,
+                          "{\"actor\":{\"id\":1,\"via\":\"peer\"},\"dec\":{\"allow\":true,"
+                          "\"rule\":6},\"obj\":{\"id\":1,\"type\":\"job\"},\"phase\":\"intent\","
+                          "\"tenant\":2,\"ts\":\"1000\",\"v\":1,\"verb\":\"job.submit\"}");
     return f;
 }
 
@@ -162,9 +163,14 @@ crossing_attempt(enum bh_operation op, const struct reach *reach, uint32_t uid)
     struct fixture *f = open_with_alices();
     bool mine = uid == BOB;
 
-    bh_fixture_send(f, &(struct sent){ .method = row->method, .path = reach->path,
-                                       .query = reach->query, .body = reach->body,
-                                       .upgrade = "bulkhead-stream", .uid = uid }, &got);
+    bh_fixture_send(f,
+                    &(struct sent){ .method = row->method,
+                                    .path = reach->path,
+                                    .query = reach->query,
+                                    .body = reach->body,
+                                    .upgrade = "bulkhead-stream",
+                                    .uid = uid },
+                    &got);
     switch (reach->outcome) {
     case HIDDEN:
         BH_CHECK_EQ(row->name, got.status == 404, mine);
@@ -174,13 +180,17 @@ crossing_attempt(enum bh_operation op, const struct reach *reach, uint32_t uid)
         break;
     case CUT:
         BH_CHECK_EQ(row->name, got.status, 200);
-        BH_CHECK(row->name, !mine || (!strstr(got.text, "vision") && !strstr(got.text, "alice")
-                                      && !strstr(got.text, "imagenet")));
+        BH_CHECK(row->name, !mine
+                                || (!strstr(got.text, "vision") && !strstr(got.text, "alice")
+                                    && !strstr(got.text, "imagenet")));
         break;
     case OPEN:
         keep = got;
-        bh_fixture_send(f, &(struct sent){ .method = row->method, .path = reach->path,
-                                           .uid = STRANGER, .tcp = row->scope == BH_SCOPE_NOBODY },
+        bh_fixture_send(f,
+                        &(struct sent){ .method = row->method,
+                                        .path = reach->path,
+                                        .uid = STRANGER,
+                                        .tcp = row->scope == BH_SCOPE_NOBODY },
                         &got);
         BH_CHECK(row->name, row->scope != BH_SCOPE_NOBODY || strcmp(keep.text, got.text) == 0);
         BH_CHECK(row->name, keep.status == 200 || keep.status == 404);
@@ -233,9 +243,13 @@ a_stranger_gets_nothing(void **state)
         const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
         struct fixture *f = open_with_alices();
 
-        bh_fixture_send(f, &(struct sent){ .method = row->method, .path = reaches[op].path,
-                                           .query = reaches[op].query, .body = reaches[op].body,
-                                           .uid = STRANGER }, &got);
+        bh_fixture_send(f,
+                        &(struct sent){ .method = row->method,
+                                        .path = reaches[op].path,
+                                        .query = reaches[op].query,
+                                        .body = reaches[op].body,
+                                        .uid = STRANGER },
+                        &got);
         BH_CHECK_EQ(row->name, got.status == 401, row->scope != BH_SCOPE_NOBODY);
         BH_CHECK(row->name, !f->commanded);
         bh_fixture_close(f);

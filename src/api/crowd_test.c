@@ -10,30 +10,33 @@
 #include "base/test.h"
 #include "policy/operations.h"
 
-enum { VISION = 2, OTHER = 4, SMALL = 1, LARGE = 2, MEDIUM = 3,
-       FOREIGN_JOB = 770000 };   /* a number that stands nowhere else */
+enum {
+    VISION = 2,
+    OTHER = 4,
+    SMALL = 1,
+    LARGE = 2,
+    MEDIUM = 3,
+    FOREIGN_JOB = 770000
+}; /* a number that stands nowhere else */
 
 /* Who holds two partitions of a GPU, and who waits. */
 static const struct crowd {
     const char *name;
     uint32_t jobs, members, sku; /* of as many parts together */
     bool two_people;
-    uint32_t pending;            /* jobs */
+    uint32_t pending; /* jobs */
 } crowds[] = {
-    { "two jobs", 2, 1, SMALL, false, 0 },
-    { "one job of two", 1, 2, SMALL, false, 0 },
-    { "one of one piece", 1, 1, MEDIUM, false, 0 },
-    { "two people's", 2, 1, SMALL, true, 0 },
-    { "and one waits", 2, 1, SMALL, false, 1 },
-    { "and three wait", 2, 1, SMALL, false, 3 },
+    { "two jobs", 2, 1, SMALL, false, 0 },          { "one job of two", 1, 2, SMALL, false, 0 },
+    { "one of one piece", 1, 1, MEDIUM, false, 0 }, { "two people's", 2, 1, SMALL, true, 0 },
+    { "and one waits", 2, 1, SMALL, false, 1 },     { "and three wait", 2, 1, SMALL, false, 3 },
 };
-enum { RECORDS = 8 };            /* how long the log is is public */
+enum { RECORDS = 8 }; /* how long the log is is public */
 
 static const struct request {
     enum bh_operation op;
     const char *path, *query, *body;
-    uint32_t status;             /* 0: 200 */
-    bool tells_waiting;          /* whether anybody waits, whom it would hurt: not how many */
+    uint32_t status;    /* 0: 200 */
+    bool tells_waiting; /* whether anybody waits, whom it would hurt: not how many */
 } requests[] = {
     { BH_OP_JOB_LIST, "/v1/jobs", "start=true", NULL, 0 },
     { BH_OP_JOB_GET, "/v1/jobs/1", NULL, NULL, 0 },
@@ -81,26 +84,28 @@ crowd_put_record(struct fixture *f, uint64_t seq, uint32_t tenant, uint32_t prin
     snprintf(leaf, sizeof leaf,
              "{\"actor\":{\"id\":%u,\"via\":\"peer\"},\"dec\":{\"allow\":true,\"rule\":6},\"obj\":"
              "{\"id\":%llu,\"type\":\"job\"},\"phase\":\"intent\",\"tenant\":%u,\"ts\":\"1000\","
-             "\"v\":1,\"verb\":\"job.submit\"}", principal, (unsigned long long)job, tenant);
+             "\"v\":1,\"verb\":\"job.submit\"}",
+             principal, (unsigned long long)job, tenant);
     bh_fixture_put_record(f, seq, leaf);
 }
 
 static void
-submit_foreign(struct fixture *f, uint32_t number, uint32_t principal, uint32_t sku,
-               uint32_t members)
+submit_foreign(struct fixture *f, uint32_t number, uint32_t principal, uint32_t sku, uint32_t members)
 {
     struct bh_event event = { .kind = BH_EV_SUBMIT };
     uint64_t job = FOREIGN_JOB + number;
 
-    event.u.submit = (struct bh_ev_submit){ .job = { job }, .tenant = { OTHER },
-                                            .principal = { principal }, .sku = { sku },
-                                            .count = members, .priority = BH_PRIORITY_NORMAL };
+    event.u.submit = (struct bh_ev_submit){ .job = { job },
+                                            .tenant = { OTHER },
+                                            .principal = { principal },
+                                            .sku = { sku },
+                                            .count = members,
+                                            .priority = BH_PRIORITY_NORMAL };
     bh_fixture_step(f, event);
     bh_fixture_put_job(f, job, OTHER, principal, sku == LARGE ? "pending" : "running");
-    f->changes[f->change_count++] = (struct bh_change){ .number = 1 + number, .job = job,
-                                                        .tenant_id = OTHER,
-                                                        .principal_id = principal,
-                                                        .state = "running" };
+    f->changes[f->change_count++] = (struct bh_change){
+        .number = 1 + number, .job = job, .tenant_id = OTHER, .principal_id = principal, .state = "running"
+    };
 }
 
 /* A size with as many parts as two small ones. */
@@ -110,9 +115,8 @@ put_medium(struct fixture *f)
     struct bh_event event = { .kind = BH_EV_SKU };
 
     event.u.sku = (struct bh_ev_sku){ .sku = { MEDIUM }, .grade = BH_GRADE_C, .model_count = 1 };
-    event.u.sku.models[0] = (struct bh_sku_model){
-        BH_GPU_H100_80GB, bh_profile_find(BH_GPU_H100_80GB, "2g.20gb")->id.v
-    };
+    event.u.sku.models[0] =
+        (struct bh_sku_model){ BH_GPU_H100_80GB, bh_profile_find(BH_GPU_H100_80GB, "2g.20gb")->id.v };
     bh_fixture_step(f, event);
 }
 
@@ -173,17 +177,20 @@ crowd_ask(struct fixture *f, const struct request *request, uint32_t uid, struct
 {
     const struct bh_operation_row *row = bh_operation_get(request->op);
 
-    bh_fixture_send(f, &(struct sent){ .method = row->method, .path = request->path,
-                                       .query = request->query, .body = request->body,
-                                       .uid = uid }, ret);
+    bh_fixture_send(f,
+                    &(struct sent){ .method = row->method,
+                                    .path = request->path,
+                                    .query = request->query,
+                                    .body = request->body,
+                                    .uid = uid },
+                    ret);
     take_out_capacity(ret->text);
 }
 
 static void
 names_nobody(const char *name, const char *text)
 {
-    static const char *const foreign[] = { "\"other\"", "speech", "bob", "carol", "77000",
-                                           "\"dave\"" };
+    static const char *const foreign[] = { "\"other\"", "speech", "bob", "carol", "77000", "\"dave\"" };
 
     for (size_t i = 0; i < BH_COUNT(foreign); i++)
         BH_CHECK(name, !strstr(text, foreign[i]));
@@ -214,8 +221,8 @@ a_developer_cannot_tell_crowds_apart(void **state)
 static void
 an_admin_can(void **state)
 {
-    static const enum bh_operation telling[] = { BH_OP_JOB_LIST, BH_OP_GPU_LIST,
-                                                 BH_OP_LAYOUT_LIST, BH_OP_STATUS };
+    static const enum bh_operation telling[] = { BH_OP_JOB_LIST, BH_OP_GPU_LIST, BH_OP_LAYOUT_LIST,
+                                                 BH_OP_STATUS };
 
     for (size_t i = 0; i < BH_COUNT(requests); i++) {
         bool tells = false;
@@ -260,8 +267,7 @@ every_reading_operation_is_looked_at(void **state)
             BH_CHECK(row->name, has_row(row->id));
             continue;
         }
-        bh_fixture_send(f, &(struct sent){ .method = row->method, .path = row->path,
-                                           .uid = ALICE }, &got);
+        bh_fixture_send(f, &(struct sent){ .method = row->method, .path = row->path, .uid = ALICE }, &got);
         BH_CHECK_EQ(row->name, got.status, 403);
     }
     bh_fixture_close(f);

@@ -106,8 +106,7 @@ error_put_reason(struct bh_call *call, struct bh_json_writer *w)
     struct bh_explain how;
     struct bh_err unused;
 
-    if (call->reason.code != BH_REASON_NONE && call->dir
-        && bh_visible_explain(call, &how, &unused) == BH_OK)
+    if (call->reason.code != BH_REASON_NONE && call->dir && bh_visible_explain(call, &how, &unused) == BH_OK)
         bh_why_put_operands(w, "operands", &how, &call->reason);
     bh_json_str(w, "reason", bh_reason_names[call->reason.code]);
 }
@@ -147,8 +146,7 @@ error_challenge_of(const struct bh_call *call)
     text = bh_arena_printf(call->arena,
                            "%s, error=\"insufficient_user_authentication\", "
                            "acr_values=\"%s\", max_age=\"%" PRIu64 "\"",
-                           plain, bh_level_names[asked->level],
-                           asked->within_ns / BH_NS_PER_S);
+                           plain, bh_level_names[asked->level], asked->within_ns / BH_NS_PER_S);
     return text ? text : plain;
 }
 
@@ -177,8 +175,8 @@ bh_error_write_method(struct bh_call *call, const char *allowed)
 {
     struct bh_err err;
 
-    bh_err_set(&err, BH_INVALID, "%s is not possible on %.100s",
-               bh_method_names[call->request->method], call->request->path);
+    bh_err_set(&err, BH_INVALID, "%s is not possible on %.100s", bh_method_names[call->request->method],
+               call->request->path);
     bh_err_hint(&err, "allowed: %s", allowed);
     call->reply->status = 405;
     bh_reply_header(call->reply, "Allow", allowed);

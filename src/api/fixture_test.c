@@ -9,12 +9,14 @@
 #include "engine/forecast/forecast_series.h"
 #include "store/memory.h"
 
+/* clang-format off */
 static const struct bh_dir_tenant fixture_tenants[] = {
     { { 1 }, { 0 }, "acme", BH_TENANT_ORGANIZATION, false },
     { { 2 }, { 1 }, "acme/vision", BH_TENANT_DEPARTMENT, false },
     { { 3 }, { 1 }, "acme/speech", BH_TENANT_DEPARTMENT, false },
     { { 4 }, { 0 }, "other", BH_TENANT_ORGANIZATION, false },
 };
+/* clang-format on */
 static const struct bh_dir_sku fixture_skus[] = { { { 1 }, "small", "2", "8Gi", false },
                                                   { { 2 }, "large", NULL, NULL, false },
                                                   { { 3 }, "tiny", NULL, NULL, .gone = true } };
@@ -63,8 +65,7 @@ fixture_command(void *self, const struct bh_command *command, struct bh_arena *a
     free(f->command_text);
     f->command_text = command->text ? strdup(command->text) : NULL;
     snprintf(f->command_name, sizeof f->command_name, "%s", command->caller.name);
-    snprintf(f->command_tenant, sizeof f->command_tenant, "%s",
-             command->spec ? command->spec->tenant : "");
+    snprintf(f->command_tenant, sizeof f->command_tenant, "%s", command->spec ? command->spec->tenant : "");
     *ret_answer = f->answer;
     return f->rc == BH_OK ? BH_OK : bh_err_set(err, f->rc, "%s", f->says ? f->says : "no");
 }
@@ -85,13 +86,12 @@ fixture_ask(void *self, bh_question question, void *question_self, struct bh_err
 
 /* As if the engine had been like this for some slots. */
 static bh_rc
-fixture_ask_forecast(void *self, bh_forecast_question question, void *question_self,
-                struct bh_err *err)
+fixture_ask_forecast(void *self, bh_forecast_question question, void *question_self, struct bh_err *err)
 {
     struct fixture *f = self;
     uint64_t now_ns = NOW_S * BH_NS_PER_S;
     struct bh_forecast_series series = { .max = bh_forecast_series_needed(f->engine),
-                                      .slot_ns = BH_NS_PER_S };
+                                         .slot_ns = BH_NS_PER_S };
 
     series.rows = calloc(series.max, sizeof *series.rows);
     BH_ASSERT(series.rows);
@@ -150,8 +150,7 @@ fixture_change_number(void *self)
 }
 
 static uint32_t
-fixture_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
-                uint32_t max)
+fixture_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes, uint32_t max)
 {
     struct fixture *f = self;
     uint32_t count = 0;
@@ -277,22 +276,31 @@ fixture_sku(struct fixture *f, uint32_t id, enum bh_grade grade, uint32_t profil
 }
 
 void
-bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal,
-               uint32_t sku)
+bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal, uint32_t sku)
 {
     struct bh_event event = { .kind = BH_EV_SUBMIT };
 
-    event.u.submit = (struct bh_ev_submit){ .job = { job }, .tenant = { tenant },
-                                            .principal = { principal }, .sku = { sku },
-                                            .count = 1, .priority = BH_PRIORITY_NORMAL };
+    event.u.submit = (struct bh_ev_submit){ .job = { job },
+                                            .tenant = { tenant },
+                                            .principal = { principal },
+                                            .sku = { sku },
+                                            .count = 1,
+                                            .priority = BH_PRIORITY_NORMAL };
     bh_fixture_step(f, event);
 }
 
 static void
 fixture_fill_engine(struct fixture *f)
 {
-    struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 4, .gpus = 8, .jobs = 64,
-                                   .leases = 64, .partitions = 64, .classes = 32, .metered = 64 };
+    struct bh_engine_caps caps = { .tenants = 16,
+                                   .skus = 8,
+                                   .nodes = 4,
+                                   .gpus = 8,
+                                   .jobs = 64,
+                                   .leases = 64,
+                                   .partitions = 64,
+                                   .classes = 32,
+                                   .metered = 64 };
     size_t size = (bh_engine_size(&caps) + 15) & ~(size_t)15;
 
     f->engine = bh_engine_init(aligned_alloc(16, size), &caps);
@@ -316,9 +324,11 @@ fixture_fill_engine(struct fixture *f)
     bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { 1 }, true } });
     for (uint32_t gpu = 1; gpu <= 2; gpu++)
         bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_GPU,
-                                           .u.gpu = { .gpu = { gpu }, .node = { 1 },
-                                                      .model = BH_GPU_H100_80GB,
-                                                      .managed = true, .mig_capable = true } });
+                                              .u.gpu = { .gpu = { gpu },
+                                                         .node = { 1 },
+                                                         .model = BH_GPU_H100_80GB,
+                                                         .managed = true,
+                                                         .mig_capable = true } });
 }
 
 /* ---- the store ---- */
@@ -340,8 +350,7 @@ bh_fixture_seal(struct fixture *f, uint32_t tenant, const char *plain, struct bh
     struct bh_err err;
 
     BH_ASSERT(f->store.ops->begin(f->store.self, &err) == BH_OK);
-    BH_ASSERT(bh_keys_seal(f->keys, &use, (struct bh_slice){ plain, strlen(plain) }, out, &err)
-              == BH_OK);
+    BH_ASSERT(bh_keys_seal(f->keys, &use, (struct bh_slice){ plain, strlen(plain) }, out, &err) == BH_OK);
     BH_ASSERT(f->store.ops->commit(f->store.self, &err) == BH_OK);
 }
 
@@ -356,17 +365,28 @@ bh_fixture_shred(struct fixture *f, uint64_t key)
 }
 
 void
-bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal,
-                const char *state)
+bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal, const char *state)
 {
     bool ended = strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0;
     struct bh_job_row row = {
-        .job = job, .tenant_id = tenant, .principal_id = principal, .count = 1,
-        .priority = BH_PRIORITY_NORMAL, .name = "name\n\"<x>", .sku = "small", .kind = "batch",
+        .job = job,
+        .tenant_id = tenant,
+        .principal_id = principal,
+        .count = 1,
+        .priority = BH_PRIORITY_NORMAL,
+        .name = "name\n\"<x>",
+        .sku = "small",
+        .kind = "batch",
         .tenant = fixture_tenants[tenant - 1].path,
-        .principal = fixture_principals[principal - 1].name, .state = state,
-        .contract = "requeue", .reason = ended ? "exited" : "none", .node = "n1", .partitions = "",
-        .grade = "C", .submitted_ns = 1000, .ended_ns = ended ? 2000 : 0,
+        .principal = fixture_principals[principal - 1].name,
+        .state = state,
+        .contract = "requeue",
+        .reason = ended ? "exited" : "none",
+        .node = "n1",
+        .partitions = "",
+        .grade = "C",
+        .submitted_ns = 1000,
+        .ended_ns = ended ? 2000 : 0,
         .exit_status = ended ? 3 : -1,
     };
     static const char spec[] = "{\"args\":[\"sh\"],\"sku\":\"small\"}";
@@ -380,7 +400,8 @@ bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t pr
     bh_crypto_openssl.sha256(item.bytes, item.length, "", 0, row.spec.bytes);
     rc = f->store.ops->begin(f->store.self, &err);
     if (rc == BH_OK)
-        rc = f->store.ops->put_text(f->store.self, &(struct bh_text_row){ row.spec, 0, { item.bytes, item.length } }, &err);
+        rc = f->store.ops->put_text(f->store.self,
+                                    &(struct bh_text_row){ row.spec, 0, { item.bytes, item.length } }, &err);
     if (rc == BH_OK)
         rc = f->store.ops->put_job(f->store.self, &row, &err);
     if (rc == BH_OK)
@@ -402,8 +423,7 @@ fixture_rename(void *self, const struct bh_job_row *found)
     struct bh_job_row row = *found;
 
     row.name = renaming->name;
-    renaming->rc = renaming->f->store.ops->put_job(renaming->f->store.self, &row,
-                                                   &renaming->err);
+    renaming->rc = renaming->f->store.ops->put_job(renaming->f->store.self, &row, &renaming->err);
     return false;
 }
 
@@ -418,8 +438,7 @@ bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant, con
     bh_fixture_seal(f, tenant, name, &item);
     renaming.name = bh_buf_text(&item);
     BH_ASSERT(f->store.ops->begin(f->store.self, &renaming.err) == BH_OK);
-    BH_ASSERT(f->store.ops->get_job(f->store.self, job, fixture_rename, &renaming,
-                                    &renaming.err) == BH_OK);
+    BH_ASSERT(f->store.ops->get_job(f->store.self, job, fixture_rename, &renaming, &renaming.err) == BH_OK);
     BH_ASSERT(renaming.rc == BH_OK);
     BH_ASSERT(f->store.ops->commit(f->store.self, &renaming.err) == BH_OK);
 }
@@ -457,8 +476,8 @@ bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf)
     bh_rc rc = f->store.ops->begin(f->store.self, &err);
 
     if (rc == BH_OK)
-        rc = f->store.ops->put_record(f->store.self, seq,
-                                      &(struct bh_slice){ leaf, strlen(leaf) }, NULL, &err);
+        rc = f->store.ops->put_record(f->store.self, seq, &(struct bh_slice){ leaf, strlen(leaf) }, NULL,
+                                      &err);
     if (rc == BH_OK)
         rc = f->store.ops->commit(f->store.self, &err);
     BH_ASSERT(rc == BH_OK);
@@ -489,8 +508,8 @@ fixture_check_quota(void *self, bh_job_id job, bh_principal_id principal, struct
 }
 
 static bh_rc
-fixture_admit(void *self, const struct bh_stream_opening *opening,
-              char ret_ticket[BH_STREAM_TICKET_TEXT + 1], struct bh_err *err)
+fixture_admit(void *self, const struct bh_stream_opening *opening, char ret_ticket[BH_STREAM_TICKET_TEXT + 1],
+              struct bh_err *err)
 {
     memcpy(ret_ticket, TICKET, sizeof TICKET);
     return BH_OK;
@@ -503,7 +522,8 @@ fixture_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade 
     if (claim->principal.v == 2 || strcmp(claim->ticket, TICKET) != 0)
         return bh_err_set(err, BH_NOT_FOUND, "no such ticket");
     *ret_upgrade = (struct bh_upgrade){ .run = (void (*)(void *, int))(uintptr_t)1,
-                                        .drop = claim->permit.end, .self = claim->permit.self };
+                                        .drop = claim->permit.end,
+                                        .self = claim->permit.self };
     return BH_OK;
 }
 
@@ -512,10 +532,15 @@ static const struct bh_streams_ops fixture_streams = { fixture_check_quota, fixt
 void
 bh_fixture_limit(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES])
 {
-    struct bh_api_options options = {
-        .owner = { &fixture_owner, f }, .streams = { &fixture_streams, f }, .store = f->store,
-        .keys = f->keys, .crypto = &bh_crypto_openssl, .version = "test", .job_uid_first = 100000,
-        .now = fixture_now, .silence_ns = 50 * BH_NS_PER_MS };
+    struct bh_api_options options = { .owner = { &fixture_owner, f },
+                                      .streams = { &fixture_streams, f },
+                                      .store = f->store,
+                                      .keys = f->keys,
+                                      .crypto = &bh_crypto_openssl,
+                                      .version = "test",
+                                      .job_uid_first = 100000,
+                                      .now = fixture_now,
+                                      .silence_ns = 50 * BH_NS_PER_MS };
 
     memcpy(options.rates, rates, sizeof options.rates);
     bh_api_free(f->api);
@@ -531,14 +556,21 @@ bh_fixture_open(void)
 
     BH_ASSERT(f);
     f->dir = (struct bh_directory){
-        .tenants = fixture_tenants, .tenant_count = BH_COUNT(fixture_tenants),
-        .skus = fixture_skus, .sku_count = BH_COUNT(fixture_skus),
-        .principals = fixture_principals, .principal_count = BH_COUNT(fixture_principals),
-        .bindings = fixture_bindings, .binding_count = BH_COUNT(fixture_bindings),
-        .gpus = fixture_gpus, .gpu_count = BH_COUNT(fixture_gpus),
-        .mounts = fixture_mounts, .mount_count = BH_COUNT(fixture_mounts),
+        .tenants = fixture_tenants,
+        .tenant_count = BH_COUNT(fixture_tenants),
+        .skus = fixture_skus,
+        .sku_count = BH_COUNT(fixture_skus),
+        .principals = fixture_principals,
+        .principal_count = BH_COUNT(fixture_principals),
+        .bindings = fixture_bindings,
+        .binding_count = BH_COUNT(fixture_bindings),
+        .gpus = fixture_gpus,
+        .gpu_count = BH_COUNT(fixture_gpus),
+        .mounts = fixture_mounts,
+        .mount_count = BH_COUNT(fixture_mounts),
         .sign_in = &fixture_sign_in,
-        .dataset_names = fixture_dataset_names, .dataset_count = 1,
+        .dataset_names = fixture_dataset_names,
+        .dataset_count = 1,
         .datasets = { &fixture_site, f->datasets, 1 },
     };
     BH_ASSERT(bh_dataset_read(fixture_site_datasets, f->datasets, &err) == BH_OK);
@@ -582,8 +614,7 @@ fixture_split(const char *text, struct fixture_query *query)
 
         snprintf(pair->name, sizeof pair->name, "%.*s", (int)name, text);
         if (name < length)
-            snprintf(pair->value, sizeof pair->value, "%.*s", (int)(length - name - 1),
-                     text + name + 1);
+            snprintf(pair->value, sizeof pair->value, "%.*s", (int)(length - name - 1), text + name + 1);
         text += length + (text[length] == '&');
     }
 }
@@ -635,17 +666,26 @@ fixture_drain(struct bh_reply *reply, struct received *ret, int parts)
 void
 bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret)
 {
-    struct bh_transport transport = { .unix_socket = !sent->tcp, .uid = sent->uid,
-                                      .gid = sent->uid, .gids = { sent->uid },
-                                      .gid_count = 1 };
+    struct bh_transport transport = {
+        .unix_socket = !sent->tcp, .uid = sent->uid, .gid = sent->uid, .gids = { sent->uid }, .gid_count = 1
+    };
     struct fixture_query query = { .count = 0 };
     struct bh_arena *arena = bh_arena_new(4 << 20);
     char bearer[120];
     struct bh_request request = {
-        .method = sent->method, .path = sent->path, .body = sent->body ? sent->body : "",
-        .body_length = sent->body ? strlen(sent->body) : 0, .content_type = sent->type,
-        .idempotency_key = sent->key, .upgrade = sent->upgrade, .accept = sent->accept, .transport = &transport, .arena = arena,
-        .query = fixture_query_find, .each_query = fixture_query_each, .server = &query,
+        .method = sent->method,
+        .path = sent->path,
+        .body = sent->body ? sent->body : "",
+        .body_length = sent->body ? strlen(sent->body) : 0,
+        .content_type = sent->type,
+        .idempotency_key = sent->key,
+        .upgrade = sent->upgrade,
+        .accept = sent->accept,
+        .transport = &transport,
+        .arena = arena,
+        .query = fixture_query_find,
+        .each_query = fixture_query_each,
+        .server = &query,
     };
     struct bh_reply reply = { 0 };
 

@@ -19,32 +19,32 @@ struct fixture {
     struct bh_keys *keys;
     struct bh_engine *engine;
     uint64_t seq;
-    uint32_t slots;              /* that forecasts look back on */
+    uint32_t slots; /* that forecasts look back on */
     struct bh_directory dir;
     struct bh_dataset datasets[1];
     const char *inventory, *inventory_of_second; /* of the connected nodes, or NULL */
-    char logs[64];               /* folder of the jobs' logs, "" none */
+    char logs[64];                               /* folder of the jobs' logs, "" none */
     /* what the owner was asked last, and what it shall answer */
     bool commanded;
     struct bh_command command;
     char *command_text;
-    struct bh_ev_move moved;     /* of the command, if it was one */
+    struct bh_ev_move moved; /* of the command, if it was one */
     char command_name[64], command_tenant[130];
     struct bh_answer answer;
     bh_rc rc;
     const char *says;
-    uint32_t refusals;           /* requests reported as refused */
+    uint32_t refusals; /* requests reported as refused */
     bh_rc refused_rc;
-    struct bh_refused_request tried[2];    /* the first of them; the target's text is `target` */
+    struct bh_refused_request tried[2]; /* the first of them; the target's text is `target` */
     char target[64];
-    struct bh_caller refused;    /* who it was */
-    uint32_t unauthenticated;           /* requests with credentials that were nobody's */
-    uint64_t unauthenticated_token;     /* of the last of them */
+    struct bh_caller refused;       /* who it was */
+    uint32_t unauthenticated;       /* requests with credentials that were nobody's */
+    uint64_t unauthenticated_token; /* of the last of them */
     struct bh_change changes[8];
     uint32_t change_count;
     uint64_t tally[BH_TALLIES];
     uint64_t asks, ask_ns, ask_most_ns; /* questions to the engine, and what they took */
-    int held;                    /* directories not given back */
+    int held;                           /* directories not given back */
 };
 
 /* What a client sends; `query` as in "a=1&b=2", not escaped. */
@@ -72,12 +72,11 @@ void bh_fixture_step(struct fixture *f, struct bh_event event);
 void bh_fixture_answer_orders(struct fixture *f);
 
 /* The engine takes a job of one partition. */
-void bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant,
-                       uint32_t principal, uint32_t sku);
+void bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal, uint32_t sku);
 
 /* The store has such a row, and its specification sealed; an ended one left with status 3. */
-void bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant,
-                        uint32_t principal, const char *state);
+void bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal,
+                        const char *state);
 
 /* The store has what is given, committed. */
 void bh_fixture_put_token(struct fixture *f, const struct bh_token_row *row);
@@ -87,13 +86,11 @@ void bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf);
 
 /* Seal a tenant's text and append the item to `out`; the first sealing makes key 1, which is
  * the tenant's, and key 2 below it.  Or destroy a key. */
-void bh_fixture_seal(struct fixture *f, uint32_t tenant, const char *plain,
-                     struct bh_buf *out);
+void bh_fixture_seal(struct fixture *f, uint32_t tenant, const char *plain, struct bh_buf *out);
 void bh_fixture_shred(struct fixture *f, uint64_t key);
 
 /* The job's row, of that tenant, gets a name as the daemon keeps it. */
-void bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant,
-                                const char *name);
+void bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant, const char *name);
 
 /* A fixture on the heap; close it. */
 struct fixture *bh_fixture_open(void);

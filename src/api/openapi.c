@@ -47,7 +47,7 @@
 #define BODY_bh_account_request_fields &bh_account_request_fields
 
 static const struct bh_fields *const bodies[BH_OPERATIONS] = {
-#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary)       \
+#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary)                           \
     [BH_OP_##id] = BODY_##request,
 #include "tables/operations.tbl"
 #undef BH_OPERATION
@@ -56,6 +56,7 @@ static const struct bh_fields *const bodies[BH_OPERATIONS] = {
 /* What query parameters mean, wherever they stand. */
 static const struct parameter {
     const char *name, *type, *doc;
+    /* clang-format off */
 } parameters[] = {
     { "active", "boolean", "only jobs that have not ended" },
     { "actor", "string", "only of this principal, by name or number" },
@@ -90,13 +91,13 @@ static const struct parameter {
     { "until", "string", "before this moment, or a span ago" },
     { "verb", "string", "only this verb" },
 };
+/* clang-format on */
 
 static const struct parameter *
 openapi_find_parameter(const char *name, size_t length)
 {
     for (size_t i = 0; i < BH_COUNT(parameters); i++)
-        if (strlen(parameters[i].name) == length
-            && memcmp(parameters[i].name, name, length) == 0)
+        if (strlen(parameters[i].name) == length && memcmp(parameters[i].name, name, length) == 0)
             return &parameters[i];
     return NULL;
 }
@@ -211,7 +212,7 @@ openapi_put_type(struct bh_json_writer *w, const struct bh_field *field)
         return;
     case BH_FIELD_U32:
         openapi_put_integer(w, field->flags & BH_FIELD_POSITIVE ? 1 : 0,
-                    field->max ? field->max : UINT32_MAX);
+                            field->max ? field->max : UINT32_MAX);
         return;
     case BH_FIELD_I32:
         openapi_put_integer(w, INT32_MIN, INT32_MAX);
@@ -362,8 +363,9 @@ openapi_put_components(struct bh_json_writer *w)
     bh_json_open(w, "token", '{');
     bh_json_str(w, "type", "http");
     bh_json_str(w, "scheme", "bearer");
-    bh_json_str(w, "description", "an API token; not needed on the unix socket, where the "
-                                  "peer's user is the identity");
+    bh_json_str(w, "description",
+                "an API token; not needed on the unix socket, where the "
+                "peer's user is the identity");
     bh_json_close(w, '}');
     bh_json_close(w, '}');
     bh_json_close(w, '}');
@@ -392,8 +394,7 @@ openapi_put_parameters(struct bh_json_writer *w, const struct bh_operation_row *
     static const struct parameter key = { "Idempotency-Key", "string",
                                           "repeats with the same key and body get the first "
                                           "answer again" };
-    static const struct parameter rest = { "rest", "string",
-                                           "the rest of the path, slashes and all" };
+    static const struct parameter rest = { "rest", "string", "the rest of the path, slashes and all" };
 
     bh_json_open(w, "parameters", '[');
     if (strstr(op->path, "{id}"))
@@ -442,7 +443,7 @@ openapi_put_body(struct bh_json_writer *w, const struct bh_operation_row *op)
 
 static void
 openapi_put_response(struct bh_json_writer *w, const char *status, const char *doc, const char *type,
-             const char *schema)
+                     const char *schema)
 {
     bh_json_open(w, status, '{');
     bh_json_str(w, "description", doc);
@@ -469,16 +470,15 @@ openapi_type_of(const struct bh_operation_row *op)
 static void
 openapi_put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
-    bool makes = op->id == BH_OP_JOB_SUBMIT || op->id == BH_OP_TOKEN_CREATE
-                 || op->id == BH_OP_JOB_EXEC || op->id == BH_OP_JOB_ATTACH
-                 || op->id == BH_OP_JOB_FORWARD;
+    bool makes = op->id == BH_OP_JOB_SUBMIT || op->id == BH_OP_TOKEN_CREATE || op->id == BH_OP_JOB_EXEC
+                 || op->id == BH_OP_JOB_ATTACH || op->id == BH_OP_JOB_FORWARD;
 
     bh_json_open(w, "responses", '{');
     if (op->id == BH_OP_STREAM_OPEN)
         openapi_put_response(w, "101", op->summary, "application/octet-stream", NULL);
     else
-        openapi_put_response(w, makes ? "201" : "200", op->summary,
-                 openapi_type_of(op), bh_openapi_reply_of(op->id));
+        openapi_put_response(w, makes ? "201" : "200", op->summary, openapi_type_of(op),
+                             bh_openapi_reply_of(op->id));
     openapi_put_response(w, "default", "an error", "application/json", "error");
     bh_json_close(w, '}');
 }
@@ -548,7 +548,10 @@ static void
 openapi_put_operation(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
     static const char *const members[BH_METHODS] = {
-        [BH_GET] = "get", [BH_POST] = "post", [BH_PUT] = "put", [BH_DELETE] = "delete",
+        [BH_GET] = "get",
+        [BH_POST] = "post",
+        [BH_PUT] = "put",
+        [BH_DELETE] = "delete",
     };
 
     bh_json_open(w, members[op->method], '{');

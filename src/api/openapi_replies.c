@@ -11,6 +11,7 @@ struct replies_member {
     bool always;
 };
 
+/* clang-format off */
 static const struct replies_member job_members[] = {
     { "cause", "string", "how it ended", false },
     { "checkpoint_signal", "string",
@@ -54,6 +55,7 @@ static const struct replies_member job_members[] = {
     { "why", "reason", "of a job that has not ended (how it stands, and which form of a GPU it has and why), "
       "could not be started or was ended by its node, in GET of one job", false },
 };
+/* clang-format on */
 
 static const struct replies_member list_members[] = {
     { "items", "[job_shown]", "by number", true },
@@ -130,6 +132,7 @@ static const struct replies_member ticket_members[] = {
     { "ticket", "string", "for GET /v1/streams/{id}: good once, for who asked", true },
 };
 
+/* clang-format off */
 static const struct replies_member receipt_members[] = {
     { "begun_ns", "ns", "when the scrub began", true },
     { "by", "array", "of method earlier: `id` of each scrub that left the memory clean", false },
@@ -157,6 +160,7 @@ static const struct replies_member receipt_members[] = {
     { "unfilled", "integer", "samples that did not read back as they were filled", true },
     { "why", "string", "of one that is not clean", false },
 };
+/* clang-format on */
 
 static const struct replies_member receipts_members[] = {
     { "items", "[receipt]", "oldest first", true },
@@ -187,6 +191,7 @@ static const struct replies_member partition_members[] = {
     { "units", "integer", "of a MIG instance: memory slices", false },
 };
 
+/* clang-format off */
 static const struct replies_member gpu_members[] = {
     { "assumed", "boolean", "its geometry is from documents, not from such a board", true },
     { "compute_slices", "integer", "of a model that is known", false },
@@ -230,6 +235,7 @@ static const struct replies_member gpu_members[] = {
     { "utilisation", "integer", "percent, as sampled last; not of a GPU in MIG mode", false },
     { "uuid", "string", "as the driver has it", true },
 };
+/* clang-format on */
 
 static const struct replies_member gpus_members[] = {
     { "items", "[gpu_shown]", "by number", true },
@@ -263,14 +269,10 @@ const char *
 bh_openapi_reply_of(enum bh_operation op)
 {
     static const char *const replies[BH_OPERATIONS] = {
-        [BH_OP_GPU_LIST] = "gpu_list",
-        [BH_OP_JOB_LIST] = "job_list",
-        [BH_OP_JOB_GET] = "job_shown",
-        [BH_OP_JOB_WHY] = "job_why",
-        [BH_OP_JOB_EXEC] = "stream_ticket",
-        [BH_OP_JOB_ATTACH] = "stream_ticket",
-        [BH_OP_JOB_FORWARD] = "stream_ticket",
-        [BH_OP_RECEIPT_LIST] = "receipt_list",
+        [BH_OP_GPU_LIST] = "gpu_list",         [BH_OP_JOB_LIST] = "job_list",
+        [BH_OP_JOB_GET] = "job_shown",         [BH_OP_JOB_WHY] = "job_why",
+        [BH_OP_JOB_EXEC] = "stream_ticket",    [BH_OP_JOB_ATTACH] = "stream_ticket",
+        [BH_OP_JOB_FORWARD] = "stream_ticket", [BH_OP_RECEIPT_LIST] = "receipt_list",
     };
 
     return replies[op];

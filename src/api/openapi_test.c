@@ -68,10 +68,8 @@ every_operation_is_described(void **state)
         BH_CHECK_EQ(row->name, bh_json_get(op, "requestBody") != NULL, row->has_body);
         BH_CHECK_EQ(row->name, has_parameter(op, "id"), strstr(row->path, "{id}") != NULL);
         BH_CHECK_EQ(row->name, has_parameter(op, "rest"), strstr(row->path, "{rest}") != NULL);
-        BH_CHECK_EQ(row->name, has_parameter(op, "Idempotency-Key"),
-                    row->kind == BH_OPERATION_MUTATE);
-        BH_CHECK_EQ(row->name, bh_json_count(bh_json_get(op, "security")),
-                    row->scope != BH_SCOPE_NOBODY);
+        BH_CHECK_EQ(row->name, has_parameter(op, "Idempotency-Key"), row->kind == BH_OPERATION_MUTATE);
+        BH_CHECK_EQ(row->name, bh_json_count(bh_json_get(op, "security")), row->scope != BH_SCOPE_NOBODY);
         for (const char *at = row->query; sscanf(at, "%31s", word) == 1;) {
             BH_CHECK(row->name, has_parameter(op, word));
             at = strstr(at, word) + strlen(word);

@@ -14,6 +14,7 @@
 /* What each query parameter names: somebody else's, and nobody's, of one length. */
 static const struct parameter {
     const char *name, *foreign, *absent;
+    /* clang-format off */
 } parameters[] = {
     { "actor", "alice", "alicf" },
     { "job", "1", "9" },
@@ -33,6 +34,7 @@ static const struct parameter {
     { "raw", NULL, NULL },      { "since", NULL, NULL },  { "state", NULL, NULL },
     { "until", NULL, NULL },    { "verb", NULL, NULL },
 };
+/* clang-format on */
 
 /* The same for what stands in a path or a body. */
 static const struct place {
@@ -55,8 +57,8 @@ static const struct place {
     { BH_OP_WHATIF, "/v1/whatif", NULL,
       "{\"submit\":{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"%s\"}}", "acme/vision",
       "acme/visiom" },
-    { BH_OP_JOB_SUBMIT, "/v1/jobs", NULL,
-      "{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"%s\"}", "acme/vision", "acme/visiom" },
+    { BH_OP_JOB_SUBMIT, "/v1/jobs", NULL, "{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"%s\"}",
+      "acme/vision", "acme/visiom" },
     { BH_OP_RECORD_LIST, "/v1/records", "object=dataset/%s", NULL, "imagenet", "imagenes" },
     { BH_OP_RECEIPT_LIST, "/v1/receipts", "job=%s&after=0", NULL, "1", "9" },
 };
@@ -83,39 +85,62 @@ put_receipt(struct fixture *f, const struct bh_msg_receipt *receipt)
 
 static const struct bh_msg_receipt receipts[] = {
     /* a scrub of what carol's tenant had, for a job of alice's that never had it */
-    { .order = 4000, .begun_ns = 1, .ended_ns = 2, .job = 1, .tenant = 2, .gpu = "GPU-c",
-      .neighbors = 17, .from_count = 2,
+    { .order = 4000,
+      .begun_ns = 1,
+      .ended_ns = 2,
+      .job = 1,
+      .tenant = 2,
+      .gpu = "GPU-c",
+      .neighbors = 17,
+      .from_count = 2,
       .from = { { .job = 8, .tenant = 3 }, { .job = 7, .tenant = 2 } } },
     /* bob's job 3 has memory that alice's job 1 had, */
-    { .order = 4096, .begun_ns = 1, .ended_ns = 2, .job = 3, .tenant = 4, .gpu = "GPU-a",
-      .from_count = 4, .from = { { .job = 1, .tenant = 2 }, { .tenant = UINT32_MAX },
-                                 { .job = 3, .tenant = 4 }, { .job = 7, .tenant = 3 } } },
+    { .order = 4096,
+      .begun_ns = 1,
+      .ended_ns = 2,
+      .job = 3,
+      .tenant = 4,
+      .gpu = "GPU-a",
+      .from_count = 4,
+      .from = { { .job = 1, .tenant = 2 },
+                { .tenant = UINT32_MAX },
+                { .job = 3, .tenant = 4 },
+                { .job = 7, .tenant = 3 } } },
     /* and what that scrub left clean */
-    { .order = 4100, .begun_ns = 3, .ended_ns = 3, .job = 3, .tenant = 4, .gpu = "GPU-c",
-      .method = BH_SCRUB_EARLIER, .by_count = 1, .by = { { 4000 } } },
+    { .order = 4100,
+      .begun_ns = 3,
+      .ended_ns = 3,
+      .job = 3,
+      .tenant = 4,
+      .gpu = "GPU-c",
+      .method = BH_SCRUB_EARLIER,
+      .by_count = 1,
+      .by = { { 4000 } } },
 };
 
 static struct fixture *
 oracle_open_site(void)
 {
     struct fixture *f = bh_fixture_open();
-    struct bh_token_row token = { .id = "aaaaaaaaaaaa", .principal_id = 1, .scopes = "",
-                                  .note = "vision's", .created_ns = 1 };
-
-    f->changes[f->change_count++] = (struct bh_change){
-        .number = 1, .job = 1, .tenant_id = 2, .principal_id = 1, .state = "running"
+    struct bh_token_row token = {
+        .id = "aaaaaaaaaaaa", .principal_id = 1, .scopes = "", .note = "vision's", .created_ns = 1
     };
+
+    f->changes[f->change_count++] =
+        (struct bh_change){ .number = 1, .job = 1, .tenant_id = 2, .principal_id = 1, .state = "running" };
     bh_fixture_submit(f, 1, 2, 1, 1);
     bh_fixture_put_job(f, 1, 2, 1, "running");
     bh_fixture_put_job(f, 3, 4, 2, "running");
     bh_fixture_put_token(f, &token);
-    bh_fixture_put_record(f, 0, "{\"actor\":{\"id\":1,\"token\":\"aaaaaaaaaaaa\",\"via\":\"token\"},"
-                                "\"dec\":{\"allow\":true,\"rule\":6},\"obj\":{\"id\":1,\"type\":"
-                                "\"job\"},\"phase\":\"intent\",\"tenant\":2,\"ts\":\"1000\","
-                                "\"v\":1,\"verb\":\"job.submit\"}");
-    bh_fixture_put_record(f, 1, "{\"actor\":{\"id\":2,\"via\":\"peer\"},\"dec\":{\"allow\":true,"
-                                "\"rule\":6},\"obj\":{\"id\":3,\"type\":\"job\"},\"phase\":\"intent\","
-                                "\"tenant\":4,\"ts\":\"1001\",\"v\":1,\"verb\":\"job.submit\"}");
+    bh_fixture_put_record(f, 0,
+                          "{\"actor\":{\"id\":1,\"token\":\"aaaaaaaaaaaa\",\"via\":\"token\"},"
+                          "\"dec\":{\"allow\":true,\"rule\":6},\"obj\":{\"id\":1,\"type\":"
+                          "\"job\"},\"phase\":\"intent\",\"tenant\":2,\"ts\":\"1000\","
+                          "\"v\":1,\"verb\":\"job.submit\"}");
+    bh_fixture_put_record(f, 1,
+                          "{\"actor\":{\"id\":2,\"via\":\"peer\"},\"dec\":{\"allow\":true,"
+                          "\"rule\":6},\"obj\":{\"id\":3,\"type\":\"job\"},\"phase\":\"intent\","
+                          "\"tenant\":4,\"ts\":\"1001\",\"v\":1,\"verb\":\"job.submit\"}");
     for (size_t i = 0; i < BH_COUNT(receipts); i++)
         put_receipt(f, &receipts[i]);
     return f;
@@ -135,7 +160,7 @@ take_out(char *text, const char *name)
 
 static void
 oracle_send(struct fixture *f, const struct bh_operation_row *row, const struct place *place,
-     const char *name, struct received *ret)
+            const char *name, struct received *ret)
 {
     char path[80], query[80], body[160];
 
@@ -145,9 +170,13 @@ oracle_send(struct fixture *f, const struct bh_operation_row *row, const struct 
     snprintf(query, sizeof query, place->query ? place->query : "", name);
     snprintf(body, sizeof body, place->body ? place->body : "", name);
 #pragma GCC diagnostic pop
-    bh_fixture_send(f, &(struct sent){ .method = row->method, .path = path,
-                                       .query = query[0] ? query : NULL,
-                                       .body = body[0] ? body : NULL, .uid = BOB }, ret);
+    bh_fixture_send(f,
+                    &(struct sent){ .method = row->method,
+                                    .path = path,
+                                    .query = query[0] ? query : NULL,
+                                    .body = body[0] ? body : NULL,
+                                    .uid = BOB },
+                    ret);
     /* an error quotes the name; what was found does not do that for nobody's */
     if (ret->status >= 400)
         take_out(ret->text, name);
@@ -186,8 +215,8 @@ compare_filter(const struct bh_operation_row *row, const char *name)
     if (!parameter || !parameter->foreign || strchr(row->path, '{'))
         return;
     snprintf(query, sizeof query, "%s=%%s", name);
-    oracle_compare(row->id, &(struct place){ row->id, row->path, query, NULL, parameter->foreign,
-                                      parameter->absent });
+    oracle_compare(row->id,
+                   &(struct place){ row->id, row->path, query, NULL, parameter->foreign, parameter->absent });
 }
 
 static void
@@ -222,13 +251,15 @@ what_is_ones_own_is_found(void **state)
     struct fixture *f = oracle_open_site();
 
     for (size_t i = 0; i < BH_COUNT(queries); i++) {
-        bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts",
-                                           .query = queries[i], .uid = BOB }, &foreign);
+        bh_fixture_send(
+            f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts", .query = queries[i], .uid = BOB },
+            &foreign);
         BH_CHECK(queries[i], strstr(foreign.text, "\"job\":3"));
         BH_CHECK(queries[i], strstr(foreign.text, "other tenants"));
     }
-    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts",
-                                       .query = "job=3", .uid = BOB }, &foreign);
+    bh_fixture_send(f,
+                    &(struct sent){ .method = BH_GET, .path = "/v1/receipts", .query = "job=3", .uid = BOB },
+                    &foreign);
     BH_CHECK("its own", strstr(foreign.text, "\"by\":[{\"id\":4000}]"));
     BH_CHECK("the one that it refers to", strstr(foreign.text, "\"id\":4000,\"memory_bytes\""));
     BH_CHECK("whose job that was", !strstr(foreign.text, "\"job\":1,") && !strstr(foreign.text, "\"job\":8"));
@@ -237,11 +268,11 @@ what_is_ones_own_is_found(void **state)
              strstr(foreign.text, "\"from\":[{\"tenant\":\"unknown\"},{\"job\":3,\"tenant\":\"other\"},"
                                   "{\"tenant\":\"other tenants\"}]"));
     BH_CHECK("nor how many ran beside it", !strstr(foreign.text, "neighbors"));
-    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts", .uid = BOB },
-                    &foreign);
+    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts", .uid = BOB }, &foreign);
     BH_CHECK("not by itself", !strstr(foreign.text, "\"id\":4000,\"memory_bytes\""));
-    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts",
-                                       .query = "job=1", .uid = CAROL }, &foreign);
+    bh_fixture_send(
+        f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts", .query = "job=1", .uid = CAROL },
+        &foreign);
     BH_CHECK("an administrator", strstr(foreign.text, "\"job\":1"));
     BH_CHECK("sees them all", strstr(foreign.text, "\"neighbors\":17"));
     bh_fixture_close(f);
@@ -254,17 +285,27 @@ test_retry(void **state)
 {
     struct fixture *f = oracle_open_site();
 
-    put_receipt(f, &(struct bh_msg_receipt){ .order = 5000, .begun_ns = 1, .ended_ns = 2, .job = 3,
-                                             .tenant = 4, .gpu = "GPU-a", .partition = 7,
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 5000,
+                                             .begun_ns = 1,
+                                             .ended_ns = 2,
+                                             .job = 3,
+                                             .tenant = 4,
+                                             .gpu = "GPU-a",
+                                             .partition = 7,
                                              .result = BH_SCRUB_INTERRUPTED });
-    put_receipt(f, &(struct bh_msg_receipt){ .order = 6000, .begun_ns = 3, .ended_ns = 4,
-                                             .gpu = "GPU-a", .partition = 7,
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 6000,
+                                             .begun_ns = 3,
+                                             .ended_ns = 4,
+                                             .gpu = "GPU-a",
+                                             .partition = 7,
                                              .result = BH_SCRUB_CLEAN });
-    put_receipt(f, &(struct bh_msg_receipt){ .order = 7000, .begun_ns = 3, .ended_ns = 4,
-                                             .gpu = "GPU-a", .partition = 7,
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 7000,
+                                             .begun_ns = 3,
+                                             .ended_ns = 4,
+                                             .gpu = "GPU-a",
+                                             .partition = 7,
                                              .result = BH_SCRUB_CLEAN });
-    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/jobs/3", .uid = BOB },
-                    &foreign);
+    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/jobs/3", .uid = BOB }, &foreign);
     BH_CHECK("the first", strstr(foreign.text, "\"id\":5000"));
     BH_CHECK("its retry", strstr(foreign.text, "\"id\":6000"));
     BH_CHECK("nothing after it", !strstr(foreign.text, "\"id\":7000"));
@@ -278,7 +319,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filters_tell_nobody_what_there_is),
         cmocka_unit_test(nor_do_paths_and_bodies),
-        cmocka_unit_test(what_is_ones_own_is_found), cmocka_unit_test(test_retry),
+        cmocka_unit_test(what_is_ones_own_is_found),
+        cmocka_unit_test(test_retry),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -63,8 +63,7 @@ read_item(struct bh_slice item, void *self)
     if (!bh_slice_get(item, "c", &value) || !bh_slice_str(value, digits, sizeof digits)
         || !bh_parse_hex(digits, ret->commitment, sizeof ret->commitment))
         return false;
-    if (!bh_slice_get(item, "id", &value) || !bh_slice_u64(value, &id) || id == 0
-        || id > UINT32_MAX)
+    if (!bh_slice_get(item, "id", &value) || !bh_slice_u64(value, &id) || id == 0 || id > UINT32_MAX)
         return false;
     ret->id = (uint32_t)id;
     if (!bh_slice_get(item, "kind", &value) || !bh_slice_str(value, kind, sizeof kind))

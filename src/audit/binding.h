@@ -22,7 +22,7 @@ enum { BH_BINDING_KEY_BYTES = 32, BH_BINDING_BYTES = 32, BH_BINDING_KINDS = 7 };
 extern const char *const bh_binding_kinds[BH_BINDING_KINDS];
 
 struct bh_binding {
-    uint32_t kind;               /* of bh_binding_kinds */
+    uint32_t kind; /* of bh_binding_kinds */
     uint32_t id;
     uint8_t commitment[BH_BINDING_BYTES];
 };

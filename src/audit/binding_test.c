@@ -19,11 +19,13 @@ commits(void **state)
         uint32_t kind, id;
         uint8_t first;
         bool same;
+        /* clang-format off */
     } rows[] = {
         { "the same", "alice", 2, 7, 1, true },    { "another name", "bob", 2, 7, 1, false },
         { "another kind", "alice", 0, 7, 1, false }, { "another id", "alice", 2, 8, 1, false },
         { "another key", "alice", 2, 7, 2, false }, { "longer", "alice ", 2, 7, 1, false },
     };
+    /* clang-format on */
     struct bh_binding expected = { .kind = 2, .id = 7 };
 
     (void)state;
@@ -35,8 +37,7 @@ commits(void **state)
         memcpy(other, key, sizeof other);
         other[0] = rows[i].first;
         bh_binding_commit(&bh_crypto_openssl, &binding, other, rows[i].name);
-        BH_CHECK_EQ(rows[i].what, memcmp(binding.commitment, expected.commitment, 32) == 0,
-                    rows[i].same);
+        BH_CHECK_EQ(rows[i].what, memcmp(binding.commitment, expected.commitment, 32) == 0, rows[i].same);
     }
     BH_CHECK_DONE();
 }
@@ -109,8 +110,7 @@ binding_refuses(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        BH_CHECK_EQ(rows[i].what,
-                    bh_binding_is_list((struct bh_slice){ rows[i].text, strlen(rows[i].text) }),
+        BH_CHECK_EQ(rows[i].what, bh_binding_is_list((struct bh_slice){ rows[i].text, strlen(rows[i].text) }),
                     rows[i].good);
     BH_CHECK_DONE();
 }

@@ -12,7 +12,7 @@ enum { AT_ONCE = 64, WORD_BYTES = 24 };
 static const char opening[] = "{\"bound\":";
 
 struct bound_token {
-    uint8_t digest[32];          /* zero: the record did not say what it may */
+    uint8_t digest[32]; /* zero: the record did not say what it may */
     uint64_t expires_ns, made, number, revoked;
     uint32_t owner;
 };
@@ -69,8 +69,7 @@ static const struct bh_field document_rows[] = {
     BH_F(struct bound_document, principal, BH_FIELD_U32),
     BH_F(struct bound_document, record, BH_FIELD_U64),
 };
-static const struct bh_fields document_fields =
-    BH_FIELDS("document", struct bound_document, document_rows);
+static const struct bh_fields document_fields = BH_FIELDS("document", struct bound_document, document_rows);
 
 struct bound_text {
     uint64_t at_ns, record;
@@ -96,7 +95,7 @@ struct bound_job {
     int32_t exit_status;
     uint8_t spec[32], place[32];
     char kind[WORD_BYTES], contract[WORD_BYTES], state[WORD_BYTES], cause[WORD_BYTES];
-    bool started_unknown;        /* a record of before knew it */
+    bool started_unknown; /* a record of before knew it */
 };
 static const struct bh_field job_rows[] = {
     BH_F(struct bound_job, cause, BH_FIELD_STR),
@@ -198,7 +197,8 @@ bound_bind_owner(const struct bh_claims *claims, const void *slot, void *item)
 
     (void)claims;
     *(struct bound_owner *)item = (struct bound_owner){
-        .at_ns = owner->at_ns, .record = owner->claim.record,
+        .at_ns = owner->at_ns,
+        .record = owner->claim.record,
         .id = (uint32_t)bound_number_of(&owner->claim),
     };
     return true;
@@ -212,9 +212,12 @@ bound_bind_key(const struct bh_claims *claims, const void *slot, void *item)
 
     (void)claims;
     *ret = (struct bound_key){
-        .id = bound_number_of(&key->claim), .tenant = key->tenant,
-        .made = key->made ? key->claim.record : 0, .made_ns = key->made_ns,
-        .destroyed = key->destroyed ? key->destroyed_by : 0, .destroyed_ns = key->destroyed_ns,
+        .id = bound_number_of(&key->claim),
+        .tenant = key->tenant,
+        .made = key->made ? key->claim.record : 0,
+        .made_ns = key->made_ns,
+        .destroyed = key->destroyed ? key->destroyed_by : 0,
+        .destroyed_ns = key->destroyed_ns,
     };
     if (key->filled)
         memcpy(ret->digest, key->digest, sizeof ret->digest);
@@ -230,7 +233,9 @@ bound_bind_document(const struct bh_claims *claims, const void *slot, void *item
 
     (void)claims;
     *ret = (struct bound_document){
-        .at_ns = document->at_ns, .number = document->number, .record = document->claim.record,
+        .at_ns = document->at_ns,
+        .number = document->number,
+        .record = document->claim.record,
         .optional = document->optional || document->kind == BH_CLAIMED_REVISION,
         .principal = document->principal,
     };
@@ -248,9 +253,12 @@ bound_bind_text(const struct bh_claims *claims, const void *slot, void *item)
     if (bh_claims_is_erased(claims, text))
         return false;
     *ret = (struct bound_text){
-        .at_ns = text->at_ns, .record = text->claim.record,
+        .at_ns = text->at_ns,
+        .record = text->claim.record,
         .elsewhere = text->elsewhere || text->older || !text->for_ever,
-        .for_ever = text->for_ever, .older = text->older, .tenant = text->tenant,
+        .for_ever = text->for_ever,
+        .older = text->older,
+        .tenant = text->tenant,
     };
     memcpy(ret->digest, text->claim.key, sizeof ret->digest);
     return true;
@@ -305,7 +313,7 @@ bound_bind_job(const struct bh_claims *claims, const void *slot, void *item)
 
 struct bound_kind {
     const struct claim_table *table;
-    size_t size;                 /* of an item */
+    size_t size; /* of an item */
     bool (*bind)(const struct bh_claims *claims, const void *slot, void *item);
     struct bh_list *list;
 };
@@ -320,8 +328,7 @@ bound_fill(struct bh_claims *claims, const struct bound_kind *of, uint32_t capac
     BH_ASSERT(list->items);
     for (; *slot < of->table->capacity && capacity > 0; ++*slot)
         if (of->table->slots[*slot]
-            && of->bind(claims, of->table->slots[*slot],
-                       (char *)list->items + list->count * of->size)) {
+            && of->bind(claims, of->table->slots[*slot], (char *)list->items + list->count * of->size)) {
             list->count++;
             capacity--;
         }
@@ -329,8 +336,7 @@ bound_fill(struct bh_claims *claims, const struct bound_kind *of, uint32_t capac
 }
 
 bool
-bh_bound_put(struct bh_claims *claims, uint64_t from, struct bh_bound_cursor *cursor,
-             struct bh_buf *out)
+bh_bound_put(struct bh_claims *claims, uint64_t from, struct bh_bound_cursor *cursor, struct bh_buf *out)
 {
     struct bound bound = { .from = from, .older = claims->older };
     const struct bound_kind tables[] = {
@@ -481,7 +487,7 @@ bound_read_text(struct bh_claims *claims, const void *item, struct bh_err *err)
 
 static bh_rc
 bound_read_submission(struct bh_claims *claims, struct job_claim *job, const struct bound_job *said,
-                struct bh_err *err)
+                      struct bh_err *err)
 {
     job->submitted = true;
     job->claim.record = said->record;
@@ -518,7 +524,8 @@ bound_read_state(struct job_claim *job, const struct bound_job *said)
     job->stated = true;
     job->stated_by = said->stated_by;
     job->started_ns = said->started_unknown ? UINT64_MAX : said->started_ns;
-    job->state = (struct bh_job_status){ .job = said->job, .ended_ns = said->ended_ns,
+    job->state = (struct bh_job_status){ .job = said->job,
+                                         .ended_ns = said->ended_ns,
                                          .exit_status = said->exit_status };
     memcpy(job->state.state, said->state, sizeof job->state.state);
     memcpy(job->state.cause, said->cause, sizeof job->state.cause);
@@ -565,16 +572,15 @@ read_bound(struct bh_claims *claims, struct bh_slice text, struct bound *ret, st
         return bh_claims_full(err);
     bh_buf_init_fixed(&again, memory, text.length + 1);
     bh_json_encode(&again, &bound_fields, ret);
-    if (again.overflow || again.length != text.length
-        || memcmp(again.bytes, text.text, text.length) != 0)
+    if (again.overflow || again.length != text.length || memcmp(again.bytes, text.text, text.length) != 0)
         return bh_err_set(err, BH_CONFLICT, "what it binds is not written the one way");
     return BH_OK;
 }
 
 static bh_rc
 bound_read_list(struct bh_claims *claims, const struct bh_list *list, size_t size,
-          bh_rc (*read)(struct bh_claims *claims, const void *item, struct bh_err *err),
-          struct bh_err *err)
+                bh_rc (*read)(struct bh_claims *claims, const void *item, struct bh_err *err),
+                struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 

@@ -47,15 +47,17 @@ carried_on(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < TOKENS; i++)
-        bound_read(before, (struct bh_record){ .seq = i, .verb = "token.create", .ev_json = facts,
-                                         .obj = { "token", i + 1 } });
+        bound_read(before,
+                   (struct bh_record){
+                       .seq = i, .verb = "token.create", .ev_json = facts, .obj = { "token", i + 1 } });
     bh_claims_skip(after, TOKENS - 1);
     bh_buf_init(&text, BH_RECORD_BYTES_MAX);
     for (; bh_bound_put(before, 0, &cursor, &text); seq++) {
         BH_CHECK("is such", bh_bound_is(bh_buf_text(&text)));
-        bound_read(after, (struct bh_record){ .seq = seq, .verb = BH_RECORD_ROWS_BIND,
-                                        .ev_json = bh_buf_text(&text),
-                                        .obj = { BH_RECORD_LOG, TOKENS } });
+        bound_read(after, (struct bh_record){ .seq = seq,
+                                              .verb = BH_RECORD_ROWS_BIND,
+                                              .ev_json = bh_buf_text(&text),
+                                              .obj = { BH_RECORD_LOG, TOKENS } });
         bh_buf_clear(&text);
     }
     BH_CHECK_EQ("records", seq - TOKENS, 3);

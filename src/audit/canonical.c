@@ -63,12 +63,10 @@ canonical_parse_escape(struct canonical_walk *w)
         w->at++;
         return true;
     }
-    if (w->end - w->at < 5 || memcmp(w->at, "u00", 3) != 0 || w->at[3] < '0'
-        || w->at[3] > '1')
+    if (w->end - w->at < 5 || memcmp(w->at, "u00", 3) != 0 || w->at[3] < '0' || w->at[3] > '1')
         return false;
     low = memchr(digits, w->at[4], sizeof digits - 1);
-    if (!low || (w->at[3] == '0' && strchr("89acd", *low))
-        || memcmp(w->at, "u0000", 5) == 0)
+    if (!low || (w->at[3] == '0' && strchr("89acd", *low)) || memcmp(w->at, "u0000", 5) == 0)
         return false;
     w->at += 5;
     return true;

@@ -25,8 +25,7 @@ accepts(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        BH_CHECK_EQ(texts[i], bh_canonical_step(texts[i], strlen(texts[i])),
-                    strlen(texts[i]));
+        BH_CHECK_EQ(texts[i], bh_canonical_step(texts[i], strlen(texts[i])), strlen(texts[i]));
     BH_CHECK_EQ("stops behind the value", bh_canonical_step("{\"a\":1},", 8), 7);
     BH_CHECK_DONE();
 }

@@ -17,9 +17,8 @@ bh_checkpoint_format(struct bh_buf *out, const struct bh_checkpoint *checkpoint)
 }
 
 bh_rc
-bh_checkpoint_sign(const struct bh_crypto_ops *crypto,
-                   const struct bh_checkpoint *checkpoint, const uint8_t private_key[32],
-                   struct bh_buf *out, struct bh_err *err)
+bh_checkpoint_sign(const struct bh_crypto_ops *crypto, const struct bh_checkpoint *checkpoint,
+                   const uint8_t private_key[32], struct bh_buf *out, struct bh_err *err)
 {
     bh_checkpoint_format(out, checkpoint);
     return bh_note_sign(crypto, checkpoint->origin, private_key, out, err);
@@ -50,8 +49,7 @@ parse_body(const char *text, size_t length, struct bh_checkpoint *ret, struct bh
     if (!checkpoint_parse_line(&text, &length, ret->origin, sizeof ret->origin)
         || !checkpoint_parse_line(&text, &length, size, sizeof size)
         || !checkpoint_parse_line(&text, &length, root, sizeof root) || length > 0)
-        return bh_err_set(err, BH_INVALID,
-                          "checkpoint is not three lines: origin, size, root");
+        return bh_err_set(err, BH_INVALID, "checkpoint is not three lines: origin, size, root");
     if (bh_parse_u64(size, &ret->size, err) != BH_OK)
         return bh_err_set(err, BH_INVALID, "checkpoint has the size \"%s\"", size);
     bh_buf_init_fixed(&bytes, ret->root, sizeof ret->root);
@@ -61,9 +59,8 @@ parse_body(const char *text, size_t length, struct bh_checkpoint *ret, struct bh
 }
 
 bh_rc
-bh_checkpoint_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
-                   const char *note, struct bh_checkpoint *ret_checkpoint,
-                   struct bh_err *err)
+bh_checkpoint_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key, const char *note,
+                   struct bh_checkpoint *ret_checkpoint, struct bh_err *err)
 {
     struct bh_checkpoint checkpoint;
     size_t length;
@@ -74,8 +71,8 @@ bh_checkpoint_open(const struct bh_crypto_ops *crypto, const struct bh_note_key 
     if (rc != BH_OK)
         return rc;
     if (strcmp(checkpoint.origin, key->name) != 0)
-        return bh_err_set(err, BH_DENIED, "checkpoint is of the log %s, not of %s",
-                          checkpoint.origin, key->name);
+        return bh_err_set(err, BH_DENIED, "checkpoint is of the log %s, not of %s", checkpoint.origin,
+                          key->name);
     *ret_checkpoint = checkpoint;
     return BH_OK;
 }

@@ -26,7 +26,7 @@ bh_claims_new(struct bh_arena *arena, const struct bh_crypto_ops *crypto)
 
 static bh_rc
 claims_read_binding(struct bh_claims *claims, const struct bh_binding *binding, uint64_t seq,
-             struct bh_err *err)
+                    struct bh_err *err)
 {
     struct name_claim *name;
     uint8_t key[32];
@@ -38,9 +38,8 @@ claims_read_binding(struct bh_claims *claims, const struct bh_binding *binding, 
     claims->bindings++;
     if (name->bound && memcmp(name->commitment, binding->commitment, BH_BINDING_BYTES) != 0)
         return bh_err_set(err, BH_CONFLICT,
-                          "it binds %s %" PRIu32 ", which record %" PRIu64
-                          " bound to another name", bh_binding_kinds[binding->kind], binding->id,
-                          name->claim.record);
+                          "it binds %s %" PRIu32 ", which record %" PRIu64 " bound to another name",
+                          bh_binding_kinds[binding->kind], binding->id, name->claim.record);
     if (name->bound)
         return BH_OK;
     name->bound = true;
@@ -60,8 +59,7 @@ claims_read_names(struct bh_claims *claims, const struct bh_record *record, stru
     while (rc == BH_OK && bh_binding_next(list, &cursor, &binding))
         rc = claims_read_binding(claims, &binding, record->seq, err);
     if (rc == BH_OK && record->verb && strcmp(record->verb, BH_RECORD_NAMES_BIND) == 0
-        && strcmp(record->obj.type, BH_RECORD_UPGRADE) == 0
-        && claims->result.bound_from == UINT64_MAX)
+        && strcmp(record->obj.type, BH_RECORD_UPGRADE) == 0 && claims->result.bound_from == UINT64_MAX)
         claims->result.bound_from = record->seq;
     return rc;
 }
@@ -142,7 +140,7 @@ claims_fill(const struct bh_claims *claims, struct job_claim *job, struct bh_sli
 
 static bh_rc
 claims_read_submission(struct bh_claims *claims, const struct bh_record *record, struct bh_slice submit,
-                struct bh_err *err)
+                       struct bh_err *err)
 {
     uint64_t number = bh_claim_number(submit, "job");
     struct job_claim *job = claims_job_of(claims, number);
@@ -152,8 +150,7 @@ claims_read_submission(struct bh_claims *claims, const struct bh_record *record,
     if (!job)
         return bh_claims_full(err);
     if (job->submitted)
-        return bh_err_set(err, BH_CONFLICT,
-                          "it submits job %" PRIu64 ", as record %" PRIu64 " did", number,
+        return bh_err_set(err, BH_CONFLICT, "it submits job %" PRIu64 ", as record %" PRIu64 " did", number,
                           job->claim.record);
     if (bh_slice_get(submit, "spec", &value)
         && (!bh_slice_str(value, digits, sizeof digits) || !bh_parse_hex(digits, job->spec, 32)))
@@ -223,8 +220,7 @@ bh_claims_read(struct bh_claims *claims, const struct bh_record *record, struct 
     else if (claims->older && claims->result.rows_from == UINT64_MAX)
         claims->result.rows_from = record->seq;
     if (record->ev_json
-        && bh_slice_get((struct bh_slice){ record->ev_json, strlen(record->ev_json) }, "submit",
-                        &submit))
+        && bh_slice_get((struct bh_slice){ record->ev_json, strlen(record->ev_json) }, "submit", &submit))
         rc = claims_read_submission(claims, record, submit, err);
     if (rc == BH_OK && record->jobs_json)
         rc = claims_read_states(claims, record, err);

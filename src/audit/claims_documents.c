@@ -47,7 +47,7 @@ add_document(struct bh_claims *claims, enum bh_claimed_kind kind, uint64_t numbe
  * instead of that: then it stands under either number. */
 static bh_rc
 documents_add_other_number(struct bh_claims *claims, struct document_claim *document,
-                 const struct bh_record *record, struct bh_err *err)
+                           const struct bh_record *record, struct bh_err *err)
 {
     struct document_claim *other;
 
@@ -63,7 +63,8 @@ documents_add_other_number(struct bh_claims *claims, struct document_claim *docu
 }
 
 static bh_rc
-claims_documents_read_receipt_record(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_documents_read_receipt_record(struct bh_claims *claims, const struct bh_record *record,
+                                     struct bh_err *err)
 {
     struct document_claim *receipt = add_document(claims, BH_CLAIMED_RECEIPT, record->seq, record);
 
@@ -71,7 +72,8 @@ claims_documents_read_receipt_record(struct bh_claims *claims, const struct bh_r
 }
 
 static bh_rc
-claims_documents_read_image_record(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_documents_read_image_record(struct bh_claims *claims, const struct bh_record *record,
+                                   struct bh_err *err)
 {
     return add_document(claims, BH_CLAIMED_IMAGE, record->obj.id, record) ? BH_OK : bh_claims_full(err);
 }
@@ -136,8 +138,7 @@ claims_documents_read_by_verb(struct bh_claims *claims, const struct bh_record *
 {
     static const struct {
         const char *verb, *type;
-        bh_rc (*read)(struct bh_claims *claims, const struct bh_record *record,
-                      struct bh_err *err);
+        bh_rc (*read)(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err);
     } verbs[] = {
         { "node.scrubbed", "piece", claims_documents_read_receipt_record },
         { "job.image", "job", claims_documents_read_image_record },
@@ -153,8 +154,7 @@ claims_documents_read_by_verb(struct bh_claims *claims, const struct bh_record *
 }
 
 bh_rc
-bh_claims_read_documents(struct bh_claims *claims, const struct bh_record *record,
-                         struct bh_err *err)
+bh_claims_read_documents(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     bool gives = record->verb && strcmp(record->verb, BH_RECORD_NAMES_GIVE) == 0;
     bh_rc rc = claims_documents_read_by_verb(claims, record, err);
@@ -215,7 +215,7 @@ documents_is_written_before(struct bh_buf *wanted, const char *value, const char
 
 static bool
 documents_read_receipt(const struct bh_claims *claims, const struct bh_claimed_document *row,
-             struct content *ret)
+                       struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) }, receipt;
     char key[48], head[128], tail[48];
@@ -245,28 +245,30 @@ documents_read_receipt(const struct bh_claims *claims, const struct bh_claimed_d
 
 static bool
 documents_read_revision(const struct bh_claims *claims, const struct bh_claimed_document *row,
-              struct content *ret)
+                        struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) };
 
     (void)claims;
     ret->at_ns = bh_claim_number(whole, "at_ns");
     ret->principal = (uint32_t)bh_claim_number(whole, "principal");
-    return claims_documents_read_number(row->key, &ret->number) && documents_read_digest(whole, "digest", ret->digest);
+    return claims_documents_read_number(row->key, &ret->number)
+           && documents_read_digest(whole, "digest", ret->digest);
 }
 
 static bool
-documents_read_image(const struct bh_claims *claims, const struct bh_claimed_document *row, struct content *ret)
+documents_read_image(const struct bh_claims *claims, const struct bh_claimed_document *row,
+                     struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) };
 
     (void)claims;
-    return claims_documents_read_number(row->key, &ret->number) && documents_read_digest(whole, "digest", ret->digest);
+    return claims_documents_read_number(row->key, &ret->number)
+           && documents_read_digest(whole, "digest", ret->digest);
 }
 
 static bool (*const readers[BH_CLAIMED_KINDS])(const struct bh_claims *claims,
-                                               const struct bh_claimed_document *row,
-                                               struct content *ret) = {
+                                               const struct bh_claimed_document *row, struct content *ret) = {
     [BH_CLAIMED_RECEIPT] = documents_read_receipt,
     [BH_CLAIMED_REVISION] = documents_read_revision,
     [BH_CLAIMED_IMAGE] = documents_read_image,
@@ -274,7 +276,8 @@ static bool (*const readers[BH_CLAIMED_KINDS])(const struct bh_claims *claims,
 
 /* In the one way of writing it, and with what makes it one of its kind. */
 static bool
-claims_documents_read_content(const struct bh_claims *claims, const struct bh_claimed_document *row, struct content *ret)
+claims_documents_read_content(const struct bh_claims *claims, const struct bh_claimed_document *row,
+                              struct content *ret)
 {
     size_t length = strlen(row->value);
 
@@ -290,8 +293,8 @@ bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *r
     uint8_t key[32];
 
     if (!claims_documents_read_content(claims, row, &content)) {
-        bh_claims_report(claims, "%s %.60s: it does not have the form of one",
-                       bh_claimed_kinds[row->kind], row->key);
+        bh_claims_report(claims, "%s %.60s: it does not have the form of one", bh_claimed_kinds[row->kind],
+                         row->key);
         return;
     }
     bh_claim_key(key, row->kind, content.number);
@@ -302,17 +305,16 @@ bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *r
     }
     if (!document) {
         bh_claims_report(claims, "%s %" PRIu64 " is in the table, and no record speaks of it",
-                       called[row->kind], content.number);
+                         called[row->kind], content.number);
         return;
     }
     if (document->claim.seen)
         bh_claims_report(claims, "%s %" PRIu64 " stands twice", called[row->kind], content.number);
     document->claim.seen = true;
     if (memcmp(content.digest, document->digest, sizeof content.digest) != 0
-        || content.principal != document->principal
-        || (document->at_ns && content.at_ns != document->at_ns))
-        bh_claims_report(claims, "%s %" PRIu64 ": it is not what record %" PRIu64 " says",
-                       called[row->kind], content.number, document->claim.record);
+        || content.principal != document->principal || (document->at_ns && content.at_ns != document->at_ns))
+        bh_claims_report(claims, "%s %" PRIu64 ": it is not what record %" PRIu64 " says", called[row->kind],
+                         content.number, document->claim.record);
     else
         claims->result.documents.good++;
 }
@@ -330,21 +332,23 @@ bh_claims_site(struct bh_claims *claims, const char *digest, const char *revisio
     if (digest && *digest && !bh_parse_hex(digest, found, sizeof found))
         memset(found, 0xff, sizeof found);
     if (memcmp(found, site->digest, sizeof found) != 0)
-        bh_claims_report(claims, "the site file in force is not the one that record %" PRIu64
-                       " put in force", site->record);
+        bh_claims_report(claims, "the site file in force is not the one that record %" PRIu64 " put in force",
+                         site->record);
     if (revision && *revision && bh_parse_u64(revision, &number, &unused) != BH_OK)
         number = UINT64_MAX;
     if (site->sure && site->version >= BH_CLAIMS_ROWS_VERSION && number != site->revision)
-        bh_claims_report(claims, "the site file in force has revision %" PRIu64
-                       ", as the store says; record %" PRIu64 " put it in force", number,
-                       site->revision);
+        bh_claims_report(claims,
+                         "the site file in force has revision %" PRIu64 ", as the store says; record %" PRIu64
+                         " put it in force",
+                         number, site->revision);
 }
 
 /* ---- what is missing ---- */
 
 /* Only as many revisions are kept; the image of a job that runs is not exported yet. */
 static bool
-claims_documents_is_wanted(const struct bh_claims *claims, const struct document_claim *document, bool ended_alone)
+claims_documents_is_wanted(const struct bh_claims *claims, const struct document_claim *document,
+                           bool ended_alone)
 {
     const struct job_claim *job;
     uint8_t key[32];
@@ -368,8 +372,7 @@ bh_claims_end_documents(struct bh_claims *claims, bool ended_alone)
 
         if (!document || document->claim.seen || !claims_documents_is_wanted(claims, document, ended_alone))
             continue;
-        bh_claims_report(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64
-                       " speaks of it", called[document->kind], document->number,
-                       document->claim.record);
+        bh_claims_report(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " speaks of it",
+                         called[document->kind], document->number, document->claim.record);
     }
 }

@@ -10,8 +10,8 @@
 /* What is known by a key of 32 bytes; every claim begins so. */
 struct log_claim {
     uint8_t key[32];
-    uint64_t record;             /* that says it */
-    bool seen;                   /* a row of it was given */
+    uint64_t record; /* that says it */
+    bool seen;       /* a row of it was given */
 };
 
 struct name_claim {
@@ -19,36 +19,36 @@ struct name_claim {
     uint8_t commitment[BH_BINDING_BYTES];
     bool bound, erased;
     uint64_t erased_by;
-    const char *name;            /* as a row had it that fits; NULL: none did yet */
+    const char *name; /* as a row had it that fits; NULL: none did yet */
 };
 
 struct job_claim {
     struct log_claim claim;
-    bool submitted;              /* the record of it is there; else it was pruned */
-    bool stated;                 /* `state` is known: since records of version 3 */
+    bool submitted; /* the record of it is there; else it was pruned */
+    bool stated;    /* `state` is known: since records of version 3 */
     uint32_t tenant, principal, sku, count;
     uint64_t submitted_ns, started_ns, stated_by;
     uint8_t spec[32];
     struct bh_job_status state;
     /* Since records of version 4: */
-    bool filled;                 /* the submission's other columns are known */
+    bool filled; /* the submission's other columns are known */
     uint32_t priority, gang, checkpoint_signal;
     const char *kind, *contract;
     uint64_t time_limit_ns, deadline_ns;
-    bool placed;                 /* `place` is known */
+    bool placed; /* `place` is known */
     uint64_t placed_by;
-    uint8_t place[32];           /* bh_job_placement_digest */
+    uint8_t place[32]; /* bh_job_placement_digest */
 };
 
 struct text_claim {
     struct log_claim claim;
-    bool named;                  /* by claim.record, at that time, first */
+    bool named; /* by claim.record, at that time, first */
     uint64_t at_ns;
     uint32_t tenant;
-    bool older;                  /* it may be from before texts were sealed */
-    bool elsewhere;              /* the record whose it is was pruned */
-    bool for_ever;               /* another record than one of the site file names it */
-    uint64_t revision;           /* the newest that has it, by `nth`; 0: none */
+    bool older;        /* it may be from before texts were sealed */
+    bool elsewhere;    /* the record whose it is was pruned */
+    bool for_ever;     /* another record than one of the site file names it */
+    uint64_t revision; /* the newest that has it, by `nth`; 0: none */
 };
 
 /* A tenant: its keys, and the last record that destroyed any, or texts that had none. */
@@ -59,59 +59,59 @@ struct tenant_claim {
 };
 
 struct document_claim {
-    struct log_claim claim;          /* by kind and number: of the record, or of the job */
+    struct log_claim claim; /* by kind and number: of the record, or of the job */
     enum bh_claimed_kind kind;
     uint64_t number;
     uint8_t digest[32];
-    uint64_t at_ns;              /* of a revision; 0: no record says */
+    uint64_t at_ns; /* of a revision; 0: no record says */
     uint32_t principal;
-    uint64_t nth;                /* of the revisions, from 1 */
-    bool optional;               /* it may be missing */
+    uint64_t nth;  /* of the revisions, from 1 */
+    bool optional; /* it may be missing */
 };
 
 struct key_claim {
     struct log_claim claim;
-    bool made, destroyed;        /* by claim.record; by destroyed_by */
+    bool made, destroyed; /* by claim.record; by destroyed_by */
     uint64_t made_ns, destroyed_by, destroyed_ns;
-    bool destroyed_since;        /* the last record, as an export's row says */
+    bool destroyed_since; /* the last record, as an export's row says */
     uint32_t tenant;
-    bool filled;                 /* `digest` is known */
-    uint8_t digest[32];          /* bh_key_facts_digest */
-    bool dated;                  /* `month` is known, from the row; 0: it seals no texts */
+    bool filled;        /* `digest` is known */
+    uint8_t digest[32]; /* bh_key_facts_digest */
+    bool dated;         /* `month` is known, from the row; 0: it seals no texts */
     uint32_t month;
     bool linked;
-    struct key_claim *next;      /* of the same tenant */
+    struct key_claim *next; /* of the same tenant */
 };
 
 struct token_claim {
     struct log_claim claim;
-    bool made, revoked;          /* by claim.record; by revoked_by */
+    bool made, revoked; /* by claim.record; by revoked_by */
     uint64_t revoked_by;
-    bool filled;                 /* what follows is known */
-    uint8_t digest[32];          /* of bh_token_facts_put */
+    bool filled;        /* what follows is known */
+    uint8_t digest[32]; /* of bh_token_facts_put */
     uint64_t expires_ns;
     uint32_t owner;
 };
 
 /* Whose tokens that were dead, some or all, the store forgot, and when last. */
 struct owner_claim {
-    struct log_claim claim;          /* by that record */
+    struct log_claim claim; /* by that record */
     uint64_t at_ns;
 };
 
 /* The site file in force, as records say. */
 struct site_claim {
     bool known;
-    bool sure;                   /* whether it was a new revision */
-    uint64_t record, revision;   /* that says so; that put it in force */
-    uint32_t version;            /* of that record */
+    bool sure;                 /* whether it was a new revision */
+    uint64_t record, revision; /* that says so; that put it in force */
+    uint32_t version;          /* of that record */
     uint8_t digest[32];
 };
 
 /* Open addressing; a slot is empty or points to what begins with a struct log_claim. */
 struct claim_table {
     void **slots;
-    size_t capacity, count;          /* room: 0, or a power of two */
+    size_t capacity, count; /* room: 0, or a power of two */
 };
 
 /* The first version of records that binds all columns of jobs. */
@@ -125,18 +125,18 @@ struct bh_claims {
     struct claim_table names, jobs, texts, tenants, documents, keys, tokens, owners;
     struct site_claim site;
     uint64_t revisions, last_key;
-    uint64_t last_text;          /* the highest number of a text that a record names */
-    uint64_t unnamed_text;       /* the lowest of one that none names; 0: none */
-    uint8_t unnamed[32];         /* its digest */
-    uint64_t gives;              /* records names.give right before this one */
-    uint64_t size, last_ts_ns;   /* records so far, and the time of the last */
-    uint64_t first_ts_ns;        /* of the first that is left */
-    uint64_t pruned_to;          /* records below it are hashes alone */
-    uint64_t carried_to;         /* what those below it said of rows was carried on */
-    uint64_t first_job;          /* the lowest that a record submitted; UINT64_MAX: none */
+    uint64_t last_text;        /* the highest number of a text that a record names */
+    uint64_t unnamed_text;     /* the lowest of one that none names; 0: none */
+    uint8_t unnamed[32];       /* its digest */
+    uint64_t gives;            /* records names.give right before this one */
+    uint64_t size, last_ts_ns; /* records so far, and the time of the last */
+    uint64_t first_ts_ns;      /* of the first that is left */
+    uint64_t pruned_to;        /* records below it are hashes alone */
+    uint64_t carried_to;       /* what those below it said of rows was carried on */
+    uint64_t first_job;        /* the lowest that a record submitted; UINT64_MAX: none */
     uint64_t bindings;
-    bool older, newer;           /* there are records that do not bind all columns of jobs, that
-                                    do */
+    bool older, newer; /* there are records that do not bind all columns of jobs, that
+                          do */
     struct bh_claims_result result;
     char differing_text[BH_CLAIMS_REPORTED_BYTES], erased_text[BH_CLAIMS_REPORTED_BYTES];
     struct bh_buf differing, erased;
@@ -151,8 +151,7 @@ bool bh_claims_is_behind(const struct bh_claims *claims, uint64_t nth);
 
 /* The record names that text; `for_ever`: another record than one of the site file does. */
 BH_MUST_USE bh_rc bh_claims_read_text(struct bh_claims *claims, const struct bh_record *record,
-                                      const uint8_t digest[32], bool for_ever,
-                                      struct bh_err *err);
+                                      const uint8_t digest[32], bool for_ever, struct bh_err *err);
 
 /* What a record says of texts besides its submission's. */
 BH_MUST_USE bh_rc bh_claims_read_texts(struct bh_claims *claims, const struct bh_record *record,
@@ -163,8 +162,8 @@ BH_MUST_USE bh_rc bh_claims_read_keys(struct bh_claims *claims, const struct bh_
                                       struct bh_err *err);
 
 /* What a record says of documents and the site file. */
-BH_MUST_USE bh_rc bh_claims_read_documents(struct bh_claims *claims,
-                                           const struct bh_record *record, struct bh_err *err);
+BH_MUST_USE bh_rc bh_claims_read_documents(struct bh_claims *claims, const struct bh_record *record,
+                                           struct bh_err *err);
 BH_MUST_USE bh_rc bh_claims_read_token(struct bh_claims *claims, const struct bh_record *record,
                                        struct bh_err *err);
 
@@ -197,20 +196,19 @@ BH_MUST_USE bh_rc bh_claims_add_key(struct bh_claims *claims, uint64_t id, uint3
                                     struct key_claim **ret_key, struct bh_err *err);
 
 /* Whether the job's row must have been given: of an export, if it had ended. */
-bool bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,
-                         bool ended_alone);
+bool bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job, bool ended_alone);
 
 /* A line of the differences, if there is room for one more. */
 bool bh_claims_reports(struct bh_claims *claims);
 void bh_claims_end_line(struct bh_buf *lines, size_t from);
-#define bh_claims_report(claims, ...)                                                        \
-    do {                                                                                   \
-        size_t from_ = (claims)->differing.length;                                         \
-                                                                                           \
-        if (!bh_claims_reports(claims))                                                      \
-            break;                                                                         \
-        bh_buf_printf(&(claims)->differing, __VA_ARGS__);                                  \
-        bh_claims_end_line(&(claims)->differing, from_);                                   \
+#define bh_claims_report(claims, ...)                                                                        \
+    do {                                                                                                     \
+        size_t from_ = (claims)->differing.length;                                                           \
+                                                                                                             \
+        if (!bh_claims_reports(claims))                                                                      \
+            break;                                                                                           \
+        bh_buf_printf(&(claims)->differing, __VA_ARGS__);                                                    \
+        bh_claims_end_line(&(claims)->differing, from_);                                                     \
     } while (0)
 
 /* ---- claims_table.c ---- */
@@ -230,7 +228,6 @@ void bh_claim_key(uint8_t ret_key[32], uint64_t first, uint64_t second);
 void *bh_claim_find(const struct claim_table *table, const uint8_t key[32]);
 
 /* The same, or a new one of `size` zeroed bytes; NULL: the arena has no room. */
-void *bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t key[32],
-                   size_t size);
+void *bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t key[32], size_t size);
 
 #endif

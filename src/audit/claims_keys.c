@@ -131,8 +131,7 @@ bh_claims_read_keys(struct bh_claims *claims, const struct bh_record *record, st
 
 /* A record that says another tenant, or other facts. */
 static bool
-keys_is_made_so(const struct bh_claims *claims, const struct key_claim *key,
-           const struct bh_claimed_key *row)
+keys_is_made_so(const struct bh_claims *claims, const struct key_claim *key, const struct bh_claimed_key *row)
 {
     uint8_t digest[32];
 
@@ -149,15 +148,14 @@ keys_is_made_so(const struct bh_claims *claims, const struct key_claim *key,
 static bool
 keys_is_later(const struct bh_claims *claims, const struct bh_claimed_key *row, uint64_t time_ns)
 {
-    return row->exported && time_ns >= claims->last_ts_ns
-           && time_ns - claims->last_ts_ns < BH_CLAIMS_LATE_NS;
+    return row->exported && time_ns >= claims->last_ts_ns && time_ns - claims->last_ts_ns < BH_CLAIMS_LATE_NS;
 }
 
 /* Rows of before have a time a little after that of the record that destroyed the key, which may be
  * the last. */
 static bool
 keys_is_destroyed(const struct bh_claims *claims, const struct key_claim *key,
-             const struct bh_claimed_key *row)
+                  const struct bh_claimed_key *row)
 {
     if ((key && key->destroyed) || row->destroyed_ns == 0)
         return row->destroyed_ns || row->empty;
@@ -170,8 +168,8 @@ static bh_rc
 date_key(struct bh_claims *claims, struct key_claim *key, const struct bh_claimed_key *row,
          struct bh_err *err)
 {
-    bool since = row->destroyed_ns && !(key && key->destroyed)
-                 && keys_is_later(claims, row, row->destroyed_ns);
+    bool since =
+        row->destroyed_ns && !(key && key->destroyed) && keys_is_later(claims, row, row->destroyed_ns);
     bh_rc rc = BH_OK;
 
     if (!key && since && claims->pruned_to > 0)
@@ -204,17 +202,18 @@ judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh
     else if (!key || !key->made)
         bh_claims_report(claims, "key %" PRIu64 " is in the table, and no record made it", row->id);
     else if (!keys_is_made_so(claims, key, row))
-        bh_claims_report(claims, "key %" PRIu64 ": it is not the one that record %" PRIu64 " made",
-                       row->id, key->claim.record);
+        bh_claims_report(claims, "key %" PRIu64 ": it is not the one that record %" PRIu64 " made", row->id,
+                         key->claim.record);
     else if (key->destroyed && !(row->destroyed_ns && row->empty))
-        bh_claims_report(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
-                       ", but its row does not say so", row->id, key->destroyed_by);
+        bh_claims_report(claims,
+                         "key %" PRIu64 " was destroyed by record %" PRIu64 ", but its row does not say so",
+                         row->id, key->destroyed_by);
     else if (key->destroyed && !keys_is_destroyed_then(key, row))
-        bh_claims_report(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
-                       ", at another time than its row says", row->id, key->destroyed_by);
+        bh_claims_report(
+            claims, "key %" PRIu64 " was destroyed by record %" PRIu64 ", at another time than its row says",
+            row->id, key->destroyed_by);
     else if (!key->destroyed && destroyed)
-        bh_claims_report(claims, "key %" PRIu64 " is destroyed in the table, and no record says so",
-                       row->id);
+        bh_claims_report(claims, "key %" PRIu64 " is destroyed in the table, and no record says so", row->id);
     else if (destroyed)
         claims->result.keys.erased++;
     else
@@ -249,7 +248,7 @@ bh_claims_end_keys(struct bh_claims *claims)
         if (!key || key->claim.seen || !key->made)
             continue;
         memcpy(&id, key->claim.key, sizeof id);
-        bh_claims_report(claims, "key %" PRIu64 " is missing in the table; record %" PRIu64 " made it",
-                       id, key->claim.record);
+        bh_claims_report(claims, "key %" PRIu64 " is missing in the table; record %" PRIu64 " made it", id,
+                         key->claim.record);
     }
 }

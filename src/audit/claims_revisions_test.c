@@ -11,7 +11,7 @@ enum { KEPT = BH_CLAIMS_REVISIONS_MAX };
 struct row {
     const char *name;
     uint64_t revisions;
-    const char *also;            /* the verb of a last record that names the first one's text */
+    const char *also; /* the verb of a last record that names the first one's text */
     uint64_t lost, differences;
 };
 
@@ -26,8 +26,12 @@ digest_of(uint64_t number, uint8_t ret_digest[32])
 static void
 claims_revisions_read(struct bh_claims *claims, uint64_t seq, const char *verb, uint64_t number)
 {
-    struct bh_record record = { .seq = seq, .ts_ns = 1000 + seq, .version = BH_RECORD_VERSION,
-                                .verb = verb, .obj = { "site", 0 }, .dec = { .allow = true } };
+    struct bh_record record = { .seq = seq,
+                                .ts_ns = 1000 + seq,
+                                .version = BH_RECORD_VERSION,
+                                .verb = verb,
+                                .obj = { "site", 0 },
+                                .dec = { .allow = true } };
     struct bh_err err;
 
     digest_of(number, record.text);
@@ -61,13 +65,13 @@ static void
 texts_of_revisions(void **state)
 {
     static const struct row rows[] = {
-        { "the oldest that is kept",    KEPT,     NULL,         1,        1 },
-        { "one came since",             KEPT + 1, NULL,         1,        0 },
-        { "of a kept one",              KEPT + 1, NULL,         2,        1 },
-        { "two came since",             KEPT + 2, NULL,         2,        0 },
-        { "the one in force",           KEPT + 1, NULL,         KEPT + 1, 1 },
-        { "the newest has it again",    KEPT + 1, "site.apply", 1,        1 },
-        { "it is another thing's, too", KEPT + 1, "node.ended", 1,        1 },
+        { "the oldest that is kept", KEPT, NULL, 1, 1 },
+        { "one came since", KEPT + 1, NULL, 1, 0 },
+        { "of a kept one", KEPT + 1, NULL, 2, 1 },
+        { "two came since", KEPT + 2, NULL, 2, 0 },
+        { "the one in force", KEPT + 1, NULL, KEPT + 1, 1 },
+        { "the newest has it again", KEPT + 1, "site.apply", 1, 1 },
+        { "it is another thing's, too", KEPT + 1, "node.ended", 1, 1 },
     };
 
     (void)state;

@@ -57,20 +57,20 @@ claims_rows_check_erased(struct bh_claims *claims, struct name_claim *name, cons
 
     if (!claims_rows_is_blank(row)) {
         bh_claims_report(claims, "%s %" PRIu32 " was erased by record %" PRIu64 ", but its row has a name",
-             kind, row->id, name->erased_by);
+                         kind, row->id, name->erased_by);
         return;
     }
     name->name = erased_text;
     if (claims->result.names.erased++ < BH_CLAIMS_REPORTED_MAX)
-        bh_buf_printf(&claims->erased, "%s %" PRIu32 ": erased by record %" PRIu64 "\n", kind,
-                      row->id, name->erased_by);
+        bh_buf_printf(&claims->erased, "%s %" PRIu32 ": erased by record %" PRIu64 "\n", kind, row->id,
+                      name->erased_by);
 }
 
 /* Whether these records cannot say what the row should be: they bind no names, it was erased after
  * them, or so was its name before a pruning, which binds only what the table has. */
 static bool
 rows_is_unbound(const struct bh_claims *claims, const struct name_claim *name,
-           const struct bh_claimed_name *row)
+                const struct bh_claimed_name *row)
 {
     if (claims->bindings == 0 || row->erased_by >= claims->size)
         return true;
@@ -79,7 +79,8 @@ rows_is_unbound(const struct bh_claims *claims, const struct name_claim *name,
 
 /* Nobody has to take its name from the row: but jobs do not have another if that is gone. */
 static void
-claims_rows_check_unbound(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
+claims_rows_check_unbound(struct bh_claims *claims, struct name_claim *name,
+                          const struct bh_claimed_name *row)
 {
     claims->result.names.unbound++;
     if (claims_rows_is_blank(row))
@@ -93,21 +94,23 @@ claims_rows_check_bound(struct bh_claims *claims, struct name_claim *name, const
     const char *kind = bh_binding_kinds[row->kind];
 
     if (!name->bound) {
-        bh_claims_report(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it",
-             kind, row->id, row->name);
+        bh_claims_report(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it", kind,
+                         row->id, row->name);
         return false;
     }
     if (!rows_has_key(row->key)) {
         bh_claims_report(claims,
-             "%s %" PRIu32 ": the key of its name is gone, and no record erased it; record %" PRIu64
-             " bound it", kind, row->id, name->claim.record);
+                         "%s %" PRIu32
+                         ": the key of its name is gone, and no record erased it; record %" PRIu64
+                         " bound it",
+                         kind, row->id, name->claim.record);
         return false;
     }
     bh_binding_commit(claims->crypto, &binding, row->key, row->name);
     if (memcmp(binding.commitment, name->commitment, BH_BINDING_BYTES) != 0) {
-        bh_claims_report(claims,
-             "%s %" PRIu32 " is \"%.80s\" in the table; record %" PRIu64 " bound it to another name",
-             kind, row->id, row->name, name->claim.record);
+        bh_claims_report(
+            claims, "%s %" PRIu32 " is \"%.80s\" in the table; record %" PRIu64 " bound it to another name",
+            kind, row->id, row->name, name->claim.record);
         return false;
     }
     claims->result.names.good++;
@@ -117,14 +120,14 @@ claims_rows_check_bound(struct bh_claims *claims, struct name_claim *name, const
 /* The row's own, if its kind can have one: also of a name that no record speaks of. */
 static bh_rc
 claims_rows_read_row(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row,
-         struct bh_err *err)
+                     struct bh_err *err)
 {
     if (name->erased) {
         claims_rows_check_erased(claims, name, row);
     } else if (row->erased_by && !claims_rows_is_blank(row)) {
-        bh_claims_report(claims, "%s %" PRIu32 " was erased by record %" PRIu64
-                       ", as its row says, which has a name", bh_binding_kinds[row->kind], row->id,
-                       row->erased_by);
+        bh_claims_report(claims,
+                         "%s %" PRIu32 " was erased by record %" PRIu64 ", as its row says, which has a name",
+                         bh_binding_kinds[row->kind], row->id, row->erased_by);
     } else if (rows_is_unbound(claims, name, row)) {
         claims_rows_check_unbound(claims, name, row);
     } else if (claims_rows_check_bound(claims, name, row)) {
@@ -181,18 +184,17 @@ claims_rows_is_named(const struct bh_claims *claims, uint32_t kind, uint32_t id,
 /* The same of a name that can be erased: an export may be made, and the API asked, while it is. */
 static bool
 rows_is_named_or_erased(const struct bh_claims *claims, const struct bh_claimed_job *row, uint32_t kind,
-                   const char *text)
+                        const char *text)
 {
     uint32_t id = kind == TENANT ? row->tenant_id : row->principal_id;
 
-    return claims_rows_is_named(claims, kind, id, text)
-           || (row->exported && strcmp(text, erased_text) == 0);
+    return claims_rows_is_named(claims, kind, id, text) || (row->exported && strcmp(text, erased_text) == 0);
 }
 
 /* What of the submission the row says otherwise; NULL: nothing. */
 static const char *
 rows_differs_in_submission(const struct bh_claims *claims, const struct job_claim *job,
-                      const struct bh_claimed_job *row)
+                           const struct bh_claimed_job *row)
 {
     if (row->tenant_id != job->tenant || !rows_is_named_or_erased(claims, row, TENANT, row->tenant))
         return "tenant";
@@ -235,7 +237,7 @@ rows_differs_in_columns(const struct job_claim *job, const struct bh_claimed_job
 
 static const char *
 claims_rows_differs_in_placement(const struct bh_claims *claims, const struct job_claim *job,
-                 const struct bh_claimed_job *row)
+                                 const struct bh_claimed_job *row)
 {
     uint8_t digest[32];
 
@@ -243,7 +245,8 @@ claims_rows_differs_in_placement(const struct bh_claims *claims, const struct jo
         return NULL;
     bh_job_placement_digest(claims->crypto, &row->place, digest);
     return memcmp(digest, job->place, sizeof digest) == 0
-               ? NULL : "node, pieces, grade, lease or number of restarts";
+               ? NULL
+               : "node, pieces, grade, lease or number of restarts";
 }
 
 static int32_t
@@ -282,7 +285,8 @@ claims_rows_check_unknown(struct bh_claims *claims, const struct bh_claimed_job 
 
 /* Whether the row is what records say; else the first difference is told. */
 static bool
-claims_rows_is_as_recorded(struct bh_claims *claims, const struct job_claim *job, const struct bh_claimed_job *row)
+claims_rows_is_as_recorded(struct bh_claims *claims, const struct job_claim *job,
+                           const struct bh_claimed_job *row)
 {
     const struct {
         const char *what;
@@ -297,7 +301,7 @@ claims_rows_is_as_recorded(struct bh_claims *claims, const struct job_claim *job
     for (size_t i = 0; i < BH_COUNT(parts); i++)
         if (parts[i].what) {
             bh_claims_report(claims, "job %" PRIu64 ": its %s is not what record %" PRIu64 " says", row->job,
-                 parts[i].what, parts[i].record);
+                             parts[i].what, parts[i].record);
             return false;
         }
     return true;
@@ -339,18 +343,16 @@ bh_claims_end_names(struct bh_claims *claims)
             continue;
         memcpy(of, name->claim.key, sizeof of);
         bh_claims_report(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " %s it",
-             bh_binding_kinds[of[0]], of[1], name->bound ? name->claim.record : name->erased_by,
-             name->bound ? "bound" : "erased");
+                         bh_binding_kinds[of[0]], of[1], name->bound ? name->claim.record : name->erased_by,
+                         name->bound ? "bound" : "erased");
     }
 }
 
 /* Whether its row must have been given. */
 bool
-bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,
-                    bool ended_alone)
+bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job, bool ended_alone)
 {
-    return !ended_alone
-           || (job->stated && job->state.ended_ns && job->state.ended_ns < claims->last_ts_ns);
+    return !ended_alone || (job->stated && job->state.ended_ns && job->state.ended_ns < claims->last_ts_ns);
 }
 
 void
@@ -364,6 +366,6 @@ bh_claims_end_jobs(struct bh_claims *claims, bool ended_alone)
             continue;
         memcpy(&number, job->claim.key, sizeof number);
         bh_claims_report(claims, "job %" PRIu64 " is missing in the table; record %" PRIu64 " speaks of it",
-             number, job->submitted ? job->claim.record : job->stated_by);
+                         number, job->submitted ? job->claim.record : job->stated_by);
     }
 }

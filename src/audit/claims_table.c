@@ -54,8 +54,7 @@ claims_grow(struct bh_claims *claims, struct claim_table *table)
 }
 
 void *
-bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t key[32],
-             size_t size)
+bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t key[32], size_t size)
 {
     void **slot;
 

@@ -149,21 +149,22 @@ names_that_were_erased(void **state)
     struct scenario *scenario = *state;
 
     assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE,
-                                                     .obj = { "principal", 1 } }),
-                     BH_OK);
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE,
-                                                     .obj = { "principal", 2 } }),
-                     BH_OK);
+    assert_int_equal(
+        claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE, .obj = { "principal", 1 } }),
+        BH_OK);
+    assert_int_equal(
+        claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE, .obj = { "principal", 2 } }),
+        BH_OK);
     name(scenario, 1, "(erased)", none);
     name(scenario, 2, "root", keys[1]);
     BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_NAMES), 1);
     BH_CHECK_STR("says which", scenario->result.differing,
                  "principal 2 was erased by record 2, but its row has a name\n");
     BH_CHECK_STR("erased", scenario->result.erased, "principal 1: erased by record 1\n");
-    BH_CHECK_EQ("a kind that there is not",
-                claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE, .obj = { "job", 1 } }),
-                BH_CONFLICT);
+    BH_CHECK_EQ(
+        "a kind that there is not",
+        claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE, .obj = { "job", 1 } }),
+        BH_CONFLICT);
     BH_CHECK_DONE();
 }
 
@@ -174,7 +175,8 @@ names_bound_again(void **state)
     struct scenario *scenario = *state;
 
     assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
-    BH_CHECK_EQ("the same", bind(scenario, "alice", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND }), BH_OK);
+    BH_CHECK_EQ("the same", bind(scenario, "alice", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND }),
+                BH_OK);
     BH_CHECK_EQ("another", bind(scenario, "mallory", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND }),
                 BH_CONFLICT);
     BH_CHECK_DONE();
@@ -185,14 +187,16 @@ names_of_before(void **state)
 {
     struct scenario *scenario = *state;
 
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "daemon.start", .version = 2 }), BH_OK);
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "daemon.start", .version = 2 }),
+                     BH_OK);
     name(scenario, 1, "alice", none);
     BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_NAMES), 0);
     BH_CHECK_EQ("not bound", scenario->result.names.unbound, 1);
     BH_CHECK_EQ("no upgrade", scenario->result.bound_from, UINT64_MAX);
-    assert_int_equal(bind(scenario, "alice", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND,
-                                                               .obj = { BH_RECORD_UPGRADE, 2 } }),
-                     BH_OK);
+    assert_int_equal(
+        bind(scenario, "alice",
+             (struct bh_record){ .verb = BH_RECORD_NAMES_BIND, .obj = { BH_RECORD_UPGRADE, 2 } }),
+        BH_OK);
     (void)differences(scenario, 0);
     BH_CHECK_EQ("bound from", scenario->result.bound_from, 1);
     BH_CHECK_DONE();
@@ -201,21 +205,36 @@ names_of_before(void **state)
 /* ---- jobs ---- */
 
 #define SPEC "5e00000000000000000000000000000000000000000000000000000000000000"
-#define SUBMIT                                                                             \
-    "{\"submit\":{\"contract\":\"checkpoint\",\"count\":1,\"deadline_ns\":\"5000\",\"gang\":2,\"job\":7," \
-    "\"kind\":\"service\",\"principal\":1,\"priority\":\"high\",\"sku\":3,\"spec\":\"" SPEC "\",\"tenant\":5," \
+#define SUBMIT                                                                                               \
+    "{\"submit\":{\"contract\":\"checkpoint\",\"count\":1,\"deadline_ns\":\"5000\",\"gang\":2,\"job\":7,"    \
+    "\"kind\":\"service\",\"principal\":1,\"priority\":\"high\",\"sku\":3,\"spec\":\"" SPEC                  \
+    "\",\"tenant\":5,"                                                                                       \
     "\"time_limit_ns\":\"900\"}}"
 
 static struct bh_claimed_job
 row_of_7(void)
 {
-    return (struct bh_claimed_job){ .job = 7, .tenant_id = 5, .principal_id = 1, .count = 1,
-                                    .tenant = "acme", .principal = "alice", .sku = "small",
-                                    .state = "completed", .reason = "exited", .submitted_ns = 1001,
-                                    .started_ns = 1002, .ended_ns = 1003, .spec = spec,
-                                    .kind = "service", .contract = "checkpoint", .priority = 3,
-                                    .gang = 2, .checkpoint_signal = 10, .time_limit_ns = 900,
-                                    .deadline_ns = 5000, .ended_by = 3,
+    return (struct bh_claimed_job){ .job = 7,
+                                    .tenant_id = 5,
+                                    .principal_id = 1,
+                                    .count = 1,
+                                    .tenant = "acme",
+                                    .principal = "alice",
+                                    .sku = "small",
+                                    .state = "completed",
+                                    .reason = "exited",
+                                    .submitted_ns = 1001,
+                                    .started_ns = 1002,
+                                    .ended_ns = 1003,
+                                    .spec = spec,
+                                    .kind = "service",
+                                    .contract = "checkpoint",
+                                    .priority = 3,
+                                    .gang = 2,
+                                    .checkpoint_signal = 10,
+                                    .time_limit_ns = 900,
+                                    .deadline_ns = 5000,
+                                    .ended_by = 3,
                                     .place = { 4, 1, "vm", "GPU-3f2a whole", "B" } };
 }
 
@@ -233,7 +252,8 @@ begin_7(struct scenario *scenario)
     bh_buf_putc(&list, '[');
     bh_job_status_put(&list, &state);
     bh_buf_putc(&list, ']');
-    return claims_read(scenario, (struct bh_record){ .verb = "node.started", .jobs_json = bh_buf_text(&list) });
+    return claims_read(scenario,
+                       (struct bh_record){ .verb = "node.started", .jobs_json = bh_buf_text(&list) });
 }
 
 static void
@@ -242,13 +262,15 @@ live_and_end(struct scenario *scenario)
     assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
     name(scenario, 1, "alice", keys[0]);
     name(scenario, 2, "root", keys[1]);
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_OK);
-    assert_int_equal(begin_7(scenario), BH_OK);
-    assert_int_equal(claims_read(scenario, (struct bh_record){
-                                     .verb = "node.ended",
-                                     .jobs_json = "[{\"cause\":\"exited\",\"ended\":\"1003\",\"job\":7,"
-                                                  "\"state\":\"completed\"}]" }),
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }),
                      BH_OK);
+    assert_int_equal(begin_7(scenario), BH_OK);
+    assert_int_equal(
+        claims_read(scenario,
+                    (struct bh_record){ .verb = "node.ended",
+                                        .jobs_json = "[{\"cause\":\"exited\",\"ended\":\"1003\",\"job\":7,"
+                                                     "\"state\":\"completed\"}]" }),
+        BH_OK);
 }
 
 static void
@@ -369,8 +391,8 @@ jobs_that_were_changed(void **state)
         change_row(&row, change);
         bh_claims_job(scenario->claims, &row);
         BH_CHECK_EQ(rows[i].what, differences(scenario, BH_CLAIMS_JOBS), 1);
-        snprintf(expected, sizeof expected, "job 7: its %s is not what record %d says\n",
-                 rows[i].what, (int)rows[i].record);
+        snprintf(expected, sizeof expected, "job 7: its %s is not what record %d says\n", rows[i].what,
+                 (int)rows[i].record);
         BH_CHECK_STR(rows[i].what, scenario->result.differing, expected);
     }
     BH_CHECK_DONE();
@@ -400,8 +422,9 @@ jobs_of_before(void **state)
     struct bh_claimed_job row = row_of_7();
 
     scenario->seq = 1;
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 2 }),
-                     BH_OK);
+    assert_int_equal(
+        claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 2 }),
+        BH_OK);
     bh_claims_job(scenario->claims, &row);
     BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_JOBS), 0);
     BH_CHECK_EQ("not bound", scenario->result.jobs.unbound, 1);
@@ -419,7 +442,8 @@ jobs_that_were_pruned(void **state)
 
     bh_claims_skip(scenario->claims, 0);
     scenario->seq = 1;
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_OK);
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }),
+                     BH_OK);
     row.job = 6;
     bh_claims_job(scenario->claims, &row);
     BH_CHECK_EQ("no difference", differences(scenario, 0), 0);
@@ -428,7 +452,8 @@ jobs_that_were_pruned(void **state)
     bh_claims_job(scenario->claims, &row);
     BH_CHECK_EQ("too late to be one of them", differences(scenario, 0), 1);
     BH_CHECK_EQ("submitted twice",
-                claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_CONFLICT);
+                claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }),
+                BH_CONFLICT);
     BH_CHECK_DONE();
 }
 
@@ -440,8 +465,9 @@ columns_of_before(void **state)
     struct bh_claimed_job row = row_of_7();
 
     scenario->seq = 1;
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 3 }),
-                     BH_OK);
+    assert_int_equal(
+        claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 3 }),
+        BH_OK);
     row.state = "pending";
     row.started_ns = row.ended_ns = row.ended_by = 0;
     row.exit_status = -1;
@@ -488,11 +514,15 @@ claims_store(struct scenario *scenario)
     bh_key_facts_digest(&bh_crypto_openssl, &facts, made.text);
     assert_int_equal(claims_read(scenario, scrubbed), BH_OK);
     for (uint8_t i = 0; i < 3; i++)
-        assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "site.apply", .obj = { "site", 0 },
-                                                         .actor = { .id = 2 },
-                                                         .text = { i ? 0x52 : 0x51 } }), BH_OK);
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.image", .obj = { "job", 7 },
-                                                     .text = { 0x55 } }), BH_OK);
+        assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "site.apply",
+                                                                   .obj = { "site", 0 },
+                                                                   .actor = { .id = 2 },
+                                                                   .text = { i ? 0x52 : 0x51 } }),
+                         BH_OK);
+    assert_int_equal(
+        claims_read(scenario,
+                    (struct bh_record){ .verb = "job.image", .obj = { "job", 7 }, .text = { 0x55 } }),
+        BH_OK);
     assert_int_equal(claims_read(scenario, made), BH_OK);
 }
 
@@ -513,10 +543,14 @@ good_rows(char receipt[300])
     bh_buf_put_hex(&text, digest, sizeof digest);
     bh_buf_puts(&text, "\",\"receipt\":" RECEIPT ",\"record\":0}");
     return (struct kept_rows){
-        RECEIPT_KEY, bh_buf_text(&text),
+        RECEIPT_KEY,
+        bh_buf_text(&text),
         "{\"at_ns\":\"1001\",\"changes\":5,\"digest\":\"" DIGITS_51 "\",\"principal\":2}",
         "{\"at_ns\":\"1002\",\"changes\":1,\"digest\":\"" DIGITS_52 "\",\"principal\":2}",
-        "{\"digest\":\"" DIGITS_55 "\"}", DIGITS_52, "2", { .id = 4, .facts = facts },
+        "{\"digest\":\"" DIGITS_55 "\"}",
+        DIGITS_52,
+        "2",
+        { .id = 4, .facts = facts },
     };
 }
 
@@ -540,8 +574,7 @@ claims_give(struct scenario *scenario, const struct kept_rows *rows)
     };
 
     for (size_t i = 0; i < BH_COUNT(documents); i++) {
-        const struct bh_claimed_document row = { documents[i].kind, documents[i].key,
-                                                 documents[i].value };
+        const struct bh_claimed_document row = { documents[i].kind, documents[i].key, documents[i].value };
 
         if (row.value)
             bh_claims_document(scenario->claims, &row);
@@ -582,11 +615,11 @@ kept_otherwise(void **state)
     month.facts.month = 202612;
     gone.destroyed_ns = 9;
     unknown.id = 5;
-#define ROW(member, value, text)                                                           \
-    do {                                                                                   \
-        rows[count] = good;                                                                \
-        rows[count].member = value;                                                        \
-        said[count++] = text;                                                              \
+#define ROW(member, value, text)                                                                             \
+    do {                                                                                                     \
+        rows[count] = good;                                                                                  \
+        rows[count].member = value;                                                                          \
+        said[count++] = text;                                                                                \
     } while (0)
     ROW(receipt_key, "00000000000000000008-00000000000000000005", "receipt 00000000000000000008");
     ROW(receipt, "{\"digest\":\"" DIGITS_51 "\",\"receipt\":" RECEIPT ",\"record\":0}", "receipt 0");
@@ -614,7 +647,8 @@ kept_otherwise(void **state)
         claims_store(scenario);
         claims_give(scenario, &rows[i]);
         BH_CHECK(said[i], differences(scenario, BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS) > 0);
-        BH_CHECK(scenario->result.differing, strncmp(scenario->result.differing, said[i], strlen(said[i])) == 0);
+        BH_CHECK(scenario->result.differing,
+                 strncmp(scenario->result.differing, said[i], strlen(said[i])) == 0);
     }
     BH_CHECK_DONE();
 }
@@ -627,17 +661,18 @@ numbers_of_before(void **state)
         uint32_t version;
         uint64_t differences;
         const char *key;
+        /* clang-format off */
     } rows[] = {
         { 3, 0, "00000000000000000000" }, { 3, 0, "00000000000000000002" },
         { 3, 1, "00000000000000000001" }, { 4, 2, "00000000000000000000" },
         { 4, 0, "00000000000000000002" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        const struct bh_claimed_document row = {
-            BH_CLAIMED_REVISION, rows[i].key,
-            "{\"at_ns\":\"1002\",\"changes\":5,\"digest\":\"" DIGITS_51 "\",\"principal\":2}"
-        };
+        const struct bh_claimed_document row = { BH_CLAIMED_REVISION, rows[i].key,
+                                                 "{\"at_ns\":\"1002\",\"changes\":5,\"digest\":\"" DIGITS_51
+                                                 "\",\"principal\":2}" };
         struct scenario *scenario;
 
         claims_end(state);
@@ -645,10 +680,14 @@ numbers_of_before(void **state)
         scenario = *state;
         for (uint32_t give = 0; give < 2; give++)
             assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAMES_GIVE,
-                                                             .version = rows[i].version }), BH_OK);
-        assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "site.apply", .obj = { "site", 0 },
-                                                         .actor = { .id = 2 }, .text = { 0x51 },
-                                                         .version = rows[i].version }), BH_OK);
+                                                                       .version = rows[i].version }),
+                             BH_OK);
+        assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "site.apply",
+                                                                   .obj = { "site", 0 },
+                                                                   .actor = { .id = 2 },
+                                                                   .text = { 0x51 },
+                                                                   .version = rows[i].version }),
+                         BH_OK);
         bh_claims_document(scenario->claims, &row);
         BH_CHECK_EQ(rows[i].key, differences(scenario, BH_CLAIMS_DOCUMENTS), rows[i].differences);
     }
@@ -662,7 +701,8 @@ keys_that_were_destroyed(void **state)
     struct bh_claimed_key key = { .id = 4, .facts = facts };
 
     claims_store(scenario);
-    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "key.destroyed", .obj = { "key", 4 } }), BH_OK);
+    assert_int_equal(
+        claims_read(scenario, (struct bh_record){ .verb = "key.destroyed", .obj = { "key", 4 } }), BH_OK);
     give_key(scenario, &key);
     BH_CHECK_EQ("it is still there", differences(scenario, 0), 1);
     key.destroyed_ns = 1006;
@@ -684,9 +724,8 @@ kept_later_or_before(void **state)
 {
     struct scenario *scenario = *state;
     struct bh_claimed_key key = { .id = 5, .facts = { .created_ns = 1006 }, .exported = true };
-    const struct bh_claimed_document document = {
-        BH_CLAIMED_IMAGE, "00000000000000000008", "{\"digest\":\"" DIGITS_55 "\"}"
-    };
+    const struct bh_claimed_document document = { BH_CLAIMED_IMAGE, "00000000000000000008",
+                                                  "{\"digest\":\"" DIGITS_55 "\"}" };
 
     claims_store(scenario);
     give_key(scenario, &key);
@@ -733,14 +772,23 @@ main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, claims_begin, claims_end)
     const struct CMUnitTest tests[] = {
-        TEST(names_that_are_bound),       TEST(names_that_were_swapped),
-        TEST(names_that_lack),            TEST(names_that_were_erased),
-        TEST(names_bound_again),          TEST(names_of_before),
-        TEST(jobs_that_are_what_is_said), TEST(names_erased_since), TEST(jobs_that_were_changed),
-        TEST(jobs_that_lack),             TEST(jobs_of_before),
-        TEST(jobs_that_were_pruned),      TEST(columns_of_before),
-        TEST(kept_as_is_said),            TEST(kept_otherwise),
-        TEST(keys_that_were_destroyed),   TEST(kept_later_or_before),
+        TEST(names_that_are_bound),
+        TEST(names_that_were_swapped),
+        TEST(names_that_lack),
+        TEST(names_that_were_erased),
+        TEST(names_bound_again),
+        TEST(names_of_before),
+        TEST(jobs_that_are_what_is_said),
+        TEST(names_erased_since),
+        TEST(jobs_that_were_changed),
+        TEST(jobs_that_lack),
+        TEST(jobs_of_before),
+        TEST(jobs_that_were_pruned),
+        TEST(columns_of_before),
+        TEST(kept_as_is_said),
+        TEST(kept_otherwise),
+        TEST(keys_that_were_destroyed),
+        TEST(kept_later_or_before),
         TEST(numbers_of_before),
         TEST(claims_many),
     };

@@ -14,8 +14,7 @@ enum { SEALED_VERSION = 2 };
 static bool
 names_a_text(const char *verb)
 {
-    static const char *const others[] = { "job.image", "key.make", "node.scrubbed",
-                                         "snapshot" };
+    static const char *const others[] = { "job.image", "key.make", "node.scrubbed", "snapshot" };
 
     for (size_t i = 0; i < BH_COUNT(others); i++)
         if (strcmp(others[i], verb) == 0)
@@ -36,8 +35,8 @@ texts_name(const struct bh_claims *claims, struct text_claim *text, const struct
 }
 
 bh_rc
-bh_claims_read_text(struct bh_claims *claims, const struct bh_record *record,
-                    const uint8_t digest[32], bool for_ever, struct bh_err *err)
+bh_claims_read_text(struct bh_claims *claims, const struct bh_record *record, const uint8_t digest[32],
+                    bool for_ever, struct bh_err *err)
 {
     struct text_claim *text;
 
@@ -109,8 +108,8 @@ bh_claims_text(struct bh_claims *claims, const struct bh_claimed_text *row)
     if (memcmp(row->digest, row->found, 32) == 0)
         claims->result.texts.good++;
     else
-        bh_claims_report(claims, "text %s...: it does not have the digest that record %" PRIu64
-                       " names", shown, text->claim.record);
+        bh_claims_report(claims, "text %s...: it does not have the digest that record %" PRIu64 " names",
+                         shown, text->claim.record);
 }
 
 /* ---- what is missing ---- */
@@ -206,7 +205,7 @@ bh_claims_end_texts(struct bh_claims *claims)
             continue;
         }
         texts_put_digest(shown, text->claim.key);
-        bh_claims_report(claims, "text %s... of record %" PRIu64
-                       " is missing, and no record erased it", shown, text->claim.record);
+        bh_claims_report(claims, "text %s... of record %" PRIu64 " is missing, and no record erased it",
+                         shown, text->claim.record);
     }
 }

@@ -87,7 +87,7 @@ bh_claims_read_token(struct bh_claims *claims, const struct bh_record *record, s
 /* Records of before did not say what it may. */
 static bool
 tokens_is_made_so(const struct bh_claims *claims, const struct token_claim *token,
-           const struct bh_claimed_token *row)
+                  const struct bh_claimed_token *row)
 {
     char memory[FACTS_BYTES_MAX];
     uint8_t digest[32];
@@ -119,10 +119,10 @@ bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row)
         bh_claims_report(claims, "token %s is in the table, and no record made it", row->id);
     else if (!tokens_is_made_so(claims, token, row))
         bh_claims_report(claims, "token %s: its owner, scopes or end are not those of record %" PRIu64,
-                       row->id, token->claim.record);
+                         row->id, token->claim.record);
     else if (token->revoked && !row->revoked)
-        bh_claims_report(claims, "token %s was revoked by record %" PRIu64
-                       ", but its row does not say so", row->id, token->revoked_by);
+        bh_claims_report(claims, "token %s was revoked by record %" PRIu64 ", but its row does not say so",
+                         row->id, token->revoked_by);
     else if (!token->revoked && row->revoked)
         bh_claims_report(claims, "token %s is revoked in the table, and no record says so", row->id);
     else if (!token->filled)
@@ -160,7 +160,8 @@ bh_claims_end_tokens(struct bh_claims *claims)
         if (!token->filled) /* whose it was is not known, nor how long it was good */
             claims->result.tokens.unbound++;
         else if (!bh_claims_is_forgotten(claims, token))
-            bh_claims_report(claims, "token number %" PRIu64 " is missing in the table; record %" PRIu64
-                           " made it", number, token->claim.record);
+            bh_claims_report(claims,
+                             "token number %" PRIu64 " is missing in the table; record %" PRIu64 " made it",
+                             number, token->claim.record);
     }
 }

@@ -11,8 +11,7 @@ struct folder_walk {
 };
 
 static bh_rc
-folder_read_file(const struct bh_folder *folder, const char *path, struct bh_buf *out,
-          struct bh_err *err)
+folder_read_file(const struct bh_folder *folder, const char *path, struct bh_buf *out, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -23,7 +22,7 @@ folder_read_file(const struct bh_folder *folder, const char *path, struct bh_buf
 
 static bh_rc
 folder_read_tile(const struct folder_walk *walk, const struct bh_tile *tile, char path[BH_TILE_PATH_MAX],
-          struct bh_buf *out)
+                 struct bh_buf *out)
 {
     struct bh_buf text;
 
@@ -35,8 +34,7 @@ folder_read_tile(const struct folder_walk *walk, const struct bh_tile *tile, cha
 
 /* A tile is there and says what the records say: a bh_tile_sink. */
 static bh_rc
-folder_compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32],
-             struct bh_err *err)
+folder_compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32], struct bh_err *err)
 {
     const struct folder_walk *walk = self;
     struct bh_buf *found = walk->folder->tile;
@@ -46,11 +44,10 @@ folder_compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hash
     if (rc != BH_OK)
         return rc;
     if (found->length != 32 * (size_t)tile->width)
-        return bh_err_set(err, BH_CONFLICT, "%s: it has %zu bytes, not %u", path,
-                          found->length, 32 * tile->width);
+        return bh_err_set(err, BH_CONFLICT, "%s: it has %zu bytes, not %u", path, found->length,
+                          32 * tile->width);
     if (memcmp(found->bytes, hashes, found->length) != 0)
-        return bh_err_set(err, BH_CONFLICT, "%s: its hashes are not those of the records",
-                          path);
+        return bh_err_set(err, BH_CONFLICT, "%s: its hashes are not those of the records", path);
     return BH_OK;
 }
 
@@ -86,8 +83,8 @@ folder_take_hashes(struct folder_walk *walk, const struct bh_tile *bundle)
     bh_rc rc = folder_read_tile(walk, &tile, path, hashes);
 
     if (rc == BH_OK && hashes->length != 32 * (size_t)tile.width)
-        return bh_err_set(walk->err, BH_CONFLICT, "%s: it has %zu bytes, not %u", path,
-                          hashes->length, 32 * tile.width);
+        return bh_err_set(walk->err, BH_CONFLICT, "%s: it has %zu bytes, not %u", path, hashes->length,
+                          32 * tile.width);
     for (uint32_t i = 0; rc == BH_OK && i < tile.width; i++) {
         const uint8_t *hash = (const uint8_t *)hashes->bytes + 32 * (size_t)i;
 
@@ -112,8 +109,10 @@ folder_check_lack(const struct folder_walk *walk)
     tile.index = (records->hashes_to - 1) / BH_TILE_WIDTH;
     bh_buf_init_fixed(&text, path, sizeof path);
     bh_tile_path_format(&text, &tile);
-    return bh_err_set(walk->err, BH_NOT_FOUND, "%s is missing, and the log does not say that it "
-                      "was pruned", bh_buf_text(&text));
+    return bh_err_set(walk->err, BH_NOT_FOUND,
+                      "%s is missing, and the log does not say that it "
+                      "was pruned",
+                      bh_buf_text(&text));
 }
 
 static bh_rc
@@ -128,8 +127,8 @@ folder_take_bundle(struct folder_walk *walk, const struct bh_tile *tile)
         return folder_take_hashes(walk, tile);
     for (uint32_t i = 0; rc == BH_OK && i < tile->width; i++) {
         if (!bh_bundle_step(bundle->bytes + at, bundle->length - at, &length))
-            return bh_err_set(walk->err, BH_CONFLICT, "%s: it ends within record %" PRIu64,
-                              path, walk->verifier->records.frontier.size);
+            return bh_err_set(walk->err, BH_CONFLICT, "%s: it ends within record %" PRIu64, path,
+                              walk->verifier->records.frontier.size);
         rc = folder_take_record(walk, bundle->bytes + at + 2, length);
         at += 2 + length;
     }
@@ -163,8 +162,7 @@ folder_read_checkpoint(struct folder_walk *walk, char note[BH_NODE_RECORD_BYTES_
 }
 
 bh_rc
-bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *verifier,
-                 struct bh_err *err)
+bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *verifier, struct bh_err *err)
 {
     struct folder_walk walk = { folder, verifier, err };
     const struct bh_tile_sink sink = { folder_compare_tile, &walk };
@@ -175,7 +173,8 @@ bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *veri
     if (rc == BH_OK)
         rc = bh_audit_verifier_reaches(&verifier->records, size, err);
     for (uint64_t index = 0; rc == BH_OK && index * BH_TILE_WIDTH < size; index++) {
-        const struct bh_tile tile = { .entries = true, .index = index,
+        const struct bh_tile tile = { .entries = true,
+                                      .index = index,
                                       .width = bh_tile_width(0, index, size) };
 
         rc = folder_take_bundle(&walk, &tile);

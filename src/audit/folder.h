@@ -29,7 +29,7 @@ struct bh_folder_verifier {
  *   BH_CONFLICT   something is not what was signed; the message names it
  *   BH_NOT_FOUND  a file is missing; the message names it
  *   failures of reading */
-BH_MUST_USE bh_rc bh_folder_verify(const struct bh_folder *folder,
-                                   struct bh_folder_verifier *verifier, struct bh_err *err);
+BH_MUST_USE bh_rc bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *verifier,
+                                   struct bh_err *err);
 
 #endif

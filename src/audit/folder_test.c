@@ -68,10 +68,15 @@ put_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32], st
 static size_t
 write_record(uint64_t seq, char leaf[512])
 {
-    struct bh_record record = { .actor = { 7, BH_VIA_PEER, 1000, "" }, .boot = 1,
-                                .dec = { true, 3 }, .obj = { "job", seq },
-                                .phase = BH_PHASE_INTENT, .req = { 1, (uint8_t)seq },
-                                .res = "ok", .seq = seq, .tenant = 12,
+    struct bh_record record = { .actor = { 7, BH_VIA_PEER, 1000, "" },
+                                .boot = 1,
+                                .dec = { true, 3 },
+                                .obj = { "job", seq },
+                                .phase = BH_PHASE_INTENT,
+                                .req = { 1, (uint8_t)seq },
+                                .res = "ok",
+                                .seq = seq,
+                                .tenant = 12,
                                 .ts_ns = UINT64_C(1795170000000000000) + seq,
                                 .verb = "job.submit" };
     struct bh_buf out;

@@ -15,8 +15,7 @@ static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 
 static const char origin[] = "example.com/log/testdata";
 static const char private_text[] = "AeymY/SZAX0jZcJ8enZ5FY1Dz+wTML2yWSkK+9DSF3eg";
-static const char vkey[] =
-    "example.com/log/testdata+33d7b496+AeHTu4Q3hEIMHNqc6fASMsq3rKNx280NI+oO5xCFkkSx";
+static const char vkey[] = "example.com/log/testdata+33d7b496+AeHTu4Q3hEIMHNqc6fASMsq3rKNx280NI+oO5xCFkkSx";
 
 /* `entry` is the last one of a log of that size. */
 static const struct {
@@ -117,12 +116,10 @@ every_checkpoint_byte_for_byte(void **state)
         memcpy(checkpoint.origin, origin, sizeof origin);
         bh_merkle_frontier_root(&frontier, crypto, checkpoint.root);
         bh_buf_init_fixed(&out, note, sizeof note);
-        assert_int_equal(bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &err),
-                         BH_OK);
-        snprintf(published, sizeof published, "%s\n%d\n%s\n\n— %s %s\n", origin, (int)size,
-                 sizes[size].root, origin, sizes[size].signature);
-        BH_CHECK_STR(sizes[size].entry ? sizes[size].entry : "none", bh_buf_text(&out),
-                     published);
+        assert_int_equal(bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &err), BH_OK);
+        snprintf(published, sizeof published, "%s\n%d\n%s\n\n— %s %s\n", origin, (int)size, sizes[size].root,
+                 origin, sizes[size].signature);
+        BH_CHECK_STR(sizes[size].entry ? sizes[size].entry : "none", bh_buf_text(&out), published);
         BH_CHECK_EQ("opens", bh_checkpoint_open(crypto, &key, published, &opened, &err), BH_OK);
     }
     BH_CHECK_EQ("sizes", BH_COUNT(sizes), 16);

@@ -17,8 +17,7 @@ is_written_so(const struct bh_item_kind *kind, struct bh_slice item, const void 
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
     kind->put(&text, read);
-    return !text.overflow && text.length == item.length
-           && memcmp(text.bytes, item.text, item.length) == 0;
+    return !text.overflow && text.length == item.length && memcmp(text.bytes, item.text, item.length) == 0;
 }
 
 bool
@@ -26,8 +25,7 @@ bh_items_next(const struct bh_item_kind *kind, struct bh_slice list, size_t *cur
 {
     struct bh_slice item;
 
-    return bh_slice_next_item(list, cursor, &item) && kind->read(item, ret)
-           && is_written_so(kind, item, ret);
+    return bh_slice_next_item(list, cursor, &item) && kind->read(item, ret) && is_written_so(kind, item, ret);
 }
 
 bool

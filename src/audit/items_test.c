@@ -33,6 +33,7 @@ one_way(void **state)
         const char *what, *text;
         uint64_t sum;
         bool good;
+        /* clang-format off */
     } rows[] = {
         { "one", "[{\"n\":5}]", 5, true },
         { "three", "[{\"n\":5},{\"n\":6},{\"n\":7}]", 18, true },
@@ -47,6 +48,7 @@ one_way(void **state)
           "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
           "\"}]", 0, false },
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {

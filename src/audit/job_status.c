@@ -29,10 +29,11 @@ status_or_none(const char *text)
 
 void
 bh_job_placement_digest(const struct bh_crypto_ops *crypto, const struct bh_job_placement *place,
-                    uint8_t ret_digest[32])
+                        uint8_t ret_digest[32])
 {
     const struct bh_job_placement written = { place->lease, place->restarts, status_or_none(place->node),
-                                          status_or_none(place->partitions), status_or_none(place->grade) };
+                                              status_or_none(place->partitions),
+                                              status_or_none(place->grade) };
     char memory[PLACEMENT_TEXT_MAX];
     struct bh_buf text;
 
@@ -151,7 +152,8 @@ status_read_item(struct bh_slice item, void *self)
     if (bh_slice_get(item, "ended", &value) && !bh_slice_u64(value, &ret->ended_ns))
         return false;
     return status_read_word(item, "cause", ret->cause) && status_read_word(item, "state", ret->state)
-           && ret->state[0] && (ret->cause[0] || !ret->ended_ns) && status_read_row(item, ret->row) && read_status(item, &ret->exit_status);
+           && ret->state[0] && (ret->cause[0] || !ret->ended_ns) && status_read_row(item, ret->row)
+           && read_status(item, &ret->exit_status);
 }
 
 static void

@@ -25,21 +25,21 @@ enum { BH_JOB_STATUS_TEXT_MAX = 24, BH_JOB_STATUS_ITEM_MAX = 240 };
 struct bh_job_placement {
     uint64_t lease;
     uint32_t restarts;
-    const char *node, *partitions, *grade;   /* NULL or "": none */
+    const char *node, *partitions, *grade; /* NULL or "": none */
 };
 void bh_job_placement_digest(const struct bh_crypto_ops *crypto, const struct bh_job_placement *place,
-                         uint8_t ret_digest[32]);
+                             uint8_t ret_digest[32]);
 
 struct bh_job_status {
     uint64_t job;
-    uint64_t started_ns;                 /* of the present run; 0: it has none; unused when
-                                            it has ended: it stays what it was */
-    uint64_t ended_ns;                   /* 0: it has not */
+    uint64_t started_ns; /* of the present run; 0: it has none; unused when
+                            it has ended: it stays what it was */
+    uint64_t ended_ns;   /* 0: it has not */
     int32_t exit_status;
-    uint8_t row[32];                     /* bh_job_placement_digest; zero when it has ended: it stays
-                                            what it was; or in a record before version 4 */
-    char state[BH_JOB_STATUS_TEXT_MAX];   /* words of small letters and underscores */
-    char cause[BH_JOB_STATUS_TEXT_MAX];   /* "" while it has not ended */
+    uint8_t row[32];                    /* bh_job_placement_digest; zero when it has ended: it stays
+                                           what it was; or in a record before version 4 */
+    char state[BH_JOB_STATUS_TEXT_MAX]; /* words of small letters and underscores */
+    char cause[BH_JOB_STATUS_TEXT_MAX]; /* "" while it has not ended */
 };
 
 /* Append an item of the list in a record, with a comma before all but the first: at most

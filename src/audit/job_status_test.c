@@ -51,8 +51,7 @@ reads_what_it_writes(void **state)
         BH_CHECK_STR("state", read.state, rows[i].state.state);
         BH_CHECK_STR("cause", read.cause, rows[i].state.cause);
         BH_CHECK("row", memcmp(read.row, rows[i].state.row, sizeof read.row) == 0);
-        BH_CHECK_EQ("has a row", bh_job_status_has_row(slice_of(rows[i].text)),
-                    rows[i].state.row[0] != 0);
+        BH_CHECK_EQ("has a row", bh_job_status_has_row(slice_of(rows[i].text)), rows[i].state.row[0] != 0);
     }
     BH_CHECK_DONE();
 }
@@ -95,7 +94,8 @@ digests_as_others_do(void **state)
         const char *digest;
     } rows[] = {
         { { 0, 0, "", NULL, "" }, "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" },
-        { { 7, 1, "vm", "GPU-3f2a 1g.10gb@6", "C" }, "6df99ca96604da6d171834dd9b0713919c233a31e7a62d6d805e456d45325ab5" },
+        { { 7, 1, "vm", "GPU-3f2a 1g.10gb@6", "C" },
+          "6df99ca96604da6d171834dd9b0713919c233a31e7a62d6d805e456d45325ab5" },
     };
 
     (void)state;

@@ -6,15 +6,14 @@
 #include "ports/crypto.h"
 
 void
-bh_merkle_leaf(const struct bh_crypto_ops *crypto, const void *record, size_t length,
-               uint8_t ret_hash[32])
+bh_merkle_leaf(const struct bh_crypto_ops *crypto, const void *record, size_t length, uint8_t ret_hash[32])
 {
     crypto->sha256("\0", 1, record, length, ret_hash);
 }
 
 void
-bh_merkle_node(const struct bh_crypto_ops *crypto, const uint8_t left[32],
-               const uint8_t right[32], uint8_t ret_hash[32])
+bh_merkle_node(const struct bh_crypto_ops *crypto, const uint8_t left[32], const uint8_t right[32],
+               uint8_t ret_hash[32])
 {
     uint8_t pair[1 + 2 * BH_MERKLE_HASH_BYTES];
 
@@ -25,8 +24,8 @@ bh_merkle_node(const struct bh_crypto_ops *crypto, const uint8_t left[32],
 }
 
 void
-bh_merkle_frontier_add(struct bh_merkle_frontier *frontier,
-                       const struct bh_crypto_ops *crypto, const uint8_t leaf_hash[32])
+bh_merkle_frontier_add(struct bh_merkle_frontier *frontier, const struct bh_crypto_ops *crypto,
+                       const uint8_t leaf_hash[32])
 {
     uint8_t hash[BH_MERKLE_HASH_BYTES];
     unsigned level = 0;
@@ -40,8 +39,8 @@ bh_merkle_frontier_add(struct bh_merkle_frontier *frontier,
 }
 
 void
-bh_merkle_frontier_root(const struct bh_merkle_frontier *frontier,
-                        const struct bh_crypto_ops *crypto, uint8_t ret_root[32])
+bh_merkle_frontier_root(const struct bh_merkle_frontier *frontier, const struct bh_crypto_ops *crypto,
+                        uint8_t ret_root[32])
 {
     bool begun = false;
 
@@ -83,35 +82,29 @@ parse_peak(const char **at, uint8_t ret_peak[32])
 }
 
 bh_rc
-bh_merkle_frontier_parse(const char *text, struct bh_merkle_frontier *ret_frontier,
-                         struct bh_err *err)
+bh_merkle_frontier_parse(const char *text, struct bh_merkle_frontier *ret_frontier, struct bh_err *err)
 {
     struct bh_merkle_frontier frontier = { 0 };
-    const char *blank = strchr(text, ' '),
-               *at = text + (blank ? (size_t)(blank - text) : strlen(text));
+    const char *blank = strchr(text, ' '), *at = text + (blank ? (size_t)(blank - text) : strlen(text));
     char digits[24] = "";
     bh_rc rc;
 
-    memcpy(digits, text,
-           (size_t)(at - text) < sizeof digits ? (size_t)(at - text) : sizeof digits - 1);
+    memcpy(digits, text, (size_t)(at - text) < sizeof digits ? (size_t)(at - text) : sizeof digits - 1);
     rc = bh_parse_u64(digits, &frontier.size, err);
     if (rc != BH_OK)
         return bh_err_set(err, BH_INVALID, "tree frontier is malformed: no size");
     for (unsigned level = BH_MERKLE_PEAKS_MAX; level-- > 0;)
         if (frontier.size >> level & 1 && !parse_peak(&at, frontier.peaks[level]))
-            return bh_err_set(err, BH_INVALID,
-                              "tree frontier is malformed: bad hash of 2^%u records",
-                              level);
+            return bh_err_set(err, BH_INVALID, "tree frontier is malformed: bad hash of 2^%u records", level);
     if (*at)
-        return bh_err_set(err, BH_INVALID,
-                          "tree frontier is malformed: more than its size needs");
+        return bh_err_set(err, BH_INVALID, "tree frontier is malformed: more than its size needs");
     *ret_frontier = frontier;
     return BH_OK;
 }
 
 void
-bh_merkle_root(const struct bh_crypto_ops *crypto, const uint8_t (*leaf_hashes)[32],
-               size_t count, uint8_t ret_root[32])
+bh_merkle_root(const struct bh_crypto_ops *crypto, const uint8_t (*leaf_hashes)[32], size_t count,
+               uint8_t ret_root[32])
 {
     uint8_t right[BH_MERKLE_HASH_BYTES];
     size_t split = 1;

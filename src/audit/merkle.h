@@ -28,31 +28,28 @@ void bh_merkle_leaf(const struct bh_crypto_ops *crypto, const void *record, size
                     uint8_t ret_hash[32]);
 
 /* The hash of a node, from those of its children; `ret_hash` may be one of them. */
-void bh_merkle_node(const struct bh_crypto_ops *crypto, const uint8_t left[32],
-                    const uint8_t right[32], uint8_t ret_hash[32]);
+void bh_merkle_node(const struct bh_crypto_ops *crypto, const uint8_t left[32], const uint8_t right[32],
+                    uint8_t ret_hash[32]);
 
 /* Append one leaf, given by its hash. */
-void bh_merkle_frontier_add(struct bh_merkle_frontier *frontier,
-                            const struct bh_crypto_ops *crypto,
+void bh_merkle_frontier_add(struct bh_merkle_frontier *frontier, const struct bh_crypto_ops *crypto,
                             const uint8_t leaf_hash[32]);
 
 /* Root of the tree so far. */
-void bh_merkle_frontier_root(const struct bh_merkle_frontier *frontier,
-                             const struct bh_crypto_ops *crypto, uint8_t ret_root[32]);
+void bh_merkle_frontier_root(const struct bh_merkle_frontier *frontier, const struct bh_crypto_ops *crypto,
+                             uint8_t ret_root[32]);
 
 /* The frontier as text, "<size>" and then " <hex>" for each peak, the largest first;
  * at most BH_MERKLE_TEXT_MAX bytes. */
-void bh_merkle_frontier_format(struct bh_buf *out,
-                               const struct bh_merkle_frontier *frontier);
+void bh_merkle_frontier_format(struct bh_buf *out, const struct bh_merkle_frontier *frontier);
 
 /* Read that text back.  BH_INVALID when it is anything else. */
-BH_MUST_USE bh_rc bh_merkle_frontier_parse(const char *text,
-                                           struct bh_merkle_frontier *ret_frontier,
+BH_MUST_USE bh_rc bh_merkle_frontier_parse(const char *text, struct bh_merkle_frontier *ret_frontier,
                                            struct bh_err *err);
 
 /* Root over `count` leaf hashes at once, by the definition: for tests and small
  * trees. */
-void bh_merkle_root(const struct bh_crypto_ops *crypto, const uint8_t (*leaf_hashes)[32],
-                    size_t count, uint8_t ret_root[32]);
+void bh_merkle_root(const struct bh_crypto_ops *crypto, const uint8_t (*leaf_hashes)[32], size_t count,
+                    uint8_t ret_root[32]);
 
 #endif

@@ -118,8 +118,7 @@ text_forms(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        BH_CHECK_EQ(refused[i], bh_merkle_frontier_parse(refused[i], &frontier, &err),
-                    BH_INVALID);
+        BH_CHECK_EQ(refused[i], bh_merkle_frontier_parse(refused[i], &frontier, &err), BH_INVALID);
     BH_CHECK_EQ("untouched", frontier.size, 7);
     BH_CHECK_EQ("empty", bh_merkle_frontier_parse("0", &frontier, &err), BH_OK);
     frontier.size = UINT64_MAX;

@@ -36,7 +36,7 @@ bh_note_name_valid(const char *name)
 /* From a key with its type before it. */
 static bh_rc
 note_make_key(const struct bh_crypto_ops *crypto, const char *name, const uint8_t typed[KEY_BYTES],
-         struct bh_note_key *ret_key, struct bh_err *err)
+              struct bh_note_key *ret_key, struct bh_err *err)
 {
     struct bh_note_key key = { .name = "" };
     char head[BH_NODE_RECORD_NAME_MAX + 1];
@@ -44,8 +44,7 @@ note_make_key(const struct bh_crypto_ops *crypto, const char *name, const uint8_
     uint8_t digest[32];
 
     if (!bh_note_name_valid(name))
-        return bh_err_set(err, BH_INVALID,
-                          "key name \"%.60s\" is empty, too long or has blanks or +", name);
+        return bh_err_set(err, BH_INVALID, "key name \"%.60s\" is empty, too long or has blanks or +", name);
     memcpy(key.name, name, length + 1);
     memcpy(key.public_key, typed + 1, sizeof key.public_key);
     memcpy(head, name, length);
@@ -57,9 +56,8 @@ note_make_key(const struct bh_crypto_ops *crypto, const char *name, const uint8_
 }
 
 bh_rc
-bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
-                 const uint8_t public_key[32], struct bh_note_key *ret_key,
-                 struct bh_err *err)
+bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name, const uint8_t public_key[32],
+                 struct bh_note_key *ret_key, struct bh_err *err)
 {
     uint8_t typed[KEY_BYTES] = { KEY_ED25519 };
 
@@ -92,7 +90,7 @@ note_decode_exactly(const char *text, size_t length, void *ret_bytes, size_t siz
 
 static bh_rc
 note_parse_key(const struct bh_crypto_ops *crypto, const char *vkey, uint8_t type,
-          struct bh_note_key *ret_key, struct bh_err *err)
+               struct bh_note_key *ret_key, struct bh_err *err)
 {
     const char *plus = strchr(vkey, '+'), *code = plus ? plus + 1 + 2 * ID_BYTES : NULL;
     char name[BH_NODE_RECORD_NAME_MAX + 1] = "", hex[2 * ID_BYTES + 1] = "";
@@ -100,36 +98,33 @@ note_parse_key(const struct bh_crypto_ops *crypto, const char *vkey, uint8_t typ
     struct bh_note_key key;
     bh_rc rc;
 
-    if (!plus || (size_t)(plus - vkey) >= sizeof name || strlen(plus) <= 2 * ID_BYTES + 1
-        || *code != '+')
+    if (!plus || (size_t)(plus - vkey) >= sizeof name || strlen(plus) <= 2 * ID_BYTES + 1 || *code != '+')
         return bh_err_set(err, BH_INVALID, "verifier key is malformed, want name+id+key");
     memcpy(name, vkey, (size_t)(plus - vkey));
     memcpy(hex, plus + 1, 2 * ID_BYTES);
     if (!bh_parse_hex(hex, id, sizeof id)
-        || !note_decode_exactly(code + 1, strlen(code + 1), bytes, sizeof bytes)
-        || bytes[0] != type)
+        || !note_decode_exactly(code + 1, strlen(code + 1), bytes, sizeof bytes) || bytes[0] != type)
         return bh_err_set(err, BH_INVALID, "verifier key of %s is no Ed25519 key%s", name,
                           type == KEY_COSIGNATURE ? " of a witness" : "");
     rc = note_make_key(crypto, name, bytes, &key, err);
     if (rc != BH_OK)
         return rc;
     if (memcmp(key.id, id, sizeof id) != 0)
-        return bh_err_set(err, BH_INVALID, "verifier key of %s does not have the id %s",
-                          name, hex);
+        return bh_err_set(err, BH_INVALID, "verifier key of %s does not have the id %s", name, hex);
     *ret_key = key;
     return BH_OK;
 }
 
 bh_rc
-bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
-                  struct bh_note_key *ret_key, struct bh_err *err)
+bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey, struct bh_note_key *ret_key,
+                  struct bh_err *err)
 {
     return note_parse_key(crypto, vkey, KEY_ED25519, ret_key, err);
 }
 
 bh_rc
-bh_note_witness_parse(const struct bh_crypto_ops *crypto, const char *vkey,
-                      struct bh_note_key *ret_witness, struct bh_err *err)
+bh_note_witness_parse(const struct bh_crypto_ops *crypto, const char *vkey, struct bh_note_key *ret_witness,
+                      struct bh_err *err)
 {
     return note_parse_key(crypto, vkey, KEY_COSIGNATURE, ret_witness, err);
 }
@@ -151,8 +146,8 @@ bh_note_keys_parse(const struct bh_crypto_ops *crypto, const char *vkeys,
         at += length + strspn(at + length, "\r\n");
         rc = bh_note_key_parse(crypto, line, &ret_keys[count], err);
         if (rc == BH_OK && strcmp(ret_keys[count].name, ret_keys[0].name) != 0)
-            rc = bh_err_set(err, BH_INVALID, "verifier keys of %s and %s",
-                            ret_keys[0].name, ret_keys[count].name);
+            rc = bh_err_set(err, BH_INVALID, "verifier keys of %s and %s", ret_keys[0].name,
+                            ret_keys[count].name);
         if (rc == BH_OK && count > 0)
             ret_keys[count - 1].older = &ret_keys[count];
         count++;
@@ -168,7 +163,7 @@ struct signer {
 /* Append the signature line of the first `length` bytes. */
 static bh_rc
 note_put_signature(const struct bh_crypto_ops *crypto, struct signer signer, size_t length,
-              struct bh_buf *note, struct bh_err *err)
+                   struct bh_buf *note, struct bh_err *err)
 {
     uint8_t public_key[32], signature[SIGNATURE_BYTES];
     struct bh_note_key key;
@@ -190,8 +185,8 @@ note_put_signature(const struct bh_crypto_ops *crypto, struct signer signer, siz
 }
 
 bh_rc
-bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
-             const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
+bh_note_sign(const struct bh_crypto_ops *crypto, const char *name, const uint8_t private_key[32],
+             struct bh_buf *note, struct bh_err *err)
 {
     if (note->length == 0 || note->bytes[note->length - 1] != '\n')
         return bh_err_set(err, BH_INVALID, "the text of a note ends with a newline");
@@ -223,15 +218,15 @@ note_find_signatures(const char *note, size_t length)
 }
 
 bh_rc
-bh_note_sign_too(const struct bh_crypto_ops *crypto, const char *name,
-                 const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
+bh_note_sign_too(const struct bh_crypto_ops *crypto, const char *name, const uint8_t private_key[32],
+                 struct bh_buf *note, struct bh_err *err)
 {
     const char *lines = note_find_signatures(note->bytes, note->length);
 
     if (!lines || lines == note->bytes + note->length)
         return bh_err_set(err, BH_INVALID, "the note has no signature yet");
-    return note_put_signature(crypto, (struct signer){ name, private_key },
-                         (size_t)(lines - note->bytes) - 1, note, err);
+    return note_put_signature(crypto, (struct signer){ name, private_key }, (size_t)(lines - note->bytes) - 1,
+                              note, err);
 }
 
 struct signature_line {
@@ -250,8 +245,7 @@ note_split_line(const char **at, struct signature_line *ret)
     blank = memchr(name, ' ', (size_t)(end - name));
     if (!blank || blank == name)
         return false;
-    *ret = (struct signature_line){ name, blank + 1, (size_t)(blank - name),
-                                    (size_t)(end - blank) - 1 };
+    *ret = (struct signature_line){ name, blank + 1, (size_t)(blank - name), (size_t)(end - blank) - 1 };
     *at = end + 1;
     return true;
 }
@@ -259,8 +253,7 @@ note_split_line(const char **at, struct signature_line *ret)
 static bool
 note_is_by(const struct signature_line *line, const struct bh_note_key *key)
 {
-    return line->name_length == strlen(key->name)
-           && memcmp(line->name, key->name, line->name_length) == 0;
+    return line->name_length == strlen(key->name) && memcmp(line->name, key->name, line->name_length) == 0;
 }
 
 /* A note's text, and the keys whose signature of it is wanted. */
@@ -274,7 +267,7 @@ struct opening {
  * is no base 64, and any other signature under the id of a key, are faults. */
 static bh_rc
 note_check_line(const struct opening *opening, const struct signature_line *line, bool *verified,
-           struct bh_err *err)
+                struct bh_err *err)
 {
     const struct bh_note_key *key = opening->key;
     uint8_t bytes[BH_NODE_RECORD_BYTES_MAX];
@@ -302,8 +295,8 @@ note_check_line(const struct opening *opening, const struct signature_line *line
 }
 
 static bh_rc
-note_check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
-                 const char *note, const char *lines, struct bh_err *err)
+note_check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *key, const char *note,
+                      const char *lines, struct bh_err *err)
 {
     const struct opening opening = { crypto, key, { note, (size_t)(lines - note) - 1 } };
     bool verified = false;
@@ -313,8 +306,7 @@ note_check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_k
         bh_rc rc;
 
         if (count == BH_NODE_RECORD_SIGNATURES_MAX || !note_split_line(&lines, &line))
-            return bh_err_set(err, BH_INVALID,
-                              "note has a malformed signature line, or too many");
+            return bh_err_set(err, BH_INVALID, "note has a malformed signature line, or too many");
         rc = note_check_line(&opening, &line, &verified, err);
         if (rc != BH_OK)
             return rc;
@@ -325,16 +317,15 @@ note_check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_k
 }
 
 bh_rc
-bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
-             const char *note, size_t *ret_text_length, struct bh_err *err)
+bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key, const char *note,
+             size_t *ret_text_length, struct bh_err *err)
 {
     size_t length = strnlen(note, BH_NODE_RECORD_BYTES_MAX + 1);
     const char *lines;
     bh_rc rc;
 
     if (length > BH_NODE_RECORD_BYTES_MAX)
-        return bh_err_set(err, BH_INVALID, "note is longer than %d bytes",
-                          BH_NODE_RECORD_BYTES_MAX);
+        return bh_err_set(err, BH_INVALID, "note is longer than %d bytes", BH_NODE_RECORD_BYTES_MAX);
     if (!note_is_clean(note, length))
         return bh_err_set(err, BH_INVALID, "note is not lines of plain UTF-8 text");
     lines = note_find_signatures(note, length);
@@ -349,8 +340,7 @@ bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
 /* A cosignature says when it was made, and signs that with the note's text. */
 static bh_rc
 note_check_cosignature(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness,
-                  struct bh_slice text, const uint8_t cosignature[COSIGNATURE_BYTES],
-                  struct bh_err *err)
+                       struct bh_slice text, const uint8_t cosignature[COSIGNATURE_BYTES], struct bh_err *err)
 {
     char message[BH_NODE_RECORD_BYTES_MAX + 64];
     uint64_t time_s = 0;
@@ -363,13 +353,12 @@ note_check_cosignature(const struct bh_crypto_ops *crypto, const struct bh_note_
     bh_buf_put_u64(&out, time_s);
     bh_buf_putc(&out, '\n');
     bh_buf_put(&out, text.text, text.length);
-    return crypto->verify(witness->public_key, message, out.length,
-                          cosignature + ID_BYTES + TIME_BYTES, err);
+    return crypto->verify(witness->public_key, message, out.length, cosignature + ID_BYTES + TIME_BYTES, err);
 }
 
 bh_rc
-bh_note_cosigned(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness,
-                 const char *note, uint64_t *ret_time_s, struct bh_err *err)
+bh_note_cosigned(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness, const char *note,
+                 uint64_t *ret_time_s, struct bh_err *err)
 {
     const char *lines = note_find_signatures(note, strlen(note));
     struct bh_slice text = { note, lines ? (size_t)(lines - note) - 1 : 0 };

@@ -36,8 +36,8 @@ bool bh_note_name_valid(const char *name);
 
 /* The key of that name.  BH_INVALID: the name is not allowed. */
 BH_MUST_USE bh_rc bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
-                                   const uint8_t public_key[32],
-                                   struct bh_note_key *ret_key, struct bh_err *err);
+                                   const uint8_t public_key[32], struct bh_note_key *ret_key,
+                                   struct bh_err *err);
 
 /* Append "name+0a1b2c3d+base64", the vkey that other verifiers are given. */
 void bh_note_key_format(struct bh_buf *out, const struct bh_note_key *key);
@@ -61,29 +61,25 @@ BH_MUST_USE bh_rc bh_note_witness_parse(const struct bh_crypto_ops *crypto, cons
  * the epoch, as it says).
  *   BH_NOT_FOUND  it did not
  *   BH_DENIED     its cosignature is bad */
-BH_MUST_USE bh_rc bh_note_cosigned(const struct bh_crypto_ops *crypto,
-                                   const struct bh_note_key *witness, const char *note,
-                                   uint64_t *ret_time_s, struct bh_err *err);
+BH_MUST_USE bh_rc bh_note_cosigned(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness,
+                                   const char *note, uint64_t *ret_time_s, struct bh_err *err);
 
 /* Sign the text that `note` holds (it ends with a newline): append the blank line and
  * the signature line.  Check note->overflow.
  * BH_INVALID: bad name or text; failures of the crypto port. */
 BH_MUST_USE bh_rc bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
-                               const uint8_t private_key[32], struct bh_buf *note,
-                               struct bh_err *err);
+                               const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err);
 
 /* Add the signature of another key to a note that is signed already: who trusts either can
  * verify it.  As bh_note_sign; BH_INVALID also when the note has no signature. */
 BH_MUST_USE bh_rc bh_note_sign_too(const struct bh_crypto_ops *crypto, const char *name,
-                                   const uint8_t private_key[32], struct bh_buf *note,
-                                   struct bh_err *err);
+                                   const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err);
 
 /* Verify a note by `key` or an older one; its text is then the first `ret_text_length` bytes.
  * Signatures of unknown keys are ignored.
  *   BH_INVALID  not a note
  *   BH_DENIED   none of the keys signed it, or a signature by one of them is bad */
-BH_MUST_USE bh_rc bh_note_open(const struct bh_crypto_ops *crypto,
-                               const struct bh_note_key *key, const char *note,
-                               size_t *ret_text_length, struct bh_err *err);
+BH_MUST_USE bh_rc bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
+                               const char *note, size_t *ret_text_length, struct bh_err *err);
 
 #endif

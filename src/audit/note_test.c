@@ -9,13 +9,13 @@ static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 /* The worked example of C2SP's signed-note. */
 #define SPEC_VKEY "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
 #define SPEC_TEXT "This is an example message.\n"
-#define SPEC_LINE                                                                          \
-    "— example.com/foo "                                                                 \
-    "Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72" \
+#define SPEC_LINE                                                                                            \
+    "— example.com/foo "                                                                                   \
+    "Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72"                   \
     "IneyaQM=\n"
-#define OTHER_LINE                                                                         \
-    "— example.com/bar "                                                                 \
-    "Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72" \
+#define OTHER_LINE                                                                                           \
+    "— example.com/bar "                                                                                   \
+    "Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72"                   \
     "IneyaQM=\n"
 
 static struct bh_note_key
@@ -55,8 +55,7 @@ keys(void **state)
     bh_note_key_format(&out, &key);
     BH_CHECK_STR("written back", bh_buf_text(&out), SPEC_VKEY);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        BH_CHECK_EQ(refused[i], bh_note_key_parse(crypto, refused[i], &key, &err),
-                    BH_INVALID);
+        BH_CHECK_EQ(refused[i], bh_note_key_parse(crypto, refused[i], &key, &err), BH_INVALID);
     BH_CHECK_DONE();
 }
 
@@ -68,8 +67,7 @@ notes(void **state)
         bh_rc rc;
     } rows[] = {
         { "the example", SPEC_TEXT "\n" SPEC_LINE, BH_OK },
-        { "unknown keys before and after", SPEC_TEXT "\n" OTHER_LINE SPEC_LINE OTHER_LINE,
-          BH_OK },
+        { "unknown keys before and after", SPEC_TEXT "\n" OTHER_LINE SPEC_LINE OTHER_LINE, BH_OK },
         { "signed twice", SPEC_TEXT "\n" SPEC_LINE SPEC_LINE, BH_OK },
         { "another text", "This is an example massage.\n\n" SPEC_LINE, BH_DENIED },
         { "longer text", SPEC_TEXT "more\n\n" SPEC_LINE, BH_DENIED },
@@ -94,8 +92,7 @@ notes(void **state)
         struct bh_err err;
         size_t length = 0;
 
-        BH_CHECK_EQ(rows[i].name, bh_note_open(crypto, &key, rows[i].note, &length, &err),
-                    rows[i].rc);
+        BH_CHECK_EQ(rows[i].name, bh_note_open(crypto, &key, rows[i].note, &length, &err), rows[i].rc);
         BH_CHECK_EQ(rows[i].name, length, rows[i].rc == BH_OK ? strlen(SPEC_TEXT) : 0);
     }
     BH_CHECK_DONE();
@@ -107,12 +104,11 @@ signs_as_go_does(void **state)
 {
     static const char text[] = "If you think cryptography is the answer to your problem,\n"
                                "then you don't know what your problem is.\n";
-    static const char want[] =
-        "If you think cryptography is the answer to your problem,\n"
-        "then you don't know what your problem is.\n\n"
-        "— PeterNeumann "
-        "x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqd"
-        "ngotpRZb6KE6RyyBwJnAM=\n";
+    static const char want[] = "If you think cryptography is the answer to your problem,\n"
+                               "then you don't know what your problem is.\n\n"
+                               "— PeterNeumann "
+                               "x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqd"
+                               "ngotpRZb6KE6RyyBwJnAM=\n";
     static const char secret[] = "AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
     uint8_t bytes[33];
     char note[512];
@@ -128,8 +124,7 @@ signs_as_go_does(void **state)
     assert_string_equal(bh_buf_text(&out), want);
     bh_buf_init_fixed(&out, note, sizeof note);
     bh_buf_puts(&out, "no newline");
-    assert_int_equal(bh_note_sign(crypto, "PeterNeumann", bytes + 1, &out, &err),
-                     BH_INVALID);
+    assert_int_equal(bh_note_sign(crypto, "PeterNeumann", bytes + 1, &out, &err), BH_INVALID);
 }
 
 /* Whatever single bit of a note is flipped, it is not opened, or it is the note of

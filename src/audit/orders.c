@@ -14,11 +14,13 @@ enum { PLACES = 1 << ORDER_BITS };
 static const struct {
     char letter;
     const char *verb; /* NULL: nothing does */
+    /* clang-format off */
 } kinds[] = {
     { 'c', "node.carved" },    { 'd', "node.destroyed" }, { 's', "node.started" },
     { 'p', "node.suspended" }, { 'r', "node.resumed" },   { 't', NULL },
     { 'z', "node.reset" },     { 'q', "node.tested" },    { '-', NULL },
 };
+/* clang-format on */
 
 static bool
 orders_verb_of(char letter, const char **ret_verb)
@@ -95,8 +97,7 @@ orders_oldest_of(const struct bh_audit_orders *orders, bool abandoned)
     for (uint32_t i = 0; i < BH_ORDERS_SLOTS; i++) {
         const struct bh_audit_order *order = &orders->slots[i];
 
-        if (order->number && (abandoned || !order->abandoned)
-            && ORDER_RECORD(order->number) < oldest)
+        if (order->number && (abandoned || !order->abandoned) && ORDER_RECORD(order->number) < oldest)
             oldest = ORDER_RECORD(order->number);
     }
     return oldest;
@@ -183,11 +184,9 @@ orders_answer(struct bh_audit_orders *orders, const struct bh_record *record, st
                           ", which was not given or was answered before",
                           record->order % PLACES, ORDER_RECORD(record->order));
     if (order->abandoned
-        && (strcmp(word, BH_RECORD_ORDER_UNKNOWN) == 0
-            || strcmp(word, BH_RECORD_ORDER_ABANDONED) == 0))
-        return bh_err_set(err, BH_CONFLICT, "order %" PRIu64 " of record %" PRIu64
-                          " was abandoned before", record->order % PLACES,
-                          ORDER_RECORD(record->order));
+        && (strcmp(word, BH_RECORD_ORDER_UNKNOWN) == 0 || strcmp(word, BH_RECORD_ORDER_ABANDONED) == 0))
+        return bh_err_set(err, BH_CONFLICT, "order %" PRIu64 " of record %" PRIu64 " was abandoned before",
+                          record->order % PLACES, ORDER_RECORD(record->order));
     if (strcmp(word, BH_RECORD_ORDER_ABANDONED) == 0) {
         orders_abandon(orders, order);
         return BH_OK;
@@ -198,8 +197,8 @@ orders_answer(struct bh_audit_orders *orders, const struct bh_record *record, st
         return BH_OK;
     }
     if (!orders_verb_of(order->letter, &verb) || !verb || strcmp(verb, word) != 0)
-        return bh_err_set(err, BH_CONFLICT, "\"%s\" does not answer what record %" PRIu64
-                          " ordered", word, ORDER_RECORD(record->order));
+        return bh_err_set(err, BH_CONFLICT, "\"%s\" does not answer what record %" PRIu64 " ordered", word,
+                          ORDER_RECORD(record->order));
     remove_order(orders, order);
     return BH_OK;
 }
@@ -221,8 +220,8 @@ orders_add_all(struct bh_audit_orders *orders, const struct bh_record *record, s
             continue;
         if (number == 0)
             return bh_err_set(err, BH_CONFLICT, "the first record gives an order");
-        *orders_slot_of(orders, number) = (struct bh_audit_order){ .number = number,
-                                                             .letter = record->orders[i] };
+        *orders_slot_of(orders, number) =
+            (struct bh_audit_order){ .number = number, .letter = record->orders[i] };
         if (++orders->open + orders->abandoned > BH_ORDERS_OPEN_MAX)
             orders_forget_old(orders, record->seq);
     }
@@ -230,8 +229,7 @@ orders_add_all(struct bh_audit_orders *orders, const struct bh_record *record, s
 }
 
 bh_rc
-bh_audit_orders_read(struct bh_audit_orders *orders, const struct bh_record *record,
-                     struct bh_err *err)
+bh_audit_orders_read(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
 {
     bh_rc rc = orders_check_number(record, err);
 

@@ -22,17 +22,17 @@ enum { BH_ORDERS_SLOTS = 1 << 15, BH_ORDERS_OPEN_MAX = BH_ORDERS_SLOTS * 3 / 4 }
 
 struct bh_audit_orders {
     struct bh_audit_order {
-        uint64_t number;    /* 0: no order stands here */
-        char letter;        /* from the record's "orders" */
-        bool unknown;       /* after a start, nobody knew what had become of it */
-        bool abandoned;     /* nothing waits for its answer any more */
+        uint64_t number; /* 0: no order stands here */
+        char letter;     /* from the record's "orders" */
+        bool unknown;    /* after a start, nobody knew what had become of it */
+        bool abandoned;  /* nothing waits for its answer any more */
     } slots[BH_ORDERS_SLOTS];
-    uint32_t open;          /* given and neither answered nor abandoned */
-    uint32_t unknown;       /* of them */
-    uint32_t abandoned;     /* given, abandoned and not answered */
-    uint64_t exact_from;    /* answers to orders of earlier records are not looked for */
-    uint64_t oldest_open;   /* of open; exact after bh_audit_orders_close: a record, or UINT64_MAX */
-    bool begun;             /* a record of version 2 was seen */
+    uint32_t open;        /* given and neither answered nor abandoned */
+    uint32_t unknown;     /* of them */
+    uint32_t abandoned;   /* given, abandoned and not answered */
+    uint64_t exact_from;  /* answers to orders of earlier records are not looked for */
+    uint64_t oldest_open; /* of open; exact after bh_audit_orders_close: a record, or UINT64_MAX */
+    bool begun;           /* a record of version 2 was seen */
 };
 
 void bh_audit_orders_init(struct bh_audit_orders *orders);
@@ -41,8 +41,8 @@ void bh_audit_orders_init(struct bh_audit_orders *orders);
  *   BH_CONFLICT  it answers what was not ordered, or was answered before; or is an intent and
  *                answers; or an event about a start that is not under way; or its "orders" are
  *                malformed */
-BH_MUST_USE bh_rc bh_audit_orders_read(struct bh_audit_orders *orders,
-                                       const struct bh_record *record, struct bh_err *err);
+BH_MUST_USE bh_rc bh_audit_orders_read(struct bh_audit_orders *orders, const struct bh_record *record,
+                                       struct bh_err *err);
 
 /* The record `seq` was pruned: what it ordered and answered is not known. */
 void bh_audit_orders_skip(struct bh_audit_orders *orders, uint64_t seq);

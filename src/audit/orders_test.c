@@ -12,11 +12,11 @@ enum { RECORDS_MAX = 5 };
 #define ORDER(record, place) ((uint64_t)(record) << 12 | (place))
 
 struct line {
-    const char *verb;    /* NULL: no more */
+    const char *verb; /* NULL: no more */
     uint64_t answers;
     const char *orders;
     uint32_t version;
-    bool event;          /* a dataset that the start mounts */
+    bool event; /* a dataset that the start mounts */
 };
 
 static const struct row {
@@ -29,79 +29,114 @@ static const struct row {
       { { "job.submit", 0, "-cs", 2 },
         { "node.started", ORDER(0, 2), NULL, 2 },
         { "node.carved", ORDER(0, 1), NULL, 2 } },
-      NONE, 0, 0 },
+      NONE,
+      0,
+      0 },
     { "answers order more",
       { { "job.submit", 0, "-c", 2 },
         { "node.carved", ORDER(0, 1), "s", 2 },
         { "node.started", ORDER(1, 0), NULL, 2 } },
-      NONE, 0, 0 },
-    { "one open", { { "job.submit", 0, "-cs", 2 }, { "node.started", ORDER(0, 2), NULL, 2 } },
-      NONE, 1, 0 },
+      NONE,
+      0,
+      0 },
+    { "one open", { { "job.submit", 0, "-cs", 2 }, { "node.started", ORDER(0, 2), NULL, 2 } }, NONE, 1, 0 },
     { "a stop waits for no answer", { { "job.cancel", 0, "-t", 2 } }, NONE, 0, 0 },
     { "unknown",
       { { "job.submit", 0, "-c", 2 },
         { "order.unknown", ORDER(0, 1), NULL, 2 },
         { "order.unknown", ORDER(0, 1), NULL, 2 } },
-      NONE, 1, 1 },
+      NONE,
+      1,
+      1 },
     { "unknown, then answered",
       { { "job.submit", 0, "-c", 2 },
         { "order.unknown", ORDER(0, 1), NULL, 2 },
         { "node.carved", ORDER(0, 1), NULL, 2 } },
-      NONE, 0, 0 },
+      NONE,
+      0,
+      0 },
     { "abandoned",
-      { { "job.submit", 0, "-cs", 2 }, { "order.abandoned", ORDER(0, 1), NULL, 2 } }, NONE, 1, 0 },
+      { { "job.submit", 0, "-cs", 2 }, { "order.abandoned", ORDER(0, 1), NULL, 2 } },
+      NONE,
+      1,
+      0 },
     { "abandoned, then answered",
       { { "job.submit", 0, "-c", 2 },
         { "order.abandoned", ORDER(0, 1), NULL, 2 },
         { "node.carved", ORDER(0, 1), NULL, 2 } },
-      NONE, 0, 0 },
+      NONE,
+      0,
+      0 },
     { "unknown, then abandoned",
       { { "job.submit", 0, "-c", 2 },
         { "order.unknown", ORDER(0, 1), NULL, 2 },
         { "order.abandoned", ORDER(0, 1), NULL, 2 } },
-      NONE, 0, 0 },
+      NONE,
+      0,
+      0 },
     { "abandoned twice",
       { { "job.submit", 0, "-c", 2 },
         { "order.abandoned", ORDER(0, 1), NULL, 2 },
         { "order.abandoned", ORDER(0, 1), NULL, 2 } },
-      2, 0, 0 },
+      2,
+      0,
+      0 },
     { "unknown after it was abandoned",
       { { "job.submit", 0, "-c", 2 },
         { "order.abandoned", ORDER(0, 1), NULL, 2 },
         { "order.unknown", ORDER(0, 1), NULL, 2 } },
-      2, 0, 0 },
+      2,
+      0,
+      0 },
     { "abandoned after the answer",
       { { "job.submit", 0, "-c", 2 },
         { "node.carved", ORDER(0, 1), NULL, 2 },
         { "order.abandoned", ORDER(0, 1), NULL, 2 } },
-      2, 0, 0 },
+      2,
+      0,
+      0 },
     { "a dataset of a start that was abandoned",
       { { "job.submit", 0, "-s", 2 },
         { "order.abandoned", ORDER(0, 1), NULL, 2 },
         { "dataset.read", ORDER(0, 1), NULL, 2, true } },
-      2, 0, 0 },
+      2,
+      0,
+      0 },
     { "answered twice",
       { { "job.submit", 0, "-c", 2 },
         { "node.carved", ORDER(0, 1), NULL, 2 },
         { "node.carved", ORDER(0, 1), NULL, 2 } },
-      2, 0, 0 },
+      2,
+      0,
+      0 },
     { "unknown after the answer",
       { { "job.submit", 0, "-c", 2 },
         { "node.carved", ORDER(0, 1), NULL, 2 },
         { "order.unknown", ORDER(0, 1), NULL, 2 } },
-      2, 0, 0 },
+      2,
+      0,
+      0 },
     { "no order at that place",
-      { { "job.submit", 0, "-c", 2 }, { "node.carved", ORDER(0, 2), NULL, 2 } }, 1, 1, 0 },
-    { "nothing is named", { { "job.submit", 0, "-c", 2 }, { "node.carved", 0, NULL, 2 } },
-      1, 1, 0 },
+      { { "job.submit", 0, "-c", 2 }, { "node.carved", ORDER(0, 2), NULL, 2 } },
+      1,
+      1,
+      0 },
+    { "nothing is named", { { "job.submit", 0, "-c", 2 }, { "node.carved", 0, NULL, 2 } }, 1, 1, 0 },
     { "no order in that record",
-      { { "job.submit", 0, "-c", 2 }, { "tick", 0, NULL, 2 },
-        { "node.carved", ORDER(1, 1), NULL, 2 } },
-      2, 1, 0 },
+      { { "job.submit", 0, "-c", 2 }, { "tick", 0, NULL, 2 }, { "node.carved", ORDER(1, 1), NULL, 2 } },
+      2,
+      1,
+      0 },
     { "the answer to another question",
-      { { "job.submit", 0, "-c", 2 }, { "node.started", ORDER(0, 1), NULL, 2 } }, 1, 1, 0 },
+      { { "job.submit", 0, "-c", 2 }, { "node.started", ORDER(0, 1), NULL, 2 } },
+      1,
+      1,
+      0 },
     { "an answer to a stop",
-      { { "job.cancel", 0, "-t", 2 }, { "node.stopping", ORDER(0, 1), NULL, 2 } }, 1, 0, 0 },
+      { { "job.cancel", 0, "-t", 2 }, { "node.stopping", ORDER(0, 1), NULL, 2 } },
+      1,
+      0,
+      0 },
     { "a later record's", { { "node.carved", ORDER(1, 1), NULL, 2 } }, 0, 0, 0 },
     { "its own", { { "tick", 0, NULL, 2 }, { "node.carved", ORDER(1, 0), "c", 2 } }, 1, 0, 0 },
     { "a dataset of a start",
@@ -110,26 +145,39 @@ static const struct row {
         { "dataset.write", ORDER(0, 2), NULL, 2, true },
         { "node.started", ORDER(0, 2), NULL, 2 },
         { "node.carved", ORDER(0, 1), NULL, 2 } },
-      NONE, 0, 0 },
+      NONE,
+      0,
+      0 },
     { "a dataset does not answer the start",
       { { "job.submit", 0, "-s", 2 }, { "dataset.read", ORDER(0, 1), NULL, 2, true } },
-      NONE, 1, 0 },
+      NONE,
+      1,
+      0 },
     { "a dataset of a carve",
       { { "job.submit", 0, "-cs", 2 }, { "dataset.read", ORDER(0, 1), NULL, 2, true } },
-      1, 2, 0 },
+      1,
+      2,
+      0 },
     { "a dataset of a start that was answered",
-      { { "job.submit", 0, "-s", 2 }, { "node.started", ORDER(0, 1), NULL, 2 },
+      { { "job.submit", 0, "-s", 2 },
+        { "node.started", ORDER(0, 1), NULL, 2 },
         { "dataset.read", ORDER(0, 1), NULL, 2, true } },
-      2, 0, 0 },
+      2,
+      0,
+      0 },
     { "a dataset of a start that was not ordered",
-      { { "tick", 0, NULL, 2 }, { "tick", 0, NULL, 2 },
-        { "dataset.read", ORDER(1, 1), NULL, 2, true } },
-      2, 0, 0 },
+      { { "tick", 0, NULL, 2 }, { "tick", 0, NULL, 2 }, { "dataset.read", ORDER(1, 1), NULL, 2, true } },
+      2,
+      0,
+      0 },
     { "a dataset of a later start", { { "dataset.read", ORDER(1, 1), NULL, 2, true } }, 0, 0, 0 },
     { "a dataset of a start of an older record",
-      { { "job.submit", 0, NULL, 1 }, { "tick", 0, NULL, 2 },
+      { { "job.submit", 0, NULL, 1 },
+        { "tick", 0, NULL, 2 },
         { "dataset.read", ORDER(0, 1), NULL, 2, true } },
-      NONE, 0, 0 },
+      NONE,
+      0,
+      0 },
     { "an unknown letter", { { "job.submit", 0, "-x", 2 } }, 0, 0, 0 },
     { "the first record's first place", { { "job.submit", 0, "c", 2 } }, 0, 0, 0 },
     { "older records do not say",
@@ -137,11 +185,14 @@ static const struct row {
         { "node.carved", ORDER(0, 1), NULL, 1 },
         { "node.started", ORDER(0, 2), NULL, 2 },
         { "node.started", ORDER(0, 2), NULL, 2 } },
-      NONE, 0, 0 },
+      NONE,
+      0,
+      0 },
     { "later ones do",
-      { { "job.submit", 0, NULL, 1 }, { "tick", 0, NULL, 2 },
-        { "node.carved", ORDER(1, 1), NULL, 2 } },
-      2, 0, 0 },
+      { { "job.submit", 0, NULL, 1 }, { "tick", 0, NULL, 2 }, { "node.carved", ORDER(1, 1), NULL, 2 } },
+      2,
+      0,
+      0 },
     { "the version goes back", { { "tick", 0, NULL, 2 }, { "tick", 0, NULL, 1 } }, 1, 0, 0 },
 };
 
@@ -150,8 +201,11 @@ record_of(const struct line *line, uint64_t seq)
 {
     bool answers = line->answers || strncmp(line->verb, "node.", 5) == 0;
 
-    return (struct bh_record){ .seq = seq, .verb = line->verb, .order = line->answers,
-                               .orders = line->orders, .version = line->version,
+    return (struct bh_record){ .seq = seq,
+                               .verb = line->verb,
+                               .order = line->answers,
+                               .orders = line->orders,
+                               .version = line->version,
                                .phase = line->event ? BH_PHASE_EVENT
                                         : answers   ? BH_PHASE_OUTCOME
                                                     : BH_PHASE_INTENT };
@@ -218,12 +272,13 @@ orders_many(void **state)
     assert_int_equal(orders->open, RECORDS * EACH);
     for (uint64_t i = 0; i < 2 * RECORDS * EACH; i++) { /* each twice: once too often */
         uint64_t n = i % (RECORDS * EACH) * 7919 % (RECORDS * EACH);
-        struct bh_record record = { .seq = seq++, .order = ORDER(1 + n / EACH, n % EACH),
-                                    .phase = BH_PHASE_OUTCOME, .version = 2,
+        struct bh_record record = { .seq = seq++,
+                                    .order = ORDER(1 + n / EACH, n % EACH),
+                                    .phase = BH_PHASE_OUTCOME,
+                                    .version = 2,
                                     .verb = "node.carved" };
 
-        if (bh_audit_orders_read(orders, &record, &err)
-            != (i < RECORDS * EACH ? BH_OK : BH_CONFLICT))
+        if (bh_audit_orders_read(orders, &record, &err) != (i < RECORDS * EACH ? BH_OK : BH_CONFLICT))
             fail_msg("answer %d", (int)i);
     }
     assert_int_equal(orders->open, 0);
@@ -236,8 +291,9 @@ too_many(void **state)
 {
     enum { RECORDS = BH_ORDERS_OPEN_MAX + 10 };
     struct bh_audit_orders *orders = malloc(sizeof *orders);
-    struct bh_record answer = { .seq = RECORDS + 1, .phase = BH_PHASE_OUTCOME, .version = 2,
-                                .verb = "node.started" };
+    struct bh_record answer = {
+        .seq = RECORDS + 1, .phase = BH_PHASE_OUTCOME, .version = 2, .verb = "node.started"
+    };
     struct bh_err err;
 
     (void)state;
@@ -255,8 +311,7 @@ too_many(void **state)
         answer.order = ORDER(1, 0);
         BH_CHECK_EQ("forgotten", bh_audit_orders_read(orders, &answer, &err), BH_OK);
         answer.order = ORDER(orders->exact_from, 0);
-        BH_CHECK_EQ("kept", bh_audit_orders_read(orders, &answer, &err),
-                    twice ? BH_CONFLICT : BH_OK);
+        BH_CHECK_EQ("kept", bh_audit_orders_read(orders, &answer, &err), twice ? BH_CONFLICT : BH_OK);
     }
     free(orders);
     BH_CHECK_DONE();

@@ -44,13 +44,11 @@ proof_hash_range(const struct maker *maker, struct proof_range range, uint8_t re
 
     BH_ASSERT(range.count > 0);
     if (proof_is_power(range.count))
-        return maker->source->subtree(maker->source->self, level, range.first >> level,
-                                      ret_hash, maker->err);
+        return maker->source->subtree(maker->source->self, level, range.first >> level, ret_hash, maker->err);
     split = proof_split_of(range.count);
     rc = proof_hash_range(maker, (struct proof_range){ range.first, split }, ret_hash);
     if (rc == BH_OK)
-        rc = proof_hash_range(maker, (struct proof_range){ range.first + split, range.count - split },
-                        right);
+        rc = proof_hash_range(maker, (struct proof_range){ range.first + split, range.count - split }, right);
     if (rc == BH_OK)
         bh_merkle_node(maker->crypto, ret_hash, right, ret_hash);
     return rc;
@@ -64,8 +62,8 @@ proof_put_range(struct maker *maker, struct proof_range range)
 }
 
 bh_rc
-bh_proof_root(const struct bh_crypto_ops *crypto, const struct bh_merkle_source *source,
-              uint64_t size, uint8_t ret_root[32], struct bh_err *err)
+bh_proof_root(const struct bh_crypto_ops *crypto, const struct bh_merkle_source *source, uint64_t size,
+              uint8_t ret_root[32], struct bh_err *err)
 {
     const struct maker maker = { .crypto = crypto, .source = source, .err = err };
 
@@ -94,16 +92,14 @@ proof_put_path(struct maker *maker, struct proof_range range, uint64_t index)
 
 bh_rc
 bh_proof_inclusion(const struct bh_crypto_ops *crypto, const struct bh_merkle_source *source,
-                   const uint64_t index_and_size[2], struct bh_proof *ret_proof,
-                   struct bh_err *err)
+                   const uint64_t index_and_size[2], struct bh_proof *ret_proof, struct bh_err *err)
 {
     struct maker maker = { .crypto = crypto, .source = source, .err = err };
     uint64_t index = index_and_size[0], size = index_and_size[1];
     bh_rc rc;
 
     if (index >= size)
-        return bh_err_set(err, BH_RANGE,
-                          "there is no record %" PRIu64 " in a tree of %" PRIu64, index, size);
+        return bh_err_set(err, BH_RANGE, "there is no record %" PRIu64 " in a tree of %" PRIu64, index, size);
     rc = proof_put_path(&maker, (struct proof_range){ 0, size }, index);
     if (rc == BH_OK)
         *ret_proof = maker.proof;
@@ -130,16 +126,14 @@ proof_put_subproof(struct maker *maker, struct proof_range range, uint64_t count
 }
 
 bh_rc
-bh_proof_consistency(const struct bh_crypto_ops *crypto,
-                     const struct bh_merkle_source *source, const uint64_t sizes[2],
-                     struct bh_proof *ret_proof, struct bh_err *err)
+bh_proof_consistency(const struct bh_crypto_ops *crypto, const struct bh_merkle_source *source,
+                     const uint64_t sizes[2], struct bh_proof *ret_proof, struct bh_err *err)
 {
     struct maker maker = { .crypto = crypto, .source = source, .err = err };
     bh_rc rc = BH_OK;
 
     if (sizes[0] > sizes[1])
-        return bh_err_set(err, BH_RANGE,
-                          "a tree of %" PRIu64 " records does not begin one of %" PRIu64,
+        return bh_err_set(err, BH_RANGE, "a tree of %" PRIu64 " records does not begin one of %" PRIu64,
                           sizes[0], sizes[1]);
     if (sizes[0] > 0)
         rc = proof_put_subproof(&maker, (struct proof_range){ 0, sizes[1] }, sizes[0], true);
@@ -175,9 +169,8 @@ proof_rise(struct climb *climb)
 }
 
 bh_rc
-bh_proof_check_inclusion(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
-                         uint64_t index, const uint8_t leaf_hash[32],
-                         const struct bh_tree_head *tree)
+bh_proof_check_inclusion(const struct bh_crypto_ops *crypto, const struct bh_proof *proof, uint64_t index,
+                         const uint8_t leaf_hash[32], const struct bh_tree_head *tree)
 {
     struct climb climb = { index, tree->size - 1 };
     uint8_t hash[32];
@@ -194,26 +187,24 @@ bh_proof_check_inclusion(const struct bh_crypto_ops *crypto, const struct bh_pro
             bh_merkle_node(crypto, hash, proof->hashes[i], hash);
         proof_rise(&climb);
     }
-    return climb.last == 0 && memcmp(hash, tree->root, sizeof hash) == 0 ? BH_OK
-                                                                         : BH_CONFLICT;
+    return climb.last == 0 && memcmp(hash, tree->root, sizeof hash) == 0 ? BH_OK : BH_CONFLICT;
 }
 
 /* An empty tree begins every other; its root is known. */
 static bh_rc
 proof_check_empty(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
-            const struct bh_tree_head *tree)
+                  const struct bh_tree_head *tree)
 {
     uint8_t empty[32];
 
     bh_merkle_root(crypto, NULL, 0, empty);
-    return proof->count == 0 && memcmp(tree->root, empty, sizeof empty) == 0 ? BH_OK
-                                                                             : BH_CONFLICT;
+    return proof->count == 0 && memcmp(tree->root, empty, sizeof empty) == 0 ? BH_OK : BH_CONFLICT;
 }
 
 /* Both roots, from the hash that both trees share on. */
 static bh_rc
 proof_check_climb(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
-            const struct bh_tree_head trees[2])
+                  const struct bh_tree_head trees[2])
 {
     struct climb climb = { trees[0].size - 1, trees[1].size - 1 };
     uint8_t old[32], new[32];
@@ -251,8 +242,6 @@ bh_proof_check_consistency(const struct bh_crypto_ops *crypto, const struct bh_p
     if (trees[0].size == 0)
         return proof_check_empty(crypto, proof, &trees[0]);
     if (trees[0].size == trees[1].size)
-        return proof->count == 0 && memcmp(trees[0].root, trees[1].root, 32) == 0
-                   ? BH_OK
-                   : BH_CONFLICT;
+        return proof->count == 0 && memcmp(trees[0].root, trees[1].root, 32) == 0 ? BH_OK : BH_CONFLICT;
     return proof->count == 0 ? BH_CONFLICT : proof_check_climb(crypto, proof, trees);
 }

@@ -22,8 +22,7 @@ struct bh_proof {
 struct bh_merkle_source {
     /* The root of the 2^level leaves from leaf index * 2^level on, all of which are in
      * the tree. */
-    bh_rc (*subtree)(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32],
-                     struct bh_err *err);
+    bh_rc (*subtree)(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct bh_err *err);
     void *self;
 };
 
@@ -34,35 +33,30 @@ struct bh_tree_head {
 };
 
 /* Root of the first `size` leaves.  Failures of the source. */
-BH_MUST_USE bh_rc bh_proof_root(const struct bh_crypto_ops *crypto,
-                                const struct bh_merkle_source *source, uint64_t size,
-                                uint8_t ret_root[32], struct bh_err *err);
+BH_MUST_USE bh_rc bh_proof_root(const struct bh_crypto_ops *crypto, const struct bh_merkle_source *source,
+                                uint64_t size, uint8_t ret_root[32], struct bh_err *err);
 
 /* The proof that leaf `index` is in the tree of the first `size` leaves.
  *   BH_RANGE  there is no such leaf in it; failures of the source */
 BH_MUST_USE bh_rc bh_proof_inclusion(const struct bh_crypto_ops *crypto,
-                                     const struct bh_merkle_source *source,
-                                     const uint64_t index_and_size[2],
+                                     const struct bh_merkle_source *source, const uint64_t index_and_size[2],
                                      struct bh_proof *ret_proof, struct bh_err *err);
 
 /* The proof that the tree of `sizes[0]` leaves is the beginning of that of `sizes[1]`.
  *   BH_RANGE  the first is the larger one; failures of the source */
 BH_MUST_USE bh_rc bh_proof_consistency(const struct bh_crypto_ops *crypto,
-                                       const struct bh_merkle_source *source,
-                                       const uint64_t sizes[2], struct bh_proof *ret_proof,
-                                       struct bh_err *err);
+                                       const struct bh_merkle_source *source, const uint64_t sizes[2],
+                                       struct bh_proof *ret_proof, struct bh_err *err);
 
 /* Check that the leaf of that hash is number `index` of the tree.
  *   BH_CONFLICT  it is not proved */
-BH_MUST_USE bh_rc bh_proof_check_inclusion(const struct bh_crypto_ops *crypto,
-                                           const struct bh_proof *proof, uint64_t index,
-                                           const uint8_t leaf_hash[32],
+BH_MUST_USE bh_rc bh_proof_check_inclusion(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
+                                           uint64_t index, const uint8_t leaf_hash[32],
                                            const struct bh_tree_head *tree);
 
 /* Check that `trees[0]` is the beginning of `trees[1]`.
  *   BH_CONFLICT  it is not proved */
-BH_MUST_USE bh_rc bh_proof_check_consistency(const struct bh_crypto_ops *crypto,
-                                             const struct bh_proof *proof,
+BH_MUST_USE bh_rc bh_proof_check_consistency(const struct bh_crypto_ops *crypto, const struct bh_proof *proof,
                                              const struct bh_tree_head trees[2]);
 
 #endif

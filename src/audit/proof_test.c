@@ -18,8 +18,7 @@ proof_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], 
     (void)self;
     (void)e;
     assert_true((index + 1) << level <= LEAVES);
-    bh_merkle_root(crypto, (const uint8_t(*)[32])hashes + (index << level),
-                   (size_t)1 << level, ret_hash);
+    bh_merkle_root(crypto, (const uint8_t(*)[32])hashes + (index << level), (size_t)1 << level, ret_hash);
     return BH_OK;
 }
 
@@ -127,16 +126,22 @@ every_size_includes(void **state)
             struct bh_proof proof = inclusion(index, size);
             uint64_t beside = index + 1 < size ? index + 1 : 0;
 
-            BH_CHECK_EQ("holds", bh_proof_check_inclusion(crypto, &proof, index, hashes[index], &tree), BH_OK);
-            BH_CHECK_EQ("other root", bh_proof_check_inclusion(crypto, &proof, index, hashes[index], &other), BH_CONFLICT);
+            BH_CHECK_EQ("holds", bh_proof_check_inclusion(crypto, &proof, index, hashes[index], &tree),
+                        BH_OK);
+            BH_CHECK_EQ("other root", bh_proof_check_inclusion(crypto, &proof, index, hashes[index], &other),
+                        BH_CONFLICT);
             if (size == 1)
                 continue;
-            BH_CHECK_EQ("other leaf", bh_proof_check_inclusion(crypto, &proof, index, hashes[beside], &tree), BH_CONFLICT);
-            BH_CHECK_EQ("other place", bh_proof_check_inclusion(crypto, &proof, beside, hashes[index], &tree), BH_CONFLICT);
+            BH_CHECK_EQ("other leaf", bh_proof_check_inclusion(crypto, &proof, index, hashes[beside], &tree),
+                        BH_CONFLICT);
+            BH_CHECK_EQ("other place", bh_proof_check_inclusion(crypto, &proof, beside, hashes[index], &tree),
+                        BH_CONFLICT);
             proof.count--;
-            BH_CHECK_EQ("one short", bh_proof_check_inclusion(crypto, &proof, index, hashes[index], &tree), BH_CONFLICT);
+            BH_CHECK_EQ("one short", bh_proof_check_inclusion(crypto, &proof, index, hashes[index], &tree),
+                        BH_CONFLICT);
             proof.count += 2;
-            BH_CHECK_EQ("one long", bh_proof_check_inclusion(crypto, &proof, index, hashes[index], &tree), BH_CONFLICT);
+            BH_CHECK_EQ("one long", bh_proof_check_inclusion(crypto, &proof, index, hashes[index], &tree),
+                        BH_CONFLICT);
         }
     }
     BH_CHECK_DONE();
@@ -176,7 +181,8 @@ proof_every_bit(void **state)
         uint8_t *byte = &proof.hashes[bit / 256][bit / 8 % 32];
 
         *byte ^= (uint8_t)(1 << bit % 8);
-        BH_CHECK_EQ("flipped", bh_proof_check_inclusion(crypto, &proof, 299, hashes[299], &tree), BH_CONFLICT);
+        BH_CHECK_EQ("flipped", bh_proof_check_inclusion(crypto, &proof, 299, hashes[299], &tree),
+                    BH_CONFLICT);
         *byte ^= (uint8_t)(1 << bit % 8);
     }
     BH_CHECK_EQ("whole again", bh_proof_check_inclusion(crypto, &proof, 299, hashes[299], &tree), BH_OK);
@@ -211,10 +217,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_the_rfc_draws_it),
-        cmocka_unit_test(every_size_includes),
-        cmocka_unit_test(every_size_begins),
-        cmocka_unit_test(proof_every_bit),
+        cmocka_unit_test(as_the_rfc_draws_it), cmocka_unit_test(every_size_includes),
+        cmocka_unit_test(every_size_begins),   cmocka_unit_test(proof_every_bit),
         cmocka_unit_test(at_the_edges),
     };
 

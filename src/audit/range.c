@@ -23,8 +23,7 @@ range_joins(const struct bh_range *range)
 }
 
 void
-bh_range_add(struct bh_range *range, const struct bh_crypto_ops *crypto,
-             const uint8_t leaf_hash[32])
+bh_range_add(struct bh_range *range, const struct bh_crypto_ops *crypto, const uint8_t leaf_hash[32])
 {
     struct bh_range_node *last;
 
@@ -60,16 +59,15 @@ add_subtree(struct bh_merkle_frontier *frontier, const struct bh_crypto_ops *cry
 }
 
 bool
-bh_merkle_frontier_extend(struct bh_merkle_frontier *frontier,
-                          const struct bh_crypto_ops *crypto, const struct bh_range *range)
+bh_merkle_frontier_extend(struct bh_merkle_frontier *frontier, const struct bh_crypto_ops *crypto,
+                          const struct bh_range *range)
 {
     struct bh_merkle_frontier extended = *frontier;
 
     if (range->from != frontier->size || range->count > BH_RANGE_NODES_MAX)
         return false;
     for (uint32_t i = 0; i < range->count; i++)
-        if (range->nodes[i].level >= BH_MERKLE_PEAKS_MAX
-            || !add_subtree(&extended, crypto, &range->nodes[i]))
+        if (range->nodes[i].level >= BH_MERKLE_PEAKS_MAX || !add_subtree(&extended, crypto, &range->nodes[i]))
             return false;
     if (extended.size != range->to)
         return false;

@@ -194,8 +194,7 @@ record_read_hex(struct bh_slice value, uint8_t *ret, size_t bytes)
 {
     char digits[2 * 32 + 1];
 
-    return bytes <= 32 && bh_slice_str(value, digits, sizeof digits)
-           && bh_parse_hex(digits, ret, bytes);
+    return bytes <= 32 && bh_slice_str(value, digits, sizeof digits) && bh_parse_hex(digits, ret, bytes);
 }
 
 /* A string, unescaped into the scratch. */
@@ -243,8 +242,7 @@ record_decode_actor(struct record_reader *r, struct bh_slice value)
 
     if (bh_slice_get(value, "id", &part) && !record_read_u32(part, &actor->id))
         return false;
-    if (bh_slice_get(value, "token", &part)
-        && !bh_slice_str(part, actor->token, sizeof actor->token))
+    if (bh_slice_get(value, "token", &part) && !bh_slice_str(part, actor->token, sizeof actor->token))
         return false;
     if (bh_slice_get(value, "uid", &part) && !record_read_u32(part, &actor->uid))
         return false;
@@ -273,8 +271,8 @@ record_decode_decision(struct record_reader *r, struct bh_slice value)
 
     if (bh_slice_get(value, "rule", &part) && !record_read_u32(part, &r->record.dec.rule))
         return false;
-    r->record.dec.allow = bh_slice_get(value, "allow", &part) && part.length == 4
-                          && memcmp(part.text, "true", 4) == 0;
+    r->record.dec.allow =
+        bh_slice_get(value, "allow", &part) && part.length == 4 && memcmp(part.text, "true", 4) == 0;
     return true;
 }
 
@@ -310,8 +308,7 @@ record_decode_object(struct record_reader *r, struct bh_slice value)
 
     if (bh_slice_get(value, "id", &part) && !record_read_u64(part, &obj->id))
         return false;
-    return !bh_slice_get(value, "type", &part)
-           || bh_slice_str(part, obj->type, sizeof obj->type);
+    return !bh_slice_get(value, "type", &part) || bh_slice_str(part, obj->type, sizeof obj->type);
 }
 
 static bool
@@ -398,8 +395,7 @@ record_decode_version(struct record_reader *r, struct bh_slice value)
     if (*version < 4 && record->jobs_json
         && bh_job_status_has_row((struct bh_slice){ record->jobs_json, strlen(record->jobs_json) }))
         return false;
-    return *version >= 1 && *version <= BH_RECORD_VERSION
-           && (*version > 1 || !record->orders)
+    return *version >= 1 && *version <= BH_RECORD_VERSION && (*version > 1 || !record->orders)
            && (*version > 2 || (!record->jobs_json && !record->names_json && !record->count));
 }
 
@@ -412,6 +408,7 @@ record_decode_verb(struct record_reader *r, struct bh_slice value)
 static const struct member {
     const char *key;
     bool (*decode)(struct record_reader *r, struct bh_slice value);
+    /* clang-format off */
 } members[] = {
     { "actor", record_decode_actor }, { "boot", record_decode_boot },   { "count", record_decode_count },
     { "dec", record_decode_decision }, { "do", record_decode_do },      { "ev", record_decode_event },
@@ -422,6 +419,7 @@ static const struct member {
     { "text", record_decode_digest }, { "ts", record_decode_time },     { "v", record_decode_version },
     { "verb", record_decode_verb },
 };
+/* clang-format on */
 
 /* Whether `"key":` stands at `at`; steps over it. */
 static bool
@@ -429,8 +427,8 @@ record_step_key(const char **at, const char *end, const char *key)
 {
     size_t length = strlen(key);
 
-    if ((size_t)(end - *at) < length + 3 || (*at)[0] != '"'
-        || memcmp(*at + 1, key, length) != 0 || memcmp(*at + 1 + length, "\":", 2) != 0)
+    if ((size_t)(end - *at) < length + 3 || (*at)[0] != '"' || memcmp(*at + 1, key, length) != 0
+        || memcmp(*at + 1 + length, "\":", 2) != 0)
         return false;
     *at += length + 3;
     return true;
@@ -448,15 +446,13 @@ record_read_members(struct record_reader *r, struct bh_slice leaf, struct bh_err
             continue;
         value = (struct bh_slice){ at, bh_canonical_step(at, (size_t)(end - at)) };
         if (value.length == 0 || !members[i].decode(r, value))
-            return bh_err_set(err, BH_INVALID, "record is malformed: bad value of \"%s\"",
-                              members[i].key);
+            return bh_err_set(err, BH_INVALID, "record is malformed: bad value of \"%s\"", members[i].key);
         at += value.length;
         if (at < end && *at == ',')
             at++;
     }
     if (end - at != 1 || *at != '}')
-        return bh_err_set(err, BH_INVALID,
-                          "record is malformed: unknown key or wrong order at byte %zu",
+        return bh_err_set(err, BH_INVALID, "record is malformed: unknown key or wrong order at byte %zu",
                           (size_t)(at - leaf.text));
     return BH_OK;
 }
@@ -472,8 +468,7 @@ record_check_canonical(const struct bh_record *record, struct bh_slice leaf, str
 
     bh_buf_init_fixed(&out, again, sizeof again);
     bh_record_encode(&out, record);
-    if (!out.overflow && out.length == leaf.length
-        && memcmp(again, leaf.text, leaf.length) == 0)
+    if (!out.overflow && out.length == leaf.length && memcmp(again, leaf.text, leaf.length) == 0)
         return BH_OK;
     while (same < leaf.length && same < out.length && again[same] == leaf.text[same])
         same++;
@@ -481,16 +476,15 @@ record_check_canonical(const struct bh_record *record, struct bh_slice leaf, str
 }
 
 bh_rc
-bh_record_decode(const char *leaf, size_t length, char *scratch,
-                 struct bh_record *ret_record, struct bh_err *err)
+bh_record_decode(const char *leaf, size_t length, char *scratch, struct bh_record *ret_record,
+                 struct bh_err *err)
 {
     struct record_reader r = { .scratch = scratch };
     struct bh_slice text = { leaf, length };
     bh_rc rc;
 
     if (length > BH_RECORD_BYTES_MAX)
-        return bh_err_set(err, BH_INVALID, "record is longer than %d bytes",
-                          BH_RECORD_BYTES_MAX);
+        return bh_err_set(err, BH_INVALID, "record is longer than %d bytes", BH_RECORD_BYTES_MAX);
     if (length < 2 || leaf[0] != '{')
         return bh_err_set(err, BH_INVALID, "record is malformed: not an object");
     rc = record_read_members(&r, text, err);

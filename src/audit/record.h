@@ -51,9 +51,9 @@ enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 4 };
 #define BH_RECORD_JOB_STATES "job.states"
 
 enum bh_phase {
-    BH_PHASE_INTENT,   /* a command, durable before its effects */
-    BH_PHASE_OUTCOME,  /* what became of an effect; `order` names it */
-    BH_PHASE_EVENT,    /* a fact reported, a denied or audited read, a snapshot */
+    BH_PHASE_INTENT,  /* a command, durable before its effects */
+    BH_PHASE_OUTCOME, /* what became of an effect; `order` names it */
+    BH_PHASE_EVENT,   /* a fact reported, a denied or audited read, a snapshot */
     BH_PHASES
 };
 
@@ -63,58 +63,58 @@ extern const char *const bh_phase_names[BH_PHASES];
 extern const char *const bh_via_names[BH_VIAS];
 
 struct bh_record_actor {
-    uint32_t id;         /* principal; 0: the system itself, or nobody known */
+    uint32_t id; /* principal; 0: the system itself, or nobody known */
     enum bh_via via;
-    uint32_t uid;        /* Unix user behind a socket, when via is peer */
-    char token[16];      /* public id of the token, when via is token */
+    uint32_t uid;   /* Unix user behind a socket, when via is peer */
+    char token[16]; /* public id of the token, when via is token */
 };
 
 struct bh_record_object {
-    char type[16];       /* "job", "tenant", "gpu", ... */
+    char type[16]; /* "job", "tenant", "gpu", ... */
     uint64_t id;
 };
 
 struct bh_record_decision {
     bool allow;
-    uint32_t rule;       /* id of the rule that allowed or denied; policy/roles.h */
+    uint32_t rule; /* id of the rule that allowed or denied; policy/roles.h */
 };
 
 struct bh_record {
-    struct bh_record_actor actor;   /* "actor" */
-    uint32_t boot;                  /* "boot": how often the daemon has started */
-    uint64_t count;                 /* "count": equal refusals that this one stands for, 2 or
-                                       more; 0: it is about itself alone */
-    struct bh_record_decision dec;  /* "dec" */
-    const char *do_json;            /* "do": decisions, canonical JSON, NULL for none */
-    const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or what the
-                                       deed says that is none (audit/token_facts.h), or NULL */
-    const char *jobs_json;          /* "jobs": what became of jobs, as audit/job_status.h
-                                       says, or NULL */
-    const char *names_json;         /* "names": what ids were given to, as audit/binding.h
-                                       says, or NULL */
-    struct bh_record_object obj;    /* "obj" */
-    uint64_t order;                 /* "order": the effect an outcome answers, or the start
-                                       that an event is about; 0 none */
-    const char *orders;             /* "orders": what this record orders, a letter for each
-                                       place: c carve, d destroy, s start, p suspend,
-                                       r resume, t stop, z reset, q test, - nothing;
-                                       NULL for none */
-    enum bh_phase phase;            /* "phase" */
-    uint8_t req[16];                /* "req": request id */
-    const char *res;                /* "res": bh_rc_name of the result */
-    uint8_t salt[16];               /* "salt": random, of this record alone: who has the leaf's hash,
-                                       which is public, cannot try what it may be the hash of;
-                                       zero none, in records of before */
-    const char *sealed_json;        /* "sealed": personal texts, an array of sealed items
-                                       as audit/sealed.h says, or NULL */
-    uint64_t seq;                   /* "seq": number of the leaf */
-    uint32_t tenant;                /* "tenant": whose business it is; 0 the site's */
-    uint8_t text[32];               /* "text": digest of the command's text, zero none */
-    uint64_t ts_ns;                 /* "ts" */
-    uint32_t version;               /* "v": 4; 3 of a record whose "jobs" have no "row", 2 of one
-                                       without "count", "jobs" and "names", 1 of one without
-                                       "orders", too; 0 is written as the present one */
-    const char *verb;               /* "verb": operation or event name */
+    struct bh_record_actor actor;  /* "actor" */
+    uint32_t boot;                 /* "boot": how often the daemon has started */
+    uint64_t count;                /* "count": equal refusals that this one stands for, 2 or
+                                      more; 0: it is about itself alone */
+    struct bh_record_decision dec; /* "dec" */
+    const char *do_json;           /* "do": decisions, canonical JSON, NULL for none */
+    const char *ev_json;           /* "ev": the engine event, {"submit":{...}}, or what the
+                                      deed says that is none (audit/token_facts.h), or NULL */
+    const char *jobs_json;         /* "jobs": what became of jobs, as audit/job_status.h
+                                      says, or NULL */
+    const char *names_json;        /* "names": what ids were given to, as audit/binding.h
+                                      says, or NULL */
+    struct bh_record_object obj;   /* "obj" */
+    uint64_t order;                /* "order": the effect an outcome answers, or the start
+                                      that an event is about; 0 none */
+    const char *orders;            /* "orders": what this record orders, a letter for each
+                                      place: c carve, d destroy, s start, p suspend,
+                                      r resume, t stop, z reset, q test, - nothing;
+                                      NULL for none */
+    enum bh_phase phase;           /* "phase" */
+    uint8_t req[16];               /* "req": request id */
+    const char *res;               /* "res": bh_rc_name of the result */
+    uint8_t salt[16];              /* "salt": random, of this record alone: who has the leaf's hash,
+                                      which is public, cannot try what it may be the hash of;
+                                      zero none, in records of before */
+    const char *sealed_json;       /* "sealed": personal texts, an array of sealed items
+                                      as audit/sealed.h says, or NULL */
+    uint64_t seq;                  /* "seq": number of the leaf */
+    uint32_t tenant;               /* "tenant": whose business it is; 0 the site's */
+    uint8_t text[32];              /* "text": digest of the command's text, zero none */
+    uint64_t ts_ns;                /* "ts" */
+    uint32_t version;              /* "v": 4; 3 of a record whose "jobs" have no "row", 2 of one
+                                      without "count", "jobs" and "names", 1 of one without
+                                      "orders", too; 0 is written as the present one */
+    const char *verb;              /* "verb": operation or event name */
 };
 
 /* Append the leaf to `out` (check out->overflow). */

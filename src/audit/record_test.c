@@ -2,13 +2,13 @@
 
 #include "base/test.h"
 
-#define SEALED                                                                             \
-    "[{\"c\":\"QUJD\",\"h\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\",\"k\":\"7\"," \
+#define SEALED                                                                                               \
+    "[{\"c\":\"QUJD\",\"h\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\",\"k\":\"7\","                   \
     "\"n\":\"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB\"}]"
 
 #define JOBS "[{\"job\":7,\"state\":\"starting\"}]"
-#define NAMES                                                                              \
-    "[{\"c\":\"8b07a7df69a2d40e30b5a53cc1be4be01eac88c0a4bb87b3f0aeeb6f1c1aa31a\",\"id\":7,"   \
+#define NAMES                                                                                                \
+    "[{\"c\":\"8b07a7df69a2d40e30b5a53cc1be4be01eac88c0a4bb87b3f0aeeb6f1c1aa31a\",\"id\":7,"                 \
     "\"kind\":\"tenant\"}]"
 
 static const struct bh_record full = {
@@ -34,19 +34,20 @@ static const struct bh_record full = {
     .verb = "job.submit",
 };
 
-#define FULL                                                                               \
-    "{\"actor\":{\"id\":3,\"token\":\"t-abc\",\"uid\":1000,\"via\":\"token\"},\"boot\":2," \
-    "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                \
-    "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"jobs\":" JOBS ",\"names\":" NAMES ",\"obj\":{\"id\":7,\"type\":\"job\"},"     \
-    "\"order\":\"1152921504606846977\",\"orders\":\"-c-s\",\"phase\":\"outcome\","       \
-    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\","       \
-    "\"salt\":\"cd000000000000000000000000000002\",\"sealed\":" SEALED                     \
-    ",\"seq\":9,\"tenant\":4,"                                                            \
-    "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
+#define FULL                                                                                                 \
+    "{\"actor\":{\"id\":3,\"token\":\"t-abc\",\"uid\":1000,\"via\":\"token\"},\"boot\":2,"                   \
+    "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                                  \
+    "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"jobs\":" JOBS ",\"names\":" NAMES                         \
+    ",\"obj\":{\"id\":7,\"type\":\"job\"},"                                                                  \
+    "\"order\":\"1152921504606846977\",\"orders\":\"-c-s\",\"phase\":\"outcome\","                           \
+    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\","                                           \
+    "\"salt\":\"cd000000000000000000000000000002\",\"sealed\":" SEALED ",\"seq\":9,\"tenant\":4,"            \
+    "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","                         \
     "\"ts\":\"1795170000000000001\",\"v\":4,\"verb\":\"job.submit\"}"
 #define ROW "8b07a7df69a2d40e30b5a53cc1be4be01eac88c0a4bb87b3f0aeeb6f1c1aa31a"
 #define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":4}"
-#define COUNTED "{\"boot\":1,\"count\":12,\"phase\":\"event\",\"res\":\"denied\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
+#define COUNTED                                                                                              \
+    "{\"boot\":1,\"count\":12,\"phase\":\"event\",\"res\":\"denied\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
 #define BEFORE "{\"orders\":\"c\",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}"
 #define OLD "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
 
@@ -126,8 +127,7 @@ static const struct {
 } refused[] = {
     { "nothing", "" },
     { "a count of its own", "{\"count\":1,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
-    { "a count before its time",
-      "{\"count\":2,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+    { "a count before its time", "{\"count\":2,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
     { "no object", "[]" },
     { "empty object", "{}" },
     { "cut", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1" },
@@ -135,15 +135,13 @@ static const struct {
     { "blank", "{ " TAIL },
     { "blank behind colon", "{\"phase\": \"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
     { "unknown key", "{\"aktor\":1," TAIL },
-    { "unknown last key",
-      "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,\"x\":1}" },
+    { "unknown last key", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,\"x\":1}" },
     { "unknown inner key", "{\"actor\":{\"id\":1,\"ip\":2,\"via\":\"system\"}," TAIL },
     { "twice", "{\"boot\":1,\"boot\":1," TAIL },
     { "wrong order", "{\"dec\":{\"allow\":true},\"boot\":1," TAIL },
     { "wrong inner order", "{\"obj\":{\"type\":\"job\",\"id\":1}," TAIL },
     { "zero written", "{\"boot\":0," TAIL },
-    { "empty text written",
-      "{\"phase\":\"intent\",\"res\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "empty text written", "{\"phase\":\"intent\",\"res\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
     { "empty object written", "{\"obj\":{}," TAIL },
     { "dec without allow", "{\"dec\":{\"rule\":1}," TAIL },
     { "small number quoted", "{\"order\":\"5\"," TAIL },
@@ -156,8 +154,7 @@ static const struct {
     { "a salt of version 3", "{\"phase\":\"intent\"," SALT ",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
     { "a salt behind what is sealed",
       "{\"phase\":\"intent\",\"sealed\":" SEALED "," SALT ",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
-    { "a salt that is none",
-      "{\"phase\":\"intent\",\"salt\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
+    { "a salt that is none", "{\"phase\":\"intent\",\"salt\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
     { "jobs of version 2", "{\"jobs\":" JOBS ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
     { "names of version 2", "{\"names\":" NAMES ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
     { "names that are none", "{\"names\":[{}],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
@@ -170,20 +167,14 @@ static const struct {
     { "ev with blanks", "{\"ev\":{\"tick\": {}}," TAIL },
     { "ev unsorted", "{\"ev\":{\"b\":1,\"a\":1}," TAIL },
     { "ev unclosed", "{\"ev\":{\"b\":1," TAIL },
-    { "needless escape",
-      "{\"phase\":\"intent\",\"res\":\"\\u006fk\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-    { "upper case hex",
-      "{\"phase\":\"intent\",\"req\":\"AB000000000000000000000000000001\","
-      "\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-    { "sealed without items",
-      "{\"phase\":\"intent\",\"sealed\":[],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-    { "sealed in plain",
-      "{\"phase\":\"intent\",\"sealed\":[\"why\"],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-    { "sealed behind seq",
-      "{\"phase\":\"intent\",\"seq\":0,\"sealed\":" SEALED ",\"ts\":\"0\",\"v\":1}" },
+    { "needless escape", "{\"phase\":\"intent\",\"res\":\"\\u006fk\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "upper case hex", "{\"phase\":\"intent\",\"req\":\"AB000000000000000000000000000001\","
+                        "\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "sealed without items", "{\"phase\":\"intent\",\"sealed\":[],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "sealed in plain", "{\"phase\":\"intent\",\"sealed\":[\"why\"],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "sealed behind seq", "{\"phase\":\"intent\",\"seq\":0,\"sealed\":" SEALED ",\"ts\":\"0\",\"v\":1}" },
     { "comma before end", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,}" },
-    { "token too long",
-      "{\"actor\":{\"token\":\"0123456789abcdef\",\"via\":\"token\"}," TAIL },
+    { "token too long", "{\"actor\":{\"token\":\"0123456789abcdef\",\"via\":\"token\"}," TAIL },
 };
 
 static void
@@ -195,10 +186,9 @@ record_refuses(void **state)
         struct bh_record record = { .boot = 77 };
         struct bh_err err;
 
-        BH_CHECK_EQ(
-            refused[i].name,
-            bh_record_decode(refused[i].leaf, strlen(refused[i].leaf), scratch, &record, &err),
-            BH_INVALID);
+        BH_CHECK_EQ(refused[i].name,
+                    bh_record_decode(refused[i].leaf, strlen(refused[i].leaf), scratch, &record, &err),
+                    BH_INVALID);
         BH_CHECK_EQ(refused[i].name, record.boot, 77);
     }
     BH_CHECK_DONE();
@@ -232,8 +222,7 @@ record_every_bit(void **state)
 static void
 texts_that_need_escapes(void **state)
 {
-    struct bh_record record = { .res = "a\"\\\n\x01\xc3\xbc", .verb = "\xf0\x9f\x90\x84" },
-                     read;
+    struct bh_record record = { .res = "a\"\\\n\x01\xc3\xbc", .verb = "\xf0\x9f\x90\x84" }, read;
     char leaf[256], scratch[320];
     struct bh_buf out;
     struct bh_err err;

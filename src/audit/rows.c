@@ -49,15 +49,12 @@ static const struct bh_field text_rows[] = {
 const struct bh_fields bh_row_text_fields = BH_FIELDS("text", struct bh_row_text, text_rows);
 
 static const struct bh_field document_rows[] = {
-    BH_F(struct bh_row_document, key, BH_FIELD_TEXT, .max = NAME_BYTES_MAX,
-         .flags = BH_FIELD_REQUIRED),
+    BH_F(struct bh_row_document, key, BH_FIELD_TEXT, .max = NAME_BYTES_MAX, .flags = BH_FIELD_REQUIRED),
     BH_F(struct bh_row_document, kind, BH_FIELD_STR, .flags = BH_FIELD_REQUIRED),
     BH_F(struct bh_row_document, number, BH_FIELD_U64, .flags = BH_FIELD_REQUIRED),
-    BH_F(struct bh_row_document, value, BH_FIELD_TEXT, .max = DOCUMENT_BYTES_MAX,
-         .flags = BH_FIELD_REQUIRED),
+    BH_F(struct bh_row_document, value, BH_FIELD_TEXT, .max = DOCUMENT_BYTES_MAX, .flags = BH_FIELD_REQUIRED),
 };
-const struct bh_fields bh_row_document_fields =
-    BH_FIELDS("document", struct bh_row_document, document_rows);
+const struct bh_fields bh_row_document_fields = BH_FIELDS("document", struct bh_row_document, document_rows);
 
 static const struct bh_field key_rows[] = {
     BH_F(struct bh_row_key, created_ns, BH_FIELD_NS),

@@ -6,8 +6,8 @@
 #include "base/fields.h"
 
 /* Rows of the tables as an export has them beside the log, one JSON object a line, in the files
- * "names", "jobs", "texts", "documents" and "keys": what the records' ids and digests stand for.  They are not
- * signed; the log binds them (audit/claims.h). */
+ * "names", "jobs", "texts", "documents" and "keys": what the records' ids and digests stand for.  They are
+ * not signed; the log binds them (audit/claims.h). */
 
 /* The files' names, as /v1/log/rows/NAME has them too. */
 #define BH_ROWS_NAMES "names"
@@ -17,11 +17,11 @@
 #define BH_ROWS_KEYS "keys"
 
 struct bh_row_name {
-    char kind[16];               /* of bh_binding_kinds */
+    char kind[16]; /* of bh_binding_kinds */
     uint32_t id;
-    const char *name;            /* NULL: it was erased */
-    uint8_t key[32];             /* opens the commitment; zero: it is not bound, or erased */
-    uint64_t erased_by;          /* the record that erased it; 0: none */
+    const char *name;   /* NULL: it was erased */
+    uint8_t key[32];    /* opens the commitment; zero: it is not bound, or erased */
+    uint64_t erased_by; /* the record that erased it; 0: none */
 };
 extern const struct bh_fields bh_row_name_fields;
 
@@ -45,8 +45,8 @@ extern const struct bh_fields bh_row_job_fields;
 /* A document that a record has the digest of; a scrub's receipt, the site file's revisions, the
  * images of jobs that had ended. */
 struct bh_row_document {
-    uint64_t number;             /* where the next page goes on */
-    char kind[16];               /* of bh_claimed_kinds */
+    uint64_t number; /* where the next page goes on */
+    char kind[16];   /* of bh_claimed_kinds */
     const char *key, *value;
 };
 extern const struct bh_fields bh_row_document_fields;

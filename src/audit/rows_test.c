@@ -12,8 +12,9 @@ one_way(void **state)
 {
     static const struct bh_row_name name = { "principal", 3, "alice", { 0xab }, 0 },
                                     erased = { "principal", 4, NULL, { 0 }, 37 };
-    static const struct bh_row_job job = { .job = 7, .tenant_id = 5, .tenant = "acme", .exit_status = -1,
-                                           .ended_ns = 9, .spec = { 1 } };
+    static const struct bh_row_job job = {
+        .job = 7, .tenant_id = 5, .tenant = "acme", .exit_status = -1, .ended_ns = 9, .spec = { 1 }
+    };
     static const struct bh_row_text text = { 2, { 0xcd }, "{}" };
     const struct {
         const struct bh_fields *fields;
@@ -25,7 +26,8 @@ one_way(void **state)
           "{\"id\":3,\"key\":\"ab" ZEROS "\",\"kind\":\"principal\",\"name\":\"alice\"}" },
         { &bh_row_name_fields, &erased, "{\"erased_by\":37,\"id\":4,\"kind\":\"principal\"}" },
         { &bh_row_job_fields, &job,
-          "{\"ended_ns\":\"9\",\"exit_status\":-1,\"job\":7,\"spec\":\"01" ZEROS "\",\"tenant\":\"acme\",\"tenant_id\":5}" },
+          "{\"ended_ns\":\"9\",\"exit_status\":-1,\"job\":7,\"spec\":\"01" ZEROS
+          "\",\"tenant\":\"acme\",\"tenant_id\":5}" },
         { &bh_row_text_fields, &text, "{\"digest\":\"cd" ZEROS "\",\"number\":2,\"text\":\"{}\"}" },
     };
 

@@ -19,8 +19,7 @@ step_over(struct bh_slice *rest, const char *literal)
 static bool
 is_digit64(char c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')
-           || c == '+' || c == '/';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
 }
 
 /* What stands up to the next quote; decoding is stricter about the last bits. */
@@ -63,8 +62,7 @@ bh_sealed_read(struct bh_slice text, struct bh_sealed *ret)
     struct bh_sealed sealed;
 
     if (!step_over(&text, "{\"c\":\"") || !parse_base64(&text, 0, &sealed.cipher)
-        || !step_over(&text, "\",\"h\":\"")
-        || !parse_base64(&text, COMMITMENT_TEXT, &sealed.commitment)
+        || !step_over(&text, "\",\"h\":\"") || !parse_base64(&text, COMMITMENT_TEXT, &sealed.commitment)
         || !step_over(&text, "\",\"k\":\"") || !sealed_parse_number(&text, &sealed.key)
         || !step_over(&text, "\",\"n\":\"") || !parse_base64(&text, NONCE_TEXT, &sealed.nonce)
         || !step_over(&text, "\"}") || text.length > 0)

@@ -43,8 +43,7 @@ reads_items(void **state)
         BH_CHECK(rows[i].name, rows[i].good || sealed.key == 99);
         for (size_t cut = 0; cut < text.length; cut++)
             BH_CHECK(rows[i].name,
-                     !bh_sealed_read((struct bh_slice){ text.text, cut }, &sealed)
-                         || cut + 1 == text.length);
+                     !bh_sealed_read((struct bh_slice){ text.text, cut }, &sealed) || cut + 1 == text.length);
     }
     BH_CHECK_DONE();
 }
@@ -76,16 +75,14 @@ bounds_lists(void **state)
         { "not an array", GOOD, false },
         { "one of them bad", "[" GOOD ",{}]", false },
         { "cut", "[" GOOD ",", false },
-        { "most", "[" GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "]",
-          true },
-        { "too many", "[" GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD
-                      "," GOOD "]", false },
+        { "most", "[" GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "]", true },
+        { "too many", "[" GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "," GOOD "]",
+          false },
     };
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        BH_CHECK_EQ(rows[i].name,
-                    bh_sealed_is_list((struct bh_slice){ rows[i].text, strlen(rows[i].text) }),
+        BH_CHECK_EQ(rows[i].name, bh_sealed_is_list((struct bh_slice){ rows[i].text, strlen(rows[i].text) }),
                     rows[i].good);
     BH_CHECK_DONE();
 }

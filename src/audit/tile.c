@@ -157,8 +157,8 @@ bh_bundle_step(const char *bundle, size_t length, size_t *ret_length)
 /* ---- making tiles ---- */
 
 bh_rc
-bh_tiler_add(struct bh_tiler *tiler, const struct bh_crypto_ops *crypto,
-             const uint8_t leaf_hash[32], const struct bh_tile_sink *sink, struct bh_err *err)
+bh_tiler_add(struct bh_tiler *tiler, const struct bh_crypto_ops *crypto, const uint8_t leaf_hash[32],
+             const struct bh_tile_sink *sink, struct bh_err *err)
 {
     uint64_t number = tiler->size++; /* of the hash within its level */
     uint8_t hash[32];
@@ -166,7 +166,8 @@ bh_tiler_add(struct bh_tiler *tiler, const struct bh_crypto_ops *crypto,
 
     memcpy(hash, leaf_hash, sizeof hash);
     for (uint32_t level = 0; rc == BH_OK && level < BH_TILE_LEVELS; level++) {
-        const struct bh_tile tile = { .level = level, .index = number / BH_TILE_WIDTH,
+        const struct bh_tile tile = { .level = level,
+                                      .index = number / BH_TILE_WIDTH,
                                       .width = BH_TILE_WIDTH };
         uint8_t(*hashes)[32] = tiler->hashes[level];
 
@@ -181,14 +182,14 @@ bh_tiler_add(struct bh_tiler *tiler, const struct bh_crypto_ops *crypto,
 }
 
 bh_rc
-bh_tiler_end(const struct bh_tiler *tiler, const struct bh_tile_sink *sink,
-             struct bh_err *err)
+bh_tiler_end(const struct bh_tiler *tiler, const struct bh_tile_sink *sink, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t level = 0; rc == BH_OK && level < BH_TILE_LEVELS; level++) {
         uint64_t hashes = tiler->size >> LEVEL_BITS * level;
-        const struct bh_tile tile = { .level = level, .index = hashes / BH_TILE_WIDTH,
+        const struct bh_tile tile = { .level = level,
+                                      .index = hashes / BH_TILE_WIDTH,
                                       .width = (uint32_t)(hashes % BH_TILE_WIDTH) };
 
         if (tile.width > 0)

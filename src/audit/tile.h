@@ -14,16 +14,16 @@
 struct bh_crypto_ops;
 
 enum {
-    BH_TILE_WIDTH = 256,     /* hashes of a full tile, records of a full bundle */
-    BH_TILE_LEVELS = 8,      /* of a tree of any size */
+    BH_TILE_WIDTH = 256, /* hashes of a full tile, records of a full bundle */
+    BH_TILE_LEVELS = 8,  /* of a tree of any size */
     BH_TILE_PATH_MAX = 64
 };
 
 struct bh_tile {
-    bool entries;            /* a bundle of records; level is 0 then */
-    uint32_t level;          /* its hashes are roots of 256^level records */
+    bool entries;   /* a bundle of records; level is 0 then */
+    uint32_t level; /* its hashes are roots of 256^level records */
     uint64_t index;
-    uint32_t width;          /* 1 .. BH_TILE_WIDTH; less is a partial one */
+    uint32_t width; /* 1 .. BH_TILE_WIDTH; less is a partial one */
 };
 
 /* Append its path: "tile/0/x001/067", "tile/entries/005.p/12". */
@@ -45,8 +45,7 @@ BH_MUST_USE bool bh_bundle_step(const char *bundle, size_t length, size_t *ret_l
 
 /* Takes a tile of hashes when it is complete, or at the end. */
 struct bh_tile_sink {
-    bh_rc (*put)(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32],
-                 struct bh_err *err);
+    bh_rc (*put)(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32], struct bh_err *err);
     void *self;
 };
 

@@ -44,12 +44,36 @@ static void
 other_paths(void **state)
 {
     static const char *const refused[] = {
-        "", "tile", "tile/", "tile/0", "tile/0/", "tile/8/000", "tile/00/000", "tile/-1/000",
-        "tile/0/0", "tile/0/0000", "tile/0/1000", "tile/0/001/067", "tile/0/x000/067",
-        "tile/0/x001", "tile/0/x001/", "tile/0/000/", "tile/0/000.p", "tile/0/000.p/",
-        "tile/0/000.p/0", "tile/0/000.p/01", "tile/0/000.p/256", "tile/0/000.p/257",
-        "tile/0/000.p/1000", "tile/0/000.p/1/", "tile/entries/0/000", "tile/data/000",
-        "/tile/0/000", "tile/0/x01/000", "tile/0/../000", "tile/0/000 ",
+        "",
+        "tile",
+        "tile/",
+        "tile/0",
+        "tile/0/",
+        "tile/8/000",
+        "tile/00/000",
+        "tile/-1/000",
+        "tile/0/0",
+        "tile/0/0000",
+        "tile/0/1000",
+        "tile/0/001/067",
+        "tile/0/x000/067",
+        "tile/0/x001",
+        "tile/0/x001/",
+        "tile/0/000/",
+        "tile/0/000.p",
+        "tile/0/000.p/",
+        "tile/0/000.p/0",
+        "tile/0/000.p/01",
+        "tile/0/000.p/256",
+        "tile/0/000.p/257",
+        "tile/0/000.p/1000",
+        "tile/0/000.p/1/",
+        "tile/entries/0/000",
+        "tile/data/000",
+        "/tile/0/000",
+        "tile/0/x01/000",
+        "tile/0/../000",
+        "tile/0/000 ",
         "tile/0/x018/x446/x744/x073/x709/x551/616",
         "tile/0/x999/x999/x999/x999/x999/x999/x999/999",
     };
@@ -69,6 +93,7 @@ widths(void **state)
         uint32_t level;
         uint64_t index, size;
         uint32_t width;
+        /* clang-format off */
     } rows[] = {
         { 0, 272, 70000, 256 }, { 0, 273, 70000, 112 }, { 0, 274, 70000, 0 },
         { 1, 0, 70000, 256 },   { 1, 1, 70000, 17 },    { 2, 0, 70000, 1 },
@@ -76,11 +101,11 @@ widths(void **state)
         { 0, 1, 256, 0 },       { 1, 0, 256, 1 },       { 8, 0, UINT64_MAX, 0 },
         { 7, 0, UINT64_MAX, 255 }, { 0, UINT64_MAX, UINT64_MAX, 0 },
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        BH_CHECK_EQ("width", bh_tile_width(rows[i].level, rows[i].index, rows[i].size),
-                    rows[i].width);
+        BH_CHECK_EQ("width", bh_tile_width(rows[i].level, rows[i].index, rows[i].size), rows[i].width);
     BH_CHECK_DONE();
 }
 

@@ -122,12 +122,10 @@ bh_tlog_proof_parse(const char *text, struct bh_tlog_proof *ret_proof, struct bh
     const char *at = text;
 
     if (!proof_parse_head(&at, &proof))
-        return bh_err_set(err, BH_INVALID,
-                          "not a proof: it does not begin with \"%s\" and an index",
+        return bh_err_set(err, BH_INVALID, "not a proof: it does not begin with \"%s\" and an index",
                           first_line);
     if (!proof_parse_path(&at, &proof.path))
-        return bh_err_set(err, BH_INVALID,
-                          "not a proof: its hashes are not lines of 32 bytes in base 64");
+        return bh_err_set(err, BH_INVALID, "not a proof: its hashes are not lines of 32 bytes in base 64");
     proof.note = at;
     *ret_proof = proof;
     return BH_OK;
@@ -135,8 +133,7 @@ bh_tlog_proof_parse(const char *text, struct bh_tlog_proof *ret_proof, struct bh
 
 bh_rc
 bh_tlog_proof_check(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
-                    struct bh_tlog_proof *proof, const uint8_t leaf_hash[32],
-                    struct bh_err *err)
+                    struct bh_tlog_proof *proof, const uint8_t leaf_hash[32], struct bh_err *err)
 {
     struct bh_checkpoint checkpoint;
     struct bh_tree_head tree;
@@ -146,11 +143,9 @@ bh_tlog_proof_check(const struct bh_crypto_ops *crypto, const struct bh_note_key
         return rc;
     tree.size = checkpoint.size;
     memcpy(tree.root, checkpoint.root, sizeof tree.root);
-    if (bh_proof_check_inclusion(crypto, &proof->path, proof->index, leaf_hash, &tree)
-        != BH_OK)
+    if (bh_proof_check_inclusion(crypto, &proof->path, proof->index, leaf_hash, &tree) != BH_OK)
         return bh_err_set(err, BH_CONFLICT,
-                          "this is not record %" PRIu64 " of the log of %" PRIu64
-                          " records that %s signed",
+                          "this is not record %" PRIu64 " of the log of %" PRIu64 " records that %s signed",
                           proof->index, tree.size, key->name);
     proof->tree = checkpoint;
     return BH_OK;

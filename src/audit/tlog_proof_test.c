@@ -19,8 +19,7 @@ tlog_proof_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[
 {
     (void)self;
     (void)e;
-    bh_merkle_root(crypto, (const uint8_t(*)[32])hashes + (index << level),
-                   (size_t)1 << level, ret_hash);
+    bh_merkle_root(crypto, (const uint8_t(*)[32])hashes + (index << level), (size_t)1 << level, ret_hash);
     return BH_OK;
 }
 
@@ -58,8 +57,7 @@ tlog_proof_check(const char *text, uint32_t leaf)
     struct bh_tlog_proof proof;
     bh_rc rc = bh_tlog_proof_parse(text, &proof, &err);
 
-    return rc == BH_OK ? bh_tlog_proof_check(crypto, &key, &proof, hashes[leaf], &err)
-                       : rc;
+    return rc == BH_OK ? bh_tlog_proof_check(crypto, &key, &proof, hashes[leaf], &err) : rc;
 }
 
 static void

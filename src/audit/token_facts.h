@@ -13,9 +13,9 @@
  * canonical JSON without what is empty.  It is no event of the engine, which knows no tokens: a
  * replay passes over it. */
 struct bh_token_facts {
-    uint64_t expires_ns;         /* since the epoch */
-    uint32_t principal;          /* whose it is */
-    const char *scopes;          /* verbs separated by blanks; "": all that its owner may */
+    uint64_t expires_ns; /* since the epoch */
+    uint32_t principal;  /* whose it is */
+    const char *scopes;  /* verbs separated by blanks; "": all that its owner may */
 };
 
 /* Append them to `out`; check its overflow in the end. */

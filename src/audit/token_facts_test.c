@@ -10,10 +10,10 @@ facts_have_one_form(void **state)
         struct bh_token_facts facts;
         const char *text;
     } rows[] = {
-        { "all", { 7, 2, "job.view job.submit" },
+        { "all",
+          { 7, 2, "job.view job.submit" },
           "{\"token\":{\"expires_ns\":\"7\",\"principal\":2,\"scopes\":\"job.view job.submit\"}}" },
-        { "all that the owner may", { 7, 2, "" },
-          "{\"token\":{\"expires_ns\":\"7\",\"principal\":2}}" },
+        { "all that the owner may", { 7, 2, "" }, "{\"token\":{\"expires_ns\":\"7\",\"principal\":2}}" },
     };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {

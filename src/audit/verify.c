@@ -5,8 +5,8 @@
 #include "base/num.h"
 
 void
-bh_audit_verifier_init(struct bh_audit_verifier *verifier,
-                       const struct bh_crypto_ops *crypto, const struct bh_note_key *key)
+bh_audit_verifier_init(struct bh_audit_verifier *verifier, const struct bh_crypto_ops *crypto,
+                       const struct bh_note_key *key)
 {
     memset(verifier, 0, sizeof *verifier);
     bh_audit_orders_init(&verifier->orders);
@@ -26,28 +26,24 @@ verify_fault(struct bh_audit_verifier *verifier, uint64_t first, uint64_t last, 
 
 static bh_rc
 verify_check_hash(const struct bh_audit_verifier *verifier, const uint8_t hash[32],
-           const uint8_t *stored_hash, struct bh_err *err)
+                  const uint8_t *stored_hash, struct bh_err *err)
 {
     (void)verifier;
     if (stored_hash && memcmp(hash, stored_hash, 32) != 0)
-        return bh_err_set(err, BH_CONFLICT,
-                          "its bytes do not have the hash stored beside it");
+        return bh_err_set(err, BH_CONFLICT, "its bytes do not have the hash stored beside it");
     return BH_OK;
 }
 
 /* What a record must have in common with those before it. */
 static bh_rc
-verify_check_position(struct bh_audit_verifier *verifier, const struct bh_record *record,
-            struct bh_err *err)
+verify_check_position(struct bh_audit_verifier *verifier, const struct bh_record *record, struct bh_err *err)
 {
     if (record->seq != verifier->frontier.size)
         return bh_err_set(err, BH_CONFLICT, "it says it is record %" PRIu64, record->seq);
     if (record->ts_ns < verifier->last_ts_ns)
-        return bh_err_set(err, BH_CONFLICT,
-                          "its time is before that of the record before it");
+        return bh_err_set(err, BH_CONFLICT, "its time is before that of the record before it");
     if (record->boot < verifier->last_boot)
-        return bh_err_set(err, BH_CONFLICT,
-                          "its boot %" PRIu32 " comes after boot %" PRIu32, record->boot,
+        return bh_err_set(err, BH_CONFLICT, "its boot %" PRIu32 " comes after boot %" PRIu32, record->boot,
                           verifier->last_boot);
     if (record->version < verifier->last_version)
         return bh_err_set(err, BH_CONFLICT, "its version %" PRIu32 " comes after version %" PRIu32,
@@ -57,8 +53,7 @@ verify_check_position(struct bh_audit_verifier *verifier, const struct bh_record
 
 /* A record that says how far the log was pruned. */
 static bh_rc
-verify_read_minimum(struct bh_audit_verifier *verifier, const struct bh_record *record,
-             struct bh_err *err)
+verify_read_minimum(struct bh_audit_verifier *verifier, const struct bh_record *record, struct bh_err *err)
 {
     if (!record->verb || strcmp(record->verb, BH_RECORD_PRUNE) != 0 || !record->dec.allow
         || strcmp(record->obj.type, BH_RECORD_LOG) != 0)
@@ -74,8 +69,7 @@ verify_read_minimum(struct bh_audit_verifier *verifier, const struct bh_record *
 static bh_rc
 verify_refuse_after_fault(const struct bh_audit_verifier *verifier, struct bh_err *err)
 {
-    return bh_err_set(err, BH_CONFLICT, "record %" PRIu64 " was bad already",
-                      verifier->bad_first);
+    return bh_err_set(err, BH_CONFLICT, "record %" PRIu64 " was bad already", verifier->bad_first);
 }
 
 /* Kept checkpoints of the records so far. */
@@ -94,8 +88,8 @@ verify_check_trusted(struct bh_audit_verifier *verifier, struct bh_err *err)
         if (memcmp(root, kept->root, sizeof root) == 0)
             continue;
         bh_err_set(err, BH_CONFLICT,
-                   "the first %" PRIu64
-                   " records are not those that a kept checkpoint was signed over", kept->size);
+                   "the first %" PRIu64 " records are not those that a kept checkpoint was signed over",
+                   kept->size);
         return verify_fault(verifier, 0, kept->size ? kept->size - 1 : 0, err);
     }
     return BH_OK;
@@ -114,8 +108,8 @@ verify_add(struct bh_audit_verifier *verifier, const uint8_t hash[32], struct bh
 }
 
 bh_rc
-bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
-                         size_t length, const uint8_t *stored_hash, struct bh_err *err)
+bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf, size_t length,
+                         const uint8_t *stored_hash, struct bh_err *err)
 {
     uint64_t number = verifier->frontier.size;
     struct bh_record record;
@@ -147,8 +141,7 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
 }
 
 bh_rc
-bh_audit_verifier_hash(struct bh_audit_verifier *verifier, const uint8_t hash[32],
-                       struct bh_err *err)
+bh_audit_verifier_hash(struct bh_audit_verifier *verifier, const uint8_t hash[32], struct bh_err *err)
 {
     if (verifier->faulty)
         return verify_refuse_after_fault(verifier, err);
@@ -173,15 +166,13 @@ verify_root_differs(struct bh_audit_verifier *verifier, struct bh_err *err)
 
     bh_err_set(err, BH_CONFLICT,
                "records %" PRIu64 " to %" PRIu64
-               ": one or more of them are not what the checkpoint of %" PRIu64
-               " records signed",
+               ": one or more of them are not what the checkpoint of %" PRIu64 " records signed",
                first, last, verifier->frontier.size);
     return verify_fault(verifier, first, last, err);
 }
 
 bh_rc
-bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier, const char *note,
-                             struct bh_err *err)
+bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier, const char *note, struct bh_err *err)
 {
     uint64_t size = verifier->frontier.size;
     struct bh_checkpoint checkpoint;
@@ -214,16 +205,15 @@ bh_audit_verifier_reaches(struct bh_audit_verifier *verifier, uint64_t size, str
         if (wanted <= size)
             continue;
         bh_err_set(err, BH_CONFLICT,
-                   "records %" PRIu64 " to %" PRIu64
-                   " are missing: a kept checkpoint was signed over them", size, wanted - 1);
+                   "records %" PRIu64 " to %" PRIu64 " are missing: a kept checkpoint was signed over them",
+                   size, wanted - 1);
         return verify_fault(verifier, size, wanted - 1, err);
     }
     return BH_OK;
 }
 
 bh_rc
-bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
-                      struct bh_err *err)
+bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected, struct bh_err *err)
 {
     uint64_t size = verifier->frontier.size;
 
@@ -239,8 +229,7 @@ bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
     }
     if (size >= expected)
         return bh_audit_verifier_reaches(verifier, size, err);
-    bh_err_set(err, BH_CONFLICT,
-               "records %" PRIu64 " to %" PRIu64 " are missing at the end of the journal",
+    bh_err_set(err, BH_CONFLICT, "records %" PRIu64 " to %" PRIu64 " are missing at the end of the journal",
                size, expected - 1);
     return verify_fault(verifier, size, expected - 1, err);
 }

@@ -50,8 +50,7 @@ sign_all(struct journal *journal)
             continue;
         bh_merkle_frontier_root(&frontier, crypto, checkpoint.root);
         bh_buf_init_fixed(&out, journal->notes[i / EVERY], sizeof journal->notes[0]);
-        assert_int_equal(bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &err),
-                         BH_OK);
+        assert_int_equal(bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &err), BH_OK);
         assert_non_null(bh_buf_text(&out));
     }
 }
@@ -65,8 +64,7 @@ journal_new(void)
 
     assert_non_null(journal);
     assert_int_equal(crypto->public_of(private_key, public_key, &err), BH_OK);
-    assert_int_equal(bh_note_key_make(crypto, "log.example/a", public_key, &key, &err),
-                     BH_OK);
+    assert_int_equal(bh_note_key_make(crypto, "log.example/a", public_key, &key, &err), BH_OK);
     journal->count = RECORDS;
     for (unsigned i = 0; i < RECORDS; i++) {
         struct bh_record *record = &journal->records[i];
@@ -95,8 +93,8 @@ verify_walk(const struct journal *journal, struct bh_audit_verifier *verifier, s
 
     bh_audit_verifier_init(verifier, crypto, &key);
     for (unsigned i = 0; rc == BH_OK && i < journal->count; i++) {
-        rc = bh_audit_verifier_record(verifier, journal->leaves[i], journal->lengths[i],
-                                      journal->hashes[i], err);
+        rc = bh_audit_verifier_record(verifier, journal->leaves[i], journal->lengths[i], journal->hashes[i],
+                                      err);
         if (rc == BH_OK && (i + 1) % EVERY == 0)
             rc = bh_audit_verifier_checkpoint(verifier, journal->notes[i / EVERY], err);
     }
@@ -275,8 +273,7 @@ finds_each_fault(void **state)
         { "removed", remove_record, 12, 12, "record 12: it says it is record 13" },
         { "time", time_back, 8, 8, "record 8: its time" },
         { "boot", boot_back, 30, 30, "record 30: its boot" },
-        { "order ahead", order_ahead, 7, 7,
-          "record 7: it names an order of the later record 9" },
+        { "order ahead", order_ahead, 7, 7, "record 7: it names an order of the later record 9" },
         { "order twice", order_twice, 11, 11, "record 11: it answers order 1 of record 4, which" },
         { "order alone", order_without_outcome, 7, 7, "record 7: it answers an order but" },
         { "forged note", forge_note, 20, 29, "checkpoint of 30 records: " },
@@ -295,8 +292,7 @@ finds_each_fault(void **state)
         BH_CHECK_EQ(rows[i].name, verifier->bad_last, rows[i].last);
         err.msg[strlen(rows[i].message)] = '\0';
         BH_CHECK_STR(rows[i].name, err.msg, rows[i].message);
-        BH_CHECK_EQ("no more", bh_audit_verifier_record(verifier, "{}", 2, NULL, &err),
-                    BH_CONFLICT);
+        BH_CHECK_EQ("no more", bh_audit_verifier_record(verifier, "{}", 2, NULL, &err), BH_CONFLICT);
         free(journal);
     }
     free(verifier);
@@ -316,12 +312,10 @@ finds_every_flipped_bit(void **state)
         for (size_t bit = i % 3; bit < 8 * journal->lengths[i]; bit += 7) {
             struct bh_err err;
 
-            journal->leaves[i][bit / 8] =
-                (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
+            journal->leaves[i][bit / 8] = (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
             if (verify_walk(journal, verifier, &err) != BH_CONFLICT || verifier->bad_first != i)
                 fail_msg("record %u, bit %zu: not found", i, bit);
-            journal->leaves[i][bit / 8] =
-                (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
+            journal->leaves[i][bit / 8] = (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
             tried++;
         }
     assert_true(tried > 1000);

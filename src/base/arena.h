@@ -27,8 +27,7 @@ BH_MUST_USE char *bh_arena_strdup(struct bh_arena *arena, const char *text);
 BH_MUST_USE char *bh_arena_strndup(struct bh_arena *arena, const char *text, size_t length);
 
 /* Formatted text, or NULL over the cap. */
-BH_MUST_USE char *bh_arena_printf(struct bh_arena *arena, const char *format, ...)
-    BH_PRINTF(2, 3);
+BH_MUST_USE char *bh_arena_printf(struct bh_arena *arena, const char *format, ...) BH_PRINTF(2, 3);
 
 /* Forget all that was handed out, keeping the first block for reuse. */
 void bh_arena_reset(struct bh_arena *arena);

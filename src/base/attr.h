@@ -13,19 +13,19 @@
  * leaves scope.  `fn` must take a pointer to the variable: define one with
  * BH_AUTO_DEFINE(type, free) next to the type's free function. */
 #define BH_AUTO(fn) __attribute__((cleanup(fn##_auto)))
-#define BH_AUTO_DEFINE(type, fn)                                                         \
-    static inline void fn##_auto(type *variable)                                            \
-    {                                                                                    \
-        if (*variable)                                                                      \
-            fn(*variable);                                                                  \
+#define BH_AUTO_DEFINE(type, fn)                                                                             \
+    static inline void fn##_auto(type *variable)                                                             \
+    {                                                                                                        \
+        if (*variable)                                                                                       \
+            fn(*variable);                                                                                   \
     }
 
 /* Move a pointer out of an owned variable, leaving NULL behind. */
-#define bh_steal(variable)                                                                  \
-    ({                                                                                   \
-        __typeof__(*(variable)) stolen_ = *(variable);                                         \
-        *(variable) = NULL;                                                                 \
-        stolen_;                                                                         \
+#define bh_steal(variable)                                                                                   \
+    ({                                                                                                       \
+        __typeof__(*(variable)) stolen_ = *(variable);                                                       \
+        *(variable) = NULL;                                                                                  \
+        stolen_;                                                                                             \
     })
 
 #endif

@@ -15,8 +15,7 @@ enum { CHUNK_GROUPS = 64 }; /* written at once */
 static char
 base64_digit_of(const struct variant *variant, uint32_t value)
 {
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
     if (value < 62)
         return alphabet[value];
@@ -26,7 +25,7 @@ base64_digit_of(const struct variant *variant, uint32_t value)
 /* Whole groups of three bytes, at most CHUNK_GROUPS. */
 static void
 base64_encode_chunk(const struct variant *variant, struct bh_buf *out, const unsigned char *byte,
-             size_t groups)
+                    size_t groups)
 {
     char text[4 * CHUNK_GROUPS];
 
@@ -47,10 +46,10 @@ base64_encode(const struct variant *variant, struct bh_buf *out, const void *byt
 
     for (size_t done = 0; done < whole; done += CHUNK_GROUPS)
         base64_encode_chunk(variant, out, byte + 3 * done,
-                     whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS);
+                            whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS);
     if (rest > 0) {
-        uint32_t group = (uint32_t)byte[3 * whole] << 16
-                         | (rest == 2 ? (uint32_t)byte[3 * whole + 1] << 8 : 0);
+        uint32_t group =
+            (uint32_t)byte[3 * whole] << 16 | (rest == 2 ? (uint32_t)byte[3 * whole + 1] << 8 : 0);
         char text[4];
 
         for (size_t k = 0; k < 4; k++)
@@ -62,16 +61,16 @@ base64_encode(const struct variant *variant, struct bh_buf *out, const void *byt
 static int
 base64_digit_value(const struct variant *variant, char c)
 {
-    static const uint8_t values[256] = { /* one more than the value; 0: none */
-    ['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7, ['H'] = 8,
-    ['I'] = 9, ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15,
-    ['P'] = 16, ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22,
-    ['W'] = 23, ['X'] = 24, ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29,
-    ['d'] = 30, ['e'] = 31, ['f'] = 32, ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36,
-    ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40, ['o'] = 41, ['p'] = 42, ['q'] = 43,
-    ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48, ['w'] = 49, ['x'] = 50,
-    ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56, ['4'] = 57,
-    ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62,
+    static const uint8_t values[256] = {
+        /* one more than the value; 0: none */
+        ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
+        ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
+        ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
+        ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32,
+        ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40,
+        ['o'] = 41, ['p'] = 42, ['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
+        ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
+        ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62,
     };
     int value = values[(unsigned char)c];
 
@@ -84,8 +83,7 @@ base64_digit_value(const struct variant *variant, char c)
 
 /* One group of four characters, of which `digits` (2 to 4) stand for something. */
 static bool
-base64_decode_group(const struct variant *variant, struct bh_buf *out, const char *text,
-             size_t digits)
+base64_decode_group(const struct variant *variant, struct bh_buf *out, const char *text, size_t digits)
 {
     unsigned char bytes[3];
     uint32_t group = 0;
@@ -107,8 +105,7 @@ base64_decode_group(const struct variant *variant, struct bh_buf *out, const cha
 
 /* Whole groups of four digits, at most CHUNK_GROUPS. */
 static bool
-base64_decode_chunk(const struct variant *variant, struct bh_buf *out, const char *text,
-             size_t groups)
+base64_decode_chunk(const struct variant *variant, struct bh_buf *out, const char *text, size_t groups)
 {
     unsigned char bytes[3 * CHUNK_GROUPS];
     int wrong = 0;
@@ -149,7 +146,7 @@ base64_decode_all(const struct variant *variant, struct bh_buf *out, const char 
 
     for (size_t done = 0; done < whole; done += CHUNK_GROUPS)
         if (!base64_decode_chunk(variant, out, text + 4 * done,
-                          whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS))
+                                 whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS))
             return false;
     return length == 0
            || base64_decode_group(variant, out, text + 4 * whole, base64_last_digits(variant, text, length));

@@ -104,8 +104,7 @@ test_long(void **state)
         BH_CHECK("same", in.length == length && memcmp(back, bytes, length) == 0);
     }
     /* by Python's base64: from the middle of all 400 bytes */
-    BH_CHECK("as others write it",
-             memcmp(text + 240, "7PP6AQgPFh0kKzI5QEdOVVxjanF4f4aNlJuiqbC3", 40) == 0);
+    BH_CHECK("as others write it", memcmp(text + 240, "7PP6AQgPFh0kKzI5QEdOVVxjanF4f4aNlJuiqbC3", 40) == 0);
     for (size_t at = 0; at < 534; at++) {
         struct bh_buf in;
         char kept = text[at];
@@ -118,9 +117,7 @@ test_long(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(test_pairs),
-                                           cmocka_unit_test(test_long),
-                                           cmocka_unit_test(test_refused),
-                                           cmocka_unit_test(test_no_room) };
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_pairs), cmocka_unit_test(test_long),
+                                           cmocka_unit_test(test_refused), cmocka_unit_test(test_no_room) };
 
 BH_TEST_MAIN(tests)

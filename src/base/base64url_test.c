@@ -27,8 +27,7 @@ vectors(void **state)
         bh_base64url_encode(&out, rows[i].bytes, rows[i].length);
         BH_CHECK_STR(rows[i].text, bh_buf_text(&out), rows[i].text);
         bh_buf_init_fixed(&out, back, sizeof back);
-        BH_CHECK(rows[i].text,
-                 bh_base64url_decode(&out, rows[i].text, strlen(rows[i].text)));
+        BH_CHECK(rows[i].text, bh_base64url_decode(&out, rows[i].text, strlen(rows[i].text)));
         BH_CHECK_EQ(rows[i].text, out.length, rows[i].length);
         BH_CHECK(rows[i].text, memcmp(back, rows[i].bytes, rows[i].length) == 0);
     }

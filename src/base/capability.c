@@ -25,8 +25,7 @@ bh_capability_bound(const int *kept, size_t count, struct bh_err *err)
 
         if (has < 0)
             return BH_OK;
-        if (has == 1 && !is_kept(kept, count, capability)
-            && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0)
+        if (has == 1 && !is_kept(kept, count, capability) && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0)
             return bh_err_errno(err, "give up capability %d", capability);
     }
 }
@@ -42,6 +41,5 @@ bh_capability_keep(const int *kept, size_t count, struct bh_err *err)
         left[kept[i] / 32].effective |= 1u << kept[i] % 32;
     }
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return syscall(SYS_capset, &header, left) == 0 ? BH_OK
-                                                   : bh_err_errno(err, "give up capabilities");
+    return syscall(SYS_capset, &header, left) == 0 ? BH_OK : bh_err_errno(err, "give up capabilities");
 }

@@ -33,8 +33,7 @@ capability_test_give_up(const int *kept, size_t count)
 
     for (size_t i = 0; i < count; i++)
         wanted |= 1ull << kept[i];
-    if (bh_capability_bound(kept, count, &err) != BH_OK
-        || bh_capability_keep(kept, count, &err) != BH_OK)
+    if (bh_capability_bound(kept, count, &err) != BH_OK || bh_capability_keep(kept, count, &err) != BH_OK)
         return 1;
     if (set_of("CapBnd:") != wanted || set_of("CapPrm:") != wanted || set_of("CapEff:") != wanted
         || set_of("CapInh:") != 0 || set_of("CapAmb:") != 0)

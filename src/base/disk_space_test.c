@@ -9,15 +9,15 @@ static const struct {
     uint64_t size, free, bytes;
     bool left;
 } rows[] = {
-    { "large disk, little taken",    1 << 20, 1 << 19, 100,  true },
-    { "down to what is kept",        8192,    512,     256,  true },
-    { "one below that",              8192,    512,     257,  false },
-    { "nothing more, at the mark",   8192,    256,     0,    true },
-    { "nothing more, below it",      8192,    255,     0,    false },
-    { "small disk keeps an eighth",  64,      20,      12,   true },
-    { "and no more of it",           64,      20,      13,   false },
-    { "more than there is",          8192,    512,     9000, false },
-    { "no disk at all",              0,       0,       100,  true },
+    { "large disk, little taken", 1 << 20, 1 << 19, 100, true },
+    { "down to what is kept", 8192, 512, 256, true },
+    { "one below that", 8192, 512, 257, false },
+    { "nothing more, at the mark", 8192, 256, 0, true },
+    { "nothing more, below it", 8192, 255, 0, false },
+    { "small disk keeps an eighth", 64, 20, 12, true },
+    { "and no more of it", 64, 20, 13, false },
+    { "more than there is", 8192, 512, 9000, false },
+    { "no disk at all", 0, 0, 100, true },
 };
 
 static void

@@ -10,7 +10,7 @@ enum { PATH_BYTES = 3072, ENCODED_MAX = 8 << 20 };
 /* One value beside the other: where the walk stands. */
 struct edits_walk {
     const struct bh_edits *edits;
-    struct bh_buf path;          /* "skus[small].memory" */
+    struct bh_buf path; /* "skus[small].memory" */
 };
 
 /* NULL: it is absent. */
@@ -82,7 +82,8 @@ edits_is_plain(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                    "._:/@*%+-|<>~", text[i]))
+                    "._:/@*%+-|<>~",
+                    text[i]))
             return false;
     return length > 0;
 }
@@ -204,7 +205,7 @@ edits_leave(struct edits_walk *walk, size_t length)
 struct items {
     const char *base;
     uint32_t count, size;
-    const struct bh_fields *of;  /* NULL: texts */
+    const struct bh_fields *of; /* NULL: texts */
 };
 
 static struct items
@@ -263,7 +264,7 @@ edits_same_item(const struct edits_walk *walk, const struct matching *m, uint32_
     if (!m->from.of)
         return strcmp(edits_text_at(&m->from, from), edits_text_at(&m->to, to)) == 0;
     return edits_same_key(edits_key_members(walk->edits, m->from.of), m->from.of,
-                    (struct edits_pair){ edits_item_at(&m->from, from), edits_item_at(&m->to, to) });
+                          (struct edits_pair){ edits_item_at(&m->from, from), edits_item_at(&m->to, to) });
 }
 
 /* Lists change little: each is looked for behind the one before first. */
@@ -308,7 +309,8 @@ edits_enter_item(struct edits_walk *walk, const struct items *items, uint32_t at
     struct bh_buf json;
 
     if (items->of) {
-        edits_put_key(&walk->path, edits_key_members(walk->edits, items->of), items->of, edits_item_at(items, at));
+        edits_put_key(&walk->path, edits_key_members(walk->edits, items->of), items->of,
+                      edits_item_at(items, at));
         return;
     }
     bh_buf_init(&json, ENCODED_MAX);
@@ -356,7 +358,8 @@ edits_put_lone(struct edits_walk *walk, const struct items *items, uint32_t at, 
 
     bh_buf_init(&json, ENCODED_MAX);
     bh_buf_init_fixed(&rest, memory, sizeof memory);
-    if (items->of && edits_says_more(edits_key_members(walk->edits, items->of), items->of, edits_item_at(items, at))) {
+    if (items->of
+        && edits_says_more(edits_key_members(walk->edits, items->of), items->of, edits_item_at(items, at))) {
         bh_json_encode(&json, items->of, edits_item_at(items, at));
         bh_buf_putc(&rest, ' ');
         edits_put_value(&rest, json.bytes, json.length);
@@ -367,12 +370,15 @@ edits_put_lone(struct edits_walk *walk, const struct items *items, uint32_t at, 
     bh_buf_fini(&json);
 }
 
-static void edits_walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struct edits_pair values);
+static void edits_walk_struct(struct edits_walk *walk, const struct bh_fields *fields,
+                              struct edits_pair values);
 
 static void
 edits_walk_list(struct edits_walk *walk, const struct bh_field *field, struct edits_pair values)
 {
-    struct matching m = { edits_items_of(field, values.from), edits_items_of(field, values.to), { 0 }, { 0 } };
+    struct matching m = {
+        edits_items_of(field, values.from), edits_items_of(field, values.to), { 0 }, { 0 }
+    };
     size_t length = edits_enter(walk, field->name), item;
 
     BH_ASSERT(m.from.count <= BH_EDIT_ITEMS_MAX && m.to.count <= BH_EDIT_ITEMS_MAX);
@@ -387,7 +393,7 @@ edits_walk_list(struct edits_walk *walk, const struct bh_field *field, struct ed
         item = walk->path.length;
         edits_enter_item(walk, &m.from, i);
         edits_walk_struct(walk, field->of,
-                    (struct edits_pair){ edits_item_at(&m.from, i), edits_item_at(&m.to, m.to_of[i]) });
+                          (struct edits_pair){ edits_item_at(&m.from, i), edits_item_at(&m.to, m.to_of[i]) });
         edits_leave(walk, item);
     }
     for (uint32_t i = 0; i < m.to.count; i++)
@@ -417,8 +423,8 @@ edits_walk_value(struct edits_walk *walk, const struct bh_field *field, struct e
     edits_put_member(&to, field, values.to);
     if (field->kind == BH_FIELD_STRUCT && !edits_same_text(&from, &to))
         edits_walk_struct(walk, field->of,
-                    (struct edits_pair){ from.length ? edits_member_at(values.from, field) : NULL,
-                                   to.length ? edits_member_at(values.to, field) : NULL });
+                          (struct edits_pair){ from.length ? edits_member_at(values.from, field) : NULL,
+                                               to.length ? edits_member_at(values.to, field) : NULL });
     else if (!edits_same_text(&from, &to))
         edits_put_change(walk, &from, &to);
     bh_buf_fini(&from);
@@ -444,8 +450,7 @@ edits_walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struc
 }
 
 void
-bh_edits_find(const struct bh_edits *edits, const struct bh_fields *fields, const void *from,
-              const void *to)
+bh_edits_find(const struct bh_edits *edits, const struct bh_fields *fields, const void *from, const void *to)
 {
     char memory[PATH_BYTES];
     struct edits_walk walk = { .edits = edits };
@@ -463,8 +468,8 @@ edits_has_key(const struct bh_edits *edits, const struct bh_fields *of)
         size_t length = strcspn(at, " ");
         const struct bh_field *field = bh_fields_find(of, at, length);
 
-        if (!field || (field->kind != BH_FIELD_TEXT && field->kind != BH_FIELD_U32
-                       && field->kind != BH_FIELD_ENUM))
+        if (!field
+            || (field->kind != BH_FIELD_TEXT && field->kind != BH_FIELD_U32 && field->kind != BH_FIELD_ENUM))
             return false;
         at += length + (at[length] == ' ');
     }

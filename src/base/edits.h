@@ -33,14 +33,14 @@ struct bh_edits {
 };
 
 enum {
-    BH_EDIT_VALUE_MAX = 512, /* bytes of a value; longer ones are cut and say how long they are */
-    BH_EDIT_LINE_MAX = 4096, /* a longer one is cut */
+    BH_EDIT_VALUE_MAX = 512,  /* bytes of a value; longer ones are cut and say how long they are */
+    BH_EDIT_LINE_MAX = 4096,  /* a longer one is cut */
     BH_EDIT_ITEMS_MAX = 4096, /* of a list */
 };
 
 /* Give `edits->line` each difference, in the order of the description's fields. */
-void bh_edits_find(const struct bh_edits *edits, const struct bh_fields *fields,
-                   const void *from, const void *to);
+void bh_edits_find(const struct bh_edits *edits, const struct bh_fields *fields, const void *from,
+                   const void *to);
 
 /* Whether every list below `fields` has a key: its items have `name`, or the table names
  * members that they have.  For tests. */

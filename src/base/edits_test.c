@@ -44,8 +44,13 @@ static void
 scalars_show_from_and_to(void **state)
 {
     struct sample from = { .at = 1, .colour = ZOO_RED, .digest = { 1 }, .text = "a b" };
-    struct sample to = { .at = 2, .colour = ZOO_BLUE, .big = UINT64_MAX, .digest = { 2 },
-                      .flag = true, .name = "x", .text = "c" };
+    struct sample to = { .at = 2,
+                         .colour = ZOO_BLUE,
+                         .big = UINT64_MAX,
+                         .digest = { 2 },
+                         .flag = true,
+                         .name = "x",
+                         .text = "c" };
 
     BH_CHECK_STR("all kinds", edits_test_find(&from, &to)->text,
                  "at: 1 -> 2\n"
@@ -64,10 +69,12 @@ items_are_known_by_their_keys(void **state)
     struct sample_tenant before[] = { { 1, 5 }, { 2, 5 }, { 3, 5 } };
     struct sample_tenant after[] = { { 3, 5 }, { 1, 7 }, { 4, 0 } };
     const char *tags[] = { "a", "b" }, *others[] = { "b", "c d" };
-    struct sample from = { .tenants = { before, 3 }, .tags = { tags, 2 },
-                        .slots = { { 1, 1 } }, .slot_count = 1 };
-    struct sample to = { .tenants = { after, 3 }, .tags = { others, 2 },
-                      .slots = { { 1, 2 }, { 2, 0 } }, .slot_count = 2 };
+    struct sample from = {
+        .tenants = { before, 3 }, .tags = { tags, 2 }, .slots = { { 1, 1 } }, .slot_count = 1
+    };
+    struct sample to = {
+        .tenants = { after, 3 }, .tags = { others, 2 }, .slots = { { 1, 2 }, { 2, 0 } }, .slot_count = 2
+    };
 
     BH_CHECK_STR("lists, arrays, texts", edits_test_find(&from, &to)->text,
                  "slots[1].limit: 1 -> 2\n"

@@ -13,7 +13,7 @@ static const struct {
     int http, exit_status;
     bool retryable;
 } codes[] = {
-#define BH_ERROR(code, name, http, exit_status, retryable, doc)                          \
+#define BH_ERROR(code, name, http, exit_status, retryable, doc)                                              \
     [BH_##code] = { name, doc, http, exit_status, retryable },
 #include "tables/errors.tbl"
 #undef BH_ERROR
@@ -21,8 +21,7 @@ static const struct {
 
 /* Messages quote what strangers sent, cut at any byte: what is left must be fit for
  * a terminal and for JSON. */
-static void BH_PRINTF(2, 0)
-err_fill(struct bh_err *err, const char *format, va_list args)
+static void BH_PRINTF(2, 0) err_fill(struct bh_err *err, const char *format, va_list args)
 {
     vsnprintf(err->msg, sizeof err->msg, format, args);
     bh_utf8_scrub(err->msg);

@@ -36,8 +36,8 @@ struct bh_err {
 bh_rc bh_err_set(struct bh_err *err, bh_rc rc, const char *format, ...) BH_PRINTF(3, 4);
 
 /* As bh_err_set, keeping a foreign number with the domain it belongs to. */
-bh_rc bh_err_sys(struct bh_err *err, bh_rc rc, enum bh_sys kind, int number,
-                 const char *format, ...) BH_PRINTF(5, 6);
+bh_rc bh_err_sys(struct bh_err *err, bh_rc rc, enum bh_sys kind, int number, const char *format, ...)
+    BH_PRINTF(5, 6);
 
 /* BH_IO from the present `errno`: "<message>: <strerror>".  EPERM and EACCES
  * become BH_DENIED, ENOENT becomes BH_NOT_FOUND, ENOSPC becomes BH_FULL. */

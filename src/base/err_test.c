@@ -36,12 +36,14 @@ static const struct {
     const char *name;
     int number;
     bh_rc rc;
+    /* clang-format off */
 } numbers[] = {
     { "EPERM", EPERM, BH_DENIED },         { "EACCES", EACCES, BH_DENIED },
     { "ENOENT", ENOENT, BH_NOT_FOUND },    { "ENOSPC", ENOSPC, BH_FULL },
     { "EDQUOT", EDQUOT, BH_FULL },         { "ETIMEDOUT", ETIMEDOUT, BH_TIMEOUT },
     { "ECONNREFUSED", ECONNREFUSED, BH_UNAVAILABLE }, { "EIO", EIO, BH_IO },
 };
+/* clang-format on */
 
 static void
 test_errno(void **state)
@@ -104,10 +106,8 @@ test_codes(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_set),
-    cmocka_unit_test(test_wrap_keeps_the_rest),
-    cmocka_unit_test(test_errno),
-    cmocka_unit_test(test_messages_are_clean),
+    cmocka_unit_test(test_set),   cmocka_unit_test(test_wrap_keeps_the_rest),
+    cmocka_unit_test(test_errno), cmocka_unit_test(test_messages_are_clean),
     cmocka_unit_test(test_codes),
 };
 

@@ -75,8 +75,7 @@ fd_sync_folder(const char *path, struct bh_err *err)
 }
 
 bh_rc
-bh_file_replace(const char *path, const void *bytes, size_t length, mode_t mode,
-                struct bh_err *err)
+bh_file_replace(const char *path, const void *bytes, size_t length, mode_t mode, struct bh_err *err)
 {
     char temp[4096];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -213,8 +212,8 @@ bh_unix_listen(const char *path, mode_t mode, int *ret_fd, struct bh_err *err)
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return bh_err_errno(err, "socket");
-    if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0
-        || chmod(path, mode) != 0 || listen(fd, SOMAXCONN) != 0)
+    if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 || chmod(path, mode) != 0
+        || listen(fd, SOMAXCONN) != 0)
         return bh_err_errno(err, "listen on %s", path);
     *ret_fd = bh_fd_steal(&fd);
     return BH_OK;
@@ -255,8 +254,7 @@ bh_unix_peer(int fd, struct bh_peer *ret_peer, struct bh_err *err)
 }
 
 bh_rc
-bh_unix_peer_groups(int fd, gid_t *ret_groups, size_t max, size_t *ret_count,
-                    struct bh_err *err)
+bh_unix_peer_groups(int fd, gid_t *ret_groups, size_t max, size_t *ret_count, struct bh_err *err)
 {
     socklen_t size = (socklen_t)(max * sizeof *ret_groups);
 

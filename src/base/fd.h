@@ -33,14 +33,13 @@ BH_MUST_USE bh_rc bh_fd_write_all(int fd, const void *bytes, size_t length, stru
 
 /* The whole file at `path`, at most `max` bytes, appended to `ret_text`.
  * BH_NOT_FOUND, BH_DENIED, BH_FULL (longer than max or than the buffer), BH_IO. */
-BH_MUST_USE bh_rc bh_file_read(const char *path, size_t max, struct bh_buf *ret_text,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_file_read(const char *path, size_t max, struct bh_buf *ret_text, struct bh_err *err);
 
 /* Replace `path` by `length` bytes, atomically and durably: temporary file
  * "<path>.new", fsync, rename, fsync of the folder.  One writer per path at a time.
  * On failure `path` is as it was, unless only the last fsync failed. */
-BH_MUST_USE bh_rc bh_file_replace(const char *path, const void *bytes, size_t length,
-                                  mode_t mode, struct bh_err *err);
+BH_MUST_USE bh_rc bh_file_replace(const char *path, const void *bytes, size_t length, mode_t mode,
+                                  struct bh_err *err);
 
 /* The same, but a file that holds just these bytes, with this mode and this program's owner, stays: a
  * start that changes nothing wants no room on a full disk. */
@@ -55,8 +54,7 @@ BH_MUST_USE bh_rc bh_dir_make(const char *path, mode_t mode, struct bh_err *err)
  * a dead program left there is replaced; BH_CONFLICT when someone listens on it or
  * when it is no socket.  As many as the kernel lets (4096, less where net.core.somaxconn
  * says so) may wait to be accepted: who comes beyond that waits in connect(). */
-BH_MUST_USE bh_rc bh_unix_listen(const char *path, mode_t mode, int *ret_fd,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_unix_listen(const char *path, mode_t mode, int *ret_fd, struct bh_err *err);
 
 /* A connected unix stream socket; BH_UNAVAILABLE when nobody listens. */
 BH_MUST_USE bh_rc bh_unix_connect(const char *path, int *ret_fd, struct bh_err *err);
@@ -70,7 +68,7 @@ struct bh_peer {
 BH_MUST_USE bh_rc bh_unix_peer(int fd, struct bh_peer *ret_peer, struct bh_err *err);
 
 /* The peer's supplementary groups (SO_PEERGROUPS): at most `max` into ret_groups. */
-BH_MUST_USE bh_rc bh_unix_peer_groups(int fd, gid_t *ret_groups, size_t max,
-                                      size_t *ret_count, struct bh_err *err);
+BH_MUST_USE bh_rc bh_unix_peer_groups(int fd, gid_t *ret_groups, size_t max, size_t *ret_count,
+                                      struct bh_err *err);
 
 #endif

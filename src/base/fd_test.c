@@ -86,11 +86,13 @@ test_keep(void **state)
         const char *name, *text;
         mode_t mode;
         bool stays;
+        /* clang-format off */
     } rows[] = {
         { "the same", "text", 0644, true },  { "another", "tixt", 0644, false },
         { "longer", "text and", 0644, false }, { "shorter", "tex", 0644, false },
         { "empty", "", 0644, false },        { "another mode", "text", 0600, false },
     };
+    /* clang-format on */
     const char *path = in_folder("kept");
     struct bh_err err;
 
@@ -100,8 +102,8 @@ test_keep(void **state)
 
         assert_int_equal(bh_file_replace(path, "text", 4, 0644, &err), BH_OK);
         assert_int_equal(stat(path, &before), 0);
-        BH_CHECK_EQ(rows[i].name,
-                    bh_file_keep(path, rows[i].text, strlen(rows[i].text), rows[i].mode, &err), BH_OK);
+        BH_CHECK_EQ(rows[i].name, bh_file_keep(path, rows[i].text, strlen(rows[i].text), rows[i].mode, &err),
+                    BH_OK);
         assert_int_equal(stat(path, &after), 0);
         BH_CHECK_EQ(rows[i].name, before.st_ino == after.st_ino, rows[i].stays);
         BH_CHECK_EQ(rows[i].name, after.st_mode & 0777, rows[i].mode);
@@ -134,8 +136,7 @@ test_failures_name_the_file(void **state)
 
     BH_CHECK_STR("absent", fd_test_text_of(in_folder("absent"), 9), "not_found");
     BH_CHECK_STR("a folder", fd_test_text_of(folder, 9), "io");
-    BH_CHECK_EQ("no such folder", bh_file_replace(in_folder("no/file"), "", 0, 0600, &err),
-                BH_NOT_FOUND);
+    BH_CHECK_EQ("no such folder", bh_file_replace(in_folder("no/file"), "", 0, 0600, &err), BH_NOT_FOUND);
     BH_CHECK("names the file", strstr(err.msg, "/no/file.new: No such file or directory"));
     assert_int_equal(mkdir(in_folder("dir"), 0700), 0);
     BH_CHECK_EQ("a folder in the way", bh_file_replace(in_folder("dir"), "", 0, 0600, &err), BH_IO);
@@ -143,8 +144,7 @@ test_failures_name_the_file(void **state)
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     BH_CHECK_EQ("path too long", bh_file_replace(longest, "", 0, 0600, &err), BH_INVALID);
-    BH_CHECK_EQ("more than the buffer", bh_file_replace(in_folder("big"), longest, 17, 0600, &err),
-                BH_OK);
+    BH_CHECK_EQ("more than the buffer", bh_file_replace(in_folder("big"), longest, 17, 0600, &err), BH_OK);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     BH_CHECK_EQ("more than the buffer", bh_file_read(in_folder("big"), 100, &text, &err), BH_FULL);
     BH_CHECK_DONE();
@@ -206,8 +206,7 @@ test_many_wait_to_be_accepted(void **state)
     snprintf(address.sun_path, sizeof address.sun_path, "%s", in_folder("many"));
     for (uint32_t i = 0; i < MANY; i++) {
         clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        waiting += clients[i] >= 0
-                   && connect(clients[i], (struct sockaddr *)&address, sizeof address) == 0;
+        waiting += clients[i] >= 0 && connect(clients[i], (struct sockaddr *)&address, sizeof address) == 0;
     }
     for (uint32_t i = 0; i < MANY; i++)
         bh_fd_close(clients[i]);
@@ -225,8 +224,7 @@ test_peer_groups(void **state)
     struct bh_err err = { 0 };
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    BH_CHECK_EQ("groups", bh_unix_peer_groups(ends[0], theirs, BH_COUNT(theirs), &reported, &err),
-                BH_OK);
+    BH_CHECK_EQ("groups", bh_unix_peer_groups(ends[0], theirs, BH_COUNT(theirs), &reported, &err), BH_OK);
     BH_CHECK_EQ("count", reported, count);
     BH_CHECK_EQ("same", memcmp(mine, theirs, (size_t)count * sizeof *mine), 0);
     bh_fd_close(ends[0]);

@@ -44,8 +44,7 @@ complete(const struct bh_field *field)
     case BH_FIELD_STRUCT:
         return field->of && field->of->size == field->size && bh_fields_ordered(field->of);
     case BH_FIELD_ARRAY:
-        return field->of && field->of->size * field->max == field->size
-               && bh_fields_ordered(field->of);
+        return field->of && field->of->size * field->max == field->size && bh_fields_ordered(field->of);
     case BH_FIELD_LIST:
         return field->of && bh_fields_ordered(field->of);
     case BH_FIELD_BOOL:

@@ -71,29 +71,34 @@ enum { BH_FIELD_TEXT_MAX = 65536, BH_FIELD_ITEMS_MAX = 1024 };
  *       BH_F_ENUM(struct bh_job_spec, kind, bh_job_kind_names),
  *   };
  *   const struct bh_fields bh_job_spec_fields = BH_FIELDS("job", struct bh_job_spec, job_fields); */
-#define BH_F(type, member, field_kind, ...)                                              \
-    BH_F_AS(type, member, #member, field_kind, __VA_ARGS__)
+#define BH_F(type, member, field_kind, ...) BH_F_AS(type, member, #member, field_kind, __VA_ARGS__)
 /* Of a member whose name is not the key that stands in JSON. */
-#define BH_F_AS(type, member, key, field_kind, ...)                                      \
-    { .name = key, .kind = field_kind, .offset = offsetof(type, member),                 \
-      .size = sizeof(((type *)0)->member), __VA_ARGS__ }
-#define BH_F_ENUM(type, member, name_table, ...)                                         \
-    { .name = #member, .kind = BH_FIELD_ENUM, .offset = offsetof(type, member),          \
-      .size = sizeof(((type *)0)->member), .names = name_table,                          \
-      .name_count = sizeof(name_table) / sizeof((name_table)[0]), __VA_ARGS__ }
-#define BH_F_ARRAY(type, member, counter, item_fields, most, ...)                        \
+#define BH_F_AS(type, member, key, field_kind, ...)                                                          \
+    {                                                                                                        \
+        .name = key, .kind = field_kind, .offset = offsetof(type, member),                                   \
+        .size = sizeof(((type *)0)->member), __VA_ARGS__                                                     \
+    }
+#define BH_F_ENUM(type, member, name_table, ...)                                                             \
+    {                                                                                                        \
+        .name = #member, .kind = BH_FIELD_ENUM, .offset = offsetof(type, member),                            \
+        .size = sizeof(((type *)0)->member), .names = name_table,                                            \
+        .name_count = sizeof(name_table) / sizeof((name_table)[0]), __VA_ARGS__                              \
+    }
+#define BH_F_ARRAY(type, member, counter, item_fields, most, ...)                                            \
     BH_F_ARRAY_AS(type, member, #member, counter, item_fields, most, __VA_ARGS__)
-#define BH_F_ARRAY_AS(type, member, key, counter, item_fields, most, ...)                \
-    { .name = key, .kind = BH_FIELD_ARRAY,      .offset = offsetof(type, member),         \
-      .size = sizeof(((type *)0)->member), .of = &(item_fields), .max = most,            \
-      .count_offset = offsetof(type, counter), __VA_ARGS__ }
-#define BH_FIELDS(text, type, rows)                                                      \
-    { .name = text, .size = sizeof(type), .count = sizeof(rows) / sizeof((rows)[0]),     \
-      .fields = rows }
+#define BH_F_ARRAY_AS(type, member, key, counter, item_fields, most, ...)                                    \
+    {                                                                                                        \
+        .name = key, .kind = BH_FIELD_ARRAY, .offset = offsetof(type, member),                               \
+        .size = sizeof(((type *)0)->member), .of = &(item_fields), .max = most,                              \
+        .count_offset = offsetof(type, counter), __VA_ARGS__                                                 \
+    }
+#define BH_FIELDS(text, type, rows)                                                                          \
+    {                                                                                                        \
+        .name = text, .size = sizeof(type), .count = sizeof(rows) / sizeof((rows)[0]), .fields = rows        \
+    }
 
 /* The field of that name (`length` bytes), or NULL. */
-const struct bh_field *bh_fields_find(const struct bh_fields *fields, const char *name,
-                                      size_t length);
+const struct bh_field *bh_fields_find(const struct bh_fields *fields, const char *name, size_t length);
 
 /* "count: 1 to 16; pieces of each member" in at most `size` bytes: the field's sentence and, of a
  * number that has one, its range.  "" where nothing is said of the field. */

@@ -24,8 +24,7 @@ test_find(void **state)
     for (size_t i = 0; i < BH_COUNT(finds); i++) {
         const struct bh_field *field = bh_fields_find(&sample_fields, finds[i].text, finds[i].length);
 
-        BH_CHECK_STR(finds[i].name, field ? field->name : "none",
-                     finds[i].found ? finds[i].found : "none");
+        BH_CHECK_STR(finds[i].name, field ? field->name : "none", finds[i].found ? finds[i].found : "none");
     }
     BH_CHECK_DONE();
 }
@@ -63,15 +62,14 @@ struct odd {
     struct bh_list list;
     struct sample_tenant items[2];
 };
-#define NAMED(text, member, k, ...)                                                      \
-    { .name = text, .kind = k, .offset = offsetof(struct odd, member),                   \
-      .size = sizeof(((struct odd *)0)->member), __VA_ARGS__ }
-static const struct bh_field good[] = { NAMED("a", a, BH_FIELD_U32),
-                                        NAMED("b", c, BH_FIELD_U64) };
-static const struct bh_field unordered[] = { NAMED("b", b, BH_FIELD_U32),
-                                             NAMED("a", a, BH_FIELD_U32) };
-static const struct bh_field twice[] = { NAMED("a", a, BH_FIELD_U32),
-                                         NAMED("a", b, BH_FIELD_U32) };
+#define NAMED(text, member, k, ...)                                                                          \
+    {                                                                                                        \
+        .name = text, .kind = k, .offset = offsetof(struct odd, member),                                     \
+        .size = sizeof(((struct odd *)0)->member), __VA_ARGS__                                               \
+    }
+static const struct bh_field good[] = { NAMED("a", a, BH_FIELD_U32), NAMED("b", c, BH_FIELD_U64) };
+static const struct bh_field unordered[] = { NAMED("b", b, BH_FIELD_U32), NAMED("a", a, BH_FIELD_U32) };
+static const struct bh_field twice[] = { NAMED("a", a, BH_FIELD_U32), NAMED("a", b, BH_FIELD_U32) };
 static const struct bh_field wrong_size[] = { NAMED("c", c, BH_FIELD_U32) };
 static const struct bh_field wrong_bool[] = { NAMED("a", a, BH_FIELD_BOOL) };
 static const struct bh_field no_names[] = { NAMED("a", a, BH_FIELD_ENUM) };
@@ -109,8 +107,7 @@ test_ordered(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(test_find),
-    cmocka_unit_test(test_describe),
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_find), cmocka_unit_test(test_describe),
                                            cmocka_unit_test(test_ordered) };
 
 BH_TEST_MAIN(tests)

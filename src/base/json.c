@@ -126,8 +126,7 @@ json_load(const char *text, size_t length, json_t **ret_root, struct bh_err *err
     json_t *root;
 
     if (length > BH_JSON_BYTES_MAX)
-        return bh_err_set(err, BH_FULL, "document of %zu bytes is larger than %d", length,
-                          BH_JSON_BYTES_MAX);
+        return bh_err_set(err, BH_FULL, "document of %zu bytes is larger than %d", length, BH_JSON_BYTES_MAX);
     if (length == 0)
         return bh_err_set(err, BH_INVALID, "not valid JSON: the document is empty");
     /* jansson passes over a NUL that follows a number or a word */
@@ -142,9 +141,8 @@ json_load(const char *text, size_t length, json_t **ret_root, struct bh_err *err
     return BH_OK;
 }
 
-static bh_rc json_decode_object(struct decoder *d, const json_t *json,
-                           const struct bh_fields *fields, void *ret_struct,
-                           const struct position *at);
+static bh_rc json_decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fields,
+                                void *ret_struct, const struct position *at);
 
 static bh_rc
 json_decode_u64(struct decoder *d, const json_t *json, uint64_t *ret_value, const struct position *at)
@@ -170,8 +168,8 @@ json_decode_u64(struct decoder *d, const json_t *json, uint64_t *ret_value, cons
 }
 
 static bh_rc
-json_decode_32(struct decoder *d, const json_t *json, const struct bh_field *field,
-          unsigned char *position, const struct position *at)
+json_decode_32(struct decoder *d, const json_t *json, const struct bh_field *field, unsigned char *position,
+               const struct position *at)
 {
     bool is_signed = field->kind == BH_FIELD_I32;
     json_int_t value;
@@ -183,8 +181,7 @@ json_decode_32(struct decoder *d, const json_t *json, const struct bh_field *fie
     value = json_integer_value(json);
     if (!is_signed && value < 0)
         return json_fail(d, at, BH_RANGE, "must not be negative");
-    if (value > (is_signed ? INT32_MAX : (json_int_t)UINT32_MAX)
-        || (is_signed && value < INT32_MIN))
+    if (value > (is_signed ? INT32_MAX : (json_int_t)UINT32_MAX) || (is_signed && value < INT32_MIN))
         return json_fail(d, at, BH_RANGE, "%lld is out of range", (long long)value);
     if (value == 0 && (field->flags & BH_FIELD_POSITIVE))
         return json_fail(d, at, BH_RANGE, "must be at least 1");
@@ -193,8 +190,8 @@ json_decode_32(struct decoder *d, const json_t *json, const struct bh_field *fie
 }
 
 static bh_rc
-json_decode_enum(struct decoder *d, const json_t *json, const struct bh_field *field,
-            unsigned char *position, const struct position *at)
+json_decode_enum(struct decoder *d, const json_t *json, const struct bh_field *field, unsigned char *position,
+                 const struct position *at)
 {
     char memory[120];
     struct bh_buf choices;
@@ -214,7 +211,7 @@ json_decode_enum(struct decoder *d, const json_t *json, const struct bh_field *f
     choices.overflow = false;
     choices.length = choices.length < sizeof memory ? choices.length : sizeof memory - 1;
     return json_fail(d, at, BH_INVALID, "\"%.40s\" is not one of %s", json_string_value(json),
-                bh_buf_text(&choices));
+                     bh_buf_text(&choices));
 }
 
 /* Control characters never enter: they could forge lines in logs and tables. */
@@ -235,8 +232,8 @@ json_check_text(struct decoder *d, const json_t *json, size_t max, const struct 
 }
 
 static bh_rc
-json_decode_str(struct decoder *d, const json_t *json, const struct bh_field *field,
-           unsigned char *position, const struct position *at)
+json_decode_str(struct decoder *d, const json_t *json, const struct bh_field *field, unsigned char *position,
+                const struct position *at)
 {
     bh_rc rc = json_check_text(d, json, field->size - 1, at);
 
@@ -250,7 +247,7 @@ json_decode_str(struct decoder *d, const json_t *json, const struct bh_field *fi
 
 static bh_rc
 json_decode_text(struct decoder *d, const json_t *json, size_t max, const char **ret_text,
-            const struct position *at)
+                 const struct position *at)
 {
     bh_rc rc = json_check_text(d, json, max ? max : BH_FIELD_TEXT_MAX, at);
 
@@ -262,8 +259,8 @@ json_decode_text(struct decoder *d, const json_t *json, size_t max, const char *
 
 /* An amount may be written without quotes where it is whole. */
 static bh_rc
-json_decode_amount(struct decoder *d, const json_t *json, const struct bh_field *field,
-              const char **ret_text, const struct position *at)
+json_decode_amount(struct decoder *d, const json_t *json, const struct bh_field *field, const char **ret_text,
+                   const struct position *at)
 {
     if (!(field->flags & BH_FIELD_NUMBERS) || !json_is_integer(json))
         return json_decode_text(d, json, field->max, ret_text, at);
@@ -280,13 +277,13 @@ json_check_array(struct decoder *d, const json_t *json, uint32_t max, const stru
         return json_fail(d, at, BH_INVALID, "expected a list");
     if (json_array_size(json) > (max ? max : BH_FIELD_ITEMS_MAX))
         return json_fail(d, at, BH_RANGE, "more than %" PRIu32 " items",
-                    max ? max : (uint32_t)BH_FIELD_ITEMS_MAX);
+                         max ? max : (uint32_t)BH_FIELD_ITEMS_MAX);
     return BH_OK;
 }
 
 static bh_rc
 json_decode_texts(struct decoder *d, const json_t *json, const struct bh_field *field,
-             struct bh_texts *ret_texts, const struct position *at)
+                  struct bh_texts *ret_texts, const struct position *at)
 {
     bh_rc rc = json_check_array(d, json, field->max, at);
     size_t count = json_array_size(json);
@@ -308,7 +305,7 @@ json_decode_texts(struct decoder *d, const json_t *json, const struct bh_field *
 
 static bh_rc
 json_decode_items(struct decoder *d, const json_t *json, const struct bh_fields *of, void *ret_items,
-             const struct position *at)
+                  const struct position *at)
 {
     unsigned char *item = ret_items;
     bh_rc rc = BH_OK;
@@ -323,7 +320,7 @@ json_decode_items(struct decoder *d, const json_t *json, const struct bh_fields 
 
 static bh_rc
 json_decode_list(struct decoder *d, const json_t *json, const struct bh_field *field,
-            struct bh_list *ret_list, const struct position *at)
+                 struct bh_list *ret_list, const struct position *at)
 {
     bh_rc rc = json_check_array(d, json, field->max, at);
     size_t count = rc == BH_OK ? json_array_size(json) : 0;
@@ -338,8 +335,8 @@ json_decode_list(struct decoder *d, const json_t *json, const struct bh_field *f
 }
 
 static bh_rc
-json_decode_array(struct decoder *d, const json_t *json, const struct bh_field *field,
-             unsigned char *base, const struct position *at)
+json_decode_array(struct decoder *d, const json_t *json, const struct bh_field *field, unsigned char *base,
+                  const struct position *at)
 {
     bh_rc rc = json_check_array(d, json, field->max, at);
     uint32_t count = rc == BH_OK ? (uint32_t)json_array_size(json) : 0;
@@ -351,19 +348,18 @@ json_decode_array(struct decoder *d, const json_t *json, const struct bh_field *
 }
 
 static bh_rc
-json_decode_hex(struct decoder *d, const json_t *json, const struct bh_field *field,
-           unsigned char *position, const struct position *at)
+json_decode_hex(struct decoder *d, const json_t *json, const struct bh_field *field, unsigned char *position,
+                const struct position *at)
 {
     if (!json_is_string(json) || json_string_length(json) != 2 * field->size
         || !bh_parse_hex(json_string_value(json), position, field->size))
-        return json_fail(d, at, BH_INVALID, "expected %" PRIu32 " bytes in lower-case hex",
-                    field->size);
+        return json_fail(d, at, BH_INVALID, "expected %" PRIu32 " bytes in lower-case hex", field->size);
     return BH_OK;
 }
 
 static bh_rc
-json_decode_field(struct decoder *d, const json_t *json, const struct bh_field *field,
-             unsigned char *base, const struct position *at)
+json_decode_field(struct decoder *d, const json_t *json, const struct bh_field *field, unsigned char *base,
+                  const struct position *at)
 {
     unsigned char *position = base + field->offset;
 
@@ -410,7 +406,7 @@ json_hint_field(struct decoder *d, const struct bh_field *field)
 
 static bh_rc
 json_check_required(struct decoder *d, const json_t *json, const struct bh_fields *fields,
-               const struct position *at)
+                    const struct position *at)
 {
     for (uint32_t i = 0; i < fields->count; i++) {
         const struct bh_field *field = &fields->fields[i];
@@ -424,8 +420,7 @@ json_check_required(struct decoder *d, const json_t *json, const struct bh_field
 }
 
 static bh_rc
-json_refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields,
-           const struct position *at)
+json_refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields, const struct position *at)
 {
     char memory[sizeof d->err->hint] = "";
     struct bh_nearest nearest = { 0 };
@@ -447,8 +442,8 @@ json_refuse_key(struct decoder *d, const char *key, const struct bh_fields *fiel
 }
 
 static bh_rc
-json_decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fields,
-              void *ret_struct, const struct position *at)
+json_decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fields, void *ret_struct,
+                   const struct position *at)
 {
     const char *key;
     json_t *value;
@@ -456,7 +451,8 @@ json_decode_object(struct decoder *d, const json_t *json, const struct bh_fields
     if (!json_is_object(json))
         return json_fail(d, at, BH_INVALID, "expected an object (%s)", fields->name);
     memset(ret_struct, 0, fields->size);
-    json_object_foreach((json_t *)(uintptr_t)json, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)json, key, value)
+    {
         const struct bh_field *field = bh_fields_find(fields, key, strlen(key));
         struct position here = { .up = at, .key = key };
         bh_rc rc;
@@ -474,8 +470,8 @@ json_decode_object(struct decoder *d, const json_t *json, const struct bh_fields
 }
 
 bh_rc
-bh_json_decode(const char *text, size_t length, const struct bh_fields *fields,
-               void *ret_struct, struct bh_arena *arena, struct bh_err *err)
+bh_json_decode(const char *text, size_t length, const struct bh_fields *fields, void *ret_struct,
+               struct bh_arena *arena, struct bh_err *err)
 {
     struct decoder d = { .arena = arena, .err = err };
     json_t *root;
@@ -502,9 +498,7 @@ json_holds_real(const json_t *json)
     for (size_t i = 0; i < json_array_size(json); i++)
         if (json_holds_real(json_array_get(json, i)))
             return true;
-    json_object_foreach((json_t *)(uintptr_t)json, key, value)
-        if (json_holds_real(value))
-            return true;
+    json_object_foreach((json_t *)(uintptr_t)json, key, value) if (json_holds_real(value)) return true;
     return json_is_real(json);
 }
 
@@ -593,9 +587,8 @@ enum bh_json_kind
 bh_json_kind(bh_json_value value)
 {
     static const enum bh_json_kind kinds[] = {
-        [JSON_OBJECT] = BH_JSON_OBJECT, [JSON_ARRAY] = BH_JSON_ARRAY,
-        [JSON_STRING] = BH_JSON_STRING, [JSON_INTEGER] = BH_JSON_INTEGER,
-        [JSON_TRUE] = BH_JSON_BOOL,     [JSON_FALSE] = BH_JSON_BOOL,
+        [JSON_OBJECT] = BH_JSON_OBJECT,   [JSON_ARRAY] = BH_JSON_ARRAY, [JSON_STRING] = BH_JSON_STRING,
+        [JSON_INTEGER] = BH_JSON_INTEGER, [JSON_TRUE] = BH_JSON_BOOL,   [JSON_FALSE] = BH_JSON_BOOL,
         [JSON_NULL] = BH_JSON_NULL,
     };
 

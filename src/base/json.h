@@ -27,9 +27,8 @@ enum { BH_JSON_DEPTH_MAX = 32, BH_JSON_BYTES_MAX = 1 << 20 };
  *               as in `tenants[2].limit: expected an integer`
  *   BH_RANGE    a number or a length outside its range
  *   BH_FULL     larger than BH_JSON_BYTES_MAX or than the arena allows */
-BH_MUST_USE bh_rc bh_json_decode(const char *text, size_t length,
-                                 const struct bh_fields *fields, void *ret_struct,
-                                 struct bh_arena *arena, struct bh_err *err);
+BH_MUST_USE bh_rc bh_json_decode(const char *text, size_t length, const struct bh_fields *fields,
+                                 void *ret_struct, struct bh_arena *arena, struct bh_err *err);
 
 /* Write the struct as canonical JSON. */
 void bh_json_encode(struct bh_buf *out, const struct bh_fields *fields, const void *value);
@@ -80,17 +79,22 @@ bh_json_value bh_json_get(bh_json_value object, const char *key); /* NULL when a
 size_t bh_json_count(bh_json_value array);                        /* 0 for others */
 bh_json_value bh_json_at(bh_json_value array, size_t index);
 const char *bh_json_text(bh_json_value value, const char *fallback); /* strings only */
-uint64_t bh_json_number(bh_json_value value, uint64_t fallback); /* numbers, digit strings */
-int64_t bh_json_integer(bh_json_value value, int64_t fallback);   /* numbers only */
+uint64_t bh_json_number(bh_json_value value, uint64_t fallback);     /* numbers, digit strings */
+int64_t bh_json_integer(bh_json_value value, int64_t fallback);      /* numbers only */
 bool bh_json_truth(bh_json_value value);
 
-enum bh_json_kind { BH_JSON_NULL, BH_JSON_BOOL, BH_JSON_INTEGER, BH_JSON_STRING, BH_JSON_ARRAY,
-                    BH_JSON_OBJECT };
+enum bh_json_kind {
+    BH_JSON_NULL,
+    BH_JSON_BOOL,
+    BH_JSON_INTEGER,
+    BH_JSON_STRING,
+    BH_JSON_ARRAY,
+    BH_JSON_OBJECT
+};
 enum bh_json_kind bh_json_kind(bh_json_value value); /* NULL is BH_JSON_NULL */
 
 /* The next member of an object, in the order of the text; start with *cursor = NULL.
  * False after the last, and for what is no object. */
-bool bh_json_next(bh_json_value object, void **cursor, const char **ret_key,
-                  bh_json_value *ret_value);
+bool bh_json_next(bh_json_value object, void **cursor, const char **ret_key, bh_json_value *ret_value);
 
 #endif

@@ -12,7 +12,7 @@
 
 static bh_rc
 json_test_decode(const char *text, size_t length, struct bh_arena *arena, struct bh_buf *ret_again,
-       struct bh_err *err)
+                 struct bh_err *err)
 {
     struct sample sample;
     bh_rc rc = bh_json_decode(text, length, &sample_fields, &sample, arena, err);
@@ -53,13 +53,11 @@ static const struct {
     { "a list", "{\"count\":0,\"tenants\":[{\"id\":0},{\"id\":9,\"limit\":2}]}", NULL },
     { "empty text is not no text", "{\"count\":0,\"text\":\"\"}", NULL },
     { "escapes as RFC 8785 has them", "{\"count\":0,\"text\":\"\\\"\\\\\\n\\t/\"}", NULL },
-    { "escapes undone", "{\"count\":0,\"text\":\"\\u0041\\/\\u000a\"}",
-      "{\"count\":0,\"text\":\"A/\\n\"}" },
+    { "escapes undone", "{\"count\":0,\"text\":\"\\u0041\\/\\u000a\"}", "{\"count\":0,\"text\":\"A/\\n\"}" },
     { "UTF-8 stands as it is", "{\"count\":0,\"text\":\"\xc3\xa9\xf0\x9f\x98\x80\"}", NULL },
     { "a surrogate pair", "{\"count\":0,\"text\":\"\\ud83d\\ude00\"}",
       "{\"count\":0,\"text\":\"\xf0\x9f\x98\x80\"}" },
-    { "keys in any order, blanks", " { \"flag\" : true ,\n\"count\" : 3 } ",
-      "{\"count\":3,\"flag\":true}" },
+    { "keys in any order, blanks", " { \"flag\" : true ,\n\"count\" : 3 } ", "{\"count\":3,\"flag\":true}" },
 };
 
 static void
@@ -89,11 +87,9 @@ static const struct {
     bh_rc rc;
     const char *message;
 } refused[] = {
-    { "a number alone", "7", BAD,
-      "not valid JSON at line 1, column 1: '[' or '{' expected near '7'" },
+    { "a number alone", "7", BAD, "not valid JSON at line 1, column 1: '[' or '{' expected near '7'" },
     { "nothing", "", BAD, "not valid JSON: the document is empty" },
-    { "blanks", " \n", BAD,
-      "not valid JSON at line 2, column 0: '[' or '{' expected near end of file" },
+    { "blanks", " \n", BAD, "not valid JSON at line 2, column 0: '[' or '{' expected near end of file" },
     { "a list at the top", "[]", BAD, "expected an object (zoo)" },
     { "text behind the end", "{}x", BAD,
       "not valid JSON at line 1, column 3: end of file expected near 'x'" },
@@ -110,14 +106,11 @@ static const struct {
     { "an unknown key", "{\"colr\":1}", BAD, "unknown key \"colr\" in zoo" },
     { "an unknown key below", "{\"tenants\":[{\"id\":1,\"x\":2}]}", BAD,
       "tenants[0]: unknown key \"x\" in tenant" },
-    { "a key that would colour terminals", "{\"\\u001b[31m\":1}", BAD,
-      "unknown key \"?[31m\" in zoo" },
-    { "a required key is missing", "{\"slots\":[{\"id\":1},{}]}", BAD,
-      "slots[1]: \"id\" is missing" },
+    { "a key that would colour terminals", "{\"\\u001b[31m\":1}", BAD, "unknown key \"?[31m\" in zoo" },
+    { "a required key is missing", "{\"slots\":[{\"id\":1},{}]}", BAD, "slots[1]: \"id\" is missing" },
     { "the place of an error", "{\"tenants\":[{\"id\":1},{\"id\":2},{\"id\":3,\"limit\":true}]}", BAD,
       "tenants[2].limit: expected an integer" },
-    { "the place in a struct", "{\"nested\":{\"id\":-1}}", BH_RANGE,
-      "nested.id: must not be negative" },
+    { "the place in a struct", "{\"nested\":{\"id\":-1}}", BH_RANGE, "nested.id: must not be negative" },
     { "the place of a text", "{\"tags\":[\"a\",3]}", BAD, "tags[1]: expected a string" },
     { "truth as a number", "{\"flag\":1}", BAD, "flag: expected true or false" },
     { "null", "{\"flag\":null}", BAD, "flag: expected true or false" },
@@ -125,14 +118,12 @@ static const struct {
     { "one past u32", "{\"count\":4294967296}", BH_RANGE, "count: 4294967296 is out of range" },
     { "a fraction for u32", "{\"count\":1.0}", BAD,
       "count: fractions are not accepted; expected an integer" },
-    { "an exponent", "{\"count\":1e3}", BAD,
-      "count: fractions are not accepted; expected an integer" },
+    { "an exponent", "{\"count\":1e3}", BAD, "count: fractions are not accepted; expected an integer" },
     { "a string for u32", "{\"count\":\"1\"}", BAD, "count: expected an integer" },
     { "one past i32", "{\"delta\":2147483648}", BH_RANGE, "delta: 2147483648 is out of range" },
     { "one below i32", "{\"delta\":-2147483649}", BH_RANGE, "delta: -2147483649 is out of range" },
     { "negative u64", "{\"big\":-1}", BH_RANGE, "big: must not be negative" },
-    { "a fraction for u64", "{\"big\":0.5}", BAD,
-      "big: fractions are not accepted; expected an integer" },
+    { "a fraction for u64", "{\"big\":0.5}", BAD, "big: fractions are not accepted; expected an integer" },
     { "past 2^64", "{\"big\":\"18446744073709551616\"}", BH_RANGE, "big: the number is too large" },
     { "past 2^63 as a number", "{\"big\":9223372036854775808}", BH_RANGE,
       "not valid JSON at line 1, column 26: too big integer near '9223372036854775808'" },
@@ -144,12 +135,9 @@ static const struct {
       "not valid JSON at line 1, column 8: invalid token near '0'" },
     { "time as words", "{\"at\":\"now\"}", BAD, "at: expected an integer" },
     { "an enum as a number", "{\"colour\":1}", BAD, "colour: expected a string" },
-    { "no such name", "{\"colour\":\"mauve\"}", BAD,
-      "colour: \"mauve\" is not one of red, green, blue" },
-    { "hex too short", "{\"digest\":\"00ff10\"}", BAD,
-      "digest: expected 4 bytes in lower-case hex" },
-    { "hex in upper case", "{\"digest\":\"00FF10AB\"}", BAD,
-      "digest: expected 4 bytes in lower-case hex" },
+    { "no such name", "{\"colour\":\"mauve\"}", BAD, "colour: \"mauve\" is not one of red, green, blue" },
+    { "hex too short", "{\"digest\":\"00ff10\"}", BAD, "digest: expected 4 bytes in lower-case hex" },
+    { "hex in upper case", "{\"digest\":\"00FF10AB\"}", BAD, "digest: expected 4 bytes in lower-case hex" },
     { "hex that is no text", "{\"digest\":0}", BAD, "digest: expected 4 bytes in lower-case hex" },
     { "a name too long", "{\"name\":\"eight888\"}", BH_RANGE, "name: longer than 7 bytes" },
     { "a name of two lines", "{\"name\":\"a\\nb\"}", BAD,
@@ -175,14 +163,11 @@ static const struct {
       "not valid JSON at line 1, column 9: unable to decode byte 0xed near '\"'" },
     { "a text for a list", "{\"tenants\":\"a\"}", BAD, "tenants: expected a list" },
     { "a list for a struct", "{\"nested\":[]}", BAD, "nested: expected an object (tenant)" },
-    { "a number in a list of structs", "{\"tenants\":[1]}", BAD,
-      "tenants[0]: expected an object (tenant)" },
+    { "a number in a list of structs", "{\"tenants\":[1]}", BAD, "tenants[0]: expected an object (tenant)" },
     { "an array too long", "{\"slots\":[{\"id\":1},{\"id\":1},{\"id\":1},{\"id\":1}]}", BH_RANGE,
       "slots: more than 3 items" },
-    { "too many texts", "{\"tags\":[\"\",\"\",\"\",\"\",\"\"]}", BH_RANGE,
-      "tags: more than 4 items" },
-    { "comments", "{} // no", BAD,
-      "not valid JSON at line 1, column 4: end of file expected near '/'" },
+    { "too many texts", "{\"tags\":[\"\",\"\",\"\",\"\",\"\"]}", BH_RANGE, "tags: more than 4 items" },
+    { "comments", "{} // no", BAD, "not valid JSON at line 1, column 4: end of file expected near '/'" },
 };
 
 static void
@@ -193,8 +178,8 @@ test_refused(void **state)
     for (size_t i = 0; i < BH_COUNT(refused); i++) {
         struct bh_err err = { 0 };
         struct sample sample;
-        bh_rc rc = bh_json_decode(refused[i].text, strlen(refused[i].text), &sample_fields, &sample,
-                                  arena, &err);
+        bh_rc rc =
+            bh_json_decode(refused[i].text, strlen(refused[i].text), &sample_fields, &sample, arena, &err);
 
         BH_CHECK_EQ(refused[i].name, rc, refused[i].rc);
         BH_CHECK_EQ(refused[i].name, err.rc, refused[i].rc);
@@ -227,8 +212,8 @@ test_hints(void **state)
     for (size_t i = 0; i < BH_COUNT(unknown_keys); i++) {
         struct bh_err err = { 0 };
         struct sample sample;
-        bh_rc rc = bh_json_decode(unknown_keys[i].text, strlen(unknown_keys[i].text), &sample_fields, &sample, arena,
-                                  &err);
+        bh_rc rc = bh_json_decode(unknown_keys[i].text, strlen(unknown_keys[i].text), &sample_fields, &sample,
+                                  arena, &err);
 
         BH_CHECK_EQ(unknown_keys[i].name, rc, BH_INVALID);
         BH_CHECK_STR(unknown_keys[i].name, err.hint, unknown_keys[i].hint);
@@ -240,11 +225,13 @@ test_hints(void **state)
 static const struct {
     const char *name, *text;
     size_t length;
+    /* clang-format off */
 } with_nul[] = {
     { "in a string", "[\"a\0b\"]", 7 }, { "behind a number", "[1\0]", 4 },
     { "behind a word", "[true\0]", 7 },  { "behind a blank", "[1 \0]", 5 },
     { "at the end", "[1]\0", 4 },        { "alone", "\0", 1 },
 };
+/* clang-format on */
 
 static void
 test_nul_byte_is_refused(void **state)
@@ -253,8 +240,8 @@ test_nul_byte_is_refused(void **state)
         struct bh_json *json = NULL;
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(with_nul[i].name,
-                    bh_json_parse(with_nul[i].text, with_nul[i].length, &json, &err), BH_INVALID);
+        BH_CHECK_EQ(with_nul[i].name, bh_json_parse(with_nul[i].text, with_nul[i].length, &json, &err),
+                    BH_INVALID);
         BH_CHECK_STR(with_nul[i].name, err.msg, "not valid JSON: NUL characters are not accepted");
     }
     BH_CHECK_DONE();
@@ -388,12 +375,14 @@ test_walk(void **state)
 static const struct {
     const char *name, *text;
     enum bh_json_kind kind;
+    /* clang-format off */
 } kinds[] = {
     { "object", "[{}]", BH_JSON_OBJECT },   { "list", "[[]]", BH_JSON_ARRAY },
     { "string", "[\"\"]", BH_JSON_STRING }, { "integer", "[-1]", BH_JSON_INTEGER },
     { "true", "[true]", BH_JSON_BOOL },     { "false", "[false]", BH_JSON_BOOL },
     { "null", "[null]", BH_JSON_NULL },     { "nothing", "[]", BH_JSON_NULL },
 };
+/* clang-format on */
 
 static void
 test_kinds(void **state)
@@ -403,8 +392,7 @@ test_kinds(void **state)
         struct bh_err err = { 0 };
 
         assert_int_equal(bh_json_parse(kinds[i].text, strlen(kinds[i].text), &json, &err), BH_OK);
-        BH_CHECK_EQ(kinds[i].name, bh_json_kind(bh_json_at(bh_json_root(json), 0)),
-                    kinds[i].kind);
+        BH_CHECK_EQ(kinds[i].name, bh_json_kind(bh_json_at(bh_json_root(json), 0)), kinds[i].kind);
     }
     BH_CHECK_DONE();
 }
@@ -527,12 +515,18 @@ test_out_of_memory_aborts(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_out_of_memory_aborts),
-    cmocka_unit_test(test_kinds), cmocka_unit_test(test_fractions_never_parse),
-    cmocka_unit_test(test_members_come_in_order), cmocka_unit_test(test_default_maxima),
-    cmocka_unit_test(test_accepted), cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_kinds),
+    cmocka_unit_test(test_fractions_never_parse),
+    cmocka_unit_test(test_members_come_in_order),
+    cmocka_unit_test(test_default_maxima),
+    cmocka_unit_test(test_accepted),
+    cmocka_unit_test(test_refused),
     cmocka_unit_test(test_hints),
-    cmocka_unit_test(test_nul_byte_is_refused), cmocka_unit_test(test_depth),
-    cmocka_unit_test(test_size), cmocka_unit_test(test_small_arena), cmocka_unit_test(test_walk),
+    cmocka_unit_test(test_nul_byte_is_refused),
+    cmocka_unit_test(test_depth),
+    cmocka_unit_test(test_size),
+    cmocka_unit_test(test_small_arena),
+    cmocka_unit_test(test_walk),
 };
 
 BH_TEST_MAIN(tests)

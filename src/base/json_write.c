@@ -12,9 +12,8 @@
 static void
 write_put_escaped(struct bh_buf *out, unsigned char c)
 {
-    static const char *const shorts[] = { ['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n",
-                                          ['\f'] = "\\f", ['\r'] = "\\r", ['"'] = "\\\"",
-                                          ['\\'] = "\\\\" };
+    static const char *const shorts[] = { ['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f",
+                                          ['\r'] = "\\r", ['"'] = "\\\"", ['\\'] = "\\\\" };
 
     if (c >= 0x80)
         bh_buf_puts(out, "\xef\xbf\xbd");
@@ -135,8 +134,7 @@ write_all_zero(const struct bh_fields *fields, const unsigned char *base)
 }
 
 static void
-write_put_items(struct bh_buf *out, const struct bh_fields *of, const unsigned char *items,
-          uint32_t count)
+write_put_items(struct bh_buf *out, const struct bh_fields *of, const unsigned char *items, uint32_t count)
 {
     bh_buf_putc(out, '[');
     for (uint32_t i = 0; i < count; i++) {
@@ -348,8 +346,7 @@ bh_json_bool(struct bh_json_writer *w, const char *key, bool value)
 }
 
 void
-bh_json_struct(struct bh_json_writer *w, const char *key, const struct bh_fields *fields,
-               const void *value)
+bh_json_struct(struct bh_json_writer *w, const char *key, const struct bh_fields *fields, const void *value)
 {
     json_put_key(w, key);
     bh_json_encode(w->out, fields, value);

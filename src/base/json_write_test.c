@@ -69,10 +69,20 @@ test_every_kind(void **state)
     const char *tags[] = { "x", "y" };
     struct sample_tenant tenants[] = { { 1, 2 }, { 3, 0 } };
     struct sample sample = {
-        .at = 1, .big = 2, .colour = ZOO_BLUE, .count = 3, .delta = -4,
-        .digest = { 0xde, 0xad, 0, 1 }, .flag = true, .name = "name", .nested = { 5, 6 },
-        .slots = { { 7, 8 }, { 9, 10 } }, .slot_count = 1, .tags = { tags, 2 },
-        .tenants = { tenants, 2 }, .text = "text",
+        .at = 1,
+        .big = 2,
+        .colour = ZOO_BLUE,
+        .count = 3,
+        .delta = -4,
+        .digest = { 0xde, 0xad, 0, 1 },
+        .flag = true,
+        .name = "name",
+        .nested = { 5, 6 },
+        .slots = { { 7, 8 }, { 9, 10 } },
+        .slot_count = 1,
+        .tags = { tags, 2 },
+        .tenants = { tenants, 2 },
+        .text = "text",
     };
     char memory[512];
     struct bh_buf out;

@@ -29,9 +29,9 @@ struct bh_log_field {
 #define BH_U64(key, value) ((struct bh_log_field){ BH_LOG_U64, (key), NULL, (value) })
 
 /* bh_log(LEASE_STARTED, BH_U64("lease", id), BH_STR("gpu", uuid)); */
-#define bh_log(event, ...)                                                               \
-    bh_log_write(BH_EVENT_##event, (const struct bh_log_field[]){                        \
-                                       __VA_ARGS__ __VA_OPT__(, ){ .kind = BH_LOG_END } })
+#define bh_log(event, ...)                                                                                   \
+    bh_log_write(BH_EVENT_##event,                                                                           \
+                 (const struct bh_log_field[]){ __VA_ARGS__ __VA_OPT__(, ){ .kind = BH_LOG_END } })
 
 /* One line by one write.  A line over 2 KiB has its texts cut, never its syntax. */
 void bh_log_write(enum bh_log_event event, const struct bh_log_field *fields);

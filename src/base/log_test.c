@@ -93,8 +93,7 @@ test_long_texts_are_cut(void **state)
         text[length] = '\n';
         BH_CHECK("within 2 KiB", got <= 2048);
         assert_int_equal(bh_json_parse(line, got, &json, &err), BH_OK);
-        BH_CHECK_EQ("what follows is there",
-                    bh_json_number(bh_json_get(bh_json_root(json), "job"), 0), 7);
+        BH_CHECK_EQ("what follows is there", bh_json_number(bh_json_get(bh_json_root(json), "job"), 0), 7);
         bh_json_free(json);
     }
     BH_CHECK_DONE();
@@ -129,8 +128,10 @@ test_levels(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_text_line), cmocka_unit_test(test_json_line),
-    cmocka_unit_test(test_long_texts_are_cut), cmocka_unit_test(test_levels),
+    cmocka_unit_test(test_text_line),
+    cmocka_unit_test(test_json_line),
+    cmocka_unit_test(test_long_texts_are_cut),
+    cmocka_unit_test(test_levels),
 };
 
 BH_TEST_MAIN(tests)

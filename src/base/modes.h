@@ -11,10 +11,10 @@
 enum { BH_MODE_OK, BH_MODE_FAILED, BH_MODE_USAGE }; /* exit statuses */
 
 struct bh_mode {
-    const char *word, *arguments; /* arguments NULL: not listed */
-    int least;                    /* words that must follow */
+    const char *word, *arguments;        /* arguments NULL: not listed */
+    int least;                           /* words that must follow */
     int (*run)(int count, char **words); /* those behind the mode's; gives the exit status */
-    const char *help;             /* lines, or NULL */
+    const char *help;                    /* lines, or NULL */
 };
 
 /* Run the mode that argv[1] names; BH_MODE_USAGE, with the usage on stderr, where there is none. */

@@ -38,7 +38,8 @@ test_run(void **state)
         for (int w = 0; w < rows[i].argc; w++)
             snprintf(words[w], sizeof words[w], "%s", rows[i].argv[w]);
         given = -1;
-        BH_CHECK_EQ(rows[i].name, bh_modes_run("sum", modes, BH_COUNT(modes), rows[i].argc, argv), rows[i].status);
+        BH_CHECK_EQ(rows[i].name, bh_modes_run("sum", modes, BH_COUNT(modes), rows[i].argc, argv),
+                    rows[i].status);
         BH_CHECK_EQ(rows[i].name, given, rows[i].given);
     }
     BH_CHECK_DONE();
@@ -53,8 +54,9 @@ test_print(void **state)
     assert_non_null(out);
     bh_modes_print("sum", modes, BH_COUNT(modes), out);
     fclose(out);
-    BH_CHECK_STR("help", text,
-                 "usage: sum add NUMBER...\n       sum --help | --version\n\nadd\n    Add.\n    All of them.\n");
+    BH_CHECK_STR(
+        "help", text,
+        "usage: sum add NUMBER...\n       sum --help | --version\n\nadd\n    Add.\n    All of them.\n");
     BH_CHECK_DONE();
 }
 

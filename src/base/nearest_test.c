@@ -6,11 +6,13 @@ static const char *const words[] = { "gpu", "gpus", "node", "nodes", "tenant" };
 
 static const struct {
     const char *wanted, *word; /* NULL: none is near */
+    /* clang-format off */
 } rows[] = {
     { "gpuss", "gpus" },  { "gpx", "gpu" },     { "ndoe", "node" },  { "tenants", "tenant" },
     { "zebra", NULL },    { "g", NULL },        { "", NULL },        { "gp", "gpu" },
     { "a word that is longer than any that is compared", NULL },
 };
+/* clang-format on */
 
 static void
 test_nearest(void **state)

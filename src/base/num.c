@@ -57,8 +57,7 @@ bh_parse_u64(const char *text, uint64_t *ret_value, struct bh_err *err)
 }
 
 bh_rc
-bh_parse_u32(const char *text, uint32_t low, uint32_t high, uint32_t *ret_value,
-             struct bh_err *err)
+bh_parse_u32(const char *text, uint32_t low, uint32_t high, uint32_t *ret_value, struct bh_err *err)
 {
     uint64_t value;
     bh_rc rc = bh_parse_u64(text, &value, err);
@@ -66,8 +65,8 @@ bh_parse_u32(const char *text, uint32_t low, uint32_t high, uint32_t *ret_value,
     if (rc != BH_OK)
         return rc;
     if (value < low || value > high)
-        return bh_err_set(err, BH_RANGE, "%" PRIu64 " is not between %" PRIu32 " and %" PRIu32,
-                          value, low, high);
+        return bh_err_set(err, BH_RANGE, "%" PRIu64 " is not between %" PRIu32 " and %" PRIu32, value, low,
+                          high);
     *ret_value = (uint32_t)value;
     return BH_OK;
 }
@@ -114,8 +113,7 @@ num_find_unit(const struct units *units, const char *suffix)
 }
 
 static bh_rc
-num_parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value,
-                struct bh_err *err)
+num_parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value, struct bh_err *err)
 {
     const char *at = text;
     const struct num_unit *unit;
@@ -136,11 +134,13 @@ num_parse_with_unit(const char *text, const struct units *units, uint64_t *ret_v
 bh_rc
 bh_parse_bytes(const char *text, uint64_t *ret_bytes, struct bh_err *err)
 {
+    /* clang-format off */
     static const struct num_unit all[] = {
         { "", 1 },          { "B", 1 },           { "k", 1000 },
         { "M", 1000000 },   { "G", 1000000000 },  { "T", 1000000000000 },
         { "Ki", 1ULL << 10 }, { "Mi", 1ULL << 20 }, { "Gi", 1ULL << 30 }, { "Ti", 1ULL << 40 },
     };
+    /* clang-format on */
     static const struct units units = { all, BH_COUNT(all), "bare digits are bytes" };
 
     return num_parse_with_unit(text, &units, ret_bytes, err);
@@ -177,8 +177,8 @@ bh_rc
 bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err)
 {
     static const struct num_unit all[] = {
-        { "", 1000000000 },          { "ms", 1000000 },           { "s", 1000000000 },
-        { "m", 60000000000 },        { "h", 3600000000000 },      { "d", 86400000000000 },
+        { "", 1000000000 },   { "ms", 1000000 },      { "s", 1000000000 },
+        { "m", 60000000000 }, { "h", 3600000000000 }, { "d", 86400000000000 },
     };
     static const struct units units = { all, BH_COUNT(all),
                                         "bare digits are seconds, 1-02:30:00 is a day and more" };
@@ -232,10 +232,13 @@ bh_parse_utc(const char *text, uint64_t *ret_ns, struct bh_err *err)
     for (uint32_t i = 0; fits && i < 6; i++)
         fits = field[i] >= low[i] && field[i] <= high[i];
     if (!fits || field[2] > num_days_in(field[0], field[1]))
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a moment like "
-                          "2026-11-20T09:27:00Z", text);
-    *ret_ns = (num_days_before(field[0], field[1], field[2]) * 86400 + field[3] * 3600
-               + field[4] * 60 + field[5]) * 1000000000;
+        return bh_err_set(err, BH_INVALID,
+                          "\"%.40s\" is not a moment like "
+                          "2026-11-20T09:27:00Z",
+                          text);
+    *ret_ns =
+        (num_days_before(field[0], field[1], field[2]) * 86400 + field[3] * 3600 + field[4] * 60 + field[5])
+        * 1000000000;
     return BH_OK;
 }
 
@@ -291,10 +294,9 @@ bh_parse_parts(const char *text, uint32_t whole, uint64_t *ret_parts, struct bh_
     if (!bh_mul_u64(num, whole, &product))
         return bh_err_set(err, BH_RANGE, "\"%.40s\" is too large", text);
     if (product % den) {
-        bh_err_set(err, BH_INVALID, "\"%.40s\" does not divide: a whole has %" PRIu32 " parts",
-                   text, whole);
-        return bh_err_hint(err, "write %" PRIu64 "/%" PRIu32 " or %" PRIu64 "/%" PRIu32,
-                           product / den, whole, product / den + 1, whole);
+        bh_err_set(err, BH_INVALID, "\"%.40s\" does not divide: a whole has %" PRIu32 " parts", text, whole);
+        return bh_err_hint(err, "write %" PRIu64 "/%" PRIu32 " or %" PRIu64 "/%" PRIu32, product / den, whole,
+                           product / den + 1, whole);
     }
     *ret_parts = product / den;
     return BH_OK;

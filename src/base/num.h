@@ -16,8 +16,8 @@
 BH_MUST_USE bh_rc bh_parse_u64(const char *text, uint64_t *ret_value, struct bh_err *err);
 
 /* As bh_parse_u64 within [low, high]; BH_RANGE outside. */
-BH_MUST_USE bh_rc bh_parse_u32(const char *text, uint32_t low, uint32_t high,
-                               uint32_t *ret_value, struct bh_err *err);
+BH_MUST_USE bh_rc bh_parse_u32(const char *text, uint32_t low, uint32_t high, uint32_t *ret_value,
+                               struct bh_err *err);
 
 /* Of bytes and spans the hint lists the units that there are. */
 
@@ -38,8 +38,7 @@ BH_MUST_USE bh_rc bh_parse_utc(const char *text, uint64_t *ret_ns, struct bh_err
  * exactly: with whole = 4200,
  * "0.5" is 2100, "1/7" is 600, "2" is 8400.  BH_INVALID when the amount does not
  * divide ("0.33333"): the hint names the two nearest that do. */
-BH_MUST_USE bh_rc bh_parse_parts(const char *text, uint32_t whole, uint64_t *ret_parts,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_parse_parts(const char *text, uint32_t whole, uint64_t *ret_parts, struct bh_err *err);
 
 /* `bytes` bytes from exactly 2 * bytes lower-case hex digits; false otherwise. */
 bool bh_parse_hex(const char *text, void *ret_bytes, size_t bytes);

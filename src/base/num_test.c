@@ -224,12 +224,14 @@ test_parts_hint_names_the_nearest(void **state)
 static const struct {
     const char *name, *text;
     bool good;
+    /* clang-format off */
 } hexes[] = {
     { "good", "00ff1a", true },    { "upper case", "00FF1A", false },
     { "short", "00ff1", false },   { "long", "00ff1a0", false },
     { "junk", "00fg1a", false },   { "prefix", "0x00ff", false },
     { "empty", "", false },
 };
+/* clang-format on */
 
 static void
 test_hex(void **state)
@@ -270,22 +272,27 @@ test_hints_list_the_units(void **state)
     (void)state;
     BH_CHECK_EQ("bytes", bh_parse_bytes("1GB", &value, &err), BH_INVALID);
     BH_CHECK_STR("bytes", err.msg, "\"1GB\" has no known unit");
-    BH_CHECK_STR("bytes", err.hint,
-                 "known units: B, k, M, G, T, Ki, Mi, Gi, Ti; bare digits are bytes");
+    BH_CHECK_STR("bytes", err.hint, "known units: B, k, M, G, T, Ki, Mi, Gi, Ti; bare digits are bytes");
     BH_CHECK_EQ("a fraction", bh_parse_bytes("1.5Gi", &value, &err), BH_INVALID);
     BH_CHECK_STR("a fraction", err.msg, "\"1.5Gi\" is no whole number with a unit");
     BH_CHECK_EQ("a span", bh_parse_span("5x", &value, &err), BH_INVALID);
-    BH_CHECK_STR("a span", err.hint, "known units: ms, s, m, h, d; bare digits are seconds, "
-                                     "1-02:30:00 is a day and more");
+    BH_CHECK_STR("a span", err.hint,
+                 "known units: ms, s, m, h, d; bare digits are seconds, "
+                 "1-02:30:00 is a day and more");
     BH_CHECK_DONE();
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_hints_list_the_units),
-    cmocka_unit_test(test_u64),   cmocka_unit_test(test_u32),
-    cmocka_unit_test(test_bytes), cmocka_unit_test(test_span), cmocka_unit_test(test_utc),
-    cmocka_unit_test(test_parts), cmocka_unit_test(test_parts_hint_names_the_nearest),
-    cmocka_unit_test(test_hex),   cmocka_unit_test(test_arithmetic),
+    cmocka_unit_test(test_u64),
+    cmocka_unit_test(test_u32),
+    cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_span),
+    cmocka_unit_test(test_utc),
+    cmocka_unit_test(test_parts),
+    cmocka_unit_test(test_parts_hint_names_the_nearest),
+    cmocka_unit_test(test_hex),
+    cmocka_unit_test(test_arithmetic),
 };
 
 BH_TEST_MAIN(tests)

@@ -9,8 +9,7 @@ static const struct bh_param *
 params_find(const struct bh_params *params, const char *name, size_t length)
 {
     for (uint32_t i = 0; i < params->count; i++)
-        if (strlen(params->rows[i].name) == length
-            && memcmp(params->rows[i].name, name, length) == 0)
+        if (strlen(params->rows[i].name) == length && memcmp(params->rows[i].name, name, length) == 0)
             return &params->rows[i];
     return NULL;
 }
@@ -56,26 +55,24 @@ static bh_rc
 params_set_bool(const struct bh_param *param, const char *value, bool *target, struct bh_err *err)
 {
     if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-        return bh_err_set(err, BH_INVALID, "%s: \"%.40s\" is neither true nor false", param->name,
-                          value);
+        return bh_err_set(err, BH_INVALID, "%s: \"%.40s\" is neither true nor false", param->name, value);
     *target = value[0] == 't';
     return BH_OK;
 }
 
 static bh_rc
 params_add_item(const struct bh_param *param, const char *value, struct bh_param_list *list,
-         struct bh_err *err)
+                struct bh_err *err)
 {
     if (list->count == BH_PARAM_LIST_MAX)
-        return bh_err_set(err, BH_FULL, "%s: more than %d entries", param->name,
-                          BH_PARAM_LIST_MAX);
+        return bh_err_set(err, BH_FULL, "%s: more than %d entries", param->name, BH_PARAM_LIST_MAX);
     list->items[list->count++] = value;
     return BH_OK;
 }
 
 static bh_rc
-params_set_value(const struct bh_param *param, const char *value, void *config,
-          struct bh_arena *arena, struct bh_err *err)
+params_set_value(const struct bh_param *param, const char *value, void *config, struct bh_arena *arena,
+                 struct bh_err *err)
 {
     void *target = (char *)config + param->offset;
     const char *copy;
@@ -107,8 +104,8 @@ params_trim(char *text)
 }
 
 bh_rc
-bh_params_set(const struct bh_params *params, const char *assignment, void *config,
-              struct bh_arena *arena, struct bh_err *err)
+bh_params_set(const struct bh_params *params, const char *assignment, void *config, struct bh_arena *arena,
+              struct bh_err *err)
 {
     char line[4096];
     char *equals, *name;
@@ -132,17 +129,16 @@ static void
 params_clear_value(const struct bh_param *param, void *config)
 {
     static const size_t sizes[] = {
-        [BH_PARAM_TEXT] = sizeof(char *),     [BH_PARAM_U32] = sizeof(uint32_t),
-        [BH_PARAM_SPAN] = sizeof(uint64_t),   [BH_PARAM_BYTES] = sizeof(uint64_t),
-        [BH_PARAM_BOOL] = sizeof(bool),       [BH_PARAM_LIST] = sizeof(struct bh_param_list),
+        [BH_PARAM_TEXT] = sizeof(char *),   [BH_PARAM_U32] = sizeof(uint32_t),
+        [BH_PARAM_SPAN] = sizeof(uint64_t), [BH_PARAM_BYTES] = sizeof(uint64_t),
+        [BH_PARAM_BOOL] = sizeof(bool),     [BH_PARAM_LIST] = sizeof(struct bh_param_list),
     };
 
     memset((char *)config + param->offset, 0, sizes[param->kind]);
 }
 
 static bh_rc
-params_set_defaults(const struct bh_params *params, void *config, struct bh_arena *arena,
-             struct bh_err *err)
+params_set_defaults(const struct bh_params *params, void *config, struct bh_arena *arena, struct bh_err *err)
 {
     for (uint32_t i = 0; i < params->count; i++) {
         bh_rc rc = BH_OK;
@@ -159,7 +155,7 @@ params_set_defaults(const struct bh_params *params, void *config, struct bh_aren
 /* A key in the file stands instead of its default; twice only a list may be set. */
 static bh_rc
 params_note_key(const struct bh_params *params, const char *line, uint64_t *given, void *config,
-         struct bh_err *err)
+                struct bh_err *err)
 {
     const struct bh_param *param = params_find(params, line, strcspn(line, " \t="));
     uint64_t bit;
@@ -177,8 +173,8 @@ params_note_key(const struct bh_params *params, const char *line, uint64_t *give
 }
 
 bh_rc
-bh_params_parse(const struct bh_params *params, const char *text, void *ret_config,
-                struct bh_arena *arena, struct bh_err *err)
+bh_params_parse(const struct bh_params *params, const char *text, void *ret_config, struct bh_arena *arena,
+                struct bh_err *err)
 {
     uint64_t given[4] = { 0 };
     bh_rc rc = params_set_defaults(params, ret_config, arena, err);
@@ -211,7 +207,7 @@ bh_params_help(const struct bh_params *params, struct bh_buf *out)
     for (uint32_t i = 0; i < params->count; i++) {
         const struct bh_param *param = &params->rows[i];
 
-        bh_buf_printf(out, "%s = %s\n    %s\n", param->name,
-                      param->standard ? param->standard : "", param->doc);
+        bh_buf_printf(out, "%s = %s\n    %s\n", param->name, param->standard ? param->standard : "",
+                      param->doc);
     }
 }

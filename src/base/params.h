@@ -34,9 +34,9 @@ struct bh_param {
     const char *name;
     enum bh_param_kind kind;
     uint32_t offset;
-    uint64_t low, high;       /* U32, SPAN, BYTES; high 0: no limit */
-    const char *standard;     /* the default, as one would write it; NULL: none */
-    const char *doc;          /* one sentence */
+    uint64_t low, high;   /* U32, SPAN, BYTES; high 0: no limit */
+    const char *standard; /* the default, as one would write it; NULL: none */
+    const char *doc;      /* one sentence */
 };
 
 struct bh_params {
@@ -47,13 +47,12 @@ struct bh_params {
 /* Fill `ret_config` with every default, then with the lines of `text`; what has no
  * default is zero, and a list in the file replaces its default.  Texts live in
  * `arena`.  BH_INVALID and BH_RANGE name line and key; BH_FULL: arena or list. */
-BH_MUST_USE bh_rc bh_params_parse(const struct bh_params *params, const char *text,
-                                  void *ret_config, struct bh_arena *arena,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_params_parse(const struct bh_params *params, const char *text, void *ret_config,
+                                  struct bh_arena *arena, struct bh_err *err);
 
 /* Set one parameter from "key=value", as a command line's --set has it. */
-BH_MUST_USE bh_rc bh_params_set(const struct bh_params *params, const char *assignment,
-                                void *config, struct bh_arena *arena, struct bh_err *err);
+BH_MUST_USE bh_rc bh_params_set(const struct bh_params *params, const char *assignment, void *config,
+                                struct bh_arena *arena, struct bh_err *err);
 
 /* The table as text for people: name, default, sentence. */
 void bh_params_help(const struct bh_params *params, struct bh_buf *out);

@@ -9,9 +9,10 @@ struct config {
     bool quiet;
     struct bh_param_list roots;
 };
-#define ROW(text, member, k, ...)                                                        \
-    { .name = text, .kind = k, .offset = offsetof(struct config, member),                \
-      .doc = "says " text, __VA_ARGS__ }
+#define ROW(text, member, k, ...)                                                                            \
+    {                                                                                                        \
+        .name = text, .kind = k, .offset = offsetof(struct config, member), .doc = "says " text, __VA_ARGS__ \
+    }
 static const struct bh_param rows[] = {
     ROW("listen", listen, BH_PARAM_TEXT, .standard = "/run/x"),
     ROW("name", name, BH_PARAM_TEXT),
@@ -44,8 +45,7 @@ static const struct {
 } accepted[] = {
     { "defaults", "", "/run/x - 8080 0 5000 64 0 /images" },
     { "comments and blanks", "# port = 1\n\n  \t\n", "/run/x - 8080 0 5000 64 0 /images" },
-    { "every kind",
-      "listen = /a b\nname=n\nport=1\nany=4294967295\npatience=250ms\nmemory=1Gi\nquiet=true\n",
+    { "every kind", "listen = /a b\nname=n\nport=1\nany=4294967295\npatience=250ms\nmemory=1Gi\nquiet=true\n",
       "/a b n 1 4294967295 250 1024 1 /images" },
     { "false", "quiet = false", "/run/x - 8080 0 5000 64 0 /images" },
     { "no last line break", "port=2", "/run/x - 2 0 5000 64 0 /images" },
@@ -64,8 +64,8 @@ test_accepted(void **state)
         struct bh_err err = { 0 };
 
         memset(&config, 0xff, sizeof config);
-        BH_CHECK_EQ(accepted[i].name,
-                    bh_params_parse(&params, accepted[i].text, &config, arena, &err), BH_OK);
+        BH_CHECK_EQ(accepted[i].name, bh_params_parse(&params, accepted[i].text, &config, arena, &err),
+                    BH_OK);
         BH_CHECK_STR(accepted[i].name, err.msg, "");
         BH_CHECK_STR(accepted[i].name, params_test_show(&config), accepted[i].config);
     }
@@ -83,14 +83,12 @@ static const struct {
     { "twice", "port=1\nname=n\nport=2", BH_INVALID, "line 3: port is set twice" },
     { "too low", "port=0", BH_RANGE, "line 1: port: 0 is not between 1 and 65535" },
     { "too high", "port=65536", BH_RANGE, "line 1: port: 65536 is not between 1 and 65535" },
-    { "past 32 bits", "any=4294967296", BH_RANGE,
-      "line 1: any: 4294967296 is not between 0 and 4294967295" },
+    { "past 32 bits", "any=4294967296", BH_RANGE, "line 1: any: 4294967296 is not between 0 and 4294967295" },
     { "not a number", "port=http", BH_INVALID, "line 1: port: \"http\" is not a number" },
     { "short span", "patience=0", BH_RANGE,
       "line 1: patience: 0 is not between 1000000 and 18446744073709551615" },
     { "unit", "memory=1GB", BH_INVALID, "line 1: memory: \"1GB\" has no known unit" },
-    { "neither truth", "quiet=yes", BH_INVALID,
-      "line 1: quiet: \"yes\" is neither true nor false" },
+    { "neither truth", "quiet=yes", BH_INVALID, "line 1: quiet: \"yes\" is neither true nor false" },
 };
 
 static void
@@ -101,8 +99,7 @@ test_refused(void **state)
         struct config config;
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(refused[i].name,
-                    bh_params_parse(&params, refused[i].text, &config, arena, &err),
+        BH_CHECK_EQ(refused[i].name, bh_params_parse(&params, refused[i].text, &config, arena, &err),
                     refused[i].rc);
         BH_CHECK_STR(refused[i].name, err.msg, refused[i].message);
     }
@@ -150,8 +147,10 @@ test_help_shows_every_row(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_accepted), cmocka_unit_test(test_refused),
-    cmocka_unit_test(test_limits),   cmocka_unit_test(test_help_shows_every_row),
+    cmocka_unit_test(test_accepted),
+    cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_help_shows_every_row),
 };
 
 BH_TEST_MAIN(tests)

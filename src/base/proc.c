@@ -44,10 +44,12 @@ bh_proc_stat_parse(const char *text, struct bh_proc_stat *ret_stat)
     int parent, group, session;
 
     if (!name_end
-        || sscanf(name_end, ") %c %d %d %d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+        || sscanf(name_end,
+                  ") %c %d %d %d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
                   " %*d %*d %*d %*d %*d %*d %" SCNu64 " %*u %" SCNu64,
-                  &stat.state, &parent, &group, &session, &stat.flags, &stat.user_ticks,
-                  &stat.system_ticks, &stat.started_ticks, &stat.resident_pages) != 9)
+                  &stat.state, &parent, &group, &session, &stat.flags, &stat.user_ticks, &stat.system_ticks,
+                  &stat.started_ticks, &stat.resident_pages)
+               != 9)
         return false;
     stat.parent = parent;
     stat.group = group;

@@ -126,8 +126,7 @@ process_finish(const struct bh_process_options *options, pid_t parent, int image
 
     if (failed != 0)
         return failed;
-    if (options->parent_death_signal
-        && prctl(PR_SET_PDEATHSIG, options->parent_death_signal, 0, 0, 0) != 0)
+    if (options->parent_death_signal && prctl(PR_SET_PDEATHSIG, options->parent_death_signal, 0, 0, 0) != 0)
         return errno;
     if (options->parent_death_signal && parent != 0 && getppid() != parent)
         return ESRCH;
@@ -225,8 +224,7 @@ process_fail(const struct bh_process_options *options, int failed, struct bh_err
 }
 
 bh_rc
-bh_process_start(const struct bh_process_options *options, pid_t *ret_pid, int *ret_pidfd,
-                 struct bh_err *err)
+bh_process_start(const struct bh_process_options *options, pid_t *ret_pid, int *ret_pidfd, struct bh_err *err)
 {
     int ends[2], failed, pidfd = -1;
     pid_t pid;

@@ -114,17 +114,22 @@ child_sees_what_is_named(void **state)
         struct bh_process_options options;
         const char *want;
     } rows[] = {
-        { "nothing", { .folder = "/" },
-          PLAIN STREAMS "folder /\nsession 0 group 0\nparent's death 0\n" },
-        { "environment", { .folder = "/", .envp = variables },
+        { "nothing", { .folder = "/" }, PLAIN STREAMS "folder /\nsession 0 group 0\nparent's death 0\n" },
+        { "environment",
+          { .folder = "/", .envp = variables },
           PLAIN STREAMS "env A=1\nenv B=two\nfolder /\nsession 0 group 0\nparent's death 0\n" },
-        { "descriptors cross", { .folder = "/proc", .fds = { { 40, 41 }, { 41, 40 }, { 3, 41 } }, .fd_count = 3 },
-          PLAIN STREAMS "fd 3 null\nfd 40 null\nfd 41 file\nfolder /proc\nsession 0 group 0\nparent's death 0\n" },
-        { "a stream from above", { .folder = "/", .fds = { { 0, 41 }, { 2, 40 } }, .fd_count = 2 },
+        { "descriptors cross",
+          { .folder = "/proc", .fds = { { 40, 41 }, { 41, 40 }, { 3, 41 } }, .fd_count = 3 },
+          PLAIN STREAMS
+          "fd 3 null\nfd 40 null\nfd 41 file\nfolder /proc\nsession 0 group 0\nparent's death 0\n" },
+        { "a stream from above",
+          { .folder = "/", .fds = { { 0, 41 }, { 2, 40 } }, .fd_count = 2 },
           PLAIN "fd 0 null\nfd 1 file\nfd 2 file\nfolder /\nsession 0 group 0\nparent's death 0\n" },
-        { "session", { .folder = "/", .new_session = true },
+        { "session",
+          { .folder = "/", .new_session = true },
           PLAIN STREAMS "folder /\nsession 1 group 1\nparent's death 0\n" },
-        { "group", { .folder = "/", .new_group = true, .parent_death_signal = SIGTERM },
+        { "group",
+          { .folder = "/", .new_group = true, .parent_death_signal = SIGTERM },
           PLAIN STREAMS "folder /\nsession 0 group 1\nparent's death 15\n" },
     };
     int file = memfd_create("file", 0), nothing = open("/dev/null", O_RDONLY);
@@ -209,6 +214,7 @@ failures_are_the_callers(void **state)
         const char *name;
         struct bh_process_options options;
         int want;
+        /* clang-format off */
     } rows[] = {
         { "no program", { .argv = words }, ENOENT },
         { "a folder", { .program = "/", .argv = words }, EACCES },
@@ -219,6 +225,7 @@ failures_are_the_callers(void **state)
         { "negative", { .program = "/bin/true", .argv = words, .fds = { { 3, -1 } }, .fd_count = 1 }, EBADF },
         { "the hook", { .program = "/bin/true", .argv = words, .enter = enter_fails }, ENOSPC },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_process_options options = rows[i].options;
@@ -242,8 +249,7 @@ static void
 one_killed_before_its_program_has_ended(void **state)
 {
     static const char *const words[] = { "/bin/true", NULL };
-    struct bh_process_options options = { .argv = words, .envp = no_environment,
-                                          .enter = enter_is_killed };
+    struct bh_process_options options = { .argv = words, .envp = no_environment, .enter = enter_is_killed };
     struct bh_err err;
     pid_t pid = 0;
     int status;

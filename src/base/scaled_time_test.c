@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 static const struct {
-    const char *slow;            /* NULL: it is not said */
+    const char *slow; /* NULL: it is not said */
     int of_ten;
 } rows[] = {
-    { NULL, 10 }, { "", 10 }, { "1", 10 }, { "0.5", 10 }, { "1.0", 10 }, { "1.9", 20 }, { "2", 20 },
-    { "2.1", 30 }, { "10.0", 100 },
+    { NULL, 10 },  { "", 10 },  { "1", 10 },   { "0.5", 10 },   { "1.0", 10 },
+    { "1.9", 20 }, { "2", 20 }, { "2.1", 30 }, { "10.0", 100 },
 };
 
 /* A test in C waits no shorter than one in Python, which takes the number as it is. */

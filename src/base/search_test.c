@@ -33,8 +33,7 @@ search_test_finds(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        BH_CHECK_EQ(rows[i].what, bh_search(items, rows[i].count, number, rows[i].wanted),
-                    rows[i].at);
+        BH_CHECK_EQ(rows[i].what, bh_search(items, rows[i].count, number, rows[i].wanted), rows[i].at);
     BH_CHECK_EQ("no array at all", bh_search((const struct item *)NULL, 0, number, 5), 0);
     BH_CHECK_DONE();
 }

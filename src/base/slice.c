@@ -102,8 +102,8 @@ slice_skip_word(struct slice_walk *w)
     const char *start = w->at;
 
     while (w->at < w->end
-           && ((*w->at >= '0' && *w->at <= '9') || (*w->at >= 'a' && *w->at <= 'z')
-               || *w->at == '-' || *w->at == '+' || *w->at == '.' || *w->at == 'E'))
+           && ((*w->at >= '0' && *w->at <= '9') || (*w->at >= 'a' && *w->at <= 'z') || *w->at == '-'
+               || *w->at == '+' || *w->at == '.' || *w->at == 'E'))
         w->at++;
     return w->at > start;
 }
@@ -175,7 +175,8 @@ bh_slice_first_key(struct bh_slice object, char *ret_key, size_t size, struct bh
     struct slice_walk w = slice_walk_of(object);
     struct bh_slice name, value;
 
-    if (!slice_consume(&w, '{') || !slice_parse_member(&w, &name, &value) || !bh_slice_str(name, ret_key, size))
+    if (!slice_consume(&w, '{') || !slice_parse_member(&w, &name, &value)
+        || !bh_slice_str(name, ret_key, size))
         return false;
     *ret_value = value;
     return true;

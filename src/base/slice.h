@@ -25,8 +25,7 @@ bool bh_slice_get(struct bh_slice object, const char *key, struct bh_slice *ret)
 
 /* The first key of an object, NUL-terminated in `size` bytes, and its value.
  * False: the object is empty or the key does not fit. */
-bool bh_slice_first_key(struct bh_slice object, char *ret_key, size_t size,
-                        struct bh_slice *ret_value);
+bool bh_slice_first_key(struct bh_slice object, char *ret_key, size_t size, struct bh_slice *ret_value);
 
 /* The next item of an array, in order; start with *cursor = 0.  After the last item
  * the answer is false and *cursor is BH_SLICE_END; any other *cursor then means that

@@ -124,8 +124,7 @@ test_next_item(void **state)
         size_t cursor = 0, used = 0;
 
         while (bh_slice_next_item(array, &cursor, &item))
-            used += (size_t)snprintf(items + used, sizeof items - used, "%.*s|", (int)item.length,
-                                     item.text);
+            used += (size_t)snprintf(items + used, sizeof items - used, "%.*s|", (int)item.length, item.text);
         BH_CHECK_STR(arrays[i].name, items, arrays[i].items);
         BH_CHECK_EQ(arrays[i].name, cursor == BH_SLICE_END, arrays[i].whole);
         BH_CHECK(arrays[i].name, !bh_slice_next_item(array, &cursor, &item));

@@ -64,6 +64,7 @@ bh_utf8_encode(uint32_t code, char ret_bytes[4])
  * plane are no characters, either. */
 static const struct {
     uint32_t first, last;
+    /* clang-format off */
 } unseen[] = {
     { 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x00ad, 0x00ad }, { 0x034f, 0x034f },
     { 0x0600, 0x0605 }, { 0x061c, 0x061c }, { 0x06dd, 0x06dd }, { 0x070f, 0x070f },
@@ -74,6 +75,7 @@ static const struct {
     { 0x110bd, 0x110bd }, { 0x110cd, 0x110cd }, { 0x13430, 0x1343f }, { 0x1bca0, 0x1bca3 },
     { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff }, { 0xf0000, 0x10ffff },
 };
+/* clang-format on */
 
 uint32_t
 bh_utf8_code(const char *text, size_t bytes)

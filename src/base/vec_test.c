@@ -9,12 +9,14 @@ room_doubles_up_to_the_most(void **state)
         size_t capacity, wanted, most;
         bool fits;
         size_t becomes;
+        /* clang-format off */
     } rows[] = {
         { 0, 1, 1000, true, 16 },    { 0, 17, 1000, true, 32 },     { 16, 16, 1000, true, 16 },
         { 16, 17, 1000, true, 32 },  { 16, 900, 1000, true, 1000 }, { 16, 1000, 1000, true, 1000 },
         { 16, 17, 20, true, 20 },    { 0, 1, 5, true, 5 },          { 0, 6, 5, false, 0 },
         { 16, 21, 20, false, 16 }, 
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         size_t capacity = rows[i].capacity;

@@ -53,8 +53,7 @@ bh_words_split(const char *line, size_t length, struct bh_words *ret_words, stru
 }
 
 bh_rc
-bh_word_choose(const struct bh_choice *choice, const char *word, uint32_t *ret_value,
-               struct bh_err *err)
+bh_word_choose(const struct bh_choice *choice, const char *word, uint32_t *ret_value, struct bh_err *err)
 {
     char list[200];
     struct bh_buf buf;
@@ -84,8 +83,7 @@ digits_at(const char *text, size_t length)
 
 /* "s1..s7" as prefix length, first and last number. */
 static bool
-parse_range(const char *word, size_t *ret_prefix, unsigned long *ret_first,
-            unsigned long *ret_last)
+parse_range(const char *word, size_t *ret_prefix, unsigned long *ret_first, unsigned long *ret_last)
 {
     const char *dots = strstr(word, "..");
     size_t prefix, length;

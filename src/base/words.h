@@ -32,8 +32,8 @@ struct bh_choice {
 };
 
 /* BH_INVALID: none of them; the message lists them. */
-BH_MUST_USE bh_rc bh_word_choose(const struct bh_choice *choice, const char *word,
-                                 uint32_t *ret_value, struct bh_err *err);
+BH_MUST_USE bh_rc bh_word_choose(const struct bh_choice *choice, const char *word, uint32_t *ret_value,
+                                 struct bh_err *err);
 
 /* The names a word stands for: "a" is itself, "s1..s7" is seven.  Start with
  * *cursor = 0; false at the end. */

@@ -63,12 +63,14 @@ static const struct {
     const char *word;
     uint32_t count;
     const char *last;
+    /* clang-format off */
 } ranges[] = {
     { "a", 1, "a" },          { "s1..s7", 7, "s7" },     { "s9..s11", 3, "s11" },
     { "s3..s3", 1, "s3" },    { "s7..s1", 1, "s7..s1" }, { "a..b", 1, "a..b" },
     { "s1..t2", 1, "s1..t2" }, { "s1..", 1, "s1.." },    { "..", 1, ".." },
     { "1..3", 3, "3" },
 };
+/* clang-format on */
 
 static void
 ranges_name_many(void **state)

@@ -85,14 +85,13 @@ yaml_end_node(struct yaml_reader *r)
 
 static bh_rc
 yaml_check_plain_node(struct yaml_reader *r, const yaml_event_t *event, const yaml_char_t *anchor,
-                 const yaml_char_t *tag)
+                      const yaml_char_t *tag)
 {
     if (anchor)
-        return yaml_refuse(r, event, "anchors are not accepted",
-                      "write the value out where it is used");
+        return yaml_refuse(r, event, "anchors are not accepted", "write the value out where it is used");
     if (tag)
         return yaml_refuse(r, event, "tags are not accepted",
-                      "remove the tag; put the value in quotes to make it a string");
+                           "remove the tag; put the value in quotes to make it a string");
     return BH_OK;
 }
 
@@ -147,11 +146,13 @@ yaml_put_typed(struct bh_buf *out, const char *text)
 {
     static const struct {
         const char *text, *json;
+        /* clang-format off */
     } words[] = {
         { "", "null" },      { "~", "null" },     { "null", "null" },   { "Null", "null" },
         { "NULL", "null" },  { "true", "true" },  { "True", "true" },   { "TRUE", "true" },
         { "false", "false" }, { "False", "false" }, { "FALSE", "false" },
     };
+    /* clang-format on */
     const char *digits = text + (*text == '-' || *text == '+');
     size_t count = strlen(digits);
 
@@ -160,8 +161,7 @@ yaml_put_typed(struct bh_buf *out, const char *text)
             bh_buf_puts(out, words[i].json);
             return true;
         }
-    if (count == 0 || count > 15 || strspn(digits, "0123456789") != count
-        || (digits[0] == '0' && count > 1))
+    if (count == 0 || count > 15 || strspn(digits, "0123456789") != count || (digits[0] == '0' && count > 1))
         return false;
     if (*text == '-' && digits[0] != '0')
         bh_buf_putc(out, '-');
@@ -210,8 +210,8 @@ yaml_open_level(struct yaml_reader *r, const yaml_event_t *event, bool is_map)
 static bh_rc
 yaml_on_map(struct yaml_reader *r, const yaml_event_t *event)
 {
-    bh_rc rc = yaml_check_plain_node(r, event, event->data.mapping_start.anchor,
-                                event->data.mapping_start.tag);
+    bh_rc rc =
+        yaml_check_plain_node(r, event, event->data.mapping_start.anchor, event->data.mapping_start.tag);
 
     return rc == BH_OK ? yaml_open_level(r, event, true) : rc;
 }
@@ -219,8 +219,8 @@ yaml_on_map(struct yaml_reader *r, const yaml_event_t *event)
 static bh_rc
 yaml_on_list(struct yaml_reader *r, const yaml_event_t *event)
 {
-    bh_rc rc = yaml_check_plain_node(r, event, event->data.sequence_start.anchor,
-                                event->data.sequence_start.tag);
+    bh_rc rc =
+        yaml_check_plain_node(r, event, event->data.sequence_start.anchor, event->data.sequence_start.tag);
 
     return rc == BH_OK ? yaml_open_level(r, event, false) : rc;
 }
@@ -247,8 +247,7 @@ yaml_on_alias(struct yaml_reader *r, const yaml_event_t *event)
 static bh_rc
 yaml_on_document(struct yaml_reader *r, const yaml_event_t *event)
 {
-    if (event->data.document_start.tag_directives.start
-        != event->data.document_start.tag_directives.end)
+    if (event->data.document_start.tag_directives.start != event->data.document_start.tag_directives.end)
         return yaml_refuse(r, event, "tags are not accepted", "remove the %TAG line");
     if (++r->documents > 1)
         return yaml_refuse(r, event, "more than one document", "put each document into its own file");
@@ -292,14 +291,13 @@ yaml_refuse_syntax(struct yaml_reader *r, const char *text)
     yaml_mark_t at = yaml_position_of_problem(parser, text);
 
     BH_ASSERT(parser->error != YAML_MEMORY_ERROR);
-    bh_err_set(r->err, BH_INVALID, "line %zu, column %zu: not valid YAML: %s", at.line + 1,
-               at.column + 1, parser->problem ? parser->problem : "cannot be read");
+    bh_err_set(r->err, BH_INVALID, "line %zu, column %zu: not valid YAML: %s", at.line + 1, at.column + 1,
+               parser->problem ? parser->problem : "cannot be read");
     if (parser->error == YAML_READER_ERROR)
         return bh_err_hint(r->err, "write it as UTF-8 without control characters");
     if (parser->context)
         return bh_err_hint(r->err, "%s that begins at line %zu, column %zu; blanks indent, not tabs",
-                           parser->context, parser->context_mark.line + 1,
-                           parser->context_mark.column + 1);
+                           parser->context, parser->context_mark.line + 1, parser->context_mark.column + 1);
     return bh_err_hint(r->err, "blanks indent, not tabs; text with `: ` or ` #` in it is quoted");
 }
 
@@ -338,8 +336,7 @@ bh_yaml_to_json(const char *text, size_t length, struct bh_buf *ret_json, struct
     if (length == 0)
         return bh_err_set(err, BH_INVALID, "line 1: the document is empty");
     if (length > BH_JSON_BYTES_MAX)
-        return bh_err_set(err, BH_FULL, "document of %zu bytes is larger than %d", length,
-                          BH_JSON_BYTES_MAX);
+        return bh_err_set(err, BH_FULL, "document of %zu bytes is larger than %d", length, BH_JSON_BYTES_MAX);
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         text += 3;
         length -= 3;

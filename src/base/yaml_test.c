@@ -14,26 +14,24 @@ static const struct {
     { "JSON is YAML", "{\"a\": [1, true, null, \"x\"]}", "{\"a\":[1,true,null,\"x\"]}" },
     { "document markers", "---\na: 1\n...\n", "{\"a\":1}" },
     { "version directive", "%YAML 1.2\n---\na: 1\n", "{\"a\":1}" },
-    { "byte order mark", "\xef\xbb\xbf" "a: 1\n", "{\"a\":1}" },
+    { "byte order mark",
+      "\xef\xbb\xbf"
+      "a: 1\n",
+      "{\"a\":1}" },
     { "comments", "# one\na: 1 # two\n", "{\"a\":1}" },
     { "nulls", "[null, Null, NULL, ~, ]\n", "[null,null,null,null]" },
     { "a key without value", "a:\nb: 1\n", "{\"a\":null,\"b\":1}" },
-    { "truths", "[true, True, TRUE, false, False, FALSE]",
-      "[true,true,true,false,false,false]" },
-    { "YAML 1.1 truths are text", "[yes, no, on, off, y, N]",
-      "[\"yes\",\"no\",\"on\",\"off\",\"y\",\"N\"]" },
+    { "truths", "[true, True, TRUE, false, False, FALSE]", "[true,true,true,false,false,false]" },
+    { "YAML 1.1 truths are text", "[yes, no, on, off, y, N]", "[\"yes\",\"no\",\"on\",\"off\",\"y\",\"N\"]" },
     { "integers", "[0, 7, -7, +7, -0]", "[0,7,-7,7,0]" },
     { "15 digits are a number", "[999999999999999]", "[999999999999999]" },
     { "16 digits are text", "[1000000000000000]", "[\"1000000000000000\"]" },
-    { "amounts are text", "[0.5, 1/7, 1e3, .5, 40Gi]",
-      "[\"0.5\",\"1/7\",\"1e3\",\".5\",\"40Gi\"]" },
-    { "other bases are text", "[0x1f, 0o17, 017, 1_000]",
-      "[\"0x1f\",\"0o17\",\"017\",\"1_000\"]" },
+    { "amounts are text", "[0.5, 1/7, 1e3, .5, 40Gi]", "[\"0.5\",\"1/7\",\"1e3\",\".5\",\"40Gi\"]" },
+    { "other bases are text", "[0x1f, 0o17, 017, 1_000]", "[\"0x1f\",\"0o17\",\"017\",\"1_000\"]" },
     { "not numbers", "[.inf, .nan, +, \"-\"]", "[\".inf\",\".nan\",\"+\",\"-\"]" },
     { "quotes make text", "['1', \"true\", 'null', '']", "[\"1\",\"true\",\"null\",\"\"]" },
     { "dates are text", "[2026-11-20, 12:30:00]", "[\"2026-11-20\",\"12:30:00\"]" },
-    { "keys are always text", "1: a\ntrue: b\nnull: c\n",
-      "{\"1\":\"a\",\"true\":\"b\",\"null\":\"c\"}" },
+    { "keys are always text", "1: a\ntrue: b\nnull: c\n", "{\"1\":\"a\",\"true\":\"b\",\"null\":\"c\"}" },
     { "a block text", "a: |\n  one\n  two\n", "{\"a\":\"one\\ntwo\\n\"}" },
     { "a folded text", "a: >-\n  one\n  two\n", "{\"a\":\"one two\"}" },
     { "a block text of digits", "a: |-\n  12\n", "{\"a\":\"12\"}" },
@@ -68,8 +66,7 @@ static const struct {
     { "nothing", "", "line 1: the document is empty", "" },
     { "only a byte order mark", "\xef\xbb\xbf", "line 1: the document is empty", "" },
     { "only a comment", "# a\n", "line 1: the document is empty", "" },
-    { "a text alone", "hello\n", "line 1: expected keys and values, or a list",
-      "write `key: value`" },
+    { "a text alone", "hello\n", "line 1: expected keys and values, or a list", "write `key: value`" },
     { "two documents", "a: 1\n---\nb: 2\n", "line 2: more than one document",
       "put each document into its own file" },
     { "an anchor", "a: 1\nb: &x 2\n", "line 2: anchors are not accepted",
@@ -88,20 +85,15 @@ static const struct {
       "remove the tag; put the value in quotes to make it a string" },
     { "a tag directive", "%TAG ! tag:x,2000:\n---\na: 1\n", "line 1: tags are not accepted",
       "remove the %TAG line" },
-    { "a merge key", "a:\n  <<: {b: 1}\n", "line 2: merge keys are not accepted",
-      "write the keys out" },
-    { "a duplicate key", "a: 1\nb: 2\na: 3\n", "line 3: duplicate key \"a\"",
+    { "a merge key", "a:\n  <<: {b: 1}\n", "line 2: merge keys are not accepted", "write the keys out" },
+    { "a duplicate key", "a: 1\nb: 2\na: 3\n", "line 3: duplicate key \"a\"", "keep one of the two" },
+    { "a duplicate behind a nested map", "a: {x: 1, y: 1}\nb: 2\na: 3\n", "line 3: duplicate key \"a\"",
       "keep one of the two" },
-    { "a duplicate behind a nested map", "a: {x: 1, y: 1}\nb: 2\na: 3\n",
-      "line 3: duplicate key \"a\"", "keep one of the two" },
     { "a duplicate key below", "a:\n  b: 1\n  'b': 2\n", "line 3: duplicate key \"b\"",
       "keep one of the two" },
-    { "a list as a key", "? [a]\n: 1\n", "line 1: a key must be plain text",
-      "write `key: value`" },
-    { "a mapping as a key", "{{a: 1}: 2}\n", "line 1: a key must be plain text",
-      "write `key: value`" },
-    { "NUL", "a: \"x\\0y\"\n", "line 1: NUL characters are not accepted",
-      "remove \\0 from the text" },
+    { "a list as a key", "? [a]\n: 1\n", "line 1: a key must be plain text", "write `key: value`" },
+    { "a mapping as a key", "{{a: 1}: 2}\n", "line 1: a key must be plain text", "write `key: value`" },
+    { "NUL", "a: \"x\\0y\"\n", "line 1: NUL characters are not accepted", "remove \\0 from the text" },
     { "a tab as indent", "a:\n\tb: 1\n",
       "line 2, column 1: not valid YAML: found character that cannot start any token",
       "while scanning for the next token that begins at line 2, column 1; blanks indent, not tabs" },
@@ -128,8 +120,7 @@ test_refused(void **state)
 
         bh_buf_init_fixed(&json, memory, sizeof memory);
         bh_buf_puts(&json, "before");
-        BH_CHECK_EQ(refused[i].name,
-                    bh_yaml_to_json(refused[i].yaml, strlen(refused[i].yaml), &json, &err),
+        BH_CHECK_EQ(refused[i].name, bh_yaml_to_json(refused[i].yaml, strlen(refused[i].yaml), &json, &err),
                     BH_INVALID);
         BH_CHECK_STR(refused[i].name, err.msg, refused[i].message);
         BH_CHECK_STR(refused[i].name, err.hint, refused[i].hint);
@@ -225,8 +216,7 @@ test_no_room(void **state)
         struct bh_err err = { 0 };
 
         bh_buf_init_fixed(&out, memory, size);
-        BH_CHECK_EQ("result", bh_yaml_to_json(yaml, strlen(yaml), &out, &err),
-                    fits ? BH_OK : BH_FULL);
+        BH_CHECK_EQ("result", bh_yaml_to_json(yaml, strlen(yaml), &out, &err), fits ? BH_OK : BH_FULL);
         BH_CHECK_EQ("length", out.length, fits ? size : 0);
         BH_CHECK("no overflow left", !out.overflow);
     }

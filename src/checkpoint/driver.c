@@ -8,11 +8,12 @@
 enum { PATH_SIZE = 512 };
 
 /* Each call with its real type. */
-#define CALLS(X)                                                                           \
-    X(cuInit)                                                                              \
-    X(cuGetErrorName) X(cuCheckpointProcessGetState) X(cuCheckpointProcessLock)            \
-        X(cuCheckpointProcessCheckpoint) X(cuCheckpointProcessRestore)                     \
-            X(cuCheckpointProcessUnlock)
+#define CALLS(X)                                                                                             \
+    X(cuInit)                                                                                                \
+    X(cuGetErrorName)                                                                                        \
+    X(cuCheckpointProcessGetState)                                                                           \
+    X(cuCheckpointProcessLock)                                                                               \
+    X(cuCheckpointProcessCheckpoint) X(cuCheckpointProcessRestore) X(cuCheckpointProcessUnlock)
 
 static struct {
 #define CALL(name) __typeof__(name) *name;
@@ -67,23 +68,21 @@ driver_lives(void *self, int pid)
 }
 
 bh_rc
-bh_checkpoint_driver_load(const char *folder, struct bh_checkpoint_driver *ret_driver,
-                          struct bh_err *err)
+bh_checkpoint_driver_load(const char *folder, struct bh_checkpoint_driver *ret_driver, struct bh_err *err)
 {
     char path[PATH_SIZE];
     const char *why = NULL;
     void *library;
 
-    snprintf(path, sizeof path, "%s%slibcuda.so.1", folder ? folder : "",
-             folder && *folder ? "/" : "");
+    snprintf(path, sizeof path, "%s%slibcuda.so.1", folder ? folder : "", folder && *folder ? "/" : "");
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         why = dlerror();
     if (!library)
         return bh_err_set(err, BH_UNAVAILABLE, "no libcuda.so.1: %.150s", why ? why : path);
-#define CALL(name)                                                                         \
-    cuda.name = (__typeof__(name) *)dlsym(library, #name);                                 \
-    if (!cuda.name)                                                                        \
+#define CALL(name)                                                                                           \
+    cuda.name = (__typeof__(name) *)dlsym(library, #name);                                                   \
+    if (!cuda.name)                                                                                          \
         return bh_err_set(err, BH_UNAVAILABLE, "libcuda.so.1 has no " #name);
     CALLS(CALL)
 #undef CALL

@@ -23,8 +23,8 @@
 
 enum { PROGRAM_MAX = 256, X32_BIT = 0x40000000 };
 
-#define NAMESPACES                                                                          \
-    (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET \
+#define NAMESPACES                                                                                           \
+    (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET                 \
      | CLONE_NEWCGROUP)
 
 static const int refused[] = {

@@ -18,14 +18,13 @@ enum { REQUEST_MAX = 64 << 10, LINE_MAX_ = 1024, EXIT_USAGE = 2 };
 
 static bh_rc
 checkpoint_program_read_request(struct bh_arena *arena, struct bh_checkpoint_request *ret_request,
-             struct bh_err *err)
+                                struct bh_err *err)
 {
     static char text[REQUEST_MAX];
     size_t length = 0;
     ssize_t n;
 
-    while (length < sizeof text
-           && (n = read(STDIN_FILENO, text + length, sizeof text - length)) != 0) {
+    while (length < sizeof text && (n = read(STDIN_FILENO, text + length, sizeof text - length)) != 0) {
         if (n < 0 && errno != EINTR)
             return bh_err_errno(err, "read the request");
         length += n > 0 ? (size_t)n : 0;
@@ -36,7 +35,8 @@ checkpoint_program_read_request(struct bh_arena *arena, struct bh_checkpoint_req
 }
 
 static void
-checkpoint_program_refuse(struct bh_checkpoint_report *report, enum bh_checkpoint_end end, const struct bh_err *err)
+checkpoint_program_refuse(struct bh_checkpoint_report *report, enum bh_checkpoint_end end,
+                          const struct bh_err *err)
 {
     *report = (struct bh_checkpoint_report){ .end = end };
     snprintf(report->why, sizeof report->why, "%.190s", err->msg);

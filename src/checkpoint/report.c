@@ -52,8 +52,7 @@ const struct bh_fields bh_checkpoint_request_fields =
     BH_FIELDS("checkpoint_request", struct bh_checkpoint_request, request_rows);
 
 static const struct bh_field report_rows[] = {
-    BH_F_ENUM(struct bh_checkpoint_report, end, end_names,
-              .flags = BH_FIELD_REQUIRED | BH_FIELD_ALWAYS),
+    BH_F_ENUM(struct bh_checkpoint_report, end, end_names, .flags = BH_FIELD_REQUIRED | BH_FIELD_ALWAYS),
     BH_F(struct bh_checkpoint_report, pid, BH_FIELD_U32),
     BH_F(struct bh_checkpoint_report, processes, BH_FIELD_U32),
     BH_F(struct bh_checkpoint_report, why, BH_FIELD_STR),

@@ -16,9 +16,9 @@
 enum { BH_CHECKPOINT_PIDS_MAX = 64, BH_CHECKPOINT_DEVICES_MAX = 64, BH_CHECKPOINT_MOUNTS_MAX = 16 };
 
 enum bh_checkpoint_action {
-    BH_CHECKPOINT_PROBE, /* are the calls there? */
-    BH_CHECKPOINT_SAVE,  /* put the processes' GPU memory aside: all of them, or none */
-    BH_CHECKPOINT_RESTORE,  /* give it back, whatever was done to each */
+    BH_CHECKPOINT_PROBE,   /* are the calls there? */
+    BH_CHECKPOINT_SAVE,    /* put the processes' GPU memory aside: all of them, or none */
+    BH_CHECKPOINT_RESTORE, /* give it back, whatever was done to each */
     BH_CHECKPOINT_ACTIONS
 };
 
@@ -38,10 +38,10 @@ struct bh_checkpoint_mount {
 };
 
 struct bh_checkpoint_request {
-    uint32_t action;      /* enum bh_checkpoint_action */
-    uint32_t id_base;     /* first of the job's 65536 user ids; 0: there is no job */
-    uint32_t lock_ms;     /* for each process to come to rest */
-    const char *library;  /* folder of libcuda.so.1; NULL: where libraries are */
+    uint32_t action;     /* enum bh_checkpoint_action */
+    uint32_t id_base;    /* first of the job's 65536 user ids; 0: there is no job */
+    uint32_t lock_ms;    /* for each process to come to rest */
+    const char *library; /* folder of libcuda.so.1; NULL: where libraries are */
     struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX];
     uint32_t pid_count;
     struct bh_list devices; /* struct bh_checkpoint_device: all that the helper has */
@@ -51,7 +51,7 @@ struct bh_checkpoint_request {
 enum bh_checkpoint_end {
     BH_CHECKPOINT_DONE,
     BH_CHECKPOINT_REFUSED,  /* the driver said no; every process is as it was */
-    BH_CHECKPOINT_FAILED,      /* it said no, and a process is not as it was */
+    BH_CHECKPOINT_FAILED,   /* it said no, and a process is not as it was */
     BH_CHECKPOINT_NO_CALLS, /* there is no libcuda.so.1, or it has no such calls */
     BH_CHECKPOINT_ENDS
 };

@@ -31,8 +31,7 @@ static bh_rc
 checkpoint_sandbox_show(const char *source, const char *target, unsigned long flags, struct bh_err *err)
 {
     if (mount(source, target, NULL, MS_BIND, NULL) != 0
-        || mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags, NULL)
-               != 0)
+        || mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags, NULL) != 0)
         return bh_err_errno(err, "show %s to the helper", source);
     return BH_OK;
 }
@@ -45,16 +44,14 @@ sandbox_make_place(const char *path, char ret_place[PATH_SIZE], struct bh_err *e
 
     if (length < 0 || length >= PATH_SIZE || path[0] != '/' || strstr(path, "/.."))
         return bh_err_set(err, BH_INVALID, "%.100s is no place for a mount", path);
-    for (char *slash = strchr(ret_place + strlen(ROOT) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(ret_place + strlen(ROOT) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(ret_place, 0755) != 0 && errno != EEXIST)
             return bh_err_errno(err, "make folder %s", ret_place);
         *slash = '/';
     }
-    return mkdir(ret_place, 0755) == 0 || errno == EEXIST
-               ? BH_OK
-               : bh_err_errno(err, "make folder %s", ret_place);
+    return mkdir(ret_place, 0755) == 0 || errno == EEXIST ? BH_OK
+                                                          : bh_err_errno(err, "make folder %s", ret_place);
 }
 
 static bh_rc
@@ -104,8 +101,7 @@ sandbox_make_device(const struct bh_checkpoint_device *device, struct bh_err *er
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, ROOT "%s", device->path);
-    if ((mknod(path, S_IFCHR | 0666, makedev(device->major, device->minor)) != 0
-         && errno != EEXIST)
+    if ((mknod(path, S_IFCHR | 0666, makedev(device->major, device->minor)) != 0 && errno != EEXIST)
         || chmod(path, 0666) != 0)
         return bh_err_errno(err, "make %s", device->path);
     return BH_OK;
@@ -115,7 +111,9 @@ static bh_rc
 sandbox_make_devices(const struct bh_checkpoint_request *request, struct bh_err *err)
 {
     static const struct bh_checkpoint_device standard[] = {
-        { "/dev/null", 1, 3 }, { "/dev/zero", 1, 5 }, { "/dev/urandom", 1, 9 },
+        { "/dev/null", 1, 3 },
+        { "/dev/zero", 1, 5 },
+        { "/dev/urandom", 1, 9 },
     };
     const struct bh_checkpoint_device *devices = request->devices.items;
     bh_rc rc = BH_OK;
@@ -141,8 +139,7 @@ sandbox_open_source(const char *path, int *ret_fd, struct bh_err *err)
 
 /* They are closed with all others, when the room is entered. */
 static bh_rc
-sandbox_open_sources(const struct bh_checkpoint_request *request, struct sources *sources,
-             struct bh_err *err)
+sandbox_open_sources(const struct bh_checkpoint_request *request, struct sources *sources, struct bh_err *err)
 {
     const struct bh_checkpoint_mount *mounts = request->mounts.items;
     bh_rc rc = BH_OK;
@@ -166,7 +163,7 @@ sandbox_show_source(int fd, const char *path, unsigned long flags, struct bh_err
 
 static bh_rc
 sandbox_fill_root(const struct bh_checkpoint_request *request, const struct sources *sources,
-          struct bh_err *err)
+                  struct bh_err *err)
 {
     const struct bh_checkpoint_mount *mounts = request->mounts.items;
     char place[PATH_SIZE];
@@ -206,8 +203,7 @@ sandbox_enter_root(const struct bh_checkpoint_request *request, struct bh_err *e
     rc = sandbox_fill_root(request, &sources, err);
     if (rc != BH_OK)
         return rc;
-    if (syscall(SYS_pivot_root, ROOT, ROOT "/old") != 0 || chdir("/") != 0
-        || umount2("/old", MNT_DETACH) != 0
+    if (syscall(SYS_pivot_root, ROOT, ROOT "/old") != 0 || chdir("/") != 0 || umount2("/old", MNT_DETACH) != 0
         || mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, NULL) != 0)
         return bh_err_errno(err, "enter the helper's root");
     return BH_OK;
@@ -226,8 +222,8 @@ sandbox_has_base(uint32_t pid, uint32_t base)
     snprintf(path, sizeof path, "/proc/%u/uid_map", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd >= 0 && read(fd, text, sizeof text - 1) > 0
-           && sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0
-           && outside == base && count == IDS;
+           && sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == base
+           && count == IDS;
 }
 
 /* That of the first process that is still there. */
@@ -258,8 +254,7 @@ sandbox_become_nobody(struct bh_err *err)
 {
     bh_rc rc = bh_capability_bound(NULL, 0, err);
 
-    if (rc == BH_OK
-        && (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0))
+    if (rc == BH_OK && (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0))
         rc = bh_err_errno(err, "become nobody");
     return rc == BH_OK ? bh_capability_keep(NULL, 0, err) : rc;
 }

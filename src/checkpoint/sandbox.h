@@ -19,6 +19,6 @@
  *   BH_DENIED     a process of the request is not in such a namespace
  *   BH_IO         the kernel refused */
 BH_MUST_USE bh_rc bh_checkpoint_sandbox_enter(const struct bh_checkpoint_request *request,
-                                           struct bh_err *err);
+                                              struct bh_err *err);
 
 #endif

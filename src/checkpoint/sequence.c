@@ -96,14 +96,12 @@ checkpoint_sequence_unlock(const struct sequence *sequence, int pid)
 
 static const struct step lock_step = { "cuCheckpointProcessLock", CU_PROCESS_STATE_RUNNING,
                                        BIT(LOCKED) | BIT(CHECKPOINTED), checkpoint_sequence_lock };
-static const struct step checkpoint_step = { "cuCheckpointProcessCheckpoint",
-                                             CU_PROCESS_STATE_LOCKED, BIT(CHECKPOINTED),
-                                             checkpoint_sequence_checkpoint };
-static const struct step restore_step = { "cuCheckpointProcessRestore",
-                                          CU_PROCESS_STATE_CHECKPOINTED,
+static const struct step checkpoint_step = { "cuCheckpointProcessCheckpoint", CU_PROCESS_STATE_LOCKED,
+                                             BIT(CHECKPOINTED), checkpoint_sequence_checkpoint };
+static const struct step restore_step = { "cuCheckpointProcessRestore", CU_PROCESS_STATE_CHECKPOINTED,
                                           BIT(LOCKED) | BIT(RUNNING), checkpoint_sequence_restore };
-static const struct step unlock_step = { "cuCheckpointProcessUnlock", CU_PROCESS_STATE_LOCKED,
-                                         BIT(RUNNING), checkpoint_sequence_unlock };
+static const struct step unlock_step = { "cuCheckpointProcessUnlock", CU_PROCESS_STATE_LOCKED, BIT(RUNNING),
+                                         checkpoint_sequence_unlock };
 
 /* True when it went well for each; `anyway`: after one that failed the others are tried, too. */
 static bool
@@ -129,8 +127,7 @@ sequence_restore(const struct sequence *sequence)
 }
 
 void
-bh_checkpoint_save(const struct bh_checkpoint_driver *driver,
-                   const struct bh_checkpoint_request *request,
+bh_checkpoint_save(const struct bh_checkpoint_driver *driver, const struct bh_checkpoint_request *request,
                    struct bh_checkpoint_report *ret_report)
 {
     const struct sequence sequence = { driver, request, ret_report };
@@ -139,16 +136,16 @@ bh_checkpoint_save(const struct bh_checkpoint_driver *driver,
 
     BH_ASSERT(request->pid_count <= BH_CHECKPOINT_PIDS_MAX);
     *ret_report = (struct bh_checkpoint_report){ .end = BH_CHECKPOINT_DONE };
-    if (sequence_step_all(&sequence, &lock_step, false) && sequence_step_all(&sequence, &checkpoint_step, false))
+    if (sequence_step_all(&sequence, &lock_step, false)
+        && sequence_step_all(&sequence, &checkpoint_step, false))
         return;
     ret_report->processes = 0;
     ret_report->end = sequence_restore(&back) ? BH_CHECKPOINT_REFUSED : BH_CHECKPOINT_FAILED;
 }
 
 void
-bh_checkpoint_restore(const struct bh_checkpoint_driver *driver,
-                   const struct bh_checkpoint_request *request,
-                   struct bh_checkpoint_report *ret_report)
+bh_checkpoint_restore(const struct bh_checkpoint_driver *driver, const struct bh_checkpoint_request *request,
+                      struct bh_checkpoint_report *ret_report)
 {
     const struct sequence sequence = { driver, request, ret_report };
 

@@ -26,13 +26,12 @@ struct bh_checkpoint_driver {
 /* Put all processes of the request aside.  DONE; or REFUSED, and what was done is undone; or
  * BAD, when that failed, too.  A process that has ended meanwhile is none. */
 void bh_checkpoint_save(const struct bh_checkpoint_driver *driver,
-                        const struct bh_checkpoint_request *request,
-                        struct bh_checkpoint_report *ret_report);
+                        const struct bh_checkpoint_request *request, struct bh_checkpoint_report *ret_report);
 
 /* Give all of them back, as far as each is away.  DONE; or BAD: then none was unlocked that was
  * not before. */
 void bh_checkpoint_restore(const struct bh_checkpoint_driver *driver,
-                        const struct bh_checkpoint_request *request,
-                        struct bh_checkpoint_report *ret_report);
+                           const struct bh_checkpoint_request *request,
+                           struct bh_checkpoint_report *ret_report);
 
 #endif

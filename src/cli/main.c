@@ -221,8 +221,7 @@ main(int argc, char **argv)
     /* A server that closes early must not end us before we read why. */
     signal(SIGPIPE, SIG_IGN);
     cli.arena = bh_arena_new(ARENA_MAX);
-    rc = args.options[BH_OPT_HELP].given ? cli_print_help(args.command, &err)
-                                         : cli_perform(&cli, &err);
+    rc = args.options[BH_OPT_HELP].given ? cli_print_help(args.command, &err) : cli_perform(&cli, &err);
     if (rc != BH_OK && err.sys_kind == BH_SYS_ERRNO && err.sys == EPIPE)
         cli.status = STATUS_PIPE; /* whoever read our output has seen enough */
     else if (rc != BH_OK)

@@ -46,7 +46,7 @@ openssl_sha256_finish(struct bh_sha256 *hash, uint8_t ret_digest[32])
 
 static void
 openssl_sha256(const void *first, size_t first_length, const void *second, size_t second_length,
-       uint8_t ret_digest[32])
+               uint8_t ret_digest[32])
 {
     SHA256_CTX context;
 
@@ -58,8 +58,8 @@ openssl_sha256(const void *first, size_t first_length, const void *second, size_
 }
 
 static bh_rc
-openssl_sign(const uint8_t private_key[32], const void *message, size_t length,
-     uint8_t ret_signature[64], struct bh_err *err)
+openssl_sign(const uint8_t private_key[32], const void *message, size_t length, uint8_t ret_signature[64],
+             struct bh_err *err)
 {
     BH_AUTO(EVP_PKEY_free) EVP_PKEY *key = NULL;
     BH_AUTO(EVP_MD_CTX_free) EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -73,8 +73,8 @@ openssl_sign(const uint8_t private_key[32], const void *message, size_t length,
 }
 
 static bh_rc
-openssl_verify(const uint8_t public_key[32], const void *message, size_t length,
-       const uint8_t signature[64], struct bh_err *err)
+openssl_verify(const uint8_t public_key[32], const void *message, size_t length, const uint8_t signature[64],
+               struct bh_err *err)
 {
     BH_AUTO(EVP_PKEY_free) EVP_PKEY *key = NULL;
     BH_AUTO(EVP_MD_CTX_free) EVP_MD_CTX *context = EVP_MD_CTX_new();

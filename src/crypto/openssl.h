@@ -14,8 +14,7 @@
  *   BH_INVALID  the file holds something else
  *   BH_DENIED   the file may not be read, or others may read it
  *   failures of base/fd.h */
-BH_MUST_USE bh_rc bh_crypto_key_load_or_make(const struct bh_crypto_ops *crypto,
-                                             const char *path, uint8_t ret_private[32],
-                                             bool *ret_made, struct bh_err *err);
+BH_MUST_USE bh_rc bh_crypto_key_load_or_make(const struct bh_crypto_ops *crypto, const char *path,
+                                             uint8_t ret_private[32], bool *ret_made, struct bh_err *err);
 
 #endif

@@ -24,9 +24,7 @@ host_valid(const char *host)
     size_t length = strlen(host);
 
     return length > 0 && length <= HOST_MAX
-           && strspn(host,
-                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")
-                  == length;
+           && strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:") == length;
 }
 
 static bool
@@ -57,8 +55,8 @@ add_extensions(X509 *cert, const char *host)
 {
     char names[HOST_MAX + 80];
 
-    snprintf(names, sizeof names, "DNS:localhost,IP:127.0.0.1,IP:::1,%s:%s",
-             is_address(host) ? "IP" : "DNS", host);
+    snprintf(names, sizeof names, "DNS:localhost,IP:127.0.0.1,IP:::1,%s:%s", is_address(host) ? "IP" : "DNS",
+             host);
     return add_extension(cert, NID_basic_constraints, "critical,CA:FALSE")
            && add_extension(cert, NID_key_usage, "critical,digitalSignature")
            && add_extension(cert, NID_ext_key_usage, "serverAuth")
@@ -89,21 +87,18 @@ set_names(X509 *cert, const char *host)
     X509_NAME *name = X509_get_subject_name(cert);
     const char *common = strlen(host) <= 64 ? host : "bulkhead";
 
-    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC,
-                                      (const unsigned char *)"Bulkhead", -1, -1, 0)
-           && X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                         (const unsigned char *)common, -1, -1, 0)
+    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"Bulkhead", -1, -1, 0)
+           && X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common, -1, -1, 0)
            && X509_set_issuer_name(cert, name);
 }
 
 static bool
 fill_certificate(X509 *cert, EVP_PKEY *key, const char *host)
 {
-    return X509_set_version(cert, X509_VERSION_3) && set_serial(cert)
-           && set_names(cert, host) && X509_gmtime_adj(X509_getm_notBefore(cert), 0)
-           && X509_time_adj_ex(X509_getm_notAfter(cert), VALID_DAYS, 0, NULL)
-           && X509_set_pubkey(cert, key) && add_extensions(cert, host)
-           && X509_sign(cert, key, EVP_sha256()) > 0;
+    return X509_set_version(cert, X509_VERSION_3) && set_serial(cert) && set_names(cert, host)
+           && X509_gmtime_adj(X509_getm_notBefore(cert), 0)
+           && X509_time_adj_ex(X509_getm_notAfter(cert), VALID_DAYS, 0, NULL) && X509_set_pubkey(cert, key)
+           && add_extensions(cert, host) && X509_sign(cert, key, EVP_sha256()) > 0;
 }
 
 static bh_rc
@@ -113,16 +108,15 @@ certificate_copy_text(BIO *bio, char *ret_text, size_t size, struct bh_err *err)
     long length = BIO_get_mem_data(bio, &text);
 
     if (length < 0 || (size_t)length >= size)
-        return bh_err_set(err, BH_FULL, "certificate or key needs more than %zu bytes",
-                          size);
+        return bh_err_set(err, BH_FULL, "certificate or key needs more than %zu bytes", size);
     memcpy(ret_text, text, (size_t)length);
     ret_text[length] = '\0';
     return BH_OK;
 }
 
 bh_rc
-bh_openssl_make_certificate(const char *host, char *ret_cert, size_t cert_size,
-                            char *ret_key, size_t key_size, struct bh_err *err)
+bh_openssl_make_certificate(const char *host, char *ret_cert, size_t cert_size, char *ret_key,
+                            size_t key_size, struct bh_err *err)
 {
     BH_AUTO(EVP_PKEY_free) EVP_PKEY *key = NULL;
     BH_AUTO(X509_free) X509 *cert = X509_new();

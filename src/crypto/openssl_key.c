@@ -37,8 +37,7 @@ key_file_load(const char *path, uint8_t ret_private[KEY_BYTES], struct bh_err *e
     if (rc == BH_OK)
         rc = bh_file_read(path, sizeof bytes, &buf, err);
     if (rc == BH_FULL || (rc == BH_OK && buf.length != KEY_BYTES))
-        rc = bh_err_set(err, BH_INVALID, "key file %s does not hold %d bytes", path,
-                        KEY_BYTES);
+        rc = bh_err_set(err, BH_INVALID, "key file %s does not hold %d bytes", path, KEY_BYTES);
     if (rc == BH_OK)
         memcpy(ret_private, bytes, KEY_BYTES);
     OPENSSL_cleanse(bytes, sizeof bytes);
@@ -47,7 +46,7 @@ key_file_load(const char *path, uint8_t ret_private[KEY_BYTES], struct bh_err *e
 
 static bh_rc
 key_file_make(const struct bh_crypto_ops *crypto, const char *path, uint8_t ret_private[KEY_BYTES],
-     struct bh_err *err)
+              struct bh_err *err)
 {
     uint8_t private_key[KEY_BYTES], public_key[KEY_BYTES];
     bh_rc rc = crypto->make_key(private_key, public_key, err);
@@ -61,8 +60,8 @@ key_file_make(const struct bh_crypto_ops *crypto, const char *path, uint8_t ret_
 }
 
 bh_rc
-bh_crypto_key_load_or_make(const struct bh_crypto_ops *crypto, const char *path,
-                           uint8_t ret_private[32], bool *ret_made, struct bh_err *err)
+bh_crypto_key_load_or_make(const struct bh_crypto_ops *crypto, const char *path, uint8_t ret_private[32],
+                           bool *ret_made, struct bh_err *err)
 {
     bh_rc rc = key_file_load(path, ret_private, err);
     bool made = false;

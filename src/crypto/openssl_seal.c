@@ -66,8 +66,7 @@ seal_begin(const struct bh_aead *aead, bool encrypt)
     uint8_t key[KEY];
     int length;
     bool good = gcm && seal_message_key(aead, key)
-                && EVP_CipherInit_ex(gcm, EVP_aes_256_gcm(), NULL, key, aead->nonce + HALF,
-                                     encrypt) == 1;
+                && EVP_CipherInit_ex(gcm, EVP_aes_256_gcm(), NULL, key, aead->nonce + HALF, encrypt) == 1;
 
     OPENSSL_cleanse(key, sizeof key);
     if (good && aead->bound_length > 0)
@@ -92,23 +91,22 @@ seal_pass(EVP_CIPHER_CTX *gcm, const uint8_t *from, size_t length, uint8_t *to)
 }
 
 bh_rc
-bh_openssl_seal(const struct bh_aead *aead, const void *plain, size_t length,
-                void *ret_sealed, struct bh_err *err)
+bh_openssl_seal(const struct bh_aead *aead, const void *plain, size_t length, void *ret_sealed,
+                struct bh_err *err)
 {
     BH_AUTO(EVP_CIPHER_CTX_free) EVP_CIPHER_CTX *gcm = seal_begin(aead, true);
     uint8_t *out = ret_sealed;
     int rest;
 
-    if (!gcm || !seal_pass(gcm, plain, length, out)
-        || EVP_EncryptFinal_ex(gcm, out + length, &rest) != 1
+    if (!gcm || !seal_pass(gcm, plain, length, out) || EVP_EncryptFinal_ex(gcm, out + length, &rest) != 1
         || EVP_CIPHER_CTX_ctrl(gcm, EVP_CTRL_GCM_GET_TAG, BH_AEAD_TAG_BYTES, out + length) != 1)
         return bh_openssl_err(err, BH_IO, "cannot seal");
     return BH_OK;
 }
 
 bh_rc
-bh_openssl_open(const struct bh_aead *aead, const void *sealed, size_t length,
-                void *ret_plain, struct bh_err *err)
+bh_openssl_open(const struct bh_aead *aead, const void *sealed, size_t length, void *ret_plain,
+                struct bh_err *err)
 {
     BH_AUTO(EVP_CIPHER_CTX_free) EVP_CIPHER_CTX *gcm = NULL;
     uint8_t tag[BH_AEAD_TAG_BYTES], *out = ret_plain;
@@ -132,7 +130,7 @@ bh_openssl_open(const struct bh_aead *aead, const void *sealed, size_t length,
 /* SHA-256 of a padded key and what follows it. */
 static void
 seal_hash_behind(const uint8_t key[HASH_BLOCK], uint8_t pad, const void *message, size_t length,
-            uint8_t ret_digest[32])
+                 uint8_t ret_digest[32])
 {
     uint8_t block[HASH_BLOCK];
 

@@ -42,8 +42,8 @@ hmac_vectors(void **state)
     BH_CHECK_STR("case 2", openssl_test_hex(digest, 32),
                  "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     memset(long_key, 0xaa, sizeof long_key);
-    crypto->hmac(long_key, sizeof long_key,
-                 "Test Using Larger Than Block-Size Key - Hash Key First", 54, digest);
+    crypto->hmac(long_key, sizeof long_key, "Test Using Larger Than Block-Size Key - Hash Key First", 54,
+                 digest);
     BH_CHECK_STR("case 6", openssl_test_hex(digest, 32),
                  "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
@@ -65,8 +65,7 @@ xaes_vectors(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        const struct bh_aead aead = { key, (const uint8_t *)nonce, rows[i].bound,
-                                      strlen(rows[i].bound) };
+        const struct bh_aead aead = { key, (const uint8_t *)nonce, rows[i].bound, strlen(rows[i].bound) };
 
         memset(key, rows[i].key, sizeof key);
         BH_CHECK_EQ("seal", crypto->seal(&aead, plain, 12, sealed, &err), BH_OK);
@@ -90,8 +89,7 @@ sealed_is_bound(void **state)
     assert_int_equal(crypto->seal(&aead, "plain", 5, sealed, &err), BH_OK);
     for (size_t bit = 0; bit < sizeof sealed * 8; bit++) {
         sealed[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        BH_CHECK_EQ("flipped bit", crypto->open(&aead, sealed, sizeof sealed, opened, &err),
-                    BH_INVALID);
+        BH_CHECK_EQ("flipped bit", crypto->open(&aead, sealed, sizeof sealed, opened, &err), BH_INVALID);
         BH_CHECK("nothing", memcmp(opened, nothing, sizeof opened) == 0);
         sealed[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
@@ -180,19 +178,13 @@ ed25519_vectors(void **state)
         assert_true(bh_parse_hex(rows[i].private_key, private_key, 32));
         assert_int_equal(crypto->public_of(private_key, public_key, &err), BH_OK);
         BH_CHECK_STR(name, openssl_test_hex(public_key, 32), rows[i].public_key);
-        assert_int_equal(
-            crypto->sign(private_key, rows[i].message, rows[i].length, signature, &err),
-            BH_OK);
+        assert_int_equal(crypto->sign(private_key, rows[i].message, rows[i].length, signature, &err), BH_OK);
         BH_CHECK_STR(name, openssl_test_hex(signature, 64), rows[i].signature);
-        BH_CHECK_EQ(
-            name,
-            crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
-            BH_OK);
+        BH_CHECK_EQ(name, crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
+                    BH_OK);
         signature[i] ^= 1;
-        BH_CHECK_EQ(
-            name,
-            crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
-            BH_DENIED);
+        BH_CHECK_EQ(name, crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
+                    BH_DENIED);
     }
     BH_CHECK_DONE();
 }
@@ -251,8 +243,7 @@ openssl_test_certificate(void **state)
         X509 *x509;
         int days, seconds;
 
-        assert_int_equal(crypto->make_certificate(rows[i].host, cert, sizeof cert, key,
-                                                  sizeof key, &err),
+        assert_int_equal(crypto->make_certificate(rows[i].host, cert, sizeof cert, key, sizeof key, &err),
                          BH_OK);
         x509 = read_certificate(cert, key);
         BH_CHECK_EQ("host", X509_check_host(x509, rows[i].good, 0, 0, NULL), 1);
@@ -263,21 +254,16 @@ openssl_test_certificate(void **state)
         BH_CHECK_EQ("own v4", X509_check_ip_asc(x509, "10.1.2.3", 0), i == 1);
         BH_CHECK_EQ("version", X509_get_version(x509), X509_VERSION_3);
         BH_CHECK_EQ("no authority", X509_check_ca(x509), 0);
-        assert_int_equal(ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(x509),
-                                        X509_get0_notAfter(x509)),
+        assert_int_equal(ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(x509), X509_get0_notAfter(x509)),
                          1);
         BH_CHECK_EQ("days", days, 398);
         X509_free(x509);
     }
-    BH_CHECK_EQ(
-        "injected name",
-        crypto->make_certificate("a,DNS:b", cert, sizeof cert, key, sizeof key, &err),
-        BH_INVALID);
-    BH_CHECK_EQ("no name",
-                crypto->make_certificate("", cert, sizeof cert, key, sizeof key, &err),
+    BH_CHECK_EQ("injected name",
+                crypto->make_certificate("a,DNS:b", cert, sizeof cert, key, sizeof key, &err), BH_INVALID);
+    BH_CHECK_EQ("no name", crypto->make_certificate("", cert, sizeof cert, key, sizeof key, &err),
                 BH_INVALID);
-    BH_CHECK_EQ("small", crypto->make_certificate("a", cert, 20, key, sizeof key, &err),
-                BH_FULL);
+    BH_CHECK_EQ("small", crypto->make_certificate("a", cert, 20, key, sizeof key, &err), BH_FULL);
     BH_CHECK_DONE();
 }
 
@@ -301,20 +287,14 @@ key_files(void **state)
     BH_CHECK("not made", !made);
     BH_CHECK("same", memcmp(one, two, 32) == 0);
     BH_CHECK_EQ("chmod", chmod(path, 0640), 0);
-    BH_CHECK_EQ("open to others", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err),
-                BH_DENIED);
+    BH_CHECK_EQ("open to others", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err), BH_DENIED);
     BH_CHECK_EQ("short", bh_file_replace(path, one, 31, 0600, &err), BH_OK);
-    BH_CHECK_EQ("short", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err),
-                BH_INVALID);
-    BH_CHECK_EQ("long",
-                bh_file_replace(path, "123456789012345678901234567890123", 33, 0600, &err),
-                BH_OK);
-    BH_CHECK_EQ("long", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err),
-                BH_INVALID);
+    BH_CHECK_EQ("short", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err), BH_INVALID);
+    BH_CHECK_EQ("long", bh_file_replace(path, "123456789012345678901234567890123", 33, 0600, &err), BH_OK);
+    BH_CHECK_EQ("long", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err), BH_INVALID);
     unlink(path);
     rmdir(folder);
-    BH_CHECK_EQ("no folder", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err),
-                BH_NOT_FOUND);
+    BH_CHECK_EQ("no folder", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err), BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
 
@@ -325,8 +305,10 @@ main(void)
         cmocka_unit_test(sha256_vectors),
         cmocka_unit_test(hmac_vectors),
         cmocka_unit_test(xaes_vectors),
-        cmocka_unit_test(sealed_is_bound),      cmocka_unit_test(ed25519_vectors),
-        cmocka_unit_test(keys_and_randomness), cmocka_unit_test(openssl_test_certificate),
+        cmocka_unit_test(sealed_is_bound),
+        cmocka_unit_test(ed25519_vectors),
+        cmocka_unit_test(keys_and_randomness),
+        cmocka_unit_test(openssl_test_certificate),
         cmocka_unit_test(key_files),
     };
 

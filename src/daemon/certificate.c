@@ -31,7 +31,7 @@ bh_certificate_free(struct bh_certificate *certificate)
 
 static bh_rc
 certificate_make(const struct bh_crypto_ops *crypto, const char *pem_path, const char *key_path,
-     struct bh_err *err)
+                 struct bh_err *err)
 {
     char host[256] = "localhost", pem[PEM_MAX], key[PEM_MAX];
     bh_rc rc;
@@ -50,7 +50,7 @@ certificate_make(const struct bh_crypto_ops *crypto, const char *pem_path, const
 
 static bh_rc
 certificate_load(struct bh_certificate *certificate, const char *pem_path, const char *key_path,
-     struct bh_err *err)
+                 struct bh_err *err)
 {
     bh_rc rc = bh_file_read(pem_path, PEM_MAX, &certificate->pem, err);
 
@@ -61,8 +61,7 @@ bh_rc
 bh_certificate_load_or_make(const struct bh_crypto_ops *crypto, const char *folder,
                             struct bh_certificate **ret_certificate, struct bh_err *err)
 {
-    BH_AUTO(bh_certificate_free) struct bh_certificate *certificate =
-        calloc(1, sizeof *certificate);
+    BH_AUTO(bh_certificate_free) struct bh_certificate *certificate = calloc(1, sizeof *certificate);
     char pem_path[4096], key_path[4096];
     bh_rc rc;
 
@@ -85,8 +84,7 @@ bh_certificate_load_or_make(const struct bh_crypto_ops *crypto, const char *fold
 }
 
 bh_rc
-bh_certificate_read_clients(struct bh_certificate *certificate, const char *path,
-                            struct bh_err *err)
+bh_certificate_read_clients(struct bh_certificate *certificate, const char *path, struct bh_err *err)
 {
     bh_rc rc = *path ? bh_file_read(path, PEM_MAX, &certificate->clients, err) : BH_OK;
 

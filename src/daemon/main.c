@@ -82,7 +82,7 @@ struct daemon_program {
     struct bh_api *api;
     struct bh_web *web;
     struct bh_server *socket_server, *https_server;
-    uint64_t records;            /* when the owner thread took over */
+    uint64_t records; /* when the owner thread took over */
 };
 
 static void
@@ -108,6 +108,7 @@ struct daemon_arguments {
 static int
 daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *args)
 {
+    /* clang-format off */
     static const struct option options[] = {
         { "config", required_argument, NULL, 'c' }, { "set", required_argument, NULL, 's' },
         { "rotate-root", required_argument, NULL, 'R' },
@@ -115,6 +116,7 @@ daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *args)
         { "help", no_argument, NULL, 'h' },         { "version", no_argument, NULL, 'v' },
         { 0 },
     };
+    /* clang-format on */
     int option;
 
     args->config = default_config;
@@ -154,12 +156,10 @@ daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *args)
 static bh_rc
 daemon_load_config(struct daemon_program *program, const struct daemon_arguments *args, struct bh_err *err)
 {
-    bh_rc rc = bh_daemon_config_load(args->config, args->config_given, &program->config,
-                                     program->arena, err);
+    bh_rc rc = bh_daemon_config_load(args->config, args->config_given, &program->config, program->arena, err);
 
     for (int i = 0; i < args->set_count && rc == BH_OK; i++)
-        rc = bh_params_set(&bh_daemon_params, args->sets[i], &program->config, program->arena,
-                           err);
+        rc = bh_params_set(&bh_daemon_params, args->sets[i], &program->config, program->arena, err);
     return rc;
 }
 
@@ -172,11 +172,15 @@ daemon_advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
     if (rc == BH_OK || err->sys_kind != BH_SYS_SQL || *err->hint)
         return rc;
     if (bh_store_sqlite_is_damage(err))
-        bh_err_hint(err, "%s is damaged: put back its newest copy; `bulkhead audit verify --store` "
-                    "says of a copy whether it is whole", path);
+        bh_err_hint(err,
+                    "%s is damaged: put back its newest copy; `bulkhead audit verify --store` "
+                    "says of a copy whether it is whole",
+                    path);
     else
-        bh_err_hint(err, "bulkheadd's account must be able to read and write %s and its folder, "
-                    "on a disk with room and without errors", path);
+        bh_err_hint(err,
+                    "bulkheadd's account must be able to read and write %s and its folder, "
+                    "on a disk with room and without errors",
+                    path);
     return rc;
 }
 
@@ -236,7 +240,8 @@ daemon_log_streams(const struct bh_crowding *crowding)
 static bh_rc
 daemon_serve_socket(struct daemon_program *program, struct bh_err *err)
 {
-    struct bh_server_options options = { .handler = bh_api_handle, .self = program->api,
+    struct bh_server_options options = { .handler = bh_api_handle,
+                                         .self = program->api,
                                          .crowded = daemon_log_places,
                                          .connections_max = program->config.connections_max };
     bh_rc rc = bh_unix_listen(program->config.socket, SOCKET_MODE, &options.fd, err);
@@ -247,7 +252,8 @@ daemon_serve_socket(struct daemon_program *program, struct bh_err *err)
 static bh_rc
 daemon_serve_https(struct daemon_program *program, struct bh_err *err)
 {
-    struct bh_server_options options = { .handler = bh_web_handle, .self = program->web,
+    struct bh_server_options options = { .handler = bh_web_handle,
+                                         .self = program->web,
                                          .crowded = daemon_log_places,
                                          .connections_max = program->config.connections_max };
     struct bh_certificate *certificate;
@@ -255,8 +261,7 @@ daemon_serve_https(struct daemon_program *program, struct bh_err *err)
 
     if (program->config.https_port == 0)
         return BH_OK;
-    rc = bh_certificate_load_or_make(program->core.crypto, program->config.state_dir,
-                                     &certificate, err);
+    rc = bh_certificate_load_or_make(program->core.crypto, program->config.state_dir, &certificate, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_certificate_read_clients(certificate, program->config.client_ca, err);
@@ -264,8 +269,8 @@ daemon_serve_https(struct daemon_program *program, struct bh_err *err)
     options.key = bh_certificate_key(certificate);
     options.client_ca = bh_certificate_clients(certificate);
     if (rc == BH_OK)
-        rc = bh_tcp_listen(program->config.https_address, (uint16_t)program->config.https_port,
-                           &options.fd, err);
+        rc = bh_tcp_listen(program->config.https_address, (uint16_t)program->config.https_port, &options.fd,
+                           err);
     if (rc == BH_OK)
         rc = bh_server_start(&options, &program->https_server, err);
     bh_certificate_free(certificate);
@@ -281,8 +286,7 @@ daemon_split(struct bh_arena *arena, const char *text, struct bh_texts *ret_text
     *ret_texts = (struct bh_texts){ bh_arena_alloc(arena, 32 * sizeof(const char *)), 0 };
     if (!copy || !ret_texts->items)
         return false;
-    for (at = strtok_r(copy, " ", &rest); at && ret_texts->count < 32;
-         at = strtok_r(NULL, " ", &rest))
+    for (at = strtok_r(copy, " ", &rest); at && ret_texts->count < 32; at = strtok_r(NULL, " ", &rest))
         ret_texts->items[ret_texts->count++] = at;
     return true;
 }
@@ -303,8 +307,7 @@ daemon_fetch_program(struct daemon_program *program)
     own[length] = '\0';
     *strrchr(own, '/') = '\0';
     for (size_t i = 0; i < BH_COUNT(program_folders); i++) {
-        const char *path = bh_arena_printf(program->arena, "%s/%s/%s", own, program_folders[i],
-                                           name);
+        const char *path = bh_arena_printf(program->arena, "%s/%s/%s", own, program_folders[i], name);
 
         if (path && access(path, X_OK) == 0)
             return path;
@@ -332,11 +335,11 @@ static bh_rc
 daemon_open_accounts(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_accounts_options options = { .owner = program->port,
-                                         .store = program->core.store,
-                                         .crypto = &bh_crypto_openssl,
-                                         .keys = program->core.ring.keys,
-                                         .secrets_dir = program->config.secrets_dir,
-                                         .state_dir = program->config.state_dir };
+                                           .store = program->core.store,
+                                           .crypto = &bh_crypto_openssl,
+                                           .keys = program->core.ring.keys,
+                                           .secrets_dir = program->config.secrets_dir,
+                                           .state_dir = program->config.state_dir };
     struct bh_err none;
 
     /* Without the process nobody signs in at an issuer; all else goes on. */
@@ -362,10 +365,10 @@ daemon_expire_streams(void *self)
 static bh_rc
 daemon_start(struct daemon_program *program, struct bh_err *err)
 {
-    struct bh_api_options options = { .crypto = &bh_crypto_openssl, .version = version,
+    struct bh_api_options options = { .crypto = &bh_crypto_openssl,
+                                      .version = version,
                                       .job_uid_first = program->config.job_uid_first,
-                                      .rates = { program->config.rate_reads,
-                                                 program->config.rate_changes,
+                                      .rates = { program->config.rate_reads, program->config.rate_changes,
                                                  program->config.rate_expensive },
                                       .streams_max = program->config.streams_max,
                                       .crowded = daemon_log_streams };
@@ -388,20 +391,20 @@ daemon_start(struct daemon_program *program, struct bh_err *err)
     program->streams = bh_streams_new(program->port, &bh_crypto_openssl);
     options.streams = bh_streams_port(program->streams);
     program->api = bh_api_new(&options);
-    program->web = bh_web_new(&(struct bh_web_options){ .api = bh_api_handle,
-                                                        .api_self = program->api,
-                                                        .crypto = &bh_crypto_openssl,
-                                                        .site = "Bulkhead" });
+    program->web = bh_web_new(&(struct bh_web_options){
+        .api = bh_api_handle, .api_self = program->api, .crypto = &bh_crypto_openssl, .site = "Bulkhead" });
     rc = bh_ticker_start(program->config.defrag_interval, bh_defragger_run, &program->port,
                          &program->defragger, err);
     if (rc == BH_OK)
-        rc = bh_ticker_start(accounts_tick_ns, daemon_maintain_accounts, program->accounts, &program->accounts_ticker, err);
+        rc = bh_ticker_start(accounts_tick_ns, daemon_maintain_accounts, program->accounts,
+                             &program->accounts_ticker, err);
     if (rc == BH_OK)
-        rc = bh_ticker_start(streams_tick_ns, daemon_expire_streams, program->streams, &program->streams_ticker,
-                             err);
+        rc = bh_ticker_start(streams_tick_ns, daemon_expire_streams, program->streams,
+                             &program->streams_ticker, err);
     if (rc == BH_OK)
         rc = daemon_serve_https(program, err);
-    return rc == BH_OK ? daemon_serve_socket(program, err) : rc; /* the last: who reaches it finds the rest there */
+    return rc == BH_OK ? daemon_serve_socket(program, err)
+                       : rc; /* the last: who reaches it finds the rest there */
 }
 
 /* Until SIGTERM or SIGINT comes; the owner sends one when it cannot go on. */
@@ -519,8 +522,7 @@ main(int argc, char **argv)
     daemon_raise_files_limit();
     if (daemon_start(program, &err) != BH_OK)
         return daemon_fail(&err);
-    bh_log(READY, BH_STR("socket", program->config.socket),
-           BH_U64("records", program->records));
+    bh_log(READY, BH_STR("socket", program->config.socket), BH_U64("records", program->records));
     daemon_wait_for_end(signal_fd);
     status = bh_owner_failed(program->owner) ? 8 : 0;
     daemon_stop(program);

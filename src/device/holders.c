@@ -12,8 +12,10 @@
 #include "base/utf8.h"
 
 enum {
-    CAPS_FIRST = 3, CAPS_A_GPU = 135, /* minors of the capabilities of a GPU's instances */
-    MAPS_BYTES_MAX = 1 << 20, MODULES_BYTES_MAX = 256 << 10
+    CAPS_FIRST = 3,
+    CAPS_A_GPU = 135, /* minors of the capabilities of a GPU's instances */
+    MAPS_BYTES_MAX = 1 << 20,
+    MODULES_BYTES_MAX = 256 << 10
 };
 
 /* A machine may have very many processes, and the driver's child has a deadline. */
@@ -44,8 +46,7 @@ holders_is_of_gpu(const char *path, uint32_t minor)
     if (strncmp(path, cap, sizeof cap - 1) == 0)
         return bh_parse_u32(path + sizeof cap - 1, 0, UINT32_MAX, &number, &unused) == BH_OK
                && number >= CAPS_FIRST && (number - CAPS_FIRST) / CAPS_A_GPU == minor;
-    return bh_parse_u32(path + sizeof node - 1, 0, UINT32_MAX, &number, &unused) == BH_OK
-           && number == minor;
+    return bh_parse_u32(path + sizeof node - 1, 0, UINT32_MAX, &number, &unused) == BH_OK && number == minor;
 }
 
 static bool
@@ -83,8 +84,7 @@ holders_has_mapped(const char *proc_root, const char *pid, uint32_t minor)
     snprintf(path, sizeof path, "%s/%s/maps", proc_root, pid);
     bh_buf_init(&maps, MAPS_BYTES_MAX);
     if (bh_file_read(path, MAPS_BYTES_MAX - 1, &maps, &unused) == BH_OK && bh_buf_text(&maps))
-        for (line = strtok_r(maps.bytes, "\n", &rest); line && !found;
-             line = strtok_r(NULL, "\n", &rest)) {
+        for (line = strtok_r(maps.bytes, "\n", &rest); line && !found; line = strtok_r(NULL, "\n", &rest)) {
             const char *file = strchr(line, '/');
 
             found = file && holders_is_of_gpu(file, minor);
@@ -196,10 +196,8 @@ bh_holders_has_drm(const char *proc_root)
 
     snprintf(path, sizeof path, "%s/modules", proc_root);
     bh_buf_init(&modules, MODULES_BYTES_MAX);
-    found = bh_file_read(path, MODULES_BYTES_MAX - 1, &modules, &unused) == BH_OK
-            && bh_buf_text(&modules)
-            && (strncmp(modules.bytes, "nvidia_drm ", 11) == 0
-                || strstr(modules.bytes, "\nnvidia_drm "));
+    found = bh_file_read(path, MODULES_BYTES_MAX - 1, &modules, &unused) == BH_OK && bh_buf_text(&modules)
+            && (strncmp(modules.bytes, "nvidia_drm ", 11) == 0 || strstr(modules.bytes, "\nnvidia_drm "));
     bh_buf_fini(&modules);
     return found;
 }

@@ -45,22 +45,20 @@ find_symbol(void *library, const char *newest, const char *older)
 }
 
 bh_rc
-bh_device_nvml_open(const struct bh_device_options *options, struct bh_device *ret_device,
-                    struct bh_err *err)
+bh_device_nvml_open(const struct bh_device_options *options, struct bh_device *ret_device, struct bh_err *err)
 {
     void *library = dlopen(options->library, RTLD_NOW | RTLD_LOCAL);
     struct bh_nvml *nvml;
     nvmlReturn_t result;
 
     if (!library)
-        return bh_err_set(err, BH_UNAVAILABLE, "cannot load the driver's library: %s",
-                          dlerror());
+        return bh_err_set(err, BH_UNAVAILABLE, "cannot load the driver's library: %s", dlerror());
     nvml = calloc(1, sizeof *nvml);
     BH_ASSERT(nvml);
     nvml->library = library;
     nvml->proc_root = strdup(options->proc_root ? options->proc_root : "/proc");
     BH_ASSERT(nvml->proc_root);
-#define BH_NVML(member, symbol, older)                                                   \
+#define BH_NVML(member, symbol, older)                                                                       \
     nvml->member = (__typeof__(&symbol))find_symbol(library, #symbol, #older);
 #include "tables/nvml_used.tbl"
 #undef BH_NVML

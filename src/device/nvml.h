@@ -18,7 +18,7 @@ struct bh_device_options {
 
 /* Load and initialise the library.  On success `ret_device` is to be closed with its
  * ops->close.  BH_UNAVAILABLE: no library, or no driver; the message says which. */
-BH_MUST_USE bh_rc bh_device_nvml_open(const struct bh_device_options *options,
-                                      struct bh_device *ret_device, struct bh_err *err);
+BH_MUST_USE bh_rc bh_device_nvml_open(const struct bh_device_options *options, struct bh_device *ret_device,
+                                      struct bh_err *err);
 
 #endif

@@ -3,14 +3,11 @@
 /* Two samples closer than this are not compared: the driver wants 100 ms at least. */
 #define SPAN_LEAST (BH_NS_PER_S / 2)
 
-static const unsigned int metrics[] = {
-    NVML_GPM_METRIC_GRAPHICS_UTIL, NVML_GPM_METRIC_SM_UTIL, NVML_GPM_METRIC_ANY_TENSOR_UTIL,
-    NVML_GPM_METRIC_DRAM_BW_UTIL
-};
+static const unsigned int metrics[] = { NVML_GPM_METRIC_GRAPHICS_UTIL, NVML_GPM_METRIC_SM_UTIL,
+                                        NVML_GPM_METRIC_ANY_TENSOR_UTIL, NVML_GPM_METRIC_DRAM_BW_UTIL };
 
-const struct bh_device_activity bh_nvml_no_activity = {
-    BH_DEVICE_UNKNOWN, BH_DEVICE_UNKNOWN, BH_DEVICE_UNKNOWN, BH_DEVICE_UNKNOWN
-};
+const struct bh_device_activity bh_nvml_no_activity = { BH_DEVICE_UNKNOWN, BH_DEVICE_UNKNOWN,
+                                                        BH_DEVICE_UNKNOWN, BH_DEVICE_UNKNOWN };
 
 static uint32_t
 parts_of(const nvmlGpmMetric_t *metric)
@@ -24,7 +21,8 @@ static struct bh_device_activity
 nvml_activity_compare(struct bh_nvml *nvml, nvmlGpmSample_t first, nvmlGpmSample_t second)
 {
     nvmlGpmMetricsGet_t get = { .version = NVML_GPM_METRICS_GET_VERSION,
-                                .numMetrics = BH_COUNT(metrics), .sample1 = first,
+                                .numMetrics = BH_COUNT(metrics),
+                                .sample1 = first,
                                 .sample2 = second };
 
     for (size_t i = 0; i < BH_COUNT(metrics); i++)
@@ -88,7 +86,8 @@ bh_nvml_activity(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t g
         nvml_activity_forget(nvml, watch);
         return bh_nvml_no_activity;
     }
-    watch->activity = watch->sample ? nvml_activity_compare(nvml, watch->sample, sample) : bh_nvml_no_activity;
+    watch->activity =
+        watch->sample ? nvml_activity_compare(nvml, watch->sample, sample) : bh_nvml_no_activity;
     if (watch->sample)
         (void)nvml_call(nvml, gpm_free, watch->sample);
     watch->sample = sample;

@@ -28,8 +28,8 @@ nvml_carve_undo(struct bh_nvml *nvml, const struct half_made *half, struct bh_er
 }
 
 static bh_rc
-carve_find_profile(const struct bh_nvml_gpu *gpu, const char *name,
-             struct bh_nvml_profile *ret_profile, struct bh_err *err)
+carve_find_profile(const struct bh_nvml_gpu *gpu, const char *name, struct bh_nvml_profile *ret_profile,
+                   struct bh_err *err)
 {
     const struct bh_nvml_profiles *profiles = &gpu->profiles;
 
@@ -45,40 +45,37 @@ carve_find_profile(const struct bh_nvml_gpu *gpu, const char *name,
 /* The driver's own placement that begins at `start`: it also tells the size. */
 static bh_rc
 carve_find_placement(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
-               const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t *placement,
-               struct bh_err *err)
+                     const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t *placement,
+                     struct bh_err *err)
 {
     nvmlGpuInstancePlacement_t places[32];
     unsigned int count = BH_COUNT(places), start = placement->start;
     nvmlReturn_t result = nvml_call(nvml, placements, gpu->handle, profile->id, NULL, &count);
 
     if (result == NVML_SUCCESS && count > BH_COUNT(places))
-        return bh_err_set(err, BH_RANGE, "%s: %u placements of %s", gpu->uuid, count,
-                          profile->name);
+        return bh_err_set(err, BH_RANGE, "%s: %u placements of %s", gpu->uuid, count, profile->name);
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, placements, gpu->handle, profile->id, places, &count);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(err, result, "%s: cannot list the places of %s", gpu->uuid,
-                            profile->name);
+        return bh_nvml_fail(err, result, "%s: cannot list the places of %s", gpu->uuid, profile->name);
     for (unsigned int i = 0; i < count; i++) {
         if (places[i].start != start)
             continue;
         *placement = places[i];
         return BH_OK;
     }
-    return bh_err_set(err, BH_INVALID, "%s: %s cannot start at %u", gpu->uuid, profile->name,
-                      start);
+    return bh_err_set(err, BH_INVALID, "%s: %s cannot start at %u", gpu->uuid, profile->name, start);
 }
 
 /* The compute instance that fills the GPU instance: as many slices. */
 static nvmlReturn_t
 carve_create_full_ci(struct bh_nvml *nvml, nvmlGpuInstance_t gi, uint32_t slices,
-               nvmlComputeInstance_t *ret_ci)
+                     nvmlComputeInstance_t *ret_ci)
 {
     for (uint32_t number = 0; number < NVML_COMPUTE_INSTANCE_PROFILE_COUNT; number++) {
         nvmlComputeInstanceProfileInfo_t profile = { 0 };
-        nvmlReturn_t result = nvml_call(nvml, ci_profile, gi, number,
-                                        NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED, &profile);
+        nvmlReturn_t result =
+            nvml_call(nvml, ci_profile, gi, number, NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED, &profile);
 
         if (bh_nvml_lost(result))
             return result;
@@ -92,20 +89,18 @@ carve_create_full_ci(struct bh_nvml *nvml, nvmlGpuInstance_t gi, uint32_t slices
  * driver release reserves; the next profile has half or double. */
 static bh_rc
 nvml_carve_compare(const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t place,
-        const struct bh_device_instance *made, struct bh_err *err)
+                   const struct bh_device_instance *made, struct bh_err *err)
 {
     uint32_t slack = profile->memory_mib / 8;
 
     if (made->start != place.start || made->size != place.size)
-        return bh_err_set(err, BH_IO, "the driver made %s at %u:%u instead of %u:%u",
-                          profile->name, made->start, made->size, place.start, place.size);
+        return bh_err_set(err, BH_IO, "the driver made %s at %u:%u instead of %u:%u", profile->name,
+                          made->start, made->size, place.start, place.size);
     if (strcmp(made->profile, profile->name) != 0)
-        return bh_err_set(err, BH_IO, "the driver made a %s instead of %s", made->profile,
-                          profile->name);
-    if (made->memory_mib + slack < profile->memory_mib
-        || made->memory_mib > profile->memory_mib + slack)
-        return bh_err_set(err, BH_IO, "the driver made %s with %u MiB instead of %u",
-                          profile->name, made->memory_mib, profile->memory_mib);
+        return bh_err_set(err, BH_IO, "the driver made a %s instead of %s", made->profile, profile->name);
+    if (made->memory_mib + slack < profile->memory_mib || made->memory_mib > profile->memory_mib + slack)
+        return bh_err_set(err, BH_IO, "the driver made %s with %u MiB instead of %u", profile->name,
+                          made->memory_mib, profile->memory_mib);
     if (strncmp(made->uuid, "MIG-", 4) != 0)
         return bh_err_set(err, BH_IO, "the driver named the instance \"%s\"", made->uuid);
     return BH_OK;
@@ -120,20 +115,17 @@ struct plan {
 
 static bh_rc
 nvml_carve_build(struct bh_nvml *nvml, const struct plan *plan, struct half_made *half,
-      struct bh_device_instance *ret_instance, struct bh_err *err)
+                 struct bh_device_instance *ret_instance, struct bh_err *err)
 {
     const struct bh_nvml_gpu *gpu = &plan->gpu;
     const char *name = plan->profile.name;
-    nvmlReturn_t result = nvml_call(nvml, create_gi, gpu->handle, plan->profile.id,
-                                    &plan->place, &half->gi);
+    nvmlReturn_t result = nvml_call(nvml, create_gi, gpu->handle, plan->profile.id, &plan->place, &half->gi);
 
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(err, result, "cannot carve %s at %u on %s", name,
-                            plan->place.start, gpu->uuid);
+        return bh_nvml_fail(err, result, "cannot carve %s at %u on %s", name, plan->place.start, gpu->uuid);
     result = carve_create_full_ci(nvml, half->gi, plan->profile.slices, &half->ci);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(err, result, "cannot make the compute instance of %s on %s",
-                            name, gpu->uuid);
+        return bh_nvml_fail(err, result, "cannot make the compute instance of %s on %s", name, gpu->uuid);
     result = bh_nvml_describe(nvml, gpu, half->gi, half->ci, ret_instance);
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "cannot read %s on %s back", name, gpu->uuid);
@@ -188,8 +180,8 @@ carve_destroy_patiently(struct bh_nvml *nvml, nvmlGpuInstance_t gi)
 }
 
 static bh_rc
-carve_not_destroyed(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi,
-              nvmlReturn_t result, struct bh_err *err)
+carve_not_destroyed(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi, nvmlReturn_t result,
+                    struct bh_err *err)
 {
     bh_nvml_fail(err, result, "cannot destroy GPU instance %u of %s", gi, gpu->uuid);
     return result == NVML_ERROR_IN_USE ? bh_nvml_blame(nvml, gpu, err) : err->rc;

@@ -29,13 +29,12 @@ static const struct {
       "stop what uses it, then: nvidia-smi --gpu-reset -i GPU" },
     { NVML_ERROR_OPERATING_SYSTEM, BH_IO, "the operating system refused", "" },
     { NVML_ERROR_LIB_RM_VERSION_MISMATCH, BH_UNAVAILABLE,
-      "the driver's library and kernel module differ in version",
-      "reload the kernel module or reboot" },
+      "the driver's library and kernel module differ in version", "reload the kernel module or reboot" },
     { NVML_ERROR_IN_USE, BH_CONFLICT, "in use", "" },
     { NVML_ERROR_MEMORY, BH_IO, "out of memory", "" },
     { NVML_ERROR_INSUFFICIENT_RESOURCES, BH_FULL, "the place is taken", "" },
-    { NVML_ERROR_ARGUMENT_VERSION_MISMATCH, BH_UNAVAILABLE,
-      "this driver has another version of the struct", "" },
+    { NVML_ERROR_ARGUMENT_VERSION_MISMATCH, BH_UNAVAILABLE, "this driver has another version of the struct",
+      "" },
     { NVML_ERROR_NOT_READY, BH_UNAVAILABLE, "the GPU is not ready", "try again" },
     { NVML_ERROR_INVALID_STATE, BH_CONFLICT, "the GPU's state does not allow it", "" },
 };
@@ -58,10 +57,8 @@ bh_nvml_fail(struct bh_err *err, nvmlReturn_t result, const char *format, ...)
     for (size_t i = 0; i < BH_COUNT(errors); i++) {
         if (errors[i].result != result)
             continue;
-        bh_err_sys(err, errors[i].rc, BH_SYS_NVML, (int)result, "%s: %s", what,
-                   errors[i].text);
+        bh_err_sys(err, errors[i].rc, BH_SYS_NVML, (int)result, "%s: %s", what, errors[i].text);
         return errors[i].hint[0] ? bh_err_hint(err, "%s", errors[i].hint) : err->rc;
     }
-    return bh_err_sys(err, BH_IO, BH_SYS_NVML, (int)result, "%s: NVML error %d", what,
-                      (int)result);
+    return bh_err_sys(err, BH_IO, BH_SYS_NVML, (int)result, "%s: NVML error %d", what, (int)result);
 }

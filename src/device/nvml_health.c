@@ -53,8 +53,7 @@ nvml_health_read(struct bh_device_health *health, size_t at, unsigned long long 
 }
 
 bh_rc
-bh_nvml_health(void *self, const char *uuid, struct bh_device_health *ret_health,
-               struct bh_err *err)
+bh_nvml_health(void *self, const char *uuid, struct bh_device_health *ret_health, struct bh_err *err)
 {
     struct bh_nvml *nvml = self;
     struct bh_device_health health = { .recovery = UINT32_MAX };

@@ -19,8 +19,7 @@ instances_capability_minor(const struct bh_nvml *nvml, uint32_t formula, const c
     uint64_t minor;
     const char *text, *found;
 
-    snprintf(path, sizeof path, "%s/driver/nvidia/capabilities/%s/access", nvml->proc_root,
-             place);
+    snprintf(path, sizeof path, "%s/driver/nvidia/capabilities/%s/access", nvml->proc_root, place);
     bh_buf_init_fixed(&file, memory, sizeof memory);
     if (bh_file_read(path, sizeof memory - 1, &file, &err) != BH_OK)
         return formula;
@@ -36,7 +35,7 @@ instances_capability_minor(const struct bh_nvml *nvml, uint32_t formula, const c
 
 static void
 instances_find_minors(const struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
-            struct bh_device_instance *instance)
+                      struct bh_device_instance *instance)
 {
     uint32_t formula = 3 + 135 * gpu->minor + 9 * instance->gi;
     char place[96];
@@ -45,14 +44,12 @@ instances_find_minors(const struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
     instance->gi_minor = instances_capability_minor(nvml, formula, place);
     if (instance->ci == BH_NVML_NO_ID)
         return;
-    snprintf(place, sizeof place, "gpu%u/mig/gi%u/ci%u", gpu->minor, instance->gi,
-             instance->ci);
+    snprintf(place, sizeof place, "gpu%u/mig/gi%u/ci%u", gpu->minor, instance->gi, instance->ci);
     instance->ci_minor = instances_capability_minor(nvml, formula + 1 + instance->ci, place);
 }
 
 nvmlReturn_t
-bh_nvml_cis(struct bh_nvml *nvml, nvmlGpuInstance_t gi, nvmlComputeInstance_t *ret_cis,
-            uint32_t *ret_count)
+bh_nvml_cis(struct bh_nvml *nvml, nvmlGpuInstance_t gi, nvmlComputeInstance_t *ret_cis, uint32_t *ret_count)
 {
     uint32_t count = 0;
 
@@ -60,8 +57,8 @@ bh_nvml_cis(struct bh_nvml *nvml, nvmlGpuInstance_t gi, nvmlComputeInstance_t *r
         nvmlComputeInstance_t found[BH_NVML_INSTANCES_MAX * 2];
         nvmlComputeInstanceProfileInfo_t profile = { 0 };
         unsigned int n = BH_COUNT(found);
-        nvmlReturn_t result = nvml_call(nvml, ci_profile, gi, number,
-                                        NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED, &profile);
+        nvmlReturn_t result =
+            nvml_call(nvml, ci_profile, gi, number, NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED, &profile);
 
         if (bh_nvml_lost(result))
             return result;
@@ -79,8 +76,7 @@ bh_nvml_cis(struct bh_nvml *nvml, nvmlGpuInstance_t gi, nvmlComputeInstance_t *r
 
 /* The part that only a compute instance has: its MIG device. */
 static nvmlReturn_t
-instances_describe_ci(struct bh_nvml *nvml, nvmlComputeInstance_t ci,
-            struct bh_device_instance *instance)
+instances_describe_ci(struct bh_nvml *nvml, nvmlComputeInstance_t ci, struct bh_device_instance *instance)
 {
     nvmlComputeInstanceInfo_t about = { 0 };
     nvmlDeviceAttributes_t attributes = { 0 };
@@ -110,10 +106,11 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
 
     if (result != NVML_SUCCESS)
         return result;
-    *ret_instance = (struct bh_device_instance){
-        .start = about.placement.start, .size = about.placement.size, .gi = about.id,
-        .ci = BH_NVML_NO_ID, .ci_minor = BH_NVML_NO_ID
-    };
+    *ret_instance = (struct bh_device_instance){ .start = about.placement.start,
+                                                 .size = about.placement.size,
+                                                 .gi = about.id,
+                                                 .ci = BH_NVML_NO_ID,
+                                                 .ci_minor = BH_NVML_NO_ID };
     snprintf(ret_instance->gpu, sizeof ret_instance->gpu, "%s", gpu->uuid);
     for (uint32_t i = 0; i < profiles->count; i++) {
         if (profiles->items[i].id != about.profileId)
@@ -121,8 +118,7 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
         memcpy(ret_instance->profile, profiles->items[i].name, sizeof ret_instance->profile);
         ret_instance->memory_mib = profiles->items[i].memory_mib;
     }
-    ret_instance->busy_bp =
-        ci ? bh_nvml_activity(nvml, gpu, about.id).busy_bp : BH_DEVICE_UNKNOWN;
+    ret_instance->busy_bp = ci ? bh_nvml_activity(nvml, gpu, about.id).busy_bp : BH_DEVICE_UNKNOWN;
     result = ci ? instances_describe_ci(nvml, ci, ret_instance) : NVML_SUCCESS;
     if (result == NVML_SUCCESS)
         instances_find_minors(nvml, gpu, ret_instance);
@@ -132,7 +128,7 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
 /* One GPU instance: an entry for each of its compute instances, or one for none. */
 static nvmlReturn_t
 nvml_instances_append(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuInstance_t gi,
-       struct bh_inventory *inventory, uint32_t max)
+                      struct bh_inventory *inventory, uint32_t max)
 {
     nvmlComputeInstance_t cis[BH_NVML_INSTANCES_MAX] = { NULL };
     uint32_t count = 0;
@@ -149,8 +145,8 @@ nvml_instances_append(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlG
 }
 
 bh_rc
-bh_nvml_instances(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
-                  struct bh_inventory *inventory, uint32_t max, struct bh_err *err)
+bh_nvml_instances(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, struct bh_inventory *inventory,
+                  uint32_t max, struct bh_err *err)
 {
     nvmlReturn_t result = NVML_SUCCESS;
 
@@ -160,16 +156,15 @@ bh_nvml_instances(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
         unsigned int n = BH_COUNT(gis);
 
         if (profile->most > n)
-            return bh_err_set(err, BH_RANGE, "%s: up to %u instances of %s", gpu->uuid,
-                              profile->most, profile->name);
+            return bh_err_set(err, BH_RANGE, "%s: up to %u instances of %s", gpu->uuid, profile->most,
+                              profile->name);
         result = nvml_call(nvml, gis, gpu->handle, profile->id, gis, &n);
         for (unsigned int i = 0; result == NVML_SUCCESS && i < n; i++)
             result = nvml_instances_append(nvml, gpu, gis[i], inventory, max);
         if (result == NVML_ERROR_INSUFFICIENT_SIZE)
             return bh_err_set(err, BH_FULL, "%s: more than %u instances", gpu->uuid, max);
         if (result != NVML_SUCCESS)
-            return bh_nvml_fail(err, result, "cannot list the instances of %s",
-                                gpu->uuid);
+            return bh_nvml_fail(err, result, "cannot list the instances of %s", gpu->uuid);
     }
     return BH_OK;
 }

@@ -14,18 +14,18 @@ enum { BH_NVML_GPUS_MAX = 64, BH_NVML_PROFILES_MAX = 32, BH_NVML_INSTANCES_MAX =
 /* The last sample of how busy a GPU (place 0) or its instance gi (gi + 1) is. */
 enum { BH_NVML_WATCHES = 16 };
 struct bh_nvml_watch {
-    nvmlGpmSample_t sample;              /* NULL: none yet */
-    bh_ns at;                            /* monotonic */
-    struct bh_device_activity activity;  /* between it and the one before */
+    nvmlGpmSample_t sample;             /* NULL: none yet */
+    bh_ns at;                           /* monotonic */
+    struct bh_device_activity activity; /* between it and the one before */
 };
 
 struct bh_nvml {
     void *library;
     char *proc_root;
-    nvmlEventSet_t events;               /* NULL before the first next_event */
+    nvmlEventSet_t events; /* NULL before the first next_event */
     struct {
         char uuid[48], pci[20];
-    } known[BH_NVML_GPUS_MAX];           /* by index: a lost GPU may not tell any more */
+    } known[BH_NVML_GPUS_MAX]; /* by index: a lost GPU may not tell any more */
     struct bh_nvml_watch watches[BH_NVML_GPUS_MAX][BH_NVML_WATCHES]; /* by minor */
 #define BH_NVML(member, symbol, older) __typeof__(&symbol) member;
 #include "tables/nvml_used.tbl"
@@ -34,13 +34,13 @@ struct bh_nvml {
 
 /* nvml_call(nvml, uuid, device, text, size): what the call answers, or
  * FUNCTION_NOT_FOUND when this library has no such symbol. */
-#define nvml_call(nvml, member, ...)                                                     \
+#define nvml_call(nvml, member, ...)                                                                         \
     ((nvml)->member ? (nvml)->member(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND)
 
 /* A profile as this GPU's driver offers it. */
 struct bh_nvml_profile {
     char name[24];
-    uint32_t id;               /* the driver's number, not NVML's enum */
+    uint32_t id; /* the driver's number, not NVML's enum */
     uint32_t slices, memory_mib, most;
 };
 
@@ -59,8 +59,7 @@ struct bh_nvml_gpu {
 
 /* nvml_error.c: set `err` from a result, "<message>: <NVML's text>" with the hint that
  * belongs to it. */
-bh_rc bh_nvml_fail(struct bh_err *err, nvmlReturn_t result, const char *format, ...)
-    BH_PRINTF(3, 4);
+bh_rc bh_nvml_fail(struct bh_err *err, nvmlReturn_t result, const char *format, ...) BH_PRINTF(3, 4);
 
 /* Whether a result says that the GPU cannot be used until someone resets it. */
 bool bh_nvml_lost(nvmlReturn_t result);
@@ -71,15 +70,14 @@ void bh_nvml_load_profiles(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu);
 
 /* The name of a profile whose driver does not say it (before NVML 11.7), as go-nvlib
  * derives it: number is NVML's enum. */
-void bh_nvml_profile_name(uint32_t number, const nvmlGpuInstanceProfileInfo_t *profile,
-                          uint64_t total_bytes, char ret_name[24]);
+void bh_nvml_profile_name(uint32_t number, const nvmlGpuInstanceProfileInfo_t *profile, uint64_t total_bytes,
+                          char ret_name[24]);
 
 /* nvml_activity.c: how busy the GPU (gi BH_NVML_NO_ID) or an instance on it was since the last
  * sample, which this replaces when it is old enough.  All unknown: no sample before, or none to
  * be had. */
 extern const struct bh_device_activity bh_nvml_no_activity;
-struct bh_device_activity bh_nvml_activity(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
-                                           uint32_t gi);
+struct bh_device_activity bh_nvml_activity(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi);
 
 /* Give samples back: the driver may take an instance or a GPU as in use while it is watched, and
  * the next instance of that number is another one. */
@@ -96,18 +94,17 @@ bh_rc bh_nvml_gpu_find(struct bh_nvml *nvml, const char *uuid, struct bh_nvml_gp
 
 /* nvml_instances.c: the compute instances of a GPU instance, at most
  * BH_NVML_INSTANCES_MAX. */
-nvmlReturn_t bh_nvml_cis(struct bh_nvml *nvml, nvmlGpuInstance_t gi,
-                         nvmlComputeInstance_t *ret_cis, uint32_t *ret_count);
+nvmlReturn_t bh_nvml_cis(struct bh_nvml *nvml, nvmlGpuInstance_t gi, nvmlComputeInstance_t *ret_cis,
+                         uint32_t *ret_count);
 
 /* Append the instances of a GPU with its profiles loaded; a GPU instance without compute instance is
  * one with an empty uuid and ci BH_NVML_NO_ID.  BH_FULL: more than `max`. */
-bh_rc bh_nvml_instances(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
-                        struct bh_inventory *inventory, uint32_t max, struct bh_err *err);
+bh_rc bh_nvml_instances(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, struct bh_inventory *inventory,
+                        uint32_t max, struct bh_err *err);
 
 /* Describe one instance of a GPU with its profiles loaded; `ci` NULL: none was made. */
-nvmlReturn_t bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
-                              nvmlGpuInstance_t gi, nvmlComputeInstance_t ci,
-                              struct bh_device_instance *ret_instance);
+nvmlReturn_t bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuInstance_t gi,
+                              nvmlComputeInstance_t ci, struct bh_device_instance *ret_instance);
 
 /* nvml_mig.c */
 bh_rc bh_nvml_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err);
@@ -119,16 +116,13 @@ bh_rc bh_nvml_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *e
 
 /* nvml_use.c: processes and events */
 bh_rc bh_nvml_processes(void *self, const char *gpu, struct bh_arena *arena,
-                        struct bh_device_process **ret_processes, uint32_t *ret_count,
-                        struct bh_err *err);
-bh_rc bh_nvml_busy(void *self, const char *gpu, struct bh_arena *arena,
-                   struct bh_device_samples *samples, struct bh_err *err);
-bh_rc bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
-                         struct bh_err *err);
+                        struct bh_device_process **ret_processes, uint32_t *ret_count, struct bh_err *err);
+bh_rc bh_nvml_busy(void *self, const char *gpu, struct bh_arena *arena, struct bh_device_samples *samples,
+                   struct bh_err *err);
+bh_rc bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event, struct bh_err *err);
 
 /* nvml_health.c */
-bh_rc bh_nvml_health(void *self, const char *gpu, struct bh_device_health *ret_health,
-                     struct bh_err *err);
+bh_rc bh_nvml_health(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err);
 
 /* Put who uses the GPU into the error's hint: processes that the driver lists, and
  * those with its node open (monitoring programs are only found this way). */

@@ -20,8 +20,7 @@ has_instances(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu)
     struct bh_err err;
 
     bh_nvml_load_profiles(nvml, gpu);
-    return bh_nvml_instances(nvml, gpu, &found, BH_COUNT(items), &err) == BH_FULL
-           || found.instance_count > 0;
+    return bh_nvml_instances(nvml, gpu, &found, BH_COUNT(items), &err) == BH_FULL || found.instance_count > 0;
 }
 
 static bh_rc
@@ -33,17 +32,18 @@ in_use(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu, bool enabled, struct bh_er
 }
 
 static bh_rc
-not_activated(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu, bool enabled,
-              nvmlReturn_t activation, struct bh_err *err)
+not_activated(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu, bool enabled, nvmlReturn_t activation,
+              struct bh_err *err)
 {
-    bh_nvml_fail(err, activation, "%s: MIG mode is not %s", gpu->uuid,
-                 mode_name(enabled));
+    bh_nvml_fail(err, activation, "%s: MIG mode is not %s", gpu->uuid, mode_name(enabled));
     err->rc = BH_CONFLICT;
     if (activation == NVML_ERROR_IN_USE)
         return in_use(nvml, gpu, enabled, err);
     if (bh_holders_has_drm("/proc"))
-        return bh_err_hint(err, "nvidia_drm keeps it from being reset: rmmod nvidia_drm, "
-                           "nvidia-smi --gpu-reset -i %.48s, modprobe nvidia_drm", gpu->uuid);
+        return bh_err_hint(err,
+                           "nvidia_drm keeps it from being reset: rmmod nvidia_drm, "
+                           "nvidia-smi --gpu-reset -i %.48s, modprobe nvidia_drm",
+                           gpu->uuid);
     return bh_err_hint(err, "it takes a reset: stop what uses it, nvidia-smi --gpu-reset -i %.48s",
                        gpu->uuid);
 }
@@ -68,8 +68,7 @@ bh_nvml_set_mig(void *self, const char *uuid, bool enabled, struct bh_err *err)
     bh_nvml_activity_forget_gpu(nvml, &gpu);
     result = nvml_call(nvml, set_mig_mode, gpu.handle, wanted, &activation);
     if (result != NVML_SUCCESS) {
-        bh_nvml_fail(err, result, "%s: cannot have MIG mode %s", uuid,
-                     mode_name(enabled));
+        bh_nvml_fail(err, result, "%s: cannot have MIG mode %s", uuid, mode_name(enabled));
         return result == NVML_ERROR_IN_USE ? in_use(nvml, &gpu, enabled, err) : err->rc;
     }
     if (activation != NVML_SUCCESS)

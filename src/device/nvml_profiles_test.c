@@ -12,7 +12,7 @@ enum model {
 };
 
 static const uint32_t model_mib[MODELS] = {
-#define MIG_MODEL(id, name, product, pci, arch, major, minor, sms, units, slices, mib, ...) \
+#define MIG_MODEL(id, name, product, pci, arch, major, minor, sms, units, slices, mib, ...)                  \
     [MODEL_##id] = mib,
 #define MIG_PROFILE(...)
 #include "tables/mig.tbl"
@@ -26,7 +26,7 @@ static const struct {
     uint32_t number, slices, memory_mib;
 } profiles[] = {
 #define MIG_MODEL(...)
-#define MIG_PROFILE(id, name, number, driver_id, slices, units, starts, most, mib, ...)  \
+#define MIG_PROFILE(id, name, number, driver_id, slices, units, starts, most, mib, ...)                      \
     { MODEL_##id, name, number, slices, mib },
 #include "tables/mig.tbl"
 #undef MIG_MODEL
@@ -43,8 +43,8 @@ test_names(void **state)
                                                  .memorySizeMB = profiles[i].memory_mib };
         char name[24];
 
-        bh_nvml_profile_name(profiles[i].number, &profile,
-                             (uint64_t)model_mib[profiles[i].model] << 20, name);
+        bh_nvml_profile_name(profiles[i].number, &profile, (uint64_t)model_mib[profiles[i].model] << 20,
+                             name);
         BH_CHECK_STR(profiles[i].name, name, profiles[i].name);
     }
     BH_CHECK_DONE();

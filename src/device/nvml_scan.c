@@ -71,16 +71,15 @@ nvml_scan_measure(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gp
         gpu->power_mw = number;
     if (nvml_call(nvml, utilisation, handle, &rates) == NVML_SUCCESS)
         gpu->utilisation = rates.gpu;
-    result = nvml_call(nvml, ecc_errors, handle, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
-                       NVML_VOLATILE_ECC, &count);
+    result =
+        nvml_call(nvml, ecc_errors, handle, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, &count);
     if (result == NVML_SUCCESS)
         gpu->ecc_uncorrected = count;
     return bh_nvml_lost(result) ? result : NVML_SUCCESS;
 }
 
 static nvmlReturn_t
-nvml_read_gpu(struct bh_nvml *nvml, uint32_t index, nvmlDevice_t *ret_handle,
-        struct bh_device_gpu *gpu)
+nvml_read_gpu(struct bh_nvml *nvml, uint32_t index, nvmlDevice_t *ret_handle, struct bh_device_gpu *gpu)
 {
     unsigned int current = 0, pending = 0;
     nvmlReturn_t result = nvml_call(nvml, by_index, index, ret_handle);
@@ -112,8 +111,7 @@ nvml_scan_remember(struct bh_nvml *nvml, struct bh_device_gpu *gpu)
 }
 
 static bh_rc
-scan_gpu(struct bh_nvml *nvml, uint32_t index, struct bh_inventory *inventory,
-         struct bh_err *err)
+scan_gpu(struct bh_nvml *nvml, uint32_t index, struct bh_inventory *inventory, struct bh_err *err)
 {
     struct bh_device_gpu *gpu = &inventory->gpus[index];
     uint32_t max = inventory->gpu_count * BH_NVML_INSTANCES_MAX;
@@ -136,14 +134,12 @@ scan_gpu(struct bh_nvml *nvml, uint32_t index, struct bh_inventory *inventory,
         return BH_OK;
     bh_nvml_load_profiles(nvml, &parent);
     rc = bh_nvml_instances(nvml, &parent, inventory, max, err);
-    gpu->lost = rc != BH_OK && err->sys_kind == BH_SYS_NVML
-                && bh_nvml_lost((nvmlReturn_t)err->sys);
+    gpu->lost = rc != BH_OK && err->sys_kind == BH_SYS_NVML && bh_nvml_lost((nvmlReturn_t)err->sys);
     return gpu->lost ? BH_OK : rc;
 }
 
 bh_rc
-bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
-             struct bh_err *err)
+bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory, struct bh_err *err)
 {
     struct bh_nvml *nvml = self;
     struct bh_inventory inventory = { 0 };
@@ -157,13 +153,12 @@ bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invent
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "cannot ask the driver for its GPUs");
     if (count > BH_NVML_GPUS_MAX)
-        return bh_err_set(err, BH_RANGE, "%u GPUs, at most %d are supported", count,
-                          BH_NVML_GPUS_MAX);
+        return bh_err_set(err, BH_RANGE, "%u GPUs, at most %d are supported", count, BH_NVML_GPUS_MAX);
     scan_copy_text(inventory.driver, sizeof inventory.driver, version);
     inventory.gpu_count = count;
     inventory.gpus = bh_arena_alloc(arena, sizeof *inventory.gpus * (count + 1));
-    inventory.instances = bh_arena_alloc(arena, sizeof *inventory.instances
-                                                    * (count * BH_NVML_INSTANCES_MAX + 1));
+    inventory.instances =
+        bh_arena_alloc(arena, sizeof *inventory.instances * (count * BH_NVML_INSTANCES_MAX + 1));
     if (!inventory.gpus || !inventory.instances)
         return bh_err_set(err, BH_FULL, "no room for the inventory of %u GPUs", count);
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
@@ -174,8 +169,7 @@ bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invent
 }
 
 bh_rc
-bh_nvml_gpu_find(struct bh_nvml *nvml, const char *uuid, struct bh_nvml_gpu *ret_gpu,
-                 struct bh_err *err)
+bh_nvml_gpu_find(struct bh_nvml *nvml, const char *uuid, struct bh_nvml_gpu *ret_gpu, struct bh_err *err)
 {
     struct bh_nvml_gpu gpu = { .uuid = uuid };
     nvmlReturn_t result = NVML_ERROR_NOT_FOUND;

@@ -26,9 +26,10 @@ use_add_process(struct process_list *list, const nvmlProcessInfo_t *process)
         return;
     }
     list->items[list->count++] = (struct bh_device_process){
-        .pid = process->pid, .gi = process->gpuInstanceId, .ci = process->computeInstanceId,
-        .memory_mib = process->usedGpuMemory == NVML_VALUE_NOT_AVAILABLE
-                          ? 0 : process->usedGpuMemory >> 20
+        .pid = process->pid,
+        .gi = process->gpuInstanceId,
+        .ci = process->computeInstanceId,
+        .memory_mib = process->usedGpuMemory == NVML_VALUE_NOT_AVAILABLE ? 0 : process->usedGpuMemory >> 20
     };
 }
 
@@ -53,8 +54,7 @@ use_add_list(list_call call, nvmlDevice_t gpu, struct process_list *list)
 static nvmlReturn_t
 use_list_processes(struct bh_nvml *nvml, nvmlDevice_t gpu, struct process_list *list)
 {
-    const list_call calls[] = { nvml->compute_processes, nvml->graphics_processes,
-                                nvml->mps_processes };
+    const list_call calls[] = { nvml->compute_processes, nvml->graphics_processes, nvml->mps_processes };
     nvmlReturn_t result = NVML_SUCCESS;
 
     for (size_t i = 0; i < BH_COUNT(calls) && result == NVML_SUCCESS; i++)
@@ -64,8 +64,7 @@ use_list_processes(struct bh_nvml *nvml, nvmlDevice_t gpu, struct process_list *
 
 bh_rc
 bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
-                  struct bh_device_process **ret_processes, uint32_t *ret_count,
-                  struct bh_err *err)
+                  struct bh_device_process **ret_processes, uint32_t *ret_count, struct bh_err *err)
 {
     struct bh_nvml *nvml = self;
     struct process_list list = { 0 };
@@ -76,8 +75,7 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
     if (rc != BH_OK)
         return rc;
     if (!nvml->compute_processes)
-        return bh_nvml_fail(err, NVML_ERROR_FUNCTION_NOT_FOUND,
-                            "%s: cannot list its processes", uuid);
+        return bh_nvml_fail(err, NVML_ERROR_FUNCTION_NOT_FOUND, "%s: cannot list its processes", uuid);
     list.items = bh_arena_alloc(arena, PROCESSES_MAX * sizeof *list.items);
     if (!list.items)
         return bh_err_set(err, BH_FULL, "no room for the processes of %s", uuid);
@@ -94,8 +92,7 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
 /* The library names more than a hundred per cent where it knows nothing, and entries without a
  * process. */
 static uint32_t
-use_copy_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count,
-          struct bh_device_busy *ret_busy)
+use_copy_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count, struct bh_device_busy *ret_busy)
 {
     uint32_t kept = 0;
 
@@ -106,8 +103,8 @@ use_copy_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count,
 }
 
 bh_rc
-bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena,
-             struct bh_device_samples *samples, struct bh_err *err)
+bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena, struct bh_device_samples *samples,
+             struct bh_err *err)
 {
     static nvmlProcessUtilizationSample_t found[PROCESSES_MAX];
     struct bh_nvml *nvml = self;
@@ -119,8 +116,7 @@ bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena,
 
     if (rc != BH_OK)
         return rc;
-    result = nvml_call(nvml, process_samples, gpu.handle, found, &count,
-                       samples->since_us);
+    result = nvml_call(nvml, process_samples, gpu.handle, found, &count, samples->since_us);
     if (result == NVML_ERROR_NOT_FOUND) /* nobody was */
         count = 0;
     else if (result != NVML_SUCCESS)
@@ -187,8 +183,7 @@ use_register_all(struct bh_nvml *nvml, nvmlEventSet_t set, struct bh_err *err)
         registered += last == NVML_SUCCESS;
     }
     if (registered == 0)
-        return bh_nvml_fail(err, last == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : last,
-                            "no GPU reports events");
+        return bh_nvml_fail(err, last == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : last, "no GPU reports events");
     return BH_OK;
 }
 
@@ -211,8 +206,7 @@ use_open_events(struct bh_nvml *nvml, struct bh_err *err)
 }
 
 bh_rc
-bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
-                   struct bh_err *err)
+bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event, struct bh_err *err)
 {
     struct bh_nvml *nvml = self;
     /* the older wait leaves the instances unset */
@@ -224,19 +218,17 @@ bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
 
     if (rc != BH_OK)
         return rc;
-    result = nvml_call(nvml, wait_event, nvml->events, &event,
-                       ms > INT32_MAX ? INT32_MAX : (unsigned int)ms);
+    result = nvml_call(nvml, wait_event, nvml->events, &event, ms > INT32_MAX ? INT32_MAX : (unsigned int)ms);
     if (result == NVML_ERROR_TIMEOUT)
         return bh_err_set(err, BH_TIMEOUT, "no event");
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, uuid, event.device, uuid, sizeof uuid);
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "cannot wait for events");
-    *ret_event = (struct bh_device_event){
-        .xid = event.eventType & nvmlEventTypeXidCriticalError ? (uint32_t)event.eventData
-                                                               : XID_DOUBLE_BIT,
-        .gi = event.gpuInstanceId
-    };
+    *ret_event = (struct bh_device_event){ .xid = event.eventType & nvmlEventTypeXidCriticalError
+                                                      ? (uint32_t)event.eventData
+                                                      : XID_DOUBLE_BIT,
+                                           .gi = event.gpuInstanceId };
     snprintf(ret_event->gpu, sizeof ret_event->gpu, "%.47s", uuid);
     return BH_OK;
 }

@@ -9,13 +9,12 @@
 
 /* IANA's special-purpose registries (RFC 6890), and groups. */
 static const char *const special[] = {
-    "0.0.0.0/8",      "10.0.0.0/8",     "100.64.0.0/10", "127.0.0.0/8",
-    "169.254.0.0/16", "172.16.0.0/12",  "192.0.0.0/24",  "192.0.2.0/24",
-    "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
-    "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",   "::/96",
-    "64:ff9b:1::/48", "100::/64",       "2001::/23",     "2001:db8::/32",
-    "3fff::/20",      "5f00::/16",      "fc00::/7",      "fe80::/10",
-    "fec0::/10",      "ff00::/8",
+    "0.0.0.0/8",     "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",    "169.254.0.0/16",
+    "172.16.0.0/12", "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",
+    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",
+    "::/96",         "64:ff9b:1::/48",  "100::/64",       "2001::/23",      "2001:db8::/32",
+    "3fff::/20",     "5f00::/16",       "fc00::/7",       "fe80::/10",      "fec0::/10",
+    "ff00::/8",
 };
 
 static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
@@ -68,8 +67,7 @@ address_bits_equal(const uint8_t a[16], const uint8_t b[16], uint32_t bits)
 {
     uint8_t mask = (uint8_t)(0xff00 >> (bits % 8));
 
-    return memcmp(a, b, bits / 8) == 0 &&
-           (bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0);
+    return memcmp(a, b, bits / 8) == 0 && (bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0);
 }
 
 static bool
@@ -110,8 +108,8 @@ address_read_block(const char *text, struct bh_block *block)
         if (!address_read_bits(bits, 32, &block->bits))
             return false;
         block->bits += 96;
-    } else if (inet_pton(AF_INET6, address, block->bytes) != 1 ||
-               !address_read_bits(bits, 128, &block->bits)) {
+    } else if (inet_pton(AF_INET6, address, block->bytes) != 1
+               || !address_read_bits(bits, 128, &block->bits)) {
         return false;
     }
     return address_rest_is_zero(block);

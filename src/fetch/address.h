@@ -20,8 +20,7 @@ struct bh_block {
 
 /* "10.1.0.0/16", "fd00::/8"; without a slash one address.  BH_INVALID: no such thing, or
  * with bits behind the slash's. */
-BH_MUST_USE bh_rc bh_block_parse(const char *text, struct bh_block *ret_block,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_block_parse(const char *text, struct bh_block *ret_block, struct bh_err *err);
 
 /* False for addresses of other families. */
 bool bh_block_has(const struct bh_block *block, const struct sockaddr *address);

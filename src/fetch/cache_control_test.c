@@ -32,8 +32,7 @@ values(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        BH_CHECK_EQ(rows[i].value,
-                    bh_cache_control_max_age(rows[i].value, strlen(rows[i].value)),
+        BH_CHECK_EQ(rows[i].value, bh_cache_control_max_age(rows[i].value, strlen(rows[i].value)),
                     rows[i].max_age_s);
     BH_CHECK_EQ("cut", bh_cache_control_max_age("max-age=300", 9), 3);
     BH_CHECK_DONE();

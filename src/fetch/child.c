@@ -29,8 +29,8 @@ child_slot_of(struct child *child, const struct bh_transfer *transfer)
 static bh_rc
 child_put_answer(struct child *child, const struct bh_fetch_response *answer, struct bh_err *err)
 {
-    return bh_link_put(child->link, BH_FETCH_MSG_RESPONSE,
-                       bh_fetch_message_fields(BH_FETCH_MSG_RESPONSE), answer, err);
+    return bh_link_put(child->link, BH_FETCH_MSG_RESPONSE, bh_fetch_message_fields(BH_FETCH_MSG_RESPONSE),
+                       answer, err);
 }
 
 /* ---- from the daemon ---- */
@@ -92,8 +92,7 @@ child_collect_result(struct child *child, const CURLMsg *message, struct bh_err 
     CURLcode result = message->data.result;
     bh_rc rc;
 
-    BH_ASSERT(curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
-                                (char **)&transfer) == CURLE_OK);
+    BH_ASSERT(curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer) == CURLE_OK);
     bh_transfer_finish(transfer, result, &answer);
     rc = child_put_answer(child, &answer, err);
     child_end(child, child_slot_of(child, transfer));
@@ -125,8 +124,8 @@ child_poll_once(struct child *child, struct bh_err *err)
     int running;
     bh_rc rc = BH_OK;
 
-    if (curl_multi_poll(child->multi, &socket, 1, POLL_MS, NULL) != CURLM_OK ||
-        curl_multi_perform(child->multi, &running) != CURLM_OK)
+    if (curl_multi_poll(child->multi, &socket, 1, POLL_MS, NULL) != CURLM_OK
+        || curl_multi_perform(child->multi, &running) != CURLM_OK)
         return bh_err_set(err, BH_IO, "libcurl gave up");
     if (socket.revents & CURL_WAIT_POLLIN)
         rc = child_receive_frames(child, err);
@@ -137,8 +136,8 @@ static bh_rc
 child_run(struct child *child, struct bh_err *err)
 {
     static const struct bh_fetch_ready ready = { "" };
-    bh_rc rc = bh_link_send(child->link, BH_FETCH_MSG_READY,
-                            bh_fetch_message_fields(BH_FETCH_MSG_READY), &ready, err);
+    bh_rc rc = bh_link_send(child->link, BH_FETCH_MSG_READY, bh_fetch_message_fields(BH_FETCH_MSG_READY),
+                            &ready, err);
 
     while (rc == BH_OK)
         rc = child_poll_once(child, err);
@@ -157,8 +156,7 @@ bh_fetch_child_report(int fd, const struct bh_err *why)
 
     memcpy(ready.fault, why->msg, sizeof ready.fault);
     /* Nobody is left to hear that this could not be said either. */
-    (void)!bh_link_send(link, BH_FETCH_MSG_READY,
-                        bh_fetch_message_fields(BH_FETCH_MSG_READY), &ready, &err);
+    (void)!bh_link_send(link, BH_FETCH_MSG_READY, bh_fetch_message_fields(BH_FETCH_MSG_READY), &ready, &err);
     bh_link_free(link);
 }
 

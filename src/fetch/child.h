@@ -13,7 +13,6 @@ void bh_fetch_child_report(int fd, const struct bh_err *why);
 
 /* Say that it is ready, then ask what comes on `fd` until the other end closes it.  BH_OK:
  * that was so; BH_INVALID: something else came; BH_IO. */
-BH_MUST_USE bh_rc bh_fetch_child_serve(int fd, const struct bh_fetch_settings *settings,
-                                        struct bh_err *err);
+BH_MUST_USE bh_rc bh_fetch_child_serve(int fd, const struct bh_fetch_settings *settings, struct bh_err *err);
 
 #endif

@@ -58,7 +58,7 @@ struct bh_fetch {
 static void
 fetch_finish(struct bh_fetch *fetch, struct fetch_slot *slot, enum bh_https_cause cause)
 {
-    slot->answer = (struct bh_https_response) { .body = "", .cause = cause };
+    slot->answer = (struct bh_https_response){ .body = "", .cause = cause };
     slot->rc = BH_OK;
     slot->state = SLOT_DONE;
     pthread_cond_broadcast(&fetch->changed);
@@ -104,9 +104,7 @@ fetch_lose_process(struct bh_fetch *fetch, bh_rc rc, const struct bh_err *why)
         fetch->fault.rc = rc;
         pthread_cond_broadcast(&fetch->changed);
     }
-    fetch->pause = fetch->answered     ? 0
-                   : fetch->pause == 0 ? BH_FETCH_PAUSE_MIN
-                                       : 2 * fetch->pause;
+    fetch->pause = fetch->answered ? 0 : fetch->pause == 0 ? BH_FETCH_PAUSE_MIN : 2 * fetch->pause;
     if (fetch->pause > BH_FETCH_PAUSE_MAX)
         fetch->pause = BH_FETCH_PAUSE_MAX;
     fetch->paused_until = bh_time_monotonic() + fetch->pause;
@@ -129,8 +127,8 @@ fetch_ensure_process(struct bh_fetch *fetch)
 {
     if (!fetch_find_slot(fetch, SLOT_QUEUED))
         return;
-    if (fetch->process.pid && fetch->ready && !fetch_find_slot(fetch, SLOT_SENT) &&
-        bh_fetch_process_stale(&fetch->process))
+    if (fetch->process.pid && fetch->ready && !fetch_find_slot(fetch, SLOT_SENT)
+        && bh_fetch_process_stale(&fetch->process))
         bh_fetch_process_end(&fetch->process);
     if (!fetch->process.pid && bh_time_monotonic() >= fetch->paused_until)
         fetch_begin(fetch);
@@ -206,8 +204,7 @@ fetch_receive_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, 
 
 /* The caller waits, so its arena may be used. */
 static bh_rc
-fetch_receive_response(struct bh_fetch *fetch, const struct bh_fetch_response *answer,
-            struct bh_err *err)
+fetch_receive_response(struct bh_fetch *fetch, const struct bh_fetch_response *answer, struct bh_err *err)
 {
     struct fetch_slot *slot = fetch_find_call(fetch, answer->call);
     const char *body;
@@ -222,10 +219,9 @@ fetch_receive_response(struct bh_fetch *fetch, const struct bh_fetch_response *a
         slot->rc = BH_FULL;
     if (!body || answer->status == 0)
         return BH_OK;
-    slot->answer = (struct bh_https_response) { .status = answer->status,
-                                               .body = body,
-                                               .length = strlen(body),
-                                               .max_age_s = answer->max_age_s };
+    slot->answer = (struct bh_https_response){
+        .status = answer->status, .body = body, .length = strlen(body), .max_age_s = answer->max_age_s
+    };
     return BH_OK;
 }
 
@@ -342,10 +338,10 @@ fetch_is_within(const char *text, size_t max)
 static bh_rc
 fetch_check(const struct bh_https_request *request, struct bh_err *err)
 {
-    if (!request->url || !request->url[0] || !fetch_is_within(request->url, BH_HTTPS_URL_MAX) ||
-        !fetch_is_within(request->authorization, BH_HTTPS_HEADER_MAX) ||
-        !fetch_is_within(request->body, BH_HTTPS_BODY_MAX) ||
-        !fetch_is_within(request->certificate, BH_HTTPS_NAME_MAX))
+    if (!request->url || !request->url[0] || !fetch_is_within(request->url, BH_HTTPS_URL_MAX)
+        || !fetch_is_within(request->authorization, BH_HTTPS_HEADER_MAX)
+        || !fetch_is_within(request->body, BH_HTTPS_BODY_MAX)
+        || !fetch_is_within(request->certificate, BH_HTTPS_NAME_MAX))
         return bh_err_set(err, BH_INVALID, "a question without address, or too long");
     for (const char *c = fetch_text_or_empty(request->authorization); *c; c++)
         if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
@@ -366,7 +362,7 @@ fetch_await_answer(struct bh_fetch *fetch, struct fetch_slot *slot)
 
 static bh_rc
 fetch_send_request(void *self, const struct bh_https_request *request, struct bh_arena *arena,
-          struct bh_https_response *ret_answer, struct bh_err *err)
+                   struct bh_https_response *ret_answer, struct bh_err *err)
 {
     struct bh_fetch *fetch = self;
     bh_rc rc = fetch_check(request, err);
@@ -376,14 +372,12 @@ fetch_send_request(void *self, const struct bh_https_request *request, struct bh
         return rc;
     pthread_mutex_lock(&fetch->mutex);
     slot = fetch_find_slot(fetch, SLOT_FREE);
-    *ret_answer = (struct bh_https_response) { .body = "",
-                                             .cause = fetch->stopping ? BH_HTTPS_PROCESS
-                                                                      : BH_HTTPS_BUSY };
+    *ret_answer =
+        (struct bh_https_response){ .body = "", .cause = fetch->stopping ? BH_HTTPS_PROCESS : BH_HTTPS_BUSY };
     if (slot && !fetch->stopping) {
-        *slot = (struct fetch_slot) { .state = SLOT_QUEUED,
-                                  .call = ++fetch->calls,
-                                  .request = request,
-                                  .arena = arena };
+        *slot = (struct fetch_slot){
+            .state = SLOT_QUEUED, .call = ++fetch->calls, .request = request, .arena = arena
+        };
         fetch_await_answer(fetch, slot);
         *ret_answer = slot->answer;
         rc = slot->rc;
@@ -397,7 +391,7 @@ bh_fetch_port(struct bh_fetch *fetch)
 {
     static const struct bh_https_ops ops = { .ask = fetch_send_request };
 
-    return (struct bh_https) { &ops, fetch };
+    return (struct bh_https){ &ops, fetch };
 }
 
 /* ---- life ---- */
@@ -406,8 +400,7 @@ static struct bh_fetch *
 fetch_make(const struct bh_fetch_options *options)
 {
     struct bh_fetch *fetch = calloc(1, sizeof *fetch);
-    uint64_t timeout_ms =
-        options->timeout_ms ? options->timeout_ms : BH_HTTPS_SECONDS * 1000;
+    uint64_t timeout_ms = options->timeout_ms ? options->timeout_ms : BH_HTTPS_SECONDS * 1000;
 
     BH_ASSERT(fetch);
     fetch->span = timeout_ms * BH_NS_PER_MS + BH_FETCH_GRACE;
@@ -431,8 +424,7 @@ fetch_start_thread(struct bh_fetch *fetch)
 }
 
 bh_rc
-bh_fetch_start(const struct bh_fetch_options *options, struct bh_fetch **ret_fetch,
-               struct bh_err *err)
+bh_fetch_start(const struct bh_fetch_options *options, struct bh_fetch **ret_fetch, struct bh_err *err)
 {
     struct bh_fetch_command command;
     struct bh_fetch *fetch;

@@ -35,14 +35,14 @@ struct bh_fetch_certificate {
 
 /* All texts are copied; zero is the strictest. */
 struct bh_fetch_options {
-    const char *program; /* the bulkhead-fetch program; required */
-    const char *ca;      /* PEM file of who is trusted; NULL: the system's */
-    const char *proxy; /* "http://proxy.example:3128"; NULL: none, whatever the environment
-                          says.  With one, addresses are the proxy's to judge */
+    const char *program;   /* the bulkhead-fetch program; required */
+    const char *ca;        /* PEM file of who is trusted; NULL: the system's */
+    const char *proxy;     /* "http://proxy.example:3128"; NULL: none, whatever the environment
+                              says.  With one, addresses are the proxy's to judge */
     struct bh_texts allow; /* blocks of private addresses that may be asked: "10.1.0.0/16";
                               32 at most */
-    bool plain_loopback; /* http to 127.0.0.1, ::1 and localhost: a provider on this machine
-                          */
+    bool plain_loopback;   /* http to 127.0.0.1, ::1 and localhost: a provider on this machine
+                            */
     const struct bh_fetch_certificate *certificates;
     uint32_t certificate_count; /* 8 at most */
     uint32_t timeout_ms;        /* of a question; 0: BH_HTTPS_SECONDS */
@@ -52,8 +52,8 @@ struct bh_fetch_options {
  *   BH_INVALID      an option is wrong, or a file is not as it must be
  *   BH_UNAVAILABLE  the program cannot be started, or does not get ready
  * Call it where SIGPIPE is ignored or handled. */
-BH_MUST_USE bh_rc bh_fetch_start(const struct bh_fetch_options *options,
-                                 struct bh_fetch **ret_fetch, struct bh_err *err);
+BH_MUST_USE bh_rc bh_fetch_start(const struct bh_fetch_options *options, struct bh_fetch **ret_fetch,
+                                 struct bh_err *err);
 
 /* The port; valid until bh_fetch_stop. */
 struct bh_https bh_fetch_port(struct bh_fetch *fetch);

@@ -57,16 +57,15 @@ fetch_test_set_up(void **state)
     fetch_test_write_file("me.pem", site.me.certificate, site.certificate, sizeof site.certificate);
     fetch_test_write_file("me.key", site.me.key, site.key, sizeof site.key);
     fetch_test_write_file("empty", "", site.empty, sizeof site.empty);
-    site.server = bh_test_server_start(&(struct server_options) { .pem = &site.pem });
-    site.plain = bh_test_server_start(&(struct server_options) { .pem = NULL });
+    site.server = bh_test_server_start(&(struct server_options){ .pem = &site.pem });
+    site.plain = bh_test_server_start(&(struct server_options){ .pem = NULL });
     return 0;
 }
 
 static int
 fetch_test_tear_down(void **state)
 {
-    const char *const files[] = { site.ca, site.other_ca, site.certificate, site.key,
-                                  site.empty };
+    const char *const files[] = { site.ca, site.other_ca, site.certificate, site.key, site.empty };
 
     (void)state;
     bh_test_server_stop(site.server);
@@ -80,10 +79,9 @@ fetch_test_tear_down(void **state)
 static struct bh_fetch_options
 usual(void)
 {
-    return (struct bh_fetch_options) { .program = site.program,
-                                       .ca = site.ca,
-                                       .allow = { site.loopback, 1 },
-                                       .timeout_ms = 30000 };
+    return (struct bh_fetch_options){
+        .program = site.program, .ca = site.ca, .allow = { site.loopback, 1 }, .timeout_ms = 30000
+    };
 }
 
 static struct bh_fetch *
@@ -117,7 +115,7 @@ fetch_test_ask(struct bh_fetch *fetch, const struct bh_https_request *request)
 static struct bh_https_response
 fetch_test_get(struct bh_fetch *fetch, const char *url)
 {
-    return fetch_test_ask(fetch, &(struct bh_https_request) { .url = url });
+    return fetch_test_ask(fetch, &(struct bh_https_request){ .url = url });
 }
 
 static const char *
@@ -222,8 +220,7 @@ requests(void **state)
     answer = fetch_test_ask(fetch, &request);
     BH_CHECK("a form", strstr(answer.body, "POST /echo HTTP/1.1\r\n"));
     BH_CHECK("a form", strstr(answer.body, "\r\nAuthorization: Basic YTpi\r\n"));
-    BH_CHECK("a form", strstr(answer.body,
-                              "\r\nContent-Type: application/x-www-form-urlencoded\r\n"));
+    BH_CHECK("a form", strstr(answer.body, "\r\nContent-Type: application/x-www-form-urlencoded\r\n"));
     BH_CHECK("a form", strstr(answer.body, "\r\n\r\na=b&c=%20"));
     answer = get_path(fetch, "/echo");
     BH_CHECK("GET", strstr(answer.body, "GET /echo HTTP/1.1\r\n"));
@@ -256,8 +253,7 @@ small_arena(void **state)
     struct bh_fetch_options options = usual();
     struct bh_fetch *fetch = fetch_test_start(&options);
     struct bh_https port = bh_fetch_port(fetch);
-    struct bh_https_request request = { .url = url_at("https://127.0.0.1", site.server,
-                                                      "/edge") };
+    struct bh_https_request request = { .url = url_at("https://127.0.0.1", site.server, "/edge") };
     struct bh_arena *small = bh_arena_new(1000);
     struct bh_https_response answer;
     struct bh_err err;
@@ -281,31 +277,11 @@ trust(void **state)
     } rows[] = {
         { "trusted", { .pem = &site.pem }, site.ca, "https://127.0.0.1", 0 },
         { "by name", { .pem = &site.pem }, site.ca, "https://localhost", 0 },
-        { "another's",
-          { .pem = &site.pem },
-          site.other_ca,
-          "https://127.0.0.1",
-          BH_HTTPS_UNTRUSTED },
-        { "unknown to the system",
-          { .pem = &site.pem },
-          NULL,
-          "https://127.0.0.1",
-          BH_HTTPS_UNTRUSTED },
-        { "of another host",
-          { .pem = &site.stranger },
-          site.ca,
-          "https://127.0.0.1",
-          BH_HTTPS_UNTRUSTED },
-        { "expired",
-          { .pem = &site.expired },
-          site.ca,
-          "https://127.0.0.1",
-          BH_HTTPS_UNTRUSTED },
-        { "TLS 1.1",
-          { .pem = &site.pem, .old = true },
-          site.ca,
-          "https://127.0.0.1",
-          BH_HTTPS_TLS },
+        { "another's", { .pem = &site.pem }, site.other_ca, "https://127.0.0.1", BH_HTTPS_UNTRUSTED },
+        { "unknown to the system", { .pem = &site.pem }, NULL, "https://127.0.0.1", BH_HTTPS_UNTRUSTED },
+        { "of another host", { .pem = &site.stranger }, site.ca, "https://127.0.0.1", BH_HTTPS_UNTRUSTED },
+        { "expired", { .pem = &site.expired }, site.ca, "https://127.0.0.1", BH_HTTPS_UNTRUSTED },
+        { "TLS 1.1", { .pem = &site.pem, .old = true }, site.ca, "https://127.0.0.1", BH_HTTPS_TLS },
         { "no TLS", { .pem = NULL }, site.ca, "https://127.0.0.1", BH_HTTPS_TLS },
     };
 
@@ -331,11 +307,9 @@ static void
 client_certificates(void **state)
 {
     const struct bh_fetch_certificate mine = { "mine", site.certificate, site.key };
-    struct server *server =
-        bh_test_server_start(&(struct server_options) { .pem = &site.pem, .ask = true });
+    struct server *server = bh_test_server_start(&(struct server_options){ .pem = &site.pem, .ask = true });
     struct bh_fetch_options options = usual();
-    struct bh_https_request request = { .url = url_at("https://127.0.0.1", server,
-                                                      "/certificate") };
+    struct bh_https_request request = { .url = url_at("https://127.0.0.1", server, "/certificate") };
     struct bh_fetch *fetch;
 
     (void)state;
@@ -368,12 +342,8 @@ fetch_test_addresses(void **state)
         { "https://localhost", true, { BH_HTTPS_PRIVATE, 0, BH_HTTPS_PRIVATE } },
         { "https://2130706433", true, { BH_HTTPS_PRIVATE, 0, BH_HTTPS_PRIVATE } },
         { "https://[::1]", true, { BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE } },
-        { "https://169.254.169.254",
-          true,
-          { BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE } },
-        { "https://10.0.0.1",
-          true,
-          { BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE } },
+        { "https://169.254.169.254", true, { BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE } },
+        { "https://10.0.0.1", true, { BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE, BH_HTTPS_PRIVATE } },
         { "http://127.0.0.1", false, { BH_HTTPS_URL, BH_HTTPS_URL, 0 } },
         { "http://localhost", false, { BH_HTTPS_URL, BH_HTTPS_URL, 0 } },
         { "http://127.0.0.2", false, { BH_HTTPS_URL, BH_HTTPS_URL, BH_HTTPS_URL } },
@@ -383,9 +353,7 @@ fetch_test_addresses(void **state)
         { "ftp://127.0.0.1", false, { BH_HTTPS_URL, BH_HTTPS_URL, BH_HTTPS_URL } },
         { "127.0.0.1", true, { BH_HTTPS_URL, BH_HTTPS_URL, BH_HTTPS_URL } },
         { "https://", true, { BH_HTTPS_URL, BH_HTTPS_URL, BH_HTTPS_URL } },
-        { "https://name.invalid",
-          true,
-          { BH_HTTPS_RESOLVE, BH_HTTPS_RESOLVE, BH_HTTPS_RESOLVE } },
+        { "https://name.invalid", true, { BH_HTTPS_RESOLVE, BH_HTTPS_RESOLVE, BH_HTTPS_RESOLVE } },
     };
 
     (void)state;
@@ -398,8 +366,7 @@ fetch_test_addresses(void **state)
         fetch = fetch_test_start(&options);
         for (size_t i = 0; i < BH_COUNT(rows); i++) {
             struct server *server = rows[i].tls ? site.server : site.plain;
-            struct bh_https_response answer =
-                fetch_test_get(fetch, url_at(rows[i].host, server, "/204"));
+            struct bh_https_response answer = fetch_test_get(fetch, url_at(rows[i].host, server, "/204"));
             bool certified = strcmp(rows[i].host, "https://2130706433") != 0;
 
             BH_CHECK_EQ(rows[i].host, answer.cause,
@@ -481,8 +448,7 @@ static void
 begin_ask(struct asker *asker, struct bh_fetch *fetch, const char *path)
 {
     asker->fetch = fetch;
-    snprintf(asker->url, sizeof asker->url, "%s",
-             url_at("https://127.0.0.1", site.server, path));
+    snprintf(asker->url, sizeof asker->url, "%s", url_at("https://127.0.0.1", site.server, path));
     assert_int_equal(pthread_create(&asker->thread, NULL, ask_alone, asker), 0);
 }
 
@@ -588,8 +554,7 @@ static void
 sandboxed(void **state)
 {
     static const char *const lines[] = { "\nNoNewPrivs:\t1\n", "\nSeccomp:\t2\n",
-                                         "\nCapEff:\t0000000000000000\n",
-                                         "\nCapPrm:\t0000000000000000\n" };
+                                         "\nCapEff:\t0000000000000000\n", "\nCapPrm:\t0000000000000000\n" };
     struct bh_fetch_options options = usual();
     int inherited = dup2(2, 100); /* not closed on exec */
     struct bh_fetch *fetch = fetch_test_start(&options);
@@ -613,8 +578,7 @@ sandboxed(void **state)
 static bool
 own_mounts(void)
 {
-    return unshare(CLONE_NEWNS) == 0 &&
-           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 static void
@@ -645,13 +609,10 @@ replaced_files(void **state)
     first = bh_fetch_process(fetch);
     BH_CHECK_EQ("before", fetch_test_get(fetch, url).cause, BH_HTTPS_RESOLVE);
     BH_CHECK_EQ("before", bh_fetch_process(fetch), first);
-    put_file_over("/etc/hosts", "127.0.0.1 op.invalid\n169.254.169.254 meta.invalid\n",
-                  hosts, sizeof hosts);
-    BH_CHECK_EQ("after: resolved, of another name", fetch_test_get(fetch, url).cause,
-                BH_HTTPS_UNTRUSTED);
+    put_file_over("/etc/hosts", "127.0.0.1 op.invalid\n169.254.169.254 meta.invalid\n", hosts, sizeof hosts);
+    BH_CHECK_EQ("after: resolved, of another name", fetch_test_get(fetch, url).cause, BH_HTTPS_UNTRUSTED);
     BH_CHECK("another", bh_fetch_process(fetch) != first);
-    BH_CHECK_EQ("a name for metadata", fetch_test_get(fetch, "https://meta.invalid").cause,
-                BH_HTTPS_PRIVATE);
+    BH_CHECK_EQ("a name for metadata", fetch_test_get(fetch, "https://meta.invalid").cause, BH_HTTPS_PRIVATE);
     assert_int_equal(umount("/etc/hosts"), 0);
     unlink(hosts);
     bh_fetch_stop(fetch);
@@ -712,14 +673,8 @@ wrong_options(void **state)
         { "not there", { .program = "/nowhere" }, BH_UNAVAILABLE, "/nowhere" },
         { "not it", { .program = "/bin/true" }, BH_UNAVAILABLE, "closed" },
         { "no CA", { .program = site.program, .ca = "/nowhere" }, BH_INVALID, "/nowhere" },
-        { "empty CA",
-          { .program = site.program, .ca = site.empty },
-          BH_INVALID,
-          "is empty" },
-        { "blocks",
-          { .program = site.program, .allow = { blocks, 2 } },
-          BH_INVALID,
-          "gpu.example" },
+        { "empty CA", { .program = site.program, .ca = site.empty }, BH_INVALID, "is empty" },
+        { "blocks", { .program = site.program, .allow = { blocks, 2 } }, BH_INVALID, "gpu.example" },
         { "colon",
           { .program = site.program, .certificates = &colon, .certificate_count = 1 },
           BH_INVALID,
@@ -735,8 +690,7 @@ wrong_options(void **state)
         struct bh_fetch *fetch = NULL;
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(rows[i].name, bh_fetch_start(&rows[i].options, &fetch, &err),
-                    rows[i].rc);
+        BH_CHECK_EQ(rows[i].name, bh_fetch_start(&rows[i].options, &fetch, &err), rows[i].rc);
         BH_CHECK(err.msg, strstr(err.msg, rows[i].part));
         BH_CHECK(rows[i].name, !fetch);
     }

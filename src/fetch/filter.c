@@ -62,7 +62,7 @@ static void
 filter_put(struct fetch_filter_program *program, uint16_t code, uint32_t k)
 {
     BH_ASSERT(program->count < PROGRAM_MAX);
-    program->code[program->count++] = (struct sock_filter) { .code = code, .k = k };
+    program->code[program->count++] = (struct sock_filter){ .code = code, .k = k };
 }
 
 /* Skip the next instruction unless the test holds for what was loaded. */
@@ -98,7 +98,7 @@ static void
 filter_put_load(struct fetch_filter_program *program, uint32_t argument)
 {
     filter_put(program, BPF_LD | BPF_W | BPF_ABS,
-        (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t)));
+               (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t)));
 }
 
 /* O_TMPFILE comes with a mode that writes. */

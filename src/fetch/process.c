@@ -46,8 +46,7 @@ process_check(const struct bh_fetch_options *options, struct bh_err *err)
     if (!options->program)
         return bh_err_set(err, BH_INVALID, "no program that asks the network");
     if (options->certificate_count > 8 || options->allow.count > 32)
-        return bh_err_set(err, BH_INVALID,
-                          "too many client certificates or address blocks");
+        return bh_err_set(err, BH_INVALID, "too many client certificates or address blocks");
     if (options->proxy && strchr(options->proxy, '@'))
         return bh_err_set(err, BH_INVALID,
                           "a proxy with a password, which anybody could "
@@ -56,15 +55,14 @@ process_check(const struct bh_fetch_options *options, struct bh_err *err)
         const struct bh_fetch_certificate *c = &options->certificates[i];
 
         if (strchr(c->name, ':') || strchr(c->certificate, ':') || strchr(c->key, ':'))
-            return bh_err_set(err, BH_INVALID,
-                              "client certificate %s has a ':' in its names", c->name);
+            return bh_err_set(err, BH_INVALID, "client certificate %s has a ':' in its names", c->name);
     }
     return BH_OK;
 }
 
 bh_rc
-bh_fetch_command_make(const struct bh_fetch_options *options,
-                      struct bh_fetch_command *ret_command, struct bh_err *err)
+bh_fetch_command_make(const struct bh_fetch_options *options, struct bh_fetch_command *ret_command,
+                      struct bh_err *err)
 {
     struct bh_fetch_command command = { 0 };
     bh_rc rc = process_check(options, err);
@@ -121,8 +119,7 @@ process_files_now(void)
 /* Only the socket, as descriptor 3, and standard error reach it; its environment tells the
  * resolver to give up early, and nothing else. */
 static bh_rc
-process_spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid,
-              struct bh_err *err)
+process_spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid, struct bh_err *err)
 {
     static const char *const environment[] = { "RES_OPTIONS=timeout:2 attempts:2", NULL };
     struct bh_process_options options = {
@@ -139,16 +136,16 @@ process_spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid
 }
 
 bh_rc
-bh_fetch_process_start(const struct bh_fetch_command *command,
-                       struct bh_fetch_process *ret_process, struct bh_err *err)
+bh_fetch_process_start(const struct bh_fetch_command *command, struct bh_fetch_process *ret_process,
+                       struct bh_err *err)
 {
     struct bh_fetch_process process = { .files = process_files_now() };
     int pair[2];
     bh_rc rc;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, errno,
-                          "cannot make a socket pair: %s", strerror(errno));
+        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, errno, "cannot make a socket pair: %s",
+                          strerror(errno));
     rc = process_spawn(command, pair[1], &process.pid, err);
     bh_fd_close(pair[1]);
     if (rc != BH_OK) {

@@ -16,8 +16,7 @@ struct bh_fetch_command {
 /* BH_INVALID: no program, a name or path that has a ':', a proxy with a password, or too
  * many of something. */
 BH_MUST_USE bh_rc bh_fetch_command_make(const struct bh_fetch_options *options,
-                                        struct bh_fetch_command *ret_command,
-                                        struct bh_err *err);
+                                        struct bh_fetch_command *ret_command, struct bh_err *err);
 void bh_fetch_command_free(struct bh_fetch_command *command);
 
 struct bh_fetch_process {
@@ -28,8 +27,7 @@ struct bh_fetch_process {
 
 /* BH_UNAVAILABLE: it cannot be started. */
 BH_MUST_USE bh_rc bh_fetch_process_start(const struct bh_fetch_command *command,
-                                         struct bh_fetch_process *ret_process,
-                                         struct bh_err *err);
+                                         struct bh_fetch_process *ret_process, struct bh_err *err);
 
 /* Kill it, wait until it went, close the link.  Nothing happens when none runs. */
 void bh_fetch_process_end(struct bh_fetch_process *process);

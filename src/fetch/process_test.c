@@ -42,9 +42,8 @@ await_ask(struct bh_link *link)
             _exit(0);
         rc = bh_link_next(link, &frame, &err);
     } while (rc == BH_NOT_FOUND);
-    if (rc != BH_OK || frame.number != BH_FETCH_MSG_REQUEST ||
-        bh_frame_decode(&frame, bh_fetch_message_fields(frame.number), &ask, arena, &err) !=
-            BH_OK)
+    if (rc != BH_OK || frame.number != BH_FETCH_MSG_REQUEST
+        || bh_frame_decode(&frame, bh_fetch_message_fields(frame.number), &ask, arena, &err) != BH_OK)
         _exit(1);
     bh_arena_free(arena);
     return ask.call;
@@ -54,7 +53,7 @@ static void
 process_test_respond(struct bh_link *link, uint64_t call)
 {
     process_test_send(link, BH_FETCH_MSG_RESPONSE,
-        &(struct bh_fetch_response) { .call = call, .status = 200, .body = "part" });
+                      &(struct bh_fetch_response){ .call = call, .status = 200, .body = "part" });
 }
 
 static void
@@ -92,7 +91,7 @@ answers_twice(struct bh_link *link, uint64_t call)
 static void
 sends_request(struct bh_link *link, uint64_t call)
 {
-    process_test_send(link, BH_FETCH_MSG_REQUEST, &(struct bh_fetch_request) { .call = call, .url = "" });
+    process_test_send(link, BH_FETCH_MSG_REQUEST, &(struct bh_fetch_request){ .call = call, .url = "" });
 }
 
 static void
@@ -105,12 +104,9 @@ static const struct part {
     void (*play)(struct bh_link *link, uint64_t call);
     bool answered;
 } parts[] = {
-    { "answers", process_test_answers, true },
-    { "dies", dies, false },
-    { "speaks HTTP", speaks_http, false },
-    { "answers another", answers_other_call, false },
-    { "answers twice", answers_twice, true },
-    { "asks back", sends_request, false },
+    { "answers", process_test_answers, true }, { "dies", dies, false },
+    { "speaks HTTP", speaks_http, false },     { "answers another", answers_other_call, false },
+    { "answers twice", answers_twice, true },  { "asks back", sends_request, false },
     { "says nothing", says_nothing, false },
 };
 
@@ -148,9 +144,7 @@ process_test_act(const char *name, const char *path)
 static struct bh_fetch *
 process_test_start(const char *part)
 {
-    const struct bh_fetch_options options = { .program = self,
-                                              .ca = part,
-                                              .timeout_ms = 1 };
+    const struct bh_fetch_options options = { .program = self, .ca = part, .timeout_ms = 1 };
     struct bh_fetch *fetch = NULL;
     struct bh_err err = { 0 };
 
@@ -167,8 +161,7 @@ process_test_request(struct bh_fetch *fetch)
     struct bh_https_response got;
     struct bh_err err;
 
-    assert_int_equal(bh_https_ask(&port, &(struct bh_https_request) { .url = "https://a" },
-                                  arena, &got, &err),
+    assert_int_equal(bh_https_ask(&port, &(struct bh_https_request){ .url = "https://a" }, arena, &got, &err),
                      BH_OK);
     got.body = NULL;
     bh_arena_free(arena);
@@ -220,9 +213,7 @@ static void
 pauses_double(void **state)
 {
     char path[] = "/tmp/bh-process-XXXXXX";
-    const struct bh_fetch_options options = { .program = self,
-                                              .ca = "counts",
-                                              .proxy = path };
+    const struct bh_fetch_options options = { .program = self, .ca = "counts", .proxy = path };
     bh_ns began = bh_time_monotonic();
     struct bh_fetch *fetch = NULL;
     struct bh_err err;
@@ -295,11 +286,8 @@ commands(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(commands),
-    cmocka_unit_test(each_part),
-    cmocka_unit_test(lost_after_an_answer),
-    cmocka_unit_test(pauses_double),
-    cmocka_unit_test(never_ready),
+    cmocka_unit_test(commands),      cmocka_unit_test(each_part),   cmocka_unit_test(lost_after_an_answer),
+    cmocka_unit_test(pauses_double), cmocka_unit_test(never_ready),
 };
 
 int

@@ -30,8 +30,8 @@ become_nobody(struct bh_err *err)
 {
     if (geteuid() != 0)
         return BH_OK;
-    if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
-        setresuid(NOBODY, NOBODY, NOBODY) != 0) {
+    if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0
+        || setresuid(NOBODY, NOBODY, NOBODY) != 0) {
         if (errno != EINVAL && errno != EPERM)
             return bh_err_errno(err, "cannot become nobody");
     }
@@ -51,8 +51,7 @@ bh_fetch_sandbox_drop(struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     /* After the change of user, which may set it anew. */
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return bh_err_errno(err, "cannot give up rights");
     /* A change of user forgets this one, too.  A parent that died before this call has
      * closed the socket, which ends the program as well. */
@@ -66,8 +65,7 @@ static const char *const folders[] = {
     "/usr", "/lib", "/lib64", "/etc/ssl", "/etc/pki", "/etc/crypto-policies", "/run/nscd",
 };
 
-static const char *const files[] = { "/etc/ld.so.cache", "/etc/localtime", "/dev/null",
-                                     "/dev/urandom" };
+static const char *const files[] = { "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom" };
 
 enum {
     READ_FILE = LANDLOCK_ACCESS_FS_READ_FILE,
@@ -82,8 +80,7 @@ sandbox_allow(int ruleset, const char *path, uint64_t access)
     int fd = open(path, O_PATH | O_CLOEXEC);
     struct landlock_path_beneath_attr rule = { .allowed_access = access, .parent_fd = fd };
 
-    return fd < 0 || syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
-                             &rule, 0) == 0;
+    return fd < 0 || syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
 }
 
 /* resolv.conf is often a link to a file that is replaced now and then: its folder stays. */
@@ -104,8 +101,7 @@ static bh_rc
 lock_files(struct bh_err *err)
 {
     /* What every version of Landlock knows: all ways to use a file. */
-    struct landlock_ruleset_attr all = { .handled_access_fs =
-                                             (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1 };
+    struct landlock_ruleset_attr all = { .handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1 };
     BH_AUTO(bh_fd_close)
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
     bool good = true;
@@ -118,8 +114,7 @@ lock_files(struct bh_err *err)
         good = good && sandbox_allow(ruleset, folders[i], READ_FOLDER);
     for (size_t i = 0; i < BH_COUNT(files); i++)
         good = good && sandbox_allow(ruleset, files[i], READ_FILE);
-    if (!good || !allow_resolver(ruleset) ||
-        syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
+    if (!good || !allow_resolver(ruleset) || syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
         return bh_err_errno(err, "cannot keep to rules for files");
     return BH_OK;
 }

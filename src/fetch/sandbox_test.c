@@ -164,8 +164,7 @@ type_into_terminal(void)
 static int
 run_from_data(void)
 {
-    void *page =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     return sandbox_test_refused(mprotect(page, 4096, PROT_READ | PROT_EXEC));
 }
@@ -173,8 +172,7 @@ run_from_data(void)
 static int
 map_all(void)
 {
-    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     return page == MAP_FAILED ? errno : 0;
 }
@@ -281,8 +279,7 @@ behind_it(void **state)
     if (!hosts)
         fputs("# this machine has no /etc/hosts: what reads it is left out\n", stderr);
     if (!landlock)
-        fputs("# this kernel has no Landlock: files are bounded by the filter alone\n",
-              stderr);
+        fputs("# this kernel has no Landlock: files are bounded by the filter alone\n", stderr);
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         if ((landlock || !rows[i].landlock) && (hosts || !needs_hosts(rows[i].attempt)))
             BH_CHECK_EQ(rows[i].name, result_of(rows[i].attempt), rows[i].result);
@@ -302,10 +299,8 @@ by_the_filter_alone(void **state)
         struct bh_err err;
 
         if (pid == 0)
-            _exit(bh_fetch_sandbox_drop(&err) == BH_OK &&
-                          bh_fetch_filter_load(&err) == BH_OK
-                      ? writes[i]()
-                      : 250);
+            _exit(bh_fetch_sandbox_drop(&err) == BH_OK && bh_fetch_filter_load(&err) == BH_OK ? writes[i]()
+                                                                                              : 250);
         BH_CHECK_EQ("ended", waitpid(pid, &status, 0), pid);
         BH_CHECK_EQ("no writing", WEXITSTATUS(status), EACCES);
     }
@@ -347,9 +342,7 @@ dropped(int (*action)(void))
 
     if (pid == 0)
         _exit(bh_fetch_sandbox_drop(&err) == BH_OK ? action() : 250);
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)
-               ? WEXITSTATUS(status)
-               : 251;
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 251;
 }
 
 static void

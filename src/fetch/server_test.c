@@ -46,8 +46,7 @@ add_names(X509 *cert, const char *name)
     char text[200];
     X509_EXTENSION *extension;
 
-    snprintf(text, sizeof text, "%s%s", name ? "DNS:" : "DNS:localhost,IP:127.0.0.1",
-             name ? name : "");
+    snprintf(text, sizeof text, "%s%s", name ? "DNS:" : "DNS:localhost,IP:127.0.0.1", name ? name : "");
     extension = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, text);
     BH_ASSERT(extension && X509_add_ext(cert, extension, -1) == 1);
     X509_EXTENSION_free(extension);
@@ -74,8 +73,7 @@ bh_test_make_pem(const char *name, int from_days, int to_days, struct server_pem
 
     BH_ASSERT(key && cert && X509_set_version(cert, X509_VERSION_3));
     ASN1_INTEGER_set(X509_get_serialNumber(cert), 1);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const void *)common, -1, -1,
-                               0);
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const void *)common, -1, -1, 0);
     X509_set_issuer_name(cert, subject);
     X509_time_adj_ex(X509_getm_notBefore(cert), from_days, 0, NULL);
     X509_time_adj_ex(X509_getm_notAfter(cert), to_days, 0, NULL);
@@ -111,8 +109,8 @@ receive_more(struct connection *connection)
 {
     size_t left = REQUEST_MAX - connection->length - 1;
     char *slot = connection->request + connection->length;
-    ssize_t n = connection->tls ? SSL_read(connection->tls, slot, (int)left)
-                           : recv(connection->fd, slot, left, 0);
+    ssize_t n =
+        connection->tls ? SSL_read(connection->tls, slot, (int)left) : recv(connection->fd, slot, left, 0);
 
     if (n <= 0)
         return false;
@@ -208,8 +206,7 @@ send_chunked(struct connection *connection, size_t length)
 {
     char head[100];
 
-    snprintf(head, sizeof head,
-             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n", length);
+    snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n", length);
     send_text(connection, head);
     send_filler(connection, length);
     send_text(connection, "\r\n0\r\n\r\n");
@@ -258,8 +255,7 @@ echo(struct connection *connection)
 {
     char head[100];
 
-    snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n",
-             connection->length);
+    snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", connection->length);
     send_text(connection, head);
     server_test_send(connection, connection->request, connection->length);
 }
@@ -271,10 +267,8 @@ server_test_certificate(struct connection *connection)
     char name[64] = "nobody", text[200];
 
     if (cert)
-        X509_NAME_get_text_by_NID(X509_get_subject_name(cert), NID_commonName, name,
-                                  sizeof name);
-    snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
-             strlen(name), name);
+        X509_NAME_get_text_by_NID(X509_get_subject_name(cert), NID_commonName, name, sizeof name);
+    snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(name), name);
     send_text(connection, text);
     X509_free(cert);
 }
@@ -300,7 +294,7 @@ together(struct connection *connection)
 #define OK "HTTP/1.1 200 OK\r\n"
 
 static const struct {
-    const char *path, *text;          /* the answer's bytes, after which it hangs up */
+    const char *path, *text;                    /* the answer's bytes, after which it hangs up */
     void (*act)(struct connection *connection); /* or else */
 } paths[] = {
     { "/ok", OK "Content-Length: 2\r\ncache-control: public, max-age=300\r\n\r\nok", NULL },
@@ -308,14 +302,11 @@ static const struct {
       OK "Cache-Control: max-age=9\r\nCache-Control: max-age=5\r\nContent-Length: "
          "4\r\n\r\nkept",
       NULL },
-    { "/unkept",
-      OK
-      "Cache-Control: max-age=9\r\nCache-Control: no-store\r\nContent-Length: 1\r\n\r\nx",
+    { "/unkept", OK "Cache-Control: max-age=9\r\nCache-Control: no-store\r\nContent-Length: 1\r\n\r\nx",
       NULL },
     { "/500", "HTTP/1.1 500 No\r\nContent-Length: 6\r\n\r\nbroken", NULL },
     { "/204", "HTTP/1.1 204 No Content\r\n\r\n", NULL },
-    { "/redirect", "HTTP/1.1 302 Found\r\nLocation: /ok\r\nContent-Length: 5\r\n\r\nthere",
-      NULL },
+    { "/redirect", "HTTP/1.1 302 Found\r\nLocation: /ok\r\nContent-Length: 5\r\n\r\nthere", NULL },
     { "/continue", "HTTP/1.1 100 Continue\r\n\r\n" OK "Content-Length: 2\r\n\r\nok", NULL },
     { "/lying", OK "Content-Length: 100\r\n\r\nok", NULL },
     { "/understated", OK "Content-Length: 2\r\n\r\nok and more", NULL },
@@ -348,8 +339,7 @@ server_test_respond(struct connection *connection)
     size_t length = from ? strcspn(from + 1, " ?") : 0;
 
     for (size_t i = 0; from && i < BH_COUNT(paths); i++) {
-        if (strlen(paths[i].path) != length ||
-            strncmp(from + 1, paths[i].path, length) != 0)
+        if (strlen(paths[i].path) != length || strncmp(from + 1, paths[i].path, length) != 0)
             continue;
         if (paths[i].act)
             paths[i].act(connection);
@@ -378,17 +368,15 @@ tunnel(struct connection *connection)
     const char *port = strchr(connection->request, ':');
     struct sockaddr_in to = { .sin_family = AF_INET,
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                              .sin_port = htons(
-                                  (uint16_t)strtoul(port ? port + 1 : "0", NULL, 10)) };
+                              .sin_port = htons((uint16_t)strtoul(port ? port + 1 : "0", NULL, 10)) };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct pollfd ends[2] = { { .fd = connection->fd, .events = POLLIN },
-                              { .fd = fd, .events = POLLIN } };
+    struct pollfd ends[2] = { { .fd = connection->fd, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
 
-    if (connect(fd, (const void *)&to, sizeof to) == 0 &&
-        send_text(connection, "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\n\r\n")) {
+    if (connect(fd, (const void *)&to, sizeof to) == 0
+        && send_text(connection, "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\n\r\n")) {
         while (!connection->server->stopping && poll(ends, 2, POLL_MS) >= 0)
-            if ((ends[0].revents && !server_test_pass(ends[0].fd, ends[1].fd)) ||
-                (ends[1].revents && !server_test_pass(ends[1].fd, ends[0].fd)))
+            if ((ends[0].revents && !server_test_pass(ends[0].fd, ends[1].fd))
+                || (ends[1].revents && !server_test_pass(ends[1].fd, ends[0].fd)))
                 break;
     }
     close(fd);
@@ -446,9 +434,7 @@ listen_on(void *self)
     struct pollfd ready = { .fd = server->fd, .events = POLLIN };
 
     while (!server->stopping) {
-        int fd = poll(&ready, 1, POLL_MS) > 0
-                     ? accept4(server->fd, NULL, NULL, SOCK_CLOEXEC)
-                     : -1;
+        int fd = poll(&ready, 1, POLL_MS) > 0 ? accept4(server->fd, NULL, NULL, SOCK_CLOEXEC) : -1;
 
         if (fd >= 0)
             server_test_accept(server, fd);
@@ -491,8 +477,7 @@ make_tls(const struct server_options *options)
 struct server *
 bh_test_server_start(const struct server_options *options)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET,
-                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct server *server = calloc(1, sizeof *server);
 
     BH_ASSERT(server);

@@ -15,8 +15,7 @@ struct server_pem {
 
 /* For 127.0.0.1 and localhost, or for `name` alone; from `from_days` to `to_days` from now.
  */
-void bh_test_make_pem(const char *name, int from_days, int to_days,
-                      struct server_pem *ret_pem);
+void bh_test_make_pem(const char *name, int from_days, int to_days, struct server_pem *ret_pem);
 
 struct server_options {
     const struct server_pem *pem; /* NULL: http */

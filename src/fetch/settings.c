@@ -23,8 +23,7 @@ static bh_rc
 add_block(struct bh_fetch_settings *settings, const char *text, struct bh_err *err)
 {
     if (settings->block_count == BH_FETCH_BLOCKS_MAX)
-        return bh_err_set(err, BH_INVALID, "more than %d blocks of addresses",
-                          BH_FETCH_BLOCKS_MAX);
+        return bh_err_set(err, BH_INVALID, "more than %d blocks of addresses", BH_FETCH_BLOCKS_MAX);
     return bh_block_parse(text, &settings->blocks[settings->block_count++], err);
 }
 
@@ -38,10 +37,8 @@ add_identity(struct bh_fetch_settings *settings, char *text, struct bh_err *err)
     bh_rc rc;
 
     if (settings->identity_count == BH_FETCH_CERTIFICATES_MAX)
-        return bh_err_set(err, BH_INVALID, "more than %d client certificates",
-                          BH_FETCH_CERTIFICATES_MAX);
-    if (!key || strchr(key + 1, ':') || certificate == text ||
-        certificate - text > BH_HTTPS_NAME_MAX)
+        return bh_err_set(err, BH_INVALID, "more than %d client certificates", BH_FETCH_CERTIFICATES_MAX);
+    if (!key || strchr(key + 1, ':') || certificate == text || certificate - text > BH_HTTPS_NAME_MAX)
         return bh_err_set(err, BH_INVALID, "\"%.100s\" is not NAME:CERTIFICATE:KEY", text);
     *certificate++ = *key++ = '\0';
     if (bh_fetch_settings_find(settings, text))
@@ -76,8 +73,7 @@ settings_set(struct bh_fetch_settings *settings, int option, char *value, struct
 }
 
 bh_rc
-bh_fetch_settings_parse(int argc, char **argv, struct bh_fetch_settings *ret_settings,
-                        struct bh_err *err)
+bh_fetch_settings_parse(int argc, char **argv, struct bh_fetch_settings *ret_settings, struct bh_err *err)
 {
     static const struct option names[] = {
         { "allow", required_argument, NULL, 'a' },
@@ -91,7 +87,7 @@ bh_fetch_settings_parse(int argc, char **argv, struct bh_fetch_settings *ret_set
     bh_rc rc = BH_OK;
     int option;
 
-    *ret_settings = (struct bh_fetch_settings) { .timeout_ms = BH_HTTPS_SECONDS * 1000 };
+    *ret_settings = (struct bh_fetch_settings){ .timeout_ms = BH_HTTPS_SECONDS * 1000 };
     opterr = 0;
     optind = 0; /* glibc: begin anew */
     while (rc == BH_OK && (option = getopt_long(argc, argv, "", names, NULL)) != -1)
@@ -121,8 +117,7 @@ bh_fetch_settings_find(const struct bh_fetch_settings *settings, const char *nam
 }
 
 bool
-bh_fetch_settings_allow(const struct bh_fetch_settings *settings,
-                        const struct sockaddr *address, bool plain)
+bh_fetch_settings_allow(const struct bh_fetch_settings *settings, const struct sockaddr *address, bool plain)
 {
     if (plain)
         return settings->plain_loopback && bh_address_loopback(address);

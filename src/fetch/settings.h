@@ -36,17 +36,16 @@ struct bh_fetch_settings {
  *   --certificate NAME:CERTIFICATE:KEY ...   (files in PEM)
  * BH_INVALID: an argument that is none, too many, or a file that is empty; BH_NOT_FOUND,
  * BH_DENIED, BH_FULL, BH_IO: a file cannot be read.  Release also after a failure. */
-BH_MUST_USE bh_rc bh_fetch_settings_parse(int argc, char **argv,
-                                          struct bh_fetch_settings *ret_settings,
+BH_MUST_USE bh_rc bh_fetch_settings_parse(int argc, char **argv, struct bh_fetch_settings *ret_settings,
                                           struct bh_err *err);
 void bh_fetch_settings_fini(struct bh_fetch_settings *settings);
 
 /* The certificate of that name, or NULL. */
-const struct bh_fetch_identity *
-bh_fetch_settings_find(const struct bh_fetch_settings *settings, const char *name);
+const struct bh_fetch_identity *bh_fetch_settings_find(const struct bh_fetch_settings *settings,
+                                                       const char *name);
 
 /* May a connection be made to that address?  `plain` (http): to this machine alone. */
-bool bh_fetch_settings_allow(const struct bh_fetch_settings *settings,
-                             const struct sockaddr *address, bool plain);
+bool bh_fetch_settings_allow(const struct bh_fetch_settings *settings, const struct sockaddr *address,
+                             bool plain);
 
 #endif

@@ -30,9 +30,7 @@ arguments(void **state)
         bh_rc rc;
     } rows[] = {
         { "none", { NULL }, BH_OK },
-        { "all",
-          { "--allow", "10.0.0.0/8", "--plain-loopback", "--timeout-ms", "7" },
-          BH_OK },
+        { "all", { "--allow", "10.0.0.0/8", "--plain-loopback", "--timeout-ms", "7" }, BH_OK },
         { "a file", { "--ca", "/etc/passwd" }, BH_OK },
         { "no file", { "--ca", "/nowhere" }, BH_NOT_FOUND },
         { "an empty file", { "--ca", "/dev/null" }, BH_INVALID },
@@ -47,12 +45,10 @@ arguments(void **state)
         { "too many names", { "--certificate", "a:/etc/passwd:/etc/passwd:b" }, BH_INVALID },
         { "no name", { "--certificate", ":/etc/passwd:/etc/passwd" }, BH_INVALID },
         { "a long name",
-          { "--certificate",
-            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:b:c" },
+          { "--certificate", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:b:c" },
           BH_INVALID },
         { "a name twice",
-          { "--certificate", "a:/etc/passwd:/etc/passwd", "--certificate",
-            "a:/etc/passwd:/etc/passwd" },
+          { "--certificate", "a:/etc/passwd:/etc/passwd", "--certificate", "a:/etc/passwd:/etc/passwd" },
           BH_INVALID },
         { "no such key", { "--certificate", "a:/etc/passwd:/nowhere" }, BH_NOT_FOUND },
     };
@@ -101,10 +97,8 @@ allowed(void **state)
             struct sockaddr_in to = { .sin_family = AF_INET };
 
             inet_pton(AF_INET, rows[i].address, &to.sin_addr);
-            BH_CHECK_EQ(
-                rows[i].address,
-                bh_fetch_settings_allow(&settings, (const void *)&to, rows[i].plain),
-                rows[i].good[kind]);
+            BH_CHECK_EQ(rows[i].address, bh_fetch_settings_allow(&settings, (const void *)&to, rows[i].plain),
+                        rows[i].good[kind]);
         }
         bh_fetch_settings_fini(&settings);
     }

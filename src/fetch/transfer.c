@@ -59,12 +59,13 @@ transfer_check_url(const struct bh_fetch_settings *settings, const char *text, b
     bool good;
 
     BH_ASSERT(url);
-    good = curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
-           transfer_part_is_empty(url, CURLUPART_USER) && transfer_part_is_empty(url, CURLUPART_PASSWORD);
-    *ret_plain = good && transfer_part_is(url, CURLUPART_SCHEME, http, BH_COUNT(http)) &&
-                 transfer_part_is(url, CURLUPART_HOST, local, BH_COUNT(local));
-    good = good && (transfer_part_is(url, CURLUPART_SCHEME, https, BH_COUNT(https)) ||
-                    (*ret_plain && settings->plain_loopback));
+    good = curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK
+           && transfer_part_is_empty(url, CURLUPART_USER) && transfer_part_is_empty(url, CURLUPART_PASSWORD);
+    *ret_plain = good && transfer_part_is(url, CURLUPART_SCHEME, http, BH_COUNT(http))
+                 && transfer_part_is(url, CURLUPART_HOST, local, BH_COUNT(local));
+    good = good
+           && (transfer_part_is(url, CURLUPART_SCHEME, https, BH_COUNT(https))
+               || (*ret_plain && settings->plain_loopback));
     curl_url_cleanup(url);
     return good;
 }
@@ -127,8 +128,7 @@ transfer_receive_header(char *line, size_t size, size_t count, void *self)
 
 /* ---- the transfer's options ---- */
 
-#define SET(option, value)                                                                 \
-    BH_ASSERT(curl_easy_setopt(transfer->easy, option, value) == CURLE_OK)
+#define SET(option, value) BH_ASSERT(curl_easy_setopt(transfer->easy, option, value) == CURLE_OK)
 
 static void
 transfer_add_header(struct bh_transfer *transfer, const char *text)
@@ -178,8 +178,7 @@ transfer_set_limits(struct bh_transfer *transfer)
     SET(CURLOPT_FRESH_CONNECT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, transfer->plain ? "http" : "https");
     /* "": none, whatever the environment says */
-    SET(CURLOPT_PROXY,
-        transfer->settings->proxy && !transfer->plain ? transfer->settings->proxy : "");
+    SET(CURLOPT_PROXY, transfer->settings->proxy && !transfer->plain ? transfer->settings->proxy : "");
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     SET(CURLOPT_OPENSOCKETFUNCTION, transfer_open_socket);
     SET(CURLOPT_OPENSOCKETDATA, transfer);
@@ -193,7 +192,7 @@ transfer_set_limits(struct bh_transfer *transfer)
 static struct curl_blob
 transfer_blob(const struct bh_buf *text)
 {
-    return (struct curl_blob) { text->bytes, text->length, CURL_BLOB_NOCOPY };
+    return (struct curl_blob){ text->bytes, text->length, CURL_BLOB_NOCOPY };
 }
 
 static void
@@ -231,8 +230,7 @@ bh_transfer_new(const struct bh_fetch_settings *settings, const struct bh_fetch_
         *ret_cause = BH_HTTPS_URL;
         return NULL;
     }
-    if (ask->certificate[0] &&
-        !(identity = bh_fetch_settings_find(settings, ask->certificate))) {
+    if (ask->certificate[0] && !(identity = bh_fetch_settings_find(settings, ask->certificate))) {
         *ret_cause = BH_HTTPS_CERTIFICATE;
         return NULL;
     }
@@ -306,8 +304,7 @@ transfer_is_whole(const struct bh_transfer *transfer)
 
     if (!transfer->headed)
         return false;
-    BH_ASSERT(curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T,
-                                &length) == CURLE_OK);
+    BH_ASSERT(curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) == CURLE_OK);
     return length >= 0 || transfer->chunked || transfer->body.length == 0;
 }
 
@@ -323,8 +320,7 @@ transfer_is_text(const struct bh_buf *body)
 }
 
 void
-bh_transfer_finish(struct bh_transfer *transfer, CURLcode result,
-                   struct bh_fetch_response *ret_answer)
+bh_transfer_finish(struct bh_transfer *transfer, CURLcode result, struct bh_fetch_response *ret_answer)
 {
     enum bh_https_cause cause = transfer_cause_of(transfer, result);
     long status = 0;
@@ -333,11 +329,10 @@ bh_transfer_finish(struct bh_transfer *transfer, CURLcode result,
         cause = BH_HTTPS_CUT;
     if (cause == BH_HTTPS_ANSWERED && !transfer_is_text(&transfer->body))
         cause = BH_HTTPS_NO_TEXT;
-    *ret_answer = (struct bh_fetch_response) { .call = transfer->call, .cause = cause };
+    *ret_answer = (struct bh_fetch_response){ .call = transfer->call, .cause = cause };
     if (cause != BH_HTTPS_ANSWERED)
         return;
-    BH_ASSERT(curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status) ==
-              CURLE_OK);
+    BH_ASSERT(curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK);
     if (status < 100 || status > 999) {
         ret_answer->cause = BH_HTTPS_CUT;
         return;

@@ -14,15 +14,13 @@ is_good(gnutls_session_t tls)
                                       .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT };
     unsigned faults = 0;
 
-    return gnutls_certificate_verify_peers(tls, &purpose, 1, &faults) == GNUTLS_E_SUCCESS
-           && faults == 0;
+    return gnutls_certificate_verify_peers(tls, &purpose, 1, &faults) == GNUTLS_E_SUCCESS && faults == 0;
 }
 
 bool
 bh_certificate_check(struct MHD_Connection *mhd, uint8_t ret_thumbprint[32])
 {
-    const union MHD_ConnectionInfo *found =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    const union MHD_ConnectionInfo *found = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     const gnutls_datum_t *chain;
     size_t size = 32;
     unsigned count = 0;
@@ -34,8 +32,7 @@ bh_certificate_check(struct MHD_Connection *mhd, uint8_t ret_thumbprint[32])
     if (!chain || count == 0)
         return true;
     return is_good(found->tls_session)
-           && gnutls_fingerprint(GNUTLS_DIG_SHA256, &chain[0], ret_thumbprint, &size)
-                  == GNUTLS_E_SUCCESS;
+           && gnutls_fingerprint(GNUTLS_DIG_SHA256, &chain[0], ret_thumbprint, &size) == GNUTLS_E_SUCCESS;
 }
 
 bool

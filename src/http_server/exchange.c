@@ -21,7 +21,7 @@ struct exchange {
     struct bh_reply reply;
     struct bh_buf body;
     uint64_t received;
-    bool upgraded;               /* the connection is another's from now on, */
+    bool upgraded;                      /* the connection is another's from now on, */
     struct bh_upgrade_pending *pending; /* once it was handed over to this one */
 };
 
@@ -51,7 +51,7 @@ exchange_pass_query(void *self, enum MHD_ValueKind kind, const char *name, const
 
 static void
 exchange_each_query(const struct bh_request *request,
-           void (*sink)(void *self, const char *name, const char *value), void *self)
+                    void (*sink)(void *self, const char *name, const char *value), void *self)
 {
     const struct exchange *x = request->server;
     struct query_walk walk = { sink, self };
@@ -94,8 +94,7 @@ exchange_announces_too_much(struct MHD_Connection *mhd)
     struct bh_err unused;
     uint64_t length;
 
-    return text && (bh_parse_u64(text, &length, &unused) != BH_OK
-                    || length > BH_SERVER_BODY_MAX);
+    return text && (bh_parse_u64(text, &length, &unused) != BH_OK || length > BH_SERVER_BODY_MAX);
 }
 
 static struct bh_connection *
@@ -160,11 +159,10 @@ exchange_make_response(struct exchange *x)
     struct bh_reply *reply = &x->reply;
 
     if (reply->stream.read)
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
-                                                 exchange_read_stream, x, NULL);
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, exchange_read_stream,
+                                                 x, NULL);
     /* The body is released when the exchange completes, after it was sent. */
-    return MHD_create_response_from_buffer(reply->body.length, reply->body.bytes,
-                                           MHD_RESPMEM_PERSISTENT);
+    return MHD_create_response_from_buffer(reply->body.length, reply->body.bytes, MHD_RESPMEM_PERSISTENT);
 }
 
 static bool
@@ -202,14 +200,12 @@ exchange_send_reply(struct exchange *x)
     if (!response)
         return MHD_NO;
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-                                  reply->content_type ? reply->content_type
-                                                      : "application/json");
+                                  reply->content_type ? reply->content_type : "application/json");
     if (!exchange_has_header(reply, MHD_HTTP_HEADER_CACHE_CONTROL))
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     for (uint32_t i = 0; i < reply->header_count; i++)
-        (void)MHD_add_response_header(response, reply->headers[i].name,
-                                      reply->headers[i].value);
+        (void)MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
     queued = MHD_queue_response(x->mhd, reply->status, response);
     MHD_destroy_response(response);
     return queued;
@@ -226,7 +222,7 @@ exchange_respond(struct exchange *x)
     x->owner->handler(x->owner->self, &x->request, &x->reply);
     if (x->reply.known)
         bh_peers_authenticated(x->connection, x->reply.principal, x->reply.who);
-    bh_peers_answered(x->connection, x->reply.upgrade.run    ? BH_PLACE_INTERACTIVE
+    bh_peers_answered(x->connection, x->reply.upgrade.run   ? BH_PLACE_INTERACTIVE
                                      : x->reply.stream.read ? BH_PLACE_STREAM
                                                             : BH_PLACE_SENDING);
     return x->reply.upgrade.run ? exchange_hand_over(x) : exchange_send_reply(x);
@@ -260,8 +256,8 @@ exchange_head_is_strict(struct MHD_Connection *mhd, const char *method, const ch
     const struct bh_connection *connection = exchange_connection_of(mhd);
 
     return connection->target_is_plain
-           && bh_head_is_strict(mhd, &(struct bh_head_line){ method, connection->target,
-                                                             connection->target_end, version });
+           && bh_head_is_strict(
+               mhd, &(struct bh_head_line){ method, connection->target, connection->target_end, version });
 }
 
 bh_mhd_result

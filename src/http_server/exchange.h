@@ -14,7 +14,7 @@
 struct bh_exchange_owner {
     bh_http_handler handler;
     void *self;
-    bool stopping;               /* read and written atomically */
+    bool stopping; /* read and written atomically */
     struct bh_upgrades *upgrades;
 };
 
@@ -24,9 +24,8 @@ void *bh_exchange_target(void *self, const char *target, struct MHD_Connection *
 
 /* MHD_AccessHandlerCallback: called with the head, then for each part of the body, then
  * once more for the answer.  `self` is a bh_exchange_owner. */
-bh_mhd_result bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url,
-                               const char *method, const char *version, const char *chunk,
-                               size_t *chunk_length, void **context);
+bh_mhd_result bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const char *method,
+                               const char *version, const char *chunk, size_t *chunk_length, void **context);
 
 /* MHD_RequestCompletedCallback: the reply is sent, or the client is gone. */
 void bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,

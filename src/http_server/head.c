@@ -22,9 +22,9 @@ enum { LINES_STAND_AS_RECEIVED = 0 };
 #endif
 
 struct head {
-    const char *next;            /* where the next line begins, if all is well */
+    const char *next; /* where the next line begins, if all is well */
     uint32_t hosts, lengths;
-    bool strict;                 /* so far */
+    bool strict; /* so far */
 };
 
 static bool
@@ -85,8 +85,7 @@ head_check_field(void *self, enum MHD_ValueKind kind, const char *name, const ch
 static bool
 line_is_whole(const struct bh_head_line *line)
 {
-    return line->target == line->method + strlen(line->method) + 1
-           && line->version == line->target_end + 1;
+    return line->target == line->method + strlen(line->method) + 1 && line->version == line->target_end + 1;
 }
 
 bool

@@ -14,7 +14,7 @@
  * `method` and `version` are what the access handler was given: they lie where the request line
  * was. */
 struct bh_head_line {
-    const char *method;          /* likewise */
+    const char *method;              /* likewise */
     const char *target, *target_end; /* where the target was before it was taken apart: its first
                                     byte, and the zero behind it */
     const char *version;

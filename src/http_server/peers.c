@@ -22,7 +22,7 @@ struct bh_peers {
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     struct bh_connection *first;
-    uint32_t refused;            /* connections that are to be told so */
+    uint32_t refused; /* connections that are to be told so */
     struct bh_crowd_news news;
     uint32_t untold_taken, untold_refused;
     /* room for choosing */
@@ -276,7 +276,7 @@ peers_find_named(const struct bh_peers *peers, const struct bh_connection *one, 
 /* Whether it is to be told now; the name stands in `text`. */
 static bool
 peers_note(struct bh_peers *peers, const struct bh_connection *whose, char text[BH_WHO_TEXT],
-     struct bh_crowding *ret_crowding)
+           struct bh_crowding *ret_crowding)
 {
     uint32_t held;
 
@@ -292,7 +292,7 @@ peers_note(struct bh_peers *peers, const struct bh_connection *whose, char text[
  * there are places.  That strangers give way is no news. */
 static bool
 peers_evict(struct bh_peers *peers, struct bh_connection *joining, char text[BH_WHO_TEXT],
-          struct bh_crowding *ret_crowding)
+            struct bh_crowding *ret_crowding)
 {
     struct bh_places_choice choice = peers_choose(peers, joining);
     struct bh_connection *giver;
@@ -318,8 +318,8 @@ peers_begin(struct bh_connection *connection)
     const struct bh_transport *from = &connection->transport;
     uint64_t peer = from->unix_socket ? from->uid : peers_number_of_block(from->block);
 
-    connection->place = (struct bh_place){ peer, peer, bh_time_monotonic(), BH_PLACE_WAITING,
-                                           peers_is_root(connection) };
+    connection->place =
+        (struct bh_place){ peer, peer, bh_time_monotonic(), BH_PLACE_WAITING, peers_is_root(connection) };
 }
 
 void

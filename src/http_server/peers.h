@@ -13,33 +13,33 @@
  * A connection is a stranger's until a request on it was made by somebody known (bh_peers_authenticated);
  * local root is known from the beginning.  Where a newcomer finds no place, somebody gives one back
  * (net/places.h): that connection is shut down.  Where nobody does, the newcomer's first request is
- * to be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never is idle; here it has a deadline for its
- * head, and one for its whole request.  A thread looks every few seconds and shuts late
- * connections down; libmicrohttpd then ends them as it ends any that broke. */
+ * to be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never
+ * is idle; here it has a deadline for its head, and one for its whole request.  A thread looks every few
+ * seconds and shuts late connections down; libmicrohttpd then ends them as it ends any that broke. */
 struct bh_peers;
 struct sockaddr;
 
 /* What lives as long as a connection; its requests follow one another. */
 struct bh_connection {
     struct bh_transport transport;
-    struct bh_arena *arena;      /* reset after each request */
+    struct bh_arena *arena; /* reset after each request */
     struct bh_peers *peers;
     int fd;
     const char *target, *target_end; /* of the request, where it was received; only to be compared */
-    bool target_is_plain;        /* no blank is in it */
+    bool target_is_plain;            /* no blank is in it */
     /* under the peers' mutex */
     struct bh_place place;
-    char who[BH_WHO_TEXT];       /* the name of who is known there, or "" */
-    bool leaving;                /* told to end, or refused; it counts no more */
+    char who[BH_WHO_TEXT]; /* the name of who is known there, or "" */
+    bool leaving;          /* told to end, or refused; it counts no more */
     bool refused;
     struct bh_connection *next, **link;
 };
 
 struct bh_peers_limits {
     struct bh_places_limits places;
-    bh_ns head;                  /* from the end of a reply to the end of a stranger's next head */
-    bh_ns request;               /* and to the end of anybody's next request */
-    bh_http_crowded crowded;     /* called of who gives a place back or gets none; may be NULL */
+    bh_ns head;              /* from the end of a reply to the end of a stranger's next head */
+    bh_ns request;           /* and to the end of anybody's next request */
+    bh_http_crowded crowded; /* called of who gives a place back or gets none; may be NULL */
 };
 
 /* Who has this address, of IPv4 or IPv6: no Unix user, the address as text, and the block that it

@@ -254,28 +254,27 @@ addresses_are_counted_by_block(void **state)
 {
     static const struct {
         const char *name, *address, *block;
-        bool evicted;          /* by the row's end: told to end for one of its own block */
+        bool evicted; /* by the row's end: told to end for one of its own block */
     } rows[] = {
         { "one of a block", "2001:db8:1:2::1", "2001:db8:1:2::/64", true },
         { "the next block", "2001:db8:1:3::1", "2001:db8:1:3::/64", false },
         { "IPv4", "192.0.2.1", "192.0.2.1", true },
         { "its neighbor", "192.0.2.2", "192.0.2.2", false },
-        { "another of the block", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64",
-          false },
+        { "another of the block", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64", false },
         { "IPv4 on a socket of IPv6", "::ffff:192.0.2.1", "192.0.2.1", false },
         { "a third of the block", "2001:db8:1:2::5", "2001:db8:1:2::/64", false },
         { "IPv4 again", "192.0.2.1", "192.0.2.1", false },
     };
     struct bh_connection connections[BH_COUNT(rows)];
-    struct bh_peers *peers = bh_peers_new(&(struct bh_peers_limits){
-        .places = { .most = 100, .most_anonymous = 100, .most_each = 2 }, .head = 60 * BH_NS_PER_S,
-        .request = 60 * BH_NS_PER_S });
+    struct bh_peers *peers = bh_peers_new(
+        &(struct bh_peers_limits){ .places = { .most = 100, .most_anonymous = 100, .most_each = 2 },
+                                   .head = 60 * BH_NS_PER_S,
+                                   .request = 60 * BH_NS_PER_S });
     int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        connections[i] = (struct bh_connection){ .transport = coming_from(rows[i].address),
-                                                 .fd = ends[0] };
+        connections[i] = (struct bh_connection){ .transport = coming_from(rows[i].address), .fd = ends[0] };
         BH_CHECK_STR(rows[i].name, connections[i].transport.address, rows[i].address);
         BH_CHECK_STR(rows[i].name, connections[i].transport.block, rows[i].block);
         bh_peers_add(peers, &connections[i]);
@@ -301,8 +300,7 @@ is_one_answer(const char *reply, unsigned status)
     const char *body = strstr(reply, "\r\n\r\n"), *length = strstr(reply, "Content-Length: ");
     unsigned long got = strncmp(reply, "HTTP/1.1 ", 9) == 0 ? strtoul(reply + 9, NULL, 10) : 0;
 
-    return body && length && length < body && !strstr(body, "HTTP/1.1 ")
-           && got == status
+    return body && length && length < body && !strstr(body, "HTTP/1.1 ") && got == status
            && strlen(body + 4) == strtoul(length + 16, NULL, 10)
            && strstr(body, "{\"error\":{\"code\":\"invalid\"") && strstr(reply, "Connection: close");
 }
@@ -312,8 +310,8 @@ is_one_answer(const char *reply, unsigned status)
 
 static const struct {
     const char *name, *head;
-    size_t nul;              /* this place of the head is one; 0: none */
-    bool early;              /* the library's own answer, before it shows us anything */
+    size_t nul; /* this place of the head is one; 0: none */
+    bool early; /* the library's own answer, before it shows us anything */
 } lax_heads[] = {
     { "two hosts", FIRST "Host: x\r\nHost: y" BEHIND, 0 },
     { "space before the colon", FIRST "Host: x\r\nX-Y : z" BEHIND, 0 },
@@ -324,15 +322,18 @@ static const struct {
     { "bare LF behind a header", FIRST "Host: x\nX: y" BEHIND, 0 },
     { "bare LF before the last header", FIRST "X: y\nHost: x" BEHIND, 0 },
     { "bare LFs at the end", FIRST "Host: x\n\nGET /behind HTTP/1.1\r\nHost: x" BEHIND, 0 },
-    { "one bare LF at the end", FIRST "Host: x\r\n\nGET /behind HTTP/1.1\r\nHost: x" BEHIND,
-      0 },
+    { "one bare LF at the end", FIRST "Host: x\r\n\nGET /behind HTTP/1.1\r\nHost: x" BEHIND, 0 },
     { "bare CR in a value", FIRST "Host: x\r\nX: a\rb" BEHIND, 0 },
     { "a line that goes on", FIRST "Host: x\r\nX: a\r\n b" BEHIND, 0 },
     { "the last line goes on", FIRST "X: a\r\nHost: x\r\n\ty" BEHIND, 0 },
-    { "two lengths", "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
-                     "Content-Length: 0" BEHIND, 0 },
-    { "a length and chunks", "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
-                             "Transfer-Encoding: chunked\r\n\r\n0" BEHIND, 0 },
+    { "two lengths",
+      "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+      "Content-Length: 0" BEHIND,
+      0 },
+    { "a length and chunks",
+      "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n0" BEHIND,
+      0 },
     { "no host", FIRST "X: y" BEHIND, 0 },
     { "another coding", POST "Transfer-Encoding: gzip" BEHIND, 0 },
     { "a coding that ends like it", POST "Transfer-Encoding: xchunked" BEHIND, 0 },
@@ -354,14 +355,12 @@ static const struct {
     { "an empty length", POST "Content-Length:" BEHIND, 0, true },
     { "NUL in a value", FIRST "Host: x\r\nX: a?b" BEHIND, sizeof FIRST "Host: x\r\nX: a" - 1 },
     { "NUL behind a value", FIRST "X: a?\r\nHost: x" BEHIND, sizeof FIRST "X: a" - 1 },
-    { "NUL in a name", FIRST "Host: x\r\nX?Y: a" BEHIND, sizeof FIRST "Host: x\r\nX" - 1,
-      true },
+    { "NUL in a name", FIRST "Host: x\r\nX?Y: a" BEHIND, sizeof FIRST "Host: x\r\nX" - 1, true },
     { "NUL in the target", "GET /x?y HTTP/1.1\r\nHost: x" BEHIND, sizeof "GET /x" - 1 },
     { "NUL behind the target", "GET /x? HTTP/1.1\r\nHost: x" BEHIND, sizeof "GET /x" - 1 },
     { "NUL in the query", "GET /x?a?b HTTP/1.1\r\nHost: x" BEHIND, sizeof "GET /x?a" - 1 },
     { "NUL in the method", "GET?X /x HTTP/1.1\r\nHost: x" BEHIND, sizeof "GET" - 1 },
-    { "NUL in the version", "GET /x HTTP/1.1?x\r\nHost: x" BEHIND, sizeof "GET /x HTTP/1.1" - 1,
-      true },
+    { "NUL in the version", "GET /x HTTP/1.1?x\r\nHost: x" BEHIND, sizeof "GET /x HTTP/1.1" - 1, true },
     { "two blanks", "GET /x  HTTP/1.1\r\nHost: x" BEHIND, 0 },
     { "no version", "GET /x\r\nHost: x" BEHIND, 0, true },
     { "control character", FIRST "Host: x\r\nX: \x01" BEHIND, 0 },
@@ -384,7 +383,8 @@ lax_heads_are_refused(void **state)
             head[lax_heads[i].nul] = '\0';
         peers_test_send(fd, head, length);
         reply = peers_test_receive(fd, NULL);
-        BH_CHECK(lax_heads[i].name, lax_heads[i].early ? !strstr(reply, "200 OK") : is_one_answer(reply, 400));
+        BH_CHECK(lax_heads[i].name,
+                 lax_heads[i].early ? !strstr(reply, "200 OK") : is_one_answer(reply, 400));
         bh_fd_close(fd);
     }
     fd = connect_as(geteuid());
@@ -429,8 +429,7 @@ main(void)
         cmocka_unit_test_setup_teardown(who_holds_half_is_told, open_fixture, close_fixture),
         cmocka_unit_test(addresses_are_counted_by_block),
         cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(only_a_length_says_where_a_body_ends, open_fixture,
-                                        close_fixture),
+        cmocka_unit_test_setup_teardown(only_a_length_says_where_a_body_ends, open_fixture, close_fixture),
     };
 
     signal(SIGPIPE, SIG_IGN);

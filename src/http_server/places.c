@@ -56,19 +56,17 @@ held_by(const uint64_t *sorted, size_t count, uint64_t holder)
 struct candidate {
     const struct bh_place *place;
     uint32_t held;
-    bool stale;                  /* a stranger that has nothing to say */
+    bool stale; /* a stranger that has nothing to say */
 };
 
 static bool
-may_give(const struct candidate *one, const struct bh_place *joining, uint32_t would_hold,
-         bh_ns now)
+may_give(const struct candidate *one, const struct bh_place *joining, uint32_t would_hold, bh_ns now)
 {
     const struct bh_place *place = one->place;
 
     if (place->state == BH_PLACE_CARRIED_OUT)
         return false;
-    if (place->state == BH_PLACE_SENDING
-        && (now < place->since || now - place->since < BH_PLACES_SLOW_NS))
+    if (place->state == BH_PLACE_SENDING && (now < place->since || now - place->since < BH_PLACES_SLOW_NS))
         return false;
     if (place->state == BH_PLACE_WAITING)
         return one->stale || place->holder == joining->holder || one->held >= would_hold;
@@ -79,7 +77,8 @@ may_give(const struct candidate *one, const struct bh_place *joining, uint32_t w
 static bool
 gives_first(const struct candidate *a, const struct candidate *b)
 {
-    static const int rank[BH_PLACE_STATES] = { [BH_PLACE_WAITING] = 0, [BH_PLACE_STREAM] = 1,
+    static const int rank[BH_PLACE_STATES] = { [BH_PLACE_WAITING] = 0,
+                                               [BH_PLACE_STREAM] = 1,
                                                [BH_PLACE_RECEIVING] = 2,
                                                [BH_PLACE_INTERACTIVE] = 3,
                                                [BH_PLACE_SENDING] = 4 };

@@ -12,28 +12,28 @@
 
 /* What a connection does. */
 enum bh_place_state {
-    BH_PLACE_WAITING,            /* for the head of a request */
-    BH_PLACE_RECEIVING,          /* the head is there, its body is not whole */
-    BH_PLACE_CARRIED_OUT,        /* never cut */
-    BH_PLACE_SENDING,            /* an answer that its client has not taken whole */
-    BH_PLACE_STREAM,             /* an answer without end: changes, a log */
-    BH_PLACE_INTERACTIVE,        /* handed over: exec, attach, forward */
+    BH_PLACE_WAITING,     /* for the head of a request */
+    BH_PLACE_RECEIVING,   /* the head is there, its body is not whole */
+    BH_PLACE_CARRIED_OUT, /* never cut */
+    BH_PLACE_SENDING,     /* an answer that its client has not taken whole */
+    BH_PLACE_STREAM,      /* an answer without end: changes, a log */
+    BH_PLACE_INTERACTIVE, /* handed over: exec, attach, forward */
     BH_PLACE_STATES
 };
 
 struct bh_place {
-    uint64_t peer;               /* which Unix user or address block is at its other end */
-    uint64_t holder;             /* whom it counts for: the same, but on HTTPS the principal, once
-                                    that is known */
-    bh_ns since;                 /* it is in this state; of what is received: its end of waiting */
+    uint64_t peer;   /* which Unix user or address block is at its other end */
+    uint64_t holder; /* whom it counts for: the same, but on HTTPS the principal, once
+                        that is known */
+    bh_ns since;     /* it is in this state; of what is received: its end of waiting */
     enum bh_place_state state;
-    bool known;                  /* no stranger's */
+    bool known; /* no stranger's */
 };
 
 struct bh_places_limits {
-    uint32_t most;               /* places */
+    uint32_t most; /* places */
     uint32_t most_anonymous;
-    uint32_t most_each;          /* of a Unix user or an address block */
+    uint32_t most_each; /* of a Unix user or an address block */
 };
 
 /* An answer that is sent for longer than this has a client that does not take it; a stranger that
@@ -44,16 +44,16 @@ struct bh_places_limits {
 enum { BH_PLACES_NONE = -1 };
 
 struct bh_places_choice {
-    bool lacking;                /* the newcomer has no place of its own */
-    long giver;                  /* the index of the one that gives way, or BH_PLACES_NONE */
-    uint32_t held;               /* how many its holder held */
+    bool lacking;  /* the newcomer has no place of its own */
+    long giver;    /* the index of the one that gives way, or BH_PLACES_NONE */
+    uint32_t held; /* how many its holder held */
 };
 
 /* What there is. */
 struct bh_places {
     const struct bh_place *taken; /* the newcomer's is not among them */
     size_t count;
-    uint64_t *scratch;           /* room for `count` numbers */
+    uint64_t *scratch; /* room for `count` numbers */
     struct bh_places_limits limits;
     bh_ns now;
 };
@@ -67,7 +67,6 @@ struct bh_places {
  * one that waits.  A newcomer's own give way only where they wait.  With too many strangers only
  * strangers' give way, with too many of a user or block only theirs. */
 BH_MUST_USE struct bh_places_choice bh_places_choose(const struct bh_places *places,
-                                                     const struct bh_place *joining,
-                                                     bool unlimited);
+                                                     const struct bh_place *joining, bool unlimited);
 
 #endif

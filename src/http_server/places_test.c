@@ -37,17 +37,16 @@ static const struct {
     bool unlimited, plenty;
 } cases[] = {
     { "there is room", "x", { "As1", "As2", "As3", "As4", "As5" }, -1, .plenty = true },
-    { "the youngest stream of who holds most", "x",
-      { "Bs1", "As9", "As2", "As5", "Bs1", "As7" }, 2 },
-    { "an idle connection first, the longest", "x",
-      { "Bw90", "As1", "Aw3", "Aw8", "As2", "Bs1" }, 3 },
+    { "the youngest stream of who holds most", "x", { "Bs1", "As9", "As2", "As5", "Bs1", "As7" }, 2 },
+    { "an idle connection first, the longest", "x", { "Bw90", "As1", "Aw3", "Aw8", "As2", "Bs1" }, 3 },
     { "a stream before a request on its way", "x", { "Ar1", "As9", "Bs1", "Ar9", "Bs1", "Cc1" }, 1 },
-    { "a request on its way before an interactive stream", "x",
-      { "Ai1", "Ar2", "Bs1", "Ar9", "Bs1", "Ai9" }, 3 },
+    { "a request on its way before an interactive stream",
+      "x",
+      { "Ai1", "Ar2", "Bs1", "Ar9", "Bs1", "Ai9" },
+      3 },
     { "the youngest interactive stream", "x", { "Ai7", "Ai3", "Bs1", "Ai9", "Bs1", "Ac9" }, 1 },
     { "an answer that nobody takes", "x", { "Aa4", "Aa9", "Aa7", "Ac9", "Bs1", "Bs1" }, 1 },
-    { "what is carried out stays: the next one's", "x",
-      { "Ac9", "Ac9", "Ac9", "Aa4", "Bs3", "Bs2" }, 5 },
+    { "what is carried out stays: the next one's", "x", { "Ac9", "Ac9", "Ac9", "Aa4", "Bs3", "Bs2" }, 5 },
     { "all is carried out", "x", { "Ac9", "Ac9", "Bc9", "Bc9", "Cc9", "Cc9" }, -1 },
     { "of who holds as many no stream", "x", { "As1", "Bs1", "Cs1", "Ds1", "Es1", "Fs1" }, -1 },
     { "but one that waits", "x", { "As1", "Bw1", "Cs1", "Dw2", "Es1", "Fs1" }, 3 },
@@ -55,23 +54,31 @@ static const struct {
     { "he gives his own that waits", "a", { "As1", "Aw2", "As1", "Aw1", "Bs1", "Bw9" }, 1 },
     { "who holds fewer gets one", "b", { "As1", "As3", "As2", "As4", "Bs1", "Bs1" }, 0 },
     { "who would hold as many gets none", "b", { "As1", "As3", "As2", "Bs1", "Bs1", "Cs1" }, -1 },
-    { "a stranger that says nothing before all", "b",
-      { "As1", "As1", "As1", "cw3", "dw9", "As1" }, 4 },
+    { "a stranger that says nothing before all", "b", { "As1", "As1", "As1", "cw3", "dw9", "As1" }, 4 },
     { "not one that has just come", "b", { "As1", "As2", "As3", "cw1", "dw1", "As4" }, 0 },
     { "too many strangers: one of them", "x", { "Aw9", "Aw9", "cw1", "cw1", "dw1", "er9" }, 2 },
-    { "too many strangers: none waits or has two", "x",
-      { "As9", "As9", "cr1", "er1", "dc1", "fa9" }, -1 },
-    { "root is no stranger", "r", { "As9", "cr1", "er1", "dr1", "fr1" }, -1, .unlimited = true,
+    { "too many strangers: none waits or has two", "x", { "As9", "As9", "cr1", "er1", "dc1", "fa9" }, -1 },
+    { "root is no stranger",
+      "r",
+      { "As9", "cr1", "er1", "dr1", "fr1" },
+      -1,
+      .unlimited = true,
       .plenty = true },
-    { "root gets one from who holds more", "r", { "As9", "As8", "Bs1", "Bs1", "Bs1", "Cs1" }, 2,
+    { "root gets one from who holds more",
+      "r",
+      { "As9", "As8", "Bs1", "Bs1", "Bs1", "Cs1" },
+      2,
       .unlimited = true },
-    { "half of the places are one block's: it gives", "1",
-      { "As9/1", "As8/1", "As7/1", "As6/1", "1w1/1" }, 3 },
+    { "half of the places are one block's: it gives",
+      "1",
+      { "As9/1", "As8/1", "As7/1", "As6/1", "1w1/1" },
+      3 },
     { "other blocks do not", "1", { "As9/1", "Ac8/1", "Ac7/1", "Bs6/2", "Ac1/1", "Ac1/1" }, 0 },
-    { "of two principals of one block who holds more", "1",
-      { "As9/1", "Bs8/1", "Bs7/1", "Bs6/1", "As5/1" }, 3 },
-    { "one principal in three blocks", "4",
-      { "As9/1", "As8/2", "As7/3", "As6/1", "Bs5/2", "Bs5/3" }, 3 },
+    { "of two principals of one block who holds more",
+      "1",
+      { "As9/1", "Bs8/1", "Bs7/1", "Bs6/1", "As5/1" },
+      3 },
+    { "one principal in three blocks", "4", { "As9/1", "As8/2", "As7/3", "As6/1", "Bs5/2", "Bs5/3" }, 3 },
 };
 
 static void
@@ -87,8 +94,8 @@ who_gives_way(void **state)
 
         for (; count < ROOM && cases[i].places[count]; count++)
             places[count] = read_place(cases[i].places[count]);
-        choice = bh_places_choose(&(struct bh_places){ places, count, scratch, limits, NOW },
-                                  &joining, cases[i].unlimited);
+        choice = bh_places_choose(&(struct bh_places){ places, count, scratch, limits, NOW }, &joining,
+                                  cases[i].unlimited);
         BH_CHECK_EQ(cases[i].name, choice.lacking, !cases[i].plenty);
         BH_CHECK_EQ(cases[i].name, choice.giver, cases[i].giver);
     }
@@ -109,8 +116,7 @@ nobody_loses_for_ever(void **state)
     for (int turn = 0; turn < 100; turn++) {
         const struct bh_place *joining = turn % 2 ? &a : &b;
         struct bh_places_choice choice =
-            bh_places_choose(&(struct bh_places){ places, MOST, scratch, limits, NOW }, joining,
-                             false);
+            bh_places_choose(&(struct bh_places){ places, MOST, scratch, limits, NOW }, joining, false);
 
         if (choice.giver == BH_PLACES_NONE)
             continue;

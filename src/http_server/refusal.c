@@ -7,41 +7,45 @@
 enum { STATUS_LARGE = 413, STATUS_MANY = 429 }; /* their names differ between versions of the library */
 
 /* The API's error shape. */
-#define REFUSAL(code, message, next)                                                     \
-    "{\"error\":{\"code\":\"" code "\",\"message\":\"" message "\",\"next\":\"" next     \
+#define REFUSAL(code, message, next)                                                                         \
+    "{\"error\":{\"code\":\"" code "\",\"message\":\"" message "\",\"next\":\"" next                         \
     "\",\"reason\":\"none\"}}"
 
 static const struct {
     unsigned status;
-    bool ends;                   /* the connection */
+    bool ends; /* the connection */
     const char *text;
 } refusals[BH_REFUSALS] = {
     [BH_REFUSAL_HEAD] = { MHD_HTTP_BAD_REQUEST, true,
-        REFUSAL("invalid", "the head of the request is not well-formed",
-                "send one Host, one length of the body, names right before their colons, lines "
-                "that end with CR LF") },
+                          REFUSAL(
+                              "invalid", "the head of the request is not well-formed",
+                              "send one Host, one length of the body, names right before their colons, lines "
+                              "that end with CR LF") },
     [BH_REFUSAL_CHUNKS] = { MHD_HTTP_LENGTH_REQUIRED, true,
-        REFUSAL("invalid", "a request's body in chunks is not taken", "send its Content-Length") },
+                            REFUSAL("invalid", "a request's body in chunks is not taken",
+                                    "send its Content-Length") },
     [BH_REFUSAL_LARGE] = { STATUS_LARGE, true,
-        REFUSAL("invalid", "the request body is larger than 1 MiB", "send less at once") },
+                           REFUSAL("invalid", "the request body is larger than 1 MiB", "send less at once") },
     [BH_REFUSAL_METHOD] = { MHD_HTTP_METHOD_NOT_ALLOWED, false,
-        REFUSAL("invalid", "this method is not used here",
-                "use GET, POST, PUT or DELETE; /openapi.json lists the operations") },
+                            REFUSAL("invalid", "this method is not used here",
+                                    "use GET, POST, PUT or DELETE; /openapi.json lists the operations") },
     [BH_REFUSAL_CERTIFICATE] = { MHD_HTTP_FORBIDDEN, false,
-        REFUSAL("denied", "the client certificate is not accepted here",
-                "show one of this site's authority that is valid now and meant for clients, or "
-                "none") },
+                                 REFUSAL(
+                                     "denied", "the client certificate is not accepted here",
+                                     "show one of this site's authority that is valid now and meant for clients, or "
+                                     "none") },
     [BH_REFUSAL_PLACES] = { STATUS_MANY, true,
-        REFUSAL("too_many", "you hold as many connections as one may, and none of them is idle",
-                "close some, or try again in a moment") },
+                            REFUSAL("too_many",
+                                    "you hold as many connections as one may, and none of them is idle",
+                                    "close some, or try again in a moment") },
 };
 
 bh_mhd_result
 bh_refusal_queue(struct MHD_Connection *mhd, enum bh_http_refusal why)
 {
     const char *text = refusals[why].text;
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
     bh_mhd_result queued;
 
     if (!response)

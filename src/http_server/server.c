@@ -14,13 +14,19 @@
 #include "http_server/exchange.h"
 #include "http_server/peers.h"
 
-enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
-       ARENA_BYTES_MAX = 16 << 20, UID_NOBODY = 65534,
-       SHARE_OF_ONE = 2,   /* nobody but root holds more than half of the connections */
-       RESERVED = 4,       /* a quarter is for those who are known */
-       DEADLINE_IDLES = 3, /* a whole request takes at most this many idle times */
-       HEAD_S = 15,        /* a stranger's head at most this */
-       BEYOND = 2, BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */ };
+enum {
+    CONNECTIONS_DEFAULT = 512,
+    IDLE_DEFAULT_S = 60,
+    STACK_BYTES = 256 << 10,
+    ARENA_BYTES_MAX = 16 << 20,
+    UID_NOBODY = 65534,
+    SHARE_OF_ONE = 2,   /* nobody but root holds more than half of the connections */
+    RESERVED = 4,       /* a quarter is for those who are known */
+    DEADLINE_IDLES = 3, /* a whole request takes at most this many idle times */
+    HEAD_S = 15,        /* a stranger's head at most this */
+    BEYOND = 2,
+    BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */
+};
 
 /* Since 1.0 the library itself refuses malformed requests when told to.  Before, it knows little of
  * that, all of which net/head.c refuses too. */
@@ -65,8 +71,7 @@ server_read_unix_peer(int fd, struct bh_transport *transport)
 static int
 server_descriptor_of(struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *answer =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *answer = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 
     return answer ? answer->connect_fd : -1;
 }
@@ -91,7 +96,7 @@ server_connection_new(struct MHD_Connection *mhd)
 
 static void
 server_on_connection(void *self, struct MHD_Connection *mhd, void **context,
-              enum MHD_ConnectionNotificationCode what)
+                     enum MHD_ConnectionNotificationCode what)
 {
     struct bh_server *server = self;
     struct bh_connection *connection = *context;
@@ -149,8 +154,7 @@ server_is_unix(int fd)
     struct sockaddr_storage where;
     socklen_t size = sizeof where;
 
-    return getsockname(fd, (struct sockaddr *)&where, &size) == 0
-           && where.ss_family == AF_UNIX;
+    return getsockname(fd, (struct sockaddr *)&where, &size) == 0 && where.ss_family == AF_UNIX;
 }
 
 struct option_list {
@@ -180,14 +184,14 @@ server_add_tls(struct option_list *list, const struct bh_server_options *options
 static struct MHD_Daemon *
 server_start_daemon(struct bh_server *server, const struct bh_server_options *options)
 {
-    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION
-                     | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE;
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL
+                     | MHD_USE_ITC | MHD_ALLOW_UPGRADE;
     struct option_list list = { .count = 0 };
 
     http_server_add(&list, MHD_OPTION_LISTEN_SOCKET, options->fd, NULL);
     http_server_add(&list, MHD_OPTION_CONNECTION_LIMIT,
-        (intptr_t)(options->connections_max + options->connections_max / BEYOND + BEYOND_LEAST),
-        NULL);
+                    (intptr_t)(options->connections_max + options->connections_max / BEYOND + BEYOND_LEAST),
+                    NULL);
     http_server_add(&list, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)options->idle_s, NULL);
     http_server_add(&list, MHD_OPTION_CONNECTION_MEMORY_LIMIT, BH_SERVER_HEADERS_MAX, NULL);
     http_server_add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
@@ -201,15 +205,16 @@ server_start_daemon(struct bh_server *server, const struct bh_server_options *op
         server_add_tls(&list, options);
     }
     http_server_add(&list, MHD_OPTION_END, 0, NULL);
-    return MHD_start_daemon(flags, 0, NULL, NULL, bh_exchange_step, &server->owner,
-                            MHD_OPTION_ARRAY, list.items, MHD_OPTION_END);
+    return MHD_start_daemon(flags, 0, NULL, NULL, bh_exchange_step, &server->owner, MHD_OPTION_ARRAY,
+                            list.items, MHD_OPTION_END);
 }
 
 static bh_rc
 server_check_options(const struct bh_server_options *options, struct bh_err *err)
 {
     if (!options->certificate != !options->key)
-        return bh_err_set(err, BH_INVALID, "a certificate needs its key, and a key its "
+        return bh_err_set(err, BH_INVALID,
+                          "a certificate needs its key, and a key its "
                           "certificate");
     if (!options->certificate && !server_is_unix(options->fd)) {
         bh_err_set(err, BH_INVALID, "a TCP socket needs a certificate");
@@ -230,12 +235,10 @@ server_new(const struct bh_server_options *options)
     uint32_t request = DEADLINE_IDLES * options->idle_s;
 
     BH_ASSERT(server);
-    server->owner = (struct bh_exchange_owner){ options->handler, options->self, false,
-                                                 bh_upgrades_new() };
+    server->owner = (struct bh_exchange_owner){ options->handler, options->self, false, bh_upgrades_new() };
     server->peers = bh_peers_new(&(struct bh_peers_limits){
         .places = { .most = options->connections_max,
-                    .most_anonymous =
-                        options->connections_max - options->connections_max / RESERVED,
+                    .most_anonymous = options->connections_max - options->connections_max / RESERVED,
                     .most_each = each ? each : 1 },
         .crowded = options->crowded,
         .head = request < HEAD_S ? request * BH_NS_PER_S : HEAD_S * BH_NS_PER_S,
@@ -252,8 +255,7 @@ server_free(struct bh_server *server)
 }
 
 bh_rc
-bh_server_start(const struct bh_server_options *given, struct bh_server **ret_server,
-                struct bh_err *err)
+bh_server_start(const struct bh_server_options *given, struct bh_server **ret_server, struct bh_err *err)
 {
     struct bh_server_options whole = *given, *options = &whole;
     struct bh_server *server;

@@ -24,24 +24,24 @@ enum { BH_SERVER_BODY_MAX = 1 << 20, BH_SERVER_HEADERS_MAX = 32 << 10 };
 
 struct bh_server_options {
     bh_http_handler handler;
-    void *self;                  /* the handler's */
-    int fd;                      /* listening unix or TCP socket; taken over, and closed when
-                                    the server cannot start */
+    void *self;                    /* the handler's */
+    int fd;                        /* listening unix or TCP socket; taken over, and closed when
+                                      the server cannot start */
     const char *certificate, *key; /* PEM, copied: TLS 1.3 only.  NULL for unix */
-    const char *client_ca;       /* PEM, copied: authorities of clients' certificates.  Clients
-                                    are asked for one and may show none; one that is not good
-                                    is answered 403.  NULL: they are not asked */
-    uint32_t connections_max;    /* 0: 512 */
-    uint32_t idle_s;             /* 0: 60 */
-    bh_http_crowded crowded;     /* NULL: nobody wants to know */
+    const char *client_ca;         /* PEM, copied: authorities of clients' certificates.  Clients
+                                      are asked for one and may show none; one that is not good
+                                      is answered 403.  NULL: they are not asked */
+    uint32_t connections_max;      /* 0: 512 */
+    uint32_t idle_s;               /* 0: 60 */
+    bh_http_crowded crowded;       /* NULL: nobody wants to know */
 };
 
 /* Starts to serve.
  *   BH_INVALID      a TCP socket without certificate, or a certificate, key or
  *                   authority that cannot be used
  *   BH_UNAVAILABLE  this libmicrohttpd has no TLS, or it cannot start */
-BH_MUST_USE bh_rc bh_server_start(const struct bh_server_options *options,
-                                  struct bh_server **ret_server, struct bh_err *err);
+BH_MUST_USE bh_rc bh_server_start(const struct bh_server_options *options, struct bh_server **ret_server,
+                                  struct bh_err *err);
 
 /* Stops accepting, ends open connections (streams get at most a second's notice) and
  * frees the server; closes the listening socket. */
@@ -53,8 +53,7 @@ uint32_t bh_server_connections(const struct bh_server *server);
 
 /* A listening TCP socket at a numeric address ("127.0.0.1", "::", "0.0.0.0"); port 0
  * takes a free one.  BH_INVALID: no numeric address; BH_CONFLICT: in use; BH_DENIED. */
-BH_MUST_USE bh_rc bh_tcp_listen(const char *address, uint16_t port, int *ret_fd,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_tcp_listen(const char *address, uint16_t port, int *ret_fd, struct bh_err *err);
 
 /* The port that a listening TCP socket has, 0 for others. */
 uint16_t bh_tcp_port(int fd);

@@ -89,17 +89,17 @@ http_server_test_handle(void *self, const struct bh_request *request, struct bh_
         start_ticks(reply, -1);
         return;
     }
-    bh_buf_printf(&reply->body, "%s %s body=%zu uid=%u gids=%u unix=%d from=%s query=",
-                  bh_method_names[request->method], request->path, request->body_length,
-                  request->transport->uid, request->transport->gid_count,
+    bh_buf_printf(&reply->body,
+                  "%s %s body=%zu uid=%u gids=%u unix=%d from=%s query=", bh_method_names[request->method],
+                  request->path, request->body_length, request->transport->uid, request->transport->gid_count,
                   request->transport->unix_socket, request->transport->address);
     request->each_query(request, put_parameter, &reply->body);
     bh_buf_puts(&reply->body, " certificate=");
     bh_buf_put_hex(&reply->body, request->transport->certificate, 32);
     bh_buf_printf(&reply->body, " auth=%s key=%s cookie=%s origin=%s site=%s host=%s",
                   or_dash(request->authorization), or_dash(request->idempotency_key),
-                  or_dash(request->cookie), or_dash(request->origin),
-                  or_dash(request->fetch_site), or_dash(request->host));
+                  or_dash(request->cookie), or_dash(request->origin), or_dash(request->fetch_site),
+                  or_dash(request->host));
     if (strlen(request->body) != request->body_length)
         bh_buf_puts(&reply->body, " NUL");
 }
@@ -187,10 +187,11 @@ a_request_arrives_whole(void **state)
 {
     char uid[32];
     const char *reply = http_server_test_exchange("POST /v1/a%20b?x=1&y=%41%20b&z HTTP/1.1\r\nHost: x\r\n"
-                                 "Authorization: Bearer t\r\nIdempotency-Key: k\r\n"
-                                 "Cookie: a=1; b=2\r\nOrigin: https://x\r\n"
-                                 "Sec-Fetch-Site: same-origin\r\n"
-                                 "Connection: close\r\nContent-Length: 5\r\n\r\nhello", NULL);
+                                                  "Authorization: Bearer t\r\nIdempotency-Key: k\r\n"
+                                                  "Cookie: a=1; b=2\r\nOrigin: https://x\r\n"
+                                                  "Sec-Fetch-Site: same-origin\r\n"
+                                                  "Connection: close\r\nContent-Length: 5\r\n\r\nhello",
+                                                  NULL);
 
     snprintf(uid, sizeof uid, "uid=%u ", getuid());
     BH_CHECK("status", strstr(reply, "HTTP/1.1 200"));
@@ -199,7 +200,7 @@ a_request_arrives_whole(void **state)
     BH_CHECK("unix", strstr(reply, "unix=1"));
     BH_CHECK("query", strstr(reply, "query=x=1;y=A b;z=; "));
     BH_CHECK("headers", strstr(reply, "auth=Bearer t key=k cookie=a=1; b=2 "
-                                        "origin=https://x site=same-origin host=x"));
+                                      "origin=https://x site=same-origin host=x"));
     BH_CHECK("extra header", strstr(reply, "X-Toy: yes"));
     BH_CHECK("a header twice", strstr(reply, "Set-Cookie: a=1\r\nSet-Cookie: b=2\r\n"));
     BH_CHECK("not kept", strstr(reply, "no-store"));
@@ -213,7 +214,8 @@ nul_never_cuts_a_text_short(void **state)
     const char *reply = http_server_test_exchange(LAST("/v1/jobs%00/secret?tenant=a%00b"), NULL);
 
     BH_CHECK("path goes on", strstr(reply, "/v1/jobs\x01/secret"));
-    BH_CHECK("query goes on", strstr(reply, "tenant=a\x01" "b;"));
+    BH_CHECK("query goes on", strstr(reply, "tenant=a\x01"
+                                            "b;"));
     reply = http_server_test_exchange(LAST("/%zz%4?a=%"), NULL);
     BH_CHECK("half escapes stay", strstr(reply, "GET /%zz%4 "));
     BH_CHECK_DONE();
@@ -229,8 +231,8 @@ connections_are_kept_and_requests_follow(void **state)
         BH_CHECK("kept", strstr(http_server_test_receive(fd, "key=-"), "GET /one"));
     }
     bh_fd_close(fd);
-    BH_CHECK_EQ("pipelined", count_in(http_server_test_exchange(GET("/a") GET("/b") LAST("/c"), NULL), "200 OK"),
-                3);
+    BH_CHECK_EQ("pipelined",
+                count_in(http_server_test_exchange(GET("/a") GET("/b") LAST("/c"), NULL), "200 OK"), 3);
     BH_CHECK_DONE();
 }
 
@@ -243,10 +245,9 @@ bad_requests_are_refused(void **state)
         { "other method", "PATCH / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", " 405 " },
         { "options", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", " 405 " },
         { "no host", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n", " 400 " },
-        { "large length",
-          "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", " 413 " },
-        { "larger than numbers",
-          "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", " 413 " },
+        { "large length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", " 413 " },
+        { "larger than numbers", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+          " 413 " },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -254,8 +255,10 @@ bad_requests_are_refused(void **state)
 
         BH_CHECK(cases[i].name, strstr(reply, cases[i].status));
     }
-    BH_CHECK("shape", strstr(http_server_test_exchange(cases[0].request, NULL), "{\"error\":{\"code\":\"invalid\""));
-    BH_CHECK("junk is no 200", !strstr(http_server_test_exchange("\x16\x03\x01 nonsense\r\n\r\n", NULL), "200 OK"));
+    BH_CHECK("shape",
+             strstr(http_server_test_exchange(cases[0].request, NULL), "{\"error\":{\"code\":\"invalid\""));
+    BH_CHECK("junk is no 200",
+             !strstr(http_server_test_exchange("\x16\x03\x01 nonsense\r\n\r\n", NULL), "200 OK"));
     BH_CHECK("still there", strstr(http_server_test_exchange(LAST("/x"), NULL), "GET /x"));
     BH_CHECK_DONE();
 }
@@ -289,8 +292,11 @@ send_body(size_t bytes)
 
     assert_non_null(part);
     memset(part, 'b', 65536);
-    http_server_test_send(fd, head, (size_t)snprintf(head, sizeof head, "POST /c HTTP/1.1\r\nHost: x\r\n"
-                                   "Content-Length: %zu\r\n\r\n", bytes));
+    http_server_test_send(fd, head,
+                          (size_t)snprintf(head, sizeof head,
+                                           "POST /c HTTP/1.1\r\nHost: x\r\n"
+                                           "Content-Length: %zu\r\n\r\n",
+                                           bytes));
     for (size_t now; bytes > 0; bytes -= now) {
         now = bytes < 65536 ? bytes : 65536;
         http_server_test_send(fd, part, now);
@@ -319,7 +325,7 @@ half_requests_hold_nobody_up(void **state)
     for (int i = 0; i < HALVES; i++) {
         halves[i] = dial();
         http_server_test_send(halves[i], "POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc",
-            (size_t)(20 + i % 30));
+                              (size_t)(20 + i % 30));
     }
     BH_CHECK("served meanwhile", strstr(http_server_test_exchange(LAST("/x"), NULL), "GET /x"));
     for (int i = 0; i < HALVES; i++)
@@ -370,8 +376,10 @@ a_stop_ends_open_streams(void **state)
 
     snprintf(path, sizeof path, "%s/other", folder);
     assert_int_equal(bh_unix_listen(path, 0600, &fd, &err), BH_OK);
-    assert_int_equal(bh_server_start(&(struct bh_server_options){ .handler = http_server_test_handle, .fd = fd },
-                                     &other, &err), BH_OK);
+    assert_int_equal(
+        bh_server_start(&(struct bh_server_options){ .handler = http_server_test_handle, .fd = fd }, &other,
+                        &err),
+        BH_OK);
     assert_int_equal(bh_unix_connect(path, &client, &err), BH_OK);
     http_server_test_send(client, GET("/forever"), strlen(GET("/forever")));
     (void)http_server_test_receive(client, "tick");
@@ -400,8 +408,8 @@ http_server_test_send_slowly(const char *path)
     while (open && now - began < 30 * BH_NS_PER_S) {
         char byte;
 
-        open = send(client, "a", 1, MSG_NOSIGNAL) == 1
-               && recv(client, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+        open = send(client, "a", 1, MSG_NOSIGNAL) == 1 && recv(client, &byte, 1, MSG_DONTWAIT) < 0
+               && errno == EAGAIN;
         now = bh_time_monotonic();
         gap = now - last > gap ? now - last : gap;
         last = now;
@@ -467,7 +475,8 @@ ask_openssl(uint16_t port, const char *version)
 
     snprintf(command, sizeof command,
              "printf 'GET /tls HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' | "
-             "timeout 5 openssl s_client -connect 127.0.0.1:%u %s -ign_eof 2>&1", port, version);
+             "timeout 5 openssl s_client -connect 127.0.0.1:%u %s -ign_eof 2>&1",
+             port, version);
     assert_int_equal(pipe(ends), 0);
     child = fork();
     if (child == 0) {
@@ -500,9 +509,9 @@ tls_is_1_3_only(void **state)
         fprintf(stderr, "tls_is_1_3_only: left out, there is no openssl program\n");
         return;
     }
-    assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate,
-                                                        sizeof certificate, key, sizeof key,
-                                                        &err), BH_OK);
+    assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate, sizeof certificate, key,
+                                                        sizeof key, &err),
+                     BH_OK);
     assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &options.fd, &err), BH_OK);
     port = bh_tcp_port(options.fd);
     options.certificate = certificate;
@@ -538,8 +547,8 @@ static bool
 make_certificates(void)
 {
     static const char *const made[] = {
-        "authority good clientAuth '-days 2'", "authority second clientAuth '-days 2'",
-        "stranger other clientAuth '-days 2'", "authority server serverAuth '-days 2'",
+        "authority good clientAuth '-days 2'",     "authority second clientAuth '-days 2'",
+        "stranger other clientAuth '-days 2'",     "authority server serverAuth '-days 2'",
         "authority expired clientAuth '-days -1'",
     };
     static const char setup[] =
@@ -583,22 +592,23 @@ ask_as(uint16_t port, const char *name)
 {
     char options[300];
 
-    snprintf(options, sizeof options, "-tls1_3 -cert %s/%s.crt -key %s/%s.key", folder, name, folder,
-             name);
+    snprintf(options, sizeof options, "-tls1_3 -cert %s/%s.crt -key %s/%s.key", folder, name, folder, name);
     return ask_openssl(port, options);
 }
 
 static struct bh_server *
 serve_with_authority(const char *authority, uint16_t *ret_port)
 {
-    struct bh_server_options options = { .handler = http_server_test_handle, .fd = -1, .client_ca = authority };
+    struct bh_server_options options = { .handler = http_server_test_handle,
+                                         .fd = -1,
+                                         .client_ca = authority };
     static char certificate[4096], key[4096];
     struct bh_server *tls = NULL;
     struct bh_err err;
 
-    assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate,
-                                                        sizeof certificate, key, sizeof key,
-                                                        &err), BH_OK);
+    assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate, sizeof certificate, key,
+                                                        sizeof key, &err),
+                     BH_OK);
     options.certificate = certificate;
     options.key = key;
     assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &options.fd, &err), BH_OK);
@@ -637,8 +647,8 @@ client_certificates_are_verified(void **state)
     for (size_t i = 0; i < BH_COUNT(bad); i++) {
         const char *text = ask_as(port, bad[i]);
 
-        BH_CHECK(bad[i], strstr(text, " 403 ") && strstr(text, "\"code\":\"denied\"")
-                             && !strstr(text, "GET /tls"));
+        BH_CHECK(bad[i],
+                 strstr(text, " 403 ") && strstr(text, "\"code\":\"denied\"") && !strstr(text, "GET /tls"));
     }
     bh_server_stop(tls);
     tls = serve_with_authority(NULL, &port);
@@ -658,8 +668,12 @@ http_server_test_start(void **state)
     snprintf(socket_path, sizeof socket_path, "%s/s", folder);
     if (bh_unix_listen(socket_path, 0600, &fd, &err) != BH_OK)
         return -1;
-    return bh_server_start(&(struct bh_server_options){ .handler = http_server_test_handle, .fd = fd, .idle_s = 5 },
-                           &server, &err) == BH_OK ? 0 : -1;
+    return bh_server_start(
+               &(struct bh_server_options){ .handler = http_server_test_handle, .fd = fd, .idle_s = 5 },
+               &server, &err)
+                   == BH_OK
+               ? 0
+               : -1;
 }
 
 static int

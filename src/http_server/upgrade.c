@@ -17,7 +17,7 @@ enum { STACK_BYTES = 256 << 10, KEEPALIVE_S = 60 };
 struct bh_upgrades {
     pthread_mutex_t mutex;
     pthread_cond_t ended;
-    struct bh_upgrade_pending *first;           /* under mutex */
+    struct bh_upgrade_pending *first; /* under mutex */
     bool stopping;
 };
 
@@ -28,7 +28,7 @@ struct bh_upgrade_pending {
     struct MHD_UpgradeResponseHandle *handle;
     struct bh_upgrade_pending **holder; /* whoever drops it when the connection never comes */
     int fd;
-    int tcp, plain;              /* over TLS the client's socket, and the other end of `fd` */
+    int tcp, plain; /* over TLS the client's socket, and the other end of `fd` */
     struct bh_upgrade_pending *next, **place;
 };
 
@@ -144,8 +144,7 @@ upgrade_start(struct bh_upgrade_pending *one, pthread_t *ret_thread)
 
     fcntl(one->fd, F_SETFL, O_RDWR | O_NONBLOCK);
     pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, one->plain >= 0 ? PTHREAD_CREATE_JOINABLE
-                                                       : PTHREAD_CREATE_DETACHED);
+    pthread_attr_setdetachstate(&attr, one->plain >= 0 ? PTHREAD_CREATE_JOINABLE : PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     failed = pthread_create(ret_thread, &attr, upgrade_run, one);
     pthread_attr_destroy(&attr);
@@ -175,7 +174,7 @@ upgrade_carry_tls(struct bh_upgrade_pending *one, struct MHD_Connection *mhd)
 /* Called in the connection's thread.  Clients say nothing before the 101. */
 static void
 upgrade_hand_connection_over(void *self, struct MHD_Connection *mhd, void *context, const char *extra,
-          size_t extra_size, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+                             size_t extra_size, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
     struct bh_upgrade_pending *one = self;
     int pair[2] = { -1, -1 };
@@ -204,18 +203,19 @@ upgrade_hand_connection_over(void *self, struct MHD_Connection *mhd, void *conte
 }
 
 struct MHD_Response *
-bh_upgrade_response(struct bh_upgrades *upgrades, struct bh_reply *reply,
-                    struct bh_connection *connection, struct bh_upgrade_pending **ret_pending)
+bh_upgrade_response(struct bh_upgrades *upgrades, struct bh_reply *reply, struct bh_connection *connection,
+                    struct bh_upgrade_pending **ret_pending)
 {
     struct bh_upgrade_pending *one = calloc(1, sizeof *one);
     struct MHD_Response *response;
 
     BH_ASSERT(one);
-    *one = (struct bh_upgrade_pending){ .upgrades = upgrades, .upgrade = reply->upgrade,
-                                         .holder = ret_pending, .fd = -1, .plain = -1,
-                                         .tcp = connection->transport.unix_socket
-                                                    ? -1
-                                                    : connection->fd };
+    *one = (struct bh_upgrade_pending){ .upgrades = upgrades,
+                                        .upgrade = reply->upgrade,
+                                        .holder = ret_pending,
+                                        .fd = -1,
+                                        .plain = -1,
+                                        .tcp = connection->transport.unix_socket ? -1 : connection->fd };
     response = MHD_create_response_for_upgrade(upgrade_hand_connection_over, one);
     if (!response) {
         free(one);

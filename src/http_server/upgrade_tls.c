@@ -17,7 +17,7 @@ struct carry {
     int tcp, plain;
     size_t up_length, up_sent, down_length, down_sent;
     bool up_over, down_over, failed;
-    char up[CHUNK], down[CHUNK];   /* from the client, and to it */
+    char up[CHUNK], down[CHUNK]; /* from the client, and to it */
 };
 
 static bool
@@ -41,8 +41,7 @@ read_plain(struct carry *c)
 static void
 write_tls(struct carry *c)
 {
-    ssize_t went = send(c->plain, c->up + c->up_sent, c->up_length - c->up_sent,
-                        MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t went = send(c->plain, c->up + c->up_sent, c->up_length - c->up_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
     if (went > 0)
         c->up_sent += (size_t)went;
@@ -66,8 +65,7 @@ read_tls(struct carry *c)
 static void
 write_plain(struct carry *c)
 {
-    ssize_t went = gnutls_record_send(c->session, c->down + c->down_sent,
-                                      c->down_length - c->down_sent);
+    ssize_t went = gnutls_record_send(c->session, c->down + c->down_sent, c->down_length - c->down_sent);
 
     if (went > 0)
         c->down_sent += (size_t)went;
@@ -94,8 +92,7 @@ upgrade_tls_poll_once(struct carry *c)
     bool waits = gnutls_record_check_pending(c->session) > 0 && !has_plain(c);
     struct pollfd polls[2] = {
         { .fd = c->tcp, .events = (short)((has_plain(c) ? 0 : POLLIN) | (has_tls(c) ? POLLOUT : 0)) },
-        { .fd = c->plain,
-          .events = (short)((has_tls(c) ? 0 : POLLIN) | (has_plain(c) ? POLLOUT : 0)) },
+        { .fd = c->plain, .events = (short)((has_tls(c) ? 0 : POLLIN) | (has_plain(c) ? POLLOUT : 0)) },
     };
 
     if (poll(polls, 2, waits ? 0 : -1) < 0)
@@ -123,15 +120,13 @@ drain_tcp(struct carry *c)
     (void)!gnutls_bye(c->session, GNUTLS_SHUT_WR);
     do
         got = gnutls_record_recv(c->session, c->up, sizeof c->up);
-    while (bh_time_monotonic() < until
-           && (got > 0 || (is_transient(got) && poll(&polled, 1, DRAIN_MS) > 0)));
+    while (bh_time_monotonic() < until && (got > 0 || (is_transient(got) && poll(&polled, 1, DRAIN_MS) > 0)));
 }
 
 void
 bh_upgrade_tls_carry(struct MHD_Connection *mhd, int tcp, int plain)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     struct carry *c = calloc(1, sizeof *c);
 
     BH_ASSERT(c && info);

@@ -26,18 +26,20 @@ static const struct {
 /* What is not seen, or only changes the letter before it. */
 static const struct {
     uint32_t first, last;
+    /* clang-format off */
 } marks[] = {
     { 0x00ad, 0x00ad }, { 0x0300, 0x036f }, { 0x0483, 0x0489 },   { 0x061c, 0x061c },
     { 0x180b, 0x180e }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff },   { 0x200b, 0x200f },
     { 0x202a, 0x202e }, { 0x2060, 0x206f }, { 0x20d0, 0x20ff },   { 0xfe00, 0xfe0f },
     { 0xfe20, 0xfe2f }, { 0xfeff, 0xfeff }, { 0xe0000, 0xe0fff },
 };
+/* clang-format on */
 
 static bool
 is_space(uint32_t code)
 {
-    return code <= 0x20 || code == 0xa0 || (code >= 0x2000 && code <= 0x200a) ||
-           code == 0x202f || code == 0x205f || code == 0x3000;
+    return code <= 0x20 || code == 0xa0 || (code >= 0x2000 && code <= 0x200a) || code == 0x202f
+           || code == 0x205f || code == 0x3000;
 }
 
 static bool
@@ -58,8 +60,7 @@ fold(uint32_t code)
     if (code >= 'A' && code <= 'Z')
         return code - 'A' + 'a';
     for (size_t i = 0; i < BH_COUNT(folds); i++)
-        if (code >= folds[i].first && code <= folds[i].last &&
-            folds[i].letters[code - folds[i].first] != '.')
+        if (code >= folds[i].first && code <= folds[i].last && folds[i].letters[code - folds[i].first] != '.')
             return (uint32_t)folds[i].letters[code - folds[i].first];
     return code;
 }

@@ -34,8 +34,7 @@ account_test_spellings(void **state)
           "al\xef\xbf\xbd"
           "ice",
           false },
-        { "\xd0\xb0lice", "\xd0\xb0lice",
-          false }, /* a Cyrillic a: no name, so no account */
+        { "\xd0\xb0lice", "\xd0\xb0lice", false }, /* a Cyrillic a: no name, so no account */
         { "", "", false },
         { "  ", "", false },
         { "a\nb", "a b", false },

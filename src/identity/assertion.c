@@ -40,15 +40,15 @@ assertion_fits(EVP_PKEY *key, bool *ret_ec)
 
     *ret_ec = EVP_PKEY_is_a(key, "EC");
     if (*ret_ec)
-        return EVP_PKEY_get_group_name(key, curve, sizeof curve, NULL) == 1 &&
-               strcmp(curve, "prime256v1") == 0;
-    return EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) >= 2048 &&
-           EVP_PKEY_get_bits(key) <= 8 * SIGNATURE_MAX;
+        return EVP_PKEY_get_group_name(key, curve, sizeof curve, NULL) == 1
+               && strcmp(curve, "prime256v1") == 0;
+    return EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) >= 2048
+           && EVP_PKEY_get_bits(key) <= 8 * SIGNATURE_MAX;
 }
 
 bh_rc
-bh_assertion_key_open(const char *pem, size_t length, const char *kid,
-                      struct bh_assertion_key **ret_key, struct bh_err *err)
+bh_assertion_key_open(const char *pem, size_t length, const char *kid, struct bh_assertion_key **ret_key,
+                      struct bh_err *err)
 {
     BIO *bio = length <= INT32_MAX ? BIO_new_mem_buf(pem, (int)length) : NULL;
     EVP_PKEY *pkey = bio ? PEM_read_bio_PrivateKey(bio, NULL, assertion_no_pass_phrase, NULL) : NULL;
@@ -143,24 +143,24 @@ assertion_from_der(uint8_t *bytes, size_t *length)
     ECDSA_SIG *pair = d2i_ECDSA_SIG(NULL, &at, (long)*length);
 
     *length = (size_t)2 * HALF;
-    return pair && BN_bn2binpad(ECDSA_SIG_get0_r(pair), bytes, HALF) == HALF &&
-           BN_bn2binpad(ECDSA_SIG_get0_s(pair), bytes + HALF, HALF) == HALF;
+    return pair && BN_bn2binpad(ECDSA_SIG_get0_r(pair), bytes, HALF) == HALF
+           && BN_bn2binpad(ECDSA_SIG_get0_s(pair), bytes + HALF, HALF) == HALF;
 }
 
 static bool
 assertion_sign(const struct bh_assertion_key *key, const struct bh_buf *message, uint8_t *ret_bytes,
-     size_t *ret_length)
+               size_t *ret_length)
 {
     BH_AUTO(EVP_MD_CTX_free)
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     bool signed_it;
 
     *ret_length = SIGNATURE_MAX;
-    signed_it = context &&
-                EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key->key) == 1 &&
-                EVP_DigestSign(context, ret_bytes, ret_length,
-                               (const uint8_t *)message->bytes, message->length) == 1 &&
-                (!key->ec || assertion_from_der(ret_bytes, ret_length));
+    signed_it =
+        context && EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key->key) == 1
+        && EVP_DigestSign(context, ret_bytes, ret_length, (const uint8_t *)message->bytes, message->length)
+               == 1
+        && (!key->ec || assertion_from_der(ret_bytes, ret_length));
     ERR_clear_error();
     return signed_it;
 }

@@ -17,8 +17,7 @@ enum { BH_ASSERTION_SECONDS = 60 };
  * signs ES256.  `kid` is the id under which the provider has the public key; NULL: none.
  * BH_INVALID: the text is no such key.  Any number of threads may use it at a time. */
 BH_MUST_USE bh_rc bh_assertion_key_open(const char *pem, size_t length, const char *kid,
-                                        struct bh_assertion_key **ret_key,
-                                        struct bh_err *err);
+                                        struct bh_assertion_key **ret_key, struct bh_err *err);
 void bh_assertion_key_free(struct bh_assertion_key *key);
 BH_AUTO_DEFINE(struct bh_assertion_key *, bh_assertion_key_free)
 
@@ -32,8 +31,7 @@ struct bh_assertion_request {
 /* An assertion that is good for BH_ASSERTION_SECONDS.  The text lives in the arena.
  * BH_FULL: no room; BH_BUG: OpenSSL refused to sign. */
 BH_MUST_USE bh_rc bh_assertion_make(const struct bh_assertion_key *key,
-                                    const struct bh_assertion_request *request,
-                                    struct bh_arena *arena, const char **ret_text,
-                                    struct bh_err *err);
+                                    const struct bh_assertion_request *request, struct bh_arena *arena,
+                                    const char **ret_text, struct bh_err *err);
 
 #endif

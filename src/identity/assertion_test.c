@@ -8,10 +8,9 @@
 #define NOW (UINT64_C(1790000000) * BH_NS_PER_S)
 
 static const uint8_t zeros[BH_SECRET_BYTES];
-static const struct bh_assertion_request request = { .client = "bulk\"head",
-                                               .audience = "https://op.example/token",
-                                               .random = zeros,
-                                               .now = NOW };
+static const struct bh_assertion_request request = {
+    .client = "bulk\"head", .audience = "https://op.example/token", .random = zeros, .now = NOW
+};
 
 static struct bh_assertion_key *
 open_key(enum bh_test_key key, const char *kid)
@@ -71,10 +70,8 @@ verified(void **state)
 
         bh_arena_reset(arena);
         bh_buf_init(&payload, BH_JWS_BYTES_MAX);
-        BH_CHECK_EQ(rows[at].name, bh_assertion_make(key, &request, arena, &text, &err),
-                    BH_OK);
-        BH_CHECK_EQ(rows[at].name, bh_jws_read(text, strlen(text), &trust, &jws, &payload),
-                    0);
+        BH_CHECK_EQ(rows[at].name, bh_assertion_make(key, &request, arena, &text, &err), BH_OK);
+        BH_CHECK_EQ(rows[at].name, bh_jws_read(text, strlen(text), &trust, &jws, &payload), 0);
         BH_CHECK_EQ(rows[at].name, jws.alg, rows[at].alg);
         BH_CHECK_STR(rows[at].name, jws.kid, rows[at].kid ? rows[at].kid : "");
         BH_CHECK_STR(rows[at].name, jws.type, "JWT");
@@ -89,28 +86,23 @@ verified(void **state)
 static void
 keys_refused(void **state)
 {
-    static const char encrypted[] =
-        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIGbMFcGCSqGSIb3\n"
-        "-----END ENCRYPTED PRIVATE KEY-----\n";
+    static const char encrypted[] = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIGbMFcGCSqGSIb3\n"
+                                    "-----END ENCRYPTED PRIVATE KEY-----\n";
     const struct {
         const char *name, *pem;
     } texts[] = { { "empty", "" }, { "no PEM", "secret" }, { "encrypted", encrypted } };
-    static const enum bh_test_key others[] = { BH_TEST_RSA_SHORT, BH_TEST_P384,
-                                               BH_TEST_ED25519 };
+    static const enum bh_test_key others[] = { BH_TEST_RSA_SHORT, BH_TEST_P384, BH_TEST_ED25519 };
     struct bh_assertion_key *key = NULL;
     struct bh_err err;
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(texts); i++)
-        BH_CHECK_EQ(
-            texts[i].name,
-            bh_assertion_key_open(texts[i].pem, strlen(texts[i].pem), NULL, &key, &err),
-            BH_INVALID);
+        BH_CHECK_EQ(texts[i].name,
+                    bh_assertion_key_open(texts[i].pem, strlen(texts[i].pem), NULL, &key, &err), BH_INVALID);
     for (size_t i = 0; i < BH_COUNT(others); i++) {
         const char *pem = bh_test_pem(others[i]);
 
-        BH_CHECK_EQ("another type",
-                    bh_assertion_key_open(pem, strlen(pem), NULL, &key, &err), BH_INVALID);
+        BH_CHECK_EQ("another type", bh_assertion_key_open(pem, strlen(pem), NULL, &key, &err), BH_INVALID);
     }
     BH_CHECK("untouched", !key);
     BH_CHECK_DONE();

@@ -16,7 +16,7 @@
 void
 bh_test_authenticator_init(struct bh_test_authenticator *device, enum bh_passkey_alg alg)
 {
-    *device = (struct bh_test_authenticator) {
+    *device = (struct bh_test_authenticator){
         .alg = alg,
         .id_bytes = 32,
         .counter = 7,
@@ -58,8 +58,7 @@ put_cbor_bytes(struct bh_buf *out, const uint8_t *bytes, size_t length)
 }
 
 static void
-put_cbor_number(struct bh_buf *out, const struct bh_test_authenticator *device,
-                const char *name, int width)
+put_cbor_number(struct bh_buf *out, const struct bh_test_authenticator *device, const char *name, int width)
 {
     uint8_t bytes[512];
     BIGNUM *number = NULL;
@@ -100,8 +99,7 @@ put_head(struct bh_buf *out, const struct bh_test_authenticator *device, uint8_t
     uint8_t hash[32], counter[4];
     unsigned length;
 
-    BH_ASSERT(
-        EVP_Digest(device->site, strlen(device->site), hash, &length, EVP_sha256(), NULL));
+    BH_ASSERT(EVP_Digest(device->site, strlen(device->site), hash, &length, EVP_sha256(), NULL));
     for (size_t i = 0; i < sizeof counter; i++)
         counter[i] = (uint8_t)(device->counter >> (24 - 8 * i));
     bh_buf_put(out, hash, sizeof hash);
@@ -110,8 +108,8 @@ put_head(struct bh_buf *out, const struct bh_test_authenticator *device, uint8_t
 }
 
 static void
-put_client(const struct bh_test_authenticator *device, const char *type,
-           const char *challenge, struct bh_test_response *response)
+put_client(const struct bh_test_authenticator *device, const char *type, const char *challenge,
+           struct bh_test_response *response)
 {
     struct bh_buf out;
 
@@ -119,8 +117,7 @@ put_client(const struct bh_test_authenticator *device, const char *type,
     bh_buf_printf(&out,
                   "{\"type\":\"%s\",\"challenge\":\"%s\",\"origin\":\"%s\","
                   "\"crossOrigin\":false%s}",
-                  device->type ? device->type : type, challenge, device->origin,
-                  device->more);
+                  device->type ? device->type : type, challenge, device->origin, device->more);
     BH_ASSERT(!out.overflow);
     response->client_bytes = out.length;
 }
@@ -133,16 +130,17 @@ authenticator_test_sign(const struct bh_test_authenticator *device, struct bh_te
     unsigned length;
 
     memcpy(message, response->authenticator, response->authenticator_bytes);
-    BH_ASSERT(EVP_Digest(response->client, response->client_bytes,
-                         message + response->authenticator_bytes, &length, EVP_sha256(),
-                         NULL) == 1);
+    BH_ASSERT(EVP_Digest(response->client, response->client_bytes, message + response->authenticator_bytes,
+                         &length, EVP_sha256(), NULL)
+              == 1);
     response->signature_bytes = sizeof response->signature;
-    BH_ASSERT(context &&
-              EVP_DigestSignInit(context, NULL,
-                                 device->alg == BH_PASSKEY_EDDSA ? NULL : EVP_sha256(),
-                                 NULL, device->key) == 1 &&
-              EVP_DigestSign(context, response->signature, &response->signature_bytes,
-                             message, response->authenticator_bytes + length) == 1);
+    BH_ASSERT(context
+              && EVP_DigestSignInit(context, NULL, device->alg == BH_PASSKEY_EDDSA ? NULL : EVP_sha256(),
+                                    NULL, device->key)
+                     == 1
+              && EVP_DigestSign(context, response->signature, &response->signature_bytes, message,
+                                response->authenticator_bytes + length)
+                     == 1);
     EVP_MD_CTX_free(context);
 }
 
@@ -154,8 +152,7 @@ bh_test_create(struct bh_test_authenticator *device, const char *challenge,
 
     memset(ret_response, 0, sizeof *ret_response);
     put_client(device, "webauthn.create", challenge, ret_response);
-    bh_buf_init_fixed(&out, ret_response->authenticator,
-                      sizeof ret_response->authenticator);
+    bh_buf_init_fixed(&out, ret_response->authenticator, sizeof ret_response->authenticator);
     put_head(&out, device, device->flags | BH_PASSKEY_ATTESTED);
     bh_buf_put(&out, device->aaguid, sizeof device->aaguid);
     bh_buf_putc(&out, (char)(device->id_bytes >> 8));
@@ -169,16 +166,15 @@ bh_test_create(struct bh_test_authenticator *device, const char *challenge,
 }
 
 void
-bh_test_get(struct bh_test_authenticator *device, const char *challenge,
-            const struct bh_webauthn_user *user, struct bh_test_response *ret_response)
+bh_test_get(struct bh_test_authenticator *device, const char *challenge, const struct bh_webauthn_user *user,
+            struct bh_test_response *ret_response)
 {
     struct bh_buf out;
 
     memset(ret_response, 0, sizeof *ret_response);
     device->counter++;
     put_client(device, "webauthn.get", challenge, ret_response);
-    bh_buf_init_fixed(&out, ret_response->authenticator,
-                      sizeof ret_response->authenticator);
+    bh_buf_init_fixed(&out, ret_response->authenticator, sizeof ret_response->authenticator);
     put_head(&out, device, device->flags);
     ret_response->authenticator_bytes = out.length;
     authenticator_test_sign(device, ret_response);

@@ -26,8 +26,7 @@ struct bh_test_authenticator {
 
 /* A good one for the site "gpu.example" at "https://gpu.example", with a fresh key and a
  * credential id of 32 bytes. */
-void bh_test_authenticator_init(struct bh_test_authenticator *device,
-                                enum bh_passkey_alg alg);
+void bh_test_authenticator_init(struct bh_test_authenticator *device, enum bh_passkey_alg alg);
 void bh_test_authenticator_fini(struct bh_test_authenticator *device);
 
 /* What comes out, decoded; change it, then bh_test_response_encode it. */
@@ -49,8 +48,7 @@ struct bh_test_response {
 void bh_test_create(struct bh_test_authenticator *device, const char *challenge,
                     struct bh_test_response *ret_response);
 void bh_test_get(struct bh_test_authenticator *device, const char *challenge,
-                 const struct bh_webauthn_user *user,
-                 struct bh_test_response *ret_response);
+                 const struct bh_webauthn_user *user, struct bh_test_response *ret_response);
 
 /* The response as its browser sends it; texts are the response's. */
 struct bh_webauthn_response bh_test_response_encode(struct bh_test_response *response);

@@ -71,8 +71,7 @@ check_azp(bh_json_value claims, const char *client, bool required)
 
     if (!value)
         return required ? BH_FAULT_AZP_MISSING : BH_FAULT_NONE;
-    return strcmp(bh_json_text(value, ""), client) == 0 ? BH_FAULT_NONE
-                                                        : BH_FAULT_AZP_WRONG;
+    return strcmp(bh_json_text(value, ""), client) == 0 ? BH_FAULT_NONE : BH_FAULT_AZP_WRONG;
 }
 
 static enum bh_identity_fault

@@ -21,8 +21,7 @@ bool bh_claim_seconds(bh_json_value claims, const char *name, uint64_t *ret_s);
 
 /* A claim that is a text of 1 to BH_CLAIM_TEXT_MAX bytes without control characters.
  * False for others; `ret_text` is "" when the claim is absent. */
-bool bh_claim_text(bh_json_value claims, const char *name,
-                   char ret_text[BH_CLAIM_TEXT_MAX + 1]);
+bool bh_claim_text(bh_json_value claims, const char *name, char ret_text[BH_CLAIM_TEXT_MAX + 1]);
 
 /* iss: exactly `issuer`.  ISS_MISSING, ISS_WRONG. */
 enum bh_identity_fault bh_claims_issuer(bh_json_value claims, const char *issuer);
@@ -30,7 +29,7 @@ enum bh_identity_fault bh_claims_issuer(bh_json_value claims, const char *issuer
 /* aud and azp: `client` is an audience, every other one is in `trusted`, and with
  * several azp is `client`.  AUD_*, AZP_*. */
 enum bh_identity_fault bh_claims_audience(bh_json_value claims, const char *client,
-                                 const struct bh_texts *trusted);
+                                          const struct bh_texts *trusted);
 
 /* When a token is good. */
 struct bh_claims_when {

@@ -17,8 +17,7 @@ bh_device_ask(const struct bh_provider *provider, const struct bh_relying_party 
         return BH_UNAVAILABLE;
     bh_buf_init(&form, BH_FORM_BYTES_MAX);
     bh_form_put(&form, "scope", client->scope);
-    rc = bh_provider_post(bh_provider_device_url(provider, client), client, &form, arena,
-                          ret_request);
+    rc = bh_provider_post(bh_provider_device_url(provider, client), client, &form, arena, ret_request);
     bh_buf_fini(&form);
     return rc;
 }
@@ -46,11 +45,11 @@ device_read_begin(bh_json_value json, bool loopback, bh_ns now, struct bh_device
     int64_t interval_s = bh_json_integer(interval, interval ? 0 : BH_DEVICE_INTERVAL_S);
     const char *complete = bh_json_text(bh_json_get(json, "verification_uri_complete"), "");
 
-    if (!device_read_text(json, "device_code", login->device_code, sizeof login->device_code) ||
-        !device_read_text(json, "user_code", login->user_code, sizeof login->user_code) ||
-        !device_read_text(json, "verification_uri", login->address, sizeof login->address) ||
-        !bh_url_check(login->address, loopback) || life_s < 1 || interval_s < 1 ||
-        interval_s > BH_DEVICE_INTERVAL_MAX_S)
+    if (!device_read_text(json, "device_code", login->device_code, sizeof login->device_code)
+        || !device_read_text(json, "user_code", login->user_code, sizeof login->user_code)
+        || !device_read_text(json, "verification_uri", login->address, sizeof login->address)
+        || !bh_url_check(login->address, loopback) || life_s < 1 || interval_s < 1
+        || interval_s > BH_DEVICE_INTERVAL_MAX_S)
         return false;
     if (bh_url_check(complete, loopback))
         memcpy(login->address_complete, complete, strlen(complete) + 1);
@@ -103,8 +102,7 @@ bh_device_poll(const struct bh_device_login *login, const struct bh_provider *pr
     bh_buf_init(&form, BH_FORM_BYTES_MAX);
     bh_form_put(&form, "grant_type", "urn:ietf:params:oauth:grant-type:device_code");
     bh_form_put(&form, "device_code", login->device_code);
-    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena,
-                          ret_request);
+    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
     bh_buf_fini(&form);
     return rc;
 }
@@ -153,8 +151,8 @@ device_read_error(struct bh_device_login *login, const struct bh_https_response 
 }
 
 enum bh_identity_fault
-bh_device_receive(struct bh_device_login *login, const struct bh_https_response *answer,
-               bh_ns now, struct bh_arena *arena, struct bh_tokens *ret_tokens)
+bh_device_receive(struct bh_device_login *login, const struct bh_https_response *answer, bh_ns now,
+                  struct bh_arena *arena, struct bh_tokens *ret_tokens)
 {
     enum bh_identity_fault fault;
 

@@ -35,24 +35,21 @@ enum {
 
 /* Ask for a code.  The request lives in the arena.  BH_UNAVAILABLE: the provider has no
  * device flow; BH_FULL: no room. */
-BH_MUST_USE bh_rc bh_device_ask(const struct bh_provider *provider,
-                                const struct bh_relying_party *client, struct bh_arena *arena,
-                                struct bh_https_request *ret_request);
+BH_MUST_USE bh_rc bh_device_ask(const struct bh_provider *provider, const struct bh_relying_party *client,
+                                struct bh_arena *arena, struct bh_https_request *ret_request);
 
 /* Read the answer and begin to wait.  Faults: PROVIDER_DOWN, CLIENT_REFUSED,
  * RESPONSE_JSON, RESPONSE_VALUE (a member is missing, malformed or too long).  `loopback`
  * as in struct bh_relying_party. */
-BH_MUST_USE enum bh_identity_fault bh_device_begin(const struct bh_https_response *answer,
-                                          bool loopback, bh_ns now,
-                                          struct bh_device_login *ret_login);
+BH_MUST_USE enum bh_identity_fault bh_device_begin(const struct bh_https_response *answer, bool loopback,
+                                                   bh_ns now, struct bh_device_login *ret_login);
 
 /* Is it time to poll?  False while it is not, and after the end; the code's time may run
  * out in this call. */
 bool bh_device_due(struct bh_device_login *login, bh_ns now);
 
 /* The question to ask then.  BH_FULL: no room. */
-BH_MUST_USE bh_rc bh_device_poll(const struct bh_device_login *login,
-                                 const struct bh_provider *provider,
+BH_MUST_USE bh_rc bh_device_poll(const struct bh_device_login *login, const struct bh_provider *provider,
                                  const struct bh_relying_party *client, struct bh_arena *arena,
                                  struct bh_https_request *ret_request);
 
@@ -60,8 +57,7 @@ BH_MUST_USE bh_rc bh_device_poll(const struct bh_device_login *login,
  * answer and is asked again more slowly; with DONE `ret_tokens` is filled.  Faults end the
  * login: DEVICE_DENIED, DEVICE_EXPIRED, CLIENT_REFUSED, those of bh_tokens_receive. */
 BH_MUST_USE enum bh_identity_fault bh_device_receive(struct bh_device_login *login,
-                                         const struct bh_https_response *answer, bh_ns now,
-                                         struct bh_arena *arena,
-                                         struct bh_tokens *ret_tokens);
+                                                     const struct bh_https_response *answer, bh_ns now,
+                                                     struct bh_arena *arena, struct bh_tokens *ret_tokens);
 
 #endif

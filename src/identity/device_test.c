@@ -3,8 +3,8 @@
 #include "base/test.h"
 
 #define NOW (UINT64_C(1790000000) * BH_NS_PER_S)
-#define BEGIN                                                                              \
-    "\"device_code\":\"dc\",\"user_code\":\"BDWP-HQPK\","                                  \
+#define BEGIN                                                                                                \
+    "\"device_code\":\"dc\",\"user_code\":\"BDWP-HQPK\","                                                    \
     "\"verification_uri\":\"https://op.example/device\""
 
 static const struct bh_relying_party client = { .id = "cli", .scope = "openid" };
@@ -14,7 +14,7 @@ static const struct bh_provider provider = { .device = "https://op.example/devic
 static struct bh_https_response
 answer_of(uint32_t status, const char *body)
 {
-    return (struct bh_https_response) { status, body, strlen(body), 0 };
+    return (struct bh_https_response){ status, body, strlen(body), 0 };
 }
 
 static void
@@ -31,8 +31,7 @@ beginnings(void **state)
         { "interval", 200, "{" BEGIN ",\"expires_in\":600,\"interval\":10}", 0, 10 },
         { "no life", 200, "{" BEGIN "}", BH_FAULT_RESPONSE_VALUE, 0 },
         { "life 0", 200, "{" BEGIN ",\"expires_in\":0}", BH_FAULT_RESPONSE_VALUE, 0 },
-        { "interval 0", 200, "{" BEGIN ",\"expires_in\":600,\"interval\":0}",
-          BH_FAULT_RESPONSE_VALUE, 0 },
+        { "interval 0", 200, "{" BEGIN ",\"expires_in\":600,\"interval\":0}", BH_FAULT_RESPONSE_VALUE, 0 },
         { "interval of an hour", 200, "{" BEGIN ",\"expires_in\":600,\"interval\":3600}",
           BH_FAULT_RESPONSE_VALUE, 0 },
         { "interval a text", 200, "{" BEGIN ",\"expires_in\":600,\"interval\":\"5\"}",
@@ -55,8 +54,7 @@ beginnings(void **state)
         struct bh_https_response answer = answer_of(rows[i].status, rows[i].body);
         struct bh_device_login login = { .interval_s = 0 };
 
-        BH_CHECK_EQ(rows[i].name, bh_device_begin(&answer, false, NOW, &login),
-                    rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, bh_device_begin(&answer, false, NOW, &login), rows[i].fault);
         BH_CHECK_EQ(rows[i].name, login.interval_s, rows[i].interval_s);
     }
     BH_CHECK_DONE();
@@ -75,17 +73,14 @@ polls(void **state)
         enum bh_device_state next;
         uint32_t interval_s;
     } rows[] = {
-        { "not yet", 400, "{\"error\":\"authorization_pending\"}", 0, BH_DEVICE_PENDING,
-          5 },
+        { "not yet", 400, "{\"error\":\"authorization_pending\"}", 0, BH_DEVICE_PENDING, 5 },
         { "too often", 400, "{\"error\":\"slow_down\"}", 0, BH_DEVICE_PENDING, 10 },
-        { "refused by the person", 400, "{\"error\":\"access_denied\"}",
-          BH_FAULT_DEVICE_DENIED, BH_DEVICE_DENIED, 5 },
-        { "too late", 400, "{\"error\":\"expired_token\"}", BH_FAULT_DEVICE_EXPIRED,
-          BH_DEVICE_EXPIRED, 5 },
-        { "code used twice", 400, "{\"error\":\"invalid_grant\"}", BH_FAULT_GRANT_REFUSED,
+        { "refused by the person", 400, "{\"error\":\"access_denied\"}", BH_FAULT_DEVICE_DENIED,
           BH_DEVICE_DENIED, 5 },
-        { "unknown error", 400, "{\"error\":\"x\"}", BH_FAULT_CLIENT_REFUSED,
-          BH_DEVICE_DENIED, 5 },
+        { "too late", 400, "{\"error\":\"expired_token\"}", BH_FAULT_DEVICE_EXPIRED, BH_DEVICE_EXPIRED, 5 },
+        { "code used twice", 400, "{\"error\":\"invalid_grant\"}", BH_FAULT_GRANT_REFUSED, BH_DEVICE_DENIED,
+          5 },
+        { "unknown error", 400, "{\"error\":\"x\"}", BH_FAULT_CLIENT_REFUSED, BH_DEVICE_DENIED, 5 },
         { "no JSON", 400, "x", BH_FAULT_CLIENT_REFUSED, BH_DEVICE_DENIED, 5 },
         { "done", 200, TOKENS, 0, BH_DEVICE_DONE, 5 },
         { "no ID token", 200, "{\"access_token\":\"a\",\"token_type\":\"Bearer\"}",
@@ -105,13 +100,11 @@ polls(void **state)
         BH_CHECK_EQ(rows[i].name, bh_device_begin(&begin, false, NOW, &login), 0);
         BH_CHECK(rows[i].name, !bh_device_due(&login, NOW + 5 * BH_NS_PER_S - 1));
         BH_CHECK(rows[i].name, bh_device_due(&login, NOW + 5 * BH_NS_PER_S));
-        BH_CHECK_EQ(rows[i].name,
-                    bh_device_receive(&login, &answer, NOW + 6 * BH_NS_PER_S, arena, &tokens),
+        BH_CHECK_EQ(rows[i].name, bh_device_receive(&login, &answer, NOW + 6 * BH_NS_PER_S, arena, &tokens),
                     rows[i].fault);
         BH_CHECK_EQ(rows[i].name, login.state, rows[i].next);
         BH_CHECK_EQ(rows[i].name, login.interval_s, rows[i].interval_s);
-        BH_CHECK_EQ(rows[i].name,
-                    bh_device_due(&login, NOW + (6 + rows[i].interval_s) * BH_NS_PER_S),
+        BH_CHECK_EQ(rows[i].name, bh_device_due(&login, NOW + (6 + rows[i].interval_s) * BH_NS_PER_S),
                     rows[i].next == BH_DEVICE_PENDING);
         bh_arena_free(arena);
     }
@@ -159,8 +152,7 @@ device_test_questions(void **state)
     BH_CHECK_STR("poll", request.body,
                  "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code"
                  "&device_code=d%2Bc&client_id=cli");
-    BH_CHECK_EQ("without", bh_device_ask(&without, &client, arena, &request),
-                BH_UNAVAILABLE);
+    BH_CHECK_EQ("without", bh_device_ask(&without, &client, arena, &request), BH_UNAVAILABLE);
     bh_arena_free(arena);
     BH_CHECK_DONE();
 }

@@ -99,11 +99,8 @@ int
 bh_test_keys_init(void **state)
 {
     static const char *const extras[] = {
-        ",\"kid\":\"rsa\",\"use\":\"sig\"",
-        ",\"kid\":\"rsa-other\"",
-        ",\"kid\":\"p256\"",
-        ",\"kid\":\"p384\",\"alg\":\"ES384\"",
-        ",\"kid\":\"ed\"",
+        ",\"kid\":\"rsa\",\"use\":\"sig\"",    ",\"kid\":\"rsa-other\"", ",\"kid\":\"p256\"",
+        ",\"kid\":\"p384\",\"alg\":\"ES384\"", ",\"kid\":\"ed\"",
     };
     char memory[8192];
     struct bh_buf text;
@@ -117,8 +114,7 @@ bh_test_keys_init(void **state)
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_buf_puts(&text, "{\"keys\":[");
     for (size_t i = 0; i < BH_COUNT(extras); i++)
-        bh_buf_printf(&text, "%s%s", i ? "," : "",
-                      bh_test_jwk((enum bh_test_key)i, extras[i]));
+        bh_buf_printf(&text, "%s%s", i ? "," : "", bh_test_jwk((enum bh_test_key)i, extras[i]));
     bh_buf_puts(&text, "]}");
     BH_ASSERT(bh_jwks_parse(text.bytes, text.length, &set) == BH_FAULT_NONE);
     return 0;
@@ -154,21 +150,20 @@ from_der(unsigned char *bytes, size_t length, int half)
 
 static size_t
 fixture_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const struct bh_buf *message,
-     unsigned char ret_bytes[512])
+                  unsigned char ret_bytes[512])
 {
-    const EVP_MD *hash = alg == BH_JWS_EDDSA   ? NULL
-                         : alg == BH_JWS_ES384 ? EVP_sha384()
-                                               : EVP_sha256();
+    const EVP_MD *hash = alg == BH_JWS_EDDSA ? NULL : alg == BH_JWS_ES384 ? EVP_sha384() : EVP_sha256();
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     EVP_PKEY_CTX *padding;
     size_t length = 512;
 
     BH_ASSERT(EVP_DigestSignInit(context, &padding, hash, NULL, keys[key]) == 1);
     if (alg == BH_JWS_PS256)
-        BH_ASSERT(EVP_PKEY_CTX_set_rsa_padding(padding, RSA_PKCS1_PSS_PADDING) > 0 &&
-                  EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, pss_salt) > 0);
-    BH_ASSERT(EVP_DigestSign(context, ret_bytes, &length,
-                             (const unsigned char *)message->bytes, message->length) == 1);
+        BH_ASSERT(EVP_PKEY_CTX_set_rsa_padding(padding, RSA_PKCS1_PSS_PADDING) > 0
+                  && EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, pss_salt) > 0);
+    BH_ASSERT(
+        EVP_DigestSign(context, ret_bytes, &length, (const unsigned char *)message->bytes, message->length)
+        == 1);
     EVP_MD_CTX_free(context);
     if (key == BH_TEST_P256 || key == BH_TEST_P384)
         length = from_der(ret_bytes, length, key == BH_TEST_P256 ? 32 : 48);
@@ -197,8 +192,7 @@ fixture_test_finish(struct bh_buf *out, const unsigned char *bytes, size_t lengt
 }
 
 const char *
-bh_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const char *header,
-             const char *payload)
+bh_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const char *header, const char *payload)
 {
     unsigned char bytes[512];
     size_t length = 0;
@@ -234,8 +228,7 @@ bh_test_sign_hmac(const char *header, const char *payload)
     BH_ASSERT(PEM_write_bio_PUBKEY(bio, keys[BH_TEST_RSA]) == 1);
     size = BIO_get_mem_data(bio, &pem);
     fixture_test_begin(&out, header, payload);
-    HMAC(EVP_sha256(), pem, (int)size, (const unsigned char *)out.bytes, out.length, bytes,
-         &length);
+    HMAC(EVP_sha256(), pem, (int)size, (const unsigned char *)out.bytes, out.length, bytes, &length);
     BIO_free(bio);
     return fixture_test_finish(&out, bytes, length);
 }

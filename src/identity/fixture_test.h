@@ -35,8 +35,7 @@ const struct bh_jwks *bh_test_jwks(void);
 
 /* The token of that header and payload, signed with `key` under `alg`, whatever the
  * header says; alg BH_JWS_ALGS leaves the signature empty. */
-const char *bh_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const char *header,
-                         const char *payload);
+const char *bh_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const char *header, const char *payload);
 
 /* The same with the RSA key under PS256, with a salt of that many bytes. */
 const char *bh_test_sign_pss(const char *header, const char *payload, int salt_bytes);

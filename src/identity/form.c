@@ -63,12 +63,10 @@ add_pair(struct bh_form *form, const char *text, size_t length, char **at)
     char *name = *at, *value;
     size_t count = form_decode(text, name_length, name);
 
-    if (count == SIZE_MAX || count == 0 || form->count == BH_FORM_PAIRS_MAX ||
-        !is_utf8(name, count))
+    if (count == SIZE_MAX || count == 0 || form->count == BH_FORM_PAIRS_MAX || !is_utf8(name, count))
         return BH_FAULT_FORM;
     value = name + count + 1;
-    count =
-        equals ? form_decode(equals + 1, length - name_length - 1, value) : form_decode("", 0, value);
+    count = equals ? form_decode(equals + 1, length - name_length - 1, value) : form_decode("", 0, value);
     if (count == SIZE_MAX || !is_utf8(value, count))
         return BH_FAULT_FORM;
     if (bh_form_get(form, name))
@@ -113,8 +111,7 @@ void
 bh_form_put_encoded(struct bh_buf *out, const char *text)
 {
     static const char hex[] = "0123456789ABCDEF";
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;

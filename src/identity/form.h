@@ -26,8 +26,7 @@ struct bh_form {
  *                   %XX, a NUL or control character, or no UTF-8
  *   FORM_DUPLICATE  a name comes twice
  * On failure `ret_form` holds nothing of use. */
-BH_MUST_USE enum bh_identity_fault bh_form_parse(const char *text, size_t length,
-                                        struct bh_form *ret_form);
+BH_MUST_USE enum bh_identity_fault bh_form_parse(const char *text, size_t length, struct bh_form *ret_form);
 
 /* The value of that name, or NULL. */
 const char *bh_form_get(const struct bh_form *form, const char *name);

@@ -35,8 +35,7 @@ parsing(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        BH_CHECK_EQ(rows[i].name, bh_form_parse(rows[i].text, strlen(rows[i].text), &form),
-                    rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, bh_form_parse(rows[i].text, strlen(rows[i].text), &form), rows[i].fault);
         if (rows[i].fault)
             continue;
         BH_CHECK_EQ(rows[i].name, !bh_form_get(&form, "a"), !rows[i].a);

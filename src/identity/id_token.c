@@ -130,7 +130,7 @@ token_read_texts(struct bh_arena *arena, bh_json_value list, struct bh_texts *re
         if (!items[i])
             return false;
     }
-    *ret_texts = (struct bh_texts) { items, (uint32_t)count };
+    *ret_texts = (struct bh_texts){ items, (uint32_t)count };
     return true;
 }
 
@@ -150,8 +150,7 @@ token_check_amr(const struct token_reading *r)
 static enum bh_identity_fault
 token_check_session(const struct token_reading *r)
 {
-    return bh_claim_text(r->claims, "sid", r->token->session) ? BH_FAULT_NONE
-                                                              : BH_FAULT_SID_INVALID;
+    return bh_claim_text(r->claims, "sid", r->token->session) ? BH_FAULT_NONE : BH_FAULT_SID_INVALID;
 }
 
 /* Groups that the provider left out as too many must not look like none. */
@@ -167,8 +166,7 @@ token_check_groups(const struct token_reading *r)
     groups = bh_json_get(r->claims, r->rules->groups);
     if (bh_json_count(groups) > BH_ID_GROUPS_MAX)
         return BH_FAULT_GROUPS_MANY;
-    return token_read_texts(r->arena, groups, &r->token->groups) ? BH_FAULT_NONE
-                                                           : BH_FAULT_GROUPS_INVALID;
+    return token_read_texts(r->arena, groups, &r->token->groups) ? BH_FAULT_NONE : BH_FAULT_GROUPS_INVALID;
 }
 
 /* In the order of OpenID Connect Core 3.1.3.7. */
@@ -179,9 +177,8 @@ static enum bh_identity_fault (*const checks[])(const struct token_reading *r) =
 };
 
 enum bh_identity_fault
-bh_id_token_check(bh_json_value claims, enum bh_jws_alg alg,
-                  const struct bh_id_token_rules *rules, struct bh_arena *arena,
-                  struct bh_id_token *ret_token)
+bh_id_token_check(bh_json_value claims, enum bh_jws_alg alg, const struct bh_id_token_rules *rules,
+                  struct bh_arena *arena, struct bh_id_token *ret_token)
 {
     struct bh_id_token token = { 0 };
     struct token_reading reading = { claims, alg, rules, arena, &token };
@@ -197,9 +194,8 @@ bh_id_token_check(bh_json_value claims, enum bh_jws_alg alg,
 }
 
 enum bh_identity_fault
-bh_id_token_read(const char *text, const struct bh_jws_trust *trust,
-                 const struct bh_id_token_rules *rules, struct bh_arena *arena,
-                 struct bh_id_token *ret_token)
+bh_id_token_read(const char *text, const struct bh_jws_trust *trust, const struct bh_id_token_rules *rules,
+                 struct bh_arena *arena, struct bh_id_token *ret_token)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -212,8 +208,7 @@ bh_id_token_read(const char *text, const struct bh_jws_trust *trust,
     fault = bh_jws_read(text, strlen(text), trust, &jws, &payload);
     if (fault == BH_FAULT_NONE && jws.type[0] && strcasecmp(jws.type, "JWT") != 0)
         fault = BH_FAULT_HEADER_TYPE;
-    if (fault == BH_FAULT_NONE &&
-        bh_json_parse(payload.bytes, payload.length, &json, &err) != BH_OK)
+    if (fault == BH_FAULT_NONE && bh_json_parse(payload.bytes, payload.length, &json, &err) != BH_OK)
         fault = BH_FAULT_PAYLOAD_JSON;
     if (fault == BH_FAULT_NONE)
         fault = bh_id_token_check(bh_json_root(json), jws.alg, rules, arena, ret_token);

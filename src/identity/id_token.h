@@ -40,16 +40,13 @@ struct bh_id_token {
  * that does not hold gives the fault; each rule has its own (see the table).
  * `ret_token` is untouched on failure. */
 BH_MUST_USE enum bh_identity_fault bh_id_token_check(bh_json_value claims, enum bh_jws_alg alg,
-                                            const struct bh_id_token_rules *rules,
-                                            struct bh_arena *arena,
-                                            struct bh_id_token *ret_token);
+                                                     const struct bh_id_token_rules *rules,
+                                                     struct bh_arena *arena, struct bh_id_token *ret_token);
 
 /* Verify the signature and check the claims.  Adds the faults of bh_jws_read,
  * HEADER_TYPE for a token of another kind, and PAYLOAD_JSON. */
-BH_MUST_USE enum bh_identity_fault bh_id_token_read(const char *text,
-                                           const struct bh_jws_trust *trust,
-                                           const struct bh_id_token_rules *rules,
-                                           struct bh_arena *arena,
-                                           struct bh_id_token *ret_token);
+BH_MUST_USE enum bh_identity_fault bh_id_token_read(const char *text, const struct bh_jws_trust *trust,
+                                                    const struct bh_id_token_rules *rules,
+                                                    struct bh_arena *arena, struct bh_id_token *ret_token);
 
 #endif

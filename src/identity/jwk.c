@@ -20,8 +20,7 @@ static const struct kind {
     uint32_t algs, point_bytes; /* point_bytes: of each coordinate */
     bool has_y;
 } kinds[] = {
-    { "RSA", NULL, BH_JWK_RSA, BH_JWS_BIT(BH_JWS_RS256) | BH_JWS_BIT(BH_JWS_PS256), 0,
-      false },
+    { "RSA", NULL, BH_JWK_RSA, BH_JWS_BIT(BH_JWS_RS256) | BH_JWS_BIT(BH_JWS_PS256), 0, false },
     { "EC", "P-256", BH_JWK_P256, BH_JWS_BIT(BH_JWS_ES256), 32, true },
     { "EC", "P-384", BH_JWK_P384, BH_JWS_BIT(BH_JWS_ES384), 48, true },
     { "OKP", "Ed25519", BH_JWK_ED25519, BH_JWS_BIT(BH_JWS_EDDSA), 32, false },
@@ -51,8 +50,7 @@ jwk_find_kind(bh_json_value key)
     const char *crv = bh_json_text(bh_json_get(key, "crv"), "");
 
     for (size_t i = 0; i < BH_COUNT(kinds); i++)
-        if (strcmp(kty, kinds[i].kty) == 0 &&
-            (!kinds[i].crv || strcmp(crv, kinds[i].crv) == 0))
+        if (strcmp(kty, kinds[i].kty) == 0 && (!kinds[i].crv || strcmp(crv, kinds[i].crv) == 0))
             return &kinds[i];
     return NULL;
 }
@@ -96,10 +94,9 @@ jwk_has_good_types(bh_json_value key)
         if (value && bh_json_kind(value) != BH_JSON_STRING)
             return false;
     }
-    return bh_json_kind(key) == BH_JSON_OBJECT && bh_json_get(key, "kty") &&
-           (!bh_json_get(key, "key_ops") ||
-            bh_json_kind(bh_json_get(key, "key_ops")) == BH_JSON_ARRAY) &&
-           strlen(bh_json_text(bh_json_get(key, "kid"), "")) <= BH_JWK_KID_MAX;
+    return bh_json_kind(key) == BH_JSON_OBJECT && bh_json_get(key, "kty")
+           && (!bh_json_get(key, "key_ops") || bh_json_kind(bh_json_get(key, "key_ops")) == BH_JSON_ARRAY)
+           && strlen(bh_json_text(bh_json_get(key, "kid"), "")) <= BH_JWK_KID_MAX;
 }
 
 static enum bh_identity_fault
@@ -109,8 +106,8 @@ jwk_read_rsa(bh_json_value json, struct bh_jwk *key, bool *ret_weak)
     key->e_length = jwk_get_bytes(json, "e", key->e, sizeof key->e);
     if (key->n_length == 0 || key->e_length == 0 || key->n[0] == 0 || key->e[0] == 0)
         return BH_FAULT_JWKS_KEY;
-    *ret_weak = key->n_length < BH_JWK_RSA_BYTES_MIN ||
-                (key->n_length == BH_JWK_RSA_BYTES_MIN && key->n[0] < 0x80);
+    *ret_weak =
+        key->n_length < BH_JWK_RSA_BYTES_MIN || (key->n_length == BH_JWK_RSA_BYTES_MIN && key->n[0] < 0x80);
     return BH_FAULT_NONE;
 }
 
@@ -141,14 +138,12 @@ jwk_read_key(bh_json_value json, struct bh_jwk *key, bool *ret_use)
         return BH_FAULT_NONE;
     if (bh_json_get(json, "d"))
         return BH_FAULT_JWKS_PRIVATE;
-    *key = (struct bh_jwk) { .type = kind->type, .algs = kind->algs };
+    *key = (struct bh_jwk){ .type = kind->type, .algs = kind->algs };
     if (alg)
-        key->algs &=
-            bh_jws_alg_find(alg) < BH_JWS_ALGS ? BH_JWS_BIT(bh_jws_alg_find(alg)) : 0;
+        key->algs &= bh_jws_alg_find(alg) < BH_JWS_ALGS ? BH_JWS_BIT(bh_jws_alg_find(alg)) : 0;
     memcpy(key->kid, bh_json_text(bh_json_get(json, "kid"), ""),
            strlen(bh_json_text(bh_json_get(json, "kid"), "")));
-    fault =
-        kind->type == BH_JWK_RSA ? jwk_read_rsa(json, key, &weak) : jwk_read_point(json, kind, key);
+    fault = kind->type == BH_JWK_RSA ? jwk_read_rsa(json, key, &weak) : jwk_read_point(json, kind, key);
     if (fault == BH_FAULT_NONE && !weak && !bh_signature_key_check(key))
         fault = BH_FAULT_JWKS_KEY;
     *ret_use = fault == BH_FAULT_NONE && !weak && key->algs != 0;
@@ -159,8 +154,7 @@ static bool
 jwk_has_same(const struct bh_jwks *jwks, const struct bh_jwk *key)
 {
     for (uint32_t i = 0; i < jwks->count; i++)
-        if (jwks->keys[i].type == key->type && strcmp(jwks->keys[i].kid, key->kid) == 0 &&
-            key->kid[0])
+        if (jwks->keys[i].type == key->type && strcmp(jwks->keys[i].kid, key->kid) == 0 && key->kid[0])
             return true;
     return false;
 }
@@ -208,8 +202,7 @@ bh_jwks_parse(const char *text, size_t length, struct bh_jwks *ret_jwks)
 }
 
 enum bh_identity_fault
-bh_jwks_find(const struct bh_jwks *jwks, enum bh_jws_alg alg, const char *kid,
-             const struct bh_jwk **ret_key)
+bh_jwks_find(const struct bh_jwks *jwks, enum bh_jws_alg alg, const char *kid, const struct bh_jwk **ret_key)
 {
     const struct bh_jwk *found = NULL;
     bool same_kid = false;

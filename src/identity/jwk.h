@@ -65,8 +65,7 @@ enum bh_jws_alg bh_jws_alg_find(const char *name);
  *   JWKS_DUPLICATE  two keys with the same type and id
  *   JWKS_EMPTY      no key is left
  * `ret_jwks` is untouched on failure. */
-BH_MUST_USE enum bh_identity_fault bh_jwks_parse(const char *text, size_t length,
-                                        struct bh_jwks *ret_jwks);
+BH_MUST_USE enum bh_identity_fault bh_jwks_parse(const char *text, size_t length, struct bh_jwks *ret_jwks);
 
 /* The key to verify a token with: the one of that id whose type and algorithm fit; for
  * a token without id (`kid` "") the only one that fits.
@@ -74,6 +73,6 @@ BH_MUST_USE enum bh_identity_fault bh_jwks_parse(const char *text, size_t length
  *   KEY_MISMATCH   the key of that id is for other algorithms
  *   KEY_AMBIGUOUS  no id, and several keys fit */
 BH_MUST_USE enum bh_identity_fault bh_jwks_find(const struct bh_jwks *jwks, enum bh_jws_alg alg,
-                                       const char *kid, const struct bh_jwk **ret_key);
+                                                const char *kid, const struct bh_jwk **ret_key);
 
 #endif

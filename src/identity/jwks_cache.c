@@ -16,8 +16,7 @@ bh_jwks_cache_due(struct bh_jwks_cache *cache, bool unknown_key, bh_ns now)
 }
 
 enum bh_identity_fault
-bh_jwks_cache_receive(struct bh_jwks_cache *cache, const struct bh_https_response *answer,
-                   bh_ns now)
+bh_jwks_cache_receive(struct bh_jwks_cache *cache, const struct bh_https_response *answer, bh_ns now)
 {
     uint32_t life_s = answer->max_age_s ? answer->max_age_s : BH_JWKS_LIFE_S;
     enum bh_identity_fault fault = BH_FAULT_PROVIDER_DOWN;

@@ -32,7 +32,7 @@ bool bh_jwks_cache_due(struct bh_jwks_cache *cache, bool unknown_key, bh_ns now)
 
 /* The answer.  Keys stay as they are on failure: PROVIDER_DOWN, JWKS_*. */
 enum bh_identity_fault bh_jwks_cache_receive(struct bh_jwks_cache *cache,
-                                 const struct bh_https_response *answer, bh_ns now);
+                                             const struct bh_https_response *answer, bh_ns now);
 
 /* The keys to verify with, or NULL when there are none young enough. */
 const struct bh_jwks *bh_jwks_cache_keys(const struct bh_jwks_cache *cache, bh_ns now);

@@ -4,8 +4,8 @@
 
 #define S BH_NS_PER_S
 #define NOW (UINT64_C(1790000000) * S)
-#define KEY(kid)                                                                           \
-    "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"kid\":\"" kid                       \
+#define KEY(kid)                                                                                             \
+    "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"kid\":\"" kid                                         \
     "\",\"x\":\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}]}"
 
 static struct bh_jwks_cache cache;

@@ -22,8 +22,7 @@ jws_split(const char *text, size_t length, struct bh_jws *jws)
     jws->payload_length = (size_t)(second - first) - 1;
     jws->signature_at = (size_t)(second - text) + 1;
     jws->signature_length = length - jws->signature_at;
-    if (memchr(second + 1, '.', jws->signature_length) || jws->payload_at == 1 ||
-        jws->payload_length == 0)
+    if (memchr(second + 1, '.', jws->signature_length) || jws->payload_at == 1 || jws->payload_length == 0)
         return BH_FAULT_TOKEN_FORM;
     return BH_FAULT_NONE;
 }
@@ -80,9 +79,8 @@ jws_read_header(bh_json_value header, uint32_t algs, struct bh_jws *jws)
         return fault;
     if (!jws_read_text(bh_json_get(header, "kid"), jws->kid, BH_JWK_KID_MAX))
         return BH_FAULT_KID_INVALID;
-    return jws_read_text(bh_json_get(header, "typ"), jws->type, BH_JWS_TYPE_MAX)
-               ? BH_FAULT_NONE
-               : BH_FAULT_HEADER_TYPE;
+    return jws_read_text(bh_json_get(header, "typ"), jws->type, BH_JWS_TYPE_MAX) ? BH_FAULT_NONE
+                                                                                 : BH_FAULT_HEADER_TYPE;
 }
 
 static enum bh_identity_fault
@@ -123,10 +121,9 @@ jws_verify(const struct bh_jws *jws, const struct bh_jwk *key)
 {
     uint8_t memory[BH_JWK_RSA_BYTES_MAX];
     struct bh_buf bytes;
-    struct bh_signature signature = { .alg = jws->alg,
-                                      .message = jws->text,
-                                      .message_length = jws->signature_at - 1,
-                                      .bytes = memory };
+    struct bh_signature signature = {
+        .alg = jws->alg, .message = jws->text, .message_length = jws->signature_at - 1, .bytes = memory
+    };
 
     bh_buf_init_fixed(&bytes, memory, sizeof memory);
     if (!bh_base64url_decode(&bytes, jws->text + jws->signature_at, jws->signature_length))
@@ -151,8 +148,8 @@ bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key, struct bh_buf *p
 }
 
 enum bh_identity_fault
-bh_jws_read(const char *text, size_t length, const struct bh_jws_trust *trust,
-            struct bh_jws *ret_jws, struct bh_buf *payload)
+bh_jws_read(const char *text, size_t length, const struct bh_jws_trust *trust, struct bh_jws *ret_jws,
+            struct bh_buf *payload)
 {
     const struct bh_jwk *key = NULL;
     enum bh_identity_fault fault = bh_jws_parse(text, length, trust->algs, ret_jws);

@@ -28,7 +28,7 @@ struct bh_jws {
  * KID_INVALID; HEADER_TYPE for a typ that is no text or too long.  `ret_jws` is
  * untouched on failure. */
 BH_MUST_USE enum bh_identity_fault bh_jws_parse(const char *text, size_t length, uint32_t algs,
-                                       struct bh_jws *ret_jws);
+                                                struct bh_jws *ret_jws);
 
 /* Verify with `key` and append the payload to `payload`, which must have room for
  * BH_JWS_BYTES_MAX bytes more.
@@ -37,7 +37,7 @@ BH_MUST_USE enum bh_identity_fault bh_jws_parse(const char *text, size_t length,
  *   TOKEN_ENCODING  the payload is not base64url
  * On failure nothing is appended. */
 BH_MUST_USE enum bh_identity_fault bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key,
-                                      struct bh_buf *payload);
+                                               struct bh_buf *payload);
 
 /* Whose signatures are good: the provider's keys, and the client's registration. */
 struct bh_jws_trust {
@@ -49,7 +49,7 @@ struct bh_jws_trust {
  * bh_jws_parse, bh_jwks_find and bh_jws_open; KEY_UNKNOWN is the one that a fresh key
  * set may cure. */
 BH_MUST_USE enum bh_identity_fault bh_jws_read(const char *text, size_t length,
-                                      const struct bh_jws_trust *trust,
-                                      struct bh_jws *ret_jws, struct bh_buf *payload);
+                                               const struct bh_jws_trust *trust, struct bh_jws *ret_jws,
+                                               struct bh_buf *payload);
 
 #endif

@@ -6,8 +6,8 @@
 #include "identity/fixture_test.h"
 #include "identity/signature.h"
 
-#define JOE                                                                                \
-    "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb2"   \
+#define JOE                                                                                                  \
+    "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb2"                     \
     "90Ijp0cnVlfQ"
 
 static char payload_memory[BH_JWS_BYTES_MAX];
@@ -74,8 +74,7 @@ jws_test_published(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_buf payload;
 
-        BH_CHECK_EQ(rows[i].name, bh_jwks_parse(rows[i].key, strlen(rows[i].key), &jwks),
-                    0);
+        BH_CHECK_EQ(rows[i].name, bh_jwks_parse(rows[i].key, strlen(rows[i].key), &jwks), 0);
         BH_CHECK_EQ(rows[i].name, open_token(rows[i].token, &jwks, &payload), 0);
         BH_CHECK_STR(rows[i].name, bh_buf_text(&payload), rows[i].payload);
     }
@@ -101,8 +100,7 @@ every_algorithm(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(algorithms); i++) {
-        const char *token =
-            bh_test_sign(algorithms[i].key, algorithms[i].alg, algorithms[i].header, "{}");
+        const char *token = bh_test_sign(algorithms[i].key, algorithms[i].alg, algorithms[i].header, "{}");
 
         BH_CHECK_EQ(algorithms[i].header, open_token(token, bh_test_jwks(), &payload), 0);
         BH_CHECK_STR(algorithms[i].header, bh_buf_text(&payload), "{}");
@@ -120,14 +118,12 @@ every_change(void **state)
     (void)state;
     for (size_t i = 0; i < BH_COUNT(algorithms); i++) {
         snprintf(token, sizeof token, "%s",
-                 bh_test_sign(algorithms[i].key, algorithms[i].alg, algorithms[i].header,
-                              "{\"a\":1}"));
+                 bh_test_sign(algorithms[i].key, algorithms[i].alg, algorithms[i].header, "{\"a\":1}"));
         for (size_t at = 0; at < strlen(token); at++) {
             char was = token[at];
 
             token[at] = was == 'A' ? 'B' : 'A';
-            BH_CHECK(algorithms[i].header,
-                     open_token(token, bh_test_jwks(), &payload) != 0);
+            BH_CHECK(algorithms[i].header, open_token(token, bh_test_jwks(), &payload) != 0);
             BH_CHECK_EQ(algorithms[i].header, payload.length, 0);
             token[at] = was;
         }
@@ -155,8 +151,7 @@ jws_test_headers(void **state)
         { "hs512", "{\"alg\":\"hs512\"}", BH_FAULT_ALG_HMAC },
         { "RS512", "{\"alg\":\"RS512\"}", BH_FAULT_ALG_UNKNOWN },
         { "case", "{\"alg\":\"rs256\"}", BH_FAULT_ALG_UNKNOWN },
-        { "an encryption", "{\"alg\":\"RSA-OAEP\",\"enc\":\"A128GCM\"}",
-          BH_FAULT_ALG_UNKNOWN },
+        { "an encryption", "{\"alg\":\"RSA-OAEP\",\"enc\":\"A128GCM\"}", BH_FAULT_ALG_UNKNOWN },
         { "no alg", "{\"kid\":\"rsa\"}", BH_FAULT_ALG_MISSING },
         { "alg a number", "{\"alg\":256}", BH_FAULT_ALG_MISSING },
         { "alg a list", "{\"alg\":[\"RS256\"]}", BH_FAULT_ALG_MISSING },
@@ -164,22 +159,17 @@ jws_test_headers(void **state)
         { "no object", "[\"RS256\"]", BH_FAULT_HEADER_JSON },
         { "no JSON", "RS256", BH_FAULT_HEADER_JSON },
         { "empty", "", BH_FAULT_TOKEN_FORM },
-        { "crit", "{\"alg\":\"RS256\",\"crit\":[\"exp\"],\"exp\":1}",
-          BH_FAULT_HEADER_CRIT },
+        { "crit", "{\"alg\":\"RS256\",\"crit\":[\"exp\"],\"exp\":1}", BH_FAULT_HEADER_CRIT },
         { "empty crit", "{\"alg\":\"RS256\",\"crit\":[]}", BH_FAULT_HEADER_CRIT },
         { "b64", "{\"alg\":\"RS256\",\"b64\":false}", BH_FAULT_HEADER_B64 },
         { "kid a number", "{\"alg\":\"RS256\",\"kid\":1}", BH_FAULT_KID_INVALID },
         { "kid empty", "{\"alg\":\"RS256\",\"kid\":\"\"}", BH_FAULT_KID_INVALID },
-        { "kid a path", "{\"alg\":\"RS256\",\"kid\":\"../../../dev/null\"}",
-          BH_FAULT_KEY_UNKNOWN },
-        { "kid of another", "{\"alg\":\"RS256\",\"kid\":\"rsa-other\"}",
-          BH_FAULT_SIGNATURE },
-        { "kid of another type", "{\"alg\":\"RS256\",\"kid\":\"p256\"}",
-          BH_FAULT_KEY_MISMATCH },
+        { "kid a path", "{\"alg\":\"RS256\",\"kid\":\"../../../dev/null\"}", BH_FAULT_KEY_UNKNOWN },
+        { "kid of another", "{\"alg\":\"RS256\",\"kid\":\"rsa-other\"}", BH_FAULT_SIGNATURE },
+        { "kid of another type", "{\"alg\":\"RS256\",\"kid\":\"p256\"}", BH_FAULT_KEY_MISMATCH },
         { "no kid, two keys", "{\"alg\":\"RS256\"}", BH_FAULT_KEY_AMBIGUOUS },
         { "typ a number", "{\"alg\":\"RS256\",\"typ\":1}", BH_FAULT_HEADER_TYPE },
-        { "signed as RS256, called PS256", "{\"alg\":\"PS256\",\"kid\":\"rsa\"}",
-          BH_FAULT_SIGNATURE },
+        { "signed as RS256, called PS256", "{\"alg\":\"PS256\",\"kid\":\"rsa\"}", BH_FAULT_SIGNATURE },
     };
     struct bh_buf payload;
 
@@ -187,8 +177,7 @@ jws_test_headers(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const char *token = bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, rows[i].header, "{}");
 
-        BH_CHECK_EQ(rows[i].name, open_token(token, bh_test_jwks(), &payload),
-                    rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, open_token(token, bh_test_jwks(), &payload), rows[i].fault);
     }
     BH_CHECK_DONE();
 }
@@ -223,8 +212,7 @@ jws_test_forms(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        BH_CHECK_EQ(rows[i].name, open_token(rows[i].token, bh_test_jwks(), &payload),
-                    rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, open_token(rows[i].token, bh_test_jwks(), &payload), rows[i].fault);
     BH_CHECK_DONE();
 }
 
@@ -235,24 +223,24 @@ confusion(void **state)
     struct bh_buf payload;
 
     (void)state;
-    BH_CHECK_EQ("HS256 with the RSA public key",
-                open_token(bh_test_sign_hmac("{\"alg\":\"HS256\",\"kid\":\"rsa\"}", "{}"),
-                           bh_test_jwks(), &payload),
-                BH_FAULT_ALG_HMAC);
-    BH_CHECK_EQ("the same, called RS256",
-                open_token(bh_test_sign_hmac("{\"alg\":\"RS256\",\"kid\":\"rsa\"}", "{}"),
-                           bh_test_jwks(), &payload),
-                BH_FAULT_SIGNATURE);
-    BH_CHECK_EQ("ES256 of a P-384 key",
-                open_token(bh_test_sign(BH_TEST_P384, BH_JWS_ES384,
-                                        "{\"alg\":\"ES256\",\"kid\":\"p384\"}", "{}"),
-                           bh_test_jwks(), &payload),
-                BH_FAULT_KEY_MISMATCH);
-    BH_CHECK_EQ("no signature at all",
-                open_token(bh_test_sign(BH_TEST_RSA, BH_JWS_ALGS,
-                                        "{\"alg\":\"RS256\",\"kid\":\"rsa\"}", "{}"),
-                           bh_test_jwks(), &payload),
-                BH_FAULT_SIGNATURE);
+    BH_CHECK_EQ(
+        "HS256 with the RSA public key",
+        open_token(bh_test_sign_hmac("{\"alg\":\"HS256\",\"kid\":\"rsa\"}", "{}"), bh_test_jwks(), &payload),
+        BH_FAULT_ALG_HMAC);
+    BH_CHECK_EQ(
+        "the same, called RS256",
+        open_token(bh_test_sign_hmac("{\"alg\":\"RS256\",\"kid\":\"rsa\"}", "{}"), bh_test_jwks(), &payload),
+        BH_FAULT_SIGNATURE);
+    BH_CHECK_EQ(
+        "ES256 of a P-384 key",
+        open_token(bh_test_sign(BH_TEST_P384, BH_JWS_ES384, "{\"alg\":\"ES256\",\"kid\":\"p384\"}", "{}"),
+                   bh_test_jwks(), &payload),
+        BH_FAULT_KEY_MISMATCH);
+    BH_CHECK_EQ(
+        "no signature at all",
+        open_token(bh_test_sign(BH_TEST_RSA, BH_JWS_ALGS, "{\"alg\":\"RS256\",\"kid\":\"rsa\"}", "{}"),
+                   bh_test_jwks(), &payload),
+        BH_FAULT_SIGNATURE);
     BH_CHECK_DONE();
 }
 
@@ -268,18 +256,15 @@ signature_lengths(void **state)
     (void)state;
     for (size_t i = 0; i < BH_COUNT(salts); i++)
         BH_CHECK_EQ("salt",
-                    open_token(bh_test_sign_pss("{\"alg\":\"PS256\",\"kid\":\"rsa\"}", "{}",
-                                                salts[i]),
+                    open_token(bh_test_sign_pss("{\"alg\":\"PS256\",\"kid\":\"rsa\"}", "{}", salts[i]),
                                bh_test_jwks(), &payload),
                     salts[i] == 32 ? 0 : BH_FAULT_SIGNATURE);
     for (int extra = 0; extra < 2; extra++) {
         /* 96 bytes are 128 characters; "AAA" behind them is two bytes more */
         snprintf(token, sizeof token, "%s%s",
-                 bh_test_sign(BH_TEST_P384, BH_JWS_ES384,
-                              "{\"alg\":\"ES384\",\"kid\":\"p384\"}", "{}"),
+                 bh_test_sign(BH_TEST_P384, BH_JWS_ES384, "{\"alg\":\"ES384\",\"kid\":\"p384\"}", "{}"),
                  extra ? "AAA" : "");
-        BH_CHECK_EQ("ES384", open_token(token, bh_test_jwks(), &payload),
-                    extra ? BH_FAULT_SIGNATURE : 0);
+        BH_CHECK_EQ("ES384", open_token(token, bh_test_jwks(), &payload), extra ? BH_FAULT_SIGNATURE : 0);
     }
     BH_CHECK_DONE();
 }
@@ -287,19 +272,15 @@ signature_lengths(void **state)
 static void
 registration(void **state)
 {
-    const char *token = bh_test_sign(BH_TEST_RSA, BH_JWS_RS256,
-                                     "{\"alg\":\"RS256\",\"kid\":\"rsa\"}", "{}");
+    const char *token = bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, "{\"alg\":\"RS256\",\"kid\":\"rsa\"}", "{}");
     struct bh_jws jws = { .text = "untouched" };
 
     (void)state;
-    BH_CHECK_EQ("only ES256",
-                bh_jws_parse(token, strlen(token), BH_JWS_BIT(BH_JWS_ES256), &jws),
+    BH_CHECK_EQ("only ES256", bh_jws_parse(token, strlen(token), BH_JWS_BIT(BH_JWS_ES256), &jws),
                 BH_FAULT_ALG_REFUSED);
     BH_CHECK_STR("untouched", jws.text, "untouched");
-    BH_CHECK_EQ("nothing", bh_jws_parse(token, strlen(token), 0, &jws),
-                BH_FAULT_ALG_REFUSED);
-    BH_CHECK_EQ("this", bh_jws_parse(token, strlen(token), BH_JWS_BIT(BH_JWS_RS256), &jws),
-                0);
+    BH_CHECK_EQ("nothing", bh_jws_parse(token, strlen(token), 0, &jws), BH_FAULT_ALG_REFUSED);
+    BH_CHECK_EQ("this", bh_jws_parse(token, strlen(token), BH_JWS_BIT(BH_JWS_RS256), &jws), 0);
     BH_CHECK_DONE();
 }
 
@@ -312,21 +293,18 @@ sizes(void **state)
     (void)state;
     memset(text, 'a', (1 << 20) - 1);
     text[(1 << 20) - 1] = '\0';
-    BH_CHECK_EQ(
-        "a claim of 1 MiB",
-        open_token(bh_test_sign(BH_TEST_ED25519, BH_JWS_EDDSA, "{\"alg\":\"EdDSA\"}", text),
-                   bh_test_jwks(), &payload),
-        BH_FAULT_TOKEN_SIZE);
+    BH_CHECK_EQ("a claim of 1 MiB",
+                open_token(bh_test_sign(BH_TEST_ED25519, BH_JWS_EDDSA, "{\"alg\":\"EdDSA\"}", text),
+                           bh_test_jwks(), &payload),
+                BH_FAULT_TOKEN_SIZE);
     memcpy(text, "{\"alg\":\"EdDSA\",\"x\":\"", 20);
     memcpy(text + BH_JWS_HEADER_MAX - 2, "\"}", 3);
     BH_CHECK_EQ("a header of 4 KiB",
-                open_token(bh_test_sign(BH_TEST_ED25519, BH_JWS_EDDSA, text, "{}"),
-                           bh_test_jwks(), &payload),
+                open_token(bh_test_sign(BH_TEST_ED25519, BH_JWS_EDDSA, text, "{}"), bh_test_jwks(), &payload),
                 0);
     memcpy(text + BH_JWS_HEADER_MAX - 2, "a\"}", 4);
     BH_CHECK_EQ("and one",
-                open_token(bh_test_sign(BH_TEST_ED25519, BH_JWS_EDDSA, text, "{}"),
-                           bh_test_jwks(), &payload),
+                open_token(bh_test_sign(BH_TEST_ED25519, BH_JWS_EDDSA, text, "{}"), bh_test_jwks(), &payload),
                 BH_FAULT_HEADER_SIZE);
     free(text);
     BH_CHECK_DONE();
@@ -339,11 +317,9 @@ half_hashes(void **state)
     char hash[BH_HALF_HASH_MAX];
 
     (void)state;
-    bh_signature_half_hash(BH_JWS_RS256, "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y",
-                           hash);
+    bh_signature_half_hash(BH_JWS_RS256, "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y", hash);
     BH_CHECK_STR("at_hash", hash, "77QmUPtjPfzWtF2AnpK9RQ");
-    bh_signature_half_hash(
-        BH_JWS_RS256, "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk", hash);
+    bh_signature_half_hash(BH_JWS_RS256, "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk", hash);
     BH_CHECK_STR("c_hash", hash, "LDktKdoQak3Pk0cnXxCltA");
     bh_signature_half_hash(BH_JWS_ES384, "", hash);
     BH_CHECK_EQ("SHA-384", strlen(hash), 32);
@@ -356,11 +332,16 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jws_test_published),    cmocka_unit_test(every_algorithm),
-        cmocka_unit_test(every_change), cmocka_unit_test(jws_test_headers),
-        cmocka_unit_test(jws_test_forms),        cmocka_unit_test(confusion),
-        cmocka_unit_test(registration), cmocka_unit_test(signature_lengths),
-        cmocka_unit_test(sizes),        cmocka_unit_test(half_hashes),
+        cmocka_unit_test(jws_test_published),
+        cmocka_unit_test(every_algorithm),
+        cmocka_unit_test(every_change),
+        cmocka_unit_test(jws_test_headers),
+        cmocka_unit_test(jws_test_forms),
+        cmocka_unit_test(confusion),
+        cmocka_unit_test(registration),
+        cmocka_unit_test(signature_lengths),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(half_hashes),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

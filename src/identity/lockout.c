@@ -41,8 +41,8 @@ lockout_key_of(const char *first, const char *second, uint8_t ret_key[16])
 static bool
 lockout_is_stale(const struct bh_lockout_count *count, bh_ns now)
 {
-    return count->until <= now && count->day + DAY_NS <= now &&
-           count->since + BH_LOCKOUT_WINDOW_S * BH_NS_PER_S <= now;
+    return count->until <= now && count->day + DAY_NS <= now
+           && count->since + BH_LOCKOUT_WINDOW_S * BH_NS_PER_S <= now;
 }
 
 /* Whether a count matters less than another: it locks nobody, or has locked less often, or saw
@@ -78,7 +78,7 @@ lockout_find(struct bh_lockout_count *counts, size_t size, const uint8_t key[16]
     }
     if (!slot)
         slot = least;
-    *slot = (struct bh_lockout_count) { .since = now, .day = now };
+    *slot = (struct bh_lockout_count){ .since = now, .day = now };
     memcpy(slot->key, key, 16);
     return slot;
 }
@@ -134,26 +134,24 @@ struct subject {
 
 static uint32_t
 lockout_subjects_of(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
-            struct subject ret_subjects[2])
+                    struct subject ret_subjects[2])
 {
     uint8_t key[16];
 
     lockout_key_of(attempt->account, attempt->device, key);
-    ret_subjects[0] =
-        (struct subject) { lockout_find(lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, key, now),
-                           &account_limit };
+    ret_subjects[0] = (struct subject){ lockout_find(lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, key, now),
+                                        &account_limit };
     if (attempt->device)
         return 1;
     lockout_key_of(attempt->source, NULL, key);
     ret_subjects[1] =
-        (struct subject) { lockout_find(lockout->sources, BH_LOCKOUT_SOURCES_MAX, key, now),
-                           &source_limit };
+        (struct subject){ lockout_find(lockout->sources, BH_LOCKOUT_SOURCES_MAX, key, now), &source_limit };
     return 2;
 }
 
 enum bh_identity_fault
-bh_lockout_begin(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
-                 bh_ns *ret_until, bool *ret_alert)
+bh_lockout_begin(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now, bh_ns *ret_until,
+                 bool *ret_alert)
 {
     struct subject subjects[2];
     uint32_t count = lockout_subjects_of(lockout, attempt, now, subjects);
@@ -172,8 +170,7 @@ bh_lockout_begin(struct bh_lockout *lockout, const struct bh_attempt *attempt, b
 
 /* The count of that key; NULL: it was forgotten since. */
 static struct bh_lockout_count *
-lockout_find_count(struct bh_lockout_count *counts, size_t size, const char *first,
-           const char *second)
+lockout_find_count(struct bh_lockout_count *counts, size_t size, const char *first, const char *second)
 {
     uint8_t key[16];
 
@@ -195,8 +192,8 @@ lockout_undo(struct bh_lockout_count *count)
 void
 bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt)
 {
-    struct bh_lockout_count *account = lockout_find_count(
-        lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, attempt->account, attempt->device);
+    struct bh_lockout_count *account =
+        lockout_find_count(lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, attempt->account, attempt->device);
 
     if (account)
         memset(account, 0, sizeof *account);

@@ -55,8 +55,8 @@ struct bh_attempt {
  *   LOCKED_ACCOUNT, LOCKED_SOURCE  not before *ret_until; nothing was counted
  */
 BH_MUST_USE enum bh_identity_fault bh_lockout_begin(struct bh_lockout *lockout,
-                                           const struct bh_attempt *attempt, bh_ns now,
-                                           bh_ns *ret_until, bool *ret_alert);
+                                                    const struct bh_attempt *attempt, bh_ns now,
+                                                    bh_ns *ret_until, bool *ret_alert);
 
 /* The attempt succeeded with all its factors: after the password alone this must not be
  * called, or whoever has it could guess codes for ever.  The account's count begins anew;

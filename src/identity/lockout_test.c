@@ -131,8 +131,7 @@ known_device(void **state)
     BH_CHECK_EQ("stranger", guess("alice", NOW), BH_FAULT_LOCKED_ACCOUNT);
     for (int i = 0; i < 5; i++)
         BH_CHECK_EQ("device", try_at("alice", "10.9.9.9", "d1", NOW), 0);
-    BH_CHECK_EQ("stolen device", try_at("alice", "10.9.9.9", "d1", NOW),
-                BH_FAULT_LOCKED_ACCOUNT);
+    BH_CHECK_EQ("stolen device", try_at("alice", "10.9.9.9", "d1", NOW), BH_FAULT_LOCKED_ACCOUNT);
     BH_CHECK_EQ("other device", try_at("alice", "10.9.9.9", "d2", NOW), 0);
     BH_CHECK_DONE();
 }
@@ -233,11 +232,15 @@ full(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(lockout_test_account),      cmocka_unit_test(lockout_test_spellings),
-    cmocka_unit_test(lockout_test_windows),      cmocka_unit_test(source),
+    cmocka_unit_test(lockout_test_account),
+    cmocka_unit_test(lockout_test_spellings),
+    cmocka_unit_test(lockout_test_windows),
+    cmocka_unit_test(source),
     cmocka_unit_test(nothing_locks_everybody),
-    cmocka_unit_test(known_device), cmocka_unit_test(success),
-    cmocka_unit_test(alerts),       cmocka_unit_test(clocks),
+    cmocka_unit_test(known_device),
+    cmocka_unit_test(success),
+    cmocka_unit_test(alerts),
+    cmocka_unit_test(clocks),
     cmocka_unit_test(full),
 };
 

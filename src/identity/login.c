@@ -8,7 +8,7 @@
 void
 bh_login_init(struct bh_login *login, const uint8_t random[BH_LOGIN_RANDOM], bh_ns now)
 {
-    *login = (struct bh_login) { .begun = now };
+    *login = (struct bh_login){ .begun = now };
     bh_secret_text(random, login->state);
     bh_secret_text(random + BH_SECRET_BYTES, login->nonce);
     bh_secret_text(random + 2 * BH_SECRET_BYTES, login->verifier);
@@ -80,8 +80,7 @@ store_error(const char *error, struct bh_login *login)
 }
 
 enum bh_identity_fault
-bh_login_callback(struct bh_login *login, const struct bh_provider *provider,
-                  const char *query, bh_ns now)
+bh_login_callback(struct bh_login *login, const struct bh_provider *provider, const char *query, bh_ns now)
 {
     struct bh_form form;
     enum bh_identity_fault fault = bh_form_parse(query, strlen(query), &form);
@@ -118,16 +117,14 @@ bh_login_ask(const struct bh_login *login, const struct bh_provider *provider,
     bh_form_put(&form, "code", login->code);
     bh_form_put(&form, "redirect_uri", client->redirect);
     bh_form_put(&form, "code_verifier", login->verifier);
-    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena,
-                          ret_request);
+    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
     bh_buf_fini(&form);
     return rc;
 }
 
 bh_rc
-bh_refresh_ask(const struct bh_provider *provider, const struct bh_relying_party *client,
-               const char *refresh, struct bh_arena *arena,
-               struct bh_https_request *ret_request)
+bh_refresh_ask(const struct bh_provider *provider, const struct bh_relying_party *client, const char *refresh,
+               struct bh_arena *arena, struct bh_https_request *ret_request)
 {
     struct bh_buf form;
     bh_rc rc;
@@ -135,8 +132,7 @@ bh_refresh_ask(const struct bh_provider *provider, const struct bh_relying_party
     bh_buf_init(&form, 4 * BH_TOKEN_TEXT_MAX);
     bh_form_put(&form, "grant_type", "refresh_token");
     bh_form_put(&form, "refresh_token", refresh);
-    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena,
-                          ret_request);
+    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, ret_request);
     bh_buf_fini(&form);
     return rc;
 }

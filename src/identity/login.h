@@ -36,29 +36,25 @@ struct bh_login_request {
 
 /* Begin: fill the login from random bytes, and write the address to send the browser to.
  * BH_FULL: `url` has no room. */
-BH_MUST_USE bh_rc bh_login_begin(const struct bh_provider *provider,
-                                 const struct bh_relying_party *client,
+BH_MUST_USE bh_rc bh_login_begin(const struct bh_provider *provider, const struct bh_relying_party *client,
                                  const struct bh_login_request *request, struct bh_login *login,
                                  struct bh_buf *url);
 
 /* Fill a login's secrets.  A step of its own, so that bh_login_begin needs no randomness.
  */
-void bh_login_init(struct bh_login *login, const uint8_t random[BH_LOGIN_RANDOM],
-                   bh_ns now);
+void bh_login_init(struct bh_login *login, const uint8_t random[BH_LOGIN_RANDOM], bh_ns now);
 
 /* The browser came back with this query.  The state counts once: when it is the right one
  * the login is used up, whatever else is wrong.  Faults: FORM*, STATE_*, CALLBACK_*.  On
  * success `code` is filled; with CALLBACK_ERROR `error` is, where it is a code in small
  * letters as RFC 6749 has them, else it stays "": nothing else of the provider's text is
  * kept. */
-BH_MUST_USE enum bh_identity_fault bh_login_callback(struct bh_login *login,
-                                            const struct bh_provider *provider,
-                                            const char *query, bh_ns now);
+BH_MUST_USE enum bh_identity_fault
+bh_login_callback(struct bh_login *login, const struct bh_provider *provider, const char *query, bh_ns now);
 
 /* Ask for the tokens of the code that came back.  The request lives in the arena; BH_FULL:
  * no room. */
-BH_MUST_USE bh_rc bh_login_ask(const struct bh_login *login,
-                               const struct bh_provider *provider,
+BH_MUST_USE bh_rc bh_login_ask(const struct bh_login *login, const struct bh_provider *provider,
                                const struct bh_relying_party *client, struct bh_arena *arena,
                                struct bh_https_request *ret_request);
 
@@ -71,21 +67,20 @@ struct bh_tokens {
 /* Read the token endpoint's answer: PROVIDER_DOWN, RESPONSE_*, GRANT_REFUSED,
  * CLIENT_REFUSED.  Without `id_token_needed` (a refresh) the ID token may be missing. */
 BH_MUST_USE enum bh_identity_fault bh_tokens_receive(const struct bh_https_response *answer,
-                                         bool id_token_needed, struct bh_arena *arena,
-                                         struct bh_tokens *ret_tokens);
+                                                     bool id_token_needed, struct bh_arena *arena,
+                                                     struct bh_tokens *ret_tokens);
 
 /* Ask for new tokens.  A provider that rotates gives a new refresh token, which replaces
  * the old one; one that does not gives none, and the old one stays.  GRANT_REFUSED then
  * means that the session must end: a token used twice is revoked with all that came of
  * it.  BH_FULL: no room. */
-BH_MUST_USE bh_rc bh_refresh_ask(const struct bh_provider *provider,
-                                 const struct bh_relying_party *client, const char *refresh,
-                                 struct bh_arena *arena,
+BH_MUST_USE bh_rc bh_refresh_ask(const struct bh_provider *provider, const struct bh_relying_party *client,
+                                 const char *refresh, struct bh_arena *arena,
                                  struct bh_https_request *ret_request);
 
 /* The user's details, unsigned: `sub` must be that of the ID token.  PROVIDER_DOWN,
  * RESPONSE_JSON, USERINFO_SUB. */
 BH_MUST_USE enum bh_identity_fault bh_userinfo_check(const struct bh_https_response *answer,
-                                            const char *subject);
+                                                     const char *subject);
 
 #endif

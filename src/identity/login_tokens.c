@@ -18,14 +18,12 @@ refusal(const struct bh_https_response *answer)
         return BH_FAULT_PROVIDER_DOWN;
     if (bh_json_parse(answer->body, answer->length, &json, &err) == BH_OK)
         error = bh_json_text(bh_json_get(bh_json_root(json), "error"), "");
-    return strcmp(error, "invalid_grant") == 0 ? BH_FAULT_GRANT_REFUSED
-                                               : BH_FAULT_CLIENT_REFUSED;
+    return strcmp(error, "invalid_grant") == 0 ? BH_FAULT_GRANT_REFUSED : BH_FAULT_CLIENT_REFUSED;
 }
 
 /* An optional text of at most `max` bytes without blanks or control characters. */
 static bool
-login_tokens_read_token(bh_json_value json, const char *name, struct bh_arena *arena,
-           const char **ret_text)
+login_tokens_read_token(bh_json_value json, const char *name, struct bh_arena *arena, const char **ret_text)
 {
     bh_json_value value = bh_json_get(json, name);
     const char *text = bh_json_text(value, NULL);
@@ -43,22 +41,20 @@ login_tokens_read_token(bh_json_value json, const char *name, struct bh_arena *a
 }
 
 static enum bh_identity_fault
-read_tokens(bh_json_value json, bool id_token_needed, struct bh_arena *arena,
-            struct bh_tokens *tokens)
+read_tokens(bh_json_value json, bool id_token_needed, struct bh_arena *arena, struct bh_tokens *tokens)
 {
     int64_t expires_s = bh_json_integer(bh_json_get(json, "expires_in"), 0);
 
     if (bh_json_kind(json) != BH_JSON_OBJECT)
         return BH_FAULT_RESPONSE_JSON;
-    if (!login_tokens_read_token(json, "access_token", arena, &tokens->access) ||
-        !login_tokens_read_token(json, "id_token", arena, &tokens->id) ||
-        !login_tokens_read_token(json, "refresh_token", arena, &tokens->refresh) || expires_s < 0)
+    if (!login_tokens_read_token(json, "access_token", arena, &tokens->access)
+        || !login_tokens_read_token(json, "id_token", arena, &tokens->id)
+        || !login_tokens_read_token(json, "refresh_token", arena, &tokens->refresh) || expires_s < 0)
         return BH_FAULT_RESPONSE_VALUE;
-    if ((tokens->access && strlen(tokens->access) > BH_TOKEN_TEXT_MAX) ||
-        (tokens->refresh && strlen(tokens->refresh) > BH_TOKEN_TEXT_MAX))
+    if ((tokens->access && strlen(tokens->access) > BH_TOKEN_TEXT_MAX)
+        || (tokens->refresh && strlen(tokens->refresh) > BH_TOKEN_TEXT_MAX))
         return BH_FAULT_RESPONSE_VALUE;
-    if (!tokens->access ||
-        strcasecmp(bh_json_text(bh_json_get(json, "token_type"), ""), "Bearer") != 0)
+    if (!tokens->access || strcasecmp(bh_json_text(bh_json_get(json, "token_type"), ""), "Bearer") != 0)
         return BH_FAULT_RESPONSE_TYPE;
     if (id_token_needed && !tokens->id)
         return BH_FAULT_RESPONSE_ID_TOKEN;
@@ -67,8 +63,8 @@ read_tokens(bh_json_value json, bool id_token_needed, struct bh_arena *arena,
 }
 
 enum bh_identity_fault
-bh_tokens_receive(const struct bh_https_response *answer, bool id_token_needed,
-               struct bh_arena *arena, struct bh_tokens *ret_tokens)
+bh_tokens_receive(const struct bh_https_response *answer, bool id_token_needed, struct bh_arena *arena,
+                  struct bh_tokens *ret_tokens)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;

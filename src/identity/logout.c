@@ -44,8 +44,8 @@ logout_check_event(bh_json_value claims)
 {
     bh_json_value event = bh_json_get(bh_json_get(claims, "events"), EVENT);
 
-    if (bh_json_kind(bh_json_get(claims, "events")) != BH_JSON_OBJECT ||
-        bh_json_kind(event) != BH_JSON_OBJECT)
+    if (bh_json_kind(bh_json_get(claims, "events")) != BH_JSON_OBJECT
+        || bh_json_kind(event) != BH_JSON_OBJECT)
         return BH_FAULT_LOGOUT_EVENTS;
     return bh_json_get(claims, "nonce") ? BH_FAULT_LOGOUT_NONCE : BH_FAULT_NONE;
 }
@@ -57,8 +57,7 @@ logout_read_target(bh_json_value claims, struct bh_logout *logout)
         return BH_FAULT_SUB_INVALID;
     if (!bh_claim_text(claims, "sid", logout->session))
         return BH_FAULT_SID_INVALID;
-    return logout->subject[0] || logout->session[0] ? BH_FAULT_NONE
-                                                    : BH_FAULT_LOGOUT_TARGET;
+    return logout->subject[0] || logout->session[0] ? BH_FAULT_NONE : BH_FAULT_LOGOUT_TARGET;
 }
 
 /* When the token would be refused for its age. */
@@ -75,11 +74,9 @@ logout_end_of(bh_json_value claims, const struct bh_claims_when *when)
 
 /* The token's id enters the table until then. */
 static enum bh_identity_fault
-logout_remember(bh_json_value claims, const struct bh_logout_rules *rules,
-         struct bh_logout_replay *replay)
+logout_remember(bh_json_value claims, const struct bh_logout_rules *rules, struct bh_logout_replay *replay)
 {
-    char jti[BH_CLAIM_TEXT_MAX + 1], id[BH_SECRET_TEXT],
-        joined[BH_URL_MAX + sizeof jti + 2];
+    char jti[BH_CLAIM_TEXT_MAX + 1], id[BH_SECRET_TEXT], joined[BH_URL_MAX + sizeof jti + 2];
     size_t place = BH_LOGOUT_REPLAY_MAX;
     struct bh_buf text;
 
@@ -104,13 +101,13 @@ logout_remember(bh_json_value claims, const struct bh_logout_rules *rules,
 }
 
 static enum bh_identity_fault
-logout_check(bh_json_value claims, const struct bh_logout_rules *rules,
-      struct bh_logout_replay *replay, struct bh_logout *logout)
+logout_check(bh_json_value claims, const struct bh_logout_rules *rules, struct bh_logout_replay *replay,
+             struct bh_logout *logout)
 {
     static const struct bh_texts none;
     enum bh_identity_fault fault = bh_json_kind(claims) == BH_JSON_OBJECT
-                              ? bh_claims_issuer(claims, rules->issuer)
-                              : BH_FAULT_PAYLOAD_JSON;
+                                       ? bh_claims_issuer(claims, rules->issuer)
+                                       : BH_FAULT_PAYLOAD_JSON;
 
     if (fault == BH_FAULT_NONE)
         fault = bh_claims_audience(claims, rules->client, &none);
@@ -124,9 +121,8 @@ logout_check(bh_json_value claims, const struct bh_logout_rules *rules,
 }
 
 enum bh_identity_fault
-bh_logout_read(const char *text, const struct bh_jws_trust *trust,
-               const struct bh_logout_rules *rules, struct bh_logout_replay *replay,
-               struct bh_logout *ret_logout)
+bh_logout_read(const char *text, const struct bh_jws_trust *trust, const struct bh_logout_rules *rules,
+               struct bh_logout_replay *replay, struct bh_logout *ret_logout)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -138,11 +134,10 @@ bh_logout_read(const char *text, const struct bh_jws_trust *trust,
 
     bh_buf_init(&payload, BH_JWS_BYTES_MAX);
     fault = bh_jws_read(text, strlen(text), trust, &jws, &payload);
-    if (fault == BH_FAULT_NONE && jws.type[0] && strcasecmp(jws.type, "JWT") != 0 &&
-        strcasecmp(jws.type, "logout+jwt") != 0)
+    if (fault == BH_FAULT_NONE && jws.type[0] && strcasecmp(jws.type, "JWT") != 0
+        && strcasecmp(jws.type, "logout+jwt") != 0)
         fault = BH_FAULT_HEADER_TYPE;
-    if (fault == BH_FAULT_NONE &&
-        bh_json_parse(payload.bytes, payload.length, &json, &err) != BH_OK)
+    if (fault == BH_FAULT_NONE && bh_json_parse(payload.bytes, payload.length, &json, &err) != BH_OK)
         fault = BH_FAULT_PAYLOAD_JSON;
     if (fault == BH_FAULT_NONE)
         fault = logout_check(bh_json_root(json), rules, replay, &logout);

@@ -16,8 +16,7 @@ struct bh_logout_request {
     const char *back;          /* post_logout_redirect_uri; NULL: none */
     const char *state;
 };
-BH_MUST_USE bh_rc bh_logout_url(const struct bh_provider *provider,
-                                const struct bh_relying_party *client,
+BH_MUST_USE bh_rc bh_logout_url(const struct bh_provider *provider, const struct bh_relying_party *client,
                                 const struct bh_logout_request *request, struct bh_buf *url);
 
 /* The browser came back.  FORM*, STATE_MISSING, STATE_WRONG. */
@@ -47,8 +46,8 @@ struct bh_logout_rules {
     struct bh_claims_when when;
 };
 BH_MUST_USE enum bh_identity_fault bh_logout_read(const char *text, const struct bh_jws_trust *trust,
-                                         const struct bh_logout_rules *rules,
-                                         struct bh_logout_replay *replay,
-                                         struct bh_logout *ret_logout);
+                                                  const struct bh_logout_rules *rules,
+                                                  struct bh_logout_replay *replay,
+                                                  struct bh_logout *ret_logout);
 
 #endif

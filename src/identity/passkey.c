@@ -120,8 +120,7 @@ is_kept_name(const char *name)
 }
 
 enum bh_identity_fault
-bh_passkey_decode(const char *text, size_t length, struct bh_arena *arena,
-                  struct bh_passkey *ret_passkey)
+bh_passkey_decode(const char *text, size_t length, struct bh_arena *arena, struct bh_passkey *ret_passkey)
 {
     struct bh_err err;
     size_t id_bytes;
@@ -129,10 +128,10 @@ bh_passkey_decode(const char *text, size_t length, struct bh_arena *arena,
     if (bh_json_decode(text, length, &bh_passkey_fields, ret_passkey, arena, &err) != BH_OK)
         return BH_FAULT_PASSKEY_STORED;
     id_bytes = decoded_bytes(ret_passkey->id);
-    if (id_bytes == 0 || id_bytes > BH_PASSKEY_ID_BYTES_MAX ||
-        decoded_bytes(ret_passkey->key) != algs[ret_passkey->alg].key_bytes ||
-        ret_passkey->flags > UINT8_MAX || !is_kept_name(ret_passkey->name) ||
-        !bh_passkey_transports_check(ret_passkey->transports))
+    if (id_bytes == 0 || id_bytes > BH_PASSKEY_ID_BYTES_MAX
+        || decoded_bytes(ret_passkey->key) != algs[ret_passkey->alg].key_bytes
+        || ret_passkey->flags > UINT8_MAX || !is_kept_name(ret_passkey->name)
+        || !bh_passkey_transports_check(ret_passkey->transports))
         return BH_FAULT_PASSKEY_STORED;
     return BH_FAULT_NONE;
 }

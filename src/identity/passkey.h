@@ -47,12 +47,12 @@ enum {
 struct bh_passkey {
     char id[BH_PASSKEY_ID_TEXT];
     enum bh_passkey_alg alg;
-    char key[BH_PASSKEY_KEY_TEXT]; /* ES256: x, y; EdDSA: x; RS256: n, e; big-endian */
-    uint32_t counter;    /* signatures, as its authenticator counts; 0: it does not */
-    uint32_t flags;      /* as they were last seen */
-    uint8_t aaguid[16];  /* the make of authenticator, as it says; zeros: unsaid */
-    bh_ns created, used; /* used: for signing in; 0: never */
-    char name[BH_PASSKEY_NAME_MAX + 1];             /* what its owner calls it; never "" */
+    char key[BH_PASSKEY_KEY_TEXT];      /* ES256: x, y; EdDSA: x; RS256: n, e; big-endian */
+    uint32_t counter;                   /* signatures, as its authenticator counts; 0: it does not */
+    uint32_t flags;                     /* as they were last seen */
+    uint8_t aaguid[16];                 /* the make of authenticator, as it says; zeros: unsaid */
+    bh_ns created, used;                /* used: for signing in; 0: never */
+    char name[BH_PASSKEY_NAME_MAX + 1]; /* what its owner calls it; never "" */
     char transports[BH_PASSKEY_TRANSPORTS_MAX + 1]; /* "internal,hybrid": how browsers reach
                                                        it, as one said; "": unsaid */
 };
@@ -82,16 +82,14 @@ bool bh_passkey_name_check(const char *name);
 bool bh_passkey_transports_check(const char *transports);
 
 /* The passkey of that id, or NULL. */
-const struct bh_passkey *bh_passkeys_find(const struct bh_passkeys *passkeys,
-                                          const char *id);
+const struct bh_passkey *bh_passkeys_find(const struct bh_passkeys *passkeys, const char *id);
 
 /* Write a passkey as canonical JSON, at most BH_PASSKEY_JSON_MAX bytes. */
 void bh_passkey_encode(struct bh_buf *out, const struct bh_passkey *passkey);
 
 /* Read what bh_passkey_encode wrote.  PASSKEY_STORED: it is something else, or an id, key
  * or name in it is none; `ret_passkey` then holds nothing of use. */
-BH_MUST_USE enum bh_identity_fault bh_passkey_decode(const char *text, size_t length,
-                                            struct bh_arena *arena,
-                                            struct bh_passkey *ret_passkey);
+BH_MUST_USE enum bh_identity_fault bh_passkey_decode(const char *text, size_t length, struct bh_arena *arena,
+                                                     struct bh_passkey *ret_passkey);
 
 #endif

@@ -3,9 +3,9 @@
 #include "base/test.h"
 
 #define KEY32 "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
-#define STORED                                                                             \
-    "{\"aaguid\":\"00000000000000000000000000000000\",\"alg\":\"EdDSA\",\"counter\":5,"    \
-    "\"created\":\"1790000000000000001\",\"flags\":29,\"id\":\"_-8\",\"key\":\"" KEY32     \
+#define STORED                                                                                               \
+    "{\"aaguid\":\"00000000000000000000000000000000\",\"alg\":\"EdDSA\",\"counter\":5,"                      \
+    "\"created\":\"1790000000000000001\",\"flags\":29,\"id\":\"_-8\",\"key\":\"" KEY32                       \
     "\",\"name\":\"Ada's phone\"}"
 
 static enum bh_identity_fault
@@ -27,9 +27,12 @@ passkey_test_stored(void **state)
     (void)state;
     BH_CHECK("ordered", bh_fields_ordered(&bh_passkey_fields));
     BH_CHECK_EQ("with a name that is not given any more",
-                passkey_test_decode("{\"aaguid\":\"00000000000000000000000000000000\",\"alg\":\"EdDSA\",\"counter\":5,"
-                       "\"created\":\"1790000000000000001\",\"flags\":29,\"id\":\"_-8\",\"key\":\"" KEY32
-                       "\",\"name\":\"Ada\xef\xb8\x8f\"}", &passkey), BH_FAULT_NONE);
+                passkey_test_decode(
+                    "{\"aaguid\":\"00000000000000000000000000000000\",\"alg\":\"EdDSA\",\"counter\":5,"
+                    "\"created\":\"1790000000000000001\",\"flags\":29,\"id\":\"_-8\",\"key\":\"" KEY32
+                    "\",\"name\":\"Ada\xef\xb8\x8f\"}",
+                    &passkey),
+                BH_FAULT_NONE);
     BH_CHECK_EQ("read", passkey_test_decode(STORED, &passkey), BH_FAULT_NONE);
     BH_CHECK_EQ("counter", passkey.counter, 5);
     BH_CHECK_EQ("flags", passkey.flags, 0x1d);
@@ -84,8 +87,7 @@ passkey_test_damaged(void **state)
         { "flags of more than a byte", "29", "256" },
         { "no name", "Ada's phone", "" },
         { "a name with a line end", "Ada's", "Ada\\n" },
-        { "transports that are none", "\"name\":\"Ada's phone\"",
-          "\"name\":\"a\",\"transports\":\"USB\"" },
+        { "transports that are none", "\"name\":\"Ada's phone\"", "\"name\":\"a\",\"transports\":\"USB\"" },
         { "counter below zero", "\"counter\":5", "\"counter\":-1" },
     };
     struct bh_passkey passkey;
@@ -137,11 +139,13 @@ transports(void **state)
     static const struct {
         const char *text;
         bool good;
+        /* clang-format off */
     } rows[] = {
         { "", true },          { "usb", true },   { "usb,smart-card", true },
         { "usb,", false },     { ",usb", false }, { "usb,,nfc", false },
         { "usb, nfc", false }, { "USB", false },  { "u\"b", false },
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
@@ -165,8 +169,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passkey_test_stored),  cmocka_unit_test(largest), cmocka_unit_test(passkey_test_damaged),
-        cmocka_unit_test(passkey_test_names), cmocka_unit_test(passkey_test_found),   cmocka_unit_test(transports),
+        cmocka_unit_test(passkey_test_stored),  cmocka_unit_test(largest),
+        cmocka_unit_test(passkey_test_damaged), cmocka_unit_test(passkey_test_names),
+        cmocka_unit_test(passkey_test_found),   cmocka_unit_test(transports),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -26,8 +26,7 @@ fault_of(int code)
         return BH_FAULT_NONE;
     if (code == ARGON2_VERIFY_MISMATCH)
         return BH_FAULT_PASSWORD_WRONG;
-    return code == ARGON2_MEMORY_ALLOCATION_ERROR ? BH_FAULT_PASSWORD_MEMORY
-                                                  : BH_FAULT_PASSWORD_STORED;
+    return code == ARGON2_MEMORY_ALLOCATION_ERROR ? BH_FAULT_PASSWORD_MEMORY : BH_FAULT_PASSWORD_STORED;
 }
 
 enum bh_identity_fault
@@ -39,9 +38,8 @@ bh_password_hash(const char *password, const uint8_t salt[BH_PASSWORD_SALT],
 
     if (!is_length_good(password))
         return BH_FAULT_PASSWORD_LENGTH;
-    code = argon2id_hash_encoded(cost->passes, cost->memory_kib, cost->lanes, password,
-                                 strlen(password), salt, BH_PASSWORD_SALT, HASH_BYTES, stored,
-                                 sizeof stored);
+    code = argon2id_hash_encoded(cost->passes, cost->memory_kib, cost->lanes, password, strlen(password),
+                                 salt, BH_PASSWORD_SALT, HASH_BYTES, stored, sizeof stored);
     BH_ASSERT(code == ARGON2_OK || code == ARGON2_MEMORY_ALLOCATION_ERROR);
     if (code == ARGON2_OK)
         memcpy(ret_stored, stored, sizeof stored);
@@ -60,8 +58,7 @@ refuse_unknown(const char *password, const struct bh_password_cost *cost)
 }
 
 enum bh_identity_fault
-bh_password_check(const char *stored, const char *password,
-                  const struct bh_password_cost *cost)
+bh_password_check(const char *stored, const char *password, const struct bh_password_cost *cost)
 {
     if (!is_length_good(password))
         return BH_FAULT_PASSWORD_LENGTH;
@@ -77,7 +74,7 @@ bh_password_is_stale(const char *stored, const struct bh_password_cost *cost)
 {
     char want[64];
 
-    snprintf(want, sizeof want, KIND "v=%d$m=%u,t=%u,p=%u$", ARGON2_VERSION_13,
-             cost->memory_kib, cost->passes, cost->lanes);
+    snprintf(want, sizeof want, KIND "v=%d$m=%u,t=%u,p=%u$", ARGON2_VERSION_13, cost->memory_kib,
+             cost->passes, cost->lanes);
     return strncmp(stored, want, strlen(want)) != 0;
 }

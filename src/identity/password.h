@@ -25,9 +25,9 @@ extern const struct bh_password_cost bh_password_cost;
 
 /* What to keep of a password.  PASSWORD_LENGTH, PASSWORD_MEMORY. */
 BH_MUST_USE enum bh_identity_fault bh_password_hash(const char *password,
-                                           const uint8_t salt[BH_PASSWORD_SALT],
-                                           const struct bh_password_cost *cost,
-                                           char ret_stored[BH_PASSWORD_TEXT]);
+                                                    const uint8_t salt[BH_PASSWORD_SALT],
+                                                    const struct bh_password_cost *cost,
+                                                    char ret_stored[BH_PASSWORD_TEXT]);
 
 /* Is it the password?  `kept` NULL means that there is no such account: as much is
  * computed as for a wrong password of `cost`, so that the time tells nobody which names
@@ -37,7 +37,7 @@ BH_MUST_USE enum bh_identity_fault bh_password_hash(const char *password,
  *   PASSWORD_MEMORY  ask again later
  *   PASSWORD_STORED  `kept` is nothing that bh_password_hash made */
 BH_MUST_USE enum bh_identity_fault bh_password_check(const char *stored, const char *password,
-                                            const struct bh_password_cost *cost);
+                                                     const struct bh_password_cost *cost);
 
 /* Was it made with another cost?  Then hash the password anew when it was right. */
 bool bh_password_is_stale(const char *stored, const struct bh_password_cost *cost);

@@ -27,8 +27,7 @@ checking(void **state)
                                   "ct horse",
                                   &cheap),
                 0);
-    BH_CHECK_EQ("wrong", bh_password_check(stored_text, "correct horse", &cheap),
-                BH_FAULT_PASSWORD_WRONG);
+    BH_CHECK_EQ("wrong", bh_password_check(stored_text, "correct horse", &cheap), BH_FAULT_PASSWORD_WRONG);
     BH_CHECK_EQ("cut",
                 bh_password_check(stored_text,
                                   "corr\xc3\xa9"
@@ -41,8 +40,7 @@ checking(void **state)
                                   "ct horse ",
                                   &cheap),
                 BH_FAULT_PASSWORD_WRONG);
-    BH_CHECK_EQ("no account", bh_password_check(NULL, "correct horse", &cheap),
-                BH_FAULT_PASSWORD_WRONG);
+    BH_CHECK_EQ("no account", bh_password_check(NULL, "correct horse", &cheap), BH_FAULT_PASSWORD_WRONG);
     BH_CHECK_EQ("other salt",
                 bh_password_hash("corr\xc3\xa9"
                                  "ct horse",
@@ -82,16 +80,12 @@ bad_input(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(stored); i++)
-        BH_CHECK_EQ(stored[i], bh_password_check(stored[i], "password", &cheap),
-                    BH_FAULT_PASSWORD_STORED);
-    BH_CHECK_EQ("empty", bh_password_hash("", salt, &cheap, stored_text),
-                BH_FAULT_PASSWORD_LENGTH);
+        BH_CHECK_EQ(stored[i], bh_password_check(stored[i], "password", &cheap), BH_FAULT_PASSWORD_STORED);
+    BH_CHECK_EQ("empty", bh_password_hash("", salt, &cheap, stored_text), BH_FAULT_PASSWORD_LENGTH);
     memset(text, 'p', BH_PASSWORD_MAX + 1);
-    BH_CHECK_EQ("too long", bh_password_hash(text, salt, &cheap, stored_text),
-                BH_FAULT_PASSWORD_LENGTH);
+    BH_CHECK_EQ("too long", bh_password_hash(text, salt, &cheap, stored_text), BH_FAULT_PASSWORD_LENGTH);
     BH_CHECK_STR("untouched", stored_text, "kept");
-    BH_CHECK_EQ("too long", bh_password_check(NULL, text, &cheap),
-                BH_FAULT_PASSWORD_LENGTH);
+    BH_CHECK_EQ("too long", bh_password_check(NULL, text, &cheap), BH_FAULT_PASSWORD_LENGTH);
     text[BH_PASSWORD_MAX] = '\0';
     BH_CHECK_EQ("longest", bh_password_hash(text, salt, &cheap, stored_text), 0);
     BH_CHECK_EQ("longest", bh_password_check(stored_text, text, &cheap), 0);
@@ -108,8 +102,7 @@ cpu_ms(const char *stored_text)
     fault = bh_password_check(stored_text, "password", &bh_password_cost);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     BH_CHECK_EQ("wrong", fault, BH_FAULT_PASSWORD_WRONG);
-    return (double)(after.tv_sec - before.tv_sec) * 1e3 +
-           (double)(after.tv_nsec - before.tv_nsec) / 1e6;
+    return (double)(after.tv_sec - before.tv_sec) * 1e3 + (double)(after.tv_nsec - before.tv_nsec) / 1e6;
 }
 
 /* CVE-2025-6011: an unknown account costs what a wrong password costs.  Processor time, the

@@ -18,8 +18,7 @@ provider_is_loopback(const char *url)
     for (size_t i = 0; i < BH_COUNT(hosts); i++) {
         size_t length = strlen(hosts[i]);
 
-        if (strncmp(url, hosts[i], length) == 0 &&
-            (!url[length] || strchr(":/?", url[length])))
+        if (strncmp(url, hosts[i], length) == 0 && (!url[length] || strchr(":/?", url[length])))
             return true;
     }
     return false;
@@ -56,7 +55,7 @@ bh_provider_ask(const char *issuer, bool loopback, struct bh_arena *arena,
     url = bh_arena_printf(arena, "%.*s" WELL_KNOWN, (int)length, issuer);
     if (!url)
         return bh_err_set(err, BH_FULL, "the request is too large");
-    *ret_request = (struct bh_https_request) { .url = url };
+    *ret_request = (struct bh_https_request){ .url = url };
     return BH_OK;
 }
 
@@ -122,8 +121,8 @@ provider_read_document(bh_json_value json, const char *issuer, bool loopback, st
     if (strcmp(bh_json_text(bh_json_get(json, "issuer"), ""), issuer) != 0)
         return BH_FAULT_DISCOVERY_ISSUER;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        if (!provider_read_url(rows[i].from, rows[i].name, loopback, rows[i].url) ||
-            (rows[i].required && !rows[i].url[0]))
+        if (!provider_read_url(rows[i].from, rows[i].name, loopback, rows[i].url)
+            || (rows[i].required && !rows[i].url[0]))
             return BH_FAULT_DISCOVERY_ENDPOINT;
     p->algs = provider_read_algs(json);
     if (p->algs == 0)
@@ -132,15 +131,14 @@ provider_read_document(bh_json_value json, const char *issuer, bool loopback, st
         return BH_FAULT_DISCOVERY_CODE;
     if (methods && !provider_list_has(methods, "S256"))
         return BH_FAULT_DISCOVERY_PKCE;
-    p->iss_parameter =
-        bh_json_truth(bh_json_get(json, "authorization_response_iss_parameter_supported"));
+    p->iss_parameter = bh_json_truth(bh_json_get(json, "authorization_response_iss_parameter_supported"));
     memcpy(p->issuer, issuer, strlen(issuer) + 1);
     return BH_FAULT_NONE;
 }
 
 enum bh_identity_fault
 bh_provider_receive(const struct bh_https_response *answer, const char *issuer, bool loopback,
-                 struct bh_provider *ret_provider)
+                    struct bh_provider *ret_provider)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -150,8 +148,8 @@ bh_provider_receive(const struct bh_https_response *answer, const char *issuer, 
 
     if (answer->status != 200)
         return BH_FAULT_PROVIDER_DOWN;
-    if (strlen(issuer) > BH_URL_MAX || answer->length > BH_HTTPS_BYTES_MAX ||
-        bh_json_parse(answer->body, answer->length, &json, &err) != BH_OK)
+    if (strlen(issuer) > BH_URL_MAX || answer->length > BH_HTTPS_BYTES_MAX
+        || bh_json_parse(answer->body, answer->length, &json, &err) != BH_OK)
         return BH_FAULT_DISCOVERY_JSON;
     fault = provider_read_document(bh_json_root(json), issuer, loopback, &provider);
     if (fault == BH_FAULT_NONE)
@@ -173,8 +171,7 @@ provider_basic(const struct bh_relying_party *client, struct bh_arena *arena)
     bh_form_put_encoded(&pair, client->secret);
     bh_buf_puts(&text, "Basic ");
     bh_base64_encode(&text, pair.bytes, pair.length);
-    copy = bh_buf_text(&text) && !pair.overflow ? bh_arena_strdup(arena, bh_buf_text(&text))
-                                                : NULL;
+    copy = bh_buf_text(&text) && !pair.overflow ? bh_arena_strdup(arena, bh_buf_text(&text)) : NULL;
     if (pair.bytes)
         bh_secret_wipe(pair.bytes, pair.length);
     if (text.bytes)
@@ -187,15 +184,13 @@ provider_basic(const struct bh_relying_party *client, struct bh_arena *arena)
 const char *
 bh_provider_token_url(const struct bh_provider *provider, const struct bh_relying_party *client)
 {
-    return client->certificate && provider->token_mtls[0] ? provider->token_mtls
-                                                          : provider->token;
+    return client->certificate && provider->token_mtls[0] ? provider->token_mtls : provider->token;
 }
 
 const char *
 bh_provider_device_url(const struct bh_provider *provider, const struct bh_relying_party *client)
 {
-    return client->certificate && provider->device_mtls[0] ? provider->device_mtls
-                                                           : provider->device;
+    return client->certificate && provider->device_mtls[0] ? provider->device_mtls : provider->device;
 }
 
 static void
@@ -204,8 +199,7 @@ provider_put_client(struct bh_buf *form, const struct bh_relying_party *client)
     bh_form_put(form, "client_id", client->id);
     if (!client->assertion)
         return;
-    bh_form_put(form, "client_assertion_type",
-                "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    bh_form_put(form, "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
     bh_form_put(form, "client_assertion", client->assertion);
 }
 
@@ -225,8 +219,8 @@ bh_provider_post(const char *url, const struct bh_relying_party *client, struct 
     request.url = bh_arena_strdup(arena, url);
     request.body = bh_buf_text(form) ? bh_arena_strdup(arena, bh_buf_text(form)) : NULL;
     bh_secret_wipe(form->bytes, form->length);
-    if (!request.url || !request.body || (client->secret && !request.authorization) ||
-        (client->certificate && !request.certificate))
+    if (!request.url || !request.body || (client->secret && !request.authorization)
+        || (client->certificate && !request.certificate))
         return BH_FULL;
     *ret_request = request;
     return BH_OK;

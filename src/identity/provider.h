@@ -47,14 +47,12 @@ BH_MUST_USE bh_rc bh_provider_ask(const char *issuer, bool loopback, struct bh_a
 /* Read the answer: DISCOVERY_*, or PROVIDER_DOWN for a status other than 200.
  * `ret_provider` is untouched on failure, so the last good one stays in use. */
 BH_MUST_USE enum bh_identity_fault bh_provider_receive(const struct bh_https_response *answer,
-                                           const char *issuer, bool loopback,
-                                           struct bh_provider *ret_provider);
+                                                       const char *issuer, bool loopback,
+                                                       struct bh_provider *ret_provider);
 
 /* Where this client asks for tokens, and for device codes ("": nowhere). */
-const char *bh_provider_token_url(const struct bh_provider *provider,
-                                  const struct bh_relying_party *client);
-const char *bh_provider_device_url(const struct bh_provider *provider,
-                                   const struct bh_relying_party *client);
+const char *bh_provider_token_url(const struct bh_provider *provider, const struct bh_relying_party *client);
+const char *bh_provider_device_url(const struct bh_provider *provider, const struct bh_relying_party *client);
 
 /* Fill a POST to `url`: authenticates the client and moves the form, which is not empty,
  * into the arena.  A secret goes into the header; without one the client's id goes into the

@@ -4,8 +4,8 @@
 #include "identity/form.h"
 
 #define ISS "\"issuer\":\"https://op.example\""
-#define ENDS                                                                               \
-    ",\"authorization_endpoint\":\"https://op.example/auth\",\"token_endpoint\":"          \
+#define ENDS                                                                                                 \
+    ",\"authorization_endpoint\":\"https://op.example/auth\",\"token_endpoint\":"                            \
     "\"https://op.example/token\",\"jwks_uri\":\"https://op.example/jwks\""
 #define ALG ",\"id_token_signing_alg_values_supported\":[\"RS256\",\"none\",\"HS256\"]"
 #define CODE ",\"response_types_supported\":[\"code\",\"id_token\"]"
@@ -22,8 +22,7 @@ documents(void **state)
           BH_FAULT_DISCOVERY_ISSUER },
         { "no issuer", "\"a\":1" ENDS ALG CODE, BH_FAULT_DISCOVERY_ISSUER },
         { "no endpoints", ISS ALG CODE, BH_FAULT_DISCOVERY_ENDPOINT },
-        { "an endpoint without TLS",
-          ISS ENDS ALG CODE ",\"end_session_endpoint\":\"http://op.example/end\"",
+        { "an endpoint without TLS", ISS ENDS ALG CODE ",\"end_session_endpoint\":\"http://op.example/end\"",
           BH_FAULT_DISCOVERY_ENDPOINT },
         { "a script", ISS ENDS ALG CODE ",\"end_session_endpoint\":\"javascript:alert(1)\"",
           BH_FAULT_DISCOVERY_ENDPOINT },
@@ -35,15 +34,11 @@ documents(void **state)
           BH_FAULT_DISCOVERY_ALG },
         { "no code flow", ISS ENDS ALG ",\"response_types_supported\":[\"id_token\"]",
           BH_FAULT_DISCOVERY_CODE },
-        { "plain PKCE alone",
-          ISS ENDS ALG CODE ",\"code_challenge_methods_supported\":[\"plain\"]",
+        { "plain PKCE alone", ISS ENDS ALG CODE ",\"code_challenge_methods_supported\":[\"plain\"]",
           BH_FAULT_DISCOVERY_PKCE },
-        { "PKCE",
-          ISS ENDS ALG CODE ",\"code_challenge_methods_supported\":[\"plain\",\"S256\"]",
-          0 },
+        { "PKCE", ISS ENDS ALG CODE ",\"code_challenge_methods_supported\":[\"plain\",\"S256\"]", 0 },
         { "an alias without TLS",
-          ISS ENDS ALG CODE
-          ",\"mtls_endpoint_aliases\":{\"token_endpoint\":\"http://op.example/t\"}",
+          ISS ENDS ALG CODE ",\"mtls_endpoint_aliases\":{\"token_endpoint\":\"http://op.example/t\"}",
           BH_FAULT_DISCOVERY_ENDPOINT },
         { "aliases that are none", ISS ENDS ALG CODE ",\"mtls_endpoint_aliases\":7", 0 },
         { "issuer twice", ISS "," ISS ENDS ALG CODE, BH_FAULT_DISCOVERY_JSON },
@@ -58,14 +53,11 @@ documents(void **state)
         snprintf(text, sizeof text, "{%s}", rows[i].members);
         answer.length = strlen(text);
         snprintf(provider.issuer, sizeof provider.issuer, "last good");
-        BH_CHECK_EQ(rows[i].name,
-                    bh_provider_receive(&answer, "https://op.example", false, &provider),
+        BH_CHECK_EQ(rows[i].name, bh_provider_receive(&answer, "https://op.example", false, &provider),
                     rows[i].fault);
-        BH_CHECK_STR(rows[i].name, provider.issuer,
-                     rows[i].fault ? "last good" : "https://op.example");
+        BH_CHECK_STR(rows[i].name, provider.issuer, rows[i].fault ? "last good" : "https://op.example");
         answer.status = 503;
-        BH_CHECK_EQ(rows[i].name,
-                    bh_provider_receive(&answer, "https://op.example", false, &provider),
+        BH_CHECK_EQ(rows[i].name, bh_provider_receive(&answer, "https://op.example", false, &provider),
                     BH_FAULT_PROVIDER_DOWN);
     }
     BH_CHECK_DONE();
@@ -122,31 +114,21 @@ asking(void **state)
     struct bh_err err;
 
     (void)state;
-    BH_CHECK_EQ("ask",
-                bh_provider_ask("https://op.example/t/", false, arena, &request, &err),
-                BH_OK);
-    BH_CHECK_STR("ask", request.url,
-                 "https://op.example/t/.well-known/openid-configuration");
+    BH_CHECK_EQ("ask", bh_provider_ask("https://op.example/t/", false, arena, &request, &err), BH_OK);
+    BH_CHECK_STR("ask", request.url, "https://op.example/t/.well-known/openid-configuration");
     BH_CHECK("ask", !request.post && !request.body && !request.authorization);
-    BH_CHECK_EQ("query",
-                bh_provider_ask("https://op.example/?a", false, arena, &request, &err),
-                BH_INVALID);
+    BH_CHECK_EQ("query", bh_provider_ask("https://op.example/?a", false, arena, &request, &err), BH_INVALID);
     bh_buf_init_fixed(&form, memory, sizeof memory);
     bh_form_put(&form, "a", "b");
-    BH_CHECK_EQ(
-        "post",
-        bh_provider_post("https://op.example/token", &client, &form, arena, &request),
-        BH_OK);
+    BH_CHECK_EQ("post", bh_provider_post("https://op.example/token", &client, &form, arena, &request), BH_OK);
     /* printf 'bulk%%20head:p%%3Aa%%25ss' | base64 */
     BH_CHECK_STR("basic", request.authorization, "Basic YnVsayUyMGhlYWQ6cCUzQWElMjVzcw==");
     BH_CHECK_STR("body", request.body, "a=b");
     client.secret = NULL;
     bh_buf_clear(&form);
     bh_form_put(&form, "a", "b");
-    BH_CHECK_EQ(
-        "public",
-        bh_provider_post("https://op.example/token", &client, &form, arena, &request),
-        BH_OK);
+    BH_CHECK_EQ("public", bh_provider_post("https://op.example/token", &client, &form, arena, &request),
+                BH_OK);
     BH_CHECK("public", !request.authorization && request.post);
     BH_CHECK_STR("public", request.body, "a=b&client_id=bulk%20head");
     bh_arena_free(arena);
@@ -154,16 +136,15 @@ asking(void **state)
 }
 
 static const char *
-posted(const struct bh_provider *provider, const struct bh_relying_party *client,
-       struct bh_arena *arena, struct bh_https_request *request)
+posted(const struct bh_provider *provider, const struct bh_relying_party *client, struct bh_arena *arena,
+       struct bh_https_request *request)
 {
     struct bh_buf form;
     char memory[1000];
 
     bh_buf_init_fixed(&form, memory, sizeof memory);
     bh_form_put(&form, "a", "b");
-    assert_int_equal(bh_provider_post(bh_provider_token_url(provider, client), client,
-                                      &form, arena, request),
+    assert_int_equal(bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena, request),
                      BH_OK);
     return request->body;
 }
@@ -182,21 +163,18 @@ proofs(void **state)
     struct bh_provider provider;
 
     (void)state;
-    BH_CHECK_EQ("read", bh_provider_receive(&answer, "https://op.example", false, &provider),
-                0);
+    BH_CHECK_EQ("read", bh_provider_receive(&answer, "https://op.example", false, &provider), 0);
     BH_CHECK_STR("key", posted(&provider, &client, arena, &request),
                  "a=b&client_id=bh&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3A"
                  "client-assertion-type%3Ajwt-bearer&client_assertion=h.p.s");
     BH_CHECK_STR("key", request.url, "https://op.example/token");
     BH_CHECK("key", !request.authorization && !request.certificate);
-    client = (struct bh_relying_party) { .id = "bh", .certificate = "mine" };
-    BH_CHECK_STR("certificate", posted(&provider, &client, arena, &request),
-                 "a=b&client_id=bh");
+    client = (struct bh_relying_party){ .id = "bh", .certificate = "mine" };
+    BH_CHECK_STR("certificate", posted(&provider, &client, arena, &request), "a=b&client_id=bh");
     BH_CHECK_STR("certificate", request.url, "https://mtls.op.example/token");
     BH_CHECK_STR("certificate", request.certificate, "mine");
     BH_CHECK("certificate", !request.authorization);
-    BH_CHECK_STR("no alias", bh_provider_device_url(&provider, &client),
-                 "https://op.example/d");
+    BH_CHECK_STR("no alias", bh_provider_device_url(&provider, &client), "https://op.example/d");
     bh_arena_free(arena);
     BH_CHECK_DONE();
 }

@@ -57,8 +57,7 @@ bh_secret_mac(const char *key, const char *text, char ret_mac[BH_SECRET_TEXT])
     uint8_t mac[BH_SECRET_BYTES];
     unsigned length = 0;
 
-    BH_ASSERT(HMAC(EVP_sha256(), key, (int)strlen(key), (const uint8_t *)text, strlen(text),
-                   mac, &length));
+    BH_ASSERT(HMAC(EVP_sha256(), key, (int)strlen(key), (const uint8_t *)text, strlen(text), mac, &length));
     BH_ASSERT(length == sizeof mac);
     bh_secret_text(mac, ret_mac);
 }

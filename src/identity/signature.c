@@ -32,8 +32,8 @@ signature_from_params(const char *type, OSSL_PARAM *params)
     EVP_PKEY *key = NULL;
 
     context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
-    if (!context || !params || EVP_PKEY_fromdata_init(context) != 1 ||
-        EVP_PKEY_fromdata(context, &key, EVP_PKEY_PUBLIC_KEY, params) != 1)
+    if (!context || !params || EVP_PKEY_fromdata_init(context) != 1
+        || EVP_PKEY_fromdata(context, &key, EVP_PKEY_PUBLIC_KEY, params) != 1)
         return NULL;
     return key;
 }
@@ -50,9 +50,9 @@ signature_make_rsa(const struct bh_jwk *jwk)
     BH_AUTO(OSSL_PARAM_free)
     OSSL_PARAM *params = NULL;
 
-    if (!build || !n || !e || !BN_is_odd(n) || !BN_is_odd(e) || BN_is_one(e) ||
-        OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, n) != 1 ||
-        OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, e) != 1)
+    if (!build || !n || !e || !BN_is_odd(n) || !BN_is_odd(e) || BN_is_one(e)
+        || OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, n) != 1
+        || OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, e) != 1)
         return NULL;
     params = OSSL_PARAM_BLD_to_param(build);
     return signature_from_params("RSA", params);
@@ -70,8 +70,7 @@ signature_make_ec(const struct bh_jwk *jwk, const char *curve, size_t bytes)
     memcpy(point + 1, jwk->x, bytes);
     memcpy(point + 1 + bytes, jwk->y, bytes);
     params[0] = OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, name, 0);
-    params[1] =
-        OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, 1 + 2 * bytes);
+    params[1] = OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, 1 + 2 * bytes);
     params[2] = OSSL_PARAM_construct_end();
     return signature_from_params("EC", params);
 }
@@ -146,27 +145,23 @@ static bool
 signature_set_padding(EVP_PKEY_CTX *context, enum bh_jws_alg alg)
 {
     if (alg == BH_JWS_PS256)
-        return EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) > 0 &&
-               EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_DIGEST) > 0 &&
-               EVP_PKEY_CTX_set_rsa_mgf1_md(context, EVP_sha256()) > 0;
-    return alg != BH_JWS_RS256 ||
-           EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) > 0;
+        return EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) > 0
+               && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_DIGEST) > 0
+               && EVP_PKEY_CTX_set_rsa_mgf1_md(context, EVP_sha256()) > 0;
+    return alg != BH_JWS_RS256 || EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) > 0;
 }
 
 static bool
-signature_verify(EVP_PKEY *key, const struct bh_signature *signature, const uint8_t *bytes,
-       size_t length)
+signature_verify(EVP_PKEY *key, const struct bh_signature *signature, const uint8_t *bytes, size_t length)
 {
     BH_AUTO(EVP_MD_CTX_free)
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     EVP_PKEY_CTX *key_context;
 
-    return context &&
-           EVP_DigestVerifyInit(context, &key_context, signature_hash_of(signature->alg), NULL,
-                                key) == 1 &&
-           signature_set_padding(key_context, signature->alg) &&
-           EVP_DigestVerify(context, bytes, length, signature->message,
-                            signature->message_length) == 1;
+    return context
+           && EVP_DigestVerifyInit(context, &key_context, signature_hash_of(signature->alg), NULL, key) == 1
+           && signature_set_padding(key_context, signature->alg)
+           && EVP_DigestVerify(context, bytes, length, signature->message, signature->message_length) == 1;
 }
 
 bool
@@ -193,8 +188,7 @@ bh_signature_verify(const struct bh_jwk *jwk, const struct bh_signature *signatu
 }
 
 void
-bh_signature_half_hash(enum bh_jws_alg alg, const char *text,
-                       char ret_hash[BH_HALF_HASH_MAX])
+bh_signature_half_hash(enum bh_jws_alg alg, const char *text, char ret_hash[BH_HALF_HASH_MAX])
 {
     const EVP_MD *hash = alg == BH_JWS_EDDSA ? EVP_sha512() : signature_hash_of(alg);
     uint8_t digest[EVP_MAX_MD_SIZE];

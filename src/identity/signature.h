@@ -24,14 +24,12 @@ struct bh_signature {
     const uint8_t *bytes;
     size_t length;
 };
-BH_MUST_USE bool bh_signature_verify(const struct bh_jwk *key,
-                                     const struct bh_signature *signature);
+BH_MUST_USE bool bh_signature_verify(const struct bh_jwk *key, const struct bh_signature *signature);
 
 enum { BH_HALF_HASH_MAX = 48 };
 
 /* The at_hash or c_hash of a text under `alg`: the left half of the hash that the
  * algorithm signs with (SHA-512 for Ed25519), as NUL-terminated base64url. */
-void bh_signature_half_hash(enum bh_jws_alg alg, const char *text,
-                            char ret_hash[BH_HALF_HASH_MAX]);
+void bh_signature_half_hash(enum bh_jws_alg alg, const char *text, char ret_hash[BH_HALF_HASH_MAX]);
 
 #endif

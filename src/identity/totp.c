@@ -31,11 +31,11 @@ code_of_step(const struct bh_totp *totp, uint64_t step, char ret_code[9])
     BH_ASSERT(totp->secret_bytes > 0 && totp->secret_bytes <= BH_TOTP_SECRET_MAX);
     for (size_t i = 0; i < sizeof counter; i++)
         counter[i] = (uint8_t)(step >> (56 - 8 * i));
-    BH_ASSERT(HMAC(totp_hash_of(totp->hash), totp->secret, (int)totp->secret_bytes, counter,
-                   sizeof counter, digest, &length));
+    BH_ASSERT(HMAC(totp_hash_of(totp->hash), totp->secret, (int)totp->secret_bytes, counter, sizeof counter,
+                   digest, &length));
     at = digest[length - 1] & 15;
-    number = (uint32_t)(digest[at] & 0x7f) << 24 | (uint32_t)digest[at + 1] << 16 |
-             (uint32_t)digest[at + 2] << 8 | digest[at + 3];
+    number = (uint32_t)(digest[at] & 0x7f) << 24 | (uint32_t)digest[at + 1] << 16
+             | (uint32_t)digest[at + 2] << 8 | digest[at + 3];
     snprintf(ret_code, 9, "%0*u", (int)totp->digits, number % powers[totp->digits - 6]);
 }
 
@@ -95,8 +95,7 @@ bh_totp_put_secret(struct bh_buf *out, const struct bh_totp *totp)
 }
 
 void
-bh_totp_put_address(struct bh_buf *out, const struct bh_totp *totp, const char *site,
-                    const char *account)
+bh_totp_put_address(struct bh_buf *out, const struct bh_totp *totp, const char *site, const char *account)
 {
     static const char *const names[] = { "SHA1", "SHA256", "SHA512" };
 
@@ -108,6 +107,5 @@ bh_totp_put_address(struct bh_buf *out, const struct bh_totp *totp, const char *
     bh_totp_put_secret(out, totp);
     bh_buf_puts(out, "&issuer=");
     bh_form_put_encoded(out, site);
-    bh_buf_printf(out, "&algorithm=%s&digits=%u&period=%u", names[totp->hash], totp->digits,
-                  totp->period_s);
+    bh_buf_printf(out, "&algorithm=%s&digits=%u&period=%u", names[totp->hash], totp->digits, totp->period_s);
 }

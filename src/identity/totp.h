@@ -38,8 +38,8 @@ void bh_totp_code(const struct bh_totp *totp, bh_ns at, char ret_code[9]);
  *   TOTP_REUSED  right, but for a step that was used or is older than one that was
  *   TOTP_WRONG   no code of the window
  * All of the window is compared, in constant time. */
-BH_MUST_USE enum bh_identity_fault bh_totp_check(const struct bh_totp *totp, const char *code,
-                                        bh_ns now, uint64_t *last_step);
+BH_MUST_USE enum bh_identity_fault bh_totp_check(const struct bh_totp *totp, const char *code, bh_ns now,
+                                                 uint64_t *last_step);
 
 /* The secret in base 32, for typing it into an app. */
 void bh_totp_put_secret(struct bh_buf *out, const struct bh_totp *totp);
@@ -65,14 +65,12 @@ struct bh_recovery {
 
 /* Make a set from random bytes.  The texts are for the person alone.  The salt, of the
  * account, makes equal codes of two accounts different. */
-void bh_recovery_make(const uint8_t random[BH_RECOVERY_CODES][BH_RECOVERY_RANDOM],
-                      const char *salt, struct bh_recovery *ret_set,
-                      char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT]);
+void bh_recovery_make(const uint8_t random[BH_RECOVERY_CODES][BH_RECOVERY_RANDOM], const char *salt,
+                      struct bh_recovery *ret_set, char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT]);
 
 /* Use a code: true once.  Case, blanks and dashes do not matter, and O, I and L count as
  * 0, 1 and 1.  All hashes are compared, in constant time. */
-BH_MUST_USE bool bh_recovery_use(struct bh_recovery *set, const char *salt,
-                                 const char *code);
+BH_MUST_USE bool bh_recovery_use(struct bh_recovery *set, const char *salt, const char *code);
 
 /* How many are left. */
 uint32_t bh_recovery_left(const struct bh_recovery *set);

@@ -10,8 +10,7 @@ static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 enum { CODE_DIGITS = 16 };
 
 static void
-hash_code(const char *salt, const char code[CODE_DIGITS + 1],
-          char ret_hash[BH_RECOVERY_HASH])
+hash_code(const char *salt, const char code[CODE_DIGITS + 1], char ret_hash[BH_RECOVERY_HASH])
 {
     char text[512];
     struct bh_buf joined;
@@ -31,8 +30,7 @@ spell(const uint8_t random[BH_RECOVERY_RANDOM], char ret_code[CODE_DIGITS + 1])
 {
     for (size_t i = 0; i < CODE_DIGITS; i++) {
         size_t bit = 5 * i, byte = bit / 8;
-        uint32_t pair = (uint32_t)random[byte] << 8 |
-                        (byte + 1 < BH_RECOVERY_RANDOM ? random[byte + 1] : 0u);
+        uint32_t pair = (uint32_t)random[byte] << 8 | (byte + 1 < BH_RECOVERY_RANDOM ? random[byte + 1] : 0u);
 
         ret_code[i] = digits[pair >> (11 - bit % 8) & 31];
     }
@@ -40,9 +38,8 @@ spell(const uint8_t random[BH_RECOVERY_RANDOM], char ret_code[CODE_DIGITS + 1])
 }
 
 void
-bh_recovery_make(const uint8_t random[BH_RECOVERY_CODES][BH_RECOVERY_RANDOM],
-                 const char *salt, struct bh_recovery *ret_set,
-                 char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
+bh_recovery_make(const uint8_t random[BH_RECOVERY_CODES][BH_RECOVERY_RANDOM], const char *salt,
+                 struct bh_recovery *ret_set, char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
 {
     for (size_t i = 0; i < BH_RECOVERY_CODES; i++) {
         char code[CODE_DIGITS + 1], *text = ret_codes[i];

@@ -6,11 +6,9 @@ static struct bh_totp
 totp_of(enum bh_totp_hash hash, uint32_t digits)
 {
     static const uint32_t bytes[] = { 20, 32, 64 };
-    struct bh_totp totp = { .hash = hash,
-                            .digits = digits,
-                            .period_s = 30,
-                            .window = 1,
-                            .secret_bytes = bytes[hash] };
+    struct bh_totp totp = {
+        .hash = hash, .digits = digits, .period_s = 30, .window = 1, .secret_bytes = bytes[hash]
+    };
 
     for (uint32_t i = 0; i < totp.secret_bytes; i++)
         totp.secret[i] = (uint8_t)('0' + (i + 1) % 10);
@@ -41,9 +39,7 @@ totp_test_published(void **state)
 
             bh_totp_code(&totp, rows[i].at_s * BH_NS_PER_S, code);
             BH_CHECK_STR("code", code, rows[i].codes[hash]);
-            BH_CHECK_EQ("check",
-                        bh_totp_check(&totp, rows[i].codes[hash],
-                                      rows[i].at_s * BH_NS_PER_S, &last),
+            BH_CHECK_EQ("check", bh_totp_check(&totp, rows[i].codes[hash], rows[i].at_s * BH_NS_PER_S, &last),
                         0);
             BH_CHECK_EQ("step", last, rows[i].at_s / 30);
         }
@@ -96,10 +92,8 @@ window(void **state)
         uint64_t last = rows[i].last_step;
 
         bh_totp_code(&totp, rows[i].code_s * BH_NS_PER_S, code);
-        BH_CHECK_EQ(rows[i].name, bh_totp_check(&totp, code, 3010 * BH_NS_PER_S, &last),
-                    rows[i].fault);
-        BH_CHECK_EQ(rows[i].name, last,
-                    rows[i].fault ? rows[i].last_step : rows[i].code_s / 30);
+        BH_CHECK_EQ(rows[i].name, bh_totp_check(&totp, code, 3010 * BH_NS_PER_S, &last), rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, last, rows[i].fault ? rows[i].last_step : rows[i].code_s / 30);
     }
     BH_CHECK_DONE();
 }
@@ -107,10 +101,8 @@ window(void **state)
 static void
 totp_test_forms(void **state)
 {
-    static const char *const rows[] = { "",        "12345",
-                                        "1234567", "12345a",
-                                        " 12345",  "12345\n",
-                                        "-12345",  "\xd9\xa1\xd9\xa2\xd9\xa3" };
+    static const char *const rows[] = { "",       "12345",   "1234567", "12345a",
+                                        " 12345", "12345\n", "-12345",  "\xd9\xa1\xd9\xa2\xd9\xa3" };
     struct bh_totp totp = totp_of(BH_TOTP_SHA1, 6);
     uint64_t last = 0;
 
@@ -118,8 +110,7 @@ totp_test_forms(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i], bh_totp_check(&totp, rows[i], 0, &last), BH_FAULT_TOTP_FORM);
     /* at the epoch the window reaches before time: nothing there is accepted */
-    BH_CHECK_EQ("before time", bh_totp_check(&totp, "000000", 0, &last),
-                BH_FAULT_TOTP_WRONG);
+    BH_CHECK_EQ("before time", bh_totp_check(&totp, "000000", 0, &last), BH_FAULT_TOTP_WRONG);
     BH_CHECK_DONE();
 }
 

@@ -10,9 +10,8 @@
 enum { AUTHENTICATOR_HEAD = 37, ATTESTED_HEAD = 18, HASH_BYTES = 32 };
 
 #define ENCODED(bytes) (((bytes)*4 + 2) / 3)
-#define ANSWER(member, bytes, ...)                                                         \
-    BH_F(struct bh_webauthn_response, member, BH_FIELD_TEXT, .max = ENCODED(bytes),          \
-         __VA_ARGS__)
+#define ANSWER(member, bytes, ...)                                                                           \
+    BH_F(struct bh_webauthn_response, member, BH_FIELD_TEXT, .max = ENCODED(bytes), __VA_ARGS__)
 
 static const struct bh_field answer_fields[] = {
     ANSWER(authenticator_data, BH_WEBAUTHN_AUTHENTICATOR_MAX, .flags = BH_FIELD_REQUIRED),
@@ -31,7 +30,7 @@ void
 bh_webauthn_begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind,
                   const uint8_t random[BH_SECRET_BYTES], bh_ns now)
 {
-    *ceremony = (struct bh_webauthn) { .kind = kind, .begun = now };
+    *ceremony = (struct bh_webauthn){ .kind = kind, .begun = now };
     bh_secret_text(random, ceremony->challenge);
 }
 
@@ -82,8 +81,7 @@ webauthn_put_user(struct bh_json_writer *w, const struct bh_webauthn_user *user)
     char handle[ENCODED(BH_WEBAUTHN_HANDLE_MAX) + 1];
     struct bh_buf text;
 
-    BH_ASSERT(user->handle_bytes >= BH_WEBAUTHN_HANDLE_MIN &&
-              user->handle_bytes <= BH_WEBAUTHN_HANDLE_MAX);
+    BH_ASSERT(user->handle_bytes >= BH_WEBAUTHN_HANDLE_MIN && user->handle_bytes <= BH_WEBAUTHN_HANDLE_MAX);
     bh_buf_init_fixed(&text, handle, sizeof handle);
     bh_base64url_encode(&text, user->handle, user->handle_bytes);
     bh_json_open(w, "user", '{');
@@ -95,8 +93,7 @@ webauthn_put_user(struct bh_json_writer *w, const struct bh_webauthn_user *user)
 
 void
 bh_webauthn_put_creation(struct bh_buf *out, const struct bh_webauthn_site *site,
-                         const struct bh_webauthn_user *user,
-                         const struct bh_passkeys *known,
+                         const struct bh_webauthn_user *user, const struct bh_passkeys *known,
                          const struct bh_webauthn *ceremony)
 {
     struct bh_json_writer w = bh_json_begin(out);
@@ -137,14 +134,13 @@ bh_webauthn_put_request(struct bh_buf *out, const struct bh_webauthn_site *site,
 }
 
 enum bh_identity_fault
-bh_webauthn_parse(const char *text, size_t length, enum bh_webauthn_kind kind,
-                  struct bh_arena *arena, struct bh_webauthn_response *ret_answer)
+bh_webauthn_parse(const char *text, size_t length, enum bh_webauthn_kind kind, struct bh_arena *arena,
+                  struct bh_webauthn_response *ret_answer)
 {
     struct bh_webauthn_response answer;
     struct bh_err err;
 
-    if (bh_json_decode(text, length, &bh_webauthn_response_fields, &answer, arena, &err) !=
-        BH_OK)
+    if (bh_json_decode(text, length, &bh_webauthn_response_fields, &answer, arena, &err) != BH_OK)
         return BH_FAULT_WEBAUTHN_JSON;
     if (kind == BH_WEBAUTHN_CREATE ? answer.signature || answer.user_handle
                                    : !answer.signature || answer.name || answer.transports)
@@ -162,7 +158,7 @@ webauthn_decode(const char *text, void *memory, size_t size, struct bh_webauthn_
     bh_buf_init_fixed(&out, memory, size);
     if (!bh_base64url_decode(&out, text, strlen(text)))
         return false;
-    *ret_bytes = (struct bh_webauthn_bytes) { memory, out.length };
+    *ret_bytes = (struct bh_webauthn_bytes){ memory, out.length };
     return true;
 }
 
@@ -187,23 +183,21 @@ webauthn_decode_id(struct bh_webauthn_bytes *left, struct bh_webauthn_authentica
 /* False when the bytes end too early, or go on where nothing may follow. */
 static bool
 webauthn_decode_authenticator(const struct bh_webauthn_bytes *data,
-           struct bh_webauthn_authenticator *ret_parts)
+                              struct bh_webauthn_authenticator *ret_parts)
 {
     const uint8_t *at = data->bytes;
     struct bh_webauthn_bytes left;
 
     if (data->length < AUTHENTICATOR_HEAD)
         return false;
-    *ret_parts = (struct bh_webauthn_authenticator) {
+    *ret_parts = (struct bh_webauthn_authenticator){
         .rp_hash = at,
         .flags = at[HASH_BYTES],
-        .counter = (uint32_t)at[33] << 24 | (uint32_t)at[34] << 16 | (uint32_t)at[35] << 8 |
-                   at[36],
+        .counter = (uint32_t)at[33] << 24 | (uint32_t)at[34] << 16 | (uint32_t)at[35] << 8 | at[36],
     };
-    left = (struct bh_webauthn_bytes) { at + AUTHENTICATOR_HEAD,
-                                        data->length - AUTHENTICATOR_HEAD };
-    if (ret_parts->flags & BH_PASSKEY_ATTESTED &&
-        (!webauthn_decode_id(&left, ret_parts) || !bh_webauthn_cbor_skip_map(&left)))
+    left = (struct bh_webauthn_bytes){ at + AUTHENTICATOR_HEAD, data->length - AUTHENTICATOR_HEAD };
+    if (ret_parts->flags & BH_PASSKEY_ATTESTED
+        && (!webauthn_decode_id(&left, ret_parts) || !bh_webauthn_cbor_skip_map(&left)))
         return false;
     if (ret_parts->flags & BH_PASSKEY_EXTENDED && !bh_webauthn_cbor_skip_map(&left))
         return false;
@@ -212,8 +206,7 @@ webauthn_decode_authenticator(const struct bh_webauthn_bytes *data,
 
 /* What holds for both kinds: for us, somebody was there, and it was its owner. */
 static enum bh_identity_fault
-webauthn_check_parts(const struct bh_webauthn_site *site,
-            const struct bh_webauthn_authenticator *parts)
+webauthn_check_parts(const struct bh_webauthn_site *site, const struct bh_webauthn_authenticator *parts)
 {
     char hash[BH_SECRET_TEXT], want[BH_SECRET_TEXT];
 
@@ -234,8 +227,8 @@ webauthn_check_parts(const struct bh_webauthn_site *site,
  * names. */
 static enum bh_identity_fault
 webauthn_decode_credential(const struct bh_webauthn_bytes *data,
-                const struct bh_webauthn_authenticator *parts, const char *id,
-                struct bh_passkey *passkey)
+                           const struct bh_webauthn_authenticator *parts, const char *id,
+                           struct bh_passkey *passkey)
 {
     struct bh_buf text;
 
@@ -257,8 +250,7 @@ webauthn_decode_credential(const struct bh_webauthn_bytes *data,
 
 enum bh_identity_fault
 bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ceremony,
-                     const struct bh_webauthn_response *answer, bh_ns now,
-                     struct bh_passkey *ret_passkey)
+                     const struct bh_webauthn_response *answer, bh_ns now, struct bh_passkey *ret_passkey)
 {
     uint8_t client_memory[BH_WEBAUTHN_CLIENT_MAX], memory[BH_WEBAUTHN_AUTHENTICATOR_MAX];
     struct bh_passkey passkey = { .created = now };
@@ -268,8 +260,8 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
     enum bh_identity_fault fault;
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_CREATE);
-    if (!webauthn_decode(answer->client_data, client_memory, sizeof client_memory, &client) ||
-        !webauthn_decode(answer->authenticator_data, memory, sizeof memory, &data))
+    if (!webauthn_decode(answer->client_data, client_memory, sizeof client_memory, &client)
+        || !webauthn_decode(answer->authenticator_data, memory, sizeof memory, &data))
         return BH_FAULT_WEBAUTHN_ENCODING;
     fault = bh_webauthn_client_check(site, ceremony, &client, now);
     if (fault != BH_FAULT_NONE)
@@ -301,17 +293,16 @@ webauthn_check_user(const struct bh_webauthn_user *user, const char *text)
         return BH_FAULT_NONE;
     if (!webauthn_decode(text, memory, sizeof memory, &handle))
         return BH_FAULT_WEBAUTHN_ENCODING;
-    if (handle.length != user->handle_bytes ||
-        !bh_secret_equal_bytes(handle.bytes, user->handle, handle.length))
+    if (handle.length != user->handle_bytes
+        || !bh_secret_equal_bytes(handle.bytes, user->handle, handle.length))
         return BH_FAULT_WEBAUTHN_USER;
     return BH_FAULT_NONE;
 }
 
 /* The passkey that answers, and whether it may: WebAuthn 3, 7.2, steps 5 to 19. */
 static enum bh_identity_fault
-webauthn_check_assertion(const struct bh_webauthn_owner *owner,
-                const struct bh_webauthn_authenticator *parts,
-                const struct bh_webauthn_response *answer, const struct bh_passkey *passkey)
+webauthn_check_assertion(const struct bh_webauthn_owner *owner, const struct bh_webauthn_authenticator *parts,
+                         const struct bh_webauthn_response *answer, const struct bh_passkey *passkey)
 {
     enum bh_identity_fault fault = webauthn_check_user(owner->user, answer->user_handle);
 
@@ -319,13 +310,12 @@ webauthn_check_assertion(const struct bh_webauthn_owner *owner,
         fault = webauthn_check_parts(owner->site, parts);
     if (fault != BH_FAULT_NONE)
         return fault;
-    return (parts->flags ^ passkey->flags) & BH_PASSKEY_SYNCABLE ? BH_FAULT_WEBAUTHN_BACKUP
-                                                                 : BH_FAULT_NONE;
+    return (parts->flags ^ passkey->flags) & BH_PASSKEY_SYNCABLE ? BH_FAULT_WEBAUTHN_BACKUP : BH_FAULT_NONE;
 }
 
 static void
-webauthn_update(const struct bh_passkey *passkey, const struct bh_webauthn_authenticator *parts,
-       bh_ns now, struct bh_webauthn_proof *ret_proof)
+webauthn_update(const struct bh_passkey *passkey, const struct bh_webauthn_authenticator *parts, bh_ns now,
+                struct bh_webauthn_proof *ret_proof)
 {
     uint32_t before = passkey->counter, reported = parts->counter;
 
@@ -338,8 +328,7 @@ webauthn_update(const struct bh_passkey *passkey, const struct bh_webauthn_authe
 
 enum bh_identity_fault
 bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ceremony,
-                   const struct bh_webauthn_response *answer, bh_ns now,
-                   struct bh_webauthn_proof *ret_proof)
+                   const struct bh_webauthn_response *answer, bh_ns now, struct bh_webauthn_proof *ret_proof)
 {
     uint8_t client[BH_WEBAUTHN_CLIENT_MAX], data[BH_WEBAUTHN_AUTHENTICATOR_MAX];
     uint8_t signature[BH_WEBAUTHN_SIGNATURE_MAX];
@@ -349,9 +338,9 @@ bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ce
     enum bh_identity_fault fault;
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_GET);
-    if (!webauthn_decode(answer->client_data, client, sizeof client, &what.client) ||
-        !webauthn_decode(answer->authenticator_data, data, sizeof data, &what.authenticator) ||
-        !webauthn_decode(answer->signature, signature, sizeof signature, &what.signature))
+    if (!webauthn_decode(answer->client_data, client, sizeof client, &what.client)
+        || !webauthn_decode(answer->authenticator_data, data, sizeof data, &what.authenticator)
+        || !webauthn_decode(answer->signature, signature, sizeof signature, &what.signature))
         return BH_FAULT_WEBAUTHN_ENCODING;
     fault = bh_webauthn_client_check(owner->site, ceremony, &what.client, now);
     if (fault != BH_FAULT_NONE)

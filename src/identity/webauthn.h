@@ -50,16 +50,15 @@ struct bh_webauthn {
 /* A browser's answer: base64url texts but for the first and the last two of the list; NULL
  * where it has none. */
 struct bh_webauthn_response {
-    const char *challenge; /* which ceremony it answers, where the caller keeps several */
-    const char
-        *authenticator_data; /* AuthenticatorAttestationResponse.getAuthenticatorData()
-                                or AuthenticatorAssertionResponse.authenticatorData */
-    const char *client_data; /* clientDataJSON */
-    const char *credential;  /* rawId */
-    const char *signature;   /* of an assertion */
-    const char *user_handle; /* of an assertion */
-    const char *name;        /* what to call a new passkey */
-    const char *transports;  /* getTransports() of a new one, joined by commas */
+    const char *challenge;          /* which ceremony it answers, where the caller keeps several */
+    const char *authenticator_data; /* AuthenticatorAttestationResponse.getAuthenticatorData()
+                                       or AuthenticatorAssertionResponse.authenticatorData */
+    const char *client_data;        /* clientDataJSON */
+    const char *credential;         /* rawId */
+    const char *signature;          /* of an assertion */
+    const char *user_handle;        /* of an assertion */
+    const char *name;               /* what to call a new passkey */
+    const char *transports;         /* getTransports() of a new one, joined by commas */
 };
 
 extern const struct bh_fields bh_webauthn_response_fields;
@@ -72,22 +71,19 @@ void bh_webauthn_begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind,
  * PublicKeyCredentialCreationOptionsJSON; `known` are the account's passkeys, which no
  * authenticator shall make again. */
 void bh_webauthn_put_creation(struct bh_buf *out, const struct bh_webauthn_site *site,
-                              const struct bh_webauthn_user *user,
-                              const struct bh_passkeys *known,
+                              const struct bh_webauthn_user *user, const struct bh_passkeys *known,
                               const struct bh_webauthn *ceremony);
 
 /* Write what to call navigator.credentials.get with, as
  * PublicKeyCredentialRequestOptionsJSON; one of `known` is asked for. */
 void bh_webauthn_put_request(struct bh_buf *out, const struct bh_webauthn_site *site,
-                             const struct bh_passkeys *known,
-                             const struct bh_webauthn *ceremony);
+                             const struct bh_passkeys *known, const struct bh_webauthn *ceremony);
 
 /* Read an answer from JSON; texts in the arena.  WEBAUTHN_JSON: it is no object of these
  * members, or lacks one that a ceremony of that kind needs, or has one of the other. */
 BH_MUST_USE enum bh_identity_fault bh_webauthn_parse(const char *text, size_t length,
-                                            enum bh_webauthn_kind kind,
-                                            struct bh_arena *arena,
-                                            struct bh_webauthn_response *ret_answer);
+                                                     enum bh_webauthn_kind kind, struct bh_arena *arena,
+                                                     struct bh_webauthn_response *ret_answer);
 
 /* Take the answer to a creation.  The ceremony is used up when the challenge was the right
  * one, whatever else is wrong.
@@ -101,9 +97,9 @@ BH_MUST_USE enum bh_identity_fault bh_webauthn_parse(const char *text, size_t le
  *                                                 the authenticator data
  *   PASSKEY_NAME                                  it cannot be called so */
 BH_MUST_USE enum bh_identity_fault bh_webauthn_register(const struct bh_webauthn_site *site,
-                                               struct bh_webauthn *ceremony,
-                                               const struct bh_webauthn_response *answer,
-                                               bh_ns now, struct bh_passkey *ret_passkey);
+                                                        struct bh_webauthn *ceremony,
+                                                        const struct bh_webauthn_response *answer, bh_ns now,
+                                                        struct bh_passkey *ret_passkey);
 
 /* What an assertion is held against. */
 struct bh_webauthn_owner {
@@ -115,7 +111,7 @@ struct bh_webauthn_owner {
 struct bh_webauthn_proof {
     struct bh_passkey passkey; /* as it is to be kept from now on: with the counter and the
                                   flags that were seen */
-    bool cloned; /* its counter did not grow, so somebody may have copied it */
+    bool cloned;               /* its counter did not grow, so somebody may have copied it */
 };
 
 /* Take the answer to a request.  The ceremony is used up as above.
@@ -128,9 +124,8 @@ struct bh_webauthn_proof {
  *   WEBAUTHN_SIGNATURE  the signature is wrong
  * On failure `ret_proof` is untouched. */
 BH_MUST_USE enum bh_identity_fault bh_webauthn_assert(const struct bh_webauthn_owner *owner,
-                                             struct bh_webauthn *ceremony,
-                                             const struct bh_webauthn_response *answer,
-                                             bh_ns now,
-                                             struct bh_webauthn_proof *ret_proof);
+                                                      struct bh_webauthn *ceremony,
+                                                      const struct bh_webauthn_response *answer, bh_ns now,
+                                                      struct bh_webauthn_proof *ret_proof);
 
 #endif

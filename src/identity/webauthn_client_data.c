@@ -15,8 +15,7 @@ webauthn_client_data_has_text(const struct bh_texts *texts, const char *text)
 static enum bh_identity_fault
 check_challenge(struct bh_webauthn *ceremony, bh_json_value root, bh_ns now)
 {
-    if (!bh_secret_equal(bh_json_text(bh_json_get(root, "challenge"), ""),
-                         ceremony->challenge))
+    if (!bh_secret_equal(bh_json_text(bh_json_get(root, "challenge"), ""), ceremony->challenge))
         return BH_FAULT_WEBAUTHN_CHALLENGE;
     if (ceremony->used)
         return BH_FAULT_WEBAUTHN_USED;
@@ -38,8 +37,7 @@ check_origin(const struct bh_webauthn_site *site, bh_json_value root)
         return BH_FAULT_WEBAUTHN_CROSS_ORIGIN;
     if (bh_json_get(root, "topOrigin"))
         return BH_FAULT_WEBAUTHN_CROSS_ORIGIN;
-    return bh_json_get(root, "tokenBinding") ? BH_FAULT_WEBAUTHN_TOKEN_BINDING
-                                             : BH_FAULT_NONE;
+    return bh_json_get(root, "tokenBinding") ? BH_FAULT_WEBAUTHN_TOKEN_BINDING : BH_FAULT_NONE;
 }
 
 /* Members that are not named here are passed over: browsers add some, to keep servers from

@@ -3,9 +3,7 @@
 
 static const bh_ns now = 1790000000 * BH_NS_PER_S;
 static const char *origins[] = { "https://gpu.example" };
-static const struct bh_webauthn_site site = { "gpu.example",
-                                              "Example's GPUs",
-                                              { origins, 1 } };
+static const struct bh_webauthn_site site = { "gpu.example", "Example's GPUs", { origins, 1 } };
 static struct bh_test_response response;
 
 /* Client data that no browser writes. */
@@ -39,14 +37,12 @@ static const struct {
       "{\"challenge\":[\"%s\"],\"origin\":\"https://gpu.example\","
       "\"type\":\"webauthn.create\"}",
       BH_FAULT_WEBAUTHN_CHALLENGE },
-    { "no origin", "{\"challenge\":\"%s\",\"type\":\"webauthn.create\"}",
-      BH_FAULT_WEBAUTHN_ORIGIN },
+    { "no origin", "{\"challenge\":\"%s\",\"type\":\"webauthn.create\"}", BH_FAULT_WEBAUTHN_ORIGIN },
     { "origin a list",
       "{\"challenge\":\"%s\",\"origin\":[\"https://gpu.example\"],"
       "\"type\":\"webauthn.create\"}",
       BH_FAULT_WEBAUTHN_ORIGIN },
-    { "no type", "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\"}",
-      BH_FAULT_WEBAUTHN_TYPE },
+    { "no type", "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\"}", BH_FAULT_WEBAUTHN_TYPE },
     { "an answer to the other question",
       "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\","
       "\"type\":\"webauthn.get\"}",
@@ -75,12 +71,11 @@ client_data(void **state)
 
         bh_webauthn_begin(&ceremony, BH_WEBAUTHN_CREATE, random, now);
         bh_test_create(&device, ceremony.challenge, &response);
-        response.client_bytes = (size_t)snprintf(
-            (char *)response.client, sizeof response.client, "%.*s%s%s", (int)head,
-            written[i].text, mark ? ceremony.challenge : "", mark ? mark + 2 : "");
+        response.client_bytes =
+            (size_t)snprintf((char *)response.client, sizeof response.client, "%.*s%s%s", (int)head,
+                             written[i].text, mark ? ceremony.challenge : "", mark ? mark + 2 : "");
         answer = bh_test_response_encode(&response);
-        BH_CHECK_EQ(written[i].name,
-                    bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
+        BH_CHECK_EQ(written[i].name, bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                     written[i].fault);
     }
     bh_test_authenticator_fini(&device);

@@ -22,9 +22,9 @@ struct bh_webauthn_authenticator {
 /* Is this the client data of that ceremony?  Marks the ceremony used once the challenge
  * was right.  The faults of the client data, as bh_webauthn_register names them. */
 BH_MUST_USE enum bh_identity_fault bh_webauthn_client_check(const struct bh_webauthn_site *site,
-                                                   struct bh_webauthn *ceremony,
-                                                   const struct bh_webauthn_bytes *client,
-                                                   bh_ns now);
+                                                            struct bh_webauthn *ceremony,
+                                                            const struct bh_webauthn_bytes *client,
+                                                            bh_ns now);
 
 /* Move behind one map of CBOR (RFC 8949), as CTAP 2.1 section 8 allows it: definite
  * lengths, no tags, at most 4 deep.  False when the bytes are none or end too early.

@@ -42,7 +42,7 @@ key_fini_auto(struct public_key *key)
 static bool
 key_init(struct public_key *key, enum bh_passkey_alg alg, const void *bytes, size_t length)
 {
-    *key = (struct public_key) { .alg = alg };
+    *key = (struct public_key){ .alg = alg };
     switch (alg) {
     case BH_PASSKEY_ES256:
         key->es256 = es256_pk_new();
@@ -70,7 +70,7 @@ key_pointer(const struct public_key *key)
 /* The key, when it is of that algorithm. */
 static bool
 webauthn_key_take_key(const struct bh_webauthn_bytes *authenticator, enum bh_passkey_alg alg,
-         struct bh_passkey *ret_passkey)
+                      struct bh_passkey *ret_passkey)
 {
     BH_AUTO(cred_free)
     fido_cred_t *cred = fido_cred_new();
@@ -78,11 +78,10 @@ webauthn_key_take_key(const struct bh_webauthn_bytes *authenticator, enum bh_pas
     struct public_key key = { 0 };
     struct bh_buf text;
 
-    if (!cred || fido_cred_set_type(cred, bh_passkey_alg_cose(alg)) != FIDO_OK ||
-        fido_cred_set_authdata_raw(cred, authenticator->bytes, authenticator->length) !=
-            FIDO_OK ||
-        fido_cred_pubkey_len(cred) != bh_passkey_key_bytes(alg) ||
-        !key_init(&key, alg, fido_cred_pubkey_ptr(cred), fido_cred_pubkey_len(cred)))
+    if (!cred || fido_cred_set_type(cred, bh_passkey_alg_cose(alg)) != FIDO_OK
+        || fido_cred_set_authdata_raw(cred, authenticator->bytes, authenticator->length) != FIDO_OK
+        || fido_cred_pubkey_len(cred) != bh_passkey_key_bytes(alg)
+        || !key_init(&key, alg, fido_cred_pubkey_ptr(cred), fido_cred_pubkey_len(cred)))
         return false;
     bh_buf_init_fixed(&text, ret_passkey->key, sizeof ret_passkey->key);
     bh_base64url_encode(&text, fido_cred_pubkey_ptr(cred), fido_cred_pubkey_len(cred));
@@ -92,8 +91,7 @@ webauthn_key_take_key(const struct bh_webauthn_bytes *authenticator, enum bh_pas
 }
 
 bool
-bh_webauthn_key_read(const struct bh_webauthn_bytes *authenticator,
-                     struct bh_passkey *ret_passkey)
+bh_webauthn_key_read(const struct bh_webauthn_bytes *authenticator, struct bh_passkey *ret_passkey)
 {
     bool taken = false;
 
@@ -120,8 +118,7 @@ webauthn_key_key_of(const struct bh_passkey *passkey, struct public_key *ret_key
 }
 
 bool
-bh_webauthn_key_verify(const struct bh_passkey *passkey,
-                       const struct bh_webauthn_signed *what)
+bh_webauthn_key_verify(const struct bh_passkey *passkey, const struct bh_webauthn_signed *what)
 {
     BH_AUTO(assert_free)
     fido_assert_t *proof = fido_assert_new();
@@ -131,19 +128,15 @@ bh_webauthn_key_verify(const struct bh_passkey *passkey,
 
     fido_init(0);
     webauthn_key_key_of(passkey, &key);
-    good = proof && key.alg != BH_PASSKEY_ALGS &&
-           fido_assert_set_clientdata(proof, what->client.bytes, what->client.length) ==
-               FIDO_OK &&
-           fido_assert_set_rp(proof, what->site) == FIDO_OK &&
-           fido_assert_set_count(proof, 1) == FIDO_OK &&
-           fido_assert_set_authdata_raw(proof, 0, what->authenticator.bytes,
-                                        what->authenticator.length) == FIDO_OK &&
-           fido_assert_set_sig(proof, 0, what->signature.bytes, what->signature.length) ==
-               FIDO_OK &&
-           fido_assert_set_up(proof, FIDO_OPT_TRUE) == FIDO_OK &&
-           fido_assert_set_uv(proof, FIDO_OPT_TRUE) == FIDO_OK &&
-           fido_assert_verify(proof, 0, bh_passkey_alg_cose(passkey->alg),
-                              key_pointer(&key)) == FIDO_OK;
+    good = proof && key.alg != BH_PASSKEY_ALGS
+           && fido_assert_set_clientdata(proof, what->client.bytes, what->client.length) == FIDO_OK
+           && fido_assert_set_rp(proof, what->site) == FIDO_OK && fido_assert_set_count(proof, 1) == FIDO_OK
+           && fido_assert_set_authdata_raw(proof, 0, what->authenticator.bytes, what->authenticator.length)
+                  == FIDO_OK
+           && fido_assert_set_sig(proof, 0, what->signature.bytes, what->signature.length) == FIDO_OK
+           && fido_assert_set_up(proof, FIDO_OPT_TRUE) == FIDO_OK
+           && fido_assert_set_uv(proof, FIDO_OPT_TRUE) == FIDO_OK
+           && fido_assert_verify(proof, 0, bh_passkey_alg_cose(passkey->alg), key_pointer(&key)) == FIDO_OK;
     ERR_clear_error();
     return good;
 }

@@ -9,9 +9,7 @@ enum { NOW_S = 1790000000 };
 
 static const bh_ns now = NOW_S * BH_NS_PER_S;
 static const char *origins[] = { "https://gpu.example", "https://www.gpu.example:8443" };
-static const struct bh_webauthn_site site = { "gpu.example",
-                                              "Example's GPUs",
-                                              { origins, 2 } };
+static const struct bh_webauthn_site site = { "gpu.example", "Example's GPUs", { origins, 2 } };
 static const struct bh_webauthn_user user = { "0123456789abcdef", 16, "ada" };
 
 static struct bh_test_authenticator devices[BH_PASSKEY_ALGS];
@@ -45,12 +43,12 @@ webauthn_test_create(struct bh_test_authenticator *device, struct bh_passkey *re
 static struct bh_webauthn_owner
 webauthn_test_owner_of(const struct bh_passkey *passkey)
 {
-    return (struct bh_webauthn_owner) { &site, &user, { passkey, 1 } };
+    return (struct bh_webauthn_owner){ &site, &user, { passkey, 1 } };
 }
 
 static enum bh_identity_fault
 webauthn_test_get(struct bh_test_authenticator *device, const struct bh_passkey *passkey,
-    struct bh_webauthn_proof *ret_proof)
+                  struct bh_webauthn_proof *ret_proof)
 {
     struct bh_webauthn_owner owner = webauthn_test_owner_of(passkey);
     struct bh_webauthn_response answer;
@@ -87,8 +85,7 @@ static void
 options(void **state)
 {
     static const uint8_t random[BH_SECRET_BYTES] = { 0xff };
-    static const struct bh_passkey known[] = { { .id = "aaaa" },
-                                               { .id = "_-8", .transports = "usb,nfc" } };
+    static const struct bh_passkey known[] = { { .id = "aaaa" }, { .id = "_-8", .transports = "usb,nfc" } };
     static const struct bh_passkeys both = { known, 2 };
     struct bh_webauthn ceremony;
     char text[2048];
@@ -98,27 +95,25 @@ options(void **state)
     bh_buf_init_fixed(&out, text, sizeof text);
     bh_webauthn_begin(&ceremony, BH_WEBAUTHN_CREATE, random, now);
     bh_webauthn_put_creation(&out, &site, &user, &both, &ceremony);
-    BH_CHECK_STR(
-        "creation", bh_buf_text(&out),
-        "{\"attestation\":\"none\",\"authenticatorSelection\":{\"residentKey\":"
-        "\"preferred\",\"userVerification\":\"required\"},\"challenge\":"
-        "\"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\",\"excludeCredentials\":"
-        "[{\"id\":\"aaaa\",\"type\":\"public-key\"},{\"id\":\"_-8\",\"transports\":["
-        "\"usb\",\"nfc\"],\"type\":"
-        "\"public-key\"}],\"pubKeyCredParams\":[{\"alg\":-7,\"type\":\"public-key\"}"
-        ",{\"alg\":-8,\"type\":\"public-key\"},{\"alg\":-257,\"type\":"
-        "\"public-key\"}],\"rp\":{\"id\":\"gpu.example\",\"name\":"
-        "\"Example's GPUs\"},\"timeout\":300000,\"user\":{\"displayName\":\"ada\","
-        "\"id\":\"MDEyMzQ1Njc4OWFiY2RlZg\",\"name\":\"ada\"}}");
+    BH_CHECK_STR("creation", bh_buf_text(&out),
+                 "{\"attestation\":\"none\",\"authenticatorSelection\":{\"residentKey\":"
+                 "\"preferred\",\"userVerification\":\"required\"},\"challenge\":"
+                 "\"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\",\"excludeCredentials\":"
+                 "[{\"id\":\"aaaa\",\"type\":\"public-key\"},{\"id\":\"_-8\",\"transports\":["
+                 "\"usb\",\"nfc\"],\"type\":"
+                 "\"public-key\"}],\"pubKeyCredParams\":[{\"alg\":-7,\"type\":\"public-key\"}"
+                 ",{\"alg\":-8,\"type\":\"public-key\"},{\"alg\":-257,\"type\":"
+                 "\"public-key\"}],\"rp\":{\"id\":\"gpu.example\",\"name\":"
+                 "\"Example's GPUs\"},\"timeout\":300000,\"user\":{\"displayName\":\"ada\","
+                 "\"id\":\"MDEyMzQ1Njc4OWFiY2RlZg\",\"name\":\"ada\"}}");
     bh_buf_clear(&out);
     bh_webauthn_begin(&ceremony, BH_WEBAUTHN_GET, random, now);
     bh_webauthn_put_request(&out, &site, &both, &ceremony);
-    BH_CHECK_STR(
-        "request", bh_buf_text(&out),
-        "{\"allowCredentials\":[{\"id\":\"aaaa\",\"type\":\"public-key\"},{\"id\":"
-        "\"_-8\",\"transports\":[\"usb\",\"nfc\"],\"type\":\"public-key\"}],\"challenge\":"
-        "\"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\",\"rpId\":"
-        "\"gpu.example\",\"timeout\":300000,\"userVerification\":\"required\"}");
+    BH_CHECK_STR("request", bh_buf_text(&out),
+                 "{\"allowCredentials\":[{\"id\":\"aaaa\",\"type\":\"public-key\"},{\"id\":"
+                 "\"_-8\",\"transports\":[\"usb\",\"nfc\"],\"type\":\"public-key\"}],\"challenge\":"
+                 "\"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\",\"rpId\":"
+                 "\"gpu.example\",\"timeout\":300000,\"userVerification\":\"required\"}");
     BH_CHECK_DONE();
 }
 
@@ -167,14 +162,10 @@ webauthn_test_refused(void **state)
         { .name = "syncable", .flags = 0x0d, .fault = BH_FAULT_WEBAUTHN_BACKUP },
         { "rp id", "gpu.exampl", NULL, NULL, NULL, BH_FAULT_WEBAUTHN_RP, 0 },
         { "rp id below", "www.gpu.example", NULL, NULL, NULL, BH_FAULT_WEBAUTHN_RP, 0 },
-        { "origin", NULL, "https://gpu.example.evil", NULL, NULL, BH_FAULT_WEBAUTHN_ORIGIN,
-          0 },
-        { "origin's scheme", NULL, "http://gpu.example", NULL, NULL,
-          BH_FAULT_WEBAUTHN_ORIGIN, 0 },
-        { "origin's port", NULL, "https://gpu.example:8443", NULL, NULL,
-          BH_FAULT_WEBAUTHN_ORIGIN, 0 },
-        { "origin with a path", NULL, "https://gpu.example/", NULL, NULL,
-          BH_FAULT_WEBAUTHN_ORIGIN, 0 },
+        { "origin", NULL, "https://gpu.example.evil", NULL, NULL, BH_FAULT_WEBAUTHN_ORIGIN, 0 },
+        { "origin's scheme", NULL, "http://gpu.example", NULL, NULL, BH_FAULT_WEBAUTHN_ORIGIN, 0 },
+        { "origin's port", NULL, "https://gpu.example:8443", NULL, NULL, BH_FAULT_WEBAUTHN_ORIGIN, 0 },
+        { "origin with a path", NULL, "https://gpu.example/", NULL, NULL, BH_FAULT_WEBAUTHN_ORIGIN, 0 },
         { "origin empty", NULL, "", NULL, NULL, BH_FAULT_WEBAUTHN_ORIGIN, 0 },
         { "origin null", NULL, "null", NULL, NULL, BH_FAULT_WEBAUTHN_ORIGIN, 0 },
         { "type of a payment", NULL, NULL, "payment.get", NULL, BH_FAULT_WEBAUTHN_TYPE, 0 },
@@ -183,14 +174,12 @@ webauthn_test_refused(void **state)
           BH_FAULT_WEBAUTHN_CROSS_ORIGIN, 0 },
         { "token binding", NULL, NULL, NULL, ",\"tokenBinding\":{\"status\":\"supported\"}",
           BH_FAULT_WEBAUTHN_TOKEN_BINDING, 0 },
-        { "a key twice", NULL, NULL, NULL, ",\"type\":\"webauthn.get\"",
-          BH_FAULT_WEBAUTHN_CLIENT, 0 },
+        { "a key twice", NULL, NULL, NULL, ",\"type\":\"webauthn.get\"", BH_FAULT_WEBAUTHN_CLIENT, 0 },
         { "a member behind", NULL, NULL, NULL, "} {", BH_FAULT_WEBAUTHN_CLIENT, 0 },
         { "not touched", NULL, NULL, NULL, NULL, BH_FAULT_WEBAUTHN_PRESENT, 0x04 },
         { "not verified", NULL, NULL, NULL, NULL, BH_FAULT_WEBAUTHN_VERIFIED, 0x01 },
         { "neither", NULL, NULL, NULL, NULL, BH_FAULT_WEBAUTHN_PRESENT, 0x20 },
-        { "synced but not syncable", NULL, NULL, NULL, NULL, BH_FAULT_WEBAUTHN_BACKUP,
-          0x15 },
+        { "synced but not syncable", NULL, NULL, NULL, NULL, BH_FAULT_WEBAUTHN_BACKUP, 0x15 },
     };
     struct bh_passkey passkey;
     struct bh_webauthn_proof proof;
@@ -208,8 +197,7 @@ webauthn_test_refused(void **state)
         device.flags = row->flags ? row->flags : device.flags;
         BH_CHECK_EQ(row->name, webauthn_test_create(&device, &passkey),
                     syncable ? BH_FAULT_NONE : row->fault);
-        BH_CHECK_EQ(row->name, webauthn_test_get(&device, &passkeys[BH_PASSKEY_ES256], &proof),
-                    row->fault);
+        BH_CHECK_EQ(row->name, webauthn_test_get(&device, &passkeys[BH_PASSKEY_ES256], &proof), row->fault);
     }
     BH_CHECK_DONE();
 }
@@ -232,38 +220,33 @@ once(void **state)
     BH_CHECK_EQ("another's", bh_webauthn_register(&site, &other, &answer, now, &passkey),
                 BH_FAULT_WEBAUTHN_CHALLENGE);
     BH_CHECK_EQ("is not used up by that", other.used, false);
-    BH_CHECK_EQ("the last moment",
-                bh_webauthn_register(&site, &ceremony, &answer, end, &passkey), 0);
+    BH_CHECK_EQ("the last moment", bh_webauthn_register(&site, &ceremony, &answer, end, &passkey), 0);
     BH_CHECK_STR("a name there is", passkey.name, "passkey");
     BH_CHECK_EQ("again", bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                 BH_FAULT_WEBAUTHN_USED);
     ceremony.used = false;
-    BH_CHECK_EQ("too late",
-                bh_webauthn_register(&site, &ceremony, &answer, end + 1, &passkey),
+    BH_CHECK_EQ("too late", bh_webauthn_register(&site, &ceremony, &answer, end + 1, &passkey),
                 BH_FAULT_WEBAUTHN_EXPIRED);
     BH_CHECK_EQ("used up by that", ceremony.used, true);
     ceremony.used = false;
-    BH_CHECK_EQ("before it began",
-                bh_webauthn_register(&site, &ceremony, &answer, now - 1, &passkey),
+    BH_CHECK_EQ("before it began", bh_webauthn_register(&site, &ceremony, &answer, now - 1, &passkey),
                 BH_FAULT_WEBAUTHN_EXPIRED);
     ceremony.used = false;
     answer.transports = "USB";
-    BH_CHECK_EQ("transports that are none",
-                bh_webauthn_register(&site, &ceremony, &answer, now, &passkey), 0);
+    BH_CHECK_EQ("transports that are none", bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
+                0);
     BH_CHECK_STR("are left out", passkey.transports, "");
     ceremony.used = false;
     answer.name = "";
     BH_CHECK_EQ("what is wrong behind the challenge",
-                bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
-                BH_FAULT_PASSKEY_NAME);
+                bh_webauthn_register(&site, &ceremony, &answer, now, &passkey), BH_FAULT_PASSKEY_NAME);
     BH_CHECK_EQ("uses it up, too", ceremony.used, true);
     BH_CHECK_DONE();
 }
 
 /* No bit of what a passkey signed can be another. */
 static void
-flip_assertion(const char *name, struct bh_test_authenticator *device, uint8_t *bytes,
-               size_t length)
+flip_assertion(const char *name, struct bh_test_authenticator *device, uint8_t *bytes, size_t length)
 {
     struct bh_webauthn_owner owner = webauthn_test_owner_of(&passkeys[device->alg]);
     struct bh_webauthn_response answer;
@@ -324,9 +307,8 @@ flipped_creations(void **state)
             answer = bh_test_response_encode(&response);
             answer.name = "Ada's key";
             answer.transports = "internal,hybrid";
-            if (bh_webauthn_register(&site, &ceremony, &answer, now, &passkey) ==
-                    BH_FAULT_NONE &&
-                memcmp(&passkey, &same, sizeof same) == 0)
+            if (bh_webauthn_register(&site, &ceremony, &answer, now, &passkey) == BH_FAULT_NONE
+                && memcmp(&passkey, &same, sizeof same) == 0)
                 BH_CHECK_EQ(bh_passkey_alg_name(alg), bit, -1);
             response.authenticator[bit / 8] ^= (uint8_t)(1 << bit % 8);
         }
@@ -361,16 +343,14 @@ webauthn_test_cut(void **state)
              response.signature_bytes <= whole + 1; response.signature_bytes++) {
             ceremony.used = false;
             answer = bh_test_response_encode(&response);
-            BH_CHECK_EQ("signature",
-                        bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof) == 0,
+            BH_CHECK_EQ("signature", bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof) == 0,
                         response.signature_bytes == whole);
         }
         response.signature_bytes = whole;
         response.authenticator_bytes = 38;
         ceremony.used = false;
         answer = bh_test_response_encode(&response);
-        BH_CHECK_EQ("a byte behind",
-                    bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
+        BH_CHECK_EQ("a byte behind", bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
                     BH_FAULT_WEBAUTHN_AUTHENTICATOR);
     }
     BH_CHECK_DONE();
@@ -384,14 +364,10 @@ counters(void **state)
         uint32_t stored, seen, kept;
         bool cloned;
     } rows[] = {
-        { "neither counts", 0, 0, 0, false },
-        { "begins to count", 0, 1, 1, false },
-        { "grows", 5, 6, 6, false },
-        { "grows by much", 5, UINT32_MAX, UINT32_MAX, false },
-        { "stands still", 5, 5, 5, true },
-        { "goes back", 5, 4, 5, true },
-        { "stops counting", 5, 0, 5, true },
-        { "is at its end", UINT32_MAX, UINT32_MAX, UINT32_MAX, true },
+        { "neither counts", 0, 0, 0, false }, { "begins to count", 0, 1, 1, false },
+        { "grows", 5, 6, 6, false },          { "grows by much", 5, UINT32_MAX, UINT32_MAX, false },
+        { "stands still", 5, 5, 5, true },    { "goes back", 5, 4, 5, true },
+        { "stops counting", 5, 0, 5, true },  { "is at its end", UINT32_MAX, UINT32_MAX, UINT32_MAX, true },
     };
 
     (void)state;
@@ -476,14 +452,11 @@ owners(void **state)
         webauthn_test_begin(&ceremony, BH_WEBAUTHN_GET);
         bh_test_get(device, ceremony.challenge, &user, &response);
         answer = bh_test_response_encode(&response);
-        BH_CHECK_EQ(rows[i].name,
-                    bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
-                    rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof), rows[i].fault);
         ceremony.used = false;
         answer.user_handle = NULL;
-        BH_CHECK_EQ(
-            rows[i].name, bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
-            rows[i].fault == BH_FAULT_WEBAUTHN_USER ? BH_FAULT_NONE : rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
+                    rows[i].fault == BH_FAULT_WEBAUTHN_USER ? BH_FAULT_NONE : rows[i].fault);
     }
     BH_CHECK_DONE();
 }
@@ -517,13 +490,11 @@ ids(void **state)
     response.id[0]++;
     answer = bh_test_response_encode(&response);
     BH_CHECK_EQ("not the one that the browser names",
-                bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
-                BH_FAULT_WEBAUTHN_ID);
+                bh_webauthn_register(&site, &ceremony, &answer, now, &passkey), BH_FAULT_WEBAUTHN_ID);
     memset(&response.authenticator[53], 0xff, 2);
     ceremony.used = false;
     answer = bh_test_response_encode(&response);
-    BH_CHECK_EQ("longer than there are bytes",
-                bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
+    BH_CHECK_EQ("longer than there are bytes", bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                 BH_FAULT_WEBAUTHN_AUTHENTICATOR);
     BH_CHECK_DONE();
 }
@@ -557,8 +528,7 @@ webauthn_test_keys(void **state)
         bh_test_create(&devices[rows[i].alg], ceremony.challenge, &response);
         response.authenticator[rows[i].at] ^= rows[i].flip;
         answer = bh_test_response_encode(&response);
-        BH_CHECK_EQ(rows[i].name,
-                    bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
+        BH_CHECK_EQ(rows[i].name, bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                     BH_FAULT_WEBAUTHN_KEY);
     }
     BH_CHECK_DONE();
@@ -592,10 +562,8 @@ extensions(void **state)
           "credProtect",
           13, true, false },
         { "a map of 2^32 items", "\xba\xff\xff\xff\xff", 5, true, false },
-        { "a text of 2^64 - 1 bytes", "\xa1\x7b\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11,
-          true, false },
-        { "a length of a form that is reserved", "\xbc\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 17,
-          true, false },
+        { "a text of 2^64 - 1 bytes", "\xa1\x7b\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, true, false },
+        { "a length of a form that is reserved", "\xbc\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 17, true, false },
         { "a map without an end", "\xbf\x61x\x01\xff", 5, true, false },
         { "five deep", "\xa1\x61x\x81\x81\x81\x80", 7, true, false },
     };
@@ -607,13 +575,11 @@ extensions(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
         bh_test_create(&devices[BH_PASSKEY_EDDSA], ceremony.challenge, &response);
-        memcpy(response.authenticator + response.authenticator_bytes, rows[i].bytes,
-               rows[i].length);
+        memcpy(response.authenticator + response.authenticator_bytes, rows[i].bytes, rows[i].length);
         response.authenticator_bytes += rows[i].length;
         response.authenticator[32] |= rows[i].extended ? BH_PASSKEY_EXTENDED : 0;
         answer = bh_test_response_encode(&response);
-        BH_CHECK_EQ(rows[i].name,
-                    bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
+        BH_CHECK_EQ(rows[i].name, bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                     rows[i].good ? BH_FAULT_NONE : BH_FAULT_WEBAUTHN_AUTHENTICATOR);
     }
     BH_CHECK_DONE();
@@ -629,8 +595,8 @@ encodings(void **state)
     struct bh_webauthn_response answer;
     struct bh_webauthn_proof proof;
     struct bh_webauthn ceremony;
-    const char **members[] = { &answer.authenticator_data, &answer.client_data,
-                               &answer.signature, &answer.user_handle };
+    const char **members[] = { &answer.authenticator_data, &answer.client_data, &answer.signature,
+                               &answer.user_handle };
     char large[8192];
 
     (void)state;
@@ -658,9 +624,8 @@ json(void **state)
         const char *name, *text;
         bool creation, request;
     } rows[] = {
-        { "creation",
-          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\"}",
-          true, false },
+        { "creation", "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\"}", true,
+          false },
         { "creation with a name",
           "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
           "\"name\":\"a\"}",
@@ -692,8 +657,7 @@ json(void **state)
           "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
           "\"credential\":\"AA\"}",
           false, false },
-        { "no text",
-          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":1}", false,
+        { "no text", "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":1}", false,
           false },
         { "no JSON", "id=AA", false, false },
     };
@@ -707,12 +671,11 @@ json(void **state)
         size_t length = strlen(rows[i].text);
 
         BH_CHECK_EQ(rows[i].name,
-                    bh_webauthn_parse(rows[i].text, length, BH_WEBAUTHN_CREATE, arena,
-                                      &answer) == BH_FAULT_NONE,
+                    bh_webauthn_parse(rows[i].text, length, BH_WEBAUTHN_CREATE, arena, &answer)
+                        == BH_FAULT_NONE,
                     rows[i].creation);
         BH_CHECK_EQ(rows[i].name,
-                    bh_webauthn_parse(rows[i].text, length, BH_WEBAUTHN_GET, arena,
-                                      &answer) == BH_FAULT_NONE,
+                    bh_webauthn_parse(rows[i].text, length, BH_WEBAUTHN_GET, arena, &answer) == BH_FAULT_NONE,
                     rows[i].request);
     }
     BH_CHECK_DONE();

@@ -54,10 +54,9 @@ document_read_digest(const char *text, char ret_hex[BH_IMAGE_HEX], struct bh_err
 static bh_rc
 document_read_blob(bh_json_value value, struct bh_image_blob *ret_blob, struct bh_err *err)
 {
-    struct bh_image_blob blob = { .media = document_media_of(
-                                      bh_json_text(bh_json_get(value, "mediaType"), "")) };
-    bh_rc rc =
-        document_read_digest(bh_json_text(bh_json_get(value, "digest"), ""), blob.digest, err);
+    struct bh_image_blob blob = { .media =
+                                      document_media_of(bh_json_text(bh_json_get(value, "mediaType"), "")) };
+    bh_rc rc = document_read_digest(bh_json_text(bh_json_get(value, "digest"), ""), blob.digest, err);
 
     if (rc != BH_OK)
         return rc;
@@ -69,15 +68,13 @@ document_read_blob(bh_json_value value, struct bh_image_blob *ret_blob, struct b
 }
 
 static bh_rc
-open_document(const struct bh_buf *text, const char *what, struct bh_json **ret_json,
-              struct bh_err *err)
+open_document(const struct bh_buf *text, const char *what, struct bh_json **ret_json, struct bh_err *err)
 {
     bh_rc rc = bh_json_parse((const char *)text->bytes, text->length, ret_json, err);
 
     if (rc == BH_OK && bh_json_kind(bh_json_root(*ret_json)) != BH_JSON_OBJECT)
         rc = bh_err_set(err, BH_INVALID, "is no object");
-    if (rc == BH_OK &&
-        bh_json_number(bh_json_get(bh_json_root(*ret_json), "schemaVersion"), 2) != 2)
+    if (rc == BH_OK && bh_json_number(bh_json_get(bh_json_root(*ret_json), "schemaVersion"), 2) != 2)
         rc = bh_err_set(err, BH_INVALID, "schemaVersion is not 2");
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", what);
 }
@@ -99,8 +96,7 @@ document_is_wanted(bh_json_value descriptor, const char *tag, const char *digest
 }
 
 static bh_rc
-document_missing_err(bh_json_value manifests, const char *tag, const char *digest,
-            struct bh_err *err)
+document_missing_err(bh_json_value manifests, const char *tag, const char *digest, struct bh_err *err)
 {
     char list[120] = "";
     struct bh_buf out;
@@ -109,14 +105,14 @@ document_missing_err(bh_json_value manifests, const char *tag, const char *diges
     for (size_t i = 0; i < bh_json_count(manifests) && i < LIST_MAX && !out.overflow; i++)
         bh_buf_printf(&out, "%s%.40s", i ? ", " : "", document_ref_name(bh_json_at(manifests, i)));
     (void)bh_buf_text(&out);
-    bh_err_set(err, BH_NOT_FOUND, "the layout has no image %s%.70s",
-               digest[0] ? "sha256:" : "", digest[0] ? digest : tag);
+    bh_err_set(err, BH_NOT_FOUND, "the layout has no image %s%.70s", digest[0] ? "sha256:" : "",
+               digest[0] ? digest : tag);
     return bh_err_hint(err, list[0] ? "its tags: %s" : "it has no tags%s", list);
 }
 
 bh_rc
-bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
-              struct bh_image_blob *ret_blob, struct bh_err *err)
+bh_image_find(const struct bh_buf *index, const char *tag, const char *digest, struct bh_image_blob *ret_blob,
+              struct bh_err *err)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -142,8 +138,7 @@ bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
     if (found == 0)
         return document_missing_err(manifests, tag, digest, err);
     if (blob.media != BH_MEDIA_INDEX && blob.media != BH_MEDIA_MANIFEST)
-        return bh_err_set(err, BH_INVALID,
-                          "index.json: what it lists is no image manifest");
+        return bh_err_set(err, BH_INVALID, "index.json: what it lists is no image manifest");
     *ret_blob = blob;
     return BH_OK;
 }
@@ -161,8 +156,7 @@ document_machine(void)
 }
 
 bh_rc
-bh_image_find_platform(const struct bh_buf *index, struct bh_image_blob *ret_blob,
-                       struct bh_err *err)
+bh_image_find_platform(const struct bh_buf *index, struct bh_image_blob *ret_blob, struct bh_err *err)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -175,16 +169,15 @@ bh_image_find_platform(const struct bh_buf *index, struct bh_image_blob *ret_blo
     for (size_t i = 0; i < bh_json_count(manifests); i++) {
         bh_json_value platform = bh_json_get(bh_json_at(manifests, i), "platform");
 
-        if (strcmp(bh_json_text(bh_json_get(platform, "os"), ""), "linux") != 0 ||
-            strcmp(bh_json_text(bh_json_get(platform, "architecture"), ""), document_machine()) != 0)
+        if (strcmp(bh_json_text(bh_json_get(platform, "os"), ""), "linux") != 0
+            || strcmp(bh_json_text(bh_json_get(platform, "architecture"), ""), document_machine()) != 0)
             continue;
         rc = document_read_blob(bh_json_at(manifests, i), ret_blob, err);
         if (rc == BH_OK && ret_blob->media != BH_MEDIA_MANIFEST)
             rc = bh_err_set(err, BH_INVALID, "what it lists is no image manifest");
         return rc == BH_OK ? rc : bh_err_wrap(err, "index");
     }
-    return bh_err_set(err, BH_NOT_FOUND, "the image has no version for linux on %s",
-                      document_machine());
+    return bh_err_set(err, BH_NOT_FOUND, "the image has no version for linux on %s", document_machine());
 }
 
 bh_rc
@@ -216,18 +209,15 @@ document_read_layer(bh_json_value value, struct bh_image_blob *ret_layer, struct
 
     if (rc == BH_OK && bh_json_get(value, "urls"))
         rc = bh_err_set(err, BH_INVALID, "is to be fetched from elsewhere (urls)");
-    if (rc != BH_OK || ret_layer->media == BH_MEDIA_TAR ||
-        ret_layer->media == BH_MEDIA_TAR_GZIP)
+    if (rc != BH_OK || ret_layer->media == BH_MEDIA_TAR || ret_layer->media == BH_MEDIA_TAR_GZIP)
         return rc;
     bh_err_set(err, BH_INVALID, "\"%.70s\" is no layer that can be unpacked",
                bh_json_text(bh_json_get(value, "mediaType"), ""));
-    return bh_err_hint(
-        err, "write it again: skopeo copy --dest-compress-format gzip SOURCE oci:PATH:TAG");
+    return bh_err_hint(err, "write it again: skopeo copy --dest-compress-format gzip SOURCE oci:PATH:TAG");
 }
 
 bh_rc
-bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_manifest,
-                       struct bh_err *err)
+bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_manifest, struct bh_err *err)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -244,11 +234,10 @@ bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_
         return bh_err_wrap(err, "manifest: config");
     layers = bh_json_get(bh_json_root(json), "layers");
     if (bh_json_count(layers) == 0 || bh_json_count(layers) > BH_IMAGE_LAYERS_MAX)
-        return bh_err_set(err, BH_RANGE, "manifest: %zu layers, 1 to %d may be",
-                          bh_json_count(layers), BH_IMAGE_LAYERS_MAX);
+        return bh_err_set(err, BH_RANGE, "manifest: %zu layers, 1 to %d may be", bh_json_count(layers),
+                          BH_IMAGE_LAYERS_MAX);
     for (size_t i = 0; i < bh_json_count(layers) && rc == BH_OK; i++) {
-        rc = document_read_layer(bh_json_at(layers, i), &manifest.layers[manifest.layer_count++],
-                        err);
+        rc = document_read_layer(bh_json_at(layers, i), &manifest.layers[manifest.layer_count++], err);
         if (rc != BH_OK)
             bh_err_wrap(err, "manifest: layers[%zu]", i);
     }
@@ -260,8 +249,8 @@ bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_
 /* ---- the configuration ---- */
 
 static bh_rc
-document_read_texts(bh_json_value list, const char *key, struct bh_arena *arena,
-           struct bh_texts *ret_texts, struct bh_err *err)
+document_read_texts(bh_json_value list, const char *key, struct bh_arena *arena, struct bh_texts *ret_texts,
+                    struct bh_err *err)
 {
     size_t count = bh_json_count(list);
     struct bh_texts texts = { 0 };
@@ -288,11 +277,11 @@ document_read_diff_ids(bh_json_value list, struct bh_image_config *config, struc
     bh_rc rc = BH_OK;
 
     if (bh_json_count(list) == 0 || bh_json_count(list) > BH_IMAGE_LAYERS_MAX)
-        return bh_err_set(err, BH_RANGE, "rootfs.diff_ids: %zu, 1 to %d may be",
-                          bh_json_count(list), BH_IMAGE_LAYERS_MAX);
+        return bh_err_set(err, BH_RANGE, "rootfs.diff_ids: %zu, 1 to %d may be", bh_json_count(list),
+                          BH_IMAGE_LAYERS_MAX);
     for (size_t i = 0; i < bh_json_count(list) && rc == BH_OK; i++)
         rc = document_read_digest(bh_json_text(bh_json_at(list, i), ""),
-                         config->diff_ids[config->diff_id_count++], err);
+                                  config->diff_ids[config->diff_id_count++], err);
     return rc;
 }
 
@@ -305,8 +294,8 @@ document_store_text(bh_json_value value, struct bh_arena *arena)
 }
 
 bh_rc
-bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
-                     struct bh_image_config *ret_config, struct bh_err *err)
+bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena, struct bh_image_config *ret_config,
+                     struct bh_err *err)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -318,11 +307,10 @@ bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
     memset(ret_config, 0, sizeof *ret_config);
     root = bh_json_root(json);
     config = bh_json_get(root, "config");
-    rc = document_read_diff_ids(bh_json_get(bh_json_get(root, "rootfs"), "diff_ids"), ret_config,
-                       err);
+    rc = document_read_diff_ids(bh_json_get(bh_json_get(root, "rootfs"), "diff_ids"), ret_config, err);
     if (rc == BH_OK)
         rc = document_read_texts(bh_json_get(config, "Entrypoint"), "Entrypoint", arena,
-                        &ret_config->entrypoint, err);
+                                 &ret_config->entrypoint, err);
     if (rc == BH_OK)
         rc = document_read_texts(bh_json_get(config, "Cmd"), "Cmd", arena, &ret_config->cmd, err);
     if (rc == BH_OK)
@@ -365,7 +353,7 @@ bh_image_put_config(struct bh_buf *out, const struct bh_image_config *config)
 
 static void
 document_put_blob(struct bh_json_writer *w, const char *key, const struct bh_image_blob *blob,
-         const char *tag)
+                  const char *tag)
 {
     const char *name = "";
 
@@ -400,8 +388,7 @@ bh_image_put_manifest(struct bh_buf *out, const struct bh_image_manifest *manife
 }
 
 void
-bh_image_put_index(struct bh_buf *out, const struct bh_image_blob *manifest,
-                   const char *tag)
+bh_image_put_index(struct bh_buf *out, const struct bh_image_blob *manifest, const char *tag)
 {
     struct bh_json_writer w = bh_json_begin(out);
 

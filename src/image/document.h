@@ -46,32 +46,26 @@ struct bh_image_config {
  * org.opencontainers.image.ref.name) or a digest, whichever is not "".
  *   BH_NOT_FOUND  there is none; the hint lists the tags
  *   BH_CONFLICT   the tag is there twice */
-BH_MUST_USE bh_rc bh_image_find(const struct bh_buf *index, const char *tag,
-                                const char *digest, struct bh_image_blob *ret_blob,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
+                                struct bh_image_blob *ret_blob, struct bh_err *err);
 
 /* The manifest that an index lists for linux on this machine's architecture.
  *   BH_NOT_FOUND  there is none */
-BH_MUST_USE bh_rc bh_image_find_platform(const struct bh_buf *index,
-                                         struct bh_image_blob *ret_blob,
+BH_MUST_USE bh_rc bh_image_find_platform(const struct bh_buf *index, struct bh_image_blob *ret_blob,
                                          struct bh_err *err);
 
 /* Whether a document that a registry gave is an index, by what it holds and not by what it
  * calls itself.  BH_INVALID: neither, or both at once. */
-BH_MUST_USE bh_rc bh_image_is_index(const struct bh_buf *text, bool *ret_index,
-                                    struct bh_err *err);
+BH_MUST_USE bh_rc bh_image_is_index(const struct bh_buf *text, bool *ret_index, struct bh_err *err);
 
-BH_MUST_USE bh_rc bh_image_read_manifest(const struct bh_buf *text,
-                                         struct bh_image_manifest *ret_manifest,
+BH_MUST_USE bh_rc bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_manifest,
                                          struct bh_err *err);
 BH_MUST_USE bh_rc bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
-                                       struct bh_image_config *ret_config,
-                                       struct bh_err *err);
+                                       struct bh_image_config *ret_config, struct bh_err *err);
 
 /* Documents for umoci: digests and sizes, nothing that a stranger wrote. */
 void bh_image_put_config(struct bh_buf *out, const struct bh_image_config *config);
 void bh_image_put_manifest(struct bh_buf *out, const struct bh_image_manifest *manifest);
-void bh_image_put_index(struct bh_buf *out, const struct bh_image_blob *manifest,
-                        const char *tag);
+void bh_image_put_index(struct bh_buf *out, const struct bh_image_blob *manifest, const char *tag);
 
 #endif

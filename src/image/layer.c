@@ -74,8 +74,7 @@ layer_inflate_packed(struct layer *layer, size_t length, struct bh_err *err)
     layer->zip.avail_in = (uInt)length;
     do
         rc = layer_inflate_more(layer, err);
-    while (rc == BH_OK && (layer->zip.avail_in > 0 ||
-                           (!layer->member_ended && layer->zip.avail_out == 0)));
+    while (rc == BH_OK && (layer->zip.avail_in > 0 || (!layer->member_ended && layer->zip.avail_out == 0)));
     return rc;
 }
 
@@ -133,8 +132,7 @@ layer_check_digests(struct layer *layer, bh_rc rc, struct bh_err *err)
 }
 
 bh_rc
-bh_layer_unpack(const struct bh_layer_request *request, uint64_t *ret_bytes,
-                struct bh_err *err)
+bh_layer_unpack(const struct bh_layer_request *request, uint64_t *ret_bytes, struct bh_err *err)
 {
     struct layer *layer = calloc(1, sizeof *layer);
     bh_rc rc = BH_OK;

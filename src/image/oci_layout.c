@@ -19,14 +19,12 @@ static int
 open_as(const struct bh_oci_layout *layout, const char *path)
 {
     struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-                                       RESOLVE_NO_MAGICLINKS };
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
     int fd = -1, failed = EPERM;
 
     setfsgid(layout->gid);
     setfsuid(layout->uid);
-    if ((uid_t)setfsuid((uid_t)-1) == layout->uid &&
-        (gid_t)setfsgid((gid_t)-1) == layout->gid) {
+    if ((uid_t)setfsuid((uid_t)-1) == layout->uid && (gid_t)setfsgid((gid_t)-1) == layout->gid) {
         fd = (int)syscall(SYS_openat2, layout->fd, path, &how, sizeof how);
         failed = errno;
     }
@@ -37,8 +35,8 @@ open_as(const struct bh_oci_layout *layout, const char *path)
 }
 
 static bh_rc
-oci_layout_open_file(const struct bh_oci_layout *layout, const char *path, uint64_t *ret_bytes,
-          int *ret_fd, struct bh_err *err)
+oci_layout_open_file(const struct bh_oci_layout *layout, const char *path, uint64_t *ret_bytes, int *ret_fd,
+                     struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd = open_as(layout, path);
@@ -69,8 +67,7 @@ oci_layout_read_all(int fd, const char *path, struct bh_buf *ret_text, struct bh
             return BH_OK;
         bh_buf_put(ret_text, chunk, (size_t)n);
         if (ret_text->overflow)
-            return bh_err_set(err, BH_FULL, "%s is longer than %d bytes", path,
-                              BH_IMAGE_DOCUMENT_MAX);
+            return bh_err_set(err, BH_FULL, "%s is longer than %d bytes", path, BH_IMAGE_DOCUMENT_MAX);
     }
 }
 
@@ -90,8 +87,8 @@ bh_oci_layout_index(const struct bh_oci_layout *layout, struct bh_buf *ret_text,
 }
 
 bh_rc
-bh_oci_layout_open(const struct bh_oci_layout *layout, const struct bh_image_blob *blob,
-               int *ret_fd, struct bh_err *err)
+bh_oci_layout_open(const struct bh_oci_layout *layout, const struct bh_image_blob *blob, int *ret_fd,
+                   struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd = -1;
@@ -102,14 +99,11 @@ bh_oci_layout_open(const struct bh_oci_layout *layout, const struct bh_image_blo
     snprintf(path, sizeof path, "blobs/sha256/%s", blob->digest);
     rc = oci_layout_open_file(layout, path, &bytes, &fd, err);
     if (rc == BH_NOT_FOUND) {
-        bh_err_set(err, BH_NOT_FOUND, "blob sha256:%.19s... is not in the layout",
-                   blob->digest);
-        return bh_err_hint(err,
-                           "copy the whole image again: skopeo copy SOURCE oci:PATH:TAG");
+        bh_err_set(err, BH_NOT_FOUND, "blob sha256:%.19s... is not in the layout", blob->digest);
+        return bh_err_hint(err, "copy the whole image again: skopeo copy SOURCE oci:PATH:TAG");
     }
     if (rc == BH_OK && bytes != blob->bytes)
-        rc = bh_err_set(err, BH_INVALID,
-                        "blob sha256:%.19s... has %" PRIu64 " bytes and not %" PRIu64,
+        rc = bh_err_set(err, BH_INVALID, "blob sha256:%.19s... has %" PRIu64 " bytes and not %" PRIu64,
                         blob->digest, bytes, blob->bytes);
     if (rc == BH_OK)
         *ret_fd = bh_fd_steal(&fd);
@@ -118,7 +112,7 @@ bh_oci_layout_open(const struct bh_oci_layout *layout, const struct bh_image_blo
 
 bh_rc
 bh_oci_layout_document(const struct bh_oci_layout *layout, const struct bh_image_blob *blob,
-                   struct bh_buf *ret_text, struct bh_err *err)
+                       struct bh_buf *ret_text, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd = -1;
@@ -134,7 +128,6 @@ bh_oci_layout_document(const struct bh_oci_layout *layout, const struct bh_image
     for (int i = 0; i < 32; i++)
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     if (strcmp(hex, blob->digest) != 0)
-        return bh_err_set(err, BH_INVALID, "blob sha256:%.19s... has another digest",
-                          blob->digest);
+        return bh_err_set(err, BH_INVALID, "blob sha256:%.19s... has another digest", blob->digest);
     return BH_OK;
 }

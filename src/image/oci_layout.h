@@ -17,16 +17,14 @@ struct bh_oci_layout {
 
 /* index.json.  BH_NOT_FOUND, BH_DENIED, BH_INVALID: it is no layout, or may not be read. */
 BH_MUST_USE bh_rc bh_oci_layout_index(const struct bh_oci_layout *layout, struct bh_buf *ret_text,
-                                  struct bh_err *err);
+                                      struct bh_err *err);
 
 /* A whole document, held against its digest and size. */
-BH_MUST_USE bh_rc bh_oci_layout_document(const struct bh_oci_layout *layout,
-                                     const struct bh_image_blob *blob,
-                                     struct bh_buf *ret_text, struct bh_err *err);
+BH_MUST_USE bh_rc bh_oci_layout_document(const struct bh_oci_layout *layout, const struct bh_image_blob *blob,
+                                         struct bh_buf *ret_text, struct bh_err *err);
 
 /* A descriptor of a blob; what is read from it is still to be held against its digest. */
-BH_MUST_USE bh_rc bh_oci_layout_open(const struct bh_oci_layout *layout,
-                                 const struct bh_image_blob *blob, int *ret_fd,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_oci_layout_open(const struct bh_oci_layout *layout, const struct bh_image_blob *blob,
+                                     int *ret_fd, struct bh_err *err);
 
 #endif

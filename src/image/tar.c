@@ -104,14 +104,12 @@ tar_check_name(const char *name, struct bh_err *err)
         if (length == 2 && at[0] == '.' && at[1] == '.')
             return bh_err_set(err, BH_DENIED, "\"%.80s\" leads upward", name);
         if (length > 255)
-            return bh_err_set(err, BH_DENIED, "\"%.80s\" has a part of over 255 bytes",
-                              name);
+            return bh_err_set(err, BH_DENIED, "\"%.80s\" has a part of over 255 bytes", name);
         depth += length > 0;
         at += length + (at[length] == '/');
     }
     if (depth > BH_TAR_DEPTH_MAX)
-        return bh_err_set(err, BH_DENIED, "\"%.80s\" is over %d folders deep", name,
-                          BH_TAR_DEPTH_MAX);
+        return bh_err_set(err, BH_DENIED, "\"%.80s\" is over %d folders deep", name, BH_TAR_DEPTH_MAX);
     return BH_OK;
 }
 
@@ -130,11 +128,10 @@ tar_check_type(char type, const char *name, struct bh_err *err)
     case '3':
     case '4':
         bh_err_set(err, BH_DENIED, "\"%.80s\" is a device", name);
-        return bh_err_hint(err,
-                           "build the image without device nodes; a job gets its own /dev");
+        return bh_err_hint(err, "build the image without device nodes; a job gets its own /dev");
     default:
-        return bh_err_set(err, BH_DENIED, "\"%.80s\" is of a kind that no image has ('%c')",
-                          name, type >= ' ' && type < 0x7f ? type : '?');
+        return bh_err_set(err, BH_DENIED, "\"%.80s\" is of a kind that no image has ('%c')", name,
+                          type >= ' ' && type < 0x7f ? type : '?');
     }
 }
 
@@ -149,8 +146,8 @@ tar_check_ids(const struct bh_tar *tar, const char *name, struct bh_err *err)
     gid = tar->has_gid ? tar->pax_gid : gid;
     if (uid <= ID_MAX && gid <= ID_MAX)
         return BH_OK;
-    bh_err_set(err, BH_DENIED, "\"%.80s\" belongs to %s %" PRIu64, name,
-               uid > ID_MAX ? "user" : "group", uid > ID_MAX ? uid : gid);
+    bh_err_set(err, BH_DENIED, "\"%.80s\" belongs to %s %" PRIu64, name, uid > ID_MAX ? "user" : "group",
+               uid > ID_MAX ? uid : gid);
     return bh_err_hint(err, "a job has the ids 0 to %d: chown it in the image", ID_MAX);
 }
 
@@ -188,8 +185,7 @@ tar_store_number(const char *value, size_t length, uint64_t *ret_number, bool *r
 
 /* "key=value" of one record. */
 static bool
-tar_store_record(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
-            size_t length)
+tar_store_record(struct bh_tar *tar, const char *key, size_t key_length, const char *value, size_t length)
 {
 #define IS(text) (key_length == sizeof(text) - 1 && memcmp(key, text, key_length) == 0)
     if (IS("path"))
@@ -208,8 +204,7 @@ tar_store_record(struct bh_tar *tar, const char *key, size_t key_length, const c
 
 /* A header for all that follow says nothing that counts. */
 static bool
-tar_store_comment(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
-             size_t length)
+tar_store_comment(struct bh_tar *tar, const char *key, size_t key_length, const char *value, size_t length)
 {
     return key_length == 7 && memcmp(key, "comment", 7) == 0;
 }
@@ -217,8 +212,8 @@ tar_store_comment(struct bh_tar *tar, const char *key, size_t key_length, const 
 /* Records "LENGTH key=value\n"; LENGTH counts all of it. */
 static bh_rc
 tar_read_records(struct bh_tar *tar,
-             bool (*keep)(struct bh_tar *, const char *, size_t, const char *, size_t),
-             struct bh_err *err)
+                 bool (*keep)(struct bh_tar *, const char *, size_t, const char *, size_t),
+                 struct bh_err *err)
 {
     const char *at = tar->extended, *end = at + tar->extended_length;
 
@@ -228,12 +223,12 @@ tar_read_records(struct bh_tar *tar,
 
         for (; at < end && *at >= '0' && *at <= '9' && length <= BH_TAR_EXTENDED_MAX; at++)
             length = length * 10 + (size_t)(*at - '0');
-        if (at == end || *at++ != ' ' || length > (size_t)(end - start) ||
-            length <= (size_t)(at - start) || start[length - 1] != '\n')
+        if (at == end || *at++ != ' ' || length > (size_t)(end - start) || length <= (size_t)(at - start)
+            || start[length - 1] != '\n')
             return tar_damaged(err);
         equals = memchr(at, '=', (size_t)(start + length - at));
-        if (!equals || !keep(tar, at, (size_t)(equals - at), equals + 1,
-                             (size_t)(start + length - 1 - equals - 1)))
+        if (!equals
+            || !keep(tar, at, (size_t)(equals - at), equals + 1, (size_t)(start + length - 1 - equals - 1)))
             return tar_damaged(err);
         at = start + length;
     }
@@ -250,9 +245,8 @@ tar_end_extended(struct bh_tar *tar, struct bh_err *err)
     tar->kind = 0;
     if (kind == 'x' || kind == 'g')
         return tar_read_records(tar, kind == 'x' ? tar_store_record : tar_store_comment, err);
-    return tar_store_name(kind == 'L' ? tar->name : tar->link, tar->extended, length)
-               ? BH_OK
-               : tar_damaged(err);
+    return tar_store_name(kind == 'L' ? tar->name : tar->link, tar->extended, length) ? BH_OK
+                                                                                      : tar_damaged(err);
 }
 
 /* ---- headers ---- */

@@ -12,12 +12,7 @@
  * are below 65536, which is what a job's range has.  A set-user-id bit is no matter:
  * whatever mounts an image does it with nosuid. */
 
-enum {
-    BH_TAR_BLOCK = 512,
-    BH_TAR_EXTENDED_MAX = 64 << 10,
-    BH_TAR_DEPTH_MAX = 128,
-    BH_TAR_NAME_MAX = 4095
-};
+enum { BH_TAR_BLOCK = 512, BH_TAR_EXTENDED_MAX = 64 << 10, BH_TAR_DEPTH_MAX = 128, BH_TAR_NAME_MAX = 4095 };
 
 /* What all layers of an image may have together.  Files are counted down here, bytes of the
  * archives by whoever feeds them. */
@@ -28,11 +23,10 @@ struct bh_tar_budget {
 struct bh_tar {
     struct bh_tar_budget *budget;
     uint8_t block[BH_TAR_BLOCK];
-    uint32_t filled;  /* of `block` */
-    uint64_t left;    /* bytes of the present entry's content */
-    uint64_t padding; /* and behind it, to a full block */
-    char
-        extended[BH_TAR_EXTENDED_MAX + 1]; /* of the entry being described, with its kind */
+    uint32_t filled;                        /* of `block` */
+    uint64_t left;                          /* bytes of the present entry's content */
+    uint64_t padding;                       /* and behind it, to a full block */
+    char extended[BH_TAR_EXTENDED_MAX + 1]; /* of the entry being described, with its kind */
     uint32_t extended_length;
     char kind; /* of what is being collected: x, g, L, K, or 0 */
     char name[BH_TAR_NAME_MAX + 1], link[BH_TAR_NAME_MAX + 1]; /* said beforehand; "" not */
@@ -47,8 +41,7 @@ void bh_tar_init(struct bh_tar *tar, struct bh_tar_budget *budget);
  *   BH_DENIED   a device, a name that leads upward, an id that no job has
  *   BH_INVALID  it is no archive, or one that is damaged
  *   BH_FULL     more than the budget */
-BH_MUST_USE bh_rc bh_tar_feed(struct bh_tar *tar, const uint8_t *bytes, size_t length,
-                              struct bh_err *err);
+BH_MUST_USE bh_rc bh_tar_feed(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_err *err);
 
 /* No more comes.  BH_INVALID: it was cut off. */
 BH_MUST_USE bh_rc bh_tar_finish(const struct bh_tar *tar, struct bh_err *err);

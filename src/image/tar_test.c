@@ -73,8 +73,7 @@ test_headers(void **state)
         size_t length = write_entry(bytes, &cases[i].header, cases[i].content);
         struct bh_err err;
 
-        BH_CHECK_EQ(cases[i].what,
-                    feed(bytes, length, (struct bh_tar_budget) { 1 << 20, 10 }, &err),
+        BH_CHECK_EQ(cases[i].what, feed(bytes, length, (struct bh_tar_budget){ 1 << 20, 10 }, &err),
                     cases[i].rc);
     }
     BH_CHECK_DONE();
@@ -85,21 +84,19 @@ test_damaged(void **state)
 {
     uint8_t bytes[BH_TAR_BLOCK];
     struct bh_err err;
-    size_t length = write_entry(bytes, &(struct header) { "a", "0", "0", '0' }, 0);
+    size_t length = write_entry(bytes, &(struct header){ "a", "0", "0", '0' }, 0);
 
     bytes[0] = 'b';
-    assert_int_equal(feed(bytes, length, (struct bh_tar_budget) { 1, 1 }, &err),
-                     BH_INVALID);
+    assert_int_equal(feed(bytes, length, (struct bh_tar_budget){ 1, 1 }, &err), BH_INVALID);
     bytes[0] = 'a';
-    assert_int_equal(feed(bytes, length, (struct bh_tar_budget) { 1, 1 }, &err), BH_OK);
-    assert_int_equal(feed(bytes, length, (struct bh_tar_budget) { 1, 0 }, &err), BH_FULL);
+    assert_int_equal(feed(bytes, length, (struct bh_tar_budget){ 1, 1 }, &err), BH_OK);
+    assert_int_equal(feed(bytes, length, (struct bh_tar_budget){ 1, 0 }, &err), BH_FULL);
 }
 
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_headers),
-                                        cmocka_unit_test(test_damaged) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_headers), cmocka_unit_test(test_damaged) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

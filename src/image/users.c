@@ -39,15 +39,13 @@ users_read_id(const char *text, uint32_t *ret_id, struct bh_err *err)
     uint64_t id;
 
     if (bh_parse_u64(text, &id, err) != BH_OK)
-        return bh_err_set(err, BH_INVALID, "user \"%.40s\" is neither a number nor a name",
-                          text);
+        return bh_err_set(err, BH_INVALID, "user \"%.40s\" is neither a number nor a name", text);
     if (id <= BH_USERS_ID_MAX) {
         *ret_id = (uint32_t)id;
         return BH_OK;
     }
     bh_err_set(err, BH_DENIED, "user %" PRIu64 " is not within a job's range", id);
-    return bh_err_hint(err, "a job has the ids 0 to %d: USER 1000 in the image",
-                       BH_USERS_ID_MAX);
+    return bh_err_hint(err, "a job has the ids 0 to %d: USER 1000 in the image", BH_USERS_ID_MAX);
 }
 
 /* The columns of a line "name:x:uid:gid:..."; how many there are. */
@@ -66,8 +64,7 @@ users_split(char *line, char *columns[COLUMNS])
 }
 
 static bh_rc
-users_find_line(int root_fd, const char *path, const char *name, char *columns[COLUMNS],
-          struct bh_err *err)
+users_find_line(int root_fd, const char *path, const char *name, char *columns[COLUMNS], struct bh_err *err)
 {
     static char text[FILE_MAX + 1];
     size_t wanted = strcmp(path, "etc/passwd") == 0 ? 4 : 3;
@@ -81,16 +78,14 @@ users_find_line(int root_fd, const char *path, const char *name, char *columns[C
                 return BH_OK;
         }
     }
-    bh_err_set(err, BH_NOT_FOUND, "its user \"%.40s\" is not in the image's /%s", name,
-               path);
+    bh_err_set(err, BH_NOT_FOUND, "its user \"%.40s\" is not in the image's /%s", name, path);
     return bh_err_hint(err, "write the number: USER 1000 in the image");
 }
 
 static bool
 users_is_name(const char *text)
 {
-    size_t length =
-        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
     return length > 0 && text[length] == '\0' && length <= NAME_MAX_BYTES;
 }
@@ -141,10 +136,8 @@ bh_user_find(int root_fd, const char *text, struct bh_user *ret_user, struct bh_
     group = strchr(name, ':');
     if (group)
         *group++ = '\0';
-    if (*text &&
-        (strlen(text) >= sizeof name || !users_is_name(name) || (group && !users_is_name(group))))
-        return bh_err_set(err, BH_INVALID, "user \"%.60s\" is neither a number nor a name",
-                          text);
+    if (*text && (strlen(text) >= sizeof name || !users_is_name(name) || (group && !users_is_name(group))))
+        return bh_err_set(err, BH_INVALID, "user \"%.60s\" is neither a number nor a name", text);
     if (*text && strcmp(name, "root") != 0) {
         rc = find_user(root_fd, name, &user, err);
         if (rc == BH_OK && group)

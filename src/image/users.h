@@ -17,7 +17,6 @@ struct bh_user {
  * folder `root_fd`, through no link that leaves it.  "" and root are 1000: nothing of a job
  * is root. BH_DENIED     an id that is over BH_USERS_ID_MAX BH_NOT_FOUND  no such name
  * there BH_INVALID    no user at all */
-BH_MUST_USE bh_rc bh_user_find(int root_fd, const char *text, struct bh_user *ret_user,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_user_find(int root_fd, const char *text, struct bh_user *ret_user, struct bh_err *err);
 
 #endif

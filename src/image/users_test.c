@@ -56,8 +56,7 @@ test_users(void **state)
         struct bh_user user = { 0, 0 };
         struct bh_err err;
 
-        BH_CHECK_EQ(cases[i].text, bh_user_find(root, cases[i].text, &user, &err),
-                    cases[i].rc);
+        BH_CHECK_EQ(cases[i].text, bh_user_find(root, cases[i].text, &user, &err), cases[i].rc);
         BH_CHECK_EQ(cases[i].text, user.uid, cases[i].uid);
         BH_CHECK_EQ(cases[i].text, user.gid, cases[i].gid);
     }
@@ -77,7 +76,7 @@ main(void)
     snprintf(path, sizeof path, "%s/etc", folder);
     mkdir(path, 0755);
     users_test_write_file("etc/passwd", "root:x:0:0:::\nshort:x\napp:x:1234:2345:::\ntoor:x:0:0\n"
-                             "absurd:x:4294967295:0::\n");
+                                        "absurd:x:4294967295:0::\n");
     users_test_write_file("etc/group", "root:x:0:\nstaff:x:50:\n");
     cmocka_set_message_output(CM_OUTPUT_TAP);
     failed = cmocka_run_group_tests(tests, NULL, NULL);

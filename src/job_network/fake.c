@@ -67,8 +67,7 @@ fake_repair(void *self, bool *ret_made, struct bh_err *err)
 }
 
 static bh_rc
-fake_counters(void *self, uint32_t slot, struct bh_network_counters *ret_counters,
-              struct bh_err *err)
+fake_counters(void *self, uint32_t slot, struct bh_network_counters *ret_counters, struct bh_err *err)
 {
     struct fake *fake = self;
 
@@ -79,8 +78,15 @@ fake_counters(void *self, uint32_t slot, struct bh_network_counters *ret_counter
 }
 
 static const struct bh_network_ops fake_ops = {
-    .name = "fake", .check = fake_check, .attach = fake_attach, .detach = fake_detach,
-    .restore = fake_restore, .watch = fake_watch, .repair = fake_repair, .counters = fake_counters, .close = free,
+    .name = "fake",
+    .check = fake_check,
+    .attach = fake_attach,
+    .detach = fake_detach,
+    .restore = fake_restore,
+    .watch = fake_watch,
+    .repair = fake_repair,
+    .counters = fake_counters,
+    .close = free,
 };
 
 bh_rc

@@ -24,7 +24,7 @@ enum { OUTPUT_MAX = 200, TUPLE_SOURCE = 1 /* CTA_FILTER_F_CTA_IP_SRC */ };
 
 static bh_rc
 filter_spawn(const char *program, const char *const argv[], int in, struct bh_filter_change *ret_change,
-      struct bh_err *err)
+             struct bh_err *err)
 {
     static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
     struct bh_process_options options;
@@ -53,8 +53,8 @@ filter_spawn(const char *program, const char *const argv[], int in, struct bh_fi
 }
 
 bh_rc
-bh_filter_begin(const char *program, const char *text, size_t length,
-                struct bh_filter_change *ret_change, struct bh_err *err)
+bh_filter_begin(const char *program, const char *text, size_t length, struct bh_filter_change *ret_change,
+                struct bh_err *err)
 {
     const char *const argv[] = { program, "-f", "-", NULL };
     BH_AUTO(bh_fd_close) int in = memfd_create("bulkhead-rules", MFD_CLOEXEC);
@@ -113,8 +113,7 @@ filter_begin(struct bh_netlink_request *request, uint8_t subsystem, uint8_t type
 {
     const struct nfgenmsg header = { .nfgen_family = family, .version = NFNETLINK_V0 };
 
-    bh_netlink_begin(request, (uint16_t)(subsystem << 8 | type), NLM_F_ACK, &header,
-                     sizeof header);
+    bh_netlink_begin(request, (uint16_t)(subsystem << 8 | type), NLM_F_ACK, &header, sizeof header);
 }
 
 static const struct rtattr *
@@ -161,10 +160,10 @@ filter_read_counter(const struct nlmsghdr *message, void *self)
 
     if (!inside)
         return;
-    count->bytes = filter_number_in(bh_netlink_find(RTA_DATA(inside), RTA_PAYLOAD(inside),
-                                             NFTA_COUNTER_BYTES));
-    count->packets = filter_number_in(bh_netlink_find(RTA_DATA(inside), RTA_PAYLOAD(inside),
-                                               NFTA_COUNTER_PACKETS));
+    count->bytes =
+        filter_number_in(bh_netlink_find(RTA_DATA(inside), RTA_PAYLOAD(inside), NFTA_COUNTER_BYTES));
+    count->packets =
+        filter_number_in(bh_netlink_find(RTA_DATA(inside), RTA_PAYLOAD(inside), NFTA_COUNTER_PACKETS));
 }
 
 struct bh_filter_count
@@ -193,8 +192,7 @@ bh_filter_watch(int *ret_fd, struct bh_err *err)
 
     if (rc == BH_OK && bind(fd, (const struct sockaddr *)&own, sizeof own) != 0)
         return bh_err_errno(err, "bind a netlink socket");
-    if (rc == BH_OK
-        && setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
+    if (rc == BH_OK && setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
         return bh_err_errno(err, "watch the packet filter");
     if (rc == BH_OK)
         *ret_fd = bh_fd_steal(&fd);
@@ -228,8 +226,7 @@ filter_forget(int fd, uint32_t address, bool answers, struct bh_err *err)
     bh_netlink_end(&request, inner);
     bh_netlink_end(&request, outer);
     outer = bh_netlink_nest(&request, CTA_FILTER | NLA_F_NESTED);
-    bh_netlink_put_u32(&request, answers ? CTA_FILTER_REPLY_FLAGS : CTA_FILTER_ORIG_FLAGS,
-                       TUPLE_SOURCE);
+    bh_netlink_put_u32(&request, answers ? CTA_FILTER_REPLY_FLAGS : CTA_FILTER_ORIG_FLAGS, TUPLE_SOURCE);
     bh_netlink_end(&request, outer);
     return bh_netlink_ask(fd, &request, err);
 }

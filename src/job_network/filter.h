@@ -13,8 +13,8 @@
 
 /* A transaction under way. */
 struct bh_filter_change {
-    pid_t pid;                   /* 0: none */
-    int answer;                  /* what nft says; -1: none */
+    pid_t pid;  /* 0: none */
+    int answer; /* what nft says; -1: none */
 };
 
 /* Whether the program runs at all: BH_UNAVAILABLE with what to do. */

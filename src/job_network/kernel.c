@@ -22,11 +22,11 @@ enum { RULES_BYTES_MAX = 64 << 20, JOBS_MAX = 4096, MARKER_MAX = 4096 };
 struct kernel {
     struct bh_kernel_options options;
     int home, links, filters;
-    int changes;                     /* somebody's of the packet filter */
-    struct bh_network_job *jobs;     /* attached */
+    int changes;                 /* somebody's of the packet filter */
+    struct bh_network_job *jobs; /* attached */
     uint32_t count;
-    uint64_t table;                  /* as we made it; 0: none */
-    bool guarded;                    /* it has the guard */
+    uint64_t table; /* as we made it; 0: none */
+    bool guarded;   /* it has the guard */
 };
 
 /* ---- which jobs ---- */
@@ -79,8 +79,10 @@ kernel_check_uplink(const struct kernel *kernel, const char *uplink, bool *ret_o
     if (value == '1' || kernel->options.may_forward)
         return BH_OK;
     bh_err_set(err, BH_UNAVAILABLE, "%.32s does not forward packets", uplink);
-    return bh_err_hint(err, "sysctl -w net.ipv4.conf.%.32s.forwarding=1, or network_forwarding = 1 "
-                            "in node.conf", uplink);
+    return bh_err_hint(err,
+                       "sysctl -w net.ipv4.conf.%.32s.forwarding=1, or network_forwarding = 1 "
+                       "in node.conf",
+                       uplink);
 }
 
 static bh_rc
@@ -146,8 +148,10 @@ kernel_site_of(const struct kernel *kernel)
 {
     return (struct bh_rules_site){
         .pool = kernel->options.pool,
-        .uplinks = kernel->options.uplinks, .uplink_count = kernel->options.uplink_count,
-        .deny = kernel->options.deny, .deny_count = kernel->options.deny_count,
+        .uplinks = kernel->options.uplinks,
+        .uplink_count = kernel->options.uplink_count,
+        .deny = kernel->options.deny,
+        .deny_count = kernel->options.deny_count,
         .guard = kernel_is_guarded(kernel),
     };
 }
@@ -188,7 +192,7 @@ kernel_put_all(struct kernel *kernel, struct bh_buf *text)
 
 static bh_rc
 kernel_start(struct kernel *kernel, const struct bh_buf *text, struct bh_filter_change *change,
-      struct bh_err *err)
+             struct bh_err *err)
 {
     if (text->overflow)
         return bh_err_set(err, BH_FULL, "the rules of all jobs are too long");
@@ -226,7 +230,7 @@ struct attaching {
     const struct bh_network_place *place;
     struct bh_filter_change change;
     char name[BH_NETWORK_NAME];
-    int inside;                      /* netlink in its namespace; -1: none yet */
+    int inside; /* netlink in its namespace; -1: none yet */
 };
 
 /* The last job of the list is the new one.  When rules are there, only its own are added. */
@@ -265,8 +269,9 @@ static bh_rc
 kernel_make_pair(struct attaching *a, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int space = open(a->place->space, O_RDONLY | O_CLOEXEC);
-    struct bh_link_pair pair = { .here = a->name, .there = JOBS_INTERFACE,
-                                 .group = bh_rules_group(a->job), .netns_fd = space };
+    struct bh_link_pair pair = {
+        .here = a->name, .there = JOBS_INTERFACE, .group = bh_rules_group(a->job), .netns_fd = space
+    };
     struct bh_err ignored;
 
     if (space < 0)
@@ -296,8 +301,7 @@ kernel_set_up_inside(const struct attaching *a, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_link_add_neighbor(a->inside, index, bh_network_gateway(pool), mac, err);
     if (rc == BH_OK)
-        rc = bh_link_add_route(a->inside, index, (struct bh_cidr){ 0, 0 },
-                               bh_network_gateway(pool), err);
+        rc = bh_link_add_route(a->inside, index, (struct bh_cidr){ 0, 0 }, bh_network_gateway(pool), err);
     return rc;
 }
 
@@ -349,8 +353,8 @@ kernel_make_all(struct attaching *a, struct bh_err *err)
     if (rc == BH_OK)
         rc = kernel_set_up_inside(a, err);
     if (rc == BH_OK)
-        rc = bh_filter_forget(a->kernel->filters,
-                              bh_network_address(a->kernel->options.pool, a->job->slot), err);
+        rc = bh_filter_forget(a->kernel->filters, bh_network_address(a->kernel->options.pool, a->job->slot),
+                              err);
     if (rc == BH_OK)
         rc = kernel_end_rules(a, err);
     if (rc == BH_OK && a->job->mode == BH_NETWORK_EGRESS)
@@ -369,8 +373,9 @@ kernel_attach(void *self, const struct bh_network_job *job, const struct bh_netw
               struct bh_err *err)
 {
     struct kernel *kernel = self;
-    struct attaching a = { .kernel = kernel, .job = job, .place = place,
-                           .change = { .answer = -1 }, .inside = -1 };
+    struct attaching a = {
+        .kernel = kernel, .job = job, .place = place, .change = { .answer = -1 }, .inside = -1
+    };
     struct bh_err ignored;
     bh_rc rc;
 
@@ -463,8 +468,7 @@ kernel_add_stray(const char *name, void *self)
 {
     struct strays *strays = self;
 
-    if (strncmp(name, BH_NETWORK_PREFIX, strlen(BH_NETWORK_PREFIX)) != 0
-        || strays->count == JOBS_MAX)
+    if (strncmp(name, BH_NETWORK_PREFIX, strlen(BH_NETWORK_PREFIX)) != 0 || strays->count == JOBS_MAX)
         return;
     for (uint32_t i = 0; i < strays->kernel->count; i++) {
         char ours[BH_NETWORK_NAME];
@@ -545,8 +549,7 @@ kernel_check(void *self, enum bh_network_mode mode, struct bh_err *err)
 }
 
 static bh_rc
-kernel_counters(void *self, uint32_t slot, struct bh_network_counters *ret_counters,
-                struct bh_err *err)
+kernel_counters(void *self, uint32_t slot, struct bh_network_counters *ret_counters, struct bh_err *err)
 {
     struct kernel *kernel = self;
     struct bh_network_counters here;
@@ -561,10 +564,10 @@ kernel_counters(void *self, uint32_t slot, struct bh_network_counters *ret_count
     if (rc != BH_OK)
         return rc;
     count = kernel_denied(kernel, slot);
-    *ret_counters = (struct bh_network_counters){ /* what we sent it received */
-        .rx_bytes = here.tx_bytes, .rx_packets = here.tx_packets,
-        .tx_bytes = here.rx_bytes, .tx_packets = here.rx_packets,
-        .denied_bytes = count.bytes, .denied_packets = count.packets,
+    *ret_counters = (struct bh_network_counters){
+        /* what we sent it received */
+        .rx_bytes = here.tx_bytes,     .rx_packets = here.tx_packets, .tx_bytes = here.rx_bytes,
+        .tx_packets = here.rx_packets, .denied_bytes = count.bytes,   .denied_packets = count.packets,
     };
     return BH_OK;
 }
@@ -583,8 +586,13 @@ kernel_close(void *self)
 }
 
 static const struct bh_network_ops kernel_ops = {
-    .name = "kernel", .check = kernel_check, .attach = kernel_attach, .detach = kernel_detach,
-    .restore = kernel_restore, .watch = kernel_watch, .repair = kernel_repair,
+    .name = "kernel",
+    .check = kernel_check,
+    .attach = kernel_attach,
+    .detach = kernel_detach,
+    .restore = kernel_restore,
+    .watch = kernel_watch,
+    .repair = kernel_repair,
     .counters = kernel_counters,
     .close = kernel_close,
 };

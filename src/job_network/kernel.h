@@ -10,15 +10,15 @@
  * The calling thread must be the only one of its process: it enters new namespaces.  The texts
  * and lists of the options stay the caller's. */
 struct bh_kernel_options {
-    const char *nft;                 /* the program */
-    const char *marker;              /* a file: forwarding of uplinks that was switched on here;
-                                        it must not survive a reboot */
-    struct bh_cidr pool;             /* addresses of jobs */
-    const char *const *uplinks;      /* interfaces that egress may leave by */
+    const char *nft;            /* the program */
+    const char *marker;         /* a file: forwarding of uplinks that was switched on here;
+                                   it must not survive a reboot */
+    struct bh_cidr pool;        /* addresses of jobs */
+    const char *const *uplinks; /* interfaces that egress may leave by */
     uint32_t uplink_count;
-    const struct bh_cidr *deny;      /* never reached */
+    const struct bh_cidr *deny; /* never reached */
     uint32_t deny_count;
-    bool may_forward;                /* switch forwarding of an uplink on where it is off */
+    bool may_forward; /* switch forwarding of an uplink on where it is off */
 };
 
 /* BH_IO, BH_DENIED: no netlink. */

@@ -12,8 +12,14 @@
 #include "job_network/netlink.h"
 
 /* The queue before the cap, and how much may leave at once. */
-enum { QUEUE_MS = 50, BURST_MS = 10, BURST_MIN_BYTES = 64 << 10, QUEUE_MIN_BYTES = 128 << 10,
-       HOST_BITS = 32, POLLS_MAX = 500 };
+enum {
+    QUEUE_MS = 50,
+    BURST_MS = 10,
+    BURST_MIN_BYTES = 64 << 10,
+    QUEUE_MIN_BYTES = 128 << 10,
+    HOST_BITS = 32,
+    POLLS_MAX = 500
+};
 
 static bh_rc
 link_err(bh_rc rc, const char *what, struct bh_err *err)
@@ -86,8 +92,10 @@ read_link(const struct nlmsghdr *message, void *self)
         return;
     memcpy(&numbers, RTA_DATA(stats), sizeof numbers);
     *found->counters = (struct bh_network_counters){
-        .rx_bytes = numbers.rx_bytes, .rx_packets = numbers.rx_packets,
-        .tx_bytes = numbers.tx_bytes, .tx_packets = numbers.tx_packets,
+        .rx_bytes = numbers.rx_bytes,
+        .rx_packets = numbers.rx_packets,
+        .tx_bytes = numbers.tx_bytes,
+        .tx_packets = numbers.tx_packets,
     };
 }
 
@@ -112,8 +120,7 @@ bh_link_find(int fd, const char *name)
 }
 
 bh_rc
-bh_link_count(int fd, const char *name, struct bh_network_counters *ret_counters,
-              struct bh_err *err)
+bh_link_count(int fd, const char *name, struct bh_network_counters *ret_counters, struct bh_err *err)
 {
     struct bh_network_counters counters = { 0 };
     struct link_found found = { .counters = &counters };
@@ -157,7 +164,8 @@ bh_link_each(int fd, bh_link_fn seen, void *self, struct bh_err *err)
 bh_rc
 bh_link_set_up(int fd, uint32_t index, bool arp, struct bh_err *err)
 {
-    const struct ifinfomsg link = { .ifi_family = AF_UNSPEC, .ifi_index = (int)index,
+    const struct ifinfomsg link = { .ifi_family = AF_UNSPEC,
+                                    .ifi_index = (int)index,
                                     .ifi_flags = IFF_UP | (arp ? 0u : (unsigned)IFF_NOARP),
                                     .ifi_change = IFF_UP | IFF_NOARP };
     struct bh_netlink_request request;
@@ -187,8 +195,9 @@ bh_link_await(int fd, const char *name, struct bh_err *err)
 bh_rc
 bh_link_add_address(int fd, uint32_t index, uint32_t address, struct bh_err *err)
 {
-    const struct ifaddrmsg family = { .ifa_family = AF_INET, .ifa_prefixlen = HOST_BITS,
-                                      .ifa_scope = RT_SCOPE_UNIVERSE, .ifa_index = index };
+    const struct ifaddrmsg family = {
+        .ifa_family = AF_INET, .ifa_prefixlen = HOST_BITS, .ifa_scope = RT_SCOPE_UNIVERSE, .ifa_index = index
+    };
     struct bh_netlink_request request;
 
     bh_netlink_begin(&request, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &family, sizeof family);
@@ -198,12 +207,14 @@ bh_link_add_address(int fd, uint32_t index, uint32_t address, struct bh_err *err
 }
 
 bh_rc
-bh_link_add_route(int fd, uint32_t index, struct bh_cidr to, uint32_t gateway,
-                  struct bh_err *err)
+bh_link_add_route(int fd, uint32_t index, struct bh_cidr to, uint32_t gateway, struct bh_err *err)
 {
     const struct rtmsg family = {
-        .rtm_family = AF_INET, .rtm_dst_len = (unsigned char)to.bits, .rtm_table = RT_TABLE_MAIN,
-        .rtm_protocol = RTPROT_STATIC, .rtm_type = RTN_UNICAST,
+        .rtm_family = AF_INET,
+        .rtm_dst_len = (unsigned char)to.bits,
+        .rtm_table = RT_TABLE_MAIN,
+        .rtm_protocol = RTPROT_STATIC,
+        .rtm_type = RTN_UNICAST,
         .rtm_scope = gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
         .rtm_flags = gateway ? RTNH_F_ONLINK : 0,
     };
@@ -219,15 +230,14 @@ bh_link_add_route(int fd, uint32_t index, struct bh_cidr to, uint32_t gateway,
 }
 
 bh_rc
-bh_link_add_neighbor(int fd, uint32_t index, uint32_t address, const uint8_t mac[6],
-                      struct bh_err *err)
+bh_link_add_neighbor(int fd, uint32_t index, uint32_t address, const uint8_t mac[6], struct bh_err *err)
 {
-    const struct ndmsg family = { .ndm_family = AF_INET, .ndm_ifindex = (int)index,
+    const struct ndmsg family = { .ndm_family = AF_INET,
+                                  .ndm_ifindex = (int)index,
                                   .ndm_state = NUD_PERMANENT };
     struct bh_netlink_request request;
 
-    bh_netlink_begin(&request, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &family,
-                     sizeof family);
+    bh_netlink_begin(&request, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &family, sizeof family);
     bh_netlink_put_u32(&request, NDA_DST, htonl(address));
     bh_netlink_put(&request, NDA_LLADDR, mac, 6);
     return link_err(bh_netlink_ask(fd, &request, err), "note a hardware address", err);
@@ -246,8 +256,9 @@ link_bytes_in(uint64_t rate_bytes, uint32_t ms, uint32_t least)
 bh_rc
 bh_link_set_rate(int fd, uint32_t index, uint64_t bps, struct bh_err *err)
 {
-    const struct tcmsg family = { .tcm_family = AF_UNSPEC, .tcm_ifindex = (int)index,
-                                  .tcm_parent = TC_H_ROOT, .tcm_handle = 0x10000 };
+    const struct tcmsg family = {
+        .tcm_family = AF_UNSPEC, .tcm_ifindex = (int)index, .tcm_parent = TC_H_ROOT, .tcm_handle = 0x10000
+    };
     uint64_t rate = bps / 8;
     struct tc_tbf_qopt options = {
         .rate = { .linklayer = TC_LINKLAYER_ETHERNET,
@@ -257,8 +268,7 @@ bh_link_set_rate(int fd, uint32_t index, uint64_t bps, struct bh_err *err)
     struct bh_netlink_request request;
     struct rtattr *nest;
 
-    bh_netlink_begin(&request, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &family,
-                     sizeof family);
+    bh_netlink_begin(&request, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &family, sizeof family);
     bh_netlink_put_text(&request, TCA_KIND, "tbf");
     nest = bh_netlink_nest(&request, TCA_OPTIONS);
     bh_netlink_put(&request, TCA_TBF_PARMS, &options, sizeof options);

@@ -15,7 +15,7 @@
 struct bh_link_pair {
     const char *here, *there;
     uint8_t mac_here[6], mac_there[6];
-    uint32_t group;              /* of the one here */
+    uint32_t group; /* of the one here */
     int netns_fd;
 };
 
@@ -35,14 +35,13 @@ BH_MUST_USE bh_rc bh_link_set_up(int fd, uint32_t index, bool arp, struct bh_err
 BH_MUST_USE bh_rc bh_link_await(int fd, const char *name, struct bh_err *err);
 
 /* Addresses in host order. */
-BH_MUST_USE bh_rc bh_link_add_address(int fd, uint32_t index, uint32_t address,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_link_add_address(int fd, uint32_t index, uint32_t address, struct bh_err *err);
 /* To `to` by the interface, through `gateway` unless that is 0. */
 BH_MUST_USE bh_rc bh_link_add_route(int fd, uint32_t index, struct bh_cidr to, uint32_t gateway,
                                     struct bh_err *err);
 /* Who has that address there, for good: nobody is asked. */
-BH_MUST_USE bh_rc bh_link_add_neighbor(int fd, uint32_t index, uint32_t address,
-                                        const uint8_t mac[6], struct bh_err *err);
+BH_MUST_USE bh_rc bh_link_add_neighbor(int fd, uint32_t index, uint32_t address, const uint8_t mac[6],
+                                       struct bh_err *err);
 
 /* What leaves by the interface is held to that many bits a second. */
 BH_MUST_USE bh_rc bh_link_set_rate(int fd, uint32_t index, uint64_t bps, struct bh_err *err);

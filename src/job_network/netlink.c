@@ -26,17 +26,17 @@ netlink_extend(struct bh_netlink_request *request, size_t size)
 }
 
 void
-bh_netlink_begin(struct bh_netlink_request *request, uint16_t type, uint16_t flags,
-                 const void *family, size_t size)
+bh_netlink_begin(struct bh_netlink_request *request, uint16_t type, uint16_t flags, const void *family,
+                 size_t size)
 {
-    request->header = (struct nlmsghdr){ .nlmsg_len = NLMSG_HDRLEN, .nlmsg_type = type,
+    request->header = (struct nlmsghdr){ .nlmsg_len = NLMSG_HDRLEN,
+                                         .nlmsg_type = type,
                                          .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags) };
     memcpy(netlink_extend(request, size), family, size);
 }
 
 void
-bh_netlink_put(struct bh_netlink_request *request, uint16_t type, const void *bytes,
-               size_t length)
+bh_netlink_put(struct bh_netlink_request *request, uint16_t type, const void *bytes, size_t length)
 {
     struct rtattr *attribute = netlink_extend(request, RTA_LENGTH(length));
 
@@ -95,9 +95,10 @@ bh_netlink_open(int protocol, int *ret_fd, struct bh_err *err)
 static bh_rc
 netlink_refused(int number, struct bh_err *err)
 {
-    bh_rc rc = number == EEXIST || number == EBUSY ? BH_CONFLICT
+    bh_rc rc = number == EEXIST || number == EBUSY                       ? BH_CONFLICT
                : number == ENODEV || number == ENOENT || number == ESRCH ? BH_NOT_FOUND
-               : number == EPERM ? BH_DENIED : BH_IO;
+               : number == EPERM                                         ? BH_DENIED
+                                                                         : BH_IO;
 
     return bh_err_sys(err, rc, BH_SYS_ERRNO, number, "%s", strerror(number));
 }
@@ -109,8 +110,8 @@ struct netlink_receiver {
 
 /* One datagram of answers.  `ret_done`: it was the last. */
 static bh_rc
-netlink_receive_replies(const struct nlmsghdr *message, size_t length, const struct netlink_receiver *receiver,
-             bool *ret_done, struct bh_err *err)
+netlink_receive_replies(const struct nlmsghdr *message, size_t length,
+                        const struct netlink_receiver *receiver, bool *ret_done, struct bh_err *err)
 {
 
     for (; NLMSG_OK(message, length); message = NLMSG_NEXT(message, length)) {

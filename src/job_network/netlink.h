@@ -22,10 +22,9 @@ struct bh_netlink_request {
 
 /* Begin a request of that type with its family's header of `size` bytes.  Attributes follow;
  * all of them fit, or it is our bug. */
-void bh_netlink_begin(struct bh_netlink_request *request, uint16_t type, uint16_t flags,
-                      const void *family, size_t size);
-void bh_netlink_put(struct bh_netlink_request *request, uint16_t type, const void *bytes,
-                    size_t length);
+void bh_netlink_begin(struct bh_netlink_request *request, uint16_t type, uint16_t flags, const void *family,
+                      size_t size);
+void bh_netlink_put(struct bh_netlink_request *request, uint16_t type, const void *bytes, size_t length);
 void bh_netlink_put_u32(struct bh_netlink_request *request, uint16_t type, uint32_t value);
 void bh_netlink_put_text(struct bh_netlink_request *request, uint16_t type, const char *text);
 
@@ -42,8 +41,8 @@ BH_MUST_USE bh_rc bh_netlink_ask(int fd, struct bh_netlink_request *request, str
 
 /* The same for a request that is answered with messages: each is given to `take`. */
 typedef void (*bh_netlink_message_fn)(const struct nlmsghdr *message, void *self);
-BH_MUST_USE bh_rc bh_netlink_list(int fd, struct bh_netlink_request *request,
-                                  bh_netlink_message_fn take, void *self, struct bh_err *err);
+BH_MUST_USE bh_rc bh_netlink_list(int fd, struct bh_netlink_request *request, bh_netlink_message_fn take,
+                                  void *self, struct bh_err *err);
 
 /* The attribute of that type among `length` bytes; NULL: none. */
 const struct rtattr *bh_netlink_find(const void *attributes, size_t length, uint16_t type);

@@ -69,8 +69,7 @@ netns_set_up(const struct bh_network_place *place, int *ret_links, struct bh_err
     if (rc == BH_OK && mount("/proc/self/ns/net", place->space, NULL, MS_BIND, NULL) != 0)
         return bh_err_errno(err, "mount a network namespace on %s", place->space);
     if (rc == BH_OK
-        && mount("sysfs", place->sys, "sysfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)
-               != 0)
+        && mount("sysfs", place->sys, "sysfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0)
         return bh_err_errno(err, "mount /sys on %s", place->sys);
     if (rc == BH_OK)
         *ret_links = bh_fd_steal(&links);

@@ -21,15 +21,15 @@ enum { BH_NETWORK_NAME = 16 };
 
 struct bh_rules_site {
     struct bh_cidr pool;
-    const char *const *uplinks;      /* interfaces that jobs may leave by */
+    const char *const *uplinks; /* interfaces that jobs may leave by */
     uint32_t uplink_count;
-    const struct bh_cidr *deny;      /* never reached, whoever allows it */
+    const struct bh_cidr *deny; /* never reached, whoever allows it */
     uint32_t deny_count;
-    bool guard;                      /* forwarding is ours: nobody else's packets pass */
+    bool guard; /* forwarding is ours: nobody else's packets pass */
 };
 
 struct bh_rules_count {
-    uint64_t packets, bytes;         /* what was denied to it before */
+    uint64_t packets, bytes; /* what was denied to it before */
 };
 
 /* "bhj12" and "02:62:68:00:00:0c": the interface, and the address of either end. */
@@ -41,11 +41,11 @@ void bh_rules_put_table(struct bh_buf *out, const struct bh_rules_site *site);
 /* No table. */
 void bh_rules_put_nothing(struct bh_buf *out);
 
-void bh_rules_put_job(struct bh_buf *out, const struct bh_rules_site *site,
-                      const struct bh_network_job *job, struct bh_rules_count before);
+void bh_rules_put_job(struct bh_buf *out, const struct bh_rules_site *site, const struct bh_network_job *job,
+                      struct bh_rules_count before);
 /* `last`: of its group. */
-void bh_rules_drop_job(struct bh_buf *out, const struct bh_rules_site *site,
-                       const struct bh_network_job *job, bool last);
+void bh_rules_drop_job(struct bh_buf *out, const struct bh_rules_site *site, const struct bh_network_job *job,
+                       bool last);
 
 /* The interface group of a job: what rules call its tenant. */
 uint32_t bh_rules_group(const struct bh_network_job *job);

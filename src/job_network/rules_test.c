@@ -5,8 +5,11 @@
 static const char *const uplinks[] = { "up0" };
 static const struct bh_cidr management[] = { { 0xac100000, 12 } };
 static const struct bh_rules_site site = {
-    .pool = { 0x0ad50000, 16 }, .uplinks = uplinks, .uplink_count = 1,
-    .deny = management, .deny_count = 1,
+    .pool = { 0x0ad50000, 16 },
+    .uplinks = uplinks,
+    .uplink_count = 1,
+    .deny = management,
+    .deny_count = 1,
 };
 
 static char memory[16384];
@@ -42,7 +45,9 @@ test_table(void **state)
 {
     static const char *const wanted[] = {
         "add table inet bulkhead\ndelete table inet bulkhead\n", /* in the place of one */
-        "169.254.0.0/16", "10.213.0.0/16", "172.16.0.0/12",
+        "169.254.0.0/16",
+        "10.213.0.0/16",
+        "172.16.0.0/12",
         "set uplinks { type ifname; elements = { \"up0\" }; }",
         "ip saddr 10.213.0.0/16 oifname != \"bhj*\" masquerade",
     };
@@ -91,9 +96,13 @@ test_egress_job(void **state)
         { .to = { 0, 0 }, .protocol = BH_NET_PING, .last = 65535 },
     };
     static const struct bh_cidr deny[] = { { 0xcb007180, 25 } };
-    const struct bh_network_job job = { .slot = 3, .mode = BH_NETWORK_EGRESS, .group = 9,
-                                        .allow = allow, .allow_count = 3,
-                                        .deny = deny, .deny_count = 1 };
+    const struct bh_network_job job = { .slot = 3,
+                                        .mode = BH_NETWORK_EGRESS,
+                                        .group = 9,
+                                        .allow = allow,
+                                        .allow_count = 3,
+                                        .deny = deny,
+                                        .deny_count = 1 };
     const char *text, *refusal;
     struct bh_buf out;
 
@@ -113,7 +122,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table), cmocka_unit_test(test_tenant_job),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_tenant_job),
         cmocka_unit_test(test_egress_job),
     };
 

@@ -68,10 +68,12 @@ make_outside(struct bh_testbed *testbed)
     assert_int_equal(bh_link_make_pair(links, &pair, &err), BH_OK);
     set_up_end(beyond, "out0", outside, BH_COUNT(outside));
     set_up_end(links, "up0", here, BH_COUNT(here));
-    assert_int_equal(bh_link_add_route(links, bh_link_find(links, "up0"),
-                                       (struct bh_cidr){ 0, 0 }, TESTBED_OUTSIDE, &err), BH_OK);
+    assert_int_equal(
+        bh_link_add_route(links, bh_link_find(links, "up0"), (struct bh_cidr){ 0, 0 }, TESTBED_OUTSIDE, &err),
+        BH_OK);
     assert_int_equal(bh_link_add_route(beyond, bh_link_find(beyond, "out0"),
-                                       (struct bh_cidr){ TESTBED_HERE, 32 }, 0, &err), BH_OK);
+                                       (struct bh_cidr){ TESTBED_HERE, 32 }, 0, &err),
+                     BH_OK);
     close(links);
     close(beyond);
 }
@@ -101,7 +103,7 @@ struct bh_network_place
 bh_testbed_place(const struct bh_testbed *testbed, uint32_t slot)
 {
     static char texts[SLOTS][2][96];
-    char (*place)[96] = texts[slot % SLOTS];
+    char(*place)[96] = texts[slot % SLOTS];
 
     snprintf(place[0], sizeof place[0], "%s/space-%u", testbed->folder, slot);
     snprintf(place[1], sizeof place[1], "%s/sys-%u", testbed->folder, slot);
@@ -147,7 +149,8 @@ bh_testbed_run(int space, int (*what)(const void *self), const void *self)
 static struct sockaddr_in
 testbed_address_of(uint32_t address, uint16_t port)
 {
-    return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
+    return (struct sockaddr_in){ .sin_family = AF_INET,
+                                 .sin_port = htons(port),
                                  .sin_addr.s_addr = htonl(address) };
 }
 
@@ -158,8 +161,7 @@ open_socket(const struct bh_testbed_traffic *traffic)
     int fd = socket(AF_INET, (traffic->udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
 
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); /* of connect, too */
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ .tv_sec = 10 },
-               sizeof(struct timeval));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ .tv_sec = 10 }, sizeof(struct timeval));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
     return fd;
 }
@@ -168,7 +170,8 @@ int
 bh_testbed_send(const void *self)
 {
     const struct bh_testbed_traffic *traffic = self;
-    struct sockaddr_in to = testbed_address_of(traffic->to, traffic->port), from = testbed_address_of(traffic->from, 0);
+    struct sockaddr_in to = testbed_address_of(traffic->to, traffic->port),
+                       from = testbed_address_of(traffic->from, 0);
     static char bytes[64 << 10];
     uint64_t left = traffic->bytes;
     int fd = open_socket(traffic);

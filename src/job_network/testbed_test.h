@@ -11,14 +11,14 @@
 
 #include "ports/network.h"
 
-#define TESTBED_OUTSIDE 0xcb007101u   /* 203.0.113.1, of the outside */
-#define TESTBED_OTHER 0xcb007181u     /* 203.0.113.129, too */
-#define TESTBED_METADATA 0xa9fea9feu  /* 169.254.169.254, too */
-#define TESTBED_HERE 0xcb0071feu      /* 203.0.113.254, this machine's */
+#define TESTBED_OUTSIDE 0xcb007101u  /* 203.0.113.1, of the outside */
+#define TESTBED_OTHER 0xcb007181u    /* 203.0.113.129, too */
+#define TESTBED_METADATA 0xa9fea9feu /* 169.254.169.254, too */
+#define TESTBED_HERE 0xcb0071feu     /* 203.0.113.254, this machine's */
 
 struct bh_testbed {
     char folder[64];
-    int home, outside;              /* network namespaces */
+    int home, outside; /* network namespaces */
 };
 
 /* Why it cannot be made here; NULL: it can. */
@@ -39,11 +39,11 @@ int bh_testbed_netns(const struct bh_network_place *place);
 
 /* What the function of bh_testbed_run may be; each is 0 when it went well. */
 struct bh_testbed_traffic {
-    uint32_t from, to;              /* from 0: whatever fits */
+    uint32_t from, to; /* from 0: whatever fits */
     uint16_t port;
     bool udp;
-    uint64_t bytes;                 /* to send; of a server: none */
-    int ready;                      /* a server says when it listens: a pipe; -1: not */
+    uint64_t bytes; /* to send; of a server: none */
+    int ready;      /* a server says when it listens: a pipe; -1: not */
 };
 /* Connect and send; the errno that stopped it. */
 int bh_testbed_send(const void *traffic);

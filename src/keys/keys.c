@@ -16,19 +16,19 @@
 
 enum {
     ROWS_MAX = 1 << 30,
-    OPENED_MAX = 512,   /* keys that stand unwrapped at once; a power of two */
-    FOUND_MAX = 1024,   /* remembered places of keys in use; a power of two */
+    OPENED_MAX = 512, /* keys that stand unwrapped at once; a power of two */
+    FOUND_MAX = 1024, /* remembered places of keys in use; a power of two */
     HASH_BYTES = 32,
 };
 
 /* A key in use: what wraps others, or what seals and what commits. */
 struct opened {
-    uint64_t id;        /* 0: nothing here */
+    uint64_t id; /* 0: nothing here */
     uint8_t first[BH_KEY_BYTES], second[BH_KEY_BYTES];
 };
 
 struct root {
-    uint64_t name;      /* 0: none */
+    uint64_t name; /* 0: none */
     uint8_t wrapping[BH_KEY_BYTES];
 };
 
@@ -44,12 +44,12 @@ struct bh_keys {
     /* shared, under mutex */
     pthread_mutex_t mutex;
     struct secrets *secrets;
-    struct bh_key_row *rows;     /* ascending by id */
+    struct bh_key_row *rows; /* ascending by id */
     size_t count, capacity;
-    bool broken;                 /* the tree could not be read again */
+    bool broken; /* the tree could not be read again */
     /* owner thread */
-    size_t told;                 /* rows that have a record, or need none */
-    size_t found[FOUND_MAX];     /* places in rows, hints only */
+    size_t told;             /* rows that have a record, or need none */
+    size_t found[FOUND_MAX]; /* places in rows, hints only */
 };
 
 /* ---- rows ---- */
@@ -75,9 +75,8 @@ keys_add_row(struct bh_keys *keys, const struct bh_key_row *row)
 static bool
 keys_is_same_use(const struct bh_key_row *row, const struct bh_key_row *want)
 {
-    return row->kind == want->kind && row->tenant_id == want->tenant_id
-           && row->month == want->month && row->parent == want->parent
-           && row->shredded_ns == 0;
+    return row->kind == want->kind && row->tenant_id == want->tenant_id && row->month == want->month
+           && row->parent == want->parent && row->shredded_ns == 0;
 }
 
 static struct bh_key_row *
@@ -114,11 +113,10 @@ keys_check_row(const struct bh_keys *keys, const struct bh_key_row *row, struct 
             return BH_OK;
         bh_err_set(err, BH_CONFLICT, "the keys in the store are wrapped by another root key");
         return bh_err_hint(err, "put back the root key that belongs to this store, or the store "
-                           "that belongs to this key; docs/keys.md");
+                                "that belongs to this key; docs/keys.md");
     }
     if (!parent || parent->kind != BH_KEY_KIND_TENANT || parent->tenant_id != row->tenant_id)
-        return bh_err_set(err, BH_INVALID, "key %" PRIu64 " in the store has no parent",
-                          row->id);
+        return bh_err_set(err, BH_INVALID, "key %" PRIu64 " in the store has no parent", row->id);
     return BH_OK;
 }
 
@@ -149,18 +147,17 @@ keys_make_root(const struct bh_crypto_ops *crypto, const uint8_t key[BH_KEY_BYTE
     bh_key_derive(crypto, key, "root wraps", root.wrapping);
     bh_key_derive(crypto, key, "root is called", name);
     memcpy(&root.name, name, sizeof root.name);
-    root.name >>= 11; /* fits a JSON integer */
+    root.name >>= 11;               /* fits a JSON integer */
     root.name |= UINT64_C(1) << 52; /* and is the number of no key */
     return root;
 }
 
 bh_rc
-bh_keys_open(const struct bh_keys_options *options, struct bh_keys **ret_keys,
-             struct bh_err *err)
+bh_keys_open(const struct bh_keys_options *options, struct bh_keys **ret_keys, struct bh_err *err)
 {
     BH_AUTO(bh_keys_close) struct bh_keys *keys = calloc(1, sizeof *keys);
-    void *pages = mmap(NULL, sizeof *keys->secrets, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *pages =
+        mmap(NULL, sizeof *keys->secrets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bh_rc rc;
 
     BH_ASSERT(keys && pages != MAP_FAILED);
@@ -206,13 +203,13 @@ bh_keys_reload(struct bh_keys *keys, struct bh_err *err)
 
 /* ---- the tree; the mutex is held ---- */
 
-static bh_rc open_key(struct bh_keys *keys, const struct bh_key_row *row,
-                      struct opened *ret_opened, struct bh_err *err);
+static bh_rc open_key(struct bh_keys *keys, const struct bh_key_row *row, struct opened *ret_opened,
+                      struct bh_err *err);
 
 /* What wraps this key. */
 static bh_rc
-keys_wrapping_of(struct bh_keys *keys, const struct bh_key_row *row,
-            uint8_t ret_wrapping[BH_KEY_BYTES], struct bh_err *err)
+keys_wrapping_of(struct bh_keys *keys, const struct bh_key_row *row, uint8_t ret_wrapping[BH_KEY_BYTES],
+                 struct bh_err *err)
 {
     const struct bh_key_row *parent;
     struct opened opened;
@@ -232,8 +229,7 @@ keys_wrapping_of(struct bh_keys *keys, const struct bh_key_row *row,
 }
 
 static struct opened
-keys_prepare(const struct bh_keys *keys, const struct bh_key_row *row,
-        const uint8_t plain[BH_KEY_BYTES])
+keys_prepare(const struct bh_keys *keys, const struct bh_key_row *row, const uint8_t plain[BH_KEY_BYTES])
 {
     bool wraps = row->kind == BH_KEY_KIND_TENANT;
     struct opened opened = { .id = row->id };
@@ -244,8 +240,7 @@ keys_prepare(const struct bh_keys *keys, const struct bh_key_row *row,
 }
 
 static bh_rc
-open_key(struct bh_keys *keys, const struct bh_key_row *row, struct opened *ret_opened,
-         struct bh_err *err)
+open_key(struct bh_keys *keys, const struct bh_key_row *row, struct opened *ret_opened, struct bh_err *err)
 {
     struct opened *slot = &keys->secrets->opened[row->id % OPENED_MAX];
     uint8_t wrapping[BH_KEY_BYTES], plain[BH_KEY_BYTES];
@@ -327,8 +322,7 @@ sealing_key(const struct bh_key_row *tenant, const struct bh_key_use *use)
 
 /* The key that seals for `use`, opened; made when there is none. */
 static bh_rc
-key_for(struct bh_keys *keys, const struct bh_key_use *use, struct opened *ret_opened,
-        struct bh_err *err)
+key_for(struct bh_keys *keys, const struct bh_key_use *use, struct opened *ret_opened, struct bh_err *err)
 {
     struct bh_key_row tenant = tenant_key(keys, use), key = { 0 };
     bh_rc rc;
@@ -363,8 +357,8 @@ bh_keys_number(struct bh_keys *keys, const struct bh_key_use *use)
 /* ---- sealing ---- */
 
 static void
-keys_put_item(struct bh_buf *out, uint64_t key, struct bh_slice cipher,
-         const uint8_t commitment[HASH_BYTES], const uint8_t nonce[BH_AEAD_NONCE_BYTES])
+keys_put_item(struct bh_buf *out, uint64_t key, struct bh_slice cipher, const uint8_t commitment[HASH_BYTES],
+              const uint8_t nonce[BH_AEAD_NONCE_BYTES])
 {
     bh_buf_puts(out, "{\"c\":\"");
     bh_base64_encode(out, cipher.text, cipher.length);
@@ -387,7 +381,7 @@ keys_aead_of(const struct opened *key, const uint8_t nonce[BH_AEAD_NONCE_BYTES])
 
 static bh_rc
 keys_seal_with(const struct bh_crypto_ops *crypto, const struct opened *key, struct bh_slice plain,
-          struct bh_buf *out, struct bh_err *err)
+               struct bh_buf *out, struct bh_err *err)
 {
     uint8_t nonce[BH_AEAD_NONCE_BYTES], commitment[HASH_BYTES];
     const struct bh_aead aead = keys_aead_of(key, nonce);
@@ -403,23 +397,21 @@ keys_seal_with(const struct bh_crypto_ops *crypto, const struct opened *key, str
         crypto->hmac(key->second, sizeof key->second, plain.text, plain.length, commitment);
         keys_put_item(out, key->id, (struct bh_slice){ cipher, length }, commitment, nonce);
         if (out->overflow)
-            rc = bh_err_set(err, BH_FULL, "no room for a sealed text of %zu bytes",
-                            plain.length);
+            rc = bh_err_set(err, BH_FULL, "no room for a sealed text of %zu bytes", plain.length);
     }
     free(cipher);
     return rc;
 }
 
 bh_rc
-bh_keys_seal(struct bh_keys *keys, const struct bh_key_use *use, struct bh_slice plain,
-             struct bh_buf *out, struct bh_err *err)
+bh_keys_seal(struct bh_keys *keys, const struct bh_key_use *use, struct bh_slice plain, struct bh_buf *out,
+             struct bh_err *err)
 {
     struct opened key = { 0 };
     bh_rc rc;
 
     if (plain.length > BH_SEALED_PLAIN_MAX)
-        return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long to be sealed",
-                          plain.length);
+        return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long to be sealed", plain.length);
     pthread_mutex_lock(&keys->mutex);
     rc = key_for(keys, use, &key, err);
     pthread_mutex_unlock(&keys->mutex);
@@ -467,8 +459,8 @@ keys_refuse_damaged(uint64_t key, struct bh_err *err)
 
 /* `cipher` is room for the decoded ciphertext and is where the plaintext comes out. */
 static bh_rc
-keys_open_with(const struct bh_crypto_ops *crypto, const struct opened *key,
-          const struct bh_sealed *sealed, struct bh_buf *cipher, struct bh_err *err)
+keys_open_with(const struct bh_crypto_ops *crypto, const struct opened *key, const struct bh_sealed *sealed,
+               struct bh_buf *cipher, struct bh_err *err)
 {
     uint8_t nonce[BH_AEAD_NONCE_BYTES], want[HASH_BYTES], have[HASH_BYTES];
     const struct bh_aead aead = keys_aead_of(key, nonce);
@@ -501,8 +493,7 @@ find_key(struct bh_keys *keys, uint64_t id, struct opened *ret_opened, struct bh
 }
 
 bh_rc
-bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_plain,
-               struct bh_err *err)
+bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_plain, struct bh_err *err)
 {
     struct bh_sealed sealed;
     struct opened key = { 0 };
@@ -533,8 +524,8 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
 /* ---- texts ---- */
 
 static bh_rc
-keys_unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *arena,
-            const char **ret_text, struct bh_err *err)
+keys_unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *arena, const char **ret_text,
+                 struct bh_err *err)
 {
     struct bh_buf plain;
     bh_rc rc;
@@ -555,8 +546,8 @@ keys_unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *ar
 }
 
 bh_rc
-bh_keys_get_text(struct bh_keys *keys, const struct bh_digest *digest,
-                 struct bh_arena *arena, const char **ret_text, struct bh_err *err)
+bh_keys_get_text(struct bh_keys *keys, const struct bh_digest *digest, struct bh_arena *arena,
+                 const char **ret_text, struct bh_err *err)
 {
     const char *text;
     bh_rc rc = keys->store.ops->get_text(keys->store.self, digest, arena, &text, err);
@@ -632,8 +623,7 @@ bh_keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err 
 }
 
 static bh_rc
-keys_rewrap(struct bh_keys *keys, const struct root *fresh, struct bh_key_row *row,
-       struct bh_err *err)
+keys_rewrap(struct bh_keys *keys, const struct root *fresh, struct bh_key_row *row, struct bh_err *err)
 {
     uint8_t plain[BH_KEY_BYTES];
     bh_rc rc = bh_key_unwrap(keys->crypto, keys->secrets->root.wrapping, row, plain, err);

@@ -108,9 +108,8 @@ static const struct bh_key_use audit_3 = { BH_KEY_AUDIT, { 3 }, NOV };
 static bool
 print_row(void *self, const struct bh_key_row *row)
 {
-    bh_buf_printf(self, "%u:%u/%u/%u<%s%s ", (unsigned)row->id, (unsigned)row->kind,
-                  (unsigned)row->tenant_id, (unsigned)row->month,
-                  row->kind == BH_KEY_KIND_TENANT ? "root" : "tenant",
+    bh_buf_printf(self, "%u:%u/%u/%u<%s%s ", (unsigned)row->id, (unsigned)row->kind, (unsigned)row->tenant_id,
+                  (unsigned)row->month, row->kind == BH_KEY_KIND_TENANT ? "root" : "tenant",
                   row->shredded_ns ? "!" : "");
     return true;
 }
@@ -129,9 +128,13 @@ tree(struct fixture *f)
 static void
 seals_and_opens(void **state)
 {
-    static const char *const texts[] = { "", "x", "sixteen bytes!!!", "Gr\xc3\xbc\xc3\x9f" "e \"quoted\"\n" };
+    static const char *const texts[] = { "", "x", "sixteen bytes!!!",
+                                         "Gr\xc3\xbc\xc3\x9f"
+                                         "e \"quoted\"\n" };
     static const struct bh_key_use uses[] = {
-        { BH_KEY_AUDIT, { 3 }, NOV }, { BH_KEY_AUDIT, { 0 }, NOV }, { BH_KEY_IDENTITY, { 0 }, NOV },
+        { BH_KEY_AUDIT, { 3 }, NOV },
+        { BH_KEY_AUDIT, { 0 }, NOV },
+        { BH_KEY_IDENTITY, { 0 }, NOV },
     };
     struct fixture *f = *state;
     char *large = malloc(100001);
@@ -192,13 +195,12 @@ refuses_damaged_items(void **state)
     for (size_t bit = 0; bit < strlen(good) * 8; bit++) {
         snprintf(item, sizeof item, "%s", good);
         item[bit / 8] = (char)(item[bit / 8] ^ (1 << bit % 8));
-        BH_CHECK_EQ("flipped", bh_keys_unseal(f->keys, slice_of(item), &plain, &f->err),
-                    BH_INVALID);
+        BH_CHECK_EQ("flipped", bh_keys_unseal(f->keys, slice_of(item), &plain, &f->err), BH_INVALID);
     }
     snprintf(item, sizeof item, "%s", good);
     memcpy(strstr(item, "\"h\""), strstr(other, "\"h\""), 50);
-    BH_CHECK_EQ("another text's commitment",
-                bh_keys_unseal(f->keys, slice_of(item), &plain, &f->err), BH_INVALID);
+    BH_CHECK_EQ("another text's commitment", bh_keys_unseal(f->keys, slice_of(item), &plain, &f->err),
+                BH_INVALID);
     BH_CHECK_EQ("nothing came out", plain.length, 0);
     bh_buf_fini(&plain);
     BH_CHECK_DONE();
@@ -243,8 +245,9 @@ a_rolled_back_key_never_was(void **state)
 
     bh_buf_init_fixed(&out, lost, sizeof lost);
     keys_begin(f);
-    assert_int_equal(bh_keys_seal(f->keys, &(struct bh_key_use){ BH_KEY_AUDIT, { 9 }, NOV },
-                                  slice_of("lost"), &out, &f->err), BH_OK);
+    assert_int_equal(bh_keys_seal(f->keys, &(struct bh_key_use){ BH_KEY_AUDIT, { 9 }, NOV }, slice_of("lost"),
+                                  &out, &f->err),
+                     BH_OK);
     assert_int_equal(bh_keys_shred(f->keys, 2, DEC, &f->err), BH_OK);
     BH_CHECK_STR("gone within", unseal(f, kept), "erased");
     f->store.ops->rollback(f->store.self);
@@ -315,15 +318,14 @@ refuses_moved_rows(void **state)
     assert_int_equal(f->store.ops->put_key(f->store.self, &row, &f->err), BH_OK);
     keys_commit(f);
     assert_int_equal(open_keys(f, 1), BH_OK);
-    BH_CHECK_STR("moved", unseal(f, item),
-                 "key 2: was not sealed with this key, or was changed");
+    BH_CHECK_STR("moved", unseal(f, item), "key 2: was not sealed with this key, or was changed");
     row.parent = 77;
     keys_begin(f);
     assert_int_equal(f->store.ops->put_key(f->store.self, &row, &f->err), BH_OK);
     keys_commit(f);
     BH_CHECK_EQ("orphan", open_keys(f, 1), BH_INVALID);
-    assert_int_equal(bh_keys_open(&(struct bh_keys_options){ f->store, crypto, { 1 } }, &f->keys,
-                                  &f->err), BH_CONFLICT);
+    assert_int_equal(bh_keys_open(&(struct bh_keys_options){ f->store, crypto, { 1 } }, &f->keys, &f->err),
+                     BH_CONFLICT);
     BH_CHECK_DONE();
 }
 
@@ -332,8 +334,7 @@ keys_text_of(struct fixture *f, const struct bh_digest *digest)
 {
     const char *text;
 
-    return bh_keys_get_text(f->keys, digest, f->arena, &text, &f->err) == BH_OK ? text
-                                                                               : f->err.msg;
+    return bh_keys_get_text(f->keys, digest, f->arena, &text, &f->err) == BH_OK ? text : f->err.msg;
 }
 
 static void
@@ -346,10 +347,12 @@ keeps_texts(void **state)
 
     crypto->sha256(old, strlen(old), "", 0, plain.bytes);
     keys_begin(f);
-    assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ plain, 0, { old, strlen(old) } }, &f->err),
+    assert_int_equal(f->store.ops->put_text(f->store.self,
+                                            &(struct bh_text_row){ plain, 0, { old, strlen(old) } }, &f->err),
                      BH_OK);
     crypto->sha256(item, strlen(item), "", 0, sealed.bytes);
-    assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ sealed, 3, { item, strlen(item) } }, &f->err),
+    assert_int_equal(f->store.ops->put_text(
+                         f->store.self, &(struct bh_text_row){ sealed, 3, { item, strlen(item) } }, &f->err),
                      BH_OK);
     keys_commit(f);
     BH_CHECK_STR("sealed", keys_text_of(f, &sealed), old);
@@ -358,12 +361,13 @@ keeps_texts(void **state)
     keys_begin(f);
     assert_int_equal(bh_keys_shred(f->keys, 2, DEC, &f->err), BH_OK);
     keys_commit(f);
-    BH_CHECK_EQ("it goes with its key", f->store.ops->get_text(f->store.self, &sealed, f->arena,
-                                                               &(const char *){ 0 }, &f->err), BH_NOT_FOUND);
+    BH_CHECK_EQ("it goes with its key",
+                f->store.ops->get_text(f->store.self, &sealed, f->arena, &(const char *){ 0 }, &f->err),
+                BH_NOT_FOUND);
     BH_CHECK_STR("destroyed", keys_text_of(f, &sealed), "erased");
     BH_CHECK_STR("of before", keys_text_of(f, &plain), old);
-    BH_CHECK_EQ("and says so", bh_keys_get_text(f->keys, &sealed, f->arena, &(const char *){ 0 },
-                                                &f->err), BH_NOT_FOUND);
+    BH_CHECK_EQ("and says so", bh_keys_get_text(f->keys, &sealed, f->arena, &(const char *){ 0 }, &f->err),
+                BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
 
@@ -385,8 +389,8 @@ open_on(void *self)
         struct bh_buf plain;
 
         bh_buf_init_fixed(&plain, memory, sizeof memory);
-        if (bh_keys_unseal(o->f->keys, slice_of(o->item), &plain, &err) != BH_OK
-            || plain.length != 4 || memcmp(memory, "text", 4) != 0)
+        if (bh_keys_unseal(o->f->keys, slice_of(o->item), &plain, &err) != BH_OK || plain.length != 4
+            || memcmp(memory, "text", 4) != 0)
             o->wrong++;
         o->opened++;
     }

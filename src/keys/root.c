@@ -101,8 +101,7 @@ root_load_next(struct bh_root *root, struct bh_err *err)
 }
 
 bh_rc
-bh_root_load(const struct bh_root_options *options, struct bh_root *ret_root,
-             struct bh_err *err)
+bh_root_load(const struct bh_root_options *options, struct bh_root *ret_root, struct bh_err *err)
 {
     struct bh_root root = { .made = false };
     bool systemd = root_find_path(options, root.path, sizeof root.path);
@@ -137,8 +136,7 @@ bh_root_stage(struct bh_root *root, const uint8_t next[32], struct bh_err *err)
     bh_rc rc;
 
     if (!root->replaceable)
-        return bh_err_set(err, BH_CONFLICT, "the root key %s is systemd's to replace",
-                          root->path);
+        return bh_err_set(err, BH_CONFLICT, "the root key %s is systemd's to replace", root->path);
     root_next_path(root, path, sizeof path);
     rc = bh_file_replace(path, next, KEY_BYTES, 0600, err);
     if (rc != BH_OK)

@@ -10,18 +10,18 @@
 /* Where the root key comes from: 32 bytes in a file, never in the store. */
 struct bh_root_options {
     const struct bh_crypto_ops *crypto;
-    const char *path;            /* as configured; "" for the next two */
-    const char *credentials;     /* folder of systemd's credentials or NULL: bulkhead.root in
-                                    it, if it is there */
-    const char *state_dir;       /* else root.key in here */
-    bool make;                   /* that one may be made: there are no keys yet */
+    const char *path;        /* as configured; "" for the next two */
+    const char *credentials; /* folder of systemd's credentials or NULL: bulkhead.root in
+                                it, if it is there */
+    const char *state_dir;   /* else root.key in here */
+    bool make;               /* that one may be made: there are no keys yet */
 };
 
 struct bh_root {
     char path[4096];
-    bool replaceable;            /* a file of ours, not a credential */
+    bool replaceable; /* a file of ours, not a credential */
     bool made;
-    bool staged;                 /* a rotation was begun: `next` is the other candidate */
+    bool staged; /* a rotation was begun: `next` is the other candidate */
     uint8_t key[32], next[32];
 };
 
@@ -45,8 +45,7 @@ BH_MUST_USE bh_rc bh_root_read(const char *path, uint8_t ret_key[32], struct bh_
 /* Replacing the file in an order that a crash may cut anywhere: stage the next key beside
  * the file ("<path>.next"), commit what was wrapped anew, settle.  Who starts in between
  * finds both and takes the one that fits.  BH_CONFLICT: not replaceable. */
-BH_MUST_USE bh_rc bh_root_stage(struct bh_root *root, const uint8_t next[32],
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_root_stage(struct bh_root *root, const uint8_t next[32], struct bh_err *err);
 BH_MUST_USE bh_rc bh_root_commit(struct bh_root *root, struct bh_err *err);
 /* The rotation did not come to pass: the staged key goes. */
 BH_MUST_USE bh_rc bh_root_unstage(struct bh_root *root, struct bh_err *err);

@@ -124,8 +124,7 @@ has_an_order_of_places(void **state)
     root_put_file(f, "bulkhead.root", 32, 0440); /* as systemd's access list shows */
     BH_CHECK_EQ("credential", root_load(f), BH_OK);
     BH_CHECK_STR("credential", strrchr(f->root.path, '/'), "/bulkhead.root");
-    BH_CHECK_EQ("not ours to replace", bh_root_stage(&f->root, f->root.key, &f->err),
-                BH_CONFLICT);
+    BH_CHECK_EQ("not ours to replace", bh_root_stage(&f->root, f->root.key, &f->err), BH_CONFLICT);
     root_put_file(f, "bulkhead.root", 32, 0444);
     BH_CHECK_EQ("world reads it", root_load(f), BH_DENIED);
     snprintf(own, sizeof own, "%s/own", f->folder);
@@ -148,8 +147,8 @@ is_replaced_in_steps(void **state)
     memcpy(first, f->root.key, sizeof first);
     BH_CHECK_EQ("stage", bh_root_stage(&f->root, next, &f->err), BH_OK);
     BH_CHECK_EQ("both", root_load(f), BH_OK);
-    BH_CHECK("both", f->root.staged && memcmp(f->root.key, first, 32) == 0
-                         && memcmp(f->root.next, next, 32) == 0);
+    BH_CHECK("both",
+             f->root.staged && memcmp(f->root.key, first, 32) == 0 && memcmp(f->root.next, next, 32) == 0);
     BH_CHECK_EQ("unstage", bh_root_unstage(&f->root, &f->err), BH_OK);
     BH_CHECK_EQ("the old one", root_load(f), BH_OK);
     BH_CHECK("the old one", !f->root.staged && memcmp(f->root.key, first, 32) == 0);

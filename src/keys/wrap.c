@@ -13,8 +13,7 @@ static_assert(BH_KEY_WRAPPED_BYTES == BH_AEAD_NONCE_BYTES + KEY_BYTES + BH_AEAD_
               "a wrapped key is nonce, ciphertext and tag");
 
 void
-bh_key_derive(const struct bh_crypto_ops *crypto, const uint8_t key[32], const char *use,
-              uint8_t ret_key[32])
+bh_key_derive(const struct bh_crypto_ops *crypto, const uint8_t key[32], const char *use, uint8_t ret_key[32])
 {
     static const char salt[] = "bulkhead keys v1";
     uint8_t extracted[KEY_BYTES], info[USE_MAX + 1];
@@ -33,8 +32,8 @@ static struct bh_aead
 bound_to(const struct bh_key_row *row, const uint8_t wrapping[32], char text[BOUND_MAX])
 {
     int length = snprintf(text, BOUND_MAX,
-                          "bulkhead key v1 id=%" PRIu64 " kind=%d tenant=%" PRIu32
-                          " month=%" PRIu32 " parent=%" PRIu64,
+                          "bulkhead key v1 id=%" PRIu64 " kind=%d tenant=%" PRIu32 " month=%" PRIu32
+                          " parent=%" PRIu64,
                           row->id, (int)row->kind, row->tenant_id, row->month, row->parent);
 
     BH_ASSERT(length > 0 && length < BOUND_MAX);
@@ -42,8 +41,8 @@ bound_to(const struct bh_key_row *row, const uint8_t wrapping[32], char text[BOU
 }
 
 bh_rc
-bh_key_wrap(const struct bh_crypto_ops *crypto, const uint8_t wrapping[32],
-            const uint8_t plain[32], struct bh_key_row *row, struct bh_err *err)
+bh_key_wrap(const struct bh_crypto_ops *crypto, const uint8_t wrapping[32], const uint8_t plain[32],
+            struct bh_key_row *row, struct bh_err *err)
 {
     char text[BOUND_MAX];
     struct bh_aead aead = bound_to(row, wrapping, text);
@@ -55,8 +54,8 @@ bh_key_wrap(const struct bh_crypto_ops *crypto, const uint8_t wrapping[32],
 }
 
 bh_rc
-bh_key_unwrap(const struct bh_crypto_ops *crypto, const uint8_t wrapping[32],
-              const struct bh_key_row *row, uint8_t ret_plain[32], struct bh_err *err)
+bh_key_unwrap(const struct bh_crypto_ops *crypto, const uint8_t wrapping[32], const struct bh_key_row *row,
+              uint8_t ret_plain[32], struct bh_err *err)
 {
     char text[BOUND_MAX];
     struct bh_aead aead = bound_to(row, wrapping, text);

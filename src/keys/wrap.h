@@ -17,12 +17,10 @@ void bh_key_derive(const struct bh_crypto_ops *crypto, const uint8_t key[32], co
 /* Fill row->wrapped with `plain` under `wrapping`, bound to all else that names the key:
  * id, kind, tenant, month and parent.  Failures of the port. */
 BH_MUST_USE bh_rc bh_key_wrap(const struct bh_crypto_ops *crypto, const uint8_t wrapping[32],
-                              const uint8_t plain[32], struct bh_key_row *row,
-                              struct bh_err *err);
+                              const uint8_t plain[32], struct bh_key_row *row, struct bh_err *err);
 
 /* The way back.  BH_INVALID: the row was changed, or another key wrapped it. */
-BH_MUST_USE bh_rc bh_key_unwrap(const struct bh_crypto_ops *crypto,
-                                const uint8_t wrapping[32], const struct bh_key_row *row,
-                                uint8_t ret_plain[32], struct bh_err *err);
+BH_MUST_USE bh_rc bh_key_unwrap(const struct bh_crypto_ops *crypto, const uint8_t wrapping[32],
+                                const struct bh_key_row *row, uint8_t ret_plain[32], struct bh_err *err);
 
 #endif

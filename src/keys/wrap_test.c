@@ -31,8 +31,12 @@ static void
 wraps(void **state)
 {
     const uint8_t wrapping[32] = { 1 }, plain[32] = { 2 }, other[32] = { 3 };
-    struct bh_key_row row = { .id = 7, .kind = BH_KEY_KIND_AUDIT, .tenant_id = 3,
-                              .month = 202611, .parent = 6 }, moved;
+    struct bh_key_row row = { .id = 7,
+                              .kind = BH_KEY_KIND_AUDIT,
+                              .tenant_id = 3,
+                              .month = 202611,
+                              .parent = 6 },
+                      moved;
     uint8_t opened[32];
     struct bh_err err;
 
@@ -40,11 +44,10 @@ wraps(void **state)
     assert_int_equal(bh_key_wrap(crypto, wrapping, plain, &row, &err), BH_OK);
     assert_int_equal(bh_key_unwrap(crypto, wrapping, &row, opened, &err), BH_OK);
     BH_CHECK("same", memcmp(opened, plain, sizeof plain) == 0);
-    BH_CHECK_EQ("wrong parent's key", bh_key_unwrap(crypto, other, &row, opened, &err),
-                BH_INVALID);
-#define MOVED(member, value)                                                               \
-    moved = row;                                                                           \
-    moved.member = value;                                                                  \
+    BH_CHECK_EQ("wrong parent's key", bh_key_unwrap(crypto, other, &row, opened, &err), BH_INVALID);
+#define MOVED(member, value)                                                                                 \
+    moved = row;                                                                                             \
+    moved.member = value;                                                                                    \
     BH_CHECK_EQ(#member, bh_key_unwrap(crypto, wrapping, &moved, opened, &err), BH_INVALID)
     MOVED(id, 8);
     MOVED(kind, BH_KEY_KIND_IDENTITY);

@@ -3,9 +3,8 @@
 #include "base/assert.h"
 
 const char *const bh_boundary_names[BH_BOUNDARIES] = {
-    [BH_BOUNDARY_UNSET] = "default", [BH_BOUNDARY_NONE] = "none",
-    [BH_BOUNDARY_SOFT] = "soft",     [BH_BOUNDARY_HARD] = "hard",
-    [BH_BOUNDARY_FORTRESS] = "fortress",
+    [BH_BOUNDARY_UNSET] = "default", [BH_BOUNDARY_NONE] = "none",         [BH_BOUNDARY_SOFT] = "soft",
+    [BH_BOUNDARY_HARD] = "hard",     [BH_BOUNDARY_FORTRESS] = "fortress",
 };
 
 const char *const bh_tenant_kind_names[BH_TENANT_KINDS] = {
@@ -44,8 +43,8 @@ enum bh_grade
 bh_boundary_grade(enum bh_boundary boundary)
 {
     static const enum bh_grade weakest[BH_BOUNDARIES] = {
-        [BH_BOUNDARY_UNSET] = BH_GRADE_F, [BH_BOUNDARY_NONE] = BH_GRADE_F,
-        [BH_BOUNDARY_SOFT] = BH_GRADE_F,  [BH_BOUNDARY_HARD] = BH_GRADE_C,
+        [BH_BOUNDARY_UNSET] = BH_GRADE_F,    [BH_BOUNDARY_NONE] = BH_GRADE_F,
+        [BH_BOUNDARY_SOFT] = BH_GRADE_F,     [BH_BOUNDARY_HARD] = BH_GRADE_C,
         [BH_BOUNDARY_FORTRESS] = BH_GRADE_B,
     };
 

@@ -6,8 +6,7 @@
 static void
 kinds_have_default_boundaries(void **state)
 {
-    BH_CHECK_EQ("organization", bh_boundary_default(BH_TENANT_ORGANIZATION),
-                BH_BOUNDARY_FORTRESS);
+    BH_CHECK_EQ("organization", bh_boundary_default(BH_TENANT_ORGANIZATION), BH_BOUNDARY_FORTRESS);
     BH_CHECK_EQ("department", bh_boundary_default(BH_TENANT_DEPARTMENT), BH_BOUNDARY_HARD);
     BH_CHECK_EQ("team", bh_boundary_default(BH_TENANT_TEAM), BH_BOUNDARY_SOFT);
     BH_CHECK_EQ("project", bh_boundary_default(BH_TENANT_PROJECT), BH_BOUNDARY_NONE);
@@ -35,8 +34,7 @@ boundaries_ask_for_grades(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name,
-                    bh_grade_meets(cases[i].grade, bh_boundary_grade(cases[i].boundary)),
+        BH_CHECK_EQ(cases[i].name, bh_grade_meets(cases[i].grade, bh_boundary_grade(cases[i].boundary)),
                     cases[i].keeps);
     BH_CHECK_DONE();
 }
@@ -45,8 +43,7 @@ static void
 the_stronger_boundary_counts(void **state)
 {
     BH_CHECK_EQ("left", bh_boundary_max(BH_BOUNDARY_HARD, BH_BOUNDARY_SOFT), BH_BOUNDARY_HARD);
-    BH_CHECK_EQ("right", bh_boundary_max(BH_BOUNDARY_NONE, BH_BOUNDARY_FORTRESS),
-                BH_BOUNDARY_FORTRESS);
+    BH_CHECK_EQ("right", bh_boundary_max(BH_BOUNDARY_NONE, BH_BOUNDARY_FORTRESS), BH_BOUNDARY_FORTRESS);
     BH_CHECK_DONE();
 }
 

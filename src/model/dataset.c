@@ -10,28 +10,26 @@
 enum { LABEL_MAX = 200, PLACES_MAX = 64 };
 
 const char *const bh_dataset_kind_names[BH_DATASET_KINDS] = {
-    [BH_DATASET_DATA] = "dataset", [BH_DATASET_MODEL] = "model",
+    [BH_DATASET_DATA] = "dataset",
+    [BH_DATASET_MODEL] = "model",
 };
 
 const char *const bh_dataset_expiry_names[BH_DATASET_EXPIRIES] = {
-    [BH_DATASET_KEEP] = "keep", [BH_DATASET_STOP] = "stop",
+    [BH_DATASET_KEEP] = "keep",
+    [BH_DATASET_STOP] = "stop",
 };
 
 /* The public table names its zero; a file leaves it out instead. */
 static const char *const role_names[BH_ROLES] = {
-    [BH_ROLE_VIEWER] = "viewer",     [BH_ROLE_DEVELOPER] = "developer",
-    [BH_ROLE_OPERATOR] = "operator", [BH_ROLE_ADMIN] = "admin",
-    [BH_ROLE_AUDITOR] = "auditor",   [BH_ROLE_BILLING] = "billing",
+    [BH_ROLE_VIEWER] = "viewer", [BH_ROLE_DEVELOPER] = "developer", [BH_ROLE_OPERATOR] = "operator",
+    [BH_ROLE_ADMIN] = "admin",   [BH_ROLE_AUDITOR] = "auditor",     [BH_ROLE_BILLING] = "billing",
 };
 
 static const struct bh_field place_rows[] = {
-    BH_F(struct bh_site_dataset_location, nodes, BH_FIELD_TEXTS, .max = PLACES_MAX,
-         .doc = "names of nodes"),
-    BH_F(struct bh_site_dataset_location, pools, BH_FIELD_TEXTS, .max = PLACES_MAX,
-         .doc = "names of pools"),
+    BH_F(struct bh_site_dataset_location, nodes, BH_FIELD_TEXTS, .max = PLACES_MAX, .doc = "names of nodes"),
+    BH_F(struct bh_site_dataset_location, pools, BH_FIELD_TEXTS, .max = PLACES_MAX, .doc = "names of pools"),
 };
-static const struct bh_fields place_fields =
-    BH_FIELDS("place", struct bh_site_dataset_location, place_rows);
+static const struct bh_fields place_fields = BH_FIELDS("place", struct bh_site_dataset_location, place_rows);
 
 static const struct bh_field grant_rows[] = {
     BH_F(struct bh_site_dataset_grant, label, BH_FIELD_TEXT, .max = LABEL_MAX,
@@ -53,39 +51,51 @@ static const struct bh_fields grant_fields =
     BH_FIELDS("dataset_grant", struct bh_site_dataset_grant, grant_rows);
 
 static const struct bh_field dataset_rows[] = {
-    BH_F(struct bh_site_dataset, grants, BH_FIELD_LIST, .of = &grant_fields,
-         .max = BH_DATASET_GRANTS_MAX, .doc = "who may do what with it; nobody when absent"),
-    BH_F_ENUM(struct bh_site_dataset, kind, bh_dataset_kind_names,
-              .doc = "dataset when absent"),
-    BH_F(struct bh_site_dataset, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_NAME_MAX, .doc = "what jobs mount it by"),
+    BH_F(struct bh_site_dataset, grants, BH_FIELD_LIST, .of = &grant_fields, .max = BH_DATASET_GRANTS_MAX,
+         .doc = "who may do what with it; nobody when absent"),
+    BH_F_ENUM(struct bh_site_dataset, kind, bh_dataset_kind_names, .doc = "dataset when absent"),
+    BH_F(struct bh_site_dataset, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
+         .doc = "what jobs mount it by"),
     BH_F_ENUM(struct bh_site_dataset, on_expiry, bh_dataset_expiry_names,
               .doc = "of a running job whose grant has ended: keep, or stop; it is recorded "
                      "either way"),
-    BH_F(struct bh_site_dataset, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_FILE_PATH_MAX, .doc = "its folder on the nodes"),
-    BH_F(struct bh_site_dataset, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_TENANT_PATH_MAX, .doc = "whose it is"),
+    BH_F(struct bh_site_dataset, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_FILE_PATH_MAX,
+         .doc = "its folder on the nodes"),
+    BH_F(struct bh_site_dataset, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_TENANT_PATH_MAX,
+         .doc = "whose it is"),
 };
-const struct bh_fields bh_site_dataset_fields =
-    BH_FIELDS("dataset", struct bh_site_dataset, dataset_rows);
+const struct bh_fields bh_site_dataset_fields = BH_FIELDS("dataset", struct bh_site_dataset, dataset_rows);
 
 static const struct {
     const char *word;
     enum bh_data_right right;
 } rights[] = {
-    { "mount", BH_DATA_MOUNT }, { "read", BH_DATA_READ },
-    { "write", BH_DATA_WRITE }, { "copy", BH_DATA_COPY },
+    { "mount", BH_DATA_MOUNT },
+    { "read", BH_DATA_READ },
+    { "write", BH_DATA_WRITE },
+    { "copy", BH_DATA_COPY },
 };
 
 const char *
 bh_data_rights_text(uint32_t wanted)
 {
     static const char *const texts[BH_DATA_RIGHTS] = {
-        "nothing", "mount", "read", "mount, read",
-        "write", "mount, write", "read, write", "mount, read, write",
-        "copy", "mount, copy", "read, copy", "mount, read, copy",
-        "write, copy", "mount, write, copy", "read, write, copy", "mount, read, write, copy",
+        "nothing",
+        "mount",
+        "read",
+        "mount, read",
+        "write",
+        "mount, write",
+        "read, write",
+        "mount, read, write",
+        "copy",
+        "mount, copy",
+        "read, copy",
+        "mount, read, copy",
+        "write, copy",
+        "mount, write, copy",
+        "read, write, copy",
+        "mount, read, write, copy",
     };
 
     return texts[wanted & (BH_DATA_RIGHTS - 1)];
@@ -102,8 +112,10 @@ dataset_read_may(const struct bh_texts *words, uint32_t *ret_may, struct bh_err 
             if (strcmp(rights[r].word, words->items[i]) == 0)
                 found = rights[r].right;
         if (!found)
-            return bh_err_set(err, BH_INVALID, "may: \"%.30s\" is not one of mount, read, write, "
-                                               "copy", words->items[i]);
+            return bh_err_set(err, BH_INVALID,
+                              "may: \"%.30s\" is not one of mount, read, write, "
+                              "copy",
+                              words->items[i]);
         *ret_may |= found;
     }
     return *ret_may ? BH_OK : bh_err_set(err, BH_INVALID, "may: gives nothing");
@@ -117,7 +129,7 @@ dataset_is_label(const char *text)
 
 static bh_rc
 dataset_read_grant(const struct bh_site_dataset_grant *grant, uint32_t *ret_may, uint64_t *ret_until_ns,
-           struct bh_err *err)
+                   struct bh_err *err)
 {
     bh_rc rc = dataset_read_may(&grant->may, ret_may, err);
 
@@ -142,9 +154,8 @@ dataset_read_grant(const struct bh_site_dataset_grant *grant, uint32_t *ret_may,
 static bh_rc
 dataset_check_path(const char *path, struct bh_err *err)
 {
-    static const char *const shown[] = { "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32",
-                                         "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys",
-                                         "/usr" };
+    static const char *const shown[] = { "/bin",    "/boot", "/dev", "/etc",  "/lib", "/lib32", "/lib64",
+                                         "/libx32", "/proc", "/run", "/sbin", "/sys", "/usr" };
     const char *fault = bh_file_path_fault(path);
 
     if (fault)
@@ -153,14 +164,12 @@ dataset_check_path(const char *path, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "path is the whole machine");
     for (size_t i = 0; i < BH_COUNT(shown); i++)
         if (bh_file_path_within(shown[i], path))
-            return bh_err_set(err, BH_INVALID, "path lies in %s, which sandboxes have anyway",
-                              shown[i]);
+            return bh_err_set(err, BH_INVALID, "path lies in %s, which sandboxes have anyway", shown[i]);
     return BH_OK;
 }
 
 bh_rc
-bh_dataset_read(const struct bh_site_dataset *text, struct bh_dataset *ret_dataset,
-                struct bh_err *err)
+bh_dataset_read(const struct bh_site_dataset *text, struct bh_dataset *ret_dataset, struct bh_err *err)
 {
     const struct bh_site_dataset_grant *grants = text->grants.items;
     struct bh_dataset dataset = { .text = text };

@@ -3,7 +3,10 @@
 #include "base/test.h"
 
 /* One grant, or one whole dataset, and what is said about it. */
-#define MAY(...) { (const char *[]){ __VA_ARGS__ }, sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *) }
+#define MAY(...)                                                                                             \
+    {                                                                                                        \
+        (const char *[]){ __VA_ARGS__ }, sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *)            \
+    }
 
 static void
 grants_are_read(void **state)
@@ -15,6 +18,7 @@ grants_are_read(void **state)
         uint32_t may;
         uint64_t until_ns;
         const char *says;
+        /* clang-format off */
     } cases[] = {
         { "to all", { .tenant = "*", .may = MAY("mount", "read") }, BH_OK, 3, UINT64_MAX, "" },
         { "all rights", { .role = BH_ROLE_ADMIN, .may = MAY("copy", "write", "read", "mount") }, BH_OK, 15, UINT64_MAX, "" },
@@ -34,6 +38,7 @@ grants_are_read(void **state)
         { "nowhere", { .tenant = "*", .may = MAY("mount"), .to = { .nodes = { (const char *[]){ "" }, 0 } } },
           BH_INVALID, 0, 0, "grants[0]: to: an empty list" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_site_dataset_grant grant = cases[i].grant;
@@ -57,6 +62,7 @@ names_and_folders_are_checked(void **state)
         const char *name, *own, *path;
         bh_rc rc;
         const char *says;
+        /* clang-format off */
     } cases[] = {
         { "right", "imagenet-2012", "/data/imagenet", BH_OK, "" },
         { "a folder like another", "d", "/etcetera", BH_OK, "" },
@@ -67,7 +73,10 @@ names_and_folders_are_checked(void **state)
         { "of the sandbox", "d", "/usr/share/data", BH_INVALID, "path lies in /usr, which sandboxes have anyway" },
         { "the sandbox's itself", "d", "/etc", BH_INVALID, "path lies in /etc, which sandboxes have anyway" },
     };
-    struct bh_site_dataset many = { .name = "d", .path = "/d", .grants = { NULL, BH_DATASET_GRANTS_MAX + 1 } };
+    /* clang-format on */
+    struct bh_site_dataset many = { .name = "d",
+                                    .path = "/d",
+                                    .grants = { NULL, BH_DATASET_GRANTS_MAX + 1 } };
     struct bh_dataset dataset;
     struct bh_err err;
 

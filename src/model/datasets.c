@@ -17,18 +17,15 @@ has_pool(const struct bh_site *site, const char *name)
 }
 
 static bh_rc
-check_grant(const struct bh_site *site, const struct bh_site_dataset_grant *grant,
-            struct bh_err *err)
+check_grant(const struct bh_site *site, const struct bh_site_dataset_grant *grant, struct bh_err *err)
 {
-    if (grant->tenant && strcmp(grant->tenant, "*") != 0
-        && !bh_site_tenant_named(site, grant->tenant))
+    if (grant->tenant && strcmp(grant->tenant, "*") != 0 && !bh_site_tenant_named(site, grant->tenant))
         return bh_err_set(err, BH_INVALID, "no tenant %.119s in this file", grant->tenant);
     if (grant->principal && !bh_site_principal_named(site, grant->principal))
         return bh_err_set(err, BH_INVALID, "no principal %.63s in this file", grant->principal);
     for (uint32_t i = 0; i < grant->to.pools.count; i++)
         if (!has_pool(site, grant->to.pools.items[i]))
-            return bh_err_set(err, BH_INVALID, "to: no pool %.63s in this file",
-                              grant->to.pools.items[i]);
+            return bh_err_set(err, BH_INVALID, "to: no pool %.63s in this file", grant->to.pools.items[i]);
     return BH_OK;
 }
 
@@ -55,8 +52,8 @@ check_other_paths(const struct bh_site *site, uint32_t at, struct bh_err *err)
     for (uint32_t i = 0; i < site->mounts.count; i++) {
         if (!overlap(mounts[i].path, own->path))
             continue;
-        bh_err_set(err, BH_INVALID, "its path and mounts[%" PRIu32 "] %.100s lie in one another",
-                   i, mounts[i].path);
+        bh_err_set(err, BH_INVALID, "its path and mounts[%" PRIu32 "] %.100s lie in one another", i,
+                   mounts[i].path);
         return bh_err_hint(err, "jobs could mount it by its path, past its grants: keep the "
                                 "folders apart");
     }

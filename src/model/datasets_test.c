@@ -4,9 +4,9 @@
 #include "base/test.h"
 #include "base/yaml.h"
 
-#define SITE                                                                             \
-    "tenants: [{name: acme}, {name: acme/vision}]\n"                                     \
-    "principals: [{name: alice, uid: 2001}]\n"                                           \
+#define SITE                                                                                                 \
+    "tenants: [{name: acme}, {name: acme/vision}]\n"                                                         \
+    "principals: [{name: alice, uid: 2001}]\n"                                                               \
     "pools: [{name: dev, nodes: [n1], layout: development}]\n"
 
 static const struct {
@@ -25,13 +25,15 @@ static const struct {
       "  grants: [{tenant: acme/vision, role: developer, label: team=a, may: [mount, read],\n"
       "    to: {nodes: [n1], pools: [dev]}, until: '2027-01-01T00:00:00Z'},\n"
       "    {principal: alice, may: [mount, read, write, copy]}]\n"
-      "- {name: llama, kind: model, path: /data/imagenet2, tenant: acme/vision}\n", BH_OK, NULL },
+      "- {name: llama, kind: model, path: /data/imagenet2, tenant: acme/vision}\n",
+      BH_OK, NULL },
     { "twice", "datasets: [{name: a, path: /a, tenant: acme}, {name: a, path: /b, tenant: acme}]\n",
       BH_INVALID, "datasets[1] a: declared twice" },
     { "in another", "datasets: [{name: a, path: /a, tenant: acme}, {name: b, path: /a/b, tenant: acme}]\n",
       BH_INVALID, "datasets[1] b: its path and that of a lie in one another" },
-    { "above another", "datasets: [{name: a, path: /a/b, tenant: acme}, {name: b, path: /a/, tenant: acme}]\n",
-      BH_INVALID, "datasets[1] b: its path and that of a lie in one another" },
+    { "above another",
+      "datasets: [{name: a, path: /a/b, tenant: acme}, {name: b, path: /a/, tenant: acme}]\n", BH_INVALID,
+      "datasets[1] b: its path and that of a lie in one another" },
     { "a mount above it", "mounts: [{path: /, tenant: '*'}]\ndatasets: [{name: a, path: /a, tenant: acme}]\n",
       BH_INVALID, "datasets[0] a: its path and mounts[0] / lie in one another" },
     { "a mount within it",
@@ -41,8 +43,9 @@ static const struct {
       "datasets[0] a: no tenant other in this file" },
     { "everybody's", "datasets: [{name: a, path: /a, tenant: '*'}]\n", BH_INVALID,
       "datasets[0] a: no tenant * in this file" },
-    { "to a tenant there is not", "datasets: [{name: a, path: /a, tenant: acme, grants: [{tenant: acme/x, may: [mount]}]}]\n",
-      BH_INVALID, "datasets[0] a: grants[0]: no tenant acme/x in this file" },
+    { "to a tenant there is not",
+      "datasets: [{name: a, path: /a, tenant: acme, grants: [{tenant: acme/x, may: [mount]}]}]\n", BH_INVALID,
+      "datasets[0] a: grants[0]: no tenant acme/x in this file" },
     { "to a principal there is not",
       "datasets: [{name: a, path: /a, tenant: acme, grants: [{tenant: '*', may: [mount]}, {principal: bob, may: [mount]}]}]\n",
       BH_INVALID, "datasets[0] a: grants[1]: no principal bob in this file" },
@@ -51,8 +54,9 @@ static const struct {
       BH_INVALID, "datasets[0] a: grants[0]: to: no pool x in this file" },
     { "as is read", "datasets: [{name: a, path: a, tenant: acme}]\n", BH_INVALID,
       "datasets[0] a: path is not absolute" },
-    { "role there is not", "datasets: [{name: a, path: /a, tenant: acme, grants: [{role: boss, may: [mount]}]}]\n",
-      BH_INVALID, NULL },
+    { "role there is not",
+      "datasets: [{name: a, path: /a, tenant: acme, grants: [{role: boss, may: [mount]}]}]\n", BH_INVALID,
+      NULL },
 };
 
 static bh_rc

@@ -7,8 +7,7 @@ static const struct fix {
     const char *cve;
     struct bh_driver_version first;
 } fixes[] = {
-#define BH_DRIVER_FIX(fault, cve, branch, minor, patch)                                          \
-    { BH_DRIVER_##fault, cve, { branch, minor, patch } },
+#define BH_DRIVER_FIX(fault, cve, branch, minor, patch) { BH_DRIVER_##fault, cve, { branch, minor, patch } },
 #include "tables/driver_fixes.tbl"
 #undef BH_DRIVER_FIX
 };

@@ -64,8 +64,7 @@ repartition(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name,
-                    bh_driver_is_fixed(cases[i].text, BH_DRIVER_REPARTITION), cases[i].fixed);
+        BH_CHECK_EQ(cases[i].name, bh_driver_is_fixed(cases[i].text, BH_DRIVER_REPARTITION), cases[i].fixed);
     BH_CHECK_DONE();
 }
 
@@ -82,7 +81,6 @@ driver_test_words(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(versions),
-                                           cmocka_unit_test(repartition),
+static const struct CMUnitTest tests[] = { cmocka_unit_test(versions), cmocka_unit_test(repartition),
                                            cmocka_unit_test(driver_test_words) };
 BH_TEST_MAIN(tests)

@@ -10,7 +10,7 @@ enum { FIRST_PROFILE = 2 }; /* after NONE and WHOLE */
 
 /* Each model's divisors and rows as constants, for the tables below. */
 enum {
-#define MIG_MODEL(id, name, product, pci, arch, major, minor, sms, units, slices, ...)   \
+#define MIG_MODEL(id, name, product, pci, arch, major, minor, sms, units, slices, ...)                       \
     UNITS_##id = units, SLICES_##id = slices,
 #define MIG_PROFILE(...)
 #include "tables/mig.tbl"
@@ -19,11 +19,15 @@ enum {
 };
 
 static const struct bh_model_facts models[BH_GPU_MODELS] = {
-#define MIG_MODEL(id, short_name, full_name, pci, family, major, minor, sms, units,      \
-                  slices, mib, ...)                                                      \
-    [BH_GPU_##id] = { .name = short_name, .product = full_name, .pci_device = pci,       \
-                      .arch = family, .sm_count = sms, .memory_units = units,            \
-                      .compute_slices = slices, .memory_mib = mib },
+#define MIG_MODEL(id, short_name, full_name, pci, family, major, minor, sms, units, slices, mib, ...)        \
+    [BH_GPU_##id] = { .name = short_name,                                                                    \
+                      .product = full_name,                                                                  \
+                      .pci_device = pci,                                                                     \
+                      .arch = family,                                                                        \
+                      .sm_count = sms,                                                                       \
+                      .memory_units = units,                                                                 \
+                      .compute_slices = slices,                                                              \
+                      .memory_mib = mib },
 #define MIG_PROFILE(...)
 #include "tables/mig.tbl"
 #undef MIG_MODEL
@@ -46,14 +50,21 @@ enum {
  * the one of which a board has only one to give: it stands for "the media". */
 static const struct bh_profile profiles[] = {
 #define MIG_MODEL(...)
-#define MIG_PROFILE(owner, text, number, driver, slices, units, mask, count, mib, sms,   \
-                    dec, enc, ce, jpg, ofa, unsure)                                      \
-    { .id = { ROW_##owner##_##number }, .model = BH_GPU_##owner, .name = text,           \
-      .compute_slices = slices, .memory_units = units, .starts = mask, .most = count,    \
-      .memory_mib = mib, .sm_count = sms,                                                \
-      .parts = { BH_GPU_PARTS / SLICES_##owner * (slices),                               \
-                 BH_GPU_PARTS / UNITS_##owner * (units) },                               \
-      .media = (ofa) > 0, .plain = (number) < 7 || (number) == 9, .assumed = unsure },
+#define MIG_PROFILE(owner, text, number, driver, slices, units, mask, count, mib, sms, dec, enc, ce, jpg,    \
+                    ofa, unsure)                                                                             \
+    { .id = { ROW_##owner##_##number },                                                                      \
+      .model = BH_GPU_##owner,                                                                               \
+      .name = text,                                                                                          \
+      .compute_slices = slices,                                                                              \
+      .memory_units = units,                                                                                 \
+      .starts = mask,                                                                                        \
+      .most = count,                                                                                         \
+      .memory_mib = mib,                                                                                     \
+      .sm_count = sms,                                                                                       \
+      .parts = { BH_GPU_PARTS / SLICES_##owner * (slices), BH_GPU_PARTS / UNITS_##owner * (units) },         \
+      .media = (ofa) > 0,                                                                                    \
+      .plain = (number) < 7 || (number) == 9,                                                                \
+      .assumed = unsure },
 #include "tables/mig.tbl"
 #undef MIG_MODEL
 #undef MIG_PROFILE
@@ -156,8 +167,7 @@ geometry_interval(const struct bh_profile *profile, uint32_t start)
 }
 
 bool
-bh_occupancy_fits(const struct bh_occupancy *occupancy, const struct bh_profile *profile,
-                  uint32_t start)
+bh_occupancy_fits(const struct bh_occupancy *occupancy, const struct bh_profile *profile, uint32_t start)
 {
     if (occupancy->whole || start >= 32 || !(profile->starts >> start & 1))
         return false;
@@ -171,8 +181,7 @@ bh_occupancy_fits(const struct bh_occupancy *occupancy, const struct bh_profile 
 }
 
 void
-bh_occupancy_add(struct bh_occupancy *occupancy, const struct bh_profile *profile,
-                 uint32_t start)
+bh_occupancy_add(struct bh_occupancy *occupancy, const struct bh_profile *profile, uint32_t start)
 {
     BH_ASSERT(bh_occupancy_fits(occupancy, profile, start));
     occupancy->units |= geometry_interval(profile, start);
@@ -183,8 +192,7 @@ bh_occupancy_add(struct bh_occupancy *occupancy, const struct bh_profile *profil
 }
 
 void
-bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile *profile,
-                    uint32_t start)
+bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile *profile, uint32_t start)
 {
     uint32_t taken = geometry_interval(profile, start);
 
@@ -212,8 +220,7 @@ bh_occupancy_capacity(const struct bh_occupancy *occupancy, const struct bh_prof
 
     if (occupancy->whole || (profile->media && occupancy->media))
         return 0;
-    by_slices = (models[profile->model].compute_slices - occupancy->slices)
-                / profile->compute_slices;
+    by_slices = (models[profile->model].compute_slices - occupancy->slices) / profile->compute_slices;
     by_count = profile->most - geometry_least(profile->most, occupancy->counts[geometry_column(profile)]);
     most = geometry_least(by_slices, profile->media ? geometry_least(by_count, 1) : by_count);
     for (uint32_t starts = profile->starts; starts && found < most; starts &= starts - 1) {
@@ -234,8 +241,7 @@ bh_occupancy_is_full(const struct bh_occupancy *occupancy, enum bh_gpu_model mod
 
     if (occupancy->whole || !facts)
         return occupancy->whole;
-    return occupancy->slices >= facts->compute_slices
-           || occupancy->units == (1u << facts->memory_units) - 1;
+    return occupancy->slices >= facts->compute_slices || occupancy->units == (1u << facts->memory_units) - 1;
 }
 
 uint64_t

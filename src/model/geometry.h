@@ -44,22 +44,24 @@ struct bh_model_facts {
 
 /* A profile's number is its row in the table, stable while the table only grows;
  * BH_PROFILE_WHOLE stands for the GPU without MIG. */
-typedef struct bh_profile_id { uint32_t v; } bh_profile_id;
+typedef struct bh_profile_id {
+    uint32_t v;
+} bh_profile_id;
 #define BH_PROFILE_NONE ((bh_profile_id){ 0 })
 #define BH_PROFILE_WHOLE ((bh_profile_id){ 1 })
 
 struct bh_profile {
     bh_profile_id id;
     enum bh_gpu_model model;
-    const char *name;          /* "1g.10gb" */
+    const char *name; /* "1g.10gb" */
     uint32_t compute_slices, memory_units;
-    uint32_t starts;           /* bit s: may start at memory unit s */
-    uint32_t most;             /* instances of it on one GPU */
+    uint32_t starts; /* bit s: may start at memory unit s */
+    uint32_t most;   /* instances of it on one GPU */
     uint32_t memory_mib, sm_count;
-    struct bh_parts parts;     /* exact: slices/compute_slices and units/memory_units */
-    bool media;                /* holds the only media engines */
-    bool plain;                /* named by its size alone: no +me, +gfx or -me */
-    uint32_t assumed;          /* enum bh_assumed bits */
+    struct bh_parts parts; /* exact: slices/compute_slices and units/memory_units */
+    bool media;            /* holds the only media engines */
+    bool plain;            /* named by its size alone: no +me, +gfx or -me */
+    uint32_t assumed;      /* enum bh_assumed bits */
 };
 
 const struct bh_model_facts *bh_model_facts(enum bh_gpu_model model);
@@ -82,15 +84,15 @@ struct bh_parts bh_profile_parts(bh_profile_id id);
 
 /* What stands on one GPU: built by adding partitions. */
 struct bh_occupancy {
-    uint32_t units;                   /* bit u: memory unit u is taken */
-    uint32_t slices;                  /* compute slices taken */
-    uint8_t counts[16];               /* per profile of the model, in table order */
-    uint32_t shares;                  /* bit s: share slot s is taken (model/share.h) */
-    uint32_t share_compute;           /* parts of them together */
-    uint32_t share_memory;            /* likewise, with a context for each slot */
-    uint32_t share_limit;             /* what share_compute may be; 0: it is not to be shared */
-    bool media, whole;                /* whole: by one partition, or by its shares */
-    bool shared;                      /* what takes it whole are shares */
+    uint32_t units;         /* bit u: memory unit u is taken */
+    uint32_t slices;        /* compute slices taken */
+    uint8_t counts[16];     /* per profile of the model, in table order */
+    uint32_t shares;        /* bit s: share slot s is taken (model/share.h) */
+    uint32_t share_compute; /* parts of them together */
+    uint32_t share_memory;  /* likewise, with a context for each slot */
+    uint32_t share_limit;   /* what share_compute may be; 0: it is not to be shared */
+    bool media, whole;      /* whole: by one partition, or by its shares */
+    bool shared;            /* what takes it whole are shares */
 };
 
 /* Whether `profile` may be added at `start`; never when the GPU is taken whole. */
@@ -98,15 +100,12 @@ bool bh_occupancy_fits(const struct bh_occupancy *occupancy, const struct bh_pro
                        uint32_t start);
 
 /* Add or take away a partition that fits, or stands there. */
-void bh_occupancy_add(struct bh_occupancy *occupancy, const struct bh_profile *profile,
-                      uint32_t start);
-void bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile *profile,
-                         uint32_t start);
+void bh_occupancy_add(struct bh_occupancy *occupancy, const struct bh_profile *profile, uint32_t start);
+void bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile *profile, uint32_t start);
 
 /* How many more instances of `profile` could be added at best, placing each at the
  * lowest legal start. */
-uint32_t bh_occupancy_capacity(const struct bh_occupancy *occupancy,
-                           const struct bh_profile *profile);
+uint32_t bh_occupancy_capacity(const struct bh_occupancy *occupancy, const struct bh_profile *profile);
 
 /* Whether nothing more of the model's can be added: taken whole, or no memory unit or no
  * compute slice is free. */
@@ -115,7 +114,6 @@ bool bh_occupancy_is_full(const struct bh_occupancy *occupancy, enum bh_gpu_mode
 /* How broken up the free part is: over the model's plain profiles, the parts that
  * are free but that no instance of the profile can use, weighted by the profile's
  * size.  0 for an empty GPU; a placement is best where this grows least. */
-uint64_t bh_occupancy_fragmentation(const struct bh_occupancy *occupancy,
-                                    enum bh_gpu_model model);
+uint64_t bh_occupancy_fragmentation(const struct bh_occupancy *occupancy, enum bh_gpu_model model);
 
 #endif

@@ -41,8 +41,7 @@ every_profile_is_sound(void **state)
 
             BH_CHECK_EQ(profile->name, profile->model, model);
             BH_CHECK(profile->name, bh_profile_get(profile->id) == profile);
-            BH_CHECK(profile->name,
-                     bh_profile_find((enum bh_gpu_model)model, profile->name) == profile);
+            BH_CHECK(profile->name, bh_profile_find((enum bh_gpu_model)model, profile->name) == profile);
             BH_CHECK(profile->name, last + profile->memory_units <= facts->memory_units);
             BH_CHECK_EQ(profile->name, profile->parts.compute * facts->compute_slices,
                         (uint64_t)BH_GPU_PARTS * profile->compute_slices);
@@ -90,13 +89,19 @@ layouts_follow_the_rules_of_combination(void **state)
         { "intervals do not meet", { { "2g.20gb", 2 } }, { "1g.10gb", 3 }, false },
         { "beside it is free", { { "2g.20gb", 2 } }, { "1g.10gb", 4 }, true },
         { "two 3g leave a slice and no memory",
-          { { "3g.40gb", 0 }, { "3g.40gb", 4 } }, { "1g.10gb", 6 }, false },
-        { "7 slices are spent", { { "4g.40gb", 0 }, { "2g.20gb", 4 }, { "1g.10gb", 6 } },
-          { "1g.20gb", 6 }, false },
+          { { "3g.40gb", 0 }, { "3g.40gb", 4 } },
+          { "1g.10gb", 6 },
+          false },
+        { "7 slices are spent",
+          { { "4g.40gb", 0 }, { "2g.20gb", 4 }, { "1g.10gb", 6 } },
+          { "1g.20gb", 6 },
+          false },
         { "one with media engines", { { "1g.10gb+me", 0 } }, { "1g.10gb+me", 1 }, false },
         { "the last unit is for none of the small", { { NULL, 0 } }, { "1g.10gb", 7 }, false },
-        { "a fifth 1g.20gb", { { "1g.20gb", 0 }, { "1g.20gb", 2 }, { "1g.20gb", 4 },
-                               { "1g.20gb", 6 } }, { "1g.10gb", 0 }, false },
+        { "a fifth 1g.20gb",
+          { { "1g.20gb", 0 }, { "1g.20gb", 2 }, { "1g.20gb", 4 }, { "1g.20gb", 6 } },
+          { "1g.10gb", 0 },
+          false },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -104,10 +109,10 @@ layouts_follow_the_rules_of_combination(void **state)
 
         for (const struct partition *partition = cases[i].partitions; partition->profile; partition++)
             bh_occupancy_add(&occupancy, geometry_test_h100(partition->profile), partition->start);
-        BH_CHECK_EQ(cases[i].name,
-                    bh_occupancy_fits(&occupancy, geometry_test_h100(cases[i].next.profile),
-                                      cases[i].next.start),
-                    cases[i].fits);
+        BH_CHECK_EQ(
+            cases[i].name,
+            bh_occupancy_fits(&occupancy, geometry_test_h100(cases[i].next.profile), cases[i].next.start),
+            cases[i].fits);
     }
     BH_CHECK_DONE();
 }
@@ -142,8 +147,7 @@ fragmentation_prefers_the_edge(void **state)
     BH_CHECK_EQ("empty", bh_occupancy_fragmentation(&empty, BH_GPU_H100_80GB), 0);
     BH_CHECK("a small piece is best at 6", broken_by("1g.10gb", 6) < broken_by("1g.10gb", 0));
     BH_CHECK("and worst in the middle", broken_by("1g.10gb", 2) > broken_by("1g.10gb", 6));
-    BH_CHECK("3g is best at 4, where 4g cannot stand",
-             broken_by("3g.40gb", 4) < broken_by("3g.40gb", 0));
+    BH_CHECK("3g is best at 4, where 4g cannot stand", broken_by("3g.40gb", 4) < broken_by("3g.40gb", 0));
     BH_CHECK_DONE();
 }
 

@@ -24,10 +24,8 @@ enum bh_gpu_form
 bh_boundary_form(enum bh_boundary boundary)
 {
     static const enum bh_gpu_form weakest[BH_BOUNDARIES] = {
-        [BH_BOUNDARY_UNSET] = BH_GPU_FORM_MULTIPLEXED,
-        [BH_BOUNDARY_NONE] = BH_GPU_FORM_MULTIPLEXED,
-        [BH_BOUNDARY_SOFT] = BH_GPU_FORM_SHARE,
-        [BH_BOUNDARY_HARD] = BH_GPU_FORM_MIG,
+        [BH_BOUNDARY_UNSET] = BH_GPU_FORM_MULTIPLEXED, [BH_BOUNDARY_NONE] = BH_GPU_FORM_MULTIPLEXED,
+        [BH_BOUNDARY_SOFT] = BH_GPU_FORM_SHARE,        [BH_BOUNDARY_HARD] = BH_GPU_FORM_MIG,
         [BH_BOUNDARY_FORTRESS] = BH_GPU_FORM_WHOLE,
     };
 

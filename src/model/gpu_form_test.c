@@ -38,8 +38,7 @@ profiles_have_forms(void **state)
 
     assert_int_equal(bh_gpu_form_of(bh_share_profile(&quarter)), BH_GPU_FORM_SHARE);
     assert_int_equal(bh_gpu_form_of(bh_share_profile(&turns)), BH_GPU_FORM_MULTIPLEXED);
-    assert_int_equal(bh_gpu_form_of(bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id),
-                     BH_GPU_FORM_MIG);
+    assert_int_equal(bh_gpu_form_of(bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id), BH_GPU_FORM_MIG);
     assert_int_equal(bh_gpu_form_of(BH_PROFILE_WHOLE), BH_GPU_FORM_WHOLE);
 }
 

@@ -16,15 +16,15 @@ const char *const bh_fault_class_names[BH_FAULT_CLASSES] = {
 };
 
 const char *const bh_fault_ends_names[BH_FAULT_ENDS] = {
-    [BH_ENDS_NOBODY] = "nobody", [BH_ENDS_INSTANCE] = "instance", [BH_ENDS_GPU] = "gpu",
+    [BH_ENDS_NOBODY] = "nobody",
+    [BH_ENDS_INSTANCE] = "instance",
+    [BH_ENDS_GPU] = "gpu",
 };
 
 const char *const bh_fault_then_names[BH_FAULT_THENS] = {
-    [BH_THEN_NOTHING] = "nothing",       [BH_THEN_COUNT] = "count",
-    [BH_THEN_WATCH] = "watch",           [BH_THEN_RESET_IDLE] = "reset_idle",
-    [BH_THEN_DRAIN] = "drain",           [BH_THEN_RESET] = "reset",
-    [BH_THEN_REBOOT] = "reboot",         [BH_THEN_RETIRE] = "retire",
-    [BH_THEN_RECOVERED] = "mended",
+    [BH_THEN_NOTHING] = "nothing",       [BH_THEN_COUNT] = "count",   [BH_THEN_WATCH] = "watch",
+    [BH_THEN_RESET_IDLE] = "reset_idle", [BH_THEN_DRAIN] = "drain",   [BH_THEN_RESET] = "reset",
+    [BH_THEN_REBOOT] = "reboot",         [BH_THEN_RETIRE] = "retire", [BH_THEN_RECOVERED] = "mended",
 };
 
 const char *const bh_gpu_health_names[BH_HEALTHS] = {
@@ -62,7 +62,7 @@ static const struct row {
     uint32_t first, last;
     struct bh_xid xid;
 } rows[] = {
-#define BH_XID(first, last, name, class, scope, doc)                                     \
+#define BH_XID(first, last, name, class, scope, doc)                                                         \
     { first, last, { name, doc, BH_FAULT_CLASS_##class, SCOPE_##scope == SCOPE_BOARD } },
 #include "tables/xid.tbl"
 #undef BH_XID
@@ -81,8 +81,8 @@ static const struct {
 const struct bh_xid *
 bh_xid_get(uint32_t xid)
 {
-    static const struct bh_xid unknown = { "UNKNOWN", "an XID that is in no table",
-                                           BH_FAULT_CLASS_UNKNOWN, false };
+    static const struct bh_xid unknown = { "UNKNOWN", "an XID that is in no table", BH_FAULT_CLASS_UNKNOWN,
+                                           false };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         if (xid >= rows[i].first && xid <= rows[i].last)
@@ -137,8 +137,7 @@ health_ends_of(const struct bh_fault_report *seen, bool board)
     return seen->instance && !board ? BH_ENDS_INSTANCE : BH_ENDS_GPU;
 }
 
-static bool
-health_is_apps(enum bh_fault_class class)
+static bool health_is_apps(enum bh_fault_class class)
 {
     return class == BH_FAULT_CLASS_APP || class == BH_FAULT_CLASS_APP_REPEAT;
 }

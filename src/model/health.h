@@ -13,12 +13,12 @@ enum bh_gpu_recovery {
     BH_RECOVERY_REBOOT,
     BH_RECOVERY_DRAIN_P2P,
     BH_RECOVERY_DRAIN_RESET,
-    BH_RECOVERY_IMEX,        /* the domain of NVLinks between nodes */
+    BH_RECOVERY_IMEX, /* the domain of NVLinks between nodes */
     BH_RECOVERIES
 };
 
 enum bh_fault_class {
-    BH_FAULT_CLASS_UNKNOWN,  /* an XID that is in no row */
+    BH_FAULT_CLASS_UNKNOWN, /* an XID that is in no row */
     BH_FAULT_CLASS_APP,
     BH_FAULT_CLASS_APP_REPEAT,
     BH_FAULT_CLASS_SYMPTOM,
@@ -50,29 +50,29 @@ enum bh_fault_ends { BH_ENDS_NOBODY, BH_ENDS_INSTANCE, BH_ENDS_GPU, BH_FAULT_END
 /* What becomes of the GPU. */
 enum bh_fault_then {
     BH_THEN_NOTHING,
-    BH_THEN_COUNT,       /* the third job within a day that meets it: DRAIN */
-    BH_THEN_WATCH,       /* it is shown for a day */
-    BH_THEN_RESET_IDLE,  /* it works on, and is reset as soon as nobody uses it */
-    BH_THEN_DRAIN,       /* no new work, and a reset when it is empty */
-    BH_THEN_RESET,       /* fenced: no new work, and a reset once its leases have ended */
-    BH_THEN_REBOOT,      /* its node gets no new work until it was rebooted */
-    BH_THEN_RETIRE,      /* quarantine: no new work until an operator clears it */
-    BH_THEN_RECOVERED,      /* what needed a reboot is over */
+    BH_THEN_COUNT,      /* the third job within a day that meets it: DRAIN */
+    BH_THEN_WATCH,      /* it is shown for a day */
+    BH_THEN_RESET_IDLE, /* it works on, and is reset as soon as nobody uses it */
+    BH_THEN_DRAIN,      /* no new work, and a reset when it is empty */
+    BH_THEN_RESET,      /* fenced: no new work, and a reset once its leases have ended */
+    BH_THEN_REBOOT,     /* its node gets no new work until it was rebooted */
+    BH_THEN_RETIRE,     /* quarantine: no new work until an operator clears it */
+    BH_THEN_RECOVERED,  /* what needed a reboot is over */
     BH_FAULT_THENS
 };
 
 /* A GPU's health, as the engine has it. */
 enum bh_gpu_health {
     BH_HEALTH_OK,
-    BH_HEALTH_WATCHED,      /* works; had a fault within a day, or waits for an idle moment */
-    BH_HEALTH_DRAINING,     /* no new work; reset when empty */
-    BH_HEALTH_FENCED,       /* its leases are ending; then it is reset */
+    BH_HEALTH_WATCHED,  /* works; had a fault within a day, or waits for an idle moment */
+    BH_HEALTH_DRAINING, /* no new work; reset when empty */
+    BH_HEALTH_FENCED,   /* its leases are ending; then it is reset */
     BH_HEALTH_RESETTING,
-    BH_HEALTH_TESTING,      /* the node looks whether the faults are gone */
-    BH_HEALTH_BURN_IN,      /* well since; gets work when it has stayed so for a while */
-    BH_HEALTH_WAITING,      /* a reset failed, and is tried again later */
+    BH_HEALTH_TESTING, /* the node looks whether the faults are gone */
+    BH_HEALTH_BURN_IN, /* well since; gets work when it has stayed so for a while */
+    BH_HEALTH_WAITING, /* a reset failed, and is tried again later */
     BH_HEALTH_NEEDS_REBOOT,
-    BH_HEALTH_QUARANTINED,  /* until an operator clears it */
+    BH_HEALTH_QUARANTINED, /* until an operator clears it */
     BH_HEALTHS
 };
 
@@ -87,7 +87,7 @@ extern const char *const bh_health_rule_names[BH_HEALTH_RULES];
 struct bh_xid {
     const char *name, *doc;
     enum bh_fault_class class;
-    bool board;              /* the whole GPU, whatever instance the event names */
+    bool board; /* the whole GPU, whatever instance the event names */
 };
 
 /* The row of an XID; one of class UNKNOWN where there is none. */
@@ -98,11 +98,11 @@ const char *bh_health_rule_doc(enum bh_health_rule sign);
 
 /* A fault as it was reported. */
 struct bh_fault_report {
-    uint32_t xid;            /* 0: none, but a sign */
+    uint32_t xid; /* 0: none, but a sign */
     enum bh_health_rule sign;
-    bool instance;           /* it names an instance that stands */
-    uint32_t recovery;       /* enum bh_gpu_recovery, others: not known */
-    bool after_cause;        /* bh_fault_follows: not the first in a row of faults */
+    bool instance;     /* it names an instance that stands */
+    uint32_t recovery; /* enum bh_gpu_recovery, others: not known */
+    bool after_cause;  /* bh_fault_follows: not the first in a row of faults */
 };
 
 struct bh_fault_remedy {

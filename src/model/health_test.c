@@ -7,6 +7,7 @@
 static const struct {
     uint32_t xid;
     enum bh_fault_class class;
+    /* clang-format off */
 } catalog[] = {
 #define A BH_FAULT_CLASS_APP
 #define R BH_FAULT_CLASS_APP_REPEAT
@@ -49,6 +50,7 @@ static const struct {
     { 108, BH_FAULT_CLASS_UNKNOWN },    { 173, BH_FAULT_CLASS_UNKNOWN },
     { 999, BH_FAULT_CLASS_UNKNOWN },
 };
+/* clang-format on */
 
 static void
 every_xid_has_its_class(void **state)
@@ -72,6 +74,7 @@ remedies(void **state)
         struct bh_fault_report seen;
         enum bh_fault_ends ends;
         enum bh_fault_then then;
+        /* clang-format off */
     } cases[] = {
         { "page fault of an application", { .xid = 31, .instance = true },
           BH_ENDS_NOBODY, BH_THEN_NOTHING },
@@ -127,6 +130,7 @@ remedies(void **state)
           BH_ENDS_NOBODY, BH_THEN_NOTHING },
         { "read: too hot", { .sign = BH_HEALTH_RULE_THERMAL }, BH_ENDS_NOBODY, BH_THEN_WATCH },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_fault_remedy remedy = bh_fault_remedy(&cases[i].seen);
@@ -155,8 +159,7 @@ consequences(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name,
-                    bh_fault_follows(&cases[i].seen, cases[i].after_s * 1000000000ull),
+        BH_CHECK_EQ(cases[i].name, bh_fault_follows(&cases[i].seen, cases[i].after_s * 1000000000ull),
                     cases[i].follows);
     for (uint32_t then = 0; then < BH_FAULT_THENS; then++) {
         struct bh_fault_remedy remedy = { .then = (enum bh_fault_then)then };
@@ -172,7 +175,9 @@ static void
 the_table_is_sorted(void **state)
 {
     uint32_t last = 0;
-    const struct { uint32_t first, last; } rows[] = {
+    const struct {
+        uint32_t first, last;
+    } rows[] = {
 #define BH_XID(first, last, name, class, scope, doc) { first, last },
 #include "tables/xid.tbl"
 #undef BH_XID

@@ -9,15 +9,33 @@
 /* Identities are one-member structs, so that mixing them does not compile.  Zero
  * is nobody: no object ever has the id 0.  Ids are given out by the owner thread
  * and never used again. */
-typedef struct bh_tenant_id { uint32_t v; } bh_tenant_id;
-typedef struct bh_principal_id { uint32_t v; } bh_principal_id;
-typedef struct bh_sku_id { uint32_t v; } bh_sku_id;
-typedef struct bh_node_id { uint32_t v; } bh_node_id;
-typedef struct bh_gpu_id { uint32_t v; } bh_gpu_id;
-typedef struct bh_dataset_id { uint32_t v; } bh_dataset_id;
-typedef struct bh_job_id { uint64_t v; } bh_job_id;
-typedef struct bh_lease_id { uint64_t v; } bh_lease_id;
-typedef struct bh_partition_id { uint64_t v; } bh_partition_id;
+typedef struct bh_tenant_id {
+    uint32_t v;
+} bh_tenant_id;
+typedef struct bh_principal_id {
+    uint32_t v;
+} bh_principal_id;
+typedef struct bh_sku_id {
+    uint32_t v;
+} bh_sku_id;
+typedef struct bh_node_id {
+    uint32_t v;
+} bh_node_id;
+typedef struct bh_gpu_id {
+    uint32_t v;
+} bh_gpu_id;
+typedef struct bh_dataset_id {
+    uint32_t v;
+} bh_dataset_id;
+typedef struct bh_job_id {
+    uint64_t v;
+} bh_job_id;
+typedef struct bh_lease_id {
+    uint64_t v;
+} bh_lease_id;
+typedef struct bh_partition_id {
+    uint64_t v;
+} bh_partition_id;
 
 /* Same for every id type: bh_same(a, b). */
 #define bh_same(a, b) ((a).v == (b).v)

@@ -19,8 +19,7 @@ static const struct {
     { "a control character", "a\nb", false },
     { "not ASCII", "\xc3\xa4", false },
     { "63 characters", "a23456789012345678901234567890123456789012345678901234567890123", true },
-    { "64 characters", "a234567890123456789012345678901234567890123456789012345678901234",
-      false },
+    { "64 characters", "a234567890123456789012345678901234567890123456789012345678901234", false },
 };
 
 static void

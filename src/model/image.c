@@ -8,8 +8,7 @@
 static bool
 image_is_word(char c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           c == '_';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 static bool
@@ -26,15 +25,13 @@ image_is_tag(const char *text)
 bool
 bh_image_is_digest(const char *text)
 {
-    return strlen(text) == BH_IMAGE_DIGEST_CHARS &&
-           strspn(text, "0123456789abcdef") == BH_IMAGE_DIGEST_CHARS;
+    return strlen(text) == BH_IMAGE_DIGEST_CHARS && strspn(text, "0123456789abcdef") == BH_IMAGE_DIGEST_CHARS;
 }
 
 bool
 bh_image_is_packed(const char *text)
 {
-    return strncmp(text, "oci:", 4) == 0 ||
-           strncmp(text, BH_IMAGE_DOCKER, strlen(BH_IMAGE_DOCKER)) == 0;
+    return strncmp(text, "oci:", 4) == 0 || strncmp(text, BH_IMAGE_DOCKER, strlen(BH_IMAGE_DOCKER)) == 0;
 }
 
 bool
@@ -168,9 +165,8 @@ bh_image_parse_entry(const char *text, struct bh_image *ret_entry)
         entry.kind = BH_IMAGE_REGISTRY;
         fault = image_read_registry(text + strlen(BH_IMAGE_DOCKER), &entry);
     } else if (strncmp(text, "sha256:", 7) == 0) {
-        entry = (struct bh_image) { .kind = BH_IMAGE_OCI, .pinned = true };
-        fault = bh_image_is_digest(text + 7) ? NULL
-                                             : "is not sha256: and 64 hexadecimal digits";
+        entry = (struct bh_image){ .kind = BH_IMAGE_OCI, .pinned = true };
+        fault = bh_image_is_digest(text + 7) ? NULL : "is not sha256: and 64 hexadecimal digits";
         if (!fault)
             memcpy(entry.digest, text + 7, sizeof entry.digest);
     } else {
@@ -206,8 +202,7 @@ bh_image_allows(const struct bh_image *entry, const struct bh_image *image)
 
     if (entry->kind != image->kind && !(anywhere && image->kind == BH_IMAGE_REGISTRY))
         return false;
-    if (entry->path[0] &&
-        (!image->path[0] || !bh_file_path_within(entry->path, image->path)))
+    if (entry->path[0] && (!image->path[0] || !bh_file_path_within(entry->path, image->path)))
         return false;
     if (entry->tag[0] && strcmp(entry->tag, image->tag) != 0)
         return false;

@@ -24,12 +24,11 @@ enum { BH_IMAGE_HOST_MAX = 120, BH_IMAGE_REPOSITORY_MAX = 255 };
 
 struct bh_image {
     enum bh_image_kind kind;
-    char path[BH_IMAGE_PATH_MAX + 1]; /* "" in the entry `sha256:HEX` and of host; of a
-                                         registry "HOST[:PORT]/REPOSITORY" */
-    char tag[BH_IMAGE_TAG_MAX + 1];   /* "": none said */
-    char digest[BH_IMAGE_DIGEST_CHARS +
-                1]; /* hex of the manifest's SHA-256; "": none said */
-    bool pinned;    /* a digest must be said */
+    char path[BH_IMAGE_PATH_MAX + 1];       /* "" in the entry `sha256:HEX` and of host; of a
+                                               registry "HOST[:PORT]/REPOSITORY" */
+    char tag[BH_IMAGE_TAG_MAX + 1];         /* "": none said */
+    char digest[BH_IMAGE_DIGEST_CHARS + 1]; /* hex of the manifest's SHA-256; "": none said */
+    bool pinned;                            /* a digest must be said */
 };
 
 /* Read the image of a job.  Why it is none ("has no tag", "is not absolute"), or NULL. */

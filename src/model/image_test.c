@@ -58,11 +58,9 @@ test_parse(void **state)
         { "oci:/srv/a:-x", "has a tag that is none", "has a tag that is none" },
         { "oci:/srv/a:b:c", "has a tag that is none", "has a tag that is none" },
         { "oci:/srv/a:b/c", "has a tag that is none", "has a tag that is none" },
-        { "oci:/srv/a@sha256:12",
-          "has a digest that is not sha256: and 64 hexadecimal digits",
+        { "oci:/srv/a@sha256:12", "has a digest that is not sha256: and 64 hexadecimal digits",
           "has a digest that is not sha256: and 64 hexadecimal digits" },
-        { ("oci:/srv/a@sha512:" HEX),
-          "has a digest that is not sha256: and 64 hexadecimal digits",
+        { ("oci:/srv/a@sha512:" HEX), "has a digest that is not sha256: and 64 hexadecimal digits",
           "has a digest that is not sha256: and 64 hexadecimal digits" },
         { "sha256:x", "is not sha256: and 64 hexadecimal digits",
           "is not sha256: and 64 hexadecimal digits" },
@@ -132,8 +130,7 @@ test_allows(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_parse),
-                                        cmocka_unit_test(test_allows) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_parse), cmocka_unit_test(test_allows) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,20 +11,23 @@ const char *const bh_job_kind_names[BH_JOB_KINDS] = {
 };
 
 const char *const bh_job_state_names[BH_JOB_STATES] = {
-    [BH_JOB_PENDING] = "pending",       [BH_JOB_STARTING] = "starting",
-    [BH_JOB_RUNNING] = "running",       [BH_JOB_SUSPENDING] = "suspending",
-    [BH_JOB_SUSPENDED] = "suspended",   [BH_JOB_RESUMING] = "resuming",
-    [BH_JOB_STOPPING] = "stopping",     [BH_JOB_COMPLETED] = "completed",
-    [BH_JOB_FAILED] = "failed",         [BH_JOB_CANCELLED] = "cancelled",
+    [BH_JOB_PENDING] = "pending",       [BH_JOB_STARTING] = "starting",   [BH_JOB_RUNNING] = "running",
+    [BH_JOB_SUSPENDING] = "suspending", [BH_JOB_SUSPENDED] = "suspended", [BH_JOB_RESUMING] = "resuming",
+    [BH_JOB_STOPPING] = "stopping",     [BH_JOB_COMPLETED] = "completed", [BH_JOB_FAILED] = "failed",
+    [BH_JOB_CANCELLED] = "cancelled",
 };
 
 /* 0 is no priority class, so that an event without one is refused. */
 const char *const bh_defrag_mode_names[BH_DEFRAG_MODES] = {
-    [BH_DEFRAG_OFF] = "off", [BH_DEFRAG_SUGGEST] = "suggest", [BH_DEFRAG_ON] = "on",
+    [BH_DEFRAG_OFF] = "off",
+    [BH_DEFRAG_SUGGEST] = "suggest",
+    [BH_DEFRAG_ON] = "on",
 };
 
 const char *const bh_queue_order_names[BH_ORDERS] = {
-    [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
+    [BH_ORDER_FAIR_TREE] = "fair_tree",
+    [BH_ORDER_DRF] = "drf",
+    [BH_ORDER_FIFO] = "fifo",
 };
 
 const char *const bh_pool_layout_names[BH_POOL_LAYOUTS] = {
@@ -35,7 +38,8 @@ const char *const bh_pool_layout_names[BH_POOL_LAYOUTS] = {
 };
 
 const char *const bh_lending_names[BH_LENDINGS] = {
-    [BH_LEND_ALL] = "all", [BH_LEND_FORECAST] = "forecast",
+    [BH_LEND_ALL] = "all",
+    [BH_LEND_FORECAST] = "forecast",
 };
 
 const char *const bh_priority_names[BH_PRIORITIES] = {
@@ -81,8 +85,7 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
 static const struct {
     const char *name;
     uint32_t number;
-} signals[] = { { "HUP", 1 },   { "INT", 2 },   { "QUIT", 3 },
-                { "USR1", 10 }, { "USR2", 12 }, { "TERM", 15 } };
+} signals[] = { { "HUP", 1 }, { "INT", 2 }, { "QUIT", 3 }, { "USR1", 10 }, { "USR2", 12 }, { "TERM", 15 } };
 
 uint32_t
 bh_signal_find(const char *name)

@@ -10,14 +10,14 @@ enum bh_job_kind { BH_JOB_BATCH, BH_JOB_SERVICE, BH_JOB_INTERACTIVE, BH_JOB_KIND
 
 enum bh_job_state {
     BH_JOB_PENDING,
-    BH_JOB_STARTING,   /* placed; partitions are being carved or the sandbox started */
+    BH_JOB_STARTING, /* placed; partitions are being carved or the sandbox started */
     BH_JOB_RUNNING,
     BH_JOB_SUSPENDING,
     BH_JOB_SUSPENDED,
     BH_JOB_RESUMING,
     BH_JOB_STOPPING,
-    BH_JOB_COMPLETED,  /* exit status 0 */
-    BH_JOB_FAILED,     /* any other end; the cause says which */
+    BH_JOB_COMPLETED, /* exit status 0 */
+    BH_JOB_FAILED,    /* any other end; the cause says which */
     BH_JOB_CANCELLED,
     BH_JOB_STATES
 };
@@ -44,7 +44,7 @@ enum bh_contract {
 /* Why a lease or a job ended. */
 enum bh_end_cause {
     BH_END_NONE,
-    BH_END_EXITED,       /* by itself, with an exit status */
+    BH_END_EXITED, /* by itself, with an exit status */
     BH_END_SIGNALLED,
     BH_END_OUT_OF_MEMORY,
     BH_END_CANCELLED,
@@ -57,14 +57,14 @@ enum bh_end_cause {
     BH_END_KEEPER_LOST,
     BH_END_RESUME_FAILED,
     BH_END_TENANT_REMOVED,
-    BH_END_DEADLINE,     /* it could not end by its deadline, or had not */
-    BH_END_MOVED,        /* to start again on other GPUs, where room is kept for it */
-    BH_END_DATASET,      /* it may not have a dataset that it mounts (any more) */
-    BH_END_GPU_FAULT,    /* its GPU, or the instance it had, had a fault */
-    BH_END_DRAINED,      /* an operator empties its GPU or node now */
-    BH_END_OVER_CAP,     /* it had more GPU memory than its share allows, and its SKU ends it for that */
-    BH_END_OVER_TIME,    /* it ran on a GPU out of its share's turns, likewise */
-    BH_END_ISOLATION,    /* what separates it from others was not there, or could not be shown to be */
+    BH_END_DEADLINE,  /* it could not end by its deadline, or had not */
+    BH_END_MOVED,     /* to start again on other GPUs, where room is kept for it */
+    BH_END_DATASET,   /* it may not have a dataset that it mounts (any more) */
+    BH_END_GPU_FAULT, /* its GPU, or the instance it had, had a fault */
+    BH_END_DRAINED,   /* an operator empties its GPU or node now */
+    BH_END_OVER_CAP,  /* it had more GPU memory than its share allows, and its SKU ends it for that */
+    BH_END_OVER_TIME, /* it ran on a GPU out of its share's turns, likewise */
+    BH_END_ISOLATION, /* what separates it from others was not there, or could not be shown to be */
     BH_END_CAUSES
 };
 
@@ -81,7 +81,7 @@ enum bh_queue_order {
 /* What others may have of a guarantee while it is idle, beside what its tenant withholds. */
 enum bh_lending {
     BH_LEND_ALL,
-    BH_LEND_FORECAST,  /* not what the tenant is expected to want soon */
+    BH_LEND_FORECAST, /* not what the tenant is expected to want soon */
     BH_LENDINGS
 };
 
@@ -99,8 +99,8 @@ extern const char *const bh_pool_layout_names[BH_POOL_LAYOUTS];
 /* Whether running jobs are moved so that others find room. */
 enum bh_defrag_mode {
     BH_DEFRAG_OFF,
-    BH_DEFRAG_SUGGEST,  /* plans are shown; people carry them out */
-    BH_DEFRAG_ON,       /* the site carries them out by itself */
+    BH_DEFRAG_SUGGEST, /* plans are shown; people carry them out */
+    BH_DEFRAG_ON,      /* the site carries them out by itself */
     BH_DEFRAG_MODES
 };
 
@@ -121,8 +121,8 @@ uint32_t bh_signal_find(const char *name);
 const char *bh_signal_name(uint32_t number);
 
 enum {
-    BH_JOB_COUNT_MAX = 16,   /* partitions one member of a job may hold, all on one node */
-    BH_JOB_GANG_MAX = 64,    /* members of a job */
+    BH_JOB_COUNT_MAX = 16,       /* partitions one member of a job may hold, all on one node */
+    BH_JOB_GANG_MAX = 64,        /* members of a job */
     BH_JOB_PARTITIONS_MAX = 256, /* partitions of all its members together */
 };
 

@@ -39,11 +39,13 @@ signals_are_found_by_either_name(void **state)
     static const struct {
         const char *name, *shown;
         uint32_t number;
+        /* clang-format off */
     } cases[] = {
         { "USR1", "USR1", BH_CHECKPOINT_SIGNAL }, { "SIGUSR2", "USR2", 12 },
         { "TERM", "TERM", 15 },                   { "KILL", NULL, 0 },
         { "SIG", NULL, 0 },                       { "", NULL, 0 },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         BH_CHECK_EQ(cases[i].name, bh_signal_find(cases[i].name), cases[i].number);

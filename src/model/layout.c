@@ -13,14 +13,13 @@ static const struct bh_field entry_rows[] = {
     BH_F(struct bh_layout_entry, gpu, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 160,
          .doc = "\"GPU-...\", a node with a GPU's index, \"node/0\", or \"all\""),
     BH_F_AS(struct bh_layout_entry, partitions, "pieces", BH_FIELD_TEXTS, .max = BH_LAYOUT_PARTITIONS_MAX,
-         .doc = "MIG profiles: \"1g.10gb x7\", \"3g.40gb@4\"; none: no instance at all"),
+            .doc = "MIG profiles: \"1g.10gb x7\", \"3g.40gb@4\"; none: no instance at all"),
 };
-static const struct bh_fields entry_fields =
-    BH_FIELDS("layout_entry", struct bh_layout_entry, entry_rows);
+static const struct bh_fields entry_fields = BH_FIELDS("layout_entry", struct bh_layout_entry, entry_rows);
 
 static const struct bh_field layout_rows[] = {
-    BH_F(struct bh_layouts, layouts, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED,
-         .of = &entry_fields, .max = BH_LAYOUT_ENTRIES_MAX,
+    BH_F(struct bh_layouts, layouts, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED, .of = &entry_fields,
+         .max = BH_LAYOUT_ENTRIES_MAX,
          .doc = "what shall stand on GPUs; those that are not named are left alone"),
 };
 const struct bh_fields bh_layout_fields = BH_FIELDS("layout", struct bh_layouts, layout_rows);
@@ -83,7 +82,7 @@ layout_unknown_profile(enum bh_gpu_model model, const char *name, struct bh_err 
 
 static bh_rc
 layout_add_partitions(enum bh_gpu_model model, const char *text, struct bh_layout_plan *plan,
-           struct bh_err *err)
+                      struct bh_err *err)
 {
     const struct bh_profile *profile;
     struct layout_words words;
@@ -95,11 +94,9 @@ layout_add_partitions(enum bh_gpu_model model, const char *text, struct bh_layou
     if (!profile)
         return layout_unknown_profile(model, words.profile, err);
     if (words.start != NO_START && !(profile->starts >> words.start & 1))
-        return bh_err_set(err, BH_INVALID, "a %s cannot start at %u", profile->name,
-                          words.start);
+        return bh_err_set(err, BH_INVALID, "a %s cannot start at %u", profile->name, words.start);
     if (plan->count + words.times > BH_LAYOUT_PARTITIONS_MAX)
-        return bh_err_set(err, BH_INVALID, "a GPU holds at most %d instances",
-                          BH_LAYOUT_PARTITIONS_MAX);
+        return bh_err_set(err, BH_INVALID, "a GPU holds at most %d instances", BH_LAYOUT_PARTITIONS_MAX);
     for (uint32_t i = 0; i < words.times; i++)
         plan->partitions[plan->count++] = (struct bh_layout_partition){ profile, words.start };
     return BH_OK;
@@ -118,7 +115,7 @@ layout_comes_first(const struct bh_layout_partition *a, const struct bh_layout_p
 
 static void
 layout_sort(struct bh_layout_plan *plan,
-     bool (*before)(const struct bh_layout_partition *, const struct bh_layout_partition *))
+            bool (*before)(const struct bh_layout_partition *, const struct bh_layout_partition *))
 {
     for (uint32_t i = 1; i < plan->count; i++)
         for (uint32_t k = i; k > 0 && before(&plan->partitions[k], &plan->partitions[k - 1]); k--) {
@@ -148,8 +145,7 @@ layout_fit(struct bh_layout_plan *plan, uint32_t at, const struct bh_occupancy *
     for (uint32_t start = 0; start < 32; start++) {
         struct bh_occupancy next = *occupancy;
 
-        if ((said != NO_START && start != said)
-            || !bh_occupancy_fits(&next, partition->profile, start))
+        if ((said != NO_START && start != said) || !bh_occupancy_fits(&next, partition->profile, start))
             continue;
         bh_occupancy_add(&next, partition->profile, start);
         partition->start = start;
@@ -174,16 +170,14 @@ layout_no_fit(enum bh_gpu_model model, struct bh_layout_plan *plan, struct bh_er
             break;
     }
     bh_err_set(err, BH_INVALID, "%s does not fit on a GPU of model %s beside the %u others",
-               plan->partitions[plan->count - 1].profile->name, bh_model_facts(model)->name,
-               plan->count - 1);
+               plan->partitions[plan->count - 1].profile->name, bh_model_facts(model)->name, plan->count - 1);
     return bh_err_hint(err, "the model has %u memory units and %u compute slices",
-                       bh_model_facts(model)->memory_units,
-                       bh_model_facts(model)->compute_slices);
+                       bh_model_facts(model)->memory_units, bh_model_facts(model)->compute_slices);
 }
 
 bh_rc
 bh_layout_plan_partitions(enum bh_gpu_model model, const struct bh_texts *partitions,
-                struct bh_layout_plan *ret_plan, struct bh_err *err)
+                          struct bh_layout_plan *ret_plan, struct bh_err *err)
 {
     static const struct bh_occupancy empty;
     struct bh_layout_plan plan = { .count = 0 };

@@ -11,13 +11,13 @@
 enum { BH_LAYOUT_PARTITIONS_MAX = 7, BH_LAYOUT_ENTRIES_MAX = 4096, BH_LAYOUT_PARTITION_TEXT_MAX = 48 };
 
 struct bh_layout_entry {
-    const char *gpu;             /* "GPU-...", "node/0", or "all" */
-    struct bh_texts partitions;      /* "1g.10gb x7", "3g.40gb@4"; none: no instance at all */
-    bool forget;                 /* nothing is declared any more; what stands is left alone */
+    const char *gpu;            /* "GPU-...", "node/0", or "all" */
+    struct bh_texts partitions; /* "1g.10gb x7", "3g.40gb@4"; none: no instance at all */
+    bool forget;                /* nothing is declared any more; what stands is left alone */
 };
 
 struct bh_layouts {
-    struct bh_list layouts;      /* struct bh_layout_entry */
+    struct bh_list layouts; /* struct bh_layout_entry */
 };
 extern const struct bh_fields bh_layout_fields;
 
@@ -35,6 +35,6 @@ struct bh_layout_plan {
  * say it where they fit, the largest first.  BH_INVALID: no such profile, no such start, or not
  * all at once; the message names the partition. */
 BH_MUST_USE bh_rc bh_layout_plan_partitions(enum bh_gpu_model model, const struct bh_texts *partitions,
-                                  struct bh_layout_plan *ret_plan, struct bh_err *err);
+                                            struct bh_layout_plan *ret_plan, struct bh_err *err);
 
 #endif

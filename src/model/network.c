@@ -95,7 +95,9 @@ bh_cidr_overlaps(struct bh_cidr a, struct bh_cidr b)
 /* ---- rules ---- */
 
 static const char *const protocols[] = {
-    [BH_NET_TCP] = "tcp", [BH_NET_UDP] = "udp", [BH_NET_PING] = "ping",
+    [BH_NET_TCP] = "tcp",
+    [BH_NET_UDP] = "udp",
+    [BH_NET_PING] = "ping",
 };
 
 /* The next word, without the blank behind it; false when it is too long or missing. */

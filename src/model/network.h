@@ -10,9 +10,9 @@
  * Names of hosts are not resolved anywhere. */
 
 enum bh_network_mode {
-    BH_NETWORK_NONE,    /* loopback only */
-    BH_NETWORK_TENANT,  /* the other jobs of its tenant on the same node */
-    BH_NETWORK_EGRESS,  /* outward through NAT, to what is allowed */
+    BH_NETWORK_NONE,   /* loopback only */
+    BH_NETWORK_TENANT, /* the other jobs of its tenant on the same node */
+    BH_NETWORK_EGRESS, /* outward through NAT, to what is allowed */
     BH_NETWORK_MODES
 };
 
@@ -34,7 +34,7 @@ bool bh_cidr_covers(struct bh_cidr above, struct bh_cidr below);
 bool bh_cidr_overlaps(struct bh_cidr a, struct bh_cidr b);
 
 enum bh_net_protocol {
-    BH_NET_ANY,         /* TCP, UDP and ping */
+    BH_NET_ANY, /* TCP, UDP and ping */
     BH_NET_TCP,
     BH_NET_UDP,
     BH_NET_PING,
@@ -52,8 +52,7 @@ enum { BH_NET_RULES_MAX = 64, BH_NET_RESOLVERS_MAX = 3 };
 /* "10.0.0.0/8", "10.0.0.0/8 tcp", "10.1.2.3 udp 53", "0.0.0.0/0 tcp 8000-8080", "10.0.0.0/8 ping".
  *   BH_INVALID  not of this form, a port with something that has none
  *   BH_RANGE    a port of 0 or over 65535, an empty range */
-BH_MUST_USE bh_rc bh_net_rule_parse(const char *text, struct bh_net_rule *ret_rule,
-                                    struct bh_err *err);
+BH_MUST_USE bh_rc bh_net_rule_parse(const char *text, struct bh_net_rule *ret_rule, struct bh_err *err);
 
 /* Whether everything that `below` allows is allowed by `above`. */
 bool bh_net_rule_covers(const struct bh_net_rule *above, const struct bh_net_rule *below);

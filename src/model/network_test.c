@@ -9,20 +9,20 @@ test_cidr(void **state)
         const char *text, *again;
         bh_rc rc;
     } cases[] = {
-        { "10.0.0.0/8",       "10.0.0.0/8",         BH_OK },
-        { "0.0.0.0/0",        "0.0.0.0/0",          BH_OK },
-        { "255.255.255.255",  "255.255.255.255/32", BH_OK },
-        { "192.168.1.128/25", "192.168.1.128/25",   BH_OK },
-        { "192.168.1.129/25", NULL,                 BH_INVALID }, /* a bit behind the prefix */
-        { "10.0.0/8",         NULL,                 BH_INVALID },
-        { "10.0.0.0/33",      NULL,                 BH_INVALID },
-        { "10.0.0.256",       NULL,                 BH_INVALID },
-        { "010.0.0.0/8",      NULL,                 BH_INVALID }, /* octal to some */
-        { "10.0.0.0/",        NULL,                 BH_INVALID },
-        { "10.0.0.0/8 ",      NULL,                 BH_INVALID },
-        { "::1",              NULL,                 BH_INVALID },
-        { "example.org",      NULL,                 BH_INVALID },
-        { "",                 NULL,                 BH_INVALID },
+        { "10.0.0.0/8", "10.0.0.0/8", BH_OK },
+        { "0.0.0.0/0", "0.0.0.0/0", BH_OK },
+        { "255.255.255.255", "255.255.255.255/32", BH_OK },
+        { "192.168.1.128/25", "192.168.1.128/25", BH_OK },
+        { "192.168.1.129/25", NULL, BH_INVALID }, /* a bit behind the prefix */
+        { "10.0.0/8", NULL, BH_INVALID },
+        { "10.0.0.0/33", NULL, BH_INVALID },
+        { "10.0.0.256", NULL, BH_INVALID },
+        { "010.0.0.0/8", NULL, BH_INVALID }, /* octal to some */
+        { "10.0.0.0/", NULL, BH_INVALID },
+        { "10.0.0.0/8 ", NULL, BH_INVALID },
+        { "::1", NULL, BH_INVALID },
+        { "example.org", NULL, BH_INVALID },
+        { "", NULL, BH_INVALID },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -46,12 +46,9 @@ test_covers(void **state)
         const char *above, *below;
         bool covers, overlaps;
     } cases[] = {
-        { "10.0.0.0/8",  "10.1.0.0/16", true,  true },
-        { "10.1.0.0/16", "10.0.0.0/8",  false, true },
-        { "10.0.0.0/16", "10.0.0.0/8",  false, true },
-        { "0.0.0.0/0",   "8.8.8.8",     true,  true },
-        { "8.8.8.8",     "8.8.8.8",     true,  true },
-        { "8.8.8.8",     "8.8.8.9",     false, false },
+        { "10.0.0.0/8", "10.1.0.0/16", true, true },  { "10.1.0.0/16", "10.0.0.0/8", false, true },
+        { "10.0.0.0/16", "10.0.0.0/8", false, true }, { "0.0.0.0/0", "8.8.8.8", true, true },
+        { "8.8.8.8", "8.8.8.8", true, true },         { "8.8.8.8", "8.8.8.9", false, false },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -75,22 +72,22 @@ test_rule(void **state)
         enum bh_net_protocol protocol;
         uint32_t first, last;
     } cases[] = {
-        { "10.0.0.0/8",                BH_OK,      BH_NET_ANY,  0,    65535 },
-        { "10.0.0.0/8 tcp",            BH_OK,      BH_NET_TCP,  0,    65535 },
-        { "10.0.0.53 udp 53",          BH_OK,      BH_NET_UDP,  53,   53 },
-        { "0.0.0.0/0 tcp 8000-8080",   BH_OK,      BH_NET_TCP,  8000, 8080 },
-        { "10.0.0.0/8 ping",           BH_OK,      BH_NET_PING, 0,    65535 },
-        { "10.0.0.0/8 ping 1",         BH_INVALID, 0, 0, 0 },
-        { "10.0.0.0/8 443",            BH_INVALID, 0, 0, 0 },
-        { "10.0.0.0/8 sctp 1",         BH_INVALID, 0, 0, 0 },
-        { "10.0.0.0/8 tcp 443 drop",   BH_INVALID, 0, 0, 0 },
-        { "10.0.0.0/8 tcp  443",       BH_INVALID, 0, 0, 0 },
-        { "10.0.0.0/8 ",               BH_INVALID, 0, 0, 0 },
-        { "10.0.0.0/8 tcp 0",          BH_RANGE,   0, 0, 0 },
-        { "10.0.0.0/8 tcp 65536",      BH_RANGE,   0, 0, 0 },
-        { "10.0.0.0/8 tcp 90-80",      BH_RANGE,   0, 0, 0 },
-        { "10.0.0.0/8 tcp 443\nquit",  BH_INVALID, 0, 0, 0 },
-        { "10.0.0.0/8 tcp }",          BH_INVALID, 0, 0, 0 },
+        { "10.0.0.0/8", BH_OK, BH_NET_ANY, 0, 65535 },
+        { "10.0.0.0/8 tcp", BH_OK, BH_NET_TCP, 0, 65535 },
+        { "10.0.0.53 udp 53", BH_OK, BH_NET_UDP, 53, 53 },
+        { "0.0.0.0/0 tcp 8000-8080", BH_OK, BH_NET_TCP, 8000, 8080 },
+        { "10.0.0.0/8 ping", BH_OK, BH_NET_PING, 0, 65535 },
+        { "10.0.0.0/8 ping 1", BH_INVALID, 0, 0, 0 },
+        { "10.0.0.0/8 443", BH_INVALID, 0, 0, 0 },
+        { "10.0.0.0/8 sctp 1", BH_INVALID, 0, 0, 0 },
+        { "10.0.0.0/8 tcp 443 drop", BH_INVALID, 0, 0, 0 },
+        { "10.0.0.0/8 tcp  443", BH_INVALID, 0, 0, 0 },
+        { "10.0.0.0/8 ", BH_INVALID, 0, 0, 0 },
+        { "10.0.0.0/8 tcp 0", BH_RANGE, 0, 0, 0 },
+        { "10.0.0.0/8 tcp 65536", BH_RANGE, 0, 0, 0 },
+        { "10.0.0.0/8 tcp 90-80", BH_RANGE, 0, 0, 0 },
+        { "10.0.0.0/8 tcp 443\nquit", BH_INVALID, 0, 0, 0 },
+        { "10.0.0.0/8 tcp }", BH_INVALID, 0, 0, 0 },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -112,15 +109,15 @@ test_rule_covers(void **state)
         const char *above, *below;
         bool covers;
     } cases[] = {
-        { "10.0.0.0/8",              "10.1.0.0/16 tcp 443",      true },
-        { "10.0.0.0/8 tcp",          "10.1.0.0/16 tcp 443",      true },
-        { "10.0.0.0/8 tcp 440-450",  "10.1.0.0/16 tcp 443",      true },
-        { "10.0.0.0/8 tcp 443",      "10.1.0.0/16 tcp",          false },
-        { "10.0.0.0/8 tcp 443",      "10.1.0.0/16 tcp 443-444",  false },
-        { "10.0.0.0/8 tcp",          "10.1.0.0/16 udp 443",      false },
-        { "10.0.0.0/8 tcp",          "10.1.0.0/16",              false },
-        { "10.0.0.0/8 ping",         "10.1.0.0/16 ping",         true },
-        { "10.1.0.0/16",             "10.0.0.0/8",               false },
+        { "10.0.0.0/8", "10.1.0.0/16 tcp 443", true },
+        { "10.0.0.0/8 tcp", "10.1.0.0/16 tcp 443", true },
+        { "10.0.0.0/8 tcp 440-450", "10.1.0.0/16 tcp 443", true },
+        { "10.0.0.0/8 tcp 443", "10.1.0.0/16 tcp", false },
+        { "10.0.0.0/8 tcp 443", "10.1.0.0/16 tcp 443-444", false },
+        { "10.0.0.0/8 tcp", "10.1.0.0/16 udp 443", false },
+        { "10.0.0.0/8 tcp", "10.1.0.0/16", false },
+        { "10.0.0.0/8 ping", "10.1.0.0/16 ping", true },
+        { "10.1.0.0/16", "10.0.0.0/8", false },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -142,16 +139,16 @@ test_bandwidth(void **state)
         bh_rc rc;
         uint64_t bps;
     } cases[] = {
-        { "100Mbit",                  BH_OK,      100000000 },
-        { "64kbit",                   BH_OK,      64000 },
-        { "1000Gbit",                 BH_OK,      UINT64_C(1000000000000) },
-        { "63kbit",                   BH_RANGE,   0 },
-        { "1001Gbit",                 BH_RANGE,   0 },
-        { "99999999999999999999Gbit", BH_RANGE,   0 },
-        { "100",                      BH_INVALID, 0 },
-        { "100M",                     BH_INVALID, 0 },
-        { "1.5Gbit",                  BH_INVALID, 0 },
-        { "Mbit",                     BH_INVALID, 0 },
+        { "100Mbit", BH_OK, 100000000 },
+        { "64kbit", BH_OK, 64000 },
+        { "1000Gbit", BH_OK, UINT64_C(1000000000000) },
+        { "63kbit", BH_RANGE, 0 },
+        { "1001Gbit", BH_RANGE, 0 },
+        { "99999999999999999999Gbit", BH_RANGE, 0 },
+        { "100", BH_INVALID, 0 },
+        { "100M", BH_INVALID, 0 },
+        { "1.5Gbit", BH_INVALID, 0 },
+        { "Mbit", BH_INVALID, 0 },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -168,9 +165,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cidr),        cmocka_unit_test(test_covers),
-        cmocka_unit_test(test_rule),        cmocka_unit_test(test_rule_covers),
-        cmocka_unit_test(test_bandwidth),
+        cmocka_unit_test(test_cidr),        cmocka_unit_test(test_covers),    cmocka_unit_test(test_rule),
+        cmocka_unit_test(test_rule_covers), cmocka_unit_test(test_bandwidth),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

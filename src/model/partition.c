@@ -13,8 +13,7 @@ bh_partition_exists(enum bh_gpu_model model, uint32_t profile_id)
     if (profile)
         return profile->model == model;
     return profile_id == BH_PROFILE_WHOLE.v
-           || (bh_share_get((bh_profile_id){ profile_id }, &share)
-               && bh_share_context_parts(model) > 0);
+           || (bh_share_get((bh_profile_id){ profile_id }, &share) && bh_share_context_parts(model) > 0);
 }
 
 uint32_t
@@ -34,8 +33,8 @@ bh_occupancy_is_empty(const struct bh_occupancy *occupancy)
 }
 
 bool
-bh_partition_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
-              uint32_t profile_id, uint32_t start)
+bh_partition_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
+                  uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     struct bh_share share;
@@ -48,8 +47,7 @@ bh_partition_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
 }
 
 void
-bh_partition_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
-             uint32_t start)
+bh_partition_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id, uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     struct bh_share share;
@@ -70,7 +68,7 @@ bh_partition_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32
 
 void
 bh_partition_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
-                uint32_t start)
+                    uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     struct bh_share share;
@@ -85,8 +83,8 @@ bh_partition_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, uin
 
 /* Who would have the slot twice is counted twice: that keeps others off until one is gone. */
 static void
-partition_block_share(struct bh_occupancy *occupancy, enum bh_gpu_model model,
-            const struct bh_share *share, uint32_t slot)
+partition_block_share(struct bh_occupancy *occupancy, enum bh_gpu_model model, const struct bh_share *share,
+                      uint32_t slot)
 {
     bool taken = occupancy->whole && !occupancy->shared;
 
@@ -97,7 +95,7 @@ partition_block_share(struct bh_occupancy *occupancy, enum bh_gpu_model model,
 
 void
 bh_partition_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
-               uint32_t start)
+                   uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     struct bh_share share;
@@ -121,8 +119,7 @@ bh_partition_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint
 }
 
 uint32_t
-bh_partition_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
-              uint32_t profile_id)
+bh_partition_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     struct bh_share share;
@@ -142,8 +139,8 @@ bh_partition_overlaps(uint32_t profile, uint32_t start, uint32_t other, uint32_t
 
     if (one && two)
         return start < other_start + two->memory_units && other_start < start + one->memory_units;
-    return !bh_profile_is_share((bh_profile_id){ profile })
-           || !bh_profile_is_share((bh_profile_id){ other }) || start == other_start;
+    return !bh_profile_is_share((bh_profile_id){ profile }) || !bh_profile_is_share((bh_profile_id){ other })
+           || start == other_start;
 }
 
 void

@@ -20,22 +20,22 @@ uint32_t bh_partition_starts(uint32_t profile);
 bool bh_occupancy_is_empty(const struct bh_occupancy *occupancy);
 
 /* Whether it may be added at `start`. */
-bool bh_partition_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
-                   uint32_t profile, uint32_t start);
+bool bh_partition_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
+                       uint32_t start);
 
 /* Add or take away a partition that fits, or stands there. */
 void bh_partition_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
-                  uint32_t start);
+                      uint32_t start);
 void bh_partition_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
-                     uint32_t start);
+                         uint32_t start);
 
 /* Mark its place as taken, whatever stands there: less fits beside it, never more. */
 void bh_partition_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
-                    uint32_t start);
+                        uint32_t start);
 
 /* How many more could be added. */
 uint32_t bh_partition_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
-                       uint32_t profile);
+                               uint32_t profile);
 
 /* Whether two partitions of one GPU want the same place, however much room there is. */
 bool bh_partition_overlaps(uint32_t profile, uint32_t start, uint32_t other, uint32_t other_start);

@@ -68,8 +68,8 @@ what_is_marked_twice_takes_nothing(void **state)
 
                 bh_partition_block(&occupancy, H100, profile_of((enum kind)one), 0);
                 bh_partition_block(&occupancy, H100, profile_of((enum kind)two), 0);
-                BH_CHECK_EQ("taken", bh_partition_fits(&occupancy, H100,
-                                                   profile_of((enum kind)wanted), 3), false);
+                BH_CHECK_EQ("taken", bh_partition_fits(&occupancy, H100, profile_of((enum kind)wanted), 3),
+                            false);
             }
     BH_CHECK_DONE();
 }

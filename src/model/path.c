@@ -85,7 +85,10 @@ bh_file_path_fault(const char *path)
 }
 
 /* The folders that the sandbox itself fills, with what is said of them. */
-#define RESERVED(name) { name, "is below /" name ", which belongs to the sandbox" }
+#define RESERVED(name)                                                                                       \
+    {                                                                                                        \
+        name, "is below /" name ", which belongs to the sandbox"                                             \
+    }
 
 static const char *
 reserved_fault(const char *path)
@@ -93,9 +96,9 @@ reserved_fault(const char *path)
     static const struct {
         const char *name, *fault;
     } rows[] = {
-        RESERVED("bin"), RESERVED("boot"), RESERVED("dev"), RESERVED("etc"), RESERVED("lib"),
-        RESERVED("lib32"), RESERVED("lib64"), RESERVED("libx32"), RESERVED("proc"),
-        RESERVED("run"), RESERVED("sbin"), RESERVED("sys"), RESERVED("usr"),
+        RESERVED("bin"),   RESERVED("boot"),  RESERVED("dev"),    RESERVED("etc"),  RESERVED("lib"),
+        RESERVED("lib32"), RESERVED("lib64"), RESERVED("libx32"), RESERVED("proc"), RESERVED("run"),
+        RESERVED("sbin"),  RESERVED("sys"),   RESERVED("usr"),
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

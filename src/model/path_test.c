@@ -8,6 +8,7 @@ tenant_paths(void **state)
     static const struct {
         const char *path;
         bool valid;
+        /* clang-format off */
     } cases[] = {
         { "acme", true },        { "acme/vision/train", true }, { "", false },
         { "/acme", false },      { "acme/", false },            { "acme//vision", false },
@@ -16,6 +17,7 @@ tenant_paths(void **state)
         { "a23456789012345678901234567890123456789012345678901234567890123", true },
         { "a234567890123456789012345678901234567890123456789012345678901234", false },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].path, bh_tenant_path_valid(cases[i].path), cases[i].valid);
@@ -96,8 +98,7 @@ places_in_a_sandbox(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(tenant_paths),
-                                        cmocka_unit_test(file_paths),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(tenant_paths), cmocka_unit_test(file_paths),
                                         cmocka_unit_test(places_in_a_sandbox) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -6,12 +6,16 @@
 #define DAY_NS (86400 * BH_NS_PER_S)
 
 const char *const bh_period_names[BH_PERIODS] = {
-    [BH_PERIOD_NONE] = "none", [BH_PERIOD_DAY] = "day", [BH_PERIOD_WEEK] = "week",
+    [BH_PERIOD_NONE] = "none",
+    [BH_PERIOD_DAY] = "day",
+    [BH_PERIOD_WEEK] = "week",
     [BH_PERIOD_MONTH] = "month",
 };
 
-enum { ERA_DAYS = 146097, /* of 400 Gregorian years */
-       EPOCH_DAY = 719468 /* 1970-01-01, counted from 0000-03-01 */ };
+enum {
+    ERA_DAYS = 146097, /* of 400 Gregorian years */
+    EPOCH_DAY = 719468 /* 1970-01-01, counted from 0000-03-01 */
+};
 
 /* Day of the month, from 0, and days in that month.  Years are counted from March, so that
  * the leap day is the last of a year (Hinnant, "chrono-compatible low-level date

@@ -31,8 +31,7 @@ periods_follow_the_calendar(void **state)
 
         BH_CHECK_EQ(cases[i].name, bh_period_begin_ns(cases[i].period, at_ns) / BH_NS_PER_S,
                     cases[i].begin_s);
-        BH_CHECK_EQ(cases[i].name, bh_period_end_ns(cases[i].period, at_ns) / BH_NS_PER_S,
-                    cases[i].end_s);
+        BH_CHECK_EQ(cases[i].name, bh_period_end_ns(cases[i].period, at_ns) / BH_NS_PER_S, cases[i].end_s);
     }
     BH_CHECK_DONE();
 }

@@ -13,13 +13,11 @@ policies_holds_for(const char *owner, const char *tenant)
     size_t length = strlen(owner);
 
     return length == 0 || !tenant
-           || (strncmp(owner, tenant, length) == 0
-               && (tenant[length] == '/' || tenant[length] == '\0'));
+           || (strncmp(owner, tenant, length) == 0 && (tenant[length] == '/' || tenant[length] == '\0'));
 }
 
 const struct bh_site_policy *
-bh_policies_next(const struct bh_site *site, const char *tenant, uint32_t *cursor,
-                 const char **ret_owner)
+bh_policies_next(const struct bh_site *site, const char *tenant, uint32_t *cursor, const char **ret_owner)
 {
     const struct bh_site_tenant *tenants = site->tenants.items;
 
@@ -64,8 +62,7 @@ policies_check_datasets(const struct bh_site *site, const struct bh_texts *names
 {
     for (uint32_t i = 0; i < names->count; i++)
         if (!policies_has_dataset(site, names->items[i]))
-            return bh_err_set(err, BH_INVALID,
-                              "datasets[%" PRIu32 "]: no dataset \"%.63s\" in this file", i,
+            return bh_err_set(err, BH_INVALID, "datasets[%" PRIu32 "]: no dataset \"%.63s\" in this file", i,
                               names->items[i]);
     return BH_OK;
 }
@@ -77,20 +74,19 @@ policies_check_skus(const struct bh_site *site, const struct bh_site_policy *pol
 
     for (uint32_t i = 0; i < policy->skus.count; i++)
         if (!policies_has_sku(site, policy->skus.items[i]))
-            return bh_err_set(err, BH_INVALID, "skus[%" PRIu32 "]: no SKU \"%.63s\" in this file",
-                              i, policy->skus.items[i]);
+            return bh_err_set(err, BH_INVALID, "skus[%" PRIu32 "]: no SKU \"%.63s\" in this file", i,
+                              policy->skus.items[i]);
     for (uint32_t i = 0; i < policy->max_sku_pieces.count; i++)
         if (!policies_has_sku(site, partitions[i].sku))
-            return bh_err_set(err, BH_INVALID,
-                              "max_sku_pieces[%" PRIu32 "]: no SKU \"%.63s\" in this file", i,
-                              partitions[i].sku);
+            return bh_err_set(err, BH_INVALID, "max_sku_pieces[%" PRIu32 "]: no SKU \"%.63s\" in this file",
+                              i, partitions[i].sku);
     return BH_OK;
 }
 
 /* The policy against each that stands above it. */
 static bh_rc
 policies_check_above(const struct bh_site *site, const struct bh_policy_rules *rules, const char *owner,
-            struct bh_err *err)
+                     struct bh_err *err)
 {
     const struct bh_site_policy *policy;
     struct bh_policy_rules above;
@@ -120,8 +116,10 @@ policies_check_egress_deny(const struct bh_site *site, const char *owner, struct
             count += policy->egress_deny.count;
     if (count <= BH_NET_RULES_MAX)
         return BH_OK;
-    return bh_err_set(err, BH_INVALID, "egress_deny: %" PRIu32 " entries with those of the policies "
-                                       "above, %d at most", count, BH_NET_RULES_MAX);
+    return bh_err_set(err, BH_INVALID,
+                      "egress_deny: %" PRIu32 " entries with those of the policies "
+                      "above, %d at most",
+                      count, BH_NET_RULES_MAX);
 }
 
 bh_rc
@@ -144,8 +142,7 @@ bh_policies_check(const struct bh_site *site, struct bh_err *err)
         if (rc == BH_OK)
             rc = policies_check_egress_deny(site, owner, err);
         if (rc != BH_OK)
-            return *owner ? bh_err_wrap(err, "tenants %.119s policy", owner)
-                          : bh_err_wrap(err, "policy");
+            return *owner ? bh_err_wrap(err, "tenants %.119s policy", owner) : bh_err_wrap(err, "policy");
     }
     return BH_OK;
 }

@@ -4,8 +4,7 @@
 #include "base/test.h"
 #include "base/yaml.h"
 
-#define SKUS                                                                             \
-    "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
+#define SKUS "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
 
 static struct bh_site *
 site_of(struct bh_arena *arena, const char *yaml)
@@ -28,13 +27,12 @@ static void
 those_above_a_tenant_hold_for_it(void **state)
 {
     struct bh_arena *arena = bh_arena_new(1 << 20);
-    const struct bh_site *site = site_of(arena,
-        SKUS "policy: {max_jobs: 9}\n"
-        "tenants:\n"
-        "  - {name: acme, policy: {max_jobs: 8}}\n"
-        "  - {name: acme/vision}\n"
-        "  - {name: acme/vision/train, policy: {max_jobs: 7}}\n"
-        "  - {name: acme2, policy: {max_jobs: 6}}\n");
+    const struct bh_site *site = site_of(arena, SKUS "policy: {max_jobs: 9}\n"
+                                                     "tenants:\n"
+                                                     "  - {name: acme, policy: {max_jobs: 8}}\n"
+                                                     "  - {name: acme/vision}\n"
+                                                     "  - {name: acme/vision/train, policy: {max_jobs: 7}}\n"
+                                                     "  - {name: acme2, policy: {max_jobs: 6}}\n");
     static const struct {
         const char *tenant, *owners;
     } cases[] = {
@@ -52,8 +50,8 @@ those_above_a_tenant_hold_for_it(void **state)
         const char *owner;
 
         while (bh_policies_next(site, cases[i].tenant, &cursor, &owner))
-            snprintf(owners + strlen(owners), sizeof owners - strlen(owners), "%s%s ;",
-                     *owner ? " " : "", *owner ? owner : "");
+            snprintf(owners + strlen(owners), sizeof owners - strlen(owners), "%s%s ;", *owner ? " " : "",
+                     *owner ? owner : "");
         BH_CHECK_STR(cases[i].tenant ? cases[i].tenant : "all", owners, cases[i].owners);
     }
     bh_arena_free(arena);
@@ -68,23 +66,31 @@ a_site_file_with_a_policy_that_widens_is_refused(void **state)
         bh_rc rc;
         const char *says;
     } cases[] = {
-        { "narrower and narrower", SKUS "policy: {max_jobs: 9}\ntenants: [{name: a, policy: {max_jobs: 9}}, "
-          "{name: a/b}, {name: a/b/c, policy: {max_jobs: 2}}]\n", BH_OK, "" },
-        { "beside one another", SKUS "tenants: [{name: a, policy: {max_jobs: 1}}, {name: b, policy: "
-          "{max_jobs: 2}}]\n", BH_OK, "" },
-        { "wider than the site's", SKUS "policy: {max_jobs: 9}\ntenants: [{name: a, policy: {max_jobs: 10}}]\n",
-          BH_INVALID, "tenants a policy: max_jobs: 10 is more than the policy above allows" },
-        { "wider than a grandparent's", SKUS "tenants: [{name: a, policy: {kinds: [batch]}}, {name: a/b}, "
-          "{name: a/b/c, policy: {kinds: [batch, service]}}]\n", BH_INVALID,
-          "tenants a/b/c policy: kinds: service is more than the policy above allows" },
+        { "narrower and narrower",
+          SKUS "policy: {max_jobs: 9}\ntenants: [{name: a, policy: {max_jobs: 9}}, "
+               "{name: a/b}, {name: a/b/c, policy: {max_jobs: 2}}]\n",
+          BH_OK, "" },
+        { "beside one another",
+          SKUS "tenants: [{name: a, policy: {max_jobs: 1}}, {name: b, policy: "
+               "{max_jobs: 2}}]\n",
+          BH_OK, "" },
+        { "wider than the site's",
+          SKUS "policy: {max_jobs: 9}\ntenants: [{name: a, policy: {max_jobs: 10}}]\n", BH_INVALID,
+          "tenants a policy: max_jobs: 10 is more than the policy above allows" },
+        { "wider than a grandparent's",
+          SKUS "tenants: [{name: a, policy: {kinds: [batch]}}, {name: a/b}, "
+               "{name: a/b/c, policy: {kinds: [batch, service]}}]\n",
+          BH_INVALID, "tenants a/b/c policy: kinds: service is more than the policy above allows" },
         { "wrong in itself", SKUS "policy: {hours: [always]}\ntenants: [{name: a}]\n", BH_INVALID,
           "policy: hours[0]: \"always\" is not understood" },
         { "a SKU that is not there", SKUS "policy: {skus: [small, huge]}\ntenants: [{name: a}]\n", BH_INVALID,
           "policy: skus[1]: no SKU \"huge\" in this file" },
         { "nor there", SKUS "tenants: [{name: a, policy: {max_sku_pieces: [{sku: huge, pieces: 1}]}}]\n",
           BH_INVALID, "tenants a policy: max_sku_pieces[0]: no SKU \"huge\" in this file" },
-        { "a dataset that is not there", "datasets: [{name: d, path: /d, tenant: a}]\ntenants: [{name: a, policy: "
-          "{datasets: [d, e]}}]\n", BH_INVALID, "tenants a policy: datasets[1]: no dataset \"e\" in this file" },
+        { "a dataset that is not there",
+          "datasets: [{name: d, path: /d, tenant: a}]\ntenants: [{name: a, policy: "
+          "{datasets: [d, e]}}]\n",
+          BH_INVALID, "tenants a policy: datasets[1]: no dataset \"e\" in this file" },
         { "no dataset at all", "tenants: [{name: a, policy: {datasets: [none]}}]\n", BH_OK, "" },
         { "an empty list is not all", SKUS "tenants: [{name: a, policy: {skus: []}}]\n", BH_INVALID,
           "tenants a policy: skus: an empty list" },

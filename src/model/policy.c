@@ -14,18 +14,16 @@ enum { DAY_MIN = 1440, WEEK_MIN = 7 * DAY_MIN, ITEMS_MAX = 64, AHEAD_MAX_MIN = 1
 
 static const struct bh_field partitions_rows[] = {
     BH_F_AS(struct bh_site_policy_partitions, partitions, "pieces", BH_FIELD_TEXT,
-         .flags = BH_FIELD_REQUIRED | BH_FIELD_NUMBERS, .max = 16, .doc = "of it at once at most"),
-    BH_F(struct bh_site_policy_partitions, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_NAME_MAX, .doc = "a SKU's name"),
+            .flags = BH_FIELD_REQUIRED | BH_FIELD_NUMBERS, .max = 16, .doc = "of it at once at most"),
+    BH_F(struct bh_site_policy_partitions, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
+         .doc = "a SKU's name"),
 };
 static const struct bh_fields partitions_fields =
     BH_FIELDS("policy_pieces", struct bh_site_policy_partitions, partitions_rows);
 
-#define AMOUNT(member, text)                                                             \
-    BH_F(struct bh_site_policy, member, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,        \
-         .max = 32, .doc = text)
-#define WORDS(member, text)                                                              \
-    BH_F(struct bh_site_policy, member, BH_FIELD_TEXTS, .max = ITEMS_MAX, .doc = text)
+#define AMOUNT(member, text)                                                                                 \
+    BH_F(struct bh_site_policy, member, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32, .doc = text)
+#define WORDS(member, text) BH_F(struct bh_site_policy, member, BH_FIELD_TEXTS, .max = ITEMS_MAX, .doc = text)
 
 static const struct bh_field policy_rows[] = {
     WORDS(contracts, "what on_preempt may be: requeue, suspend, never, checkpoint"),
@@ -51,13 +49,11 @@ static const struct bh_field policy_rows[] = {
     WORDS(mounts, "folders, with what is below: \"/data\", \"rw:/scratch\"; \"none\""),
     WORDS(networks, "none, tenant, egress"),
     WORDS(priorities, "low, normal, high, urgent"),
-    BH_F(struct bh_site_policy, require_time_limit, BH_FIELD_BOOL,
-         .doc = "a job must say its time limit"),
+    BH_F(struct bh_site_policy, require_time_limit, BH_FIELD_BOOL, .doc = "a job must say its time limit"),
     WORDS(resolvers, "DNS servers of jobs with egress; egress beside it must allow udp 53 there"),
     WORDS(skus, "names of SKUs"),
 };
-const struct bh_fields bh_site_policy_fields =
-    BH_FIELDS("policy", struct bh_site_policy, policy_rows);
+const struct bh_fields bh_site_policy_fields = BH_FIELDS("policy", struct bh_site_policy, policy_rows);
 
 /* ---- single entries ---- */
 
@@ -243,8 +239,7 @@ policy_read_all_hours(const struct bh_texts *list, struct bh_policy_rules *rules
         return bh_err_set(err, BH_RANGE, "hours: more than %d", BH_POLICY_HOURS_MAX);
     for (uint32_t i = 0; i < list->count; i++)
         if (!policy_read_hours(list->items[i], &rules->hours[i])) {
-            bh_err_set(err, BH_INVALID, "hours[%" PRIu32 "]: \"%.60s\" is not understood", i,
-                       list->items[i]);
+            bh_err_set(err, BH_INVALID, "hours[%" PRIu32 "]: \"%.60s\" is not understood", i, list->items[i]);
             return bh_err_hint(err, "write \"mon-fri 08:00-18:00 +01:00\"; from midnight on is "
                                     "another entry");
         }
@@ -269,12 +264,14 @@ policy_find_name(const char *const *names, uint32_t count, const char *name)
 static const struct {
     const char *entry;
     size_t list, mask;
-    const char *const *names;    /* NULL: GPU models */
+    const char *const *names; /* NULL: GPU models */
     uint32_t count;
 } words[] = {
-#define MASK(member, names, count)                                                       \
-    { #member, offsetof(struct bh_site_policy, member),                                  \
-      offsetof(struct bh_policy_rules, member), names, count }
+#define MASK(member, names, count)                                                                           \
+    {                                                                                                        \
+#member, offsetof(struct bh_site_policy, member), offsetof(struct bh_policy_rules, member), names,   \
+            count                                                                                            \
+    }
     MASK(contracts, bh_contract_names, BH_CONTRACTS),
     MASK(kinds, bh_job_kind_names, BH_JOB_KINDS),
     MASK(models, NULL, BH_GPU_MODELS),
@@ -325,8 +322,8 @@ policy_read_words(const struct bh_site_policy *policy, struct bh_policy_rules *r
             uint32_t value = policy_word_value(w, name);
 
             if (value == words[w].count)
-                return bh_err_set(err, BH_INVALID, "%s[%" PRIu32 "]: \"%.40s\" is not known",
-                                  words[w].entry, i, name);
+                return bh_err_set(err, BH_INVALID, "%s[%" PRIu32 "]: \"%.40s\" is not known", words[w].entry,
+                                  i, name);
             *policy_number_at(rules, words[w].mask) |= UINT64_C(1) << value;
         }
     }
@@ -344,13 +341,18 @@ static const struct {
     size_t text, number;
     bh_rc (*parse)(const char *text, uint64_t *ret_number, struct bh_err *err);
 } amounts[] = {
-#define MOST(member, number, parse)                                                      \
-    { #member, offsetof(struct bh_site_policy, member),                                  \
-      offsetof(struct bh_policy_rules, number), parse }
-    MOST(max_count, count, bh_parse_u64),       MOST(max_cpu, cpu_milli, policy_parse_cores),
-    MOST(max_gang, gang, bh_parse_u64),         MOST(max_jobs, jobs, bh_parse_u64),
-    MOST(max_memory, memory_bytes, bh_parse_bytes), MOST(max_pending, pending, bh_parse_u64),
-    MOST(max_pieces, partitions, bh_parse_u64),     MOST(max_time_limit, time_limit_ns, bh_parse_span),
+#define MOST(member, number, parse)                                                                          \
+    {                                                                                                        \
+#member, offsetof(struct bh_site_policy, member), offsetof(struct bh_policy_rules, number), parse    \
+    }
+    MOST(max_count, count, bh_parse_u64),
+    MOST(max_cpu, cpu_milli, policy_parse_cores),
+    MOST(max_gang, gang, bh_parse_u64),
+    MOST(max_jobs, jobs, bh_parse_u64),
+    MOST(max_memory, memory_bytes, bh_parse_bytes),
+    MOST(max_pending, pending, bh_parse_u64),
+    MOST(max_pieces, partitions, bh_parse_u64),
+    MOST(max_time_limit, time_limit_ns, bh_parse_span),
 #undef MOST
 };
 
@@ -364,8 +366,7 @@ policy_amount_at(const struct bh_site_policy *policy, size_t a)
 }
 
 static bh_rc
-policy_read_amounts(const struct bh_site_policy *policy, struct bh_policy_rules *rules,
-             struct bh_err *err)
+policy_read_amounts(const struct bh_site_policy *policy, struct bh_policy_rules *rules, struct bh_err *err)
 {
     for (size_t a = 0; a < BH_COUNT(amounts); a++) {
         uint64_t *number = policy_number_at(rules, amounts[a].number);
@@ -390,8 +391,7 @@ policy_read_partitions(const struct bh_list *list, struct bh_policy_rules *rules
             return bh_err_wrap(err, "max_sku_pieces[%" PRIu32 "]", i);
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(items[k].sku, items[i].sku) == 0)
-                return bh_err_set(err, BH_INVALID, "max_sku_pieces: %s is named twice",
-                                  items[i].sku);
+                return bh_err_set(err, BH_INVALID, "max_sku_pieces: %s is named twice", items[i].sku);
     }
     return BH_OK;
 }
@@ -458,12 +458,15 @@ static const struct {
     size_t list;
     bool (*valid)(const char *entry);
 } lists[] = {
-#define LIST(member, valid) { #member, offsetof(struct bh_site_policy, member), valid }
-    LIST(contracts, policy_is_any), LIST(datasets, policy_is_any),   LIST(hours, policy_is_any), LIST(images, policy_is_image),
-    LIST(kinds, policy_is_any),     LIST(labels, policy_is_label),   LIST(models, policy_is_any), LIST(mounts, policy_is_mount),
-    LIST(priorities, policy_is_any), LIST(skus, policy_is_any),
-    LIST(egress, policy_is_egress), LIST(egress_deny, policy_is_prefix), LIST(networks, policy_is_any),
-    LIST(resolvers, policy_is_address),
+#define LIST(member, valid)                                                                                  \
+    {                                                                                                        \
+#member, offsetof(struct bh_site_policy, member), valid                                              \
+    }
+    LIST(contracts, policy_is_any), LIST(datasets, policy_is_any),      LIST(hours, policy_is_any),
+    LIST(images, policy_is_image),  LIST(kinds, policy_is_any),         LIST(labels, policy_is_label),
+    LIST(models, policy_is_any),    LIST(mounts, policy_is_mount),      LIST(priorities, policy_is_any),
+    LIST(skus, policy_is_any),      LIST(egress, policy_is_egress),     LIST(egress_deny, policy_is_prefix),
+    LIST(networks, policy_is_any),  LIST(resolvers, policy_is_address),
 #undef LIST
 };
 
@@ -523,8 +526,7 @@ policy_check_resolvers(const struct bh_site_policy *policy, struct bh_err *err)
 
         if (policy_reaches_resolver(&policy->egress, resolver))
             continue;
-        bh_err_set(err, BH_INVALID, "resolvers[%" PRIu32 "]: egress does not allow %.20s", i,
-                   resolver);
+        bh_err_set(err, BH_INVALID, "resolvers[%" PRIu32 "]: egress does not allow %.20s", i, resolver);
         return bh_err_hint(err, "add \"%.20s udp 53\" to egress beside it", resolver);
     }
     return BH_OK;
@@ -590,8 +592,7 @@ policy_egress_covers(const char *above, const char *below)
     struct bh_err ignored;
 
     return bh_net_rule_parse(above, &over, &ignored) == BH_OK
-           && bh_net_rule_parse(below, &rule, &ignored) == BH_OK
-           && bh_net_rule_covers(&over, &rule);
+           && bh_net_rule_parse(below, &rule, &ignored) == BH_OK && bh_net_rule_covers(&over, &rule);
 }
 
 /* Lists in which each entry of the one below must be within one of the one above. */
@@ -600,16 +601,19 @@ static const struct {
     size_t list;
     bool (*covers)(const char *above, const char *below);
 } covered[] = {
-#define COVER(member, covers) { #member, offsetof(struct bh_site_policy, member), covers }
+#define COVER(member, covers)                                                                                \
+    {                                                                                                        \
+#member, offsetof(struct bh_site_policy, member), covers                                             \
+    }
     COVER(datasets, policy_same_or_none), COVER(images, bh_policy_image_allows),
-    COVER(mounts, policy_mount_covers), COVER(skus, policy_same),
-    COVER(egress, policy_egress_covers), COVER(resolvers, policy_same),
+    COVER(mounts, policy_mount_covers),   COVER(skus, policy_same),
+    COVER(egress, policy_egress_covers),  COVER(resolvers, policy_same),
 #undef COVER
 };
 
 static bh_rc
 policy_check_words(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
-            struct bh_err *err)
+                   struct bh_err *err)
 {
     for (size_t w = 0; w < BH_COUNT(words); w++) {
         const struct bh_texts *list = policy_list_at(below->text, words[w].list);
@@ -624,7 +628,7 @@ policy_check_words(const struct bh_policy_rules *above, const struct bh_policy_r
 
 static bh_rc
 policy_check_covered(const struct bh_site_policy *above, const struct bh_site_policy *below,
-              struct bh_err *err)
+                     struct bh_err *err)
 {
     for (size_t c = 0; c < BH_COUNT(covered); c++) {
         const struct bh_texts *over = policy_list_at(above, covered[c].list);
@@ -675,22 +679,21 @@ policy_check_labels(const struct bh_texts *above, const struct bh_texts *below, 
 
 static bh_rc
 policy_check_partitions(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
-             struct bh_err *err)
+                        struct bh_err *err)
 {
     const struct bh_site_policy_partitions *over = above->text->max_sku_pieces.items;
     const struct bh_site_policy_partitions *items = below->text->max_sku_pieces.items;
 
     for (uint32_t i = 0; i < below->text->max_sku_pieces.count; i++)
         for (uint32_t k = 0; k < above->text->max_sku_pieces.count; k++)
-            if (strcmp(items[i].sku, over[k].sku) == 0
-                && below->sku_partitions[i] > above->sku_partitions[k])
+            if (strcmp(items[i].sku, over[k].sku) == 0 && below->sku_partitions[i] > above->sku_partitions[k])
                 return policy_widens("max_sku_pieces", items[i].sku, err);
     return BH_OK;
 }
 
 static bh_rc
 policy_check_hours(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
-            struct bh_err *err)
+                   struct bh_err *err)
 {
     if (below->hour_count == 0)
         return BH_OK;
@@ -701,8 +704,8 @@ policy_check_hours(const struct bh_policy_rules *above, const struct bh_policy_r
 }
 
 bh_rc
-bh_policy_check_narrower(const struct bh_policy_rules *above,
-                         const struct bh_policy_rules *below, struct bh_err *err)
+bh_policy_check_narrower(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
+                         struct bh_err *err)
 {
     bh_rc rc = policy_check_words(above, below, err);
 

@@ -16,7 +16,7 @@ struct bh_site_policy_partitions {
 struct bh_site_policy {
     struct bh_texts contracts, datasets, egress, egress_deny, hours, images, kinds, labels;
     const char *max_count, *max_cpu, *max_gang, *max_jobs, *max_memory, *max_pending, *max_pieces;
-    struct bh_list max_sku_pieces;   /* struct bh_site_policy_partitions */
+    struct bh_list max_sku_pieces; /* struct bh_site_policy_partitions */
     const char *max_time_limit;
     struct bh_texts models, mounts, networks, priorities;
     bool require_time_limit;
@@ -29,9 +29,9 @@ enum { BH_POLICY_HOURS_MAX = 8, BH_POLICY_SKUS_MAX = 32 };
 
 /* "mon-fri 08:00-18:00 +01:00" */
 struct bh_policy_hours {
-    uint32_t days;               /* bit 0 is Monday */
-    uint32_t from_min, to_min;   /* minutes of the day, `to` not included */
-    int32_t ahead_min;           /* of UTC */
+    uint32_t days;             /* bit 0 is Monday */
+    uint32_t from_min, to_min; /* minutes of the day, `to` not included */
+    int32_t ahead_min;         /* of UTC */
 };
 
 /* The same with its numbers read; lists of names stay in `text`.  Masks have a bit for each
@@ -51,14 +51,13 @@ bool bh_site_policy_empty(const struct bh_site_policy *policy);
 /* Check and read a policy; `ret_rules` points into it.  Names of SKUs are not looked up.
  *   BH_INVALID  a list that is empty, a word that is not known, an amount that is none
  *   BH_RANGE    too many hours or SKUs */
-BH_MUST_USE bh_rc bh_site_policy_read(const struct bh_site_policy *policy,
-                                      struct bh_policy_rules *ret_rules, struct bh_err *err);
+BH_MUST_USE bh_rc bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules *ret_rules,
+                                      struct bh_err *err);
 
 /* Whether `below` allows nothing that `above` does not, entry by entry.  BH_INVALID: the
  * message names the entry and what it would widen. */
 BH_MUST_USE bh_rc bh_policy_check_narrower(const struct bh_policy_rules *above,
-                                           const struct bh_policy_rules *below,
-                                           struct bh_err *err);
+                                           const struct bh_policy_rules *below, struct bh_err *err);
 
 /* Whether a moment, in minutes since the epoch, is within the hours; always when there are
  * none. */

@@ -49,19 +49,24 @@ policies_are_read(void **state)
         bh_rc rc;
         const char *says;
     } cases[] = {
-        { "all entries", "contracts: [requeue]\nhours: [mon-fri 08:00-18:00 +01:00]\nkinds: [batch]\n"
+        { "all entries",
+          "contracts: [requeue]\nhours: [mon-fri 08:00-18:00 +01:00]\nkinds: [batch]\n"
           "labels: [team, env=dev|prod]\nmax_count: 2\nmax_cpu: 0.5\nmax_gang: 4\nmax_jobs: 5\n"
           "max_memory: 64Gi\nmax_pending: 0\nmax_pieces: 8\nmax_sku_pieces: [{sku: small, pieces: 4}]\n"
           "max_time_limit: 24h\nmodels: [H100-80GB]\nmounts: [/data, \"rw:/scratch\"]\n"
           "priorities: [low, normal]\nrequire_time_limit: true\nimages: [host, \"dir:/srv/roots\"]\n"
-          "skus: [small]\n", BH_OK, "" },
+          "skus: [small]\n",
+          BH_OK, "" },
         { "an empty list", "skus: []", BH_INVALID, "skus: an empty list" },
         { "a network", "networks: [host]", BH_INVALID, "networks[0]: \"host\" is not known" },
-        { "egress by name", "egress: [example.org tcp 443]", BH_INVALID, "egress[0]: \"example.org tcp 443\" is not understood" },
-        { "no prefix", "egress_deny: [172.16.0.1/12]", BH_INVALID, "egress_deny[0]: \"172.16.0.1/12\" is not understood" },
+        { "egress by name", "egress: [example.org tcp 443]", BH_INVALID,
+          "egress[0]: \"example.org tcp 443\" is not understood" },
+        { "no prefix", "egress_deny: [172.16.0.1/12]", BH_INVALID,
+          "egress_deny[0]: \"172.16.0.1/12\" is not understood" },
         { "a resolver out of reach", "{egress: [10.0.0.0/8 tcp], resolvers: [10.0.0.53]}", BH_INVALID,
           "resolvers[0]: egress does not allow 10.0.0.53" },
-        { "a resolver alone", "resolvers: [10.0.0.53]", BH_INVALID, "resolvers[0]: egress does not allow 10.0.0.53" },
+        { "a resolver alone", "resolvers: [10.0.0.53]", BH_INVALID,
+          "resolvers[0]: egress does not allow 10.0.0.53" },
         { "a network of resolvers", "{egress: [10.0.0.0/8], resolvers: [10.0.0.0/8]}", BH_INVALID,
           "resolvers[0]: \"10.0.0.0/8\" is not understood" },
         { "a kind that is none", "kinds: [party]", BH_INVALID, "kinds[0]: \"party\" is not known" },
@@ -102,7 +107,8 @@ numbers_are_read(void **state)
     assert_int_equal(bh_site_policy_read(policy_of("max_cpu: 1.5\nmax_memory: 2Gi\nmax_jobs: 0\n"
                                                    "kinds: [batch, interactive]\n"
                                                    "models: [H100-80GB]\nmax_time_limit: 1h\n"),
-                                         &rules, &err), BH_OK);
+                                         &rules, &err),
+                     BH_OK);
     BH_CHECK_EQ("cores", rules.cpu_milli, 1500);
     BH_CHECK_EQ("memory", rules.memory_bytes, UINT64_C(2) << 30);
     BH_CHECK_EQ("none at all", rules.jobs, 0);
@@ -158,10 +164,25 @@ static void
 hours_that_are_none_are_refused(void **state)
 {
     static const char *const wrong[] = {
-        "", "mon", "mon 08:00", "mon 08:00-", "mon 18:00-08:00", "mon 08:00-08:00", "mon 8:00-9:00",
-        "mon 08:60-09:00", "mon 08:00-24:01", "mon 25:00-26:00", "noday 08:00-09:00",
-        "mon- 08:00-09:00", "mon, 08:00-09:00", "mon 08:00-09:00 CET", "mon 08:00-09:00 +15:00",
-        "mon 08:00-09:00 +1", "mon 08:00-09:00 ", "mon 08:00-09:00x", "mon  08:00-09:00",
+        "",
+        "mon",
+        "mon 08:00",
+        "mon 08:00-",
+        "mon 18:00-08:00",
+        "mon 08:00-08:00",
+        "mon 8:00-9:00",
+        "mon 08:60-09:00",
+        "mon 08:00-24:01",
+        "mon 25:00-26:00",
+        "noday 08:00-09:00",
+        "mon- 08:00-09:00",
+        "mon, 08:00-09:00",
+        "mon 08:00-09:00 CET",
+        "mon 08:00-09:00 +15:00",
+        "mon 08:00-09:00 +1",
+        "mon 08:00-09:00 ",
+        "mon 08:00-09:00x",
+        "mon  08:00-09:00",
     };
 
     for (size_t i = 0; i < BH_COUNT(wrong); i++) {
@@ -213,6 +234,7 @@ a_policy_below_can_only_narrow(void **state)
 {
     static const struct {
         const char *above, *narrower, *wider, *says;
+        /* clang-format off */
     } cases[] = {
         { "skus: [small, medium]", "skus: [small]", "skus: [small, large]", "skus: large" },
         { "models: [H100-80GB]", "models: [H100-80GB]", "models: [A100-40GB]", "models: A100-40GB" },
@@ -249,6 +271,7 @@ a_policy_below_can_only_narrow(void **state)
         { "hours: [mon-fri 08:00-18:00]", "hours: [tue 10:00-20:00 +02:00]",
           "hours: [tue 08:00-18:00 +01:00]", "hours: tue" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_policy_rules above, narrower, wider, nothing;

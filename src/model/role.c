@@ -3,9 +3,8 @@
 #include <string.h>
 
 const char *const bh_role_names[BH_ROLES] = {
-    [BH_ROLE_NONE] = "none",         [BH_ROLE_VIEWER] = "viewer",
-    [BH_ROLE_DEVELOPER] = "developer", [BH_ROLE_OPERATOR] = "operator",
-    [BH_ROLE_ADMIN] = "admin",       [BH_ROLE_AUDITOR] = "auditor",
+    [BH_ROLE_NONE] = "none",         [BH_ROLE_VIEWER] = "viewer", [BH_ROLE_DEVELOPER] = "developer",
+    [BH_ROLE_OPERATOR] = "operator", [BH_ROLE_ADMIN] = "admin",   [BH_ROLE_AUDITOR] = "auditor",
     [BH_ROLE_BILLING] = "billing",
 };
 

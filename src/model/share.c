@@ -112,8 +112,8 @@ share_sellable(enum bh_gpu_model model)
 /* ---- on a GPU ---- */
 
 bool
-bh_share_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
-              const struct bh_share *share, uint32_t slot)
+bh_share_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model, const struct bh_share *share,
+              uint32_t slot)
 {
     if (slot >= BH_GPU_SHARES_MAX || occupancy->shares >> slot & 1)
         return false;
@@ -121,13 +121,12 @@ bh_share_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
         return false;
     if (occupancy->share_compute + share->compute > occupancy->share_limit)
         return false;
-    return occupancy->share_memory + share->memory + bh_share_context_parts(model)
-           <= share_sellable(model);
+    return occupancy->share_memory + share->memory + bh_share_context_parts(model) <= share_sellable(model);
 }
 
 void
-bh_share_add(struct bh_occupancy *occupancy, enum bh_gpu_model model,
-             const struct bh_share *share, uint32_t slot)
+bh_share_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, const struct bh_share *share,
+             uint32_t slot)
 {
     BH_ASSERT(slot < BH_GPU_SHARES_MAX);
     BH_ASSERT(!(occupancy->shares >> slot & 1));
@@ -138,8 +137,8 @@ bh_share_add(struct bh_occupancy *occupancy, enum bh_gpu_model model,
 }
 
 void
-bh_share_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model,
-                const struct bh_share *share, uint32_t slot)
+bh_share_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, const struct bh_share *share,
+                uint32_t slot)
 {
     uint32_t memory = share->memory + bh_share_context_parts(model);
 
@@ -158,13 +157,11 @@ share_least(uint32_t a, uint32_t b)
 }
 
 uint32_t
-bh_share_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
-              const struct bh_share *share)
+bh_share_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model, const struct bh_share *share)
 {
     uint32_t free_slots = ~occupancy->shares, each, room;
 
-    if (free_slots == 0
-        || !bh_share_fits(occupancy, model, share, (uint32_t)__builtin_ctz(free_slots)))
+    if (free_slots == 0 || !bh_share_fits(occupancy, model, share, (uint32_t)__builtin_ctz(free_slots)))
         return 0;
     each = share->memory + bh_share_context_parts(model);
     room = (occupancy->share_limit - occupancy->share_compute) / share->compute;
@@ -192,8 +189,8 @@ static bh_rc
 share_parse_fraction(const char *what, const char *text, uint64_t *ret_parts, struct bh_err *err)
 {
     char fraction[40];
-    bh_rc rc = bh_parse_parts(share_is_percent(text, fraction) ? fraction : text, BH_GPU_PARTS,
-                              ret_parts, err);
+    bh_rc rc =
+        bh_parse_parts(share_is_percent(text, fraction) ? fraction : text, BH_GPU_PARTS, ret_parts, err);
 
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", what);
 }
@@ -201,7 +198,7 @@ share_parse_fraction(const char *what, const char *text, uint64_t *ret_parts, st
 /* Bytes as parts of the model's memory, exactly or rounded as was said. */
 static bh_rc
 share_parse_bytes(enum bh_gpu_model model, const struct bh_share_words *words, uint64_t *ret_parts,
-            struct bh_err *err)
+                  struct bh_err *err)
 {
     uint64_t whole = (uint64_t)bh_model_facts(model)->memory_mib << 20, bytes, parts;
     bh_rc rc = bh_parse_bytes(words->memory, &bytes, err);
@@ -215,10 +212,9 @@ share_parse_bytes(enum bh_gpu_model model, const struct bh_share_words *words, u
     if (bytes * BH_GPU_PARTS % whole) {
         if (words->rounding == BH_ROUNDING_NONE) {
             bh_err_set(err, BH_INVALID, "memory: %.20s is no whole number of parts of %s's %u MiB",
-                       words->memory, bh_model_facts(model)->name,
-                       bh_model_facts(model)->memory_mib);
-            return bh_err_hint(err, "say rounding: up for %" PRIu64 " of %d parts, or down for %"
-                                    PRIu64, parts + 1, BH_GPU_PARTS, parts);
+                       words->memory, bh_model_facts(model)->name, bh_model_facts(model)->memory_mib);
+            return bh_err_hint(err, "say rounding: up for %" PRIu64 " of %d parts, or down for %" PRIu64,
+                               parts + 1, BH_GPU_PARTS, parts);
         }
         parts += words->rounding == BH_ROUNDING_UP;
     }
@@ -239,7 +235,7 @@ share_even_memory(enum bh_gpu_model model, uint64_t compute)
 
 static bh_rc
 share_parse_memory(enum bh_gpu_model model, const struct bh_share_words *words, uint64_t compute,
-             uint64_t *ret_parts, struct bh_err *err)
+                   uint64_t *ret_parts, struct bh_err *err)
 {
     char fraction[40];
 
@@ -253,8 +249,8 @@ share_parse_memory(enum bh_gpu_model model, const struct bh_share_words *words, 
 }
 
 bh_rc
-bh_share_parse(enum bh_gpu_model model, const struct bh_share_words *words,
-               struct bh_share *ret_share, struct bh_err *err)
+bh_share_parse(enum bh_gpu_model model, const struct bh_share_words *words, struct bh_share *ret_share,
+               struct bh_err *err)
 {
     uint64_t compute, memory;
     bh_rc rc;
@@ -311,8 +307,7 @@ share_put_number(char name[BH_SHARE_NAME_MAX], uint32_t *length, uint64_t number
 }
 
 void
-bh_share_format(enum bh_gpu_model model, const struct bh_share *share,
-                char ret_name[BH_SHARE_NAME_MAX])
+bh_share_format(enum bh_gpu_model model, const struct bh_share *share, char ret_name[BH_SHARE_NAME_MAX])
 {
     uint32_t divisor = share_common(share->compute, BH_GPU_PARTS), length = 0;
 
@@ -327,8 +322,7 @@ bh_share_format(enum bh_gpu_model model, const struct bh_share *share,
 }
 
 bh_rc
-bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_share,
-              struct bh_err *err)
+bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_share, struct bh_err *err)
 {
     char text[BH_SHARE_NAME_MAX], again[BH_SHARE_NAME_MAX];
     const char *colon = strchr(name, ':'), *plus = strchr(name, '+');
@@ -350,7 +344,6 @@ bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_sh
     if (rc != BH_OK)
         return rc;
     bh_share_format(model, ret_share, again);
-    return strcmp(again, name) == 0
-               ? BH_OK
-               : bh_err_set(err, BH_INVALID, "\"%.24s\" is written \"%s\"", name, again);
+    return strcmp(again, name) == 0 ? BH_OK
+                                    : bh_err_set(err, BH_INVALID, "\"%.24s\" is written \"%s\"", name, again);
 }

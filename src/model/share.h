@@ -60,7 +60,7 @@ extern const char *const bh_managed_names[BH_MANAGEDS];
 extern const char *const bh_rounding_names[BH_ROUNDINGS];
 
 enum {
-    BH_GPU_SHARES_MAX = 32,    /* on one GPU */
+    BH_GPU_SHARES_MAX = 32, /* on one GPU */
     BH_SHARE_NAME_MAX = 24,
     BH_SHARE_OVERSUBSCRIBE_MAX = 10, /* times the GPU's compute, at most */
 };
@@ -107,9 +107,9 @@ uint64_t bh_share_cap_bytes(enum bh_gpu_model model, const struct bh_share *shar
 
 /* A share as people write it. */
 struct bh_share_words {
-    const char *share;        /* "1/4", "0.25" or "25%" of a GPU's compute */
-    const char *memory;       /* "18Gi", or of the GPU's as above; NULL: what as many equal shares
-                                 as the compute allows can have each, rounded down to a part */
+    const char *share;  /* "1/4", "0.25" or "25%" of a GPU's compute */
+    const char *memory; /* "18Gi", or of the GPU's as above; NULL: what as many equal shares
+                           as the compute allows can have each, rounded down to a part */
     enum bh_rounding rounding;
     enum bh_share_mode mode;
 };
@@ -121,12 +121,11 @@ BH_MUST_USE bh_rc bh_share_parse(enum bh_gpu_model model, const struct bh_share_
 
 /* A share's name: "1/4:18446Mi", "1/2:39870Mi+hard".  It says all of it on a GPU of the
  * model; where that is not known (NONE), memory is in parts: "1/4:950p". */
-void bh_share_format(enum bh_gpu_model model, const struct bh_share *share,
-                     char ret_name[BH_SHARE_NAME_MAX]);
+void bh_share_format(enum bh_gpu_model model, const struct bh_share *share, char ret_name[BH_SHARE_NAME_MAX]);
 
 /* BH_INVALID: no share's name. */
-BH_MUST_USE bh_rc bh_share_find(enum bh_gpu_model model, const char *name,
-                                struct bh_share *ret_share, struct bh_err *err);
+BH_MUST_USE bh_rc bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_share,
+                                struct bh_err *err);
 
 /* ---- on a GPU ---- */
 
@@ -135,13 +134,13 @@ bool bh_share_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model
                    const struct bh_share *share, uint32_t slot);
 
 /* Take or leave a slot, that fits or that it has. */
-void bh_share_add(struct bh_occupancy *occupancy, enum bh_gpu_model model,
-                  const struct bh_share *share, uint32_t slot);
-void bh_share_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model,
-                     const struct bh_share *share, uint32_t slot);
+void bh_share_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, const struct bh_share *share,
+                  uint32_t slot);
+void bh_share_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, const struct bh_share *share,
+                     uint32_t slot);
 
 /* How many more of it could be added. */
 uint32_t bh_share_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
-                       const struct bh_share *share);
+                           const struct bh_share *share);
 
 #endif

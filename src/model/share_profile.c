@@ -26,8 +26,8 @@ bh_profile_id
 bh_share_profile(const struct bh_share *share)
 {
     BH_ASSERT(bh_share_is_size(share));
-    return (bh_profile_id){ SHARE_BIT | (uint32_t)share->mode << 2 * PARTS_BITS
-                            | share->compute << PARTS_BITS | share->memory };
+    return (bh_profile_id){ SHARE_BIT | (uint32_t)share->mode << 2 * PARTS_BITS | share->compute << PARTS_BITS
+                            | share->memory };
 }
 
 bool

@@ -63,12 +63,12 @@ models_without_facts_are_not_shared(void **state)
     struct bh_err err = { 0 };
 
     BH_CHECK_EQ("refused",
-                bh_share_parse(BH_GPU_MODEL_NONE, &(struct bh_share_words){ .share = "1/4" },
-                               &share, &err), BH_INVALID);
+                bh_share_parse(BH_GPU_MODEL_NONE, &(struct bh_share_words){ .share = "1/4" }, &share, &err),
+                BH_INVALID);
     BH_CHECK_EQ("untouched", share.compute, 7);
     BH_CHECK_EQ("no context", bh_share_context_bytes(BH_GPU_MODEL_NONE), 0);
-    BH_CHECK("no such piece", !bh_partition_exists(BH_GPU_MODEL_NONE,
-                                               bh_share_profile(&(struct bh_share){ 1, 1, 0 }).v));
+    BH_CHECK("no such piece",
+             !bh_partition_exists(BH_GPU_MODEL_NONE, bh_share_profile(&(struct bh_share){ 1, 1, 0 }).v));
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++) {
         const char *name = bh_model_facts((enum bh_gpu_model)model)->name;
 
@@ -85,7 +85,8 @@ numbers_and_names_say_all_of_a_share(void **state)
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
         for (uint32_t step = 1; step <= BH_GPU_PARTS; step += 13) {
             struct bh_share share = { step, BH_GPU_PARTS + 1 - step,
-                                      (enum bh_share_mode)(step % BH_SHARE_MODES) }, back = { 0 };
+                                      (enum bh_share_mode)(step % BH_SHARE_MODES) },
+                            back = { 0 };
             uint32_t kept = bh_share_reserve_parts((enum bh_gpu_model)model)
                             + bh_share_context_parts((enum bh_gpu_model)model);
             char name[BH_SHARE_NAME_MAX];
@@ -115,13 +116,28 @@ a_name_without_a_model_says_parts(void **state)
 static void
 other_numbers_are_no_shares(void **state)
 {
-    static const uint32_t none[] = { 0, 1, 2, 57, 1u << 30, 1u << 30 | 1050, 1u << 30 | 1050u << 13,
-                                     1u << 30 | 4201u << 13 | 1, 1u << 30 | 1u << 13 | 4201,
+    static const uint32_t none[] = { 0,
+                                     1,
+                                     2,
+                                     57,
+                                     1u << 30,
+                                     1u << 30 | 1050,
+                                     1u << 30 | 1050u << 13,
+                                     1u << 30 | 4201u << 13 | 1,
+                                     1u << 30 | 1u << 13 | 4201,
                                      1u << 31 | 1u << 30 | 1u << 13 | 1,
-                                     1u << 30 | 1u << 28 | 1u << 13 | 1, UINT32_MAX };
-    static const char *const texts[] = { "1g.10gb", "whole", "1/4", "1/4:", ":18448Mi",
-                                         "2/8:18448Mi", "1/4:18449Mi", "1/4:18Gi",
-                                         "1/4:18448Mi+soft", "1/4:18448Mi+",
+                                     1u << 30 | 1u << 28 | 1u << 13 | 1,
+                                     UINT32_MAX };
+    static const char *const texts[] = { "1g.10gb",
+                                         "whole",
+                                         "1/4",
+                                         "1/4:",
+                                         ":18448Mi",
+                                         "2/8:18448Mi",
+                                         "1/4:18449Mi",
+                                         "1/4:18Gi",
+                                         "1/4:18448Mi+soft",
+                                         "1/4:18448Mi+",
                                          "1111111111/4:18448Mi+hard" };
     struct bh_share share = { 0 };
     struct bh_err err = { 0 };
@@ -143,8 +159,8 @@ caps_are_whole_granules_that_hold_what_was_asked(void **state)
         share.memory = parts;
         BH_CHECK_EQ("granule", bh_share_cap_bytes(h100, &share) % BH_SHARE_GRANULE_BYTES, 0);
     }
-    BH_CHECK("all of them are no more than there is",
-             bh_share_cap_bytes(h100, &share) <= UINT64_C(81559) << 20);
+    BH_CHECK("all of them are no more than there is", bh_share_cap_bytes(h100, &share) <= UINT64_C(81559)
+                                                                                              << 20);
     BH_CHECK_DONE();
 }
 

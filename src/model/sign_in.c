@@ -38,8 +38,8 @@ static const struct bh_field issuer_rows[] = {
          .doc = "claim with a person's groups; \"groups\" when absent"),
     BH_F(struct bh_site_issuer, loopback, BH_FIELD_BOOL,
          .doc = "http on this machine will do, for trying things out"),
-    BH_F(struct bh_site_issuer, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_NAME_MAX, .doc = "\"corp\"; people's and groups' names begin with it"),
+    BH_F(struct bh_site_issuer, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
+         .doc = "\"corp\"; people's and groups' names begin with it"),
     BH_F(struct bh_site_issuer, scope, BH_FIELD_TEXT, .max = 255,
          .doc = "what is asked for; \"openid profile\" when absent"),
     BH_F(struct bh_site_issuer, second_factor, BH_FIELD_BOOL,
@@ -47,8 +47,7 @@ static const struct bh_field issuer_rows[] = {
     BH_F(struct bh_site_issuer, url, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = URL_MAX,
          .doc = "its issuer: \"https://id.example.org/realms/main\""),
 };
-static const struct bh_fields issuer_fields =
-    BH_FIELDS("issuer", struct bh_site_issuer, issuer_rows);
+static const struct bh_fields issuer_fields = BH_FIELDS("issuer", struct bh_site_issuer, issuer_rows);
 
 static const struct bh_field step_up_rows[] = {
     BH_F_ENUM(struct bh_site_step_up, level, bh_level_names, .flags = BH_FIELD_REQUIRED,
@@ -58,8 +57,7 @@ static const struct bh_field step_up_rows[] = {
     BH_F(struct bh_site_step_up, within, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "how long ago at most: \"5m\" when absent"),
 };
-static const struct bh_fields step_up_fields =
-    BH_FIELDS("step_up", struct bh_site_step_up, step_up_rows);
+static const struct bh_fields step_up_fields = BH_FIELDS("step_up", struct bh_site_step_up, step_up_rows);
 
 static const struct bh_field sign_in_rows[] = {
     BH_F(struct bh_site_sign_in, address, BH_FIELD_TEXT, .max = URL_MAX,
@@ -70,17 +68,15 @@ static const struct bh_field sign_in_rows[] = {
                      "passkey, or nothing where optional; code when absent"),
     BH_F(struct bh_site_sign_in, idle, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "a session that is not used so long ends; \"30m\" when absent"),
-    BH_F(struct bh_site_sign_in, issuers, BH_FIELD_LIST, .of = &issuer_fields,
-         .max = BH_ISSUERS_MAX, .doc = "OpenID providers that people sign in with"),
+    BH_F(struct bh_site_sign_in, issuers, BH_FIELD_LIST, .of = &issuer_fields, .max = BH_ISSUERS_MAX,
+         .doc = "OpenID providers that people sign in with"),
     BH_F(struct bh_site_sign_in, life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "every session ends then; \"12h\" when absent"),
-    BH_F(struct bh_site_sign_in, step_up, BH_FIELD_LIST, .of = &step_up_fields,
-         .max = BH_STEP_UPS_MAX,
+    BH_F(struct bh_site_sign_in, step_up, BH_FIELD_LIST, .of = &step_up_fields, .max = BH_STEP_UPS_MAX,
          .doc = "verbs that take somebody who has just shown that it is him; what is not listed "
                 "is as tables/step_up.tbl has it"),
 };
-const struct bh_fields bh_site_sign_in_fields =
-    BH_FIELDS("sign_in", struct bh_site_sign_in, sign_in_rows);
+const struct bh_fields bh_site_sign_in_fields = BH_FIELDS("sign_in", struct bh_site_sign_in, sign_in_rows);
 
 const struct bh_site_issuer *
 bh_sign_in_issuer(const struct bh_site_sign_in *sign_in, const char *name, size_t length)
@@ -182,8 +178,7 @@ in_check_address(const char *address, struct bh_err *err)
 static bh_rc
 in_check_client(const struct bh_site_issuer *issuer, struct bh_err *err)
 {
-    bool with_secret = issuer->client_auth == BH_CLIENT_BASIC
-                       || issuer->client_auth == BH_CLIENT_KEY;
+    bool with_secret = issuer->client_auth == BH_CLIENT_BASIC || issuer->client_auth == BH_CLIENT_KEY;
 
     if (!issuer->client_secret && with_secret)
         return bh_err_set(err, BH_INVALID, "client_auth: needs client_secret, the name of a file");

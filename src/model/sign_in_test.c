@@ -5,8 +5,7 @@
 #include "base/yaml.h"
 
 static bh_rc
-read(const char *yaml, struct bh_site_sign_in *ret_sign_in, struct bh_arena *arena,
-     struct bh_err *err)
+read(const char *yaml, struct bh_site_sign_in *ret_sign_in, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_buf json;
     bh_rc rc;
@@ -14,8 +13,7 @@ read(const char *yaml, struct bh_site_sign_in *ret_sign_in, struct bh_arena *are
     bh_buf_init(&json, BH_JSON_BYTES_MAX);
     rc = bh_yaml_to_json(yaml, strlen(yaml), &json, err);
     if (rc == BH_OK)
-        rc = bh_json_decode(json.bytes, json.length, &bh_site_sign_in_fields, ret_sign_in, arena,
-                            err);
+        rc = bh_json_decode(json.bytes, json.length, &bh_site_sign_in_fields, ret_sign_in, arena, err);
     bh_buf_fini(&json);
     return rc == BH_OK ? bh_sign_in_check(ret_sign_in, err) : rc;
 }
@@ -34,19 +32,25 @@ what_is_wrong_is_named(void **state)
         { "an issuer", CORP "}]", BH_OK, "" },
         { "with a secret", CORP ", client_secret: corp.secret}]", BH_OK, "" },
         { "with a key", CORP ", client_secret: k, client_auth: private_key_jwt}]", BH_OK, "" },
-        { "no address", "issuers: [{name: corp, url: https://id.example, client_id: b}]",
-          BH_INVALID, "sign_in: address: is missing" },
+        { "no address", "issuers: [{name: corp, url: https://id.example, client_id: b}]", BH_INVALID,
+          "sign_in: address: is missing" },
         { "an address with a path", "address: https://x/y", BH_INVALID, "address" },
         { "an address without https", "address: http://x", BH_INVALID, "address" },
         { "an address with a user", "address: https://a@x", BH_INVALID, "address" },
         { "an issuer twice", CORP "}, {name: corp, url: https://b, client_id: b}]", BH_INVALID,
           "issuers[1] corp: declared twice" },
-        { "an issuer in the clear", "address: https://x\nissuers: [{name: corp, "
-          "url: http://id.example, client_id: b}]", BH_INVALID, "url" },
-        { "on this machine", "address: https://x\nissuers: [{name: corp, "
-          "url: http://127.0.0.1:8, client_id: b, loopback: true}]", BH_OK, "" },
-        { "on this machine, not said", "address: https://x\nissuers: [{name: corp, "
-          "url: http://127.0.0.1:8, client_id: b}]", BH_INVALID, "url" },
+        { "an issuer in the clear",
+          "address: https://x\nissuers: [{name: corp, "
+          "url: http://id.example, client_id: b}]",
+          BH_INVALID, "url" },
+        { "on this machine",
+          "address: https://x\nissuers: [{name: corp, "
+          "url: http://127.0.0.1:8, client_id: b, loopback: true}]",
+          BH_OK, "" },
+        { "on this machine, not said",
+          "address: https://x\nissuers: [{name: corp, "
+          "url: http://127.0.0.1:8, client_id: b}]",
+          BH_INVALID, "url" },
         { "a secret elsewhere", CORP ", client_secret: ../audit.key}]", BH_INVALID,
           "client_secret: is no plain file name" },
         { "a hidden secret", CORP ", client_secret: .x}]", BH_INVALID, "client_secret" },
@@ -60,10 +64,11 @@ what_is_wrong_is_named(void **state)
         { "a step-up", "step_up: [{verb: job.submit, level: passkey, within: 1m}]", BH_OK, "" },
         { "a step-up of no verb", "step_up: [{verb: job.fly, level: code}]", BH_INVALID,
           "step_up[0] job.fly: is no verb" },
-        { "a step-up twice", "step_up: [{verb: job.submit, level: code}, "
-          "{verb: job.submit, level: none}]", BH_INVALID, "step_up[1] job.submit: declared twice" },
-        { "a step-up at once", "step_up: [{verb: job.submit, level: code, within: 0s}]", BH_RANGE,
-          "within" },
+        { "a step-up twice",
+          "step_up: [{verb: job.submit, level: code}, "
+          "{verb: job.submit, level: none}]",
+          BH_INVALID, "step_up[1] job.submit: declared twice" },
+        { "a step-up at once", "step_up: [{verb: job.submit, level: code, within: 0s}]", BH_RANGE, "within" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -84,12 +89,14 @@ groups_and_people_begin_with_their_issuer(void **state)
     static const struct {
         const char *text;
         bool names;
+        /* clang-format off */
     } cases[] = {
         { "corp/ml-admins", true }, { "corp/a/b", true },    { "corp/", false },
         { "corp", false },          { "other/x", false },    { "cor/x", false },
         { "corp2/x", false },       { "/x", false },         { "corp/a\nb", false },
         { "Corp/x", false },        { "corp/ with blanks", true },
     };
+    /* clang-format on */
     struct bh_site_issuer issuer = { .name = "corp" };
     struct bh_site_sign_in sign_in = { .issuers = { &issuer, 1 } };
 

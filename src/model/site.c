@@ -21,29 +21,28 @@ static const char *const grade_names[BH_GRADES] = {
 };
 
 static const char *const role_names[BH_ROLES] = {
-    [BH_ROLE_VIEWER] = "viewer",     [BH_ROLE_DEVELOPER] = "developer",
-    [BH_ROLE_OPERATOR] = "operator", [BH_ROLE_ADMIN] = "admin",
-    [BH_ROLE_AUDITOR] = "auditor",   [BH_ROLE_BILLING] = "billing",
+    [BH_ROLE_VIEWER] = "viewer", [BH_ROLE_DEVELOPER] = "developer", [BH_ROLE_OPERATOR] = "operator",
+    [BH_ROLE_ADMIN] = "admin",   [BH_ROLE_AUDITOR] = "auditor",     [BH_ROLE_BILLING] = "billing",
 };
 
 static const char *const period_names[BH_PERIODS] = {
-    [BH_PERIOD_DAY] = "day", [BH_PERIOD_WEEK] = "week", [BH_PERIOD_MONTH] = "month",
+    [BH_PERIOD_DAY] = "day",
+    [BH_PERIOD_WEEK] = "week",
+    [BH_PERIOD_MONTH] = "month",
 };
 
 static const struct bh_field quota_rows[] = {
     BH_F(struct bh_site_quota, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "pieces or GPUs kept for it; none when absent"),
-    BH_F(struct bh_site_quota, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
-         .max = 32, .doc = "of the guarantee, what others may borrow while it is idle"),
+    BH_F(struct bh_site_quota, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "of the guarantee, what others may borrow while it is idle"),
     BH_F(struct bh_site_quota, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "most pieces or GPUs at once, in the tenant and everything below"),
-    BH_F(struct bh_site_quota, model, BH_FIELD_TEXT, .max = 32,
-         .doc = "a GPU model, counted in GPUs; or"),
+    BH_F(struct bh_site_quota, model, BH_FIELD_TEXT, .max = 32, .doc = "a GPU model, counted in GPUs; or"),
     BH_F(struct bh_site_quota, sku, BH_FIELD_TEXT, .max = BH_NAME_MAX,
          .doc = "a SKU's name, counted in pieces"),
 };
-static const struct bh_fields quota_fields =
-    BH_FIELDS("quota", struct bh_site_quota, quota_rows);
+static const struct bh_fields quota_fields = BH_FIELDS("quota", struct bh_site_quota, quota_rows);
 
 static const struct bh_field budget_rows[] = {
     BH_F(struct bh_site_budget, gpu_hours, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
@@ -53,8 +52,7 @@ static const struct bh_field budget_rows[] = {
     BH_F_ENUM(struct bh_site_budget, period, period_names, .flags = BH_FIELD_REQUIRED,
               .doc = "calendar period in UTC; weeks begin on Monday"),
 };
-static const struct bh_fields budget_fields =
-    BH_FIELDS("budget", struct bh_site_budget, budget_rows);
+static const struct bh_fields budget_fields = BH_FIELDS("budget", struct bh_site_budget, budget_rows);
 
 static const struct bh_field tenant_rows[] = {
     BH_F_ENUM(struct bh_site_tenant, boundary, bh_boundary_names,
@@ -62,35 +60,33 @@ static const struct bh_field tenant_rows[] = {
                      "when absent"),
     BH_F(struct bh_site_tenant, budget, BH_FIELD_STRUCT, .of = &budget_fields,
          .doc = "nothing more of it starts when this is spent"),
-    BH_F(struct bh_site_tenant, dedicated_nodes, BH_FIELD_BOOL,
-         .doc = "no common node with anybody outside"),
+    BH_F(struct bh_site_tenant, dedicated_nodes, BH_FIELD_BOOL, .doc = "no common node with anybody outside"),
     BH_F(struct bh_site_tenant, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "GPUs kept for it: \"1\", \"0.5\", \"3/7\"; none when absent"),
     BH_F_ENUM(struct bh_site_tenant, kind, kind_names, .doc = "by depth when absent"),
     BH_F(struct bh_site_tenant, legal_hold, BH_FIELD_BOOL,
          .doc = "keys of it and those below it are not destroyed, and it is not removed"),
-    BH_F(struct bh_site_tenant, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
-         .max = 32, .doc = "of the guarantee, GPUs that others may borrow while it is idle; "
-                           "all when absent"),
+    BH_F(struct bh_site_tenant, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "of the guarantee, GPUs that others may borrow while it is idle; "
+                "all when absent"),
     BH_F(struct bh_site_tenant, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "most GPUs at once, with everything below; unlimited when absent"),
-    BH_F(struct bh_site_tenant, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
-         .max = 32, .doc = "its jobs make way for nobody outside before they have run so long: "
-                           "\"10m\"; the site's when absent"),
-    BH_F(struct bh_site_tenant, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_TENANT_PATH_MAX, .doc = "path: \"acme/vision\"; parents come first"),
+    BH_F(struct bh_site_tenant, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "its jobs make way for nobody outside before they have run so long: "
+                "\"10m\"; the site's when absent"),
+    BH_F(struct bh_site_tenant, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_TENANT_PATH_MAX,
+         .doc = "path: \"acme/vision\"; parents come first"),
     BH_F(struct bh_site_tenant, policy, BH_FIELD_STRUCT, .of = &bh_site_policy_fields,
          .doc = "what it and those below it may submit; it can only narrow what is above it"),
-    BH_F(struct bh_site_tenant, quotas, BH_FIELD_LIST, .of = &quota_fields,
-         .max = BH_SITE_TENANT_QUOTAS_MAX, .doc = "limits and guarantees of single SKUs or "
-                                                  "GPU models"),
+    BH_F(struct bh_site_tenant, quotas, BH_FIELD_LIST, .of = &quota_fields, .max = BH_SITE_TENANT_QUOTAS_MAX,
+         .doc = "limits and guarantees of single SKUs or "
+                "GPU models"),
     BH_F(struct bh_site_tenant, user_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "most GPUs at once of one user, with everything below"),
     BH_F(struct bh_site_tenant, weight, BH_FIELD_U32,
          .doc = "share beside its siblings of what is not guaranteed; 100 when absent"),
 };
-static const struct bh_fields tenant_fields =
-    BH_FIELDS("tenant", struct bh_site_tenant, tenant_rows);
+static const struct bh_fields tenant_fields = BH_FIELDS("tenant", struct bh_site_tenant, tenant_rows);
 
 static const struct bh_field model_rows[] = {
     BH_F(struct bh_site_sku_model, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
@@ -99,18 +95,17 @@ static const struct bh_field model_rows[] = {
     BH_F_ENUM(struct bh_site_sku_model, mode, bh_share_mode_names,
               .doc = "of a share: work_conserving, hard (never more than the share), latency "
                      "(for interactive jobs), multiplexed (the whole GPU in turns)"),
-    BH_F(struct bh_site_sku_model, model, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = 32, .doc = "GPU model: \"H100-80GB\""),
-    BH_F(struct bh_site_sku_model, profile, BH_FIELD_TEXT,
-         .max = 24, .doc = "MIG profile \"1g.10gb\", or \"whole\"; or else a share"),
+    BH_F(struct bh_site_sku_model, model, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 32,
+         .doc = "GPU model: \"H100-80GB\""),
+    BH_F(struct bh_site_sku_model, profile, BH_FIELD_TEXT, .max = 24,
+         .doc = "MIG profile \"1g.10gb\", or \"whole\"; or else a share"),
     BH_F_ENUM(struct bh_site_sku_model, rounding, bh_rounding_names,
               .doc = "of a share's memory that is no whole number of parts, of which a GPU has "
                      "4200: up, down; none refuses it"),
     BH_F(struct bh_site_sku_model, share, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "a share of a GPU's compute in the place of a profile: \"25%\", \"1/4\""),
 };
-static const struct bh_fields sku_model_fields =
-    BH_FIELDS("sku_model", struct bh_site_sku_model, model_rows);
+static const struct bh_fields sku_model_fields = BH_FIELDS("sku_model", struct bh_site_sku_model, model_rows);
 
 static const struct bh_field sku_rows[] = {
     BH_F(struct bh_site_sku, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
@@ -122,11 +117,10 @@ static const struct bh_field sku_rows[] = {
                      "(also when absent); does not: host; is not to be had: refuse"),
     BH_F(struct bh_site_sku, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "main memory that one piece brings: \"8Gi\"; the node's share when absent"),
-    BH_F(struct bh_site_sku, models, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED,
-         .of = &sku_model_fields, .max = BH_SITE_SKU_MODELS_MAX,
-         .doc = "what keeps the promise on each GPU model"),
-    BH_F(struct bh_site_sku, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_NAME_MAX, .doc = "\"small\""),
+    BH_F(struct bh_site_sku, models, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED, .of = &sku_model_fields,
+         .max = BH_SITE_SKU_MODELS_MAX, .doc = "what keeps the promise on each GPU model"),
+    BH_F(struct bh_site_sku, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
+         .doc = "\"small\""),
     BH_F_ENUM(struct bh_site_sku, over_cap, bh_over_cap_names,
               .doc = "of shares: what is done about a job that has more GPU memory than its cap, as "
                      "the driver sees it: warn (also when absent), throttle, stop"),
@@ -148,8 +142,8 @@ static const struct bh_field principal_rows[] = {
                 "is only one"),
     BH_F(struct bh_site_principal, identity, BH_FIELD_TEXT, .max = BH_NAME_MAX + 1 + BH_GROUP_MAX,
          .doc = "who it is at an issuer: \"corp/SUBJECT\""),
-    BH_F(struct bh_site_principal, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_NAME_MAX, .doc = "\"alice\""),
+    BH_F(struct bh_site_principal, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
+         .doc = "\"alice\""),
     BH_F(struct bh_site_principal, service, BH_FIELD_BOOL, .doc = "an account of a program"),
     BH_F(struct bh_site_principal, uid, BH_FIELD_U32,
          .doc = "Unix user whose connections to the socket are this principal's"),
@@ -158,20 +152,16 @@ static const struct bh_fields principal_fields =
     BH_FIELDS("principal", struct bh_site_principal, principal_rows);
 
 static const struct bh_field binding_rows[] = {
-    BH_F(struct bh_site_binding, gid, BH_FIELD_U32,
-         .doc = "a Unix group, where no principal is named"),
+    BH_F(struct bh_site_binding, gid, BH_FIELD_U32, .doc = "a Unix group, where no principal is named"),
     BH_F(struct bh_site_binding, group, BH_FIELD_TEXT, .max = BH_NAME_MAX + 1 + BH_GROUP_MAX,
          .doc = "or a group of an issuer: \"corp/ml-admins\""),
-    BH_F(struct bh_site_binding, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX,
-         .doc = "who holds the role"),
+    BH_F(struct bh_site_binding, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX, .doc = "who holds the role"),
     BH_F_ENUM(struct bh_site_binding, role, role_names, .flags = BH_FIELD_REQUIRED,
               .doc = "what each allows: man bulkhead-site, ROLES"),
-    BH_F(struct bh_site_binding, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_TENANT_PATH_MAX,
+    BH_F(struct bh_site_binding, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_TENANT_PATH_MAX,
          .doc = "where, with everything below; \"*\" is the whole site"),
 };
-static const struct bh_fields binding_fields =
-    BH_FIELDS("binding", struct bh_site_binding, binding_rows);
+static const struct bh_fields binding_fields = BH_FIELDS("binding", struct bh_site_binding, binding_rows);
 
 static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_site_gpu, cordoned, BH_FIELD_BOOL, .doc = "takes no new work"),
@@ -200,14 +190,13 @@ static const struct bh_field pool_rows[] = {
 static const struct bh_fields pool_fields = BH_FIELDS("pool", struct bh_site_pool, pool_rows);
 
 static const struct bh_field mount_rows[] = {
-    BH_F(struct bh_site_mount, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_FILE_PATH_MAX, .doc = "folder of the node that jobs may mount"),
-    BH_F(struct bh_site_mount, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_TENANT_PATH_MAX, .doc = "whose jobs, with everything below; \"*\" is all"),
+    BH_F(struct bh_site_mount, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_FILE_PATH_MAX,
+         .doc = "folder of the node that jobs may mount"),
+    BH_F(struct bh_site_mount, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_TENANT_PATH_MAX,
+         .doc = "whose jobs, with everything below; \"*\" is all"),
     BH_F(struct bh_site_mount, write, BH_FIELD_BOOL, .doc = "also writable"),
 };
-static const struct bh_fields site_mount_fields =
-    BH_FIELDS("site_mount", struct bh_site_mount, mount_rows);
+static const struct bh_fields site_mount_fields = BH_FIELDS("site_mount", struct bh_site_mount, mount_rows);
 
 static const char *const switch_names[BH_SITE_SWITCHES] = {
     [BH_SITE_OFF] = "off",
@@ -215,9 +204,9 @@ static const char *const switch_names[BH_SITE_SWITCHES] = {
 };
 
 static const struct bh_field scheduling_rows[] = {
-    BH_F(struct bh_site_scheduling, assumed_run, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
-         .max = 32, .doc = "how long a job without a time limit is taken to run where room is "
-                           "kept for another; \"24h\" when absent"),
+    BH_F(struct bh_site_scheduling, assumed_run, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "how long a job without a time limit is taken to run where room is "
+                "kept for another; \"24h\" when absent"),
     BH_F_ENUM(struct bh_site_scheduling, backfill, switch_names,
               .doc = "whether jobs that end in time may use room that the first one waits for; "
                      "on when absent"),
@@ -230,15 +219,15 @@ static const struct bh_field scheduling_rows[] = {
     BH_F(struct bh_site_scheduling, defrag_gain_percent, BH_FIELD_U32,
          .doc = "what such a plan gains is at least so much of what it loses, 100 or more; 200 "
                 "when absent"),
-    BH_F(struct bh_site_scheduling, defrag_gpu_hours, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
-         .max = 40, .doc = "work that moves may lose in an hour, in GPU-hours; 4 when absent"),
+    BH_F(struct bh_site_scheduling, defrag_gpu_hours, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 40,
+         .doc = "work that moves may lose in an hour, in GPU-hours; 4 when absent"),
     BH_F(struct bh_site_scheduling, defrag_moves, BH_FIELD_U32,
          .doc = "jobs moved in an hour at most; 10 when absent"),
-    BH_F(struct bh_site_scheduling, defrag_rest, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
-         .max = 32, .doc = "how long a job that was moved is not moved again; \"6h\" when absent"),
-    BH_F(struct bh_site_scheduling, half_life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
-         .max = 32, .doc = "what tenants used counts half after it, a minute to 366 days, or "
-                           "\"never\"; 7 days when absent"),
+    BH_F(struct bh_site_scheduling, defrag_rest, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "how long a job that was moved is not moved again; \"6h\" when absent"),
+    BH_F(struct bh_site_scheduling, half_life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "what tenants used counts half after it, a minute to 366 days, or "
+                "\"never\"; 7 days when absent"),
     BH_F_ENUM(struct bh_site_scheduling, hotspots, switch_names,
               .doc = "whether new work goes to nodes that are expected to be full soon only when "
                      "no other has room; off when absent"),
@@ -246,9 +235,9 @@ static const struct bh_field scheduling_rows[] = {
               .doc = "what others may have of an idle guarantee: all that its tenant lends, or "
                      "by forecast only what the tenant is not expected to want soon; all when "
                      "absent"),
-    BH_F(struct bh_site_scheduling, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
-         .max = 32, .doc = "no job makes way for another before it has run so long: \"10m\"; "
-                           "none when absent"),
+    BH_F(struct bh_site_scheduling, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "no job makes way for another before it has run so long: \"10m\"; "
+                "none when absent"),
     BH_F_ENUM(struct bh_site_scheduling, order, bh_queue_order_names,
               .doc = "who comes next of those whom no guarantee covers: fair_tree by use over "
                      "weight, drf by what is held just now, fifo; fair_tree when absent"),
@@ -263,12 +252,10 @@ static const struct bh_fields scheduling_fields =
     BH_FIELDS("scheduling", struct bh_site_scheduling, scheduling_rows);
 
 static const struct bh_field site_rows[] = {
-    BH_F(struct bh_site, bindings, BH_FIELD_LIST, .of = &binding_fields,
-         .doc = "who holds which role where"),
+    BH_F(struct bh_site, bindings, BH_FIELD_LIST, .of = &binding_fields, .doc = "who holds which role where"),
     BH_F(struct bh_site, datasets, BH_FIELD_LIST, .of = &bh_site_dataset_fields,
          .doc = "data and models that jobs mount by name, and who may"),
-    BH_F(struct bh_site, gpus, BH_FIELD_LIST, .of = &gpu_fields,
-         .doc = "GPUs that Bulkhead may use"),
+    BH_F(struct bh_site, gpus, BH_FIELD_LIST, .of = &gpu_fields, .doc = "GPUs that Bulkhead may use"),
     BH_F(struct bh_site, mounts, BH_FIELD_LIST, .of = &site_mount_fields,
          .doc = "folders that jobs may mount"),
     BH_F(struct bh_site, policy, BH_FIELD_STRUCT, .of = &bh_site_policy_fields,
@@ -281,10 +268,8 @@ static const struct bh_field site_rows[] = {
          .doc = "how the whole site schedules"),
     BH_F(struct bh_site, sign_in, BH_FIELD_STRUCT, .of = &bh_site_sign_in_fields,
          .doc = "how people sign in, and what asks them again"),
-    BH_F(struct bh_site, skus, BH_FIELD_LIST, .of = &sku_fields,
-         .doc = "the sizes a job can ask for"),
-    BH_F(struct bh_site, tenants, BH_FIELD_LIST, .of = &tenant_fields,
-         .doc = "the tree of tenants"),
+    BH_F(struct bh_site, skus, BH_FIELD_LIST, .of = &sku_fields, .doc = "the sizes a job can ask for"),
+    BH_F(struct bh_site, tenants, BH_FIELD_LIST, .of = &tenant_fields, .doc = "the tree of tenants"),
 };
 const struct bh_fields bh_site_fields = BH_FIELDS("site", struct bh_site, site_rows);
 
@@ -326,8 +311,7 @@ bh_site_sku_profile(const struct bh_site_sku_model *entry)
 {
     enum bh_gpu_model model = bh_model_find(entry->model);
     struct bh_share_words words = { entry->share, entry->memory, entry->rounding, entry->mode };
-    const struct bh_profile *profile =
-        entry->profile ? bh_profile_find(model, entry->profile) : NULL;
+    const struct bh_profile *profile = entry->profile ? bh_profile_find(model, entry->profile) : NULL;
     struct bh_share share;
     struct bh_err unseen;
 

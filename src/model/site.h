@@ -20,19 +20,19 @@
 
 /* A quota of one SKU, in partitions, or of one GPU model, in GPUs. */
 struct bh_site_quota {
-    const char *sku, *model;     /* one of them */
+    const char *sku, *model;                       /* one of them */
     const char *limit, *guarantee, *lending_limit; /* "4", "0.5"; NULL: unlimited, none, all */
 };
 
 /* What may be spent in each period; amounts are exact, NULL is no bound. */
 struct bh_site_budget {
-    enum bh_period period;       /* NONE: no budget */
+    enum bh_period period; /* NONE: no budget */
     const char *gpu_hours, *money;
 };
 
 /* A tenant's kind as the file says it; bh_site_tenant_kind resolves BY_DEPTH. */
 enum bh_site_kind {
-    BH_SITE_KIND_BY_DEPTH,       /* not said: organization, department, team, project */
+    BH_SITE_KIND_BY_DEPTH, /* not said: organization, department, team, project */
     BH_SITE_KIND_ORGANIZATION,
     BH_SITE_KIND_DEPARTMENT,
     BH_SITE_KIND_TEAM,
@@ -41,26 +41,26 @@ enum bh_site_kind {
 };
 
 struct bh_site_tenant {
-    const char *name;            /* path: "acme", "acme/vision", "acme/vision/train" */
+    const char *name; /* path: "acme", "acme/vision", "acme/vision/train" */
     enum bh_site_kind kind;
     enum bh_boundary boundary;
     bool dedicated_nodes;
-    bool legal_hold;             /* nothing of it or below may be shredded, nor it removed */
+    bool legal_hold;               /* nothing of it or below may be shredded, nor it removed */
     const char *limit, *guarantee; /* GPUs: "4", "0.5", "3/7"; NULL: unlimited, none */
-    const char *lending_limit;   /* of the guarantee, what others may borrow; NULL: all */
-    const char *user_limit;      /* GPUs of one principal; NULL: unlimited */
-    const char *min_runtime;     /* "10m"; NULL: that of a tenant above, or the site's */
-    uint32_t weight;             /* 0: BH_WEIGHT_DEFAULT */
+    const char *lending_limit;     /* of the guarantee, what others may borrow; NULL: all */
+    const char *user_limit;        /* GPUs of one principal; NULL: unlimited */
+    const char *min_runtime;       /* "10m"; NULL: that of a tenant above, or the site's */
+    uint32_t weight;               /* 0: BH_WEIGHT_DEFAULT */
     struct bh_site_budget budget;
     struct bh_site_policy policy; /* of what it and those below it submit */
-    struct bh_list quotas;       /* struct bh_site_quota */
+    struct bh_list quotas;        /* struct bh_site_quota */
 };
 
 struct bh_site_sku_model {
-    const char *model;           /* "H100-80GB" */
-    const char *profile;         /* "1g.10gb" or "whole"; or */
-    const char *share, *memory;  /* "25%" of its compute, "18Gi" of its memory; NULL: even */
-    enum bh_rounding rounding;   /* of the two, where they are no whole numbers of parts */
+    const char *model;          /* "H100-80GB" */
+    const char *profile;        /* "1g.10gb" or "whole"; or */
+    const char *share, *memory; /* "25%" of its compute, "18Gi" of its memory; NULL: even */
+    enum bh_rounding rounding;  /* of the two, where they are no whole numbers of parts */
     enum bh_share_mode mode;
 };
 
@@ -77,40 +77,40 @@ struct bh_site_sku {
 
 struct bh_site_principal {
     const char *name;
-    uint32_t uid;                /* Unix user whose socket connections are this one;
-                                    0: none (root needs no principal) */
+    uint32_t uid; /* Unix user whose socket connections are this one;
+                     0: none (root needs no principal) */
     bool service;
-    bool account;                /* may have a password here */
-    bool break_glass;            /* may make himself admin of the site for an hour */
-    const char *default_tenant;  /* of its jobs that name none; NULL: none */
-    const char *identity;        /* who it is at a provider: "corp/SUBJECT"; NULL: nobody */
+    bool account;               /* may have a password here */
+    bool break_glass;           /* may make himself admin of the site for an hour */
+    const char *default_tenant; /* of its jobs that name none; NULL: none */
+    const char *identity;       /* who it is at a provider: "corp/SUBJECT"; NULL: nobody */
 };
 
 struct bh_site_binding {
     enum bh_role role;
-    const char *principal;       /* or */
-    const char *group;           /* or a provider's group: "corp/ml-admins" */
-    uint32_t gid;                /* or a Unix group */
-    const char *tenant;          /* path; "*" is the whole site */
+    const char *principal; /* or */
+    const char *group;     /* or a provider's group: "corp/ml-admins" */
+    uint32_t gid;          /* or a Unix group */
+    const char *tenant;    /* path; "*" is the whole site */
 };
 
 struct bh_site_gpu {
-    const char *uuid;            /* "GPU-..." or "all" */
+    const char *uuid; /* "GPU-..." or "all" */
     bool managed, cordoned;
-    bool shared;                 /* it may have shares while it is neither carved nor whole */
-    uint32_t oversubscribe;      /* percent of its compute that they may have; 0 is 100 */
+    bool shared;            /* it may have shares while it is neither carved nor whole */
+    uint32_t oversubscribe; /* percent of its compute that they may have; 0 is 100 */
 };
 
 /* Nodes whose GPUs are kept for partitions of a size. */
 struct bh_site_pool {
     const char *name;
-    struct bh_texts nodes;       /* names; "all" stands for those that no other pool names */
+    struct bh_texts nodes; /* names; "all" stands for those that no other pool names */
     enum bh_pool_layout layout;
 };
 
 struct bh_site_mount {
-    const char *path;            /* host path that may be mounted, with what is below */
-    const char *tenant;          /* for this tenant and below; "*" for all */
+    const char *path;   /* host path that may be mounted, with what is below */
+    const char *tenant; /* for this tenant and below; "*" for all */
     bool write;
 };
 
@@ -118,25 +118,25 @@ enum bh_site_switch { BH_SITE_DEFAULT, BH_SITE_OFF, BH_SITE_ON, BH_SITE_SWITCHES
 
 /* How the whole site schedules; what is absent takes its default. */
 struct bh_site_scheduling {
-    const char *assumed_run;     /* "24h" */
-    enum bh_site_switch backfill; /* on */
-    const char *burn_in;         /* "1m"; "0s": none */
-    enum bh_defrag_mode defrag;  /* off */
-    const char *defrag_gpu_hours; /* "4": work that moves may lose in an hour */
-    uint32_t defrag_gain_percent; /* 200; at least 100 */
-    uint32_t defrag_moves;       /* 10: jobs moved in an hour at most */
-    const char *defrag_rest;     /* "6h": how long a job that was moved is left alone */
-    const char *half_life;       /* "7-00:00:00"; "never" */
-    const char *min_runtime;     /* none */
-    enum bh_lending lending;     /* all */
+    const char *assumed_run;                /* "24h" */
+    enum bh_site_switch backfill;           /* on */
+    const char *burn_in;                    /* "1m"; "0s": none */
+    enum bh_defrag_mode defrag;             /* off */
+    const char *defrag_gpu_hours;           /* "4": work that moves may lose in an hour */
+    uint32_t defrag_gain_percent;           /* 200; at least 100 */
+    uint32_t defrag_moves;                  /* 10: jobs moved in an hour at most */
+    const char *defrag_rest;                /* "6h": how long a job that was moved is left alone */
+    const char *half_life;                  /* "7-00:00:00"; "never" */
+    const char *min_runtime;                /* none */
+    enum bh_lending lending;                /* all */
     enum bh_site_switch hotspots, preshape; /* off */
-    enum bh_site_switch spread_kinds;  /* off */
-    enum bh_queue_order order;         /* fair_tree */
+    enum bh_site_switch spread_kinds;       /* off */
+    enum bh_queue_order order;              /* fair_tree */
 };
 
 struct bh_site {
     struct bh_list bindings;
-    struct bh_list datasets;     /* struct bh_site_dataset */
+    struct bh_list datasets; /* struct bh_site_dataset */
     struct bh_list gpus, mounts;
     struct bh_site_policy policy; /* of all that is submitted */
     struct bh_list pools, principals;
@@ -151,8 +151,7 @@ enum { BH_SITE_TENANT_QUOTAS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
 
 /* The tenant or the principal of that name; NULL: there is none. */
 const struct bh_site_tenant *bh_site_tenant_named(const struct bh_site *site, const char *name);
-const struct bh_site_principal *bh_site_principal_named(const struct bh_site *site,
-                                                        const char *name);
+const struct bh_site_principal *bh_site_principal_named(const struct bh_site *site, const char *name);
 
 /* The GPU models that keep the SKU's promise: a bit for each, by enum bh_gpu_model. */
 uint64_t bh_site_sku_models(const struct bh_site_sku *sku);

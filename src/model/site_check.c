@@ -69,7 +69,7 @@ check_scope(const struct bh_site *site, const char *tenant, struct bh_err *err)
 /* An exact amount in parts of a unit; an absent one leaves *ret_amount. */
 static bh_rc
 check_read_amount(const char *field, const char *text, uint64_t unit, uint64_t *ret_amount,
-            struct bh_err *err)
+                  struct bh_err *err)
 {
     bh_rc rc = text ? bh_parse_parts(text, unit, ret_amount, err) : BH_OK;
 
@@ -83,8 +83,8 @@ check_guarantee_of(const struct bh_site_tenant *tenant)
     struct bh_err unused;
     uint64_t parts = 0;
 
-    return check_read_amount("guarantee", tenant->guarantee, BH_GPU_PARTS, &parts, &unused) == BH_OK
-               ? parts : 0;
+    return check_read_amount("guarantee", tenant->guarantee, BH_GPU_PARTS, &parts, &unused) == BH_OK ? parts
+                                                                                                     : 0;
 }
 
 static bh_rc
@@ -106,13 +106,12 @@ check_promise(const struct bh_site_quota *quota, uint64_t unit, struct bh_err *e
     if (rc == BH_OK)
         rc = check_read_amount("lending_limit", quota->lending_limit, unit, &lent, err);
     if (rc == BH_OK && guarantee > limit) {
-        bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s", quota->guarantee,
-                   quota->limit);
+        bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s", quota->guarantee, quota->limit);
         return bh_err_hint(err, "raise the limit or lower the guarantee");
     }
     if (rc == BH_OK && lent > guarantee) {
-        bh_err_set(err, BH_INVALID, "lending_limit %s is over the guarantee %s",
-                   quota->lending_limit, quota->guarantee ? quota->guarantee : "0");
+        bh_err_set(err, BH_INVALID, "lending_limit %s is over the guarantee %s", quota->lending_limit,
+                   quota->guarantee ? quota->guarantee : "0");
         return bh_err_hint(err, "raise the guarantee or lower the lending_limit");
     }
     return rc;
@@ -140,8 +139,7 @@ site_check_span(const char *field, const char *text, struct bh_err *err)
 
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", field);
-    return span_ns <= SPAN_MAX_NS ? BH_OK
-                                  : bh_err_set(err, BH_RANGE, "%s: longer than a year", field);
+    return span_ns <= SPAN_MAX_NS ? BH_OK : bh_err_set(err, BH_RANGE, "%s: longer than a year", field);
 }
 
 static bh_rc
@@ -170,10 +168,8 @@ check_defrag(const struct bh_site_scheduling *scheduling, struct bh_err *err)
     if (amount == 0 || amount > DEFRAG_GPU_S_MAX)
         return bh_err_set(err, BH_RANGE, "defrag_gpu_hours: more than nothing, at most 1000000");
     if (scheduling->defrag_gain_percent
-        && (scheduling->defrag_gain_percent < 100
-            || scheduling->defrag_gain_percent > DEFRAG_PERCENT_MAX))
-        return bh_err_set(err, BH_RANGE, "defrag_gain_percent: from 100 to %d",
-                          DEFRAG_PERCENT_MAX);
+        && (scheduling->defrag_gain_percent < 100 || scheduling->defrag_gain_percent > DEFRAG_PERCENT_MAX))
+        return bh_err_set(err, BH_RANGE, "defrag_gain_percent: from 100 to %d", DEFRAG_PERCENT_MAX);
     return BH_OK;
 }
 
@@ -196,7 +192,8 @@ check_scheduling(const struct bh_site_scheduling *scheduling, struct bh_err *err
 static bh_rc
 check_amounts(const struct bh_site_tenant *tenant, struct bh_err *err)
 {
-    struct bh_site_quota all = { .limit = tenant->limit, .guarantee = tenant->guarantee,
+    struct bh_site_quota all = { .limit = tenant->limit,
+                                 .guarantee = tenant->guarantee,
                                  .lending_limit = tenant->lending_limit };
     uint64_t user_limit = 1;
     bh_rc rc = check_promise(&all, BH_GPU_PARTS, err);
@@ -206,8 +203,7 @@ check_amounts(const struct bh_site_tenant *tenant, struct bh_err *err)
     if (rc == BH_OK && user_limit == 0)
         return bh_err_set(err, BH_RANGE, "user_limit: must be more than nothing");
     if (rc == BH_OK && tenant->weight > BH_WEIGHT_MAX)
-        return bh_err_set(err, BH_RANGE, "weight %" PRIu32 " is over %d", tenant->weight,
-                          BH_WEIGHT_MAX);
+        return bh_err_set(err, BH_RANGE, "weight %" PRIu32 " is over %d", tenant->weight, BH_WEIGHT_MAX);
     return rc == BH_OK ? check_budget(&tenant->budget, err) : rc;
 }
 
@@ -233,8 +229,7 @@ check_quota(const struct bh_site *site, const struct bh_site_quota *quota, struc
 }
 
 static bh_rc
-check_quotas(const struct bh_site *site, const struct bh_site_tenant *tenant,
-             struct bh_err *err)
+check_quotas(const struct bh_site *site, const struct bh_site_tenant *tenant, struct bh_err *err)
 {
     const struct bh_site_quota *quotas = tenant->quotas.items;
 
@@ -291,8 +286,7 @@ check_guarantees(const struct bh_site *site, uint32_t at, struct bh_err *err)
         bh_err_set(err, BH_INVALID, "guarantees below it sum to %" PRIu64 " GPUs, its own is %s",
                    below / BH_GPU_PARTS, tenants[at].guarantee ? tenants[at].guarantee : "0");
     else
-        bh_err_set(err, BH_INVALID,
-                   "guarantees below it sum to %" PRIu64 "/%d GPUs, its own is %s", below,
+        bh_err_set(err, BH_INVALID, "guarantees below it sum to %" PRIu64 "/%d GPUs, its own is %s", below,
                    BH_GPU_PARTS, tenants[at].guarantee ? tenants[at].guarantee : "0");
     return bh_err_hint(err, "raise its guarantee or lower its children's");
 }
@@ -315,8 +309,7 @@ site_check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
 /* ---- SKUs ---- */
 
 static bh_rc
-check_share(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry,
-            struct bh_err *err)
+check_share(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry, struct bh_err *err)
 {
     struct bh_share_words words = { entry->share, entry->memory, entry->rounding, entry->mode };
     struct bh_share share;
@@ -348,8 +341,7 @@ check_refuse_profile(enum bh_gpu_model model, const struct bh_site_sku_model *en
 }
 
 static bh_rc
-check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry,
-            struct bh_err *err)
+check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry, struct bh_err *err)
 {
     enum bh_gpu_model model = bh_model_find(entry->model);
     bool whole = entry->profile && strcmp(entry->profile, "whole") == 0;
@@ -361,8 +353,9 @@ check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry
     if (!entry->profile || entry->share)
         return check_share(sku, entry, err);
     if (entry->memory || entry->rounding || entry->mode)
-        return bh_err_set(err, BH_INVALID, "memory, mode and rounding are a share's, and this is a "
-                                           "profile");
+        return bh_err_set(err, BH_INVALID,
+                          "memory, mode and rounding are a share's, and this is a "
+                          "profile");
     if (!whole && !bh_profile_find(model, entry->profile))
         return check_refuse_profile(model, entry, err);
     if (!whole && bh_grade_meets(sku->grade, BH_GRADE_B)) {
@@ -440,8 +433,8 @@ check_refuse_taken(const char *what, const struct bh_site_principal *has, struct
         bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is %s already", has->uid, has->name);
     else
         bh_err_set(err, BH_INVALID, "identity: is %s already", has->name);
-    return bh_err_hint(err, "one %s is one principal: give this one another, or bind roles to %.80s",
-                       what, has->name);
+    return bh_err_hint(err, "one %s is one principal: give this one another, or bind roles to %.80s", what,
+                       has->name);
 }
 
 static bh_rc
@@ -515,8 +508,7 @@ check_gpu(const struct bh_site *site, uint32_t at, struct bh_err *err)
     if (gpus[at].oversubscribe && !gpus[at].shared)
         return bh_err_set(err, BH_INVALID, "oversubscribe is for a GPU with shared: true");
     if (gpus[at].oversubscribe
-        && (gpus[at].oversubscribe < 100
-            || gpus[at].oversubscribe > 100 * BH_SHARE_OVERSUBSCRIBE_MAX))
+        && (gpus[at].oversubscribe < 100 || gpus[at].oversubscribe > 100 * BH_SHARE_OVERSUBSCRIBE_MAX))
         return bh_err_set(err, BH_RANGE, "oversubscribe: not 100 to %d percent",
                           100 * BH_SHARE_OVERSUBSCRIBE_MAX);
     for (uint32_t i = 0; i < at; i++)
@@ -549,8 +541,8 @@ check_pool(const struct bh_site *site, uint32_t at, struct bh_err *err)
             return bh_err_set(err, BH_INVALID, "named twice");
         for (uint32_t k = 0; k < own->nodes.count; k++)
             if (bh_site_pool_names(&pools[i], own->nodes.items[k]))
-                return bh_err_set(err, BH_INVALID, "%.60s is in pool %.60s, too",
-                                  own->nodes.items[k], pools[i].name);
+                return bh_err_set(err, BH_INVALID, "%.60s is in pool %.60s, too", own->nodes.items[k],
+                                  pools[i].name);
     }
     return BH_OK;
 }
@@ -563,9 +555,10 @@ static const struct section {
     size_t list, size, label;
     bh_rc (*check)(const struct bh_site *site, uint32_t at, struct bh_err *err);
 } sections[] = {
-#define SECTION(list, type, label_member, check)                                          \
-    { #list, offsetof(struct bh_site, list), sizeof(type), offsetof(type, label_member),  \
-      check }
+#define SECTION(list, type, label_member, check)                                                             \
+    {                                                                                                        \
+#list, offsetof(struct bh_site, list), sizeof(type), offsetof(type, label_member), check             \
+    }
     SECTION(skus, struct bh_site_sku, name, check_sku),
     SECTION(tenants, struct bh_site_tenant, name, site_check_tenant),
     SECTION(principals, struct bh_site_principal, name, check_principal),
@@ -582,8 +575,7 @@ check_label_of(const struct section *section, const struct bh_list *list, uint32
 {
     const char *label;
 
-    memcpy(&label, (const char *)list->items + at * section->size + section->label,
-           sizeof label);
+    memcpy(&label, (const char *)list->items + at * section->size + section->label, sizeof label);
     return label ? label : "";
 }
 
@@ -597,8 +589,7 @@ site_check_labels(const struct bh_site *site, struct bh_err *err)
 
         for (uint32_t i = 0; i < list->count; i++)
             if (!check_label_of(&sections[s], list, i)[0])
-                return bh_err_set(err, BH_INVALID, "%s[%" PRIu32 "]: has no name",
-                                  sections[s].name, i);
+                return bh_err_set(err, BH_INVALID, "%s[%" PRIu32 "]: has no name", sections[s].name, i);
     }
     return BH_OK;
 }
@@ -606,8 +597,7 @@ site_check_labels(const struct bh_site *site, struct bh_err *err)
 static bh_rc
 check_section(const struct bh_site *site, const struct section *section, struct bh_err *err)
 {
-    const struct bh_list *list =
-        (const struct bh_list *)(const void *)((const char *)site + section->list);
+    const struct bh_list *list = (const struct bh_list *)(const void *)((const char *)site + section->list);
 
     for (uint32_t i = 0; i < list->count; i++) {
         bh_rc rc = section->check(site, i, err);

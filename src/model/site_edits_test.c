@@ -10,10 +10,8 @@ static const struct {
     const char *name, *from, *to, *lines;
 } cases[] = {
     { "nothing", "{}", "{}", "" },
-    { "another order of members", "tenants: [{name: a, limit: 1}]",
-      "tenants: [{limit: 1, name: a}]", "" },
-    { "an administrator of everything",
-      "bindings: [{role: viewer, principal: bob, tenant: a}]",
+    { "another order of members", "tenants: [{name: a, limit: 1}]", "tenants: [{limit: 1, name: a}]", "" },
+    { "an administrator of everything", "bindings: [{role: viewer, principal: bob, tenant: a}]",
       "bindings: [{role: viewer, principal: bob, tenant: a}, "
       "{role: admin, principal: bob, tenant: '*'}]",
       "bindings[role=admin,principal=bob,tenant=*]: added\n" },
@@ -30,20 +28,17 @@ static const struct {
       "mounts[path=/data,tenant=a].write: (absent) -> true\n" },
     { "another's uid", "principals: [{name: bob, uid: 1}]", "principals: [{name: bob, uid: 2}]",
       "principals[bob].uid: 1 -> 2\n" },
-    { "a SKU's memory",
-      "skus: [{name: small, grade: C, memory: 10Gi, models: [{model: H100-80GB}]}]",
+    { "a SKU's memory", "skus: [{name: small, grade: C, memory: 10Gi, models: [{model: H100-80GB}]}]",
       "skus: [{name: small, grade: C, memory: 20Gi, models: [{model: H100-80GB}]}]",
       "skus[small].memory: 10Gi -> 20Gi\n" },
-    { "a profile of a SKU",
-      "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]",
+    { "a profile of a SKU", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]",
       "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: 2g.20gb}]}]",
       "skus[s].models[model=H100-80GB,profile=1g.10gb]: removed\n"
       "skus[s].models[model=H100-80GB,profile=2g.20gb]: added\n" },
     { "a policy's image", "policy: {images: [ubuntu]}", "policy: {images: [ubuntu, debian]}",
       "policy.images[debian]: added\n" },
     { "a tenant's policy", "tenants: [{name: a, policy: {max_pieces: 1}}]",
-      "tenants: [{name: a, policy: {max_pieces: 2}}]",
-      "tenants[a].policy.max_pieces: 1 -> 2\n" },
+      "tenants: [{name: a, policy: {max_pieces: 2}}]", "tenants[a].policy.max_pieces: 1 -> 2\n" },
     { "the site's grant of a dataset",
       "datasets: [{name: d, path: /d, tenant: a, grants: [{tenant: a, may: [read]}]}]",
       "datasets: [{name: d, path: /d, tenant: a, grants: [{tenant: a, may: [read, write]}]}]",
@@ -53,14 +48,12 @@ static const struct {
     { "no second factor", "{}", "sign_in: {step_up: [{verb: site.apply, level: none}]}",
       "sign_in.step_up[site.apply]: added {\"level\":\"none\",\"verb\":\"site.apply\"}\n" },
     { "a quota", "tenants: [{name: a, quotas: [{sku: s, limit: 1}]}]",
-      "tenants: [{name: a, quotas: [{sku: s, limit: 2}]}]",
-      "tenants[a].quotas[sku=s].limit: 1 -> 2\n" },
+      "tenants: [{name: a, quotas: [{sku: s, limit: 2}]}]", "tenants[a].quotas[sku=s].limit: 1 -> 2\n" },
     { "a limit less", "tenants: [{name: a, limit: 4}]", "tenants: [{name: a}]",
       "tenants[a].limit: 4 -> (absent)\n" },
     { "the same in another order", "tenants: [{name: a}, {name: b}, {name: c}]",
       "tenants: [{name: c}, {name: a}, {name: b}]", "tenants: reordered\n" },
-    { "the later entry outranks the earlier",
-      "gpus: [{uuid: all, managed: true}, {uuid: GPU-1}]",
+    { "the later entry outranks the earlier", "gpus: [{uuid: all, managed: true}, {uuid: GPU-1}]",
       "gpus: [{uuid: GPU-1}, {uuid: all, managed: true}]", "gpus: reordered\n" },
     { "one gone from the middle", "tenants: [{name: a}, {name: b}, {name: c}]",
       "tenants: [{name: a}, {name: c}]", "tenants[b]: removed\n" },
@@ -71,8 +64,7 @@ static const struct {
     { "what could be taken for another line", "principals: [{name: bob, identity: 'corp/x'}]",
       "principals: [{name: bob, identity: 'corp/x: added'}]",
       "principals[bob].identity: corp/x -> \"corp/x: added\"\n" },
-    { "how it schedules", "scheduling: {half_life: 1h}", "{}",
-      "scheduling.half_life: 1h -> (absent)\n" },
+    { "how it schedules", "scheduling: {half_life: 1h}", "{}", "scheduling.half_life: 1h -> (absent)\n" },
     { "a budget", "tenants: [{name: a}]", "tenants: [{name: a, budget: {period: day, money: 5}}]",
       "tenants[a].budget.money: (absent) -> 5\n"
       "tenants[a].budget.period: (absent) -> day\n" },
@@ -143,8 +135,7 @@ some_value(const struct bh_field *field)
 /* Each member of the description, set alone, is a difference: nothing that a file can say is
  * passed over. Deeper ones are set in an item of their own. */
 static void
-check_members(const struct bh_fields *fields, struct bh_site *base, struct bh_site *other,
-              size_t offset)
+check_members(const struct bh_fields *fields, struct bh_site *base, struct bh_site *other, size_t offset)
 {
     static const char *const text = "x";
 

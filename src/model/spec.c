@@ -16,9 +16,15 @@
 #define SCRATCH_MAX (UINT64_C(16) << 40)
 #define GRACE_DEFAULT_NS (10 * BH_NS_PER_S)
 
-enum { NAME_BYTES_MAX = 120, MOUNTS_MAX = 64, ARGS_MAX = 1024, ENV_MAX = 512, LABELS_MAX = 32,
-       LABEL_BYTES_MAX = 63,
-       PIDS_MAX = 4194304 };
+enum {
+    NAME_BYTES_MAX = 120,
+    MOUNTS_MAX = 64,
+    ARGS_MAX = 1024,
+    ENV_MAX = 512,
+    LABELS_MAX = 32,
+    LABEL_BYTES_MAX = 63,
+    PIDS_MAX = 4194304
+};
 
 static const struct bh_field mount_fields[] = {
     BH_F(struct bh_mount_spec, dataset, BH_FIELD_TEXT, .max = BH_NAME_MAX,
@@ -26,11 +32,11 @@ static const struct bh_field mount_fields[] = {
     BH_F(struct bh_mount_spec, source, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
          .doc = "absolute path on the node"),
     BH_F(struct bh_mount_spec, target, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
-         .doc = "absolute path inside the job, at most 1000 bytes; when absent the source's, or /datasets/NAME"),
+         .doc =
+             "absolute path inside the job, at most 1000 bytes; when absent the source's, or /datasets/NAME"),
     BH_F(struct bh_mount_spec, write, BH_FIELD_BOOL, .doc = "writable; read-only otherwise"),
 };
-const struct bh_fields bh_mount_spec_fields =
-    BH_FIELDS("mount", struct bh_mount_spec, mount_fields);
+const struct bh_fields bh_mount_spec_fields = BH_FIELDS("mount", struct bh_mount_spec, mount_fields);
 
 static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .max = ARGS_MAX,
@@ -40,8 +46,7 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, checkpoint_signal, BH_FIELD_TEXT, .max = 8,
          .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
                 "USR2 and TERM are others"),
-    BH_F(struct bh_job_spec, count, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE,
-         .max = BH_JOB_COUNT_MAX,
+    BH_F(struct bh_job_spec, count, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE, .max = BH_JOB_COUNT_MAX,
          .doc = "pieces of the SKU for each member, all on one node; 1 when absent"),
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "cores: \"2\", \"0.5\", at least \"0.01\"; the SKU's share when absent"),
@@ -52,8 +57,7 @@ static const struct bh_field job_fields[] = {
          .doc = "it must have ended by then: \"+2h\" after it is submitted, or "
                 "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or has not"),
     BH_F(struct bh_job_spec, env, BH_FIELD_TEXTS, .max = ENV_MAX, .doc = "\"NAME=value\""),
-    BH_F(struct bh_job_spec, gang, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE,
-         .max = BH_JOB_GANG_MAX,
+    BH_F(struct bh_job_spec, gang, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE, .max = BH_JOB_GANG_MAX,
          .doc = "members, each a run of the command with pieces of its own: all start, "
                 "suspend and end together; 1 when absent"),
     BH_F(struct bh_job_spec, grace, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
@@ -69,10 +73,9 @@ static const struct bh_field job_fields[] = {
          .doc = "\"NAME=value\", for people and for the site's policy; each name once"),
     BH_F(struct bh_job_spec, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "main memory: \"8Gi\", at least \"8Mi\"; the SKU's share when absent"),
-    BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &bh_mount_spec_fields,
-         .max = MOUNTS_MAX, .doc = "folders of the node and datasets, where the site file allows them"),
-    BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX,
-         .doc = "free text for people"),
+    BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &bh_mount_spec_fields, .max = MOUNTS_MAX,
+         .doc = "folders of the node and datasets, where the site file allows them"),
+    BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX, .doc = "free text for people"),
     BH_F_ENUM(struct bh_job_spec, network, bh_network_mode_names,
               .doc = "none, tenant: the tenant's other jobs on its node, egress: outward as the "
                      "site's policy allows; none when absent"),
@@ -84,8 +87,8 @@ static const struct bh_field job_fields[] = {
               .doc = "normal when absent; high and urgent need priority.high on the tenant"),
     BH_F(struct bh_job_spec, scratch, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "disk of each member's own at /scratch, removed with it: \"20Gi\"; none when absent"),
-    BH_F(struct bh_job_spec, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_NAME_MAX, .doc = "the size: a SKU's name"),
+    BH_F(struct bh_job_spec, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = BH_NAME_MAX,
+         .doc = "the size: a SKU's name"),
     BH_F(struct bh_job_spec, tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
          .doc = "\"acme/vision\"; may be absent when the caller can submit to one only"),
     BH_F(struct bh_job_spec, time_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
@@ -114,8 +117,7 @@ static bh_rc
 spec_check_names(const struct bh_job_spec *spec, struct bh_err *err)
 {
     if (!spec->sku || !bh_name_valid(spec->sku)) {
-        bh_err_set(err, BH_INVALID, "sku: \"%.70s\" is not a SKU's name",
-                   spec->sku ? spec->sku : "");
+        bh_err_set(err, BH_INVALID, "sku: \"%.70s\" is not a SKU's name", spec->sku ? spec->sku : "");
         return bh_err_hint(err, "`bulkhead get skus` lists them");
     }
     if (spec->tenant && !bh_tenant_path_valid(spec->tenant)) {
@@ -160,8 +162,7 @@ spec_check_env(const struct bh_texts *env, struct bh_err *err)
         const char *equals = strchr(env->items[i], '=');
 
         if (!equals || !spec_is_env_name(env->items[i], (size_t)(equals - env->items[i]))) {
-            bh_err_set(err, BH_INVALID, "env[%" PRIu32 "]: \"%.60s\" is not NAME=value", i,
-                       env->items[i]);
+            bh_err_set(err, BH_INVALID, "env[%" PRIu32 "]: \"%.60s\" is not NAME=value", i, env->items[i]);
             return bh_err_hint(err, "names are letters, digits and _, as in \"EPOCHS=3\"");
         }
     }
@@ -181,8 +182,8 @@ spec_is_label(const char *text)
         if (!word && !strchr("-_./", c))
             return false;
     }
-    return name > 0 && name <= LABEL_BYTES_MAX && length > name + 1
-           && length - name - 1 <= LABEL_BYTES_MAX && bh_utf8_is_shown(text);
+    return name > 0 && name <= LABEL_BYTES_MAX && length > name + 1 && length - name - 1 <= LABEL_BYTES_MAX
+           && bh_utf8_is_shown(text);
 }
 
 static bh_rc
@@ -193,8 +194,7 @@ spec_check_labels(const struct bh_texts *labels, struct bh_err *err)
         size_t name = strcspn(text, "=") + 1;
 
         if (!spec_is_label(text)) {
-            bh_err_set(err, BH_INVALID, "labels[%" PRIu32 "]: \"%.60s\" is not NAME=value", i,
-                       text);
+            bh_err_set(err, BH_INVALID, "labels[%" PRIu32 "]: \"%.60s\" is not NAME=value", i, text);
             return bh_err_hint(err, "as in \"team=vision\", name and value of 63 bytes at most");
         }
         for (uint32_t k = 0; k < i; k++)
@@ -216,8 +216,7 @@ spec_check_source(const struct bh_mount_spec *mount, struct bh_err *err)
         return spec_check_path("source", mount->source, err);
     return bh_name_valid(mount->dataset)
                ? BH_OK
-               : bh_err_set(err, BH_INVALID, "dataset: \"%.70s\" is not a dataset's name",
-                            mount->dataset);
+               : bh_err_set(err, BH_INVALID, "dataset: \"%.70s\" is not a dataset's name", mount->dataset);
 }
 
 const char *
@@ -243,8 +242,10 @@ spec_check_place(const char *field, const char *path, struct bh_err *err)
     if (!fault)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "%s: \"%.80s\" %s", field, path, fault);
-    return bh_err_hint(err, "choose a place of at most %d bytes outside what the sandbox fills, as "
-                            "/work/data", BH_SANDBOX_PATH_MAX);
+    return bh_err_hint(err,
+                       "choose a place of at most %d bytes outside what the sandbox fills, as "
+                       "/work/data",
+                       BH_SANDBOX_PATH_MAX);
 }
 
 static bh_rc
@@ -258,8 +259,7 @@ spec_check_target(const struct bh_mount_spec *mount, struct bh_err *err)
 
 /* A place in another mount would be made among somebody else's files. */
 static bh_rc
-spec_check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char *path,
-            struct bh_err *err)
+spec_check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char *path, struct bh_err *err)
 {
     char memory[BH_MOUNT_TARGET_MAX];
 
@@ -268,8 +268,10 @@ spec_check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char 
 
         if (!bh_file_path_within(path, other) && !bh_file_path_within(other, path))
             continue;
-        bh_err_set(err, BH_INVALID, "\"%.80s\" and mounts[%" PRIu32 "] at \"%.80s\" lie in one "
-                   "another", path, i, other);
+        bh_err_set(err, BH_INVALID,
+                   "\"%.80s\" and mounts[%" PRIu32 "] at \"%.80s\" lie in one "
+                   "another",
+                   path, i, other);
         return bh_err_hint(err, "give one of them a target beside the other");
     }
     return BH_OK;
@@ -304,8 +306,7 @@ spec_is_shown(const struct bh_list *mounts, const char *path)
     for (uint32_t i = 0; i < mounts->count; i++) {
         const char *target = bh_mount_target(&items[i], memory);
 
-        if (items[i].source && strcmp(items[i].source, target) == 0
-            && bh_file_path_within(target, path))
+        if (items[i].source && strcmp(items[i].source, target) == 0 && bh_file_path_within(target, path))
             return true;
     }
     return false;
@@ -362,8 +363,7 @@ spec_check_places(const struct bh_job_spec *spec, struct bh_err *err)
 
 /* A span within its limits; an absent one leaves *ret_ns as it is. */
 static bh_rc
-spec_read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns,
-          struct bh_err *err)
+spec_read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns, struct bh_err *err)
 {
     uint64_t span;
     bh_rc rc;
@@ -377,16 +377,16 @@ spec_read_span(const char *field, const char *text, uint64_t most, uint64_t *ret
         bool days = most % (24 * HOUR_NS) == 0;
         uint64_t units = most / (days ? 24 * HOUR_NS : HOUR_NS);
 
-        return bh_err_set(err, BH_RANGE, "%s: \"%.32s\" is longer than %" PRIu64 " %s%s, the longest on any site",
-                          field, text, units, days ? "day" : "hour", units == 1 ? "" : "s");
+        return bh_err_set(err, BH_RANGE,
+                          "%s: \"%.32s\" is longer than %" PRIu64 " %s%s, the longest on any site", field,
+                          text, units, days ? "day" : "hour", units == 1 ? "" : "s");
     }
     *ret_ns = span;
     return BH_OK;
 }
 
 static bh_rc
-spec_read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
-              struct bh_err *err)
+spec_read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -394,8 +394,7 @@ spec_read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *number
         return BH_OK;
     numbers->deadline_after = spec->deadline[0] == '+';
     if (numbers->deadline_after)
-        return spec_read_span("deadline", spec->deadline + 1, TIME_LIMIT_MAX_NS,
-                         &numbers->deadline_ns, err);
+        return spec_read_span("deadline", spec->deadline + 1, TIME_LIMIT_MAX_NS, &numbers->deadline_ns, err);
     rc = bh_parse_utc(spec->deadline, &numbers->deadline_ns, err);
     if (rc == BH_OK)
         return BH_OK;
@@ -411,8 +410,7 @@ spec_read_signal(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
     if (!name)
         return BH_OK;
     if (spec->on_preempt != BH_CONTRACT_CHECKPOINT)
-        return bh_err_set(err, BH_INVALID,
-                          "checkpoint_signal: only with on_preempt: checkpoint");
+        return bh_err_set(err, BH_INVALID, "checkpoint_signal: only with on_preempt: checkpoint");
     numbers->checkpoint_signal = bh_signal_find(name);
     if (numbers->checkpoint_signal)
         return BH_OK;
@@ -423,8 +421,8 @@ spec_read_signal(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
 static bh_rc
 spec_read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
-    bh_rc rc = spec_read_span("time_limit", spec->time_limit, TIME_LIMIT_MAX_NS,
-                         &numbers->time_limit_ns, err);
+    bh_rc rc =
+        spec_read_span("time_limit", spec->time_limit, TIME_LIMIT_MAX_NS, &numbers->time_limit_ns, err);
 
     if (rc == BH_OK && spec->time_limit && numbers->time_limit_ns == 0)
         return bh_err_set(err, BH_RANGE, "time_limit: must be more than nothing");
@@ -478,13 +476,11 @@ bh_spec_parse_memory(const char *text, uint64_t *ret_bytes, struct bh_err *err)
 }
 
 static bh_rc
-spec_read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
-             struct bh_err *err)
+spec_read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     bh_rc rc = spec->cpu ? bh_spec_parse_cpu(spec->cpu, &numbers->cpu_milli, err) : BH_OK;
 
-    return rc == BH_OK && spec->memory
-               ? bh_spec_parse_memory(spec->memory, &numbers->memory_bytes, err) : rc;
+    return rc == BH_OK && spec->memory ? bh_spec_parse_memory(spec->memory, &numbers->memory_bytes, err) : rc;
 }
 
 static bh_rc
@@ -494,16 +490,13 @@ spec_read_scratch(const struct bh_job_spec *spec, struct bh_job_numbers *numbers
 
     if (rc != BH_OK)
         return bh_err_wrap(err, "scratch");
-    if (spec->scratch
-        && (numbers->scratch_bytes < SCRATCH_MIN || numbers->scratch_bytes > SCRATCH_MAX))
-        return bh_err_set(err, BH_RANGE, "scratch: \"%.32s\" is not within 16Mi and 16Ti",
-                          spec->scratch);
+    if (spec->scratch && (numbers->scratch_bytes < SCRATCH_MIN || numbers->scratch_bytes > SCRATCH_MAX))
+        return bh_err_set(err, BH_RANGE, "scratch: \"%.32s\" is not within 16Mi and 16Ti", spec->scratch);
     return BH_OK;
 }
 
 static bh_rc
-spec_read_bandwidth(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
-               struct bh_err *err)
+spec_read_bandwidth(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     if (!spec->bandwidth)
         return BH_OK;
@@ -523,12 +516,10 @@ spec_read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
         return bh_err_set(err, BH_RANGE, "count: %" PRIu32 " is over %d pieces", spec->count,
                           BH_JOB_COUNT_MAX);
     if (spec->gang > BH_JOB_GANG_MAX)
-        return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " is over %d members", spec->gang,
-                          BH_JOB_GANG_MAX);
+        return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " is over %d members", spec->gang, BH_JOB_GANG_MAX);
     if (spec->gang * spec->count > BH_JOB_PARTITIONS_MAX)
-        return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " members of %" PRIu32
-                          " pieces are over %d pieces", spec->gang, spec->count,
-                          BH_JOB_PARTITIONS_MAX);
+        return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " members of %" PRIu32 " pieces are over %d pieces",
+                          spec->gang, spec->count, BH_JOB_PARTITIONS_MAX);
     if (spec->pids > PIDS_MAX)
         return bh_err_set(err, BH_RANGE, "pids: %" PRIu32 " is over %d", spec->pids, PIDS_MAX);
     numbers->count = spec->count ? spec->count : 1;
@@ -538,14 +529,12 @@ spec_read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
 }
 
 bh_rc
-bh_spec_numbers(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
-                struct bh_err *err)
+bh_spec_numbers(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers, struct bh_err *err)
 {
-    static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
-                                  struct bh_err *) = { spec_read_times, spec_read_deadline, spec_read_signal,
-                                                       spec_read_amounts, spec_read_scratch,
-                                                       spec_read_bandwidth,
-                                                       spec_read_counts };
+    static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *, struct bh_err *) = {
+        spec_read_times,   spec_read_deadline,  spec_read_signal, spec_read_amounts,
+        spec_read_scratch, spec_read_bandwidth, spec_read_counts
+    };
     struct bh_job_numbers numbers = { 0 };
     bh_rc rc = BH_OK;
 
@@ -557,11 +546,12 @@ bh_spec_numbers(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbe
 }
 
 bh_rc
-bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
-              struct bh_err *err)
+bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers, struct bh_err *err)
 {
     static bh_rc (*const checks[])(const struct bh_job_spec *, struct bh_err *) = {
-        spec_check_command, spec_check_names, spec_check_places,
+        spec_check_command,
+        spec_check_names,
+        spec_check_places,
     };
     bh_rc rc = spec_check_env(&spec->env, err);
 

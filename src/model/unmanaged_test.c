@@ -8,15 +8,24 @@ static const struct {
     struct bh_unmanaged given;
     const char *why, *fix; /* NULL: nothing keeps it */
 } cases[] = {
-    { "site", { .gpu = "GPU-1", .node = "n1", .allowed = true },
+    { "site",
+      { .gpu = "GPU-1", .node = "n1", .allowed = true },
       "the site file does not have it managed",
       "gpus: [{uuid: GPU-1, managed: true}] in the site file" },
-    { "driver", { .gpu = "GPU-1", .node = "n1", .in_site = true, .scrub_off = true },
-      "its driver is set not to clear memory that is freed", "docs/scrub.md, driver_scrub_off" },
-    { "node", { .gpu = "GPU-1", .node = "n1", .in_site = true },
-      "node.conf of n1 does not name it", "gpus = GPU-1 in node.conf, and restart bulkhead-node" },
+    { "driver",
+      { .gpu = "GPU-1", .node = "n1", .in_site = true, .scrub_off = true },
+      "its driver is set not to clear memory that is freed",
+      "docs/scrub.md, driver_scrub_off" },
+    { "node",
+      { .gpu = "GPU-1", .node = "n1", .in_site = true },
+      "node.conf of n1 does not name it",
+      "gpus = GPU-1 in node.conf, and restart bulkhead-node" },
     { "instances",
-      { .gpu = "GPU-1", .node = "n1", .in_site = true, .allowed = true, .count = 3,
+      { .gpu = "GPU-1",
+        .node = "n1",
+        .in_site = true,
+        .allowed = true,
+        .count = 3,
         .instances = { { "1g.10gb", 6, 9 }, { "1g.10gb", 6, 9 }, { "3g.40gb", 0, 2 } } },
       "it has MIG instances that are not in its node's journal: 1g.10gb at 6 (GPU instance 9), "
       "3g.40gb at 0 (GPU instance 2)",
@@ -57,6 +66,5 @@ test_many(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(test_put),
-                                           cmocka_unit_test(test_many) };
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_put), cmocka_unit_test(test_many) };
 BH_TEST_MAIN(tests)

@@ -32,8 +32,8 @@ bh_admission_number(enum bh_admission_rule_id rule)
 }
 
 bh_rc
-bh_admission_compile(const struct bh_site *site, struct bh_arena *arena,
-                     struct bh_admission *ret_admission, struct bh_err *err)
+bh_admission_compile(const struct bh_site *site, struct bh_arena *arena, struct bh_admission *ret_admission,
+                     struct bh_err *err)
 {
     const struct bh_site_policy *policy;
     struct bh_admission_policy *policies;
@@ -93,15 +93,14 @@ struct asking {
     const struct bh_admission_request *request;
     const struct bh_job_spec *spec;
     const struct bh_admission_counts *counts;
-    enum bh_admission_rule_id rule;  /* what is asked about just now */
+    enum bh_admission_rule_id rule; /* what is asked about just now */
     struct bh_err *err;
 };
 
 /* "policy.skus of acme/vision: " before what is wrong; `todo` says what to do. */
-#define DENY(a, todo, format, ...)                                                       \
-    (bh_err_set((a)->err, BH_DENIED, "policy.%s of %.80s: " format,                      \
-                entries[(a)->rule].entry,                                                \
-                *(a)->policy->owner ? (a)->policy->owner : "the site", __VA_ARGS__),     \
+#define DENY(a, todo, format, ...)                                                                           \
+    (bh_err_set((a)->err, BH_DENIED, "policy.%s of %.80s: " format, entries[(a)->rule].entry,                \
+                *(a)->policy->owner ? (a)->policy->owner : "the site", __VA_ARGS__),                         \
      bh_err_hint((a)->err, "%s", todo))
 
 /* "small, medium", cut to what fits. */
@@ -161,7 +160,7 @@ admission_check_models(const struct asking *a)
 
 static bh_rc
 admission_check_mask(const struct asking *a, uint64_t mask, uint32_t value, const char *const *names,
-           const struct bh_texts *allowed)
+                     const struct bh_texts *allowed)
 {
     if (mask == 0 || mask >> value & 1)
         return BH_OK;
@@ -178,14 +177,14 @@ static bh_rc
 admission_check_priorities(const struct asking *a)
 {
     return admission_check_mask(a, a->rules->priorities, a->request->priority, bh_priority_names,
-                      &a->text->priorities);
+                                &a->text->priorities);
 }
 
 static bh_rc
 admission_check_contracts(const struct asking *a)
 {
     return admission_check_mask(a, a->rules->contracts, a->spec->on_preempt, bh_contract_names,
-                      &a->text->contracts);
+                                &a->text->contracts);
 }
 
 static bh_rc
@@ -203,7 +202,7 @@ static bh_rc
 admission_check_networks(const struct asking *a)
 {
     return admission_check_mask(a, a->rules->networks, a->spec->network, bh_network_mode_names,
-                      &a->text->networks);
+                                &a->text->networks);
 }
 
 static bh_rc
@@ -267,8 +266,8 @@ admission_check_most(const struct asking *a, const char *noun, uint64_t wanted, 
 {
     if (wanted <= most)
         return BH_OK;
-    return DENY(a, "ask for less, or have an admin widen the policy",
-                "%" PRIu64 " %s are more than %" PRIu64, wanted, noun, most);
+    return DENY(a, "ask for less, or have an admin widen the policy", "%" PRIu64 " %s are more than %" PRIu64,
+                wanted, noun, most);
 }
 
 static bh_rc
@@ -299,7 +298,7 @@ admission_check_cpu(const struct asking *a)
         return DENY(a, "say how many: --cpu, or cpu of the SKU in the site file",
                     "%s are not said, and limited", "cores");
     return admission_check_most(a, "thousandths of a core", a->request->cpu_milli * a->request->gang,
-                      a->rules->cpu_milli);
+                                a->rules->cpu_milli);
 }
 
 static bh_rc
@@ -311,7 +310,7 @@ admission_check_memory(const struct asking *a)
         return DENY(a, "say how much: --memory, or memory of the SKU in the site file",
                     "%s is not said, and limited", "main memory");
     return admission_check_most(a, "MiB of memory", a->request->memory_mib * a->request->gang,
-                      a->rules->memory_bytes >> 20);
+                                a->rules->memory_bytes >> 20);
 }
 
 static bh_rc
@@ -328,10 +327,8 @@ admission_check_time_limit(const struct asking *a)
     if (a->rules->time_limit_ns == UINT64_MAX
         || (a->request->time_limit_ns && a->request->time_limit_ns <= a->rules->time_limit_ns))
         return BH_OK;
-    return DENY(a, "say how long it may run: --time-limit",
-                "%s is longer than %.32s", a->request->time_limit_ns ? "its time limit"
-                                                                   : "no time limit",
-                a->text->max_time_limit);
+    return DENY(a, "say how long it may run: --time-limit", "%s is longer than %.32s",
+                a->request->time_limit_ns ? "its time limit" : "no time limit", a->text->max_time_limit);
 }
 
 static bh_rc
@@ -342,8 +339,7 @@ admission_check_hours(const struct asking *a)
     if (bh_policy_open(a->rules, a->request->now_ns / (60 * BH_NS_PER_S)))
         return BH_OK;
     admission_put_texts(list, sizeof list, &a->text->hours);
-    return DENY(a, "submit it then, or have an admin widen the policy",
-                "jobs are taken %s", list);
+    return DENY(a, "submit it then, or have an admin widen the policy", "jobs are taken %s", list);
 }
 
 static bh_rc
@@ -352,15 +348,16 @@ admission_check_cap(const struct asking *a, const char *noun, uint64_t held, uin
     if (wanted <= most && held <= most - wanted)
         return BH_OK;
     return DENY(a, "wait until some have ended, or cancel some",
-                "%" PRIu64 " %s there are, %" PRIu64 " more would be over %" PRIu64, held, noun,
-                wanted, most);
+                "%" PRIu64 " %s there are, %" PRIu64 " more would be over %" PRIu64, held, noun, wanted,
+                most);
 }
 
 static bh_rc
 admission_check_jobs(const struct asking *a)
 {
-    return a->counts ? admission_check_cap(a, "jobs", a->counts->running + a->counts->pending, 1,
-                                 a->rules->jobs) : BH_OK;
+    return a->counts
+               ? admission_check_cap(a, "jobs", a->counts->running + a->counts->pending, 1, a->rules->jobs)
+               : BH_OK;
 }
 
 static bh_rc
@@ -377,12 +374,12 @@ admission_check_sku_partitions(const struct asking *a)
 
     if (!a->counts || most == UINT64_MAX)
         return BH_OK;
-    return admission_check_cap(a, a->spec->sku, a->counts->partitions, a->request->count * a->request->gang, most);
+    return admission_check_cap(a, a->spec->sku, a->counts->partitions, a->request->count * a->request->gang,
+                               most);
 }
 
 bh_rc
-bh_admission_check(const struct bh_admission_policy *policy,
-                   const struct bh_admission_request *request,
+bh_admission_check(const struct bh_admission_policy *policy, const struct bh_admission_request *request,
                    const struct bh_admission_counts *counts, enum bh_admission_rule_id *ret_rule,
                    struct bh_err *err)
 {
@@ -409,8 +406,13 @@ bh_admission_check(const struct bh_admission_policy *policy,
         [BH_ADMISSION_DATASETS] = admission_check_datasets,
         [BH_ADMISSION_NETWORKS] = admission_check_networks,
     };
-    struct asking a = { .policy = policy, .rules = &policy->rules, .text = policy->rules.text,
-                        .request = request, .spec = request->spec, .counts = counts, .err = err };
+    struct asking a = { .policy = policy,
+                        .rules = &policy->rules,
+                        .text = policy->rules.text,
+                        .request = request,
+                        .spec = request->spec,
+                        .counts = counts,
+                        .err = err };
 
     for (int rule = BH_ADMISSION_NONE + 1; rule < BH_ADMISSIONS; rule++) {
         BH_ASSERT(checks[rule]);

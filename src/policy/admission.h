@@ -36,25 +36,25 @@ BH_MUST_USE bh_rc bh_admission_compile(const struct bh_site *site, struct bh_are
 
 /* Walk the policies that hold for `tenant`, the site's first: start with *cursor = 0; NULL at
  * the end. */
-const struct bh_admission_policy *bh_admission_next(const struct bh_admission *admission,
-                                                    const char *tenant, uint32_t *cursor);
+const struct bh_admission_policy *bh_admission_next(const struct bh_admission *admission, const char *tenant,
+                                                    uint32_t *cursor);
 
 /* What is submitted, and when. */
 struct bh_admission_request {
     const struct bh_job_spec *spec;
-    uint64_t count, gang;        /* partitions of each member, and members; 1 at least */
+    uint64_t count, gang;           /* partitions of each member, and members; 1 at least */
     uint64_t cpu_milli, memory_mib; /* of each member, the SKU's where it says none; 0: the
                                        node's share */
-    uint64_t time_limit_ns;      /* 0: none */
+    uint64_t time_limit_ns;         /* 0: none */
     enum bh_priority priority;
-    uint64_t models;             /* GPU models that keep its SKU, a bit each */
+    uint64_t models; /* GPU models that keep its SKU, a bit each */
     uint64_t now_ns;
 };
 
 /* What the owner of a policy and those below have at once, without the job submitted. */
 struct bh_admission_counts {
-    uint64_t running, pending;   /* jobs */
-    uint64_t partitions;             /* of the job's SKU, running or waited for */
+    uint64_t running, pending; /* jobs */
+    uint64_t partitions;       /* of the job's SKU, running or waited for */
 };
 
 /* How many partitions of the SKU the policy allows at once; UINT64_MAX: it does not say, and

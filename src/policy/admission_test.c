@@ -6,10 +6,10 @@
 #include "base/yaml.h"
 #include "model/geometry.h"
 
-#define SITE                                                                             \
-    "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}, "   \
-    "{name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}]\n"           \
-    "tenants: [{name: acme}, {name: acme/vision, policy: {%s}}, {name: other}]\n"          \
+#define SITE                                                                                                 \
+    "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}, "                       \
+    "{name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}]\n"                               \
+    "tenants: [{name: acme}, {name: acme/vision, policy: {%s}}, {name: other}]\n"                            \
     "datasets: [{name: imagenet, path: /imagenet, tenant: acme}]\n"
 
 static struct bh_arena *arena;
@@ -73,18 +73,20 @@ request_of(const char *job)
     admission_decode(yaml, &bh_job_spec_fields, spec);
     assert_int_equal(bh_spec_check(spec, &numbers, &err), BH_OK);
     assert_int_equal(bh_parse_utc("2026-11-20T09:27:00Z", &now_ns, &err), BH_OK);
-    return (struct bh_admission_request){
-        .spec = spec, .count = numbers.count, .gang = numbers.gang > 1 ? numbers.gang : 1,
-        .cpu_milli = numbers.cpu_milli, .memory_mib = numbers.memory_bytes >> 20,
-        .time_limit_ns = numbers.time_limit_ns,
-        .priority = spec->priority ? spec->priority : BH_PRIORITY_NORMAL,
-        .models = UINT64_C(1) << BH_GPU_H100_80GB, .now_ns = now_ns
-    };
+    return (struct bh_admission_request){ .spec = spec,
+                                          .count = numbers.count,
+                                          .gang = numbers.gang > 1 ? numbers.gang : 1,
+                                          .cpu_milli = numbers.cpu_milli,
+                                          .memory_mib = numbers.memory_bytes >> 20,
+                                          .time_limit_ns = numbers.time_limit_ns,
+                                          .priority = spec->priority ? spec->priority : BH_PRIORITY_NORMAL,
+                                          .models = UINT64_C(1) << BH_GPU_H100_80GB,
+                                          .now_ns = now_ns };
 }
 
 static bh_rc
 admission_ask(const char *policy, const char *job, const struct bh_admission_counts *counts,
-    enum bh_admission_rule_id *ret_rule, struct bh_err *err)
+              enum bh_admission_rule_id *ret_rule, struct bh_err *err)
 {
     struct bh_admission admission = admission_of(policy);
     struct bh_admission_request request = request_of(job);
@@ -105,6 +107,7 @@ each_entry_admits_and_denies(void **state)
         const char *policy, *good, *bad;
         enum bh_admission_rule_id rule;
         const char *says;
+        /* clang-format off */
     } cases[] = {
         { "skus: [small]", "", NULL, 0, "" },
         { "skus: [large]", NULL, "", BH_ADMISSION_SKUS, "policy.skus of acme/vision: small is not allowed, only large" },
@@ -152,16 +155,19 @@ each_entry_admits_and_denies(void **state)
         { "hours: [fri 09:27-09:28]", "", NULL, 0, "" },
         { "hours: [mon-fri 10:00-18:00]", NULL, "", BH_ADMISSION_HOURS, "policy.hours of acme/vision: jobs are taken mon-fri 10:00-18:00" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         enum bh_admission_rule_id rule = BH_ADMISSION_NONE;
         struct bh_err err = { 0 };
 
         if (cases[i].good)
-            BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].good, NULL, &rule, &err), BH_OK);
+            BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].good, NULL, &rule, &err),
+                        BH_OK);
         if (!cases[i].bad)
             continue;
-        BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].bad, NULL, &rule, &err), BH_DENIED);
+        BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].bad, NULL, &rule, &err),
+                    BH_DENIED);
         BH_CHECK_EQ(cases[i].policy, rule, cases[i].rule);
         BH_CHECK_STR(cases[i].policy, err.msg, cases[i].says);
         BH_CHECK(cases[i].policy, err.hint[0] != '\0');
@@ -176,6 +182,7 @@ caps_are_judged_by_what_there_is(void **state)
         const char *policy, *job;
         struct bh_admission_counts counts;
         const char *says;
+        /* clang-format off */
     } cases[] = {
         { "max_jobs: 5", "", { 3, 1, 0 }, "" },
         { "max_jobs: 5", "", { 3, 2, 0 }, "policy.max_jobs of acme/vision: 5 jobs there are, 1 more would be over 5" },
@@ -187,12 +194,14 @@ caps_are_judged_by_what_there_is(void **state)
           "policy.max_sku_pieces of acme/vision: 3 small there are, 4 more would be over 6" },
         { "max_sku_pieces: [{sku: large, pieces: 0}]", "", { 9, 9, 9 }, "" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         enum bh_admission_rule_id rule;
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].job, &cases[i].counts, &rule, &err),
+        BH_CHECK_EQ(cases[i].policy,
+                    admission_ask(cases[i].policy, cases[i].job, &cases[i].counts, &rule, &err),
                     cases[i].says[0] ? BH_DENIED : BH_OK);
         BH_CHECK_STR(cases[i].policy, err.msg, cases[i].says);
         BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].job, NULL, &rule, &err), BH_OK);
@@ -211,7 +220,8 @@ every_model_that_keeps_the_sku_must_be_allowed(void **state)
 
     request.models |= UINT64_C(1) << BH_GPU_A100_40GB;
     BH_CHECK_EQ("two", bh_admission_check(&admission.policies[0], &request, NULL, &rule, &err), BH_DENIED);
-    BH_CHECK_STR("names the other", err.msg, "policy.models of acme/vision: small may be placed on A100-40GB");
+    BH_CHECK_STR("names the other", err.msg,
+                 "policy.models of acme/vision: small may be placed on A100-40GB");
     request.models = 0;
     BH_CHECK_EQ("none", bh_admission_check(&admission.policies[0], &request, NULL, &rule, &err), BH_DENIED);
     BH_CHECK_DONE();

@@ -71,7 +71,7 @@ authz_is_known(const struct bh_directory *dir, const struct bh_subject *subject)
 /* What is settled before any binding is looked at; false: bindings decide. */
 static bool
 authz_is_decided(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
-        struct bh_verdict *ret_verdict)
+                 struct bh_verdict *ret_verdict)
 {
     if (verb[0] == '\0')
         *ret_verdict = (struct bh_verdict){ true, BH_RULE_OPEN };
@@ -89,11 +89,11 @@ authz_is_decided(const struct bh_directory *dir, const struct bh_subject *subjec
 /* One question over all bindings, with what is the same for each of them found once. */
 struct authz_search {
     const struct bh_subject *subject;
-    uint32_t rules[BH_ROLES];          /* by which rule a role holds the verb; 0: not */
-    uint64_t gid_filter[4], group_filter;    /* of the caller's groups, by their lowest bits */
-    bool anywhere;                     /* wherever it is bound */
-    bh_tenant_id above[ABOVE_MAX];     /* the object's tenant and those above it */
-    uint32_t above_count;              /* 0: the site as a whole */
+    uint32_t rules[BH_ROLES];             /* by which rule a role holds the verb; 0: not */
+    uint64_t gid_filter[4], group_filter; /* of the caller's groups, by their lowest bits */
+    bool anywhere;                        /* wherever it is bound */
+    bh_tenant_id above[ABOVE_MAX];        /* the object's tenant and those above it */
+    uint32_t above_count;                 /* 0: the site as a whole */
 };
 
 static void
@@ -199,7 +199,7 @@ authz_or_break_glass(const struct bh_subject *subject, const char *verb, struct 
 
 static struct bh_verdict
 authz_unless_absent(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
-              struct bh_verdict verdict)
+                    struct bh_verdict verdict)
 {
     if (verdict.allow && !authz_is_present(dir, subject, verb))
         return (struct bh_verdict){ false, BH_RULE_STEP_UP };
@@ -215,8 +215,8 @@ authz_finish(const struct authz_search *search, const struct bh_directory *dir, 
 }
 
 struct bh_verdict
-bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
-               const char *verb, bh_tenant_id tenant)
+bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
+               bh_tenant_id tenant)
 {
     struct bh_verdict verdict;
     struct authz_search search;
@@ -229,8 +229,7 @@ bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
 }
 
 struct bh_verdict
-bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject *subject,
-                        const char *verb)
+bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb)
 {
     struct bh_verdict verdict;
     struct authz_search search;
@@ -256,8 +255,8 @@ bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject, c
 }
 
 const char *
-bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subject,
-                  enum bh_role role, const char *scopes, bh_tenant_id tenant)
+bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subject, enum bh_role role,
+                  const char *scopes, bh_tenant_id tenant)
 {
     for (size_t i = 0; i < BH_COUNT(grants); i++)
         if (grants[i].role == role && (!scopes || bh_words_contain(scopes, grants[i].verb))
@@ -267,8 +266,8 @@ bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subje
 }
 
 uint32_t
-bh_authz_visible(const struct bh_directory *dir, const struct bh_subject *subject,
-                 const char *verb, uint32_t *ret_ids, bool *ret_all)
+bh_authz_visible(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
+                 uint32_t *ret_ids, bool *ret_all)
 {
     uint32_t count = 0;
 
@@ -280,8 +279,7 @@ bh_authz_visible(const struct bh_directory *dir, const struct bh_subject *subjec
 }
 
 const struct bh_dir_binding *
-bh_authz_next_binding(const struct bh_directory *dir, const struct bh_subject *subject,
-                      uint32_t *cursor)
+bh_authz_next_binding(const struct bh_directory *dir, const struct bh_subject *subject, uint32_t *cursor)
 {
     if (!authz_is_known(dir, subject))
         return NULL;
@@ -349,8 +347,10 @@ bh_rc
 bh_authz_refuse_step_up(const char *verb, struct bh_err *err)
 {
     bh_err_set(err, BH_UNAUTHENTICATED, "%s asks you to show again that it is you", verb);
-    return bh_err_hint(err, "`bulkhead login --again`, or on the account page; a token needs %s "
-                            "among its scopes", verb);
+    return bh_err_hint(err,
+                       "`bulkhead login --again`, or on the account page; a token needs %s "
+                       "among its scopes",
+                       verb);
 }
 
 const char *
@@ -374,19 +374,24 @@ authz_hint_role(const struct bh_denial *denial, const char *path, struct bh_err 
     if (strcmp(role, "root") == 0)
         return bh_err_hint(err, "no role allows it");
     if (denial->reach == BH_REACH_ANYWHERE)
-        return bh_err_hint(err, "the role %s allows it, bound at any tenant; an admin can bind it "
-                                "in the site file", role);
+        return bh_err_hint(err,
+                           "the role %s allows it, bound at any tenant; an admin can bind it "
+                           "in the site file",
+                           role);
     if (!path)
-        return bh_err_hint(err, "the role %s allows it, bound on the whole site (tenant \"*\"); an "
-                                "admin can bind it in the site file",
+        return bh_err_hint(err,
+                           "the role %s allows it, bound on the whole site (tenant \"*\"); an "
+                           "admin can bind it in the site file",
                            bh_authz_site_role_for(denial->verb));
-    return bh_err_hint(err, "the role %s allows it, bound at that tenant or above it; an admin can "
-                            "bind it in the site file", role);
+    return bh_err_hint(err,
+                       "the role %s allows it, bound at that tenant or above it; an admin can "
+                       "bind it in the site file",
+                       role);
 }
 
 bh_rc
-bh_authz_explain(const struct bh_denial *denial, const char *caller,
-                 const struct bh_subject *subject, const char *path, struct bh_err *err)
+bh_authz_explain(const struct bh_denial *denial, const char *caller, const struct bh_subject *subject,
+                 const char *path, struct bh_err *err)
 {
     if (denial->verdict.rule == BH_RULE_STEP_UP)
         return bh_authz_refuse_step_up(denial->verb, err);
@@ -395,8 +400,7 @@ bh_authz_explain(const struct bh_denial *denial, const char *caller,
     else if (denial->reach == BH_REACH_OWN)
         bh_err_set(err, BH_DENIED, "%s may not use %s on this", caller, denial->verb);
     else
-        bh_err_set(err, BH_DENIED, "%s may not use %s on %s", caller, denial->verb,
-                   path ? path : "the site");
+        bh_err_set(err, BH_DENIED, "%s may not use %s on %s", caller, denial->verb, path ? path : "the site");
     if (denial->verdict.rule == BH_RULE_TOKEN_SCOPE)
         return bh_err_hint(err, "%s", bh_authz_scope_hint(subject));
     return authz_hint_role(denial, path, err);

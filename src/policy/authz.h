@@ -6,42 +6,47 @@
 
 /* By what the caller showed who he is, as far as it decides what he may do. */
 enum bh_presence_kind {
-    BH_PRESENCE_LOCAL,           /* on the machine: nothing more is asked */
-    BH_PRESENCE_TOKEN,           /* a program's */
-    BH_PRESENCE_SESSION          /* somebody signed in some time ago */
+    BH_PRESENCE_LOCAL,  /* on the machine: nothing more is asked */
+    BH_PRESENCE_TOKEN,  /* a program's */
+    BH_PRESENCE_SESSION /* somebody signed in some time ago */
 };
 
 struct bh_presence {
     enum bh_presence_kind kind;
-    enum bh_level level;         /* of a session: the best that was shown, */
-    uint64_t shown_ns;           /* when that was, */
-    uint64_t now_ns;             /* and the moment of the question */
-    uint64_t break_glass_until_ns;     /* he broke the glass: admin of the whole site until then */
+    enum bh_level level;           /* of a session: the best that was shown, */
+    uint64_t shown_ns;             /* when that was, */
+    uint64_t now_ns;               /* and the moment of the question */
+    uint64_t break_glass_until_ns; /* he broke the glass: admin of the whole site until then */
 };
 
 /* Who asks. */
 struct bh_subject {
-    bh_principal_id principal;   /* 0: nobody known; holds nothing */
-    uint32_t uid;                /* UINT32_MAX when not from a Unix socket */
-    const uint32_t *gids;        /* the peer's groups, primary one included */
+    bh_principal_id principal; /* 0: nobody known; holds nothing */
+    uint32_t uid;              /* UINT32_MAX when not from a Unix socket */
+    const uint32_t *gids;      /* the peer's groups, primary one included */
     uint32_t gid_count;
-    const uint32_t *groups;      /* of his provider, by their ids */
+    const uint32_t *groups; /* of his provider, by their ids */
     uint32_t group_count;
     struct bh_presence presence;
-    const char *scopes;          /* a token's verbs separated by blanks; NULL: all */
-    bool root;                   /* local uid 0: holds every verb on the site (rule 1000) */
+    const char *scopes; /* a token's verbs separated by blanks; NULL: all */
+    bool root;          /* local uid 0: holds every verb on the site (rule 1000) */
 };
 
-enum { BH_RULE_DEFAULT_DENY = 0, BH_RULE_LOCAL_ROOT = 1000, BH_RULE_OPEN = 1001,
-       BH_RULE_TOKEN_SCOPE = 1002, BH_RULE_OWN_OBJECT = 1003,
-       BH_RULE_NOT_HELD = 1004, /* he would grant what he does not hold */
-       BH_RULE_STEP_UP = 1005, /* he holds it, and must show again that it is him */
-       BH_RULE_BREAK_GLASS = 1006,
-       BH_RULE_NOT_SHOWN = 1007 /* who signs in did not show that it is him */ };
+enum {
+    BH_RULE_DEFAULT_DENY = 0,
+    BH_RULE_LOCAL_ROOT = 1000,
+    BH_RULE_OPEN = 1001,
+    BH_RULE_TOKEN_SCOPE = 1002,
+    BH_RULE_OWN_OBJECT = 1003,
+    BH_RULE_NOT_HELD = 1004, /* he would grant what he does not hold */
+    BH_RULE_STEP_UP = 1005,  /* he holds it, and must show again that it is him */
+    BH_RULE_BREAK_GLASS = 1006,
+    BH_RULE_NOT_SHOWN = 1007 /* who signs in did not show that it is him */
+};
 
 struct bh_verdict {
     bool allow;
-    uint32_t rule;               /* tables/roles.tbl, or one of the above */
+    uint32_t rule; /* tables/roles.tbl, or one of the above */
 };
 
 /* Whether `subject` may do `verb` on an object of `tenant` (0: the site as a whole).
@@ -57,14 +62,13 @@ struct bh_verdict {
  * than that; of a token, scopes that do not name the verb.  A level shown at a moment that
  * has yet to come was not shown.  While the glass is broken a known principal's session holds
  * what admin holds on the site, by BH_RULE_BREAK_GLASS; that asks for a presence as well. */
-struct bh_verdict bh_authz_check(const struct bh_directory *dir,
-                                 const struct bh_subject *subject, const char *verb,
-                                 bh_tenant_id tenant);
+struct bh_verdict bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
+                                 const char *verb, bh_tenant_id tenant);
 
 /* As above for an object anywhere: by the lowest rule of any binding.  For operations
  * whose scope is SELF. */
-struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir,
-                                          const struct bh_subject *subject, const char *verb);
+struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject *subject,
+                                          const char *verb);
 
 /* As bh_authz_check for what is the subject's own, his account and his sessions: who is known
  * holds it without a role, by BH_RULE_OWN_OBJECT.  A token does so only when its scopes name
@@ -80,13 +84,12 @@ const char *bh_authz_not_held(const struct bh_directory *dir, const struct bh_su
 
 /* The tenants on which `subject` holds `verb`, into `ret_ids` (room for
  * dir->tenant_count); `ret_all` when it holds it on the whole site.  Returns how many. */
-uint32_t bh_authz_visible(const struct bh_directory *dir, const struct bh_subject *subject,
-                          const char *verb, uint32_t *ret_ids, bool *ret_all);
+uint32_t bh_authz_visible(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
+                          uint32_t *ret_ids, bool *ret_all);
 
 /* Bindings that name the subject, for `whoami`: the next at or after *cursor, or NULL. */
 const struct bh_dir_binding *bh_authz_next_binding(const struct bh_directory *dir,
-                                                   const struct bh_subject *subject,
-                                                   uint32_t *cursor);
+                                                   const struct bh_subject *subject, uint32_t *cursor);
 
 /* Where a verb was asked for: at an object, of a tenant or the site's; at any object there may
  * be; or at the caller's own account and sessions. */
@@ -103,8 +106,8 @@ struct bh_denial {
  * allow it with the place where it would have to be bound.  `path` is the object's tenant; NULL: it
  * is the site's; looked at only where the reach is an object.  Returns BH_DENIED, or
  * BH_UNAUTHENTICATED of BH_RULE_STEP_UP. */
-bh_rc bh_authz_explain(const struct bh_denial *denial, const char *caller,
-                       const struct bh_subject *subject, const char *path, struct bh_err *err);
+bh_rc bh_authz_explain(const struct bh_denial *denial, const char *caller, const struct bh_subject *subject,
+                       const char *path, struct bh_err *err);
 
 /* Fill `err` for a denial by BH_RULE_STEP_UP; returns BH_UNAUTHENTICATED. */
 bh_rc bh_authz_refuse_step_up(const char *verb, struct bh_err *err);

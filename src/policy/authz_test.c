@@ -9,6 +9,7 @@
  *   acme(1) - vision(2) - train(3) - deep(4)
  *           \ speech(5)
  *   other(6) - lab(7) */
+/* clang-format off */
 static const struct bh_dir_tenant tenants[] = {
     { { 1 }, { 0 }, "acme", BH_TENANT_ORGANIZATION, false },
     { { 2 }, { 1 }, "acme/vision", BH_TENANT_DEPARTMENT, false },
@@ -18,6 +19,7 @@ static const struct bh_dir_tenant tenants[] = {
     { { 6 }, { 0 }, "other", BH_TENANT_ORGANIZATION, false },
     { { 7 }, { 6 }, "other/lab", BH_TENANT_DEPARTMENT, false },
 };
+/* clang-format on */
 
 static const struct bh_dir_principal principals[] = {
     { { 1 }, "alice", 1001, false, false },
@@ -29,9 +31,12 @@ static struct bh_directory
 directory_with(const struct bh_dir_binding *bindings, uint32_t count)
 {
     return (struct bh_directory){
-        .tenants = tenants, .tenant_count = BH_COUNT(tenants),
-        .principals = principals, .principal_count = BH_COUNT(principals),
-        .bindings = bindings, .binding_count = count,
+        .tenants = tenants,
+        .tenant_count = BH_COUNT(tenants),
+        .principals = principals,
+        .principal_count = BH_COUNT(principals),
+        .bindings = bindings,
+        .binding_count = count,
     };
 }
 
@@ -43,9 +48,10 @@ static const char *const matrix[BH_ROLES] = {
     [BH_ROLE_DEVELOPER] = "job.view job.submit job.logs job.cancel tenant.view gpu.view "
                           "sku.view token.create token.view token.revoke usage.view "
                           "record.view dataset.view job.exec isolation.verify metrics.view",
-    [BH_ROLE_OPERATOR] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
-                         "gpu.view sku.view usage.view site.view priority.high token.create "
-                         "token.view token.revoke job.move dataset.view job.exec layout.apply gpu.cordon isolation.verify metrics.view",
+    [BH_ROLE_OPERATOR] =
+        "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
+        "gpu.view sku.view usage.view site.view priority.high token.create "
+        "token.view token.revoke job.move dataset.view job.exec layout.apply gpu.cordon isolation.verify metrics.view",
     [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
                       "token.create token.view token.revoke token.any record.view job.move "
@@ -59,11 +65,12 @@ static const char *const matrix[BH_ROLES] = {
 };
 
 static const char *const verbs[] = {
-    "job.view",     "job.submit", "job.logs",      "job.cancel",   "job.cancel.any",
-    "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
-    "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
-    "token.revoke", "record.view", "job.move",      "account.any", "dataset.view", "key.view",
-    "key.shred",    "key.rotate",  "audit.prune",   "job.exec",      "job.exec.any", "layout.apply", "gpu.cordon", "isolation.verify", "metrics.view", "no.such.verb",
+    "job.view",      "job.submit",   "job.logs",     "job.cancel",   "job.cancel.any",   "tenant.view",
+    "gpu.view",      "sku.view",     "usage.view",   "site.view",    "site.apply",       "token.any",
+    "priority.high", "token.create", "token.view",   "token.revoke", "record.view",      "job.move",
+    "account.any",   "dataset.view", "key.view",     "key.shred",    "key.rotate",       "audit.prune",
+    "job.exec",      "job.exec.any", "layout.apply", "gpu.cordon",   "isolation.verify", "metrics.view",
+    "no.such.verb",
 };
 
 static bool
@@ -105,8 +112,8 @@ expected(const struct bh_dir_binding *binding, const char *verb, uint32_t tenant
 }
 
 static void
-check_pair(const struct bh_directory *dir, const struct bh_dir_binding *binding,
-           const char *verb, uint32_t tenant)
+check_pair(const struct bh_directory *dir, const struct bh_dir_binding *binding, const char *verb,
+           uint32_t tenant)
 {
     struct bh_subject alice = { .principal = { 1 }, .uid = 1001 };
     struct bh_subject bob = { .principal = { 2 }, .uid = 1002 };
@@ -177,6 +184,7 @@ a_role_is_given_by_those_who_hold_all_of_it(void **state)
         enum bh_role role;
         uint32_t tenant;
         const char *lacks;
+        /* clang-format off */
     } cases[] = {
         { "an admin of the site, all", { BH_ROLE_ADMIN, { 1 }, 0, { 0 } }, NULL, BH_ROLE_ADMIN, 0, NULL },
         { "and below", { BH_ROLE_ADMIN, { 1 }, 0, { 0 } }, NULL, BH_ROLE_ADMIN, 4, NULL },
@@ -192,15 +200,17 @@ a_role_is_given_by_those_who_hold_all_of_it(void **state)
         { "and no less", { BH_ROLE_ADMIN, { 1 }, 0, { 0 } }, "usage.view tenant.view sku.view",
           BH_ROLE_BILLING, 2, NULL },
     };
+    /* clang-format on */
 
     struct bh_directory viewers = directory_with(&cases[9].held, 1);
     struct bh_subject viewer = { .principal = { 1 } };
 
-    BH_CHECK("of what is scoped", !bh_authz_not_held(&viewers, &viewer, BH_ROLE_ADMIN,
-                                                     "job.view sku.view", (bh_tenant_id){ 0 }));
-    BH_CHECK_STR("of what is scoped too wide",
-                 bh_authz_not_held(&viewers, &viewer, BH_ROLE_ADMIN, "job.view job.submit",
-                                   (bh_tenant_id){ 0 }), "job.submit");
+    BH_CHECK("of what is scoped",
+             !bh_authz_not_held(&viewers, &viewer, BH_ROLE_ADMIN, "job.view sku.view", (bh_tenant_id){ 0 }));
+    BH_CHECK_STR(
+        "of what is scoped too wide",
+        bh_authz_not_held(&viewers, &viewer, BH_ROLE_ADMIN, "job.view job.submit", (bh_tenant_id){ 0 }),
+        "job.submit");
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_directory dir = directory_with(&cases[i].held, 1);
         struct bh_subject who = { .principal = { 1 }, .scopes = cases[i].scopes };
@@ -243,11 +253,9 @@ check_sum(const struct bh_dir_binding both[2], const char *verb)
 
     for (uint32_t tenant = 0; tenant <= BH_COUNT(tenants); tenant++) {
         struct bh_verdict got = bh_authz_check(&dir, &alice, verb, (bh_tenant_id){ tenant });
-        struct bh_verdict turned =
-            bh_authz_check(&other, &alice, verb, (bh_tenant_id){ tenant });
+        struct bh_verdict turned = bh_authz_check(&other, &alice, verb, (bh_tenant_id){ tenant });
 
-        BH_CHECK_EQ(verb, got.allow,
-                    expected(&both[0], verb, tenant) || expected(&both[1], verb, tenant));
+        BH_CHECK_EQ(verb, got.allow, expected(&both[0], verb, tenant) || expected(&both[1], verb, tenant));
         BH_CHECK_EQ(verb, got.rule, turned.rule);
     }
 }
@@ -279,8 +287,7 @@ groups_count_for_known_principals_only(void **state)
     struct bh_subject unknown = { .principal = { 9 }, .gids = gids, .gid_count = 2 };
 
     BH_CHECK("member", bh_authz_check(&dir, &member, "record.view", (bh_tenant_id){ 3 }).allow);
-    BH_CHECK("no member",
-             !bh_authz_check(&dir, &outsider, "record.view", (bh_tenant_id){ 3 }).allow);
+    BH_CHECK("no member", !bh_authz_check(&dir, &outsider, "record.view", (bh_tenant_id){ 3 }).allow);
     BH_CHECK("nobody", !bh_authz_check(&dir, &nobody, "record.view", (bh_tenant_id){ 3 }).allow);
     BH_CHECK("removed", !bh_authz_check(&dir, &removed, "record.view", (bh_tenant_id){ 3 }).allow);
     BH_CHECK("unknown", !bh_authz_check(&dir, &unknown, "record.view", (bh_tenant_id){ 3 }).allow);
@@ -298,15 +305,12 @@ tokens_root_and_open_verbs(void **state)
     bh_tenant_id acme = { 1 };
 
     BH_CHECK_EQ("in scope", bh_authz_check(&dir, &scoped, "job.view", acme).rule, 29);
-    BH_CHECK_EQ("out of scope", bh_authz_check(&dir, &scoped, "job.submit", acme).rule,
-                BH_RULE_TOKEN_SCOPE);
-    BH_CHECK_EQ("a prefix of a scope", bh_authz_check(&dir, &scoped, "job.cancel", acme).allow,
-                false);
+    BH_CHECK_EQ("out of scope", bh_authz_check(&dir, &scoped, "job.submit", acme).rule, BH_RULE_TOKEN_SCOPE);
+    BH_CHECK_EQ("a prefix of a scope", bh_authz_check(&dir, &scoped, "job.cancel", acme).allow, false);
     BH_CHECK_EQ("root", bh_authz_check(&dir, &root, "site.apply", (bh_tenant_id){ 0 }).rule,
                 BH_RULE_LOCAL_ROOT);
     BH_CHECK_EQ("open", bh_authz_check(&dir, &nobody, "", acme).rule, BH_RULE_OPEN);
-    BH_CHECK_EQ("nobody", bh_authz_check(&dir, &nobody, "job.view", acme).rule,
-                BH_RULE_DEFAULT_DENY);
+    BH_CHECK_EQ("nobody", bh_authz_check(&dir, &nobody, "job.view", acme).rule, BH_RULE_DEFAULT_DENY);
     BH_CHECK_DONE();
 }
 
@@ -338,11 +342,13 @@ a_hint_names_the_lowest_role(void **state)
 {
     static const struct {
         const char *verb, *role;
+        /* clang-format off */
     } cases[] = {
         { "job.view", "viewer" },       { "job.submit", "developer" },
         { "job.cancel.any", "operator" }, { "site.apply", "admin" },
         { "record.view", "developer" }, { "no.such.verb", "root" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_STR(cases[i].verb, bh_authz_role_for(cases[i].verb), cases[i].role);
@@ -375,21 +381,37 @@ a_denial_says_which_role_and_where(void **state)
         const char *name, *path, *message, *hint;
         struct bh_denial denial;
     } cases[] = {
-        { "at a tenant", "acme", "eve may not use job.submit on acme",
+        { "at a tenant",
+          "acme",
+          "eve may not use job.submit on acme",
           "the role developer allows it, bound at that tenant or above it; an admin can bind it in "
-          "the site file", { "job.submit", { false, 0 }, BH_REACH_OBJECT } },
-        { "on the site", NULL, "eve may not use isolation.verify on the site",
+          "the site file",
+          { "job.submit", { false, 0 }, BH_REACH_OBJECT } },
+        { "on the site",
+          NULL,
+          "eve may not use isolation.verify on the site",
           "the role operator allows it, bound on the whole site (tenant \"*\"); an admin can bind it "
-          "in the site file", { "isolation.verify", { false, 0 }, BH_REACH_OBJECT } },
-        { "anywhere", NULL, "eve may not use token.create anywhere",
+          "in the site file",
+          { "isolation.verify", { false, 0 }, BH_REACH_OBJECT } },
+        { "anywhere",
+          NULL,
+          "eve may not use token.create anywhere",
           "the role developer allows it, bound at any tenant; an admin can bind it in the site file",
           { "token.create", { false, 0 }, BH_REACH_ANYWHERE } },
-        { "another's", NULL, "eve may not use session.own on this",
+        { "another's",
+          NULL,
+          "eve may not use session.own on this",
           "one's own is for those whom the site file names; another's takes the role admin on the "
-          "whole site", { "session.own", { false, 0 }, BH_REACH_OWN } },
-        { "nobody's", NULL, "eve may not use no.such.verb on the site", "no role allows it",
+          "whole site",
+          { "session.own", { false, 0 }, BH_REACH_OWN } },
+        { "nobody's",
+          NULL,
+          "eve may not use no.such.verb on the site",
+          "no role allows it",
           { "no.such.verb", { false, 0 }, BH_REACH_OBJECT } },
-        { "a token", "acme", "eve may not use job.submit on acme",
+        { "a token",
+          "acme",
+          "eve may not use job.submit on acme",
           "the token's scopes do not include it; make one that does",
           { "job.submit", { false, BH_RULE_TOKEN_SCOPE }, BH_REACH_OBJECT } },
     };
@@ -398,8 +420,8 @@ a_denial_says_which_role_and_where(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_err err = { .rc = BH_OK };
 
-        BH_CHECK_EQ(cases[i].name,
-                    bh_authz_explain(&cases[i].denial, "eve", &eve, cases[i].path, &err), BH_DENIED);
+        BH_CHECK_EQ(cases[i].name, bh_authz_explain(&cases[i].denial, "eve", &eve, cases[i].path, &err),
+                    BH_DENIED);
         BH_CHECK_STR(cases[i].name, err.msg, cases[i].message);
         BH_CHECK_STR(cases[i].name, err.hint, cases[i].hint);
     }
@@ -418,21 +440,34 @@ verbs_ask_for_somebody_who_is_there(void **state)
     } cases[] = {
         { "on the machine", { BH_PRESENCE_LOCAL, 0, 0, 100, 0 }, NULL, "site.apply", 39 },
         { "just shown", { BH_PRESENCE_SESSION, BH_LEVEL_PASSKEY, 95, 100, 0 }, NULL, "site.apply", 39 },
-        { "long ago", { BH_PRESENCE_SESSION, BH_LEVEL_PASSKEY, 94, 100, 0 }, NULL, "site.apply",
+        { "long ago",
+          { BH_PRESENCE_SESSION, BH_LEVEL_PASSKEY, 94, 100, 0 },
+          NULL,
+          "site.apply",
           BH_RULE_STEP_UP },
-        { "in the future", { BH_PRESENCE_SESSION, BH_LEVEL_PASSKEY, 101, 100, 0 }, NULL, "site.apply",
+        { "in the future",
+          { BH_PRESENCE_SESSION, BH_LEVEL_PASSKEY, 101, 100, 0 },
+          NULL,
+          "site.apply",
           BH_RULE_STEP_UP },
-        { "a code is less", { BH_PRESENCE_SESSION, BH_LEVEL_CODE, 100, 100, 0 }, NULL, "site.apply",
+        { "a code is less",
+          { BH_PRESENCE_SESSION, BH_LEVEL_CODE, 100, 100, 0 },
+          NULL,
+          "site.apply",
           BH_RULE_STEP_UP },
         { "not asked for", { BH_PRESENCE_SESSION, BH_LEVEL_NONE, 0, 100, 0 }, NULL, "site.view", 38 },
         { "asks for nothing", { BH_PRESENCE_SESSION, BH_LEVEL_NONE, 0, 100, 0 }, NULL, "token.any", 44 },
         { "a token of all", { BH_PRESENCE_TOKEN, 0, 0, 100, 0 }, NULL, "site.apply", BH_RULE_STEP_UP },
         { "a token that says so", { BH_PRESENCE_TOKEN, 0, 0, 100, 0 }, "site.apply", "site.apply", 39 },
-        { "a token for others", { BH_PRESENCE_TOKEN, 0, 0, 100, 0 }, "job.view", "site.apply",
+        { "a token for others",
+          { BH_PRESENCE_TOKEN, 0, 0, 100, 0 },
+          "job.view",
+          "site.apply",
           BH_RULE_TOKEN_SCOPE },
     };
     static const struct bh_dir_step_up step_ups[] = {
-        { "site.apply", BH_LEVEL_PASSKEY, 5 }, { "token.any", BH_LEVEL_NONE, 5 },
+        { "site.apply", BH_LEVEL_PASSKEY, 5 },
+        { "token.any", BH_LEVEL_NONE, 5 },
         { "token.any", BH_LEVEL_PASSKEY, 5 },
     };
     const struct bh_dir_binding admin = { BH_ROLE_ADMIN, { 1 }, 0, { 0 } };
@@ -441,10 +476,10 @@ verbs_ask_for_somebody_who_is_there(void **state)
     dir.step_ups = step_ups;
     dir.step_up_count = BH_COUNT(step_ups);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_subject subject = { .principal = { 1 }, .presence = cases[i].presence,
+        struct bh_subject subject = { .principal = { 1 },
+                                      .presence = cases[i].presence,
                                       .scopes = cases[i].scopes };
-        struct bh_verdict verdict =
-            bh_authz_check(&dir, &subject, cases[i].verb, (bh_tenant_id){ 0 });
+        struct bh_verdict verdict = bh_authz_check(&dir, &subject, cases[i].verb, (bh_tenant_id){ 0 });
 
         BH_CHECK_EQ(cases[i].name, verdict.rule, cases[i].rule);
         BH_CHECK_EQ(cases[i].name, verdict.allow, cases[i].rule < BH_RULE_LOCAL_ROOT);
@@ -478,8 +513,7 @@ break_glass_is_an_admins_role_for_a_while(void **state)
             .presence = { .kind = cases[i].kind, .now_ns = cases[i].now_ns, .break_glass_until_ns = 100 },
         };
 
-        BH_CHECK_EQ(cases[i].name,
-                    bh_authz_check(&dir, &subject, cases[i].verb, (bh_tenant_id){ 0 }).rule,
+        BH_CHECK_EQ(cases[i].name, bh_authz_check(&dir, &subject, cases[i].verb, (bh_tenant_id){ 0 }).rule,
                     cases[i].rule);
     }
     BH_CHECK_DONE();
@@ -511,8 +545,7 @@ what_is_ones_own_takes_no_role(void **state)
                                       .presence = { .kind = cases[i].kind },
                                       .scopes = cases[i].scopes };
 
-        BH_CHECK_EQ(cases[i].name, bh_authz_own(&dir, &subject, "account.own").rule,
-                    cases[i].rule);
+        BH_CHECK_EQ(cases[i].name, bh_authz_own(&dir, &subject, "account.own").rule, cases[i].rule);
     }
     BH_CHECK_DONE();
 }

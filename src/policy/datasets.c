@@ -15,8 +15,8 @@ static const uint32_t numbers[BH_DATA_RULES] = {
 };
 
 bh_rc
-bh_datasets_compile(const struct bh_site *site, struct bh_arena *arena,
-                    struct bh_datasets *ret_datasets, struct bh_err *err)
+bh_datasets_compile(const struct bh_site *site, struct bh_arena *arena, struct bh_datasets *ret_datasets,
+                    struct bh_err *err)
 {
     const struct bh_site_dataset *texts = site->datasets.items;
     struct bh_dataset *items = bh_arena_alloc(arena, site->datasets.count * sizeof *items + 1);
@@ -65,8 +65,7 @@ datasets_is_above(const char *above, const char *tenant)
     size_t length = strlen(above);
 
     return strcmp(above, "*") == 0
-           || (strncmp(above, tenant, length) == 0
-               && (tenant[length] == '/' || tenant[length] == '\0'));
+           || (strncmp(above, tenant, length) == 0 && (tenant[length] == '/' || tenant[length] == '\0'));
 }
 
 static bool
@@ -84,7 +83,7 @@ datasets_holds_role(const struct bh_site *site, enum bh_role role, const struct 
 
 static bool
 datasets_is_for(const struct bh_datasets *datasets, const struct bh_site_dataset_grant *grant,
-       const struct bh_data_request *request)
+                const struct bh_data_request *request)
 {
     return (!grant->tenant || datasets_is_above(grant->tenant, request->tenant))
            && (!grant->principal || strcmp(grant->principal, request->principal) == 0)
@@ -104,7 +103,7 @@ datasets_is_labelled(const struct bh_site_dataset_grant *grant, const struct bh_
 
 static bool
 datasets_is_there(const struct bh_datasets *datasets, const struct bh_site_dataset_grant *grant,
-         const struct bh_data_request *request)
+                  const struct bh_data_request *request)
 {
     const struct bh_site_pool *pool;
 
@@ -118,7 +117,7 @@ datasets_is_there(const struct bh_datasets *datasets, const struct bh_site_datas
 /* How near the grant comes to giving the right: NONE when it does. */
 static enum bh_data_rule
 datasets_check_grant(const struct bh_datasets *datasets, const struct bh_dataset *dataset, uint32_t at,
-     const struct bh_data_request *request, uint32_t right)
+                     const struct bh_data_request *request, uint32_t right)
 {
     const struct bh_site_dataset_grant *grant = datasets_grant_at(dataset, at);
 
@@ -138,7 +137,7 @@ datasets_check_grant(const struct bh_datasets *datasets, const struct bh_dataset
 /* One right: whether it is given, by which grant first, and until when. */
 static struct bh_data_verdict
 datasets_check_right(const struct bh_datasets *datasets, const struct bh_dataset *dataset,
-            const struct bh_data_request *request, uint32_t right)
+                     const struct bh_data_request *request, uint32_t right)
 {
     struct bh_data_verdict verdict = { .reason = BH_DATA_NO_GRANT, .lacks = right };
 
@@ -283,26 +282,23 @@ static bool
 avoids_datasets(const struct bh_datasets *datasets, const char *path, struct bh_data_denial *denial)
 {
     denial->dataset = path ? bh_datasets_at(datasets, path) : NULL;
-    denial->verdict = (struct bh_data_verdict){ .allow = !denial->dataset,
-                                                .reason = BH_DATA_PATH };
+    denial->verdict = (struct bh_data_verdict){ .allow = !denial->dataset, .reason = BH_DATA_PATH };
     return !denial->dataset;
 }
 
 static bool
 datasets_allow_mount(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
-            const struct bh_data_request *request, struct bh_data_denial *denial)
+                     const struct bh_data_request *request, struct bh_data_denial *denial)
 {
-    const struct bh_mount_spec *mount =
-        (const struct bh_mount_spec *)spec->mounts.items + denial->mount;
+    const struct bh_mount_spec *mount = (const struct bh_mount_spec *)spec->mounts.items + denial->mount;
     struct bh_data_request asked = *request;
 
     if (!mount->dataset)
         return avoids_datasets(datasets, mount->source, denial);
     asked.rights = denial->rights = bh_data_rights_wanted(spec, denial->mount);
     denial->dataset = bh_datasets_find(datasets, mount->dataset);
-    denial->verdict = denial->dataset
-                          ? bh_datasets_check(datasets, denial->dataset, &asked)
-                          : (struct bh_data_verdict){ .reason = BH_DATA_UNKNOWN };
+    denial->verdict = denial->dataset ? bh_datasets_check(datasets, denial->dataset, &asked)
+                                      : (struct bh_data_verdict){ .reason = BH_DATA_UNKNOWN };
     return denial->verdict.allow;
 }
 
@@ -310,8 +306,7 @@ datasets_allow_mount(const struct bh_datasets *datasets, const struct bh_job_spe
 static const char *
 datasets_image_of(const struct bh_job_spec *spec, struct bh_image *image)
 {
-    return spec->image && !bh_image_parse(spec->image, image) && image->path[0] == '/'
-               ? image->path : NULL;
+    return spec->image && !bh_image_parse(spec->image, image) && image->path[0] == '/' ? image->path : NULL;
 }
 
 bool
@@ -345,7 +340,7 @@ bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *
 
 static void
 datasets_put_reason(const struct bh_data_request *request, const struct bh_data_denial *denial,
-           struct bh_err *err)
+                    struct bh_err *err)
 {
     const struct bh_data_verdict *verdict = &denial->verdict;
     const struct bh_site_dataset_grant *grant =
@@ -355,8 +350,7 @@ datasets_put_reason(const struct bh_data_request *request, const struct bh_data_
 
     switch (verdict->reason) {
     case BH_DATA_UNLABELLED:
-        bh_err_set(err, BH_DENIED, "grants[%" PRIu32 "] is for jobs with the label %.60s", at,
-                   grant->label);
+        bh_err_set(err, BH_DENIED, "grants[%" PRIu32 "] is for jobs with the label %.60s", at, grant->label);
         break;
     case BH_DATA_LACKS:
         bh_err_set(err, BH_DENIED, "grants[%" PRIu32 "] gives %s, and no grant %s", at,
@@ -374,8 +368,7 @@ datasets_put_reason(const struct bh_data_request *request, const struct bh_data_
     case BH_DATA_NO_GRANT:
     case BH_DATA_PATH:
     case BH_DATA_RULES:
-        bh_err_set(err, BH_DENIED, "no grant is for %.60s in %.90s", request->principal,
-                   request->tenant);
+        bh_err_set(err, BH_DENIED, "no grant is for %.60s in %.90s", request->principal, request->tenant);
         break;
     }
 }
@@ -383,13 +376,14 @@ datasets_put_reason(const struct bh_data_request *request, const struct bh_data_
 /* Which of the job's places it was that asks for the right to copy. */
 static void
 datasets_put_copy_next(const struct bh_job_spec *spec, const struct bh_data_denial *denial,
-              struct bh_err *err)
+                       struct bh_err *err)
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
     bool writes = datasets_writes_elsewhere(spec, mounts[denial->mount].dataset);
 
-    (void)bh_err_hint(err, "leave out %s%s%s%s, which data could be copied to, or ask for a grant "
-                           "of copy",
+    (void)bh_err_hint(err,
+                      "leave out %s%s%s%s, which data could be copied to, or ask for a grant "
+                      "of copy",
                       datasets_sends(spec) ? "--network " : "",
                       datasets_sends(spec) ? bh_network_mode_names[spec->network] : "",
                       datasets_sends(spec) && writes ? ", " : "",
@@ -399,7 +393,7 @@ datasets_put_copy_next(const struct bh_job_spec *spec, const struct bh_data_deni
 /* What the submitter can do himself, else what to ask for. */
 static void
 datasets_put_next(const struct bh_job_spec *spec, const struct bh_data_request *request,
-         const struct bh_data_denial *denial, struct bh_err *err)
+                  const struct bh_data_denial *denial, struct bh_err *err)
 {
     uint32_t lacks = denial->verdict.lacks;
 
@@ -410,8 +404,8 @@ datasets_put_next(const struct bh_job_spec *spec, const struct bh_data_request *
     else if (lacks == BH_DATA_WRITE)
         (void)bh_err_hint(err, "mount it read-only, or ask for a grant of write");
     else
-        (void)bh_err_hint(err, "an admin can add to its grants: {tenant: %.80s, may: [%s]}",
-                          request->tenant, bh_data_rights_text(denial->rights));
+        (void)bh_err_hint(err, "an admin can add to its grants: {tenant: %.80s, may: [%s]}", request->tenant,
+                          bh_data_rights_text(denial->rights));
 }
 
 static bh_rc
@@ -435,13 +429,13 @@ bh_datasets_refuse_image(const struct bh_job_spec *spec, struct bh_err *err)
 /* A folder of a dataset was asked for by its path. */
 static bh_rc
 datasets_explain_path(const struct bh_job_spec *spec, const struct bh_data_denial *denial, bool hidden,
-             struct bh_err *err)
+                      struct bh_err *err)
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
     struct bh_image image;
-    const char *path = denial->where == BH_DATA_IN_CWD      ? spec->cwd
+    const char *path = denial->where == BH_DATA_IN_CWD     ? spec->cwd
                        : denial->where == BH_DATA_IN_IMAGE ? datasets_image_of(spec, &image)
-                                                            : mounts[denial->mount].source;
+                                                           : mounts[denial->mount].source;
 
     err->hint[0] = '\0';
     if (hidden && denial->where == BH_DATA_IN_IMAGE)
@@ -450,8 +444,7 @@ datasets_explain_path(const struct bh_job_spec *spec, const struct bh_data_denia
         return bh_err_set(err, BH_DENIED, "%.80s may not be used", path);
     bh_err_set(err, BH_DENIED, "%.80s and the folder of dataset %.63s lie in one another", path,
                denial->dataset->text->name);
-    return bh_err_hint(err, "mount it by its name: --mount dataset=%.63s",
-                       denial->dataset->text->name);
+    return bh_err_hint(err, "mount it by its name: --mount dataset=%.63s", denial->dataset->text->name);
 }
 
 bh_rc

@@ -20,7 +20,7 @@ enum { BH_DATA_RULE_GRANT = 3100 };
 
 /* All of a site, in its file's order. */
 struct bh_datasets {
-    const struct bh_site *site;  /* for bindings and pools */
+    const struct bh_site *site; /* for bindings and pools */
     const struct bh_dataset *items;
     uint32_t count;
 };
@@ -46,11 +46,11 @@ struct bh_data_request {
 
 struct bh_data_verdict {
     bool allow;
-    enum bh_data_rule reason;    /* of a denial */
-    uint32_t grant;              /* allowed: the first that gives what is done, write before read
-                                    before mount; denied UNLABELLED and nearer: which it is about */
-    uint32_t lacks;              /* denied: the rights that no grant gives */
-    uint64_t until_ns;           /* allowed: it holds until then; UINT64_MAX: without an end */
+    enum bh_data_rule reason; /* of a denial */
+    uint32_t grant;           /* allowed: the first that gives what is done, write before read
+                                 before mount; denied UNLABELLED and nearer: which it is about */
+    uint32_t lacks;           /* denied: the rights that no grant gives */
+    uint64_t until_ns;        /* allowed: it holds until then; UINT64_MAX: without an end */
 };
 
 /* Grants add up: each right may come from another one.  A grant counts when its tenant is the
@@ -58,8 +58,7 @@ struct bh_data_verdict {
  * job's tenant or above, the job has its label, the node is one of its places, and its end has not
  * come: as far as it says each.  The reason of a denial is the nearest for the first right, in
  * the order of enum bh_data_right, that is missing. */
-struct bh_data_verdict bh_datasets_check(const struct bh_datasets *datasets,
-                                         const struct bh_dataset *dataset,
+struct bh_data_verdict bh_datasets_check(const struct bh_datasets *datasets, const struct bh_dataset *dataset,
                                          const struct bh_data_request *request);
 
 /* The number of a verdict in audit records. */
@@ -84,10 +83,10 @@ uint32_t bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount);
 /* What stands in a job's way. */
 struct bh_data_denial {
     enum { BH_DATA_IN_MOUNT, BH_DATA_IN_CWD, BH_DATA_IN_IMAGE } where;
-    uint32_t mount;              /* IN_MOUNT: which */
+    uint32_t mount;                   /* IN_MOUNT: which */
     const struct bh_dataset *dataset; /* NULL: UNKNOWN */
-    uint32_t rights;             /* that it asks for; 0 of a DOOR */
-    bool named;                  /* bh_datasets_names */
+    uint32_t rights;                  /* that it asks for; 0 of a DOOR */
+    bool named;                       /* bh_datasets_names */
     struct bh_data_verdict verdict;
 };
 

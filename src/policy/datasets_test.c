@@ -21,12 +21,12 @@ static const char site_yaml[] =
     "  path: /data/imagenet\n"
     "  tenant: acme\n"
     "  grants:\n"
-    "  - {tenant: acme/vision, may: [mount, read]}\n"                             /* 0 */
-    "  - {principal: bob, may: [write], until: '1970-01-02T00:00:00Z'}\n"         /* 1 */
-    "  - {principal: bob, may: [mount, read, write]}\n"                           /* 2 */
-    "  - {tenant: other, label: 'env=dev|prod', may: [mount, read]}\n"            /* 3 */
+    "  - {tenant: acme/vision, may: [mount, read]}\n"                                  /* 0 */
+    "  - {principal: bob, may: [write], until: '1970-01-02T00:00:00Z'}\n"              /* 1 */
+    "  - {principal: bob, may: [mount, read, write]}\n"                                /* 2 */
+    "  - {tenant: other, label: 'env=dev|prod', may: [mount, read]}\n"                 /* 3 */
     "  - {tenant: other, label: team, may: [copy], to: {nodes: [n9], pools: [dev]}}\n" /* 4 */
-    "  - {role: developer, may: [write], until: '1970-01-03T00:00:00Z'}\n"        /* 5 */
+    "  - {role: developer, may: [write], until: '1970-01-03T00:00:00Z'}\n"             /* 5 */
     "- {name: all, path: /data/all, tenant: other, grants: [{tenant: '*', may: [mount, read, write, copy]}]}\n"
     "- {name: acmes, path: /data/acmes, tenant: acme, grants: [{tenant: acme, may: [mount]}]}\n"
     "- {name: ops, path: /data/ops, tenant: other, grants: [{role: operator, may: [mount]}, {role: auditor, may: [mount]}]}\n";
@@ -47,7 +47,8 @@ open_world(struct world *w, const char *yaml)
     w->site = bh_arena_alloc(w->arena, sizeof *w->site);
     bh_buf_init(&json, 1 << 16);
     assert_int_equal(bh_yaml_to_json(yaml, strlen(yaml), &json, &err), BH_OK);
-    assert_int_equal(bh_json_decode(json.bytes, json.length, &bh_site_fields, w->site, w->arena, &err), BH_OK);
+    assert_int_equal(bh_json_decode(json.bytes, json.length, &bh_site_fields, w->site, w->arena, &err),
+                     BH_OK);
     assert_int_equal(bh_site_check(w->site, &err), BH_OK);
     assert_int_equal(bh_datasets_compile(w->site, w->arena, &w->datasets, &err), BH_OK);
     bh_buf_fini(&json);
@@ -67,6 +68,7 @@ grants_decide(void **state)
         uint32_t rights, at_h;
         uint32_t number, lacks;
         uint64_t until_h;
+        /* clang-format off */
     } cases[] = {
         { "nobody is named", "closed", "acme", "alice", "", NULL, MOUNT, 0, 3002, MOUNT, 0 },
         { "the tenant", "imagenet", "acme/vision", "carol", "", NULL, MOUNT | READ, 0, 3100, 0, NEVER },
@@ -95,18 +97,18 @@ grants_decide(void **state)
         { "a role on the whole site", "ops", "acme", "bob", "", NULL, MOUNT, 0, 3101, 0, NEVER },
         { "everybody", "all", "acme", "carol", "", "n5", MOUNT | READ | WRITE | COPY, 999999, 3100, 0, NEVER },
     };
+    /* clang-format on */
     struct world w;
 
     open_world(&w, site_yaml);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         const char *label = cases[i].label;
         struct bh_texts labels = { &label, label && *label };
-        const struct bh_data_request request = {
-            cases[i].tenant, cases[i].principal, label ? &labels : NULL, cases[i].node,
-            cases[i].rights, cases[i].at_h * 3600 * BH_NS_PER_S
-        };
-        struct bh_data_verdict verdict = bh_datasets_check(
-            &w.datasets, bh_datasets_find(&w.datasets, cases[i].dataset), &request);
+        const struct bh_data_request request = { cases[i].tenant,        cases[i].principal,
+                                                 label ? &labels : NULL, cases[i].node,
+                                                 cases[i].rights,        cases[i].at_h * 3600 * BH_NS_PER_S };
+        struct bh_data_verdict verdict =
+            bh_datasets_check(&w.datasets, bh_datasets_find(&w.datasets, cases[i].dataset), &request);
 
         BH_CHECK_EQ(cases[i].name, bh_data_rule_number(&verdict), cases[i].number);
         BH_CHECK_EQ(cases[i].name, verdict.allow, cases[i].number >= BH_DATA_RULE_GRANT);
@@ -124,13 +126,15 @@ static void
 every_condition_counts(void **state)
 {
     enum { TENANT, PRINCIPAL, ROLE, LABEL, RIGHT, END, PLACE, CONDITIONS };
-    static const enum bh_data_rule faults[CONDITIONS] = {
-        BH_DATA_NO_GRANT, BH_DATA_NO_GRANT, BH_DATA_NO_GRANT, BH_DATA_UNLABELLED, BH_DATA_LACKS,
-        BH_DATA_ENDED, BH_DATA_ELSEWHERE
-    };
+    static const enum bh_data_rule faults[CONDITIONS] = { BH_DATA_NO_GRANT, BH_DATA_NO_GRANT,
+                                                          BH_DATA_NO_GRANT, BH_DATA_UNLABELLED,
+                                                          BH_DATA_LACKS,    BH_DATA_ENDED,
+                                                          BH_DATA_ELSEWHERE };
     const char *met = "team=a", *right = "read", *other = "mount", *here = "n1", *there = "n2";
     struct bh_texts labels = { &met, 1 };
-    const struct bh_data_request request = { "acme/vision", "alice", &labels, "n1", READ, DAY_S * BH_NS_PER_S };
+    const struct bh_data_request request = {
+        "acme/vision", "alice", &labels, "n1", READ, DAY_S * BH_NS_PER_S
+    };
     struct world w;
 
     open_world(&w, site_yaml);
@@ -193,8 +197,12 @@ a_folder_is_found_from_below_and_above(void **state)
     static const struct {
         const char *path, *dataset;
     } cases[] = {
-        { "/data/imagenet", "imagenet" }, { "/data/imagenet/a", "imagenet" },
-        { "/data/imagenet2", NULL }, { "/data", "closed" }, { "/", "closed" }, { "/work", NULL },
+        { "/data/imagenet", "imagenet" },
+        { "/data/imagenet/a", "imagenet" },
+        { "/data/imagenet2", NULL },
+        { "/data", "closed" },
+        { "/", "closed" },
+        { "/work", NULL },
     };
     struct world w;
 
@@ -217,8 +225,9 @@ a_jobs_mounts_ask_for_rights(void **state)
         const char *name;
         struct bh_mount_spec mounts[2];
         const char *cwd;
-        uint32_t rights;         /* of the first mount */
+        uint32_t rights; /* of the first mount */
         enum bh_network_mode network;
+        /* clang-format off */
     } cases[] = {
         { "alone", { { .dataset = "a" } }, NULL, MOUNT | READ },
         { "for writing", { { .dataset = "a", .write = true } }, NULL, MOUNT | READ | WRITE },
@@ -240,11 +249,13 @@ a_jobs_mounts_ask_for_rights(void **state)
         { "with the world", { { .dataset = "a" } }, "/tmp", MOUNT | READ | COPY, BH_NETWORK_EGRESS },
         { "for writing, with other jobs", { { .dataset = "a", .write = true } }, NULL, ALL, BH_NETWORK_TENANT },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_mount_spec mounts[2] = { cases[i].mounts[0], cases[i].mounts[1] };
         bool second = mounts[1].source || mounts[1].dataset;
-        struct bh_job_spec spec = { .mounts = { mounts, 1 + second }, .cwd = cases[i].cwd,
+        struct bh_job_spec spec = { .mounts = { mounts, 1 + second },
+                                    .cwd = cases[i].cwd,
                                     .network = cases[i].network };
 
         BH_CHECK_EQ(cases[i].name, bh_data_rights_wanted(&spec, 0), cases[i].rights);
@@ -262,6 +273,7 @@ paths_are_no_way_in(void **state)
         const char *cwd, *image;
         bool allowed;
         const char *says;
+        /* clang-format off */
     } cases[] = {
         { "elsewhere", { .source = "/work" }, "/home/bob", "dir:/images/a", true, "" },
         { "a mount of it", { .source = "/data/all" }, NULL, NULL, false,
@@ -276,17 +288,21 @@ paths_are_no_way_in(void **state)
           "image: /data/all and the folder of dataset all lie in one another" },
         { "its own /tmp", { .source = "/work" }, "/tmp", NULL, true, "" },
     };
+    /* clang-format on */
     struct world w;
 
     open_world(&w, site_yaml);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_mount_spec mount = cases[i].mount;
         struct bh_job_spec spec = { .mounts = { &mount, 1 }, .cwd = cases[i].cwd, .image = cases[i].image };
-        const struct bh_data_request request = { .tenant = "other", .principal = "bob", .labels = &spec.labels };
+        const struct bh_data_request request = { .tenant = "other",
+                                                 .principal = "bob",
+                                                 .labels = &spec.labels };
         struct bh_data_denial denial;
         struct bh_err err = { .msg = "" };
 
-        BH_CHECK_EQ(cases[i].name, bh_datasets_allow(&w.datasets, &spec, &request, &denial), cases[i].allowed);
+        BH_CHECK_EQ(cases[i].name, bh_datasets_allow(&w.datasets, &spec, &request, &denial),
+                    cases[i].allowed);
         if (!cases[i].allowed) {
             BH_CHECK_EQ(cases[i].name, bh_data_rule_number(&denial.verdict), 3007);
             BH_CHECK_EQ(cases[i].name, bh_datasets_explain(&spec, &request, &denial, false, &err), BH_DENIED);
@@ -308,6 +324,7 @@ denials_say_what_lacks_and_what_to_do(void **state)
         bh_rc rc;
         const char *says, *next;
         enum bh_network_mode network;
+        /* clang-format off */
     } cases[] = {
         { "unknown", "acme", "alice", { { .dataset = "x" } }, NULL, false, BH_NOT_FOUND,
           "mounts[0]: no dataset x that you may see", "`bulkhead get datasets` lists them" },
@@ -341,6 +358,7 @@ denials_say_what_lacks_and_what_to_do(void **state)
           "mounts[0]: imagenet: grants[5] gave write until 1970-01-03T00:00:00Z",
           "mount it read-only, or ask for a grant of write" },
     };
+    /* clang-format on */
     struct world w;
 
     open_world(&w, site_yaml);
@@ -348,14 +366,17 @@ denials_say_what_lacks_and_what_to_do(void **state)
         struct bh_mount_spec mounts[2] = { cases[i].mounts[0], cases[i].mounts[1] };
         struct bh_job_spec spec = { .mounts = { mounts, 1 + !!mounts[1].dataset },
                                     .network = cases[i].network };
-        struct bh_data_request request = { .tenant = cases[i].tenant, .principal = cases[i].principal,
-                                           .labels = &spec.labels, .node = cases[i].node,
+        struct bh_data_request request = { .tenant = cases[i].tenant,
+                                           .principal = cases[i].principal,
+                                           .labels = &spec.labels,
+                                           .node = cases[i].node,
                                            .now_ns = 2 * DAY_S * BH_NS_PER_S };
         struct bh_data_denial denial;
         struct bh_err err = { .msg = "" };
 
         BH_CHECK(cases[i].name, !bh_datasets_allow(&w.datasets, &spec, &request, &denial));
-        BH_CHECK_EQ(cases[i].name, bh_datasets_explain(&spec, &request, &denial, cases[i].hidden, &err), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, bh_datasets_explain(&spec, &request, &denial, cases[i].hidden, &err),
+                    cases[i].rc);
         BH_CHECK_STR(cases[i].name, err.msg, cases[i].says);
         BH_CHECK_STR(cases[i].name, err.hint, cases[i].next);
     }

@@ -5,15 +5,15 @@
 #include "model/path.h"
 
 /* One search for every table: rows differ only in their type. */
-#define FIND(rows, count, condition)                                                     \
-    ({                                                                                   \
-        __typeof__((rows) + 0) found_ = NULL;                                            \
-        for (uint32_t i_ = 0; i_ < (count) && !found_; i_++) {                           \
-            __typeof__((rows) + 0) row = &(rows)[i_];                                    \
-            if (condition)                                                               \
-                found_ = row;                                                            \
-        }                                                                                \
-        found_;                                                                          \
+#define FIND(rows, count, condition)                                                                         \
+    ({                                                                                                       \
+        __typeof__((rows) + 0) found_ = NULL;                                                                \
+        for (uint32_t i_ = 0; i_ < (count) && !found_; i_++) {                                               \
+            __typeof__((rows) + 0) row = &(rows)[i_];                                                        \
+            if (condition)                                                                                   \
+                found_ = row;                                                                                \
+        }                                                                                                    \
+        found_;                                                                                              \
     })
 
 const struct bh_dir_tenant *
@@ -54,8 +54,7 @@ bh_directory_principal(const struct bh_directory *dir, bh_principal_id id)
 const struct bh_dir_principal *
 bh_directory_principal_named(const struct bh_directory *dir, const char *name)
 {
-    return FIND(dir->principals, dir->principal_count,
-                !row->gone && strcmp(row->name, name) == 0);
+    return FIND(dir->principals, dir->principal_count, !row->gone && strcmp(row->name, name) == 0);
 }
 
 const struct bh_dir_principal *
@@ -104,8 +103,7 @@ bh_directory_dataset_named(const struct bh_directory *dir, const char *name)
 }
 
 const struct bh_dir_mount *
-bh_directory_mount(const struct bh_directory *dir, bh_tenant_id tenant, const char *path,
-                   bool write)
+bh_directory_mount(const struct bh_directory *dir, bh_tenant_id tenant, const char *path, bool write)
 {
     return FIND(dir->mounts, dir->mount_count,
                 (row->write || !write) && bh_file_path_within(row->path, path)
@@ -113,8 +111,7 @@ bh_directory_mount(const struct bh_directory *dir, bh_tenant_id tenant, const ch
 }
 
 bool
-bh_directory_within(const struct bh_directory *dir, bh_tenant_id ancestor,
-                    bh_tenant_id tenant)
+bh_directory_within(const struct bh_directory *dir, bh_tenant_id ancestor, bh_tenant_id tenant)
 {
     if (ancestor.v == 0)
         return true;

@@ -27,7 +27,7 @@ struct bh_dir_tenant {
 struct bh_dir_sku {
     bh_sku_id id;
     const char *name;
-    const char *cpu, *memory;    /* defaults of one partition; NULL: the node's share */
+    const char *cpu, *memory; /* defaults of one partition; NULL: the node's share */
     bool gone;
     uint64_t models;             /* GPU models that keep it, a bit each */
     enum bh_managed managed;     /* of shares */
@@ -38,26 +38,26 @@ struct bh_dir_sku {
 struct bh_dir_principal {
     bh_principal_id id;
     const char *name;
-    uint32_t uid;                /* UINT32_MAX: none */
+    uint32_t uid; /* UINT32_MAX: none */
     bool service, gone;
-    bool account;                /* may have a password here */
+    bool account; /* may have a password here */
     bool break_glass;
-    const char *default_tenant;  /* of jobs that name none; NULL: none */
-    const char *identity;        /* "corp/SUBJECT"; NULL: not known by one in the site file */
+    const char *default_tenant; /* of jobs that name none; NULL: none */
+    const char *identity;       /* "corp/SUBJECT"; NULL: not known by one in the site file */
 };
 
 struct bh_dir_binding {
     enum bh_role role;
-    bh_principal_id principal;   /* 0: a group's */
+    bh_principal_id principal; /* 0: a group's */
     uint32_t gid;
-    bh_tenant_id tenant;         /* 0: the whole site */
-    uint32_t group;              /* a provider's, by its id; 0: the Unix group `gid` */
+    bh_tenant_id tenant; /* 0: the whole site */
+    uint32_t group;      /* a provider's, by its id; 0: the Unix group `gid` */
 };
 
 /* A provider's group that bindings name. */
 struct bh_dir_group {
     uint32_t id;
-    const char *name;            /* "corp/ml-admins" */
+    const char *name; /* "corp/ml-admins" */
 };
 
 struct bh_dir_step_up {
@@ -69,12 +69,12 @@ struct bh_dir_step_up {
 struct bh_dir_gpu {
     bh_gpu_id id;
     const char *uuid;
-    bool managed;                /* the site file wants it so */
+    bool managed; /* the site file wants it so */
 };
 
 struct bh_dir_mount {
     const char *path;
-    bh_tenant_id tenant;         /* 0: all */
+    bh_tenant_id tenant; /* 0: all */
     bool write;
 };
 
@@ -97,7 +97,7 @@ struct bh_directory {
     uint32_t tenant_count, sku_count, principal_count, binding_count, gpu_count, mount_count;
     uint32_t group_count, step_up_count;
     const struct bh_site_sign_in *sign_in; /* never NULL in a published one */
-    struct bh_admission admission; /* what may be submitted */
+    struct bh_admission admission;         /* what may be submitted */
     const struct bh_dir_dataset *dataset_names;
     uint32_t dataset_count;
     struct bh_datasets datasets; /* who may do what with them */
@@ -106,39 +106,29 @@ struct bh_directory {
 /* Lookups; NULL when there is none.  Those by name find only what is not gone; those
  * by id find all, so that old records can be read. */
 const struct bh_dir_tenant *bh_directory_tenant(const struct bh_directory *dir, bh_tenant_id id);
-const struct bh_dir_tenant *bh_directory_tenant_named(const struct bh_directory *dir,
-                                                      const char *path);
+const struct bh_dir_tenant *bh_directory_tenant_named(const struct bh_directory *dir, const char *path);
 const struct bh_dir_sku *bh_directory_sku(const struct bh_directory *dir, bh_sku_id id);
-const struct bh_dir_sku *bh_directory_sku_named(const struct bh_directory *dir,
-                                                const char *name);
-const struct bh_dir_principal *bh_directory_principal(const struct bh_directory *dir,
-                                                      bh_principal_id id);
-const struct bh_dir_principal *bh_directory_principal_named(const struct bh_directory *dir,
-                                                            const char *name);
-const struct bh_dir_principal *bh_directory_principal_uid(const struct bh_directory *dir,
-                                                          uint32_t uid);
+const struct bh_dir_sku *bh_directory_sku_named(const struct bh_directory *dir, const char *name);
+const struct bh_dir_principal *bh_directory_principal(const struct bh_directory *dir, bh_principal_id id);
+const struct bh_dir_principal *bh_directory_principal_named(const struct bh_directory *dir, const char *name);
+const struct bh_dir_principal *bh_directory_principal_uid(const struct bh_directory *dir, uint32_t uid);
 /* Who the site file says that an identity "corp/SUBJECT" is. */
 const struct bh_dir_principal *bh_directory_principal_known(const struct bh_directory *dir,
                                                             const char *identity);
 const struct bh_dir_group *bh_directory_group(const struct bh_directory *dir, const char *name);
 /* What `verb` asks of a person beside his roles. */
-const struct bh_dir_step_up *bh_directory_step_up(const struct bh_directory *dir,
-                                                  const char *verb);
+const struct bh_dir_step_up *bh_directory_step_up(const struct bh_directory *dir, const char *verb);
 const struct bh_dir_gpu *bh_directory_gpu(const struct bh_directory *dir, bh_gpu_id id);
-const struct bh_dir_gpu *bh_directory_gpu_uuid(const struct bh_directory *dir,
-                                               const char *uuid);
+const struct bh_dir_gpu *bh_directory_gpu_uuid(const struct bh_directory *dir, const char *uuid);
 
 /* The dataset that has the name, else the one that had it last. */
-const struct bh_dir_dataset *bh_directory_dataset_named(const struct bh_directory *dir,
-                                                        const char *name);
+const struct bh_dir_dataset *bh_directory_dataset_named(const struct bh_directory *dir, const char *name);
 
 /* What lets `tenant` mount `path`, for writing when `write`; NULL: nothing does. */
-const struct bh_dir_mount *bh_directory_mount(const struct bh_directory *dir,
-                                              bh_tenant_id tenant, const char *path,
-                                              bool write);
+const struct bh_dir_mount *bh_directory_mount(const struct bh_directory *dir, bh_tenant_id tenant,
+                                              const char *path, bool write);
 
 /* Whether `ancestor` is `tenant` or above it; ancestor 0 is the site: above all. */
-bool bh_directory_within(const struct bh_directory *dir, bh_tenant_id ancestor,
-                         bh_tenant_id tenant);
+bool bh_directory_within(const struct bh_directory *dir, bh_tenant_id ancestor, bh_tenant_id tenant);
 
 #endif

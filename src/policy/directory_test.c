@@ -3,6 +3,7 @@
 #include "base/attr.h"
 #include "base/test.h"
 
+/* clang-format off */
 static const struct bh_dir_tenant tenants[] = {
     { { 1 }, { 0 }, "acme", BH_TENANT_ORGANIZATION, false },
     { { 2 }, { 1 }, "acme/vision", BH_TENANT_DEPARTMENT, false },
@@ -10,6 +11,7 @@ static const struct bh_dir_tenant tenants[] = {
     { { 4 }, { 5 }, "loop", BH_TENANT_PROJECT, false }, /* damaged: a circle */
     { { 5 }, { 4 }, "loop/b", BH_TENANT_PROJECT, false },
 };
+/* clang-format on */
 static const struct bh_dir_sku skus[] = { { { 1 }, "small", "2", "8Gi", false },
                                           { { 2 }, "old", NULL, NULL, true } };
 static const struct bh_dir_principal principals[] = {
@@ -25,13 +27,20 @@ static const struct bh_dir_mount mounts[] = { { "/work/data", { 2 }, false },
                                               { "/work/out", { 1 }, true },
                                               { "/shared", { 0 }, false } };
 static const struct bh_directory dir = {
-    .tenants = tenants, .tenant_count = BH_COUNT(tenants),
-    .skus = skus, .sku_count = BH_COUNT(skus),
-    .principals = principals, .principal_count = BH_COUNT(principals),
-    .gpus = gpus, .gpu_count = BH_COUNT(gpus),
-    .mounts = mounts, .mount_count = BH_COUNT(mounts),
-    .groups = groups, .group_count = BH_COUNT(groups),
-    .step_ups = step_ups, .step_up_count = BH_COUNT(step_ups),
+    .tenants = tenants,
+    .tenant_count = BH_COUNT(tenants),
+    .skus = skus,
+    .sku_count = BH_COUNT(skus),
+    .principals = principals,
+    .principal_count = BH_COUNT(principals),
+    .gpus = gpus,
+    .gpu_count = BH_COUNT(gpus),
+    .mounts = mounts,
+    .mount_count = BH_COUNT(mounts),
+    .groups = groups,
+    .group_count = BH_COUNT(groups),
+    .step_ups = step_ups,
+    .step_up_count = BH_COUNT(step_ups),
 };
 
 static void
@@ -75,17 +84,19 @@ within_walks_up(void **state)
         const char *name;
         uint32_t above, tenant;
         bool within;
+        /* clang-format off */
     } cases[] = {
         { "itself", 2, 2, true },      { "parent", 1, 2, true },  { "child", 2, 1, false },
         { "sibling", 2, 3, false },    { "the site", 0, 2, true }, { "unknown", 1, 9, false },
         { "nobody", 1, 0, false },     { "a circle ends", 1, 4, false },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name,
-                    bh_directory_within(&dir, (bh_tenant_id){ cases[i].above },
-                                        (bh_tenant_id){ cases[i].tenant }),
-                    cases[i].within);
+        BH_CHECK_EQ(
+            cases[i].name,
+            bh_directory_within(&dir, (bh_tenant_id){ cases[i].above }, (bh_tenant_id){ cases[i].tenant }),
+            cases[i].within);
     BH_CHECK_DONE();
 }
 
@@ -108,8 +119,8 @@ mounts_belong_to_tenants(void **state)
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].name,
-                    bh_directory_mount(&dir, (bh_tenant_id){ cases[i].tenant }, cases[i].path,
-                                       cases[i].write) != NULL,
+                    bh_directory_mount(&dir, (bh_tenant_id){ cases[i].tenant }, cases[i].path, cases[i].write)
+                        != NULL,
                     cases[i].allowed);
     BH_CHECK_DONE();
 }

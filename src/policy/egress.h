@@ -12,7 +12,6 @@ struct bh_egress {
 
 /* BH_FULL: more than BH_NET_RULES_MAX entries of egress_deny, or no room in the arena. */
 BH_MUST_USE bh_rc bh_egress_of(const struct bh_admission *admission, const char *tenant,
-                               struct bh_arena *arena, struct bh_egress *ret_egress,
-                               struct bh_err *err);
+                               struct bh_arena *arena, struct bh_egress *ret_egress, struct bh_err *err);
 
 #endif

@@ -51,8 +51,8 @@ explain_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint
     const struct bh_reason *reason = p->reason;
 
     explain_put_tenant(p);
-    bh_buf_puts(p->out, reason->used >= reason->limit ? " is at its limit of "
-                                                      : " would go over its limit of ");
+    bh_buf_puts(p->out,
+                reason->used >= reason->limit ? " is at its limit of " : " would go over its limit of ");
     amount(p, reason->limit);
     bh_buf_puts(p->out, ": ");
     if (amount == bh_explain_partitions)
@@ -144,17 +144,18 @@ explain_budget(const struct phrase *p)
     uint64_t unit = money ? BH_MONEY_UNIT : 3600;
 
     explain_put_tenant(p);
-    bh_buf_printf(p->out, " has spent its budget of this period: %" PRIu64 ".%02" PRIu64
-                          " of %" PRIu64 ".%02" PRIu64 "%s",
-                  p->reason->used / unit, p->reason->used % unit * 100 / unit,
-                  p->reason->limit / unit, p->reason->limit % unit * 100 / unit,
-                  money ? "" : " GPU-hours");
+    bh_buf_printf(p->out,
+                  " has spent its budget of this period: %" PRIu64 ".%02" PRIu64 " of %" PRIu64 ".%02" PRIu64
+                  "%s",
+                  p->reason->used / unit, p->reason->used % unit * 100 / unit, p->reason->limit / unit,
+                  p->reason->limit % unit * 100 / unit, money ? "" : " GPU-hours");
 }
 
 static void
 explain_never_quota(const struct phrase *p)
 {
-    void (*amount)(const struct phrase *, uint64_t) = p->reason->sku.v ? bh_explain_partitions : explain_put_parts;
+    void (*amount)(const struct phrase *, uint64_t) =
+        p->reason->sku.v ? bh_explain_partitions : explain_put_parts;
 
     bh_buf_puts(p->out, "this job wants ");
     amount(p, p->reason->wanted);
@@ -347,16 +348,17 @@ explain_defrag_off(const struct phrase *p)
 static void
 explain_defrag_budget(const struct phrase *p)
 {
-    bh_buf_printf(p->out, "of this hour's budget for moves %" PRIu64 " of %" PRIu64 " are used, and "
-                          "this would take %" PRIu64 " more",
+    bh_buf_printf(p->out,
+                  "of this hour's budget for moves %" PRIu64 " of %" PRIu64 " are used, and "
+                  "this would take %" PRIu64 " more",
                   p->reason->used, p->reason->limit, p->reason->wanted);
 }
 
 static void
 explain_defrag_gain(const struct phrase *p)
 {
-    bh_buf_printf(p->out, "the moves would gain %" PRIu64 " GPU-ms and lose %" PRIu64
-                          ", which is not worth it",
+    bh_buf_printf(p->out,
+                  "the moves would gain %" PRIu64 " GPU-ms and lose %" PRIu64 ", which is not worth it",
                   p->reason->used, p->reason->wanted);
 }
 
@@ -418,9 +420,8 @@ explain_next_expected(const struct phrase *p)
 {
     bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
     bh_explain_wait(p);
-    bh_buf_puts(p->out, bh_explain_may_name_job(p)
-                            ? ": jobs without a time limit hold it, so this is a guess"
-                            : ": this is a guess, for jobs may hold it longer");
+    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? ": jobs without a time limit hold it, so this is a guess"
+                                                   : ": this is a guess, for jobs may hold it longer");
 }
 
 /* "frees in 4m10s at the latest, when job 12 reaches its time limit", or when its grace is over */
@@ -532,8 +533,9 @@ explain_next_behind(const struct phrase *p)
         bh_explain_wait(p);
         bh_buf_puts(p->out, " it can begin before; else ");
     }
-    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? "its turn comes when " : "its turn comes when that job "
-                                                                    "has started");
+    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? "its turn comes when "
+                                                   : "its turn comes when that job "
+                                                     "has started");
     if (!bh_explain_may_name_job(p))
         return;
     bh_explain_job(p, "");
@@ -575,8 +577,9 @@ explain_next_tree(const struct phrase *p)
 static void
 explain_next_busy(const struct phrase *p)
 {
-    bh_buf_puts(p->out, p->reason->code == BH_REASON_SKU_BUSY ? "wait, or cancel them (`bulkhead ps`)" :
-                        "remove those below it first, and wait until their jobs have ended");
+    bh_buf_puts(p->out, p->reason->code == BH_REASON_SKU_BUSY
+                            ? "wait, or cancel them (`bulkhead ps`)"
+                            : "remove those below it first, and wait until their jobs have ended");
 }
 
 static void
@@ -692,8 +695,7 @@ explain_also(const struct phrase *p, const char *joint, bool sentence)
 }
 
 void
-bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
-                    const struct bh_reason *reason)
+bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how, const struct bh_reason *reason)
 {
     struct phrase p = { out, how, reason };
 
@@ -710,8 +712,7 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
 }
 
 void
-bh_explain_next(struct bh_buf *out, const struct bh_explain *how,
-                const struct bh_reason *reason)
+bh_explain_next(struct bh_buf *out, const struct bh_explain *how, const struct bh_reason *reason)
 {
     struct phrase p = { out, how, reason };
 

@@ -13,18 +13,16 @@
  * another tenant".  `now_ns` turns frees_at into a span. */
 struct bh_explain {
     const struct bh_directory *dir;
-    const uint32_t *visible;     /* tenants whose jobs may be named; all when `all` */
+    const uint32_t *visible; /* tenants whose jobs may be named; all when `all` */
     uint32_t visible_count;
     bool all;
-    bh_tenant_id holder_tenant;  /* tenant of reason->job, 0 unknown */
+    bh_tenant_id holder_tenant;    /* tenant of reason->job, 0 unknown */
     bh_tenant_id preemptor_tenant; /* of reason->preempted_for or moved_for, 0 unknown */
     uint64_t now_ns;
 };
 
 /* Append what holds the job back, and what can be done or when it changes. */
-void bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
-                         const struct bh_reason *reason);
-void bh_explain_next(struct bh_buf *out, const struct bh_explain *how,
-                     const struct bh_reason *reason);
+void bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how, const struct bh_reason *reason);
+void bh_explain_next(struct bh_buf *out, const struct bh_explain *how, const struct bh_reason *reason);
 
 #endif

@@ -24,9 +24,7 @@ put_call(const struct phrase *p)
     const struct bh_gpu_form_reason *form = &p->reason->form;
 
     if (form->tenant.v == 0) {
-        bh_buf_puts(
-            p->out,
-            "no boundary between the tenants of the GPU calls for more than a share");
+        bh_buf_puts(p->out, "no boundary between the tenants of the GPU calls for more than a share");
         return;
     }
     put_boundary(p);
@@ -37,8 +35,7 @@ put_call(const struct phrase *p)
 static void
 put_not_offered(const struct phrase *p)
 {
-    const struct bh_model_facts *facts =
-        bh_model_facts((enum bh_gpu_model)p->reason->form.model);
+    const struct bh_model_facts *facts = bh_model_facts((enum bh_gpu_model)p->reason->form.model);
 
     put_call(p);
     bh_buf_puts(p->out, ", which the SKU does not offer on ");
@@ -56,9 +53,8 @@ static void
 put_strongest(const struct phrase *p)
 {
     put_call(p);
-    bh_buf_puts(p->out,
-                ", and the SKU offers nothing as strong: jobs across that boundary stay "
-                "off the GPU");
+    bh_buf_puts(p->out, ", and the SKU offers nothing as strong: jobs across that boundary stay "
+                        "off the GPU");
 }
 
 void
@@ -102,7 +98,6 @@ bh_explain_never_form(const struct phrase *p)
 void
 bh_explain_next_never_form(const struct phrase *p)
 {
-    bh_buf_puts(p->out,
-                "choose another SKU (`bulkhead get skus`), or have an admin add a stronger "
-                "form on the models that there are to this one");
+    bh_buf_puts(p->out, "choose another SKU (`bulkhead get skus`), or have an admin add a stronger "
+                        "form on the models that there are to this one");
 }

@@ -61,7 +61,7 @@ bh_explain_guarantee(const struct phrase *p)
 {
     static const char *const but[BH_GUARANTEE_CAUSES] = {
         [BH_GUARANTEE_NO_BORROWER] = "nobody of whom it could take room back uses more than he is "
-                                "guaranteed",
+                                     "guaranteed",
         [BH_GUARANTEE_NEVER] = "what others use beyond theirs is held by jobs that run with "
                                "on_preempt never",
         [BH_GUARANTEE_YOUNG] = "the jobs by which others use more than theirs have not run for "

@@ -44,6 +44,6 @@ bh_explain_share_memory(const struct phrase *p)
     explain_share_put_gpu(p);
     bh_buf_puts(p->out, " has the compute for ");
     explain_share_put_sku(p);
-    bh_buf_printf(p->out, ", but only %u of the %u parts of memory that it wants",
-                  (unsigned)p->reason->limit, (unsigned)p->reason->wanted);
+    bh_buf_printf(p->out, ", but only %u of the %u parts of memory that it wants", (unsigned)p->reason->limit,
+                  (unsigned)p->reason->wanted);
 }

@@ -19,8 +19,10 @@ void
 bh_explain_scratch(const struct phrase *p)
 {
     bh_explain_gpu(p);
-    bh_buf_puts(p->out, " could hold it, but the scratch of its node is taken, or its tenant's part of that; its output "
-                        "says how much");
+    bh_buf_puts(
+        p->out,
+        " could hold it, but the scratch of its node is taken, or its tenant's part of that; its output "
+        "says how much");
 }
 
 void

@@ -9,6 +9,7 @@ amounts_are_exact(void **state)
     static const struct {
         uint64_t parts;
         const char *text;
+        /* clang-format off */
     } cases[] = {
         { 0, "0 GPUs" },       { 4200, "1 GPU" },      { 8400, "2 GPUs" },
         { 6300, "1.5 GPUs" },  { 2100, "0.5 GPU" },    { 1800, "3/7 GPU" },
@@ -16,6 +17,7 @@ amounts_are_exact(void **state)
         { 6000, "10/7 GPUs" }, { 1, "1/4200 GPU" },    { 4200 + 525, "1.125 GPUs" },
         { 1400, "1/3 GPU" },   { 168, "0.04 GPU" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         char memory[64];
@@ -39,8 +41,7 @@ what_is_written_reads_back(void **state)
 
         bh_buf_init_fixed(&out, memory, sizeof memory);
         bh_gpus_put_amount(&out, parts);
-        BH_CHECK_EQ(bh_buf_text(&out), bh_parse_parts(bh_buf_text(&out), 4200, &back, &err),
-                    BH_OK);
+        BH_CHECK_EQ(bh_buf_text(&out), bh_parse_parts(bh_buf_text(&out), 4200, &back, &err), BH_OK);
         BH_CHECK_EQ(bh_buf_text(&out), back, parts);
     }
     BH_CHECK_DONE();

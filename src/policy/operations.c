@@ -5,7 +5,10 @@
 #include "base/assert.h"
 
 const char *const bh_method_names[BH_METHODS] = {
-    [BH_GET] = "GET", [BH_POST] = "POST", [BH_PUT] = "PUT", [BH_DELETE] = "DELETE",
+    [BH_GET] = "GET",
+    [BH_POST] = "POST",
+    [BH_PUT] = "PUT",
+    [BH_DELETE] = "DELETE",
 };
 
 /* Whether a description of the body is named: compared as text, so that the table may
@@ -13,10 +16,16 @@ const char *const bh_method_names[BH_METHODS] = {
 #define IS_NONE(request) (sizeof(request) == sizeof "NONE" && (request)[0] == 'N')
 
 static const struct bh_operation_row rows[BH_OPERATIONS] = {
-#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)  \
-    [BH_OP_##op] = { .id = BH_OP_##op, .name = #op, .method = BH_##http_method,              \
-                     .path = route, .verb = permission, .scope = BH_SCOPE_##whose,           \
-                     .kind = BH_OPERATION_##what, .query = params, .summary = text,          \
+#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)                 \
+    [BH_OP_##op] = { .id = BH_OP_##op,                                                                       \
+                     .name = #op,                                                                            \
+                     .method = BH_##http_method,                                                             \
+                     .path = route,                                                                          \
+                     .verb = permission,                                                                     \
+                     .scope = BH_SCOPE_##whose,                                                              \
+                     .kind = BH_OPERATION_##what,                                                            \
+                     .query = params,                                                                        \
+                     .summary = text,                                                                        \
                      .has_body = !IS_NONE(#request) },
 #include "tables/operations.tbl"
 #undef BH_OPERATION
@@ -24,9 +33,9 @@ static const struct bh_operation_row rows[BH_OPERATIONS] = {
 
 /* An operation without a permission does not compile: open are only those that name nobody,
  * and asking who one is. */
-#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)  \
-    _Static_assert(sizeof(permission) > 1 || BH_SCOPE_##whose == BH_SCOPE_NOBODY              \
-                       || BH_OP_##op == BH_OP_WHOAMI,                                         \
+#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)                 \
+    _Static_assert(sizeof(permission) > 1 || BH_SCOPE_##whose == BH_SCOPE_NOBODY                             \
+                       || BH_OP_##op == BH_OP_WHOAMI,                                                        \
                    #op " names no verb");
 #include "tables/operations.tbl"
 #undef BH_OPERATION
@@ -85,8 +94,7 @@ bh_operation_has_parameter(const struct bh_operation_row *op, const char *parame
 
 /* The pattern ends with {rest}, which stands for all that follows. */
 static bool
-rest_matches(const char *pattern, const char *open, const char *path,
-             struct bh_path_match *ret_match)
+rest_matches(const char *pattern, const char *open, const char *path, struct bh_path_match *ret_match)
 {
     size_t before = (size_t)(open - pattern);
 

@@ -19,9 +19,9 @@ enum bh_operation {
 
 /* Whose tenant the permission is asked on. */
 enum bh_operation_scope {
-    BH_SCOPE_NOBODY,  /* open to anybody */
-    BH_SCOPE_SELF,    /* any known principal that holds the verb anywhere */
-    BH_SCOPE_OWN,     /* any known principal, about what is his own: bh_authz_own */
+    BH_SCOPE_NOBODY, /* open to anybody */
+    BH_SCOPE_SELF,   /* any known principal that holds the verb anywhere */
+    BH_SCOPE_OWN,    /* any known principal, about what is his own: bh_authz_own */
     BH_SCOPE_SITE,
     BH_SCOPE_TENANT,  /* named in the request */
     BH_SCOPE_JOB,     /* the job's */
@@ -33,13 +33,13 @@ enum bh_operation_kind { BH_OPERATION_READ, BH_OPERATION_MUTATE, BH_OPERATION_ST
 
 struct bh_operation_row {
     enum bh_operation id;
-    const char *name;    /* "JOB_SUBMIT" */
+    const char *name; /* "JOB_SUBMIT" */
     enum bh_method method;
-    const char *path;    /* "/v1/jobs/{id}" */
-    const char *verb;    /* "" is open */
+    const char *path; /* "/v1/jobs/{id}" */
+    const char *verb; /* "" is open */
     enum bh_operation_scope scope;
     enum bh_operation_kind kind;
-    const char *query;   /* accepted parameters, separated by blanks */
+    const char *query; /* accepted parameters, separated by blanks */
     const char *summary;
     bool has_body;
 };
@@ -60,7 +60,7 @@ bool bh_operation_has_parameter(const struct bh_operation_row *op, const char *p
 /* What `{id}`, a segment, or `{rest}`, all that follows, stands for when `path` (with or
  * without parameters) is matched. */
 struct bh_path_match {
-    const char *id;      /* points into the path; NULL: the pattern has none */
+    const char *id; /* points into the path; NULL: the pattern has none */
     size_t id_length;
 };
 

@@ -20,15 +20,14 @@ every_operation_is_whole(void **state)
         BH_CHECK(row->name, row->scope != BH_SCOPE_OWN || bh_operation_of_accounts(row->id));
         /* what has a body but changes nothing is POSTed too */
         BH_CHECK_EQ(row->name, row->kind == BH_OPERATION_MUTATE,
-                    row->method != BH_GET && op != BH_OP_WHATIF
-                        && op != BH_OP_POLICY_TEST && op != BH_OP_LAYOUT_DIFF);
+                    row->method != BH_GET && op != BH_OP_WHATIF && op != BH_OP_POLICY_TEST
+                        && op != BH_OP_LAYOUT_DIFF);
         BH_CHECK_EQ(row->name, strstr(row->path, "{id}") != NULL && row->scope == BH_SCOPE_JOB,
                     row->scope == BH_SCOPE_JOB);
         for (int other = 0; other < op; other++) {
             const struct bh_operation_row *before = bh_operation_get((enum bh_operation)other);
 
-            BH_CHECK(row->name, before->method != row->method
-                                    || strcmp(before->path, row->path) != 0);
+            BH_CHECK(row->name, before->method != row->method || strcmp(before->path, row->path) != 0);
         }
     }
     BH_CHECK("submit has a body", bh_operation_get(BH_OP_JOB_SUBMIT)->has_body);
@@ -77,15 +76,16 @@ words_are_whole(void **state)
     static const struct {
         const char *words, *word;
         bool found;
+        /* clang-format off */
     } cases[] = {
         { "a bc d", "bc", true }, { "a bc d", "b", false },  { "a bc d", "c", false },
         { "a bc d", "a", true },  { "a bc d", "d", true },   { "a bc d", "", false },
         { "", "a", false },       { "a  b", "b", true },     { "a bc", "a bc", false },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].word, bh_words_contain(cases[i].words, cases[i].word),
-                    cases[i].found);
+        BH_CHECK_EQ(cases[i].word, bh_words_contain(cases[i].words, cases[i].word), cases[i].found);
     BH_CHECK("tenant", bh_operation_has_parameter(bh_operation_get(BH_OP_JOB_LIST), "tenant"));
     BH_CHECK("no other", !bh_operation_has_parameter(bh_operation_get(BH_OP_JOB_GET), "tenant"));
     BH_CHECK_DONE();

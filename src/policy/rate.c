@@ -10,7 +10,7 @@
 static bool
 is_full(const struct bh_rate_bucket *bucket, bh_ns now)
 {
-    for (int class = 0; class < BH_RATE_CLASSES; class++)
+    for (int class = 0; class < BH_RATE_CLASSES; class ++)
         if (bucket->empty_ns[class] + BURST_NS > now)
             return false;
     return true;
@@ -53,8 +53,8 @@ bh_rate_change(size_t bytes)
 }
 
 bool
-bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key, struct bh_rate_request request,
-             bh_ns now, bh_ns *ret_wait_ns)
+bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key, struct bh_rate_request request, bh_ns now,
+             bh_ns *ret_wait_ns)
 {
     uint64_t per_second = (uint64_t)rates->per_second[request.class] * key->times;
     bh_ns one, price, wanted, *empty;
@@ -67,8 +67,7 @@ bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key, struct bh_ra
     one = BH_NS_PER_S / per_second;
     price = request.count * one;
     wanted = price < BURST_NS ? price : BURST_NS;
-    empty = &rate_find(key->known ? &rates->known : &rates->unknown, key->id, now)
-                 ->empty_ns[request.class];
+    empty = &rate_find(key->known ? &rates->known : &rates->unknown, key->id, now)->empty_ns[request.class];
     if (*empty + BURST_NS < now)
         *empty = now - BURST_NS;
     if (*empty + wanted > now) {

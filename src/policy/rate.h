@@ -23,18 +23,18 @@
 enum bh_rate_class { BH_RATE_READ, BH_RATE_CHANGE, BH_RATE_EXPENSIVE, BH_RATE_CLASSES };
 
 enum {
-    BH_RATE_BURST = 10,          /* seconds */
-    BH_RATE_ADMIN = 10,          /* whoever administers the site may so many times as much */
-    BH_RATE_BYTES = 4096,        /* of a change that count as one: most jobs' are fewer */
-    BH_RATE_WAYS = 8,            /* places that a key may stand at */
+    BH_RATE_BURST = 10,   /* seconds */
+    BH_RATE_ADMIN = 10,   /* whoever administers the site may so many times as much */
+    BH_RATE_BYTES = 4096, /* of a change that count as one: most jobs' are fewer */
+    BH_RATE_WAYS = 8,     /* places that a key may stand at */
     BH_RATE_SLOTS = 4096
 };
 
 /* Who asks. */
 struct bh_rate_key {
-    bool known;                  /* a principal, by its id; else a stranger: */
-    uint64_t id;                 /* a Unix user's id, or a hash of an address block */
-    uint32_t times;              /* of the configured rate: 1, or BH_RATE_ADMIN */
+    bool known;     /* a principal, by its id; else a stranger: */
+    uint64_t id;    /* a Unix user's id, or a hash of an address block */
+    uint32_t times; /* of the configured rate: 1, or BH_RATE_ADMIN */
 };
 
 struct bh_rate_bucket {
@@ -57,7 +57,7 @@ struct bh_rates {
 /* What is asked for. */
 struct bh_rate_request {
     enum bh_rate_class class;
-    uint32_t count;              /* how often it counts, at least 1 */
+    uint32_t count; /* how often it counts, at least 1 */
 };
 
 /* A change whose request is so long, in bytes. */
@@ -65,7 +65,7 @@ struct bh_rate_request bh_rate_change(size_t bytes);
 
 /* Draw as many as the draft counts.  False: the bucket holds fewer; *ret_wait_ns says when it holds
  * them, and nothing was drawn. */
-bool bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key,
-                  struct bh_rate_request request, bh_ns now, bh_ns *ret_wait_ns);
+bool bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key, struct bh_rate_request request,
+                  bh_ns now, bh_ns *ret_wait_ns);
 
 #endif

@@ -12,8 +12,8 @@ static struct bh_rates rates;
 static int
 rate_begin(void **state)
 {
-    rates = (struct bh_rates){ .per_second = { [BH_RATE_READ] = 0, [BH_RATE_CHANGE] = 5,
-                                               [BH_RATE_EXPENSIVE] = 1 } };
+    rates = (struct bh_rates){ .per_second = {
+                                   [BH_RATE_READ] = 0, [BH_RATE_CHANGE] = 5, [BH_RATE_EXPENSIVE] = 1 } };
     return 0;
 }
 
@@ -41,16 +41,16 @@ what_is_drawn(void **state)
         bh_ns at_s;
         uint32_t drawn;
     } steps[] = {
-        { "no limit",                  &alice,    BH_RATE_READ,      0,   1000 },
-        { "a burst of ten seconds",    &alice,    BH_RATE_CHANGE,    0,   50 },
-        { "then none",                 &alice,    BH_RATE_CHANGE,    0,   0 },
-        { "another class",             &alice,    BH_RATE_EXPENSIVE, 0,   10 },
-        { "a stranger of that number", &stranger, BH_RATE_CHANGE,    0,   50 },
-        { "five after a second",       &alice,    BH_RATE_CHANGE,    1,   5 },
-        { "ten after two more",        &alice,    BH_RATE_CHANGE,    3,   10 },
-        { "a burst at most",           &alice,    BH_RATE_CHANGE,    300, 50 },
-        { "an administrator's",        &root,     BH_RATE_CHANGE,    300, 500 },
-        { "a clock that went back",    &alice,    BH_RATE_CHANGE,    200, 0 },
+        { "no limit", &alice, BH_RATE_READ, 0, 1000 },
+        { "a burst of ten seconds", &alice, BH_RATE_CHANGE, 0, 50 },
+        { "then none", &alice, BH_RATE_CHANGE, 0, 0 },
+        { "another class", &alice, BH_RATE_EXPENSIVE, 0, 10 },
+        { "a stranger of that number", &stranger, BH_RATE_CHANGE, 0, 50 },
+        { "five after a second", &alice, BH_RATE_CHANGE, 1, 5 },
+        { "ten after two more", &alice, BH_RATE_CHANGE, 3, 10 },
+        { "a burst at most", &alice, BH_RATE_CHANGE, 300, 50 },
+        { "an administrator's", &root, BH_RATE_CHANGE, 300, 500 },
+        { "a clock that went back", &alice, BH_RATE_CHANGE, 200, 0 },
     };
 
     for (size_t i = 0; i < BH_COUNT(steps); i++)
@@ -84,16 +84,16 @@ what_is_long_draws_more(void **state)
         size_t bytes;
         bh_ns at_s, wait_ms; /* 0: it is taken */
     } steps[] = {
-        { "nothing",                             0,           0,   0 },
-        { "an ordinary job",                     BH_RATE_BYTES, 0, 0 },
-        { "one byte more counts twice",          BH_RATE_BYTES + 1, 0, 0 },
-        { "46 of the 46 that are left",          46 * BH_RATE_BYTES, 0, 0 },
-        { "then the smallest waits",             0,           0,   200 },
-        { "the longest waits for a full bucket", 1 << 20,     9,   1000 },
-        { "and gets it",                         1 << 20,     10,  0 },
-        { "which is 256 for 50",                 0,           10,  41400 },
-        { "not before that is paid off",         0,           51,  400 },
-        { "then",                                0,           52,  0 },
+        { "nothing", 0, 0, 0 },
+        { "an ordinary job", BH_RATE_BYTES, 0, 0 },
+        { "one byte more counts twice", BH_RATE_BYTES + 1, 0, 0 },
+        { "46 of the 46 that are left", 46 * BH_RATE_BYTES, 0, 0 },
+        { "then the smallest waits", 0, 0, 200 },
+        { "the longest waits for a full bucket", 1 << 20, 9, 1000 },
+        { "and gets it", 1 << 20, 10, 0 },
+        { "which is 256 for 50", 0, 10, 41400 },
+        { "not before that is paid off", 0, 51, 400 },
+        { "then", 0, 52, 0 },
     };
     const struct bh_rate_key alice = { true, 7, 1 };
 

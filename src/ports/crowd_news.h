@@ -10,7 +10,7 @@
  * minute.  Zeroed: nothing was told. */
 struct bh_crowd_news {
     uint64_t whose;
-    bh_ns at;                    /* monotonic; 0: never */
+    bh_ns at; /* monotonic; 0: never */
 };
 
 /* Whether it is to be told now; it then counts as told. */

@@ -24,9 +24,9 @@ struct bh_device_activity {
 #define BH_DEVICE_UNKNOWN UINT32_MAX
 
 struct bh_device_instance {
-    char gpu[48], uuid[48];      /* parent GPU; "MIG-..." */
+    char gpu[48], uuid[48]; /* parent GPU; "MIG-..." */
     char profile[24];
-    uint32_t start, size;        /* memory units */
+    uint32_t start, size; /* memory units */
     uint32_t gi, ci;
     uint32_t memory_mib;
     uint32_t gi_minor, ci_minor; /* /dev/nvidia-caps/nvidia-cap<minor> */
@@ -51,8 +51,8 @@ struct bh_inventory {
 };
 
 struct bh_device_process {
-    uint32_t pid;                /* as seen by this process */
-    uint32_t gi, ci;             /* 0xffffffff: no MIG instance */
+    uint32_t pid;    /* as seen by this process */
+    uint32_t gi, ci; /* 0xffffffff: no MIG instance */
     uint64_t memory_mib;
 };
 
@@ -60,25 +60,25 @@ struct bh_device_process {
  * for the one process that it finds at work then, so short spans say little, and the parts of all
  * processes add up to at most the whole. */
 struct bh_device_busy {
-    uint32_t pid;                /* as seen by this process; it may have ended since */
-    uint32_t percent;            /* of the time of the samples that were asked for; 1 .. 100 */
+    uint32_t pid;     /* as seen by this process; it may have ended since */
+    uint32_t percent; /* of the time of the samples that were asked for; 1 .. 100 */
 };
 
 struct bh_device_samples {
-    uint64_t since_us;           /* asked for: those after it, since the epoch */
+    uint64_t since_us; /* asked for: those after it, since the epoch */
     struct bh_device_busy *items;
     uint32_t count;
 };
 
 struct bh_device_event {
     char gpu[48];
-    uint32_t xid, gi;            /* gi 0xffffffff: the whole GPU */
+    uint32_t xid, gi; /* gi 0xffffffff: the whole GPU */
 };
 
 /* What tells of a GPU's health, as far as its driver answers.  Counters only grow, until the
  * driver is loaded anew or the GPU is reset. */
 struct bh_device_health {
-    uint32_t recovery;           /* NVML field 230; UINT32_MAX: not known */
+    uint32_t recovery;               /* NVML field 230; UINT32_MAX: not known */
     bool reset_wanted, drain_wanted; /* fields 226 and 227 */
     bool remap_pending, remap_failed, retired_pending;
     uint64_t ecc_uncorrected, ecc_corrected; /* volatile */
@@ -90,10 +90,9 @@ struct bh_device_health {
  * answer in time: scan to learn the truth), BH_IO (driver error, number kept),
  * BH_NOT_FOUND (GPU or instance gone). */
 struct bh_device_ops {
-    const char *name;            /* "nvml" */
+    const char *name; /* "nvml" */
 
-    bh_rc (*scan)(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
-                  struct bh_err *err);
+    bh_rc (*scan)(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory, struct bh_err *err);
     /* Make the GPU's MIG mode so.  BH_CONFLICT: in use, or a reset is needed; the
      * hint says by whom and what to do.  Reads the mode back. */
     bh_rc (*set_mig)(void *self, const char *gpu, bool enabled, struct bh_err *err);
@@ -104,18 +103,15 @@ struct bh_device_ops {
     /* BH_CONFLICT: processes still use it. */
     bh_rc (*destroy)(void *self, const char *gpu, uint32_t gi, struct bh_err *err);
     bh_rc (*processes)(void *self, const char *gpu, struct bh_arena *arena,
-                       struct bh_device_process **ret_processes, uint32_t *ret_count,
-                       struct bh_err *err);
+                       struct bh_device_process **ret_processes, uint32_t *ret_count, struct bh_err *err);
     /* By the samples after samples->since_us, of which the driver keeps those of the last ten
      * seconds or so.  BH_UNAVAILABLE: it samples no processes, as in MIG mode. */
-    bh_rc (*busy)(void *self, const char *gpu, struct bh_arena *arena,
-                  struct bh_device_samples *samples, struct bh_err *err);
+    bh_rc (*busy)(void *self, const char *gpu, struct bh_arena *arena, struct bh_device_samples *samples,
+                  struct bh_err *err);
     /* BH_NOT_FOUND: it has fallen off the bus. */
-    bh_rc (*health)(void *self, const char *gpu, struct bh_device_health *ret_health,
-                    struct bh_err *err);
+    bh_rc (*health)(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err);
     /* BH_TIMEOUT: nothing happened within `wait`. */
-    bh_rc (*next_event)(void *self, bh_ns wait, struct bh_device_event *ret_event,
-                        struct bh_err *err);
+    bh_rc (*next_event)(void *self, bh_ns wait, struct bh_device_event *ret_event, struct bh_err *err);
     void (*close)(void *self);
 };
 

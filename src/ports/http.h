@@ -17,37 +17,36 @@
 /* Who is at the other end, as far as the transport proves it. */
 struct bh_transport {
     bool unix_socket;
-    uint32_t uid, gid;           /* unix socket: SO_PEERCRED */
-    uint32_t gids[64];           /* and supplementary groups, primary one included */
+    uint32_t uid, gid; /* unix socket: SO_PEERCRED */
+    uint32_t gids[64]; /* and supplementary groups, primary one included */
     uint32_t gid_count;
-    char address[48];            /* HTTPS: "127.0.0.1"; never trusted for anything */
-    char block[48];              /* HTTPS: what one client has at its disposal: of IPv6 the first
-                                    64 bits, "2001:db8:0:1::/64"; of IPv4 the address */
-    uint8_t certificate[32];     /* HTTPS: SHA-256 of the client's certificate (DER), which was
-                                    verified; zeros: it showed none */
+    char address[48];        /* HTTPS: "127.0.0.1"; never trusted for anything */
+    char block[48];          /* HTTPS: what one client has at its disposal: of IPv6 the first
+                                64 bits, "2001:db8:0:1::/64"; of IPv4 the address */
+    uint8_t certificate[32]; /* HTTPS: SHA-256 of the client's certificate (DER), which was
+                                verified; zeros: it showed none */
 };
 
 struct bh_request {
     enum bh_method method;
-    const char *path;            /* decoded, begins with '/', no NUL */
-    const char *body;            /* NUL-terminated; "" when there is none */
+    const char *path; /* decoded, begins with '/', no NUL */
+    const char *body; /* NUL-terminated; "" when there is none */
     size_t body_length;
     const char *content_type, *authorization, *idempotency_key, *accept; /* NULL: absent */
-    const char *cookie, *host;   /* the same; `cookie` is the header's whole text */
+    const char *cookie, *host;       /* the same; `cookie` is the header's whole text */
     const char *origin, *fetch_site; /* Origin and Sec-Fetch-Site: which page sent it */
-    const char *upgrade;         /* Upgrade: what the client wants to speak instead */
+    const char *upgrade;             /* Upgrade: what the client wants to speak instead */
     const struct bh_transport *transport;
-    struct bh_arena *arena;      /* lives as long as the request */
+    struct bh_arena *arena; /* lives as long as the request */
     /* The query parameter of that name, or NULL; decoded. */
     const char *(*query)(const struct bh_request *request, const char *name);
     /* Calls `sink` for each query parameter. */
     void (*each_query)(const struct bh_request *request,
-                       void (*sink)(void *self, const char *name, const char *value),
-                       void *self);
+                       void (*sink)(void *self, const char *name, const char *value), void *self);
     /* Whether the client has gone: a stream asks that a few times a second, so that it ends at
      * once.  NULL: that is not known. */
     bool (*gone)(const struct bh_request *request);
-    void *server;                /* the adapter's own */
+    void *server; /* the adapter's own */
 };
 
 /* The source of a streamed body: fill `memory` with at most `size` bytes.  Returns
@@ -73,7 +72,7 @@ struct bh_upgrade {
 enum { BH_REPLY_HEADERS_MAX = 12, BH_WHO_TEXT = 64 };
 
 struct bh_header {
-    const char *name, *value;    /* live as long as the request */
+    const char *name, *value; /* live as long as the request */
 };
 
 struct bh_reply {
@@ -82,12 +81,12 @@ struct bh_reply {
     struct bh_header headers[BH_REPLY_HEADERS_MAX]; /* extra ones, or instead of
                                     Cache-Control: no-store */
     uint32_t header_count;
-    bool known;                  /* it is known who asked: the connection is no stranger's */
-    uint32_t principal;          /* and whose; 0: nobody's by number */
-    char who[BH_WHO_TEXT];       /* and by which name, for the log */
-    struct bh_buf body;          /* grows up to 64 MiB; released by the server */
-    struct bh_stream stream;     /* used instead of `body` when read is not NULL */
-    struct bh_upgrade upgrade;   /* used instead of either when run is not NULL: a 101 */
+    bool known;                /* it is known who asked: the connection is no stranger's */
+    uint32_t principal;        /* and whose; 0: nobody's by number */
+    char who[BH_WHO_TEXT];     /* and by which name, for the log */
+    struct bh_buf body;        /* grows up to 64 MiB; released by the server */
+    struct bh_stream stream;   /* used instead of `body` when read is not NULL */
+    struct bh_upgrade upgrade; /* used instead of either when run is not NULL: a 101 */
 };
 
 /* Add a header. */
@@ -101,8 +100,8 @@ bh_reply_header(struct bh_reply *reply, const char *name, const char *value)
 /* Where a bound on connections or streams was reached: for the log, told at most once a second,
  * of the same one once a minute. */
 struct bh_crowding {
-    const char *who;             /* a principal's name, else what is known: "uid 7", an address */
-    uint32_t held;               /* how many it holds */
+    const char *who;              /* a principal's name, else what is known: "uid 7", an address */
+    uint32_t held;                /* how many it holds */
     uint32_t taken_back, refused; /* since the last time, by it and by whom nothing was told */
 };
 
@@ -110,7 +109,6 @@ struct bh_crowding {
 typedef void (*bh_http_crowded)(const struct bh_crowding *crowding);
 
 /* The API: answers every request, also wrong ones. */
-typedef void (*bh_http_handler)(void *self, const struct bh_request *request,
-                                struct bh_reply *reply);
+typedef void (*bh_http_handler)(void *self, const struct bh_request *request, struct bh_reply *reply);
 
 #endif

@@ -64,8 +64,8 @@ struct bh_https {
 };
 
 BH_MUST_USE static inline bh_rc
-bh_https_ask(const struct bh_https *https, const struct bh_https_request *request,
-             struct bh_arena *arena, struct bh_https_response *ret_answer, struct bh_err *err)
+bh_https_ask(const struct bh_https *https, const struct bh_https_request *request, struct bh_arena *arena,
+             struct bh_https_response *ret_answer, struct bh_err *err)
 {
     return https->ops->ask(https->self, request, arena, ret_answer, err);
 }

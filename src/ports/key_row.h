@@ -6,9 +6,9 @@
 /* Keys as the store keeps them, and erasing what they sealed: parts of ports/store.h. */
 
 enum bh_key_kind {
-    BH_KEY_KIND_TENANT,          /* wraps the keys of a tenant, 0 the site */
-    BH_KEY_KIND_AUDIT,           /* seals a tenant's personal texts of one month */
-    BH_KEY_KIND_IDENTITY,        /* seals the site's secrets of accounts */
+    BH_KEY_KIND_TENANT,   /* wraps the keys of a tenant, 0 the site */
+    BH_KEY_KIND_AUDIT,    /* seals a tenant's personal texts of one month */
+    BH_KEY_KIND_IDENTITY, /* seals the site's secrets of accounts */
     BH_KEY_KINDS
 };
 
@@ -18,13 +18,13 @@ enum bh_key_kind {
 /* A key, wrapped by its parent; keys/keys.h. */
 enum { BH_KEY_WRAPPED_BYTES = 72 };
 struct bh_key_row {
-    uint64_t id;                 /* from 1, never used again */
+    uint64_t id; /* from 1, never used again */
     enum bh_key_kind kind;
-    uint32_t tenant_id;          /* 0: the site */
-    uint32_t month;              /* 202611; 0: of no month */
-    uint64_t parent;             /* number of the key that wraps it; of the root's: its name */
+    uint32_t tenant_id; /* 0: the site */
+    uint32_t month;     /* 202611; 0: of no month */
+    uint64_t parent;    /* number of the key that wraps it; of the root's: its name */
     uint64_t created_ns;
-    uint64_t shredded_ns;        /* 0: not; else `wrapped` is zero */
+    uint64_t shredded_ns;                  /* 0: not; else `wrapped` is zero */
     uint8_t wrapped[BH_KEY_WRAPPED_BYTES]; /* nonce, ciphertext, tag */
 };
 

@@ -20,24 +20,24 @@ struct bh_network_job {
     uint64_t bandwidth_bps;          /* in each direction; 0: no cap */
     const struct bh_net_rule *allow; /* EGRESS; the caller's as long as the job is attached */
     uint32_t allow_count;
-    const struct bh_cidr *deny;      /* before `allow` */
+    const struct bh_cidr *deny; /* before `allow` */
     uint32_t deny_count;
 };
 
 /* What the sandbox gets: both are files of the caller's on which things are mounted. */
 struct bh_network_place {
-    const char *space;               /* an empty file: the network namespace */
-    const char *sys;                 /* an empty folder: a read-only /sys that shows it */
+    const char *space; /* an empty file: the network namespace */
+    const char *sys;   /* an empty folder: a read-only /sys that shows it */
 };
 
 struct bh_network_counters {
-    uint64_t rx_bytes, rx_packets;   /* as the job sees it: what it received */
+    uint64_t rx_bytes, rx_packets; /* as the job sees it: what it received */
     uint64_t tx_bytes, tx_packets;
     uint64_t denied_bytes, denied_packets; /* sent by it, or to it, and not let through */
 };
 
 struct bh_network_ops {
-    const char *name;                /* "kernel", "fake" */
+    const char *name; /* "kernel", "fake" */
 
     /* Whether a job of that mode could be attached.
      *   BH_UNAVAILABLE  what is missing, and in the hint how to get it */
@@ -46,14 +46,13 @@ struct bh_network_ops {
      *   BH_CONFLICT     the slot is attached
      *   BH_RANGE        the pool has no address for the slot
      *   BH_UNAVAILABLE, BH_IO */
-    bh_rc (*attach)(void *self, const struct bh_network_job *job,
-                    const struct bh_network_place *place, struct bh_err *err);
+    bh_rc (*attach)(void *self, const struct bh_network_job *job, const struct bh_network_place *place,
+                    struct bh_err *err);
     /* Remove all of it but what is mounted at its place.  BH_OK when there was nothing. */
     bh_rc (*detach)(void *self, uint32_t slot, struct bh_err *err);
     /* After a start of the program: these jobs are attached, made by another process; whatever
      * else there is, is removed. */
-    bh_rc (*restore)(void *self, const struct bh_network_job *jobs, uint32_t count,
-                     struct bh_err *err);
+    bh_rc (*restore)(void *self, const struct bh_network_job *jobs, uint32_t count, struct bh_err *err);
     /* A descriptor that becomes readable when somebody may have changed the rules: call repair
      * then; -1: there is none. */
     int (*watch)(void *self);

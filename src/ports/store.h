@@ -24,7 +24,7 @@ struct bh_digest {
  * sealed it (audit/sealed.h), and goes with that (erase_sealed). */
 struct bh_text_row {
     struct bh_digest digest;
-    uint32_t tenant_id;          /* whom it counts against (count_texts); 0: nobody */
+    uint32_t tenant_id; /* whom it counts against (count_texts); 0: nobody */
     struct bh_slice text;
 };
 
@@ -33,41 +33,41 @@ struct bh_job_row {
     uint64_t job, lease;
     uint32_t tenant_id, principal_id, count, priority, restarts;
     const char *name, *tenant, *principal, *sku, *kind, *state, *contract;
-    const char *reason;          /* reason code's name while pending, end cause after */
+    const char *reason; /* reason code's name while pending, end cause after */
     const char *node, *partitions, *grade;
     uint64_t submitted_ns, started_ns, ended_ns, time_limit_ns; /* 0: not yet, none */
-    uint64_t deadline_ns;        /* 0: none */
-    uint64_t ended_by;           /* the record that says that it ended, which may be long after
-                                    ended_ns; 0: it has not, or did in a store of before */
-    uint32_t checkpoint_signal;  /* 0: it is told to write none */
-    uint32_t gang;               /* members; 0 is 1 */
-    int32_t exit_status;         /* -1 while it has none */
+    uint64_t deadline_ns;                                       /* 0: none */
+    uint64_t ended_by;          /* the record that says that it ended, which may be long after
+                                   ended_ns; 0: it has not, or did in a store of before */
+    uint32_t checkpoint_signal; /* 0: it is told to write none */
+    uint32_t gang;              /* members; 0 is 1 */
+    int32_t exit_status;        /* -1 while it has none */
     struct bh_digest spec;
-    bool misfiled;               /* read: lists take it for one that has ended, or has not, against
-                                    ended_ns: somebody changed the store */
+    bool misfiled; /* read: lists take it for one that has ended, or has not, against
+                      ended_ns: somebody changed the store */
 };
 
 /* What changes in a job's row after its submission. */
 struct bh_job_change {
     uint64_t job, lease;
     uint32_t restarts;
-    const char *state, *reason;  /* never NULL; "" is none */
+    const char *state, *reason;            /* never NULL; "" is none */
     const char *node, *partitions, *grade; /* NULL keeps what the row has, as do the zeros
                                     of lease, restarts and started_ns then */
     uint64_t started_ns, ended_ns;
-    uint64_t ended_by;           /* as in the row */
-    int32_t exit_status;         /* -1 while it has none */
+    uint64_t ended_by;   /* as in the row */
+    int32_t exit_status; /* -1 while it has none */
 };
 
 /* Which jobs to list; zero or NULL fields do not filter. */
 struct bh_job_filter {
-    const uint32_t *tenants;     /* only these tenants */
+    const uint32_t *tenants; /* only these tenants */
     uint32_t tenant_count;
     uint32_t principal_id;
-    bool active_only;            /* not ended */
+    bool active_only; /* not ended */
     const char *state;
-    uint64_t after;              /* only ids greater than this: the page's cursor */
-    uint32_t limit;              /* at most this many; 0 takes 100 */
+    uint64_t after; /* only ids greater than this: the page's cursor */
+    uint32_t limit; /* at most this many; 0 takes 100 */
 };
 
 enum bh_name_kind {
@@ -75,8 +75,8 @@ enum bh_name_kind {
     BH_NAME_SKU,
     BH_NAME_PRINCIPAL,
     BH_NAME_NODE,
-    BH_NAME_GPU,                 /* the name is the UUID */
-    BH_NAME_GROUP,               /* of a provider: "corp/ml-admins" */
+    BH_NAME_GPU,   /* the name is the UUID */
+    BH_NAME_GROUP, /* of a provider: "corp/ml-admins" */
     BH_NAME_DATASET,
     BH_NAME_KINDS
 };
@@ -85,18 +85,18 @@ struct bh_name_row {
     enum bh_name_kind kind;
     uint32_t id;
     const char *name;
-    bool gone;                   /* kept so that old records can be read */
-    struct bh_digest key;        /* with the name it opens the commitment that binds it to the
-                                    log (audit/binding.h); zero: it is not bound, or erased */
-    uint64_t record;             /* that binds it, or, when it is erased, that says so */
+    bool gone;            /* kept so that old records can be read */
+    struct bh_digest key; /* with the name it opens the commitment that binds it to the
+                             log (audit/binding.h); zero: it is not bound, or erased */
+    uint64_t record;      /* that binds it, or, when it is erased, that says so */
 };
 
 /* An API token: the secret is never stored, only its SHA-256. */
 struct bh_token_row {
-    char id[16];                 /* public part, for people and records */
+    char id[16]; /* public part, for people and records */
     struct bh_digest secret;
     uint32_t principal_id;
-    const char *scopes;          /* verbs separated by blanks; "" is all its owner may */
+    const char *scopes; /* verbs separated by blanks; "" is all its owner may */
     const char *note;
     uint64_t created_ns, expires_ns, last_used_ns;
     bool revoked;
@@ -104,52 +104,52 @@ struct bh_token_row {
 
 /* Small JSON objects, most of them about people, described where they are read and written. */
 enum bh_document_kind {
-    BH_DOCUMENT_ACCOUNT,         /* by principal's id: password, codes, who it is elsewhere */
-    BH_DOCUMENT_PASSKEY,         /* by credential id */
-    BH_DOCUMENT_SESSION,         /* by session id */
-    BH_DOCUMENT_LOCKOUT,         /* by what attempts are counted under */
-    BH_DOCUMENT_STREAM,          /* by the record that an interactive stream began with: ids,
-                                    as long as its end is not recorded */
-    BH_DOCUMENT_RECEIPT,         /* of a scrub, by its order's number in 20 digits */
-    BH_DOCUMENT_CARRIED,         /* what networks carried, of a job's leases that ended, by its */
-    BH_DOCUMENT_CARRIED_TENANT,  /* number in 20 digits; of all of a tenant, by its */
-    BH_DOCUMENT_FAILURE,         /* to start, by the job's number in 20 digits */
-    BH_DOCUMENT_IMAGE,           /* that a job has, by the same */
-    BH_DOCUMENT_NOTICES,         /* of a job, by its number in 20 digits */
-    BH_DOCUMENT_REVISION,        /* of the site file, by its number in 20 digits */
+    BH_DOCUMENT_ACCOUNT,        /* by principal's id: password, codes, who it is elsewhere */
+    BH_DOCUMENT_PASSKEY,        /* by credential id */
+    BH_DOCUMENT_SESSION,        /* by session id */
+    BH_DOCUMENT_LOCKOUT,        /* by what attempts are counted under */
+    BH_DOCUMENT_STREAM,         /* by the record that an interactive stream began with: ids,
+                                   as long as its end is not recorded */
+    BH_DOCUMENT_RECEIPT,        /* of a scrub, by its order's number in 20 digits */
+    BH_DOCUMENT_CARRIED,        /* what networks carried, of a job's leases that ended, by its */
+    BH_DOCUMENT_CARRIED_TENANT, /* number in 20 digits; of all of a tenant, by its */
+    BH_DOCUMENT_FAILURE,        /* to start, by the job's number in 20 digits */
+    BH_DOCUMENT_IMAGE,          /* that a job has, by the same */
+    BH_DOCUMENT_NOTICES,        /* of a job, by its number in 20 digits */
+    BH_DOCUMENT_REVISION,       /* of the site file, by its number in 20 digits */
     BH_DOCUMENT_KINDS
 };
 
 struct bh_document_key {
     enum bh_document_kind kind;
-    const char *key;             /* 1 to BH_DOCUMENT_KEY_MAX bytes */
+    const char *key; /* 1 to BH_DOCUMENT_KEY_MAX bytes */
 };
 enum { BH_DOCUMENT_KEY_MAX = 1400, BH_DOCUMENT_VALUE_MAX = 64 << 10 };
 
 struct bh_document_row {
     enum bh_document_kind kind;
     const char *key;
-    uint64_t version;            /* how often it was put */
-    uint32_t principal_id;       /* whose; 0: nobody's */
-    const char *value;           /* NULL or "": it is removed */
+    uint64_t version;      /* how often it was put */
+    uint32_t principal_id; /* whose; 0: nobody's */
+    const char *value;     /* NULL or "": it is removed */
 };
 
 struct bh_document_filter {
     enum bh_document_kind kind;
-    uint32_t principal_id;       /* 0: all */
-    const char *after;           /* only keys behind this one; NULL: all */
+    uint32_t principal_id; /* 0: all */
+    const char *after;     /* only keys behind this one; NULL: all */
 };
 
 struct bh_checkpoint_row {
-    uint64_t size;               /* records covered */
-    const char *note;            /* the signed note, as tlog-checkpoint has it */
+    uint64_t size;    /* records covered */
+    const char *note; /* the signed note, as tlog-checkpoint has it */
 };
 
 /* A remembered answer to a mutation sent with an idempotency key. */
 struct bh_reply_row {
     uint32_t principal_id;
     const char *key;
-    struct bh_digest request;    /* of method, path and body: a reused key is refused */
+    struct bh_digest request; /* of method, path and body: a reused key is refused */
     uint32_t status;
     const char *body;
     uint64_t at_ns;
@@ -160,8 +160,8 @@ struct bh_reply_row {
 typedef bool (*bh_job_sink)(void *self, const struct bh_job_row *row);
 typedef bool (*bh_record_sink)(void *self, uint64_t seq, const char *leaf, size_t length);
 typedef bool (*bh_hash_sink)(void *self, uint64_t seq, const struct bh_digest *hash);
-typedef bool (*bh_text_sink)(void *self, uint64_t number, const struct bh_digest *digest,
-                             const char *text, size_t length);
+typedef bool (*bh_text_sink)(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
+                             size_t length);
 typedef bool (*bh_name_sink)(void *self, const struct bh_name_row *row);
 typedef bool (*bh_token_sink)(void *self, const struct bh_token_row *row);
 /* Which tokens: the one with that id, or those of a principal; neither: all. */
@@ -180,7 +180,7 @@ enum bh_store_rows { BH_STORE_ROWS_ALL, BH_STORE_ROWS_START };
 /* Every slot is required.  Failures of all: BH_IO, BH_FULL (disk), BH_UNAVAILABLE
  * (locked by another process); finds add BH_NOT_FOUND. */
 struct bh_store_ops {
-    const char *name;            /* "sqlite", "memory" */
+    const char *name; /* "sqlite", "memory" */
 
     /* ---- owner thread ---- */
     bh_rc (*begin)(void *self, struct bh_err *err);
@@ -189,8 +189,8 @@ struct bh_store_ops {
     bh_rc (*commit)(void *self, struct bh_err *err);
     void (*rollback)(void *self);
     /* `ret_hash`, where not NULL, becomes the leaf's hash (audit/merkle.h), as the row has it. */
-    bh_rc (*put_record)(void *self, uint64_t seq, const struct bh_slice *leaf,
-                        uint8_t ret_hash[32], struct bh_err *err);
+    bh_rc (*put_record)(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t ret_hash[32],
+                        struct bh_err *err);
     /* Drop the leaves of records first .. last inclusive; their hashes stay. */
     bh_rc (*prune_records)(void *self, uint64_t first, uint64_t last, struct bh_err *err);
     /* Idempotent: the same digest is the same text. */
@@ -229,30 +229,27 @@ struct bh_store_ops {
      * behind a NUL.  What the others do with one that has not is not said.
      *   BH_CONFLICT  one has not; the message names it */
     bh_rc (*check_rows)(void *self, enum bh_store_rows which, struct bh_err *err);
-    bh_rc (*get_meta)(void *self, const char *key, struct bh_arena *arena,
-                      const char **ret_value, struct bh_err *err);
+    bh_rc (*get_meta)(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
+                      struct bh_err *err);
     bh_rc (*get_text)(void *self, const struct bh_digest *digest, struct bh_arena *arena,
                       const char **ret_text, struct bh_err *err);
     /* How many bytes of texts are kept that count against the tenant. */
     bh_rc (*count_texts)(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err);
     /* All texts behind number `after`, ascending by numbers, which a text keeps. */
-    bh_rc (*list_texts)(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
-                        struct bh_err *err);
-    bh_rc (*get_job)(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
-                     struct bh_err *err);
-    bh_rc (*list_jobs)(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
-                       void *sink_self, struct bh_err *err);
+    bh_rc (*list_texts)(void *self, uint64_t after, bh_text_sink sink, void *sink_self, struct bh_err *err);
+    bh_rc (*get_job)(void *self, uint64_t job, bh_job_sink sink, void *sink_self, struct bh_err *err);
+    bh_rc (*list_jobs)(void *self, const struct bh_job_filter *filter, bh_job_sink sink, void *sink_self,
+                       struct bh_err *err);
     /* How many jobs the filter would list without its limit, counting to at most
      * 100,000. */
     bh_rc (*count_jobs)(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
                         struct bh_err *err);
     /* Records first .. last inclusive, ascending; those that were pruned are passed over. */
-    bh_rc (*list_records)(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
-                          void *sink_self, struct bh_err *err);
+    bh_rc (*list_records)(void *self, uint64_t first, uint64_t last, bh_record_sink sink, void *sink_self,
+                          struct bh_err *err);
     /* The Merkle leaf hashes kept beside the records, made when they were put: from
      * record `first` on, those that were pruned included. */
-    bh_rc (*list_hashes)(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
-                         struct bh_err *err);
+    bh_rc (*list_hashes)(void *self, uint64_t first, bh_hash_sink sink, void *sink_self, struct bh_err *err);
     /* Number of the newest record; records are numbered from 0, so BH_NOT_FOUND
      * when there is none. */
     bh_rc (*last_record)(void *self, uint64_t *ret_seq, struct bh_err *err);
@@ -266,14 +263,13 @@ struct bh_store_ops {
     bh_rc (*get_document)(void *self, const struct bh_document_key *key, struct bh_arena *arena,
                           struct bh_document_row *ret_row, struct bh_err *err);
     /* Ascending by key. */
-    bh_rc (*list_documents)(void *self, const struct bh_document_filter *filter,
-                            bh_document_sink sink, void *sink_self, struct bh_err *err);
+    bh_rc (*list_documents)(void *self, const struct bh_document_filter *filter, bh_document_sink sink,
+                            void *sink_self, struct bh_err *err);
     /* Checkpoints covering at least `min_size` records, ascending by size. */
-    bh_rc (*list_checkpoints)(void *self, uint64_t min_size, bh_checkpoint_sink sink,
-                              void *sink_self, struct bh_err *err);
-    bh_rc (*get_reply)(void *self, uint32_t principal_id, const char *key,
-                       struct bh_arena *arena, struct bh_reply_row *ret_row,
-                       struct bh_err *err);
+    bh_rc (*list_checkpoints)(void *self, uint64_t min_size, bh_checkpoint_sink sink, void *sink_self,
+                              struct bh_err *err);
+    bh_rc (*get_reply)(void *self, uint32_t principal_id, const char *key, struct bh_arena *arena,
+                       struct bh_reply_row *ret_row, struct bh_err *err);
     void (*close)(void *self);
 };
 

@@ -5,23 +5,23 @@
 
 /* What an attempt may aim at, from the command line: --pid=17.  Empty or 0: not said. */
 struct bh_targets {
-    const char *pid;       /* of a process of another tenant, as the machine numbers it */
-    const char *file;      /* a file of the machine's that another tenant owns */
-    const char *tmp;       /* name of a file in another tenant's /tmp and /dev/shm */
-    const char *socket;    /* path of bulkhead-node's socket */
-    const char *port;      /* of a service on the machine's loopback */
-    const char *abstract;  /* name of an abstract socket of the machine */
-    const char *address;   /* IPv4 address of another tenant's job */
-    const char *memory;    /* bytes that the sandbox may have */
-    const char *pids;      /* processes that it may have */
-    const char *inode;     /* of the machine's /usr/bin: "DEVICE:INODE", as numbers */
-    const char *device;    /* number of the device that the machine's /dev/null lies on */
-    const char *lent;      /* device nodes that were lent: "/dev/nvidia0,/dev/nvidiactl" */
+    const char *pid;      /* of a process of another tenant, as the machine numbers it */
+    const char *file;     /* a file of the machine's that another tenant owns */
+    const char *tmp;      /* name of a file in another tenant's /tmp and /dev/shm */
+    const char *socket;   /* path of bulkhead-node's socket */
+    const char *port;     /* of a service on the machine's loopback */
+    const char *abstract; /* name of an abstract socket of the machine */
+    const char *address;  /* IPv4 address of another tenant's job */
+    const char *memory;   /* bytes that the sandbox may have */
+    const char *pids;     /* processes that it may have */
+    const char *inode;    /* of the machine's /usr/bin: "DEVICE:INODE", as numbers */
+    const char *device;   /* number of the device that the machine's /dev/null lies on */
+    const char *lent;     /* device nodes that were lent: "/dev/nvidia0,/dev/nvidiactl" */
 };
 
 /* Each attempt returns 0 when it succeeded, which must not be, and otherwise the errno that it
  * was refused with.  It runs in a process of its own and need not clean up what ends with that. */
-#define BH_ESCAPE(name, category, answers, passed, needs, bare, sentence)                 \
+#define BH_ESCAPE(name, category, answers, passed, needs, bare, sentence)                                    \
     int bh_try_##name(const struct bh_targets *targets);
 #include "tables/escapes.tbl"
 #undef BH_ESCAPE

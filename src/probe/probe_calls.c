@@ -41,8 +41,9 @@ bh_try_aio(const struct bh_targets *targets)
 int
 bh_try_bpf(const struct bh_targets *targets)
 {
-    union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4,
-                            .max_entries = 1 };
+    union bpf_attr attr = {
+        .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1
+    };
 
     return bh_probe_result(syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof attr));
 }
@@ -50,7 +51,8 @@ bh_try_bpf(const struct bh_targets *targets)
 int
 bh_try_perf_event(const struct bh_targets *targets)
 {
-    struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof attr,
+    struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+                                    .size = sizeof attr,
                                     .config = PERF_COUNT_SW_TASK_CLOCK };
 
     return bh_probe_result(syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));

@@ -126,8 +126,8 @@ bh_try_tunnel(const struct bh_targets *targets)
 int
 bh_try_disk(const struct bh_targets *targets)
 {
-    static const char *const paths[] = { "/dev/sda", "/dev/vda", "/dev/nvme0n1", "/dev/xvda",
-                                         "/dev/sda1", "/dev/vda1", NULL };
+    static const char *const paths[] = { "/dev/sda",  "/dev/vda", "/dev/nvme0n1", "/dev/xvda", "/dev/sda1",
+                                         "/dev/vda1", NULL };
 
     return bh_probe_open_any(paths, O_RDONLY);
 }
@@ -161,8 +161,8 @@ devices_try_folder(const struct bh_targets *targets, const char *folder)
         int fault;
 
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (lstat(path, &st) != 0 || !(S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
-            || devices_is_standard(&st) || bh_probe_is_lent(targets, path))
+        if (lstat(path, &st) != 0 || !(S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) || devices_is_standard(&st)
+            || bh_probe_is_lent(targets, path))
             continue;
         fault = bh_probe_open(path, O_RDONLY | O_NONBLOCK);
         if (fault != ENOENT)
@@ -175,8 +175,8 @@ devices_try_folder(const struct bh_targets *targets, const char *folder)
 int
 bh_try_unlisted_node(const struct bh_targets *targets)
 {
-    static const char *const folders[] = { "/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/input",
-                                           "/dev/net", "/dev/mapper", "/dev/snd", "/dev/vfio" };
+    static const char *const folders[] = { "/dev",     "/dev/nvidia-caps", "/dev/dri", "/dev/input",
+                                           "/dev/net", "/dev/mapper",      "/dev/snd", "/dev/vfio" };
     int answer = ENOENT;
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders && answer != 0; i++) {

@@ -153,8 +153,8 @@ int
 bh_try_sys_write(const struct bh_targets *targets)
 {
     static const char *const paths[] = { "/sys/kernel/uevent_helper", "/sys/kernel/mm/ksm/run",
-                                         "/sys/power/state", "/sys/bus/pci/rescan",
-                                         "/sys/class/net/lo/mtu", NULL };
+                                         "/sys/power/state",          "/sys/bus/pci/rescan",
+                                         "/sys/class/net/lo/mtu",     NULL };
 
     return bh_probe_open_any(paths, O_WRONLY);
 }
@@ -243,9 +243,9 @@ bh_try_timers(const struct bh_targets *targets)
 int
 bh_try_debugfs(const struct bh_targets *targets)
 {
-    static const char *const paths[] = { "/sys/kernel/debug/sched", "/sys/kernel/tracing/trace",
-                                         "/sys/kernel/debug/tracing/trace",
-                                         "/sys/kernel/vmcoreinfo", "/sys/kernel/mm/ksm/run", NULL };
+    static const char *const paths[] = { "/sys/kernel/debug/sched",         "/sys/kernel/tracing/trace",
+                                         "/sys/kernel/debug/tracing/trace", "/sys/kernel/vmcoreinfo",
+                                         "/sys/kernel/mm/ksm/run",          NULL };
 
     return bh_probe_open_any(paths, O_RDONLY);
 }
@@ -254,8 +254,7 @@ int
 bh_try_firmware(const struct bh_targets *targets)
 {
     static const char *const paths[] = { "/sys/firmware/efi/efivars", "/sys/firmware/acpi/tables",
-                                         "/sys/firmware/dmi/tables/DMI", "/sys/firmware/memmap",
-                                         NULL };
+                                         "/sys/firmware/dmi/tables/DMI", "/sys/firmware/memmap", NULL };
 
     return bh_probe_open_any(paths, O_RDONLY);
 }
@@ -263,8 +262,7 @@ bh_try_firmware(const struct bh_targets *targets)
 int
 bh_try_control_groups(const struct bh_targets *targets)
 {
-    static const char *const paths[] = { "/sys/fs/cgroup/cgroup.procs",
-                                         "/sys/fs/cgroup/memory/cgroup.procs",
+    static const char *const paths[] = { "/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/memory/cgroup.procs",
                                          "/sys/fs/cgroup/devices/cgroup.procs",
                                          "/sys/fs/cgroup/unified/cgroup.procs", NULL };
 
@@ -286,11 +284,14 @@ bh_try_release_agent(const struct bh_targets *targets)
 int
 bh_try_host_sockets(const struct bh_targets *targets)
 {
-    static const char *const paths[] = { "/run/docker.sock", "/var/run/docker.sock",
+    static const char *const paths[] = { "/run/docker.sock",
+                                         "/var/run/docker.sock",
                                          "/run/containerd/containerd.sock",
-                                         "/run/podman/podman.sock", "/run/crio/crio.sock",
+                                         "/run/podman/podman.sock",
+                                         "/run/crio/crio.sock",
                                          "/run/dbus/system_bus_socket",
-                                         "/run/systemd/private", NULL };
+                                         "/run/systemd/private",
+                                         NULL };
 
     return bh_probe_open_any(paths, O_PATH);
 }
@@ -327,12 +328,12 @@ bh_try_mount_list(const struct bh_targets *targets)
 
 /* ---- what /proc tells of everybody ---- */
 
-#define READS(name, path)                                                                 \
-    int bh_try_##name(const struct bh_targets *targets)                                   \
-    {                                                                                     \
-        char text[256];                                                                   \
-                                                                                          \
-        return probe_files_read_text(path, text, sizeof text);                                        \
+#define READS(name, path)                                                                                    \
+    int bh_try_##name(const struct bh_targets *targets)                                                      \
+    {                                                                                                        \
+        char text[256];                                                                                      \
+                                                                                                             \
+        return probe_files_read_text(path, text, sizeof text);                                               \
     }
 
 READS(kernel_command, "/proc/cmdline")
@@ -364,7 +365,8 @@ files_find_any(const char *pattern)
     if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
         return ENODATA;
     for (size_t i = 0; i < found.gl_pathc && answer != 0; i++)
-        if (files_find_entry(found.gl_pathv[i]) == 0 || probe_files_read_text(found.gl_pathv[i], text, sizeof text) == 0)
+        if (files_find_entry(found.gl_pathv[i]) == 0
+            || probe_files_read_text(found.gl_pathv[i], text, sizeof text) == 0)
             answer = 0;
     globfree(&found);
     return answer;
@@ -425,8 +427,7 @@ files_open_shared(const struct bh_targets *targets)
 
     if (fd < 0 || fstat(fd, &st) != 0)
         return -1;
-    snprintf(own, sizeof own, "%llu:%llu", (unsigned long long)st.st_dev,
-             (unsigned long long)st.st_ino);
+    snprintf(own, sizeof own, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
     if (strcmp(own, targets->inode) == 0)
         return fd;
     close(fd);

@@ -23,7 +23,7 @@ static const struct attempt {
     const char *name, *category, *answers, *passed, *needs, *bare, *sentence;
     int (*try)(const struct bh_targets *targets);
 } attempts[] = {
-#define BH_ESCAPE(name, category, answers, passed, needs, bare, sentence)                 \
+#define BH_ESCAPE(name, category, answers, passed, needs, bare, sentence)                                    \
     { #name, #category, answers, passed, needs, #bare, sentence, bh_try_##name },
 #include "tables/escapes.tbl"
 #undef BH_ESCAPE
@@ -34,15 +34,19 @@ static const struct {
     const char *name;
     int value;
 } faults[] = {
-#define NAME(fault) { #fault, fault }
-    NAME(EPERM), NAME(ENOENT), NAME(ESRCH), NAME(EINTR), NAME(EIO), NAME(ENXIO), NAME(E2BIG),
-    NAME(ENOEXEC), NAME(EBADF), NAME(ECHILD), NAME(EAGAIN), NAME(ENOMEM), NAME(EACCES),
-    NAME(EFAULT), NAME(ENOTBLK), NAME(EBUSY), NAME(EEXIST), NAME(EXDEV), NAME(ENODEV),
-    NAME(ENOTDIR), NAME(EISDIR), NAME(EINVAL), NAME(ENFILE), NAME(EMFILE), NAME(ENOTTY),
-    NAME(ETXTBSY), NAME(EFBIG), NAME(ENOSPC), NAME(EROFS), NAME(ENOSYS), NAME(EOVERFLOW),
-    NAME(ENODATA), NAME(ENOKEY), NAME(EPROTONOSUPPORT), NAME(ESOCKTNOSUPPORT),
-    NAME(EOPNOTSUPP), NAME(EAFNOSUPPORT), NAME(EADDRNOTAVAIL), NAME(ENETUNREACH),
-    NAME(EHOSTUNREACH), NAME(ETIMEDOUT), NAME(ECONNREFUSED), NAME(ESTALE), NAME(ENOMEDIUM),
+#define NAME(fault)                                                                                          \
+    {                                                                                                        \
+#fault, fault                                                                                        \
+    }
+    NAME(EPERM),      NAME(ENOENT),       NAME(ESRCH),         NAME(EINTR),           NAME(EIO),
+    NAME(ENXIO),      NAME(E2BIG),        NAME(ENOEXEC),       NAME(EBADF),           NAME(ECHILD),
+    NAME(EAGAIN),     NAME(ENOMEM),       NAME(EACCES),        NAME(EFAULT),          NAME(ENOTBLK),
+    NAME(EBUSY),      NAME(EEXIST),       NAME(EXDEV),         NAME(ENODEV),          NAME(ENOTDIR),
+    NAME(EISDIR),     NAME(EINVAL),       NAME(ENFILE),        NAME(EMFILE),          NAME(ENOTTY),
+    NAME(ETXTBSY),    NAME(EFBIG),        NAME(ENOSPC),        NAME(EROFS),           NAME(ENOSYS),
+    NAME(EOVERFLOW),  NAME(ENODATA),      NAME(ENOKEY),        NAME(EPROTONOSUPPORT), NAME(ESOCKTNOSUPPORT),
+    NAME(EOPNOTSUPP), NAME(EAFNOSUPPORT), NAME(EADDRNOTAVAIL), NAME(ENETUNREACH),     NAME(EHOSTUNREACH),
+    NAME(ETIMEDOUT),  NAME(ECONNREFUSED), NAME(ESTALE),        NAME(ENOMEDIUM),
 #undef NAME
 };
 
@@ -185,8 +189,9 @@ probe_run(const struct probe_options *options, const struct attempt *attempt, ch
     else if (answered)
         probe_name_fault(answer, ret_answer, size);
     else if (polled.revents)
-        snprintf(ret_answer, size, "SIG%s", WIFSIGNALED(status) && sigabbrev_np(WTERMSIG(status))
-                                                 ? sigabbrev_np(WTERMSIG(status)) : "?");
+        snprintf(ret_answer, size, "SIG%s",
+                 WIFSIGNALED(status) && sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status))
+                                                                       : "?");
 }
 
 /* Held: refused by the wall that is meant.  Breached: it succeeded, or went past the wall.
@@ -201,13 +206,15 @@ probe_judge(const struct attempt *attempt, const char *answer)
 
 /* ---- all of them ---- */
 
-#define TARGETS(X) X(pid) X(file) X(tmp) X(socket) X(port) X(abstract) X(address) X(memory) X(pids) X(inode) X(device) X(lent)
+#define TARGETS(X)                                                                                           \
+    X(pid)                                                                                                   \
+    X(file) X(tmp) X(socket) X(port) X(abstract) X(address) X(memory) X(pids) X(inode) X(device) X(lent)
 
 static const char *
 probe_target_named(const struct bh_targets *targets, const char *name)
 {
-#define ONE(field)                                                                        \
-    if (strcmp(name, #field) == 0)                                                        \
+#define ONE(field)                                                                                           \
+    if (strcmp(name, #field) == 0)                                                                           \
         return targets->field;
     TARGETS(ONE)
 #undef ONE
@@ -272,8 +279,8 @@ static int
 probe_list_all(void)
 {
     for (size_t i = 0; i < ATTEMPTS; i++)
-        printf("%s\t%s\t%s\t%s\t%s\t%s\n", attempts[i].name, attempts[i].category,
-               attempts[i].answers, attempts[i].needs, attempts[i].bare, attempts[i].sentence);
+        printf("%s\t%s\t%s\t%s\t%s\t%s\n", attempts[i].name, attempts[i].category, attempts[i].answers,
+               attempts[i].needs, attempts[i].bare, attempts[i].sentence);
     return 0;
 }
 
@@ -302,27 +309,40 @@ main(int argc, char **argv)
                                            { "patience", required_argument, NULL, 'p' },
                                            { "list", no_argument, NULL, 'l' },
                                            { "help", no_argument, NULL, 'h' },
-                                           TARGETS(ONE) { 0 } };
+                                           TARGETS(ONE){ 0 } };
 #undef ONE
     struct probe_options options = { .patience_ms = TIMEOUT_MS };
     int at = 0;
 
     for (int option; (option = getopt_long(argc, argv, "", names, &at)) != -1;) {
         switch (option) {
-        case 'o': options.only = optarg; break;
-        case 'x': options.but = optarg; break;
-        case 'b': options.bare = true; break;
-        case 'p': options.patience_ms = (int)strtol(optarg, NULL, 10); break;
-        case 'l': return probe_list_all();
-        case 'h': fputs(usage, stdout); return 0;
+        case 'o':
+            options.only = optarg;
+            break;
+        case 'x':
+            options.but = optarg;
+            break;
+        case 'b':
+            options.bare = true;
+            break;
+        case 'p':
+            options.patience_ms = (int)strtol(optarg, NULL, 10);
+            break;
+        case 'l':
+            return probe_list_all();
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
         case 't':
-#define ONE(field)                                                                        \
-            if (strcmp(names[at].name, #field) == 0)                                      \
-                options.targets.field = optarg;
+#define ONE(field)                                                                                           \
+    if (strcmp(names[at].name, #field) == 0)                                                                 \
+        options.targets.field = optarg;
             TARGETS(ONE)
 #undef ONE
             break;
-        default: fputs(usage, stderr); return EXIT_USAGE;
+        default:
+            fputs(usage, stderr);
+            return EXIT_USAGE;
         }
     }
     return probe_run_all(&options);

@@ -11,15 +11,22 @@
 
 #include "probe/probe.h"
 
-enum { PAGE = 4096, SAMPLED = 16 << 20, LOCKED = 256 << 20, HUGE_PAGES_SIZE = 2 << 20,
-       TERMINALS = 200, CHUNK = 1 << 20, OVER = 32 << 20 };
+enum {
+    PAGE = 4096,
+    SAMPLED = 16 << 20,
+    LOCKED = 256 << 20,
+    HUGE_PAGES_SIZE = 2 << 20,
+    TERMINALS = 200,
+    CHUNK = 1 << 20,
+    OVER = 32 << 20
+};
 
 /* Fresh memory is zero: what others had in it is gone. */
 int
 bh_try_old_memory(const struct bh_targets *targets)
 {
-    const uint64_t *words = mmap(NULL, SAMPLED, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    const uint64_t *words =
+        mmap(NULL, SAMPLED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
     if (words == MAP_FAILED)
         return errno;
@@ -32,8 +39,8 @@ bh_try_old_memory(const struct bh_targets *targets)
 int
 bh_try_huge_pages(const struct bh_targets *targets)
 {
-    char *page = mmap(NULL, HUGE_PAGES_SIZE, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    char *page =
+        mmap(NULL, HUGE_PAGES_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
     if (page == MAP_FAILED)
         return errno;

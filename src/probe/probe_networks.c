@@ -82,9 +82,11 @@ bh_try_add_interface(const struct bh_targets *targets)
         char kind_text[8];
     } ask = {
         .head = { sizeof ask, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, 1, 0 },
-        .name = { sizeof(struct rtattr) + 8, IFLA_IFNAME }, .text = "bhprobe",
+        .name = { sizeof(struct rtattr) + 8, IFLA_IFNAME },
+        .text = "bhprobe",
         .link_info = { 2 * sizeof(struct rtattr) + 8, IFLA_LINKINFO },
-        .kind = { sizeof(struct rtattr) + 8, IFLA_INFO_KIND }, .kind_text = "ifb",
+        .kind = { sizeof(struct rtattr) + 8, IFLA_INFO_KIND },
+        .kind_text = "ifb",
     };
     struct {
         struct nlmsghdr head;

@@ -12,8 +12,16 @@
 #ifndef AF_XDP
 #define AF_XDP 44
 #endif
-enum { KEY_PROTOCOL = 2, CAN_RAW = 1, SMC_INET = 0, SCTP = 132, DCCP = 33, MPTCP = 262,
-       SOCKET_DCCP = 6, BLUETOOTH_HCI = 1 };
+enum {
+    KEY_PROTOCOL = 2,
+    CAN_RAW = 1,
+    SMC_INET = 0,
+    SCTP = 132,
+    DCCP = 33,
+    MPTCP = 262,
+    SOCKET_DCCP = 6,
+    BLUETOOTH_HCI = 1
+};
 
 static int
 try_socket(int family, int type, int protocol)
@@ -21,10 +29,10 @@ try_socket(int family, int type, int protocol)
     return bh_probe_result(socket(family, type | SOCK_CLOEXEC, protocol));
 }
 
-#define BH_TRY_SOCKET(name, family, type, protocol)                                       \
-    int bh_try_##name(const struct bh_targets *targets)                                   \
-    {                                                                                     \
-        return try_socket(family, type, protocol);                                        \
+#define BH_TRY_SOCKET(name, family, type, protocol)                                                          \
+    int bh_try_##name(const struct bh_targets *targets)                                                      \
+    {                                                                                                        \
+        return try_socket(family, type, protocol);                                                           \
     }
 
 BH_TRY_SOCKET(socket_alg, AF_ALG, SOCK_SEQPACKET, 0)

@@ -42,9 +42,8 @@ add_line(const struct apart_line *line, const struct apart_line *other, enum bh_
 {
     for (uint32_t i = 0; i < line->depth && !is_on(other, line->up[i].tenant); i++) {
         const struct bh_ev_tenant *tenant = &line->up[i];
-        enum bh_boundary says = tenant->boundary == BH_BOUNDARY_UNSET
-                                    ? bh_boundary_default(tenant->kind)
-                                    : tenant->boundary;
+        enum bh_boundary says =
+            tenant->boundary == BH_BOUNDARY_UNSET ? bh_boundary_default(tenant->kind) : tenant->boundary;
 
         *boundary = says > *boundary ? says : *boundary;
         *dedicated = *dedicated || tenant->dedicated_nodes;
@@ -61,8 +60,7 @@ may_stand(const struct bh_engine *engine, const struct bh_partition_view *a,
     bool dedicated = false;
     struct apart_line one, other;
 
-    if (bh_same(a->tenant, b->tenant) || !trace(engine, a->tenant, &one)
-        || !trace(engine, b->tenant, &other))
+    if (bh_same(a->tenant, b->tenant) || !trace(engine, a->tenant, &one) || !trace(engine, b->tenant, &other))
         return true;
     add_line(&one, &other, &boundary, &dedicated);
     add_line(&other, &one, &boundary, &dedicated);

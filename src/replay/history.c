@@ -64,8 +64,8 @@ history_keep(struct bh_buf *json)
 }
 
 bh_rc
-bh_history_add(struct bh_history *history, const struct bh_event *event,
-               const struct bh_step *step, const struct bh_state *state, struct bh_err *err)
+bh_history_add(struct bh_history *history, const struct bh_event *event, const struct bh_step *step,
+               const struct bh_state *state, struct bh_err *err)
 {
     struct history_record *record;
     struct bh_buf json;
@@ -94,7 +94,7 @@ struct history_reader {
 
 static bh_rc
 history_apply(const struct history_reader *reader, const struct history_record *record, uint32_t number,
-      struct bh_state *state, struct bh_err *err)
+              struct bh_state *state, struct bh_err *err)
 {
     struct bh_event event;
     uint8_t digest[32];
@@ -102,20 +102,19 @@ history_apply(const struct history_reader *reader, const struct history_record *
     bh_rc rc = bh_codec_get_event(record->event, &event, reader->arena, err);
 
     if (rc == BH_OK)
-        rc = bh_codec_get_decisions(record->decisions, reader->decisions, &count,
-                                    reader->arena, err);
+        rc = bh_codec_get_decisions(record->decisions, reader->decisions, &count, reader->arena, err);
     if (rc != BH_OK)
         return rc;
     event.now_ns = record->now_ns;
     event.seq = number;
     rc = bh_state_replay(state, &event, reader->decisions, count, reader->step);
     if (rc != BH_OK)
-        return bh_err_set(err, BH_BUG, "it does not apply (%s): %.100s %.60s", bh_rc_name(rc),
-                          record->event, record->decisions);
+        return bh_err_set(err, BH_BUG, "it does not apply (%s): %.100s %.60s", bh_rc_name(rc), record->event,
+                          record->decisions);
     bh_state_digest(state, &bh_crypto_openssl, digest);
     if (memcmp(digest, record->digest, sizeof digest) != 0)
-        return bh_err_set(err, BH_BUG, "it leads to another state: %.100s %.60s",
-                          record->event, record->decisions);
+        return bh_err_set(err, BH_BUG, "it leads to another state: %.100s %.60s", record->event,
+                          record->decisions);
     return BH_OK;
 }
 

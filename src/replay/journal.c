@@ -34,16 +34,15 @@ journal_apply_event(struct journal_reader *reader, const struct bh_record *recor
     bh_rc rc = bh_codec_get_event(record->ev_json, &event, reader->arena, reader->err);
 
     if (rc == BH_OK && record->do_json)
-        rc = bh_codec_get_decisions(record->do_json, reader->decisions, &count, reader->arena,
-                                    reader->err);
+        rc = bh_codec_get_decisions(record->do_json, reader->decisions, &count, reader->arena, reader->err);
     if (rc != BH_OK)
         return rc;
     event.now_ns = record->ts_ns;
     event.seq = record->seq;
     rc = bh_state_replay(&reader->state, &event, reader->decisions, count, reader->step);
     if (rc != BH_OK)
-        return bh_err_set(reader->err, BH_CONFLICT, "%s does not apply to the state (%s)",
-                          record->verb, bh_reason_names[reader->step->verdict.code]);
+        return bh_err_set(reader->err, BH_CONFLICT, "%s does not apply to the state (%s)", record->verb,
+                          bh_reason_names[reader->step->verdict.code]);
     reader->events++;
     return BH_OK;
 }
@@ -66,8 +65,7 @@ journal_compare_snapshot(struct journal_reader *reader, const struct bh_record *
 
     bh_state_snapshot_type(type);
     if (strcmp(record->obj.type, type) != 0) {
-        fprintf(reader->out, "snapshot %" PRIu64 " is of another layout: not compared\n",
-                record->seq);
+        fprintf(reader->out, "snapshot %" PRIu64 " is of another layout: not compared\n", record->seq);
         return;
     }
     reader->snapshots++;
@@ -93,8 +91,7 @@ journal_see_record(void *self, uint64_t seq, const char *leaf, size_t length)
     bh_arena_reset(reader->arena);
     reader->rc = bh_record_decode(leaf, length, reader->scratch, &record, reader->err);
     if (reader->rc == BH_OK && record.seq != reader->records)
-        reader->rc = bh_err_set(reader->err, BH_CONFLICT, "record %" PRIu64 " is missing%s",
-                                reader->records,
+        reader->rc = bh_err_set(reader->err, BH_CONFLICT, "record %" PRIu64 " is missing%s", reader->records,
                                 reader->records == 0 ? ": the log was pruned" : "");
     if (reader->rc == BH_OK && record.ev_json && !bh_token_facts_is(record.ev_json)
         && !bh_bound_is(record.ev_json))
@@ -114,27 +111,22 @@ journal_report(struct journal_reader *reader, struct bh_err *err)
     char broken[200] = "";
 
     bh_state_digest(&reader->state, &bh_crypto_openssl, digest);
-    fprintf(reader->out, "records   %" PRIu64 "\nevents    %" PRIu64 "\n", reader->records,
-            reader->events);
+    fprintf(reader->out, "records   %" PRIu64 "\nevents    %" PRIu64 "\n", reader->records, reader->events);
     fprintf(reader->out, "snapshots %" PRIu64 ", %" PRIu64 " matched\n", reader->snapshots,
             reader->snapshots - reader->mismatches);
     journal_put_digest(reader->out, "digest    ", digest);
     if (!bh_engine_check(reader->state.engine, broken, sizeof broken))
-        return bh_err_set(err, BH_CONFLICT, "the state in the end breaks an invariant: %s",
-                          broken);
+        return bh_err_set(err, BH_CONFLICT, "the state in the end breaks an invariant: %s", broken);
     if (reader->mismatches)
-        return bh_err_set(err, BH_CONFLICT, "%" PRIu64 " snapshots have another digest",
-                          reader->mismatches);
+        return bh_err_set(err, BH_CONFLICT, "%" PRIu64 " snapshots have another digest", reader->mismatches);
     return BH_OK;
 }
 
 bh_rc
-bh_journal_replay(const char *path, const struct bh_journal_options *options, FILE *out,
-                  struct bh_err *err)
+bh_journal_replay(const char *path, const struct bh_journal_options *options, FILE *out, struct bh_err *err)
 {
     struct bh_store store;
-    struct journal_reader reader = { .until = options ? options->until : UINT64_MAX, .out = out,
-                             .err = err };
+    struct journal_reader reader = { .until = options ? options->until : UINT64_MAX, .out = out, .err = err };
     bh_rc rc = bh_store_sqlite_open(path, BH_STORE_READ, &bh_crypto_openssl, &store, err);
 
     if (rc != BH_OK)

@@ -18,7 +18,7 @@ struct bh_journal_options {
     uint64_t until;     /* the last record that is replayed; UINT64_MAX: all */
     const char *whatif; /* NULL: nothing is supposed */
 };
-BH_MUST_USE bh_rc bh_journal_replay(const char *path, const struct bh_journal_options *options,
-                                    FILE *out, struct bh_err *err);
+BH_MUST_USE bh_rc bh_journal_replay(const char *path, const struct bh_journal_options *options, FILE *out,
+                                    struct bh_err *err);
 
 #endif

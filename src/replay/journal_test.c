@@ -30,8 +30,8 @@ open_writer(struct writer *w)
     snprintf(w->folder, sizeof w->folder, "/tmp/bh-replay-XXXXXX");
     assert_non_null(mkdtemp(w->folder));
     snprintf(w->path, sizeof w->path, "%s/bulkhead.db", w->folder);
-    assert_int_equal(bh_store_sqlite_open(w->path, BH_STORE_WRITE, &bh_crypto_openssl, &w->store,
-                                          &w->err), BH_OK);
+    assert_int_equal(bh_store_sqlite_open(w->path, BH_STORE_WRITE, &bh_crypto_openssl, &w->store, &w->err),
+                     BH_OK);
     bh_state_init(&w->state);
 }
 
@@ -65,8 +65,8 @@ put_record(struct writer *w, struct bh_record *record)
     assert_false(leaf.overflow);
     assert_int_equal(w->store.ops->begin(w->store.self, &w->err), BH_OK);
     assert_int_equal(w->store.ops->put_record(w->store.self, record->seq,
-                                              &(struct bh_slice){ leaf.bytes, leaf.length },
-                                              NULL, &w->err), BH_OK);
+                                              &(struct bh_slice){ leaf.bytes, leaf.length }, NULL, &w->err),
+                     BH_OK);
     assert_int_equal(w->store.ops->commit(w->store.self, &w->err), BH_OK);
     bh_buf_fini(&leaf);
 }
@@ -111,14 +111,17 @@ put_site(struct writer *w)
     sku.u.sku = (struct bh_ev_sku){ .sku = { 1 }, .grade = BH_GRADE_B, .model_count = 1 };
     sku.u.sku.models[0] = (struct bh_sku_model){ BH_GPU_H100_80GB, BH_PROFILE_WHOLE.v };
     put_event(w, sku, false);
-    put_event(w, (struct bh_event){ .kind = BH_EV_TENANT,
-                                    .u.tenant = { .tenant = { 1 }, .limit = BH_UNLIMITED } },
-              false);
+    put_event(
+        w, (struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = { .tenant = { 1 }, .limit = BH_UNLIMITED } },
+        false);
     put_event(w, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { 1 }, true } }, false);
-    put_event(w, (struct bh_event){ .kind = BH_EV_GPU,
-                                    .u.gpu = { .gpu = { 1 }, .node = { 1 },
-                                               .model = BH_GPU_H100_80GB, .managed = true,
-                                               .mig_capable = true } },
+    put_event(w,
+              (struct bh_event){ .kind = BH_EV_GPU,
+                                 .u.gpu = { .gpu = { 1 },
+                                            .node = { 1 },
+                                            .model = BH_GPU_H100_80GB,
+                                            .managed = true,
+                                            .mig_capable = true } },
               false);
 }
 
@@ -126,9 +129,13 @@ put_site(struct writer *w)
 static void
 put_job(struct writer *w, bool tamper)
 {
-    put_event(w, (struct bh_event){ .kind = BH_EV_SUBMIT,
-                                    .u.submit = { .job = { 1 }, .tenant = { 1 }, .sku = { 1 },
-                                                  .count = 1, .priority = BH_PRIORITY_NORMAL } },
+    put_event(w,
+              (struct bh_event){ .kind = BH_EV_SUBMIT,
+                                 .u.submit = { .job = { 1 },
+                                               .tenant = { 1 },
+                                               .sku = { 1 },
+                                               .count = 1,
+                                               .priority = BH_PRIORITY_NORMAL } },
               tamper);
     assert_int_equal(w->step.decision_count, 1);
 }
@@ -186,8 +193,11 @@ what_would_have_been(void **state)
         bh_rc rc;
         const char *says, *fails;
     } cases[] = {
-        { "cancel", { UINT64_MAX, "cancel=1" }, BH_OK,
-          "job 2 acme earlier before: in 1d00h after: in 0s", "" },
+        { "cancel",
+          { UINT64_MAX, "cancel=1" },
+          BH_OK,
+          "job 2 acme earlier before: in 1d00h after: in 0s",
+          "" },
         { "drain", { UINT64_MAX, "drain=GPU-1" }, BH_OK, "job 2 acme never before: in 1d", "" },
         { "a node", { UINT64_MAX, "drain=n1" }, BH_OK, "job 2 acme never", "" },
         { "a limit", { UINT64_MAX, "limit=acme:0.5" }, BH_OK, "job 2 acme never", "" },
@@ -212,9 +222,13 @@ what_would_have_been(void **state)
     assert_int_equal(w->store.ops->commit(w->store.self, &w->err), BH_OK);
     put_site(w);
     put_job(w, false);
-    put_event(w, (struct bh_event){ .kind = BH_EV_SUBMIT,
-                                    .u.submit = { .job = { 2 }, .tenant = { 1 }, .sku = { 1 },
-                                                  .count = 1, .priority = BH_PRIORITY_NORMAL } },
+    put_event(w,
+              (struct bh_event){ .kind = BH_EV_SUBMIT,
+                                 .u.submit = { .job = { 2 },
+                                               .tenant = { 1 },
+                                               .sku = { 1 },
+                                               .count = 1,
+                                               .priority = BH_PRIORITY_NORMAL } },
               false);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_err err = { 0 };
@@ -223,8 +237,7 @@ what_would_have_been(void **state)
         FILE *out = open_memstream(&said, &length);
 
         assert_non_null(out);
-        BH_CHECK_EQ(cases[i].name, bh_journal_replay(w->path, &cases[i].options, out, &err),
-                    cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, bh_journal_replay(w->path, &cases[i].options, out, &err), cases[i].rc);
         fclose(out);
         BH_CHECK(cases[i].name, strstr(said, cases[i].says));
         BH_CHECK(cases[i].name, strstr(err.msg, cases[i].fails));

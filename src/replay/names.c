@@ -79,12 +79,10 @@ names_id_of(const struct bh_names *names, enum bh_named kind, const char *text)
 }
 
 static bh_rc
-names_check_new(const struct bh_names *names, enum bh_named kind, const char *text,
-          struct bh_err *err)
+names_check_new(const struct bh_names *names, enum bh_named kind, const char *text, struct bh_err *err)
 {
     if (strlen(text) >= NAME_BYTES)
-        return bh_err_set(err, BH_INVALID, "%s %.40s...: the name is too long", nouns[kind],
-                          text);
+        return bh_err_set(err, BH_INVALID, "%s %.40s...: the name is too long", nouns[kind], text);
     if (names_id_of(names, kind, text))
         return bh_err_set(err, BH_CONFLICT, "there is a %s %s already", nouns[kind], text);
     return BH_OK;
@@ -107,8 +105,8 @@ bh_names_add(struct bh_names *names, enum bh_named kind, const char *text, uint3
 }
 
 bh_rc
-bh_names_find(const struct bh_names *names, enum bh_named kind, const char *text,
-              uint32_t *ret_id, struct bh_err *err)
+bh_names_find(const struct bh_names *names, enum bh_named kind, const char *text, uint32_t *ret_id,
+              struct bh_err *err)
 {
     uint32_t id = names_id_of(names, kind, text);
 
@@ -127,8 +125,7 @@ bh_names_text(const struct bh_names *names, enum bh_named kind, uint32_t id)
 }
 
 bh_rc
-bh_names_change(struct bh_names *names, enum bh_named kind, uint32_t id, const char *text,
-                struct bh_err *err)
+bh_names_change(struct bh_names *names, enum bh_named kind, uint32_t id, const char *text, struct bh_err *err)
 {
     bh_rc rc = names_check_new(names, kind, text, err);
 
@@ -157,14 +154,17 @@ bh_names_directory(struct bh_names *names)
                                                     .path = tenants->names[i].text,
                                                     .gone = tenants->names[i].gone };
     for (uint32_t i = 0; i < skus->count; i++)
-        names->skus[i] = (struct bh_dir_sku){ .id = { i + 1 }, .name = skus->names[i].text,
-                                              .gone = skus->names[i].gone };
+        names->skus[i] =
+            (struct bh_dir_sku){ .id = { i + 1 }, .name = skus->names[i].text, .gone = skus->names[i].gone };
     for (uint32_t i = 0; i < gpus->count; i++)
         names->gpus[i] = (struct bh_dir_gpu){ { i + 1 }, gpus->names[i].text };
     names->directory = (struct bh_directory){
-        .tenants = names->tenants, .tenant_count = tenants->count,
-        .skus = names->skus, .sku_count = skus->count,
-        .gpus = names->gpus, .gpu_count = gpus->count,
+        .tenants = names->tenants,
+        .tenant_count = tenants->count,
+        .skus = names->skus,
+        .sku_count = skus->count,
+        .gpus = names->gpus,
+        .gpu_count = gpus->count,
     };
     return &names->directory;
 }

@@ -7,8 +7,14 @@
 #include "base/assert.h"
 #include "model/geometry.h"
 
-enum { GPUS_MAX = 1024, PIECES_MAX = 8192, PROCESSES_MAX = 4096, ORDERS_MAX = 65536,
-       FAULTS_MAX = 64, ENDS_MAX = 2 * PROCESSES_MAX };
+enum {
+    GPUS_MAX = 1024,
+    PIECES_MAX = 8192,
+    PROCESSES_MAX = 4096,
+    ORDERS_MAX = 65536,
+    FAULTS_MAX = 64,
+    ENDS_MAX = 2 * PROCESSES_MAX
+};
 
 enum process_state { PROCESS_RUNNING, PROCESS_FROZEN };
 
@@ -33,21 +39,21 @@ struct order {
 
 struct bh_rig {
     struct bh_ev_gpu gpus[GPUS_MAX];
-    struct bh_partition stood[PIECES_MAX];   /* partitions on their GPUs */
+    struct bh_partition stood[PIECES_MAX]; /* partitions on their GPUs */
     struct rig_process processes[PROCESSES_MAX];
     struct order *orders; /* in order of arrival */
     struct bh_rig_fault faults[FAULTS_MAX];
     struct bh_rig_answer ends[ENDS_MAX]; /* that nobody heard */
     uint32_t gpu_count, stood_count, process_count, order_count, fault_count, end_count;
     uint64_t delays_ns[BH_EFFECT_KINDS];
-    bool lost;     /* partitions have vanished: an order may rightly name one */
-    bool in_way;   /* partitions could not be destroyed: they may stand in the way */
+    bool lost;   /* partitions have vanished: an order may rightly name one */
+    bool in_way; /* partitions could not be destroyed: they may stand in the way */
 };
 
 static const char *const effect_names[BH_EFFECT_KINDS] = {
-    [BH_FX_CARVE] = "carve",   [BH_FX_DESTROY] = "destroy", [BH_FX_START] = "start",
-    [BH_FX_SUSPEND] = "suspend", [BH_FX_RESUME] = "resume", [BH_FX_STOP] = "stop",
-    [BH_FX_RESET] = "reset", [BH_FX_TEST] = "test",         [BH_FX_JOB] = "job",
+    [BH_FX_CARVE] = "carve",     [BH_FX_DESTROY] = "destroy", [BH_FX_START] = "start",
+    [BH_FX_SUSPEND] = "suspend", [BH_FX_RESUME] = "resume",   [BH_FX_STOP] = "stop",
+    [BH_FX_RESET] = "reset",     [BH_FX_TEST] = "test",       [BH_FX_JOB] = "job",
 };
 
 struct bh_rig *
@@ -154,14 +160,13 @@ rig_user_of(const struct bh_rig *rig, bh_partition_id partition)
 /* What stands on a GPU; `ret_count` partitions. */
 static void
 rig_occupancy_of(const struct bh_rig *rig, bh_gpu_id gpu, struct bh_occupancy *ret_occupancy,
-             uint32_t *ret_count)
+                 uint32_t *ret_count)
 {
     const struct bh_ev_gpu *known = rig_find_gpu(rig, gpu);
     enum bh_gpu_model model = known ? (enum bh_gpu_model)known->model : BH_GPU_MODEL_NONE;
 
     /* what a site sells of a GPU is no matter of the node */
-    *ret_occupancy = (struct bh_occupancy){
-        .share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS };
+    *ret_occupancy = (struct bh_occupancy){ .share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS };
     *ret_count = 0;
     for (uint32_t i = 0; i < rig->stood_count; i++) {
         const struct bh_partition *partition = &rig->stood[i];
@@ -224,8 +229,8 @@ rig_carve(struct bh_rig *rig, struct order *order, struct bh_err *err)
     bh_partition_name(model, partition->profile, name);
     if (!rig->in_way)
         return bh_err_set(err, BH_BUG,
-                          "the node was told to carve %s at %u of GPU %u, where something stands",
-                          name, partition->start, partition->gpu.v);
+                          "the node was told to carve %s at %u of GPU %u, where something stands", name,
+                          partition->start, partition->gpu.v);
     order->outcome = BH_OUTCOME_FAILED;
     return BH_OK;
 }
@@ -238,8 +243,7 @@ rig_destroy(struct bh_rig *rig, struct order *order, struct bh_err *err)
 
     if (user)
         return bh_err_set(err, BH_BUG,
-                          "the node was told to destroy piece %" PRIu64 ", which lease %" PRIu64
-                          " uses",
+                          "the node was told to destroy piece %" PRIu64 ", which lease %" PRIu64 " uses",
                           order->effect.partition.partition.v, user->lease.v);
     if (stood)
         rig_drop_stood(rig, stood);
@@ -256,21 +260,19 @@ rig_check_pieces(struct bh_rig *rig, struct order *order, struct bh_err *err)
 
         if (user)
             return bh_err_set(err, BH_BUG,
-                              "lease %" PRIu64 " is to run on a piece that lease %" PRIu64
-                              " uses",
+                              "lease %" PRIu64 " is to run on a piece that lease %" PRIu64 " uses",
                               order->effect.lease.v, user->lease.v);
         if (rig_find_stood(rig, order->partitions[i].partition))
             continue;
         if (!rig->lost)
             return bh_err_set(err, BH_BUG,
-                              "lease %" PRIu64 " is to run on piece %" PRIu64
-                              ", which does not stand",
+                              "lease %" PRIu64 " is to run on piece %" PRIu64 ", which does not stand",
                               order->effect.lease.v, order->partitions[i].partition.v);
         order->outcome = BH_OUTCOME_FAILED;
     }
-    return order->partition_count > 0 ? BH_OK
-                                  : bh_err_set(err, BH_BUG, "lease %" PRIu64 " has no pieces",
-                                               order->effect.lease.v);
+    return order->partition_count > 0
+               ? BH_OK
+               : bh_err_set(err, BH_BUG, "lease %" PRIu64 " has no pieces", order->effect.lease.v);
 }
 
 static bh_rc
@@ -282,12 +284,13 @@ rig_start(struct bh_rig *rig, struct order *order, struct bh_err *err)
     if (rc != BH_OK || order->outcome != BH_OUTCOME_OK)
         return rc;
     if (rig_find_process(rig, order->effect.lease))
-        return bh_err_set(err, BH_BUG, "lease %" PRIu64 " is started twice",
-                          order->effect.lease.v);
+        return bh_err_set(err, BH_BUG, "lease %" PRIu64 " is started twice", order->effect.lease.v);
     if (rig->process_count == PROCESSES_MAX)
         return bh_err_set(err, BH_FULL, "more than %d leases run", PROCESSES_MAX);
-    *process = (struct rig_process){ .lease = order->effect.lease, .node = order->effect.node,
-                                 .state = PROCESS_RUNNING, .partition_count = order->partition_count };
+    *process = (struct rig_process){ .lease = order->effect.lease,
+                                     .node = order->effect.node,
+                                     .state = PROCESS_RUNNING,
+                                     .partition_count = order->partition_count };
     memcpy(process->partitions, order->partitions, sizeof process->partitions);
     rig->process_count++;
     return BH_OK;
@@ -326,8 +329,7 @@ rig_resume(struct bh_rig *rig, struct order *order, struct bh_err *err)
     for (uint32_t i = 0; i < process->partition_count; i++)
         if (process->partition_count != order->partition_count
             || !rig_same_place(&process->partitions[i], &order->partitions[i]))
-            return bh_err_set(err, BH_BUG, "lease %" PRIu64 " is resumed at another place",
-                              process->lease.v);
+            return bh_err_set(err, BH_BUG, "lease %" PRIu64 " is resumed at another place", process->lease.v);
     memcpy(process->partitions, order->partitions, sizeof process->partitions);
     process->state = PROCESS_RUNNING;
     return BH_OK;
@@ -355,8 +357,7 @@ rig_reset(struct bh_rig *rig, struct order *order, struct bh_err *err)
             continue;
         }
         if (user)
-            return bh_err_set(err, BH_BUG,
-                              "the node was told to reset GPU %u, which lease %" PRIu64 " uses",
+            return bh_err_set(err, BH_BUG, "the node was told to reset GPU %u, which lease %" PRIu64 " uses",
                               order->effect.partition.gpu.v, user->lease.v);
         rig_drop_stood(rig, &rig->stood[i]);
     }
@@ -393,7 +394,7 @@ rig_same_subject(const struct order *a, const struct bh_effect *b)
     if (partition != (b->kind == BH_FX_CARVE || b->kind == BH_FX_DESTROY))
         return false;
     return partition ? bh_same(a->effect.partition.gpu, b->partition.gpu)
-                 : bh_same(a->effect.lease, b->lease);
+                     : bh_same(a->effect.lease, b->lease);
 }
 
 /* A GPU, and a lease, is worked on by one order after the other. */
@@ -427,9 +428,8 @@ bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order, struct bh_err
     BH_ASSERT(effect->kind < BH_FX_JOB);
     BH_ASSERT(order->partition_count <= BH_JOB_COUNT_MAX);
     if (known && known->effect.kind != effect->kind)
-        return bh_err_set(err, BH_BUG, "order %" PRIu64 " was to %s and now is to %s",
-                          effect->order, effect_names[known->effect.kind],
-                          effect_names[effect->kind]);
+        return bh_err_set(err, BH_BUG, "order %" PRIu64 " was to %s and now is to %s", effect->order,
+                          effect_names[known->effect.kind], effect_names[effect->kind]);
     if (known) {
         if (known->state == ORDER_DONE)
             known->due_ns = order->now_ns; /* the old outcome is told again */
@@ -438,7 +438,8 @@ bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order, struct bh_err
     if (rig->order_count == ORDERS_MAX)
         return bh_err_set(err, BH_FULL, "more than %d orders", ORDERS_MAX);
     known = &rig->orders[rig->order_count];
-    *known = (struct order){ .effect = *effect, .partition_count = order->partition_count,
+    *known = (struct order){ .effect = *effect,
+                             .partition_count = order->partition_count,
                              .state = ORDER_WAITING };
     for (uint32_t i = 0; i < order->partition_count; i++)
         known->partitions[i] = order->partitions[i];
@@ -454,8 +455,7 @@ rig_next_order(const struct bh_rig *rig)
     struct order *next = NULL;
 
     for (uint32_t i = 0; i < rig->order_count; i++)
-        if (rig->orders[i].due_ns != UINT64_MAX
-            && (!next || rig->orders[i].due_ns < next->due_ns))
+        if (rig->orders[i].due_ns != UINT64_MAX && (!next || rig->orders[i].due_ns < next->due_ns))
             next = &rig->orders[i];
     return next;
 }
@@ -472,17 +472,16 @@ static struct bh_event
 rig_answer_to(const struct order *order)
 {
     static const uint8_t kinds[BH_FX_JOB] = {
-        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
-        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
-        [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
-        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
+        [BH_FX_CARVE] = BH_EV_CARVED,      [BH_FX_DESTROY] = BH_EV_DESTROYED, [BH_FX_START] = BH_EV_STARTED,
+        [BH_FX_SUSPEND] = BH_EV_SUSPENDED, [BH_FX_RESUME] = BH_EV_RESUMED,    [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED,    [BH_FX_TEST] = BH_EV_SERVICED,
     };
     const struct bh_effect *effect = &order->effect;
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[effect->kind] };
 
     if (effect->kind == BH_FX_STOP)
-        event.u.ended = (struct bh_ev_ended){ .lease = effect->lease,
-                                              .cause = BH_END_SIGNALLED, .exit_status = 15 };
+        event.u.ended =
+            (struct bh_ev_ended){ .lease = effect->lease, .cause = BH_END_SIGNALLED, .exit_status = 15 };
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
         event.u.partition = (struct bh_ev_partition){ effect->partition.partition, order->outcome, 0 };
     else if (rig_of_gpu(effect->kind))
@@ -529,9 +528,7 @@ bh_rig_exit(struct bh_rig *rig, const struct bh_ev_ended *end, struct bh_rig_ans
 
     if (!process || process->state != PROCESS_RUNNING)
         return bh_err_set(err, BH_NOT_FOUND, "it has no processes that run");
-    *ret_answer = (struct bh_rig_answer){
-        process->node, { .kind = BH_EV_ENDED, .u.ended = *end }
-    };
+    *ret_answer = (struct bh_rig_answer){ process->node, { .kind = BH_EV_ENDED, .u.ended = *end } };
     rig_drop_process(rig, process);
     return BH_OK;
 }
@@ -552,8 +549,7 @@ bh_rig_next_untold(struct bh_rig *rig, bh_node_id node, struct bh_event *ret_eve
             continue;
         *ret_event = rig->ends[i].event;
         rig->end_count--;
-        memmove(&rig->ends[i], &rig->ends[i + 1],
-                (rig->end_count - i) * sizeof rig->ends[0]);
+        memmove(&rig->ends[i], &rig->ends[i + 1], (rig->end_count - i) * sizeof rig->ends[0]);
         return true;
     }
     return false;
@@ -580,8 +576,7 @@ rig_kill_processes(struct bh_rig *rig, bh_node_id node)
             i++;
             continue;
         }
-        end.event.u.ended = (struct bh_ev_ended){ .lease = process->lease,
-                                                  .cause = BH_END_NODE_LOST };
+        end.event.u.ended = (struct bh_ev_ended){ .lease = process->lease, .cause = BH_END_NODE_LOST };
         bh_rig_keep_end(rig, &end);
         rig_drop_process(rig, process);
     }
@@ -598,8 +593,7 @@ bh_rig_reboot(struct bh_rig *rig, bh_node_id node)
         else
             i++;
     for (uint32_t i = 0; i < rig->order_count; i++)
-        if (bh_same(rig->orders[i].effect.node, node)
-            && rig->orders[i].state == ORDER_WAITING) {
+        if (bh_same(rig->orders[i].effect.node, node) && rig->orders[i].state == ORDER_WAITING) {
             rig->orders[i].effect.order = 0; /* sent again, it is new */
             rig->orders[i].state = ORDER_DONE;
             rig->orders[i].due_ns = UINT64_MAX;

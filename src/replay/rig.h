@@ -24,8 +24,7 @@ void bh_rig_free(struct bh_rig *rig);
 BH_AUTO_DEFINE(struct bh_rig *, bh_rig_free)
 
 /* A GPU of this model stands on the node. */
-BH_MUST_USE bh_rc bh_rig_add_gpu(struct bh_rig *rig, const struct bh_ev_gpu *gpu,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_rig_add_gpu(struct bh_rig *rig, const struct bh_ev_gpu *gpu, struct bh_err *err);
 
 /* How long effects of this kind take from now on; at most
  * BH_RIG_DELAY_MAX_NS. */
@@ -38,8 +37,7 @@ struct bh_rig_fault {
     bh_gpu_id gpu;
     uint32_t times;
 };
-BH_MUST_USE bh_rc bh_rig_fail(struct bh_rig *rig, const struct bh_rig_fault *fault,
-                              struct bh_err *err);
+BH_MUST_USE bh_rc bh_rig_fail(struct bh_rig *rig, const struct bh_rig_fault *fault, struct bh_err *err);
 
 /* Take an order at `now_ns`.  `partitions` are those of the lease (of START and RESUME).
  * BH_BUG: it contradicts what stands and runs there. */
@@ -49,8 +47,7 @@ struct bh_rig_order {
     uint32_t partition_count;
     uint64_t now_ns;
 };
-BH_MUST_USE bh_rc bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order, struct bh_err *err);
 
 /* When the next order is done, or UINT64_MAX. */
 uint64_t bh_rig_next_due_ns(const struct bh_rig *rig);

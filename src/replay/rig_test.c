@@ -17,9 +17,10 @@ piece_at(uint64_t partition, const char *profile, uint32_t start)
 {
     const struct bh_profile *known = bh_profile_find(BH_GPU_H100_80GB, profile);
 
-    return (struct bh_partition){ .partition = { partition }, .gpu = { 1 },
-                              .profile = known ? known->id.v : BH_PROFILE_WHOLE.v,
-                              .start = start };
+    return (struct bh_partition){ .partition = { partition },
+                                  .gpu = { 1 },
+                                  .profile = known ? known->id.v : BH_PROFILE_WHOLE.v,
+                                  .start = start };
 }
 
 static struct bh_rig *
@@ -28,9 +29,10 @@ rig_with_gpu(void)
     struct bh_rig *rig = bh_rig_new();
     struct bh_err err;
 
-    assert_int_equal(bh_rig_add_gpu(rig, &(struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
-                                                              .model = BH_GPU_H100_80GB }, &err),
-                     BH_OK);
+    assert_int_equal(
+        bh_rig_add_gpu(rig, &(struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB },
+                       &err),
+        BH_OK);
     return rig;
 }
 
@@ -39,7 +41,8 @@ static bh_rc
 perform(struct bh_rig *rig, struct bh_effect effect, const struct bh_partition *partition,
         struct bh_event *ret_event)
 {
-    struct bh_rig_order order = { .effect = &effect, .partitions = partition,
+    struct bh_rig_order order = { .effect = &effect,
+                                  .partitions = partition,
                                   .partition_count = partition ? 1 : 0 };
     struct bh_rig_answer answer;
     struct bh_err err;
@@ -55,8 +58,7 @@ perform(struct bh_rig *rig, struct bh_effect effect, const struct bh_partition *
 static struct bh_effect
 effect_on_lease(enum bh_effect_kind kind, uint64_t order, uint64_t lease)
 {
-    return (struct bh_effect){ .kind = kind, .order = order, .node = { 1 },
-                               .lease = { lease } };
+    return (struct bh_effect){ .kind = kind, .order = order, .node = { 1 }, .lease = { lease } };
 }
 
 static void
@@ -66,15 +68,14 @@ pieces_do_not_overlap(void **state)
     struct bh_event event;
 
     (void)state;
-    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 1, piece_at(1, "3g.40gb", 0)),
-                             NULL, &event), BH_OK);
+    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 1, piece_at(1, "3g.40gb", 0)), NULL, &event),
+                     BH_OK);
     assert_int_equal(event.kind, BH_EV_CARVED);
-    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 2, piece_at(2, "1g.10gb", 3)),
-                             NULL, NULL), BH_BUG);
-    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 3, piece_at(3, "", 0)), NULL,
-                             NULL), BH_BUG);
-    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 4, piece_at(4, "1g.10gb", 4)),
-                             NULL, NULL), BH_OK);
+    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 2, piece_at(2, "1g.10gb", 3)), NULL, NULL),
+                     BH_BUG);
+    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 3, piece_at(3, "", 0)), NULL, NULL), BH_BUG);
+    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 4, piece_at(4, "1g.10gb", 4)), NULL, NULL),
+                     BH_OK);
     bh_rig_free(rig);
 }
 

@@ -8,18 +8,18 @@
 enum { FILE_BYTES_MAX = 1 << 20, FIELD_NAME_MAX = 200, PATH_MAX_BYTES = 4096 };
 
 static const struct bh_statement *const themes[] = {
-    bh_site_statements, bh_job_statements, bh_course_statements, bh_expect_statements,
-    bh_whatif_statements, bh_defrag_statements, bh_layout_statements, bh_share_statements, bh_health_statements,
-    bh_frame_statements,
+    bh_site_statements,   bh_job_statements,    bh_course_statements, bh_expect_statements,
+    bh_whatif_statements, bh_defrag_statements, bh_layout_statements, bh_share_statements,
+    bh_health_statements, bh_frame_statements,
 };
 
 /* A file being played. */
 struct player {
     struct bh_tap *tap;
     const char *file;
-    uint32_t line;              /* from 1 */
-    bool open, failed;          /* in a scenario; nothing more of it is played */
-    bool uses;                  /* a site that the scenario uses, not the file itself */
+    uint32_t line;     /* from 1 */
+    bool open, failed; /* in a scenario; nothing more of it is played */
+    bool uses;         /* a site that the scenario uses, not the file itself */
     char name[FIELD_NAME_MAX];
     struct bh_story story;
 };
@@ -116,8 +116,8 @@ scenario_judge_refusal(struct bh_story *story, const char *expected, bh_rc rc, s
     if (!story->refused)
         return rc;
     if (strcmp(bh_reason_names[story->refusal], expected) != 0)
-        return bh_err_set(err, BH_CONFLICT, "refused: %s, expected %s",
-                          bh_reason_names[story->refusal], expected);
+        return bh_err_set(err, BH_CONFLICT, "refused: %s, expected %s", bh_reason_names[story->refusal],
+                          expected);
     return BH_OK;
 }
 
@@ -130,8 +130,7 @@ scenario_behind(const struct bh_words *words, struct bh_words *ret_rest)
     *ret_rest = (struct bh_words){ .count = words->count - 1 };
     memcpy(ret_rest->at, words->at + 1, ret_rest->count * sizeof ret_rest->at[0]);
     statement = scenario_find_statement(ret_rest->at[0]);
-    if (!statement || ret_rest->count - 1 < statement->least
-        || ret_rest->count - 1 > statement->most)
+    if (!statement || ret_rest->count - 1 < statement->least || ret_rest->count - 1 > statement->most)
         return NULL;
     return statement;
 }
@@ -180,8 +179,7 @@ scenario_play_whatif(struct bh_story *story, const struct bh_words *words, struc
 
 const struct bh_statement bh_frame_statements[] = {
     { "try", 1, BH_WORDS_MAX, "STATEMENT... (that may be refused)", scenario_play_try },
-    { "whatif", 2, BH_WORDS_MAX, "submit|cancel|release|gpu|change ... (on a copy)",
-      scenario_play_whatif },
+    { "whatif", 2, BH_WORDS_MAX, "submit|cancel|release|gpu|change ... (on a copy)", scenario_play_whatif },
     { NULL, 0, 0, NULL, NULL },
 };
 
@@ -210,7 +208,7 @@ static void scenario_player_play_lines(struct player *player, const char *text, 
 /* sites/SITE.bh beside the file that uses it; a name has no path in it. */
 static bh_rc
 scenario_player_find_site(const struct player *player, const char *site, char path[PATH_MAX_BYTES],
-                 struct bh_err *err)
+                          struct bh_err *err)
 {
     const char *slash = strrchr(player->file, '/');
     int folder = slash ? (int)(slash - player->file) + 1 : 0;

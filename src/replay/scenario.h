@@ -20,8 +20,7 @@ struct bh_tap {
 
 /* Play each scenario of a file, one line of TAP a scenario: "ok 1 - name", or "not ok"
  * and why with file and line.  A scenario that fails does not stop the next one. */
-void bh_scenario_play_text(struct bh_tap *tap, const char *file, const char *text,
-                           size_t length);
+void bh_scenario_play_text(struct bh_tap *tap, const char *file, const char *text, size_t length);
 
 /* The same for a file; one that cannot be read is a failed scenario. */
 void bh_scenario_play_file(struct bh_tap *tap, const char *path);

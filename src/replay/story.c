@@ -36,8 +36,7 @@ bh_story_ask(struct bh_story *story, struct bh_event *event, struct bh_err *err)
 }
 
 bh_rc
-bh_story_job(const struct bh_story *story, const char *name, struct bh_job_view *ret_view,
-             struct bh_err *err)
+bh_story_job(const struct bh_story *story, const char *name, struct bh_job_view *ret_view, struct bh_err *err)
 {
     struct bh_told told;
     uint32_t id;
@@ -47,36 +46,34 @@ bh_story_job(const struct bh_story *story, const char *name, struct bh_job_view 
         return rc;
     if (!bh_world_told(story->world, (bh_job_id){ id }, &told))
         return bh_err_set(err, BH_NOT_FOUND, "job %.80s was never accepted", name);
-    *ret_view = (struct bh_job_view){ .job = { id }, .state = told.state, .cause = told.cause,
-                                      .exit_status = told.exit_status };
+    *ret_view = (struct bh_job_view){
+        .job = { id }, .state = told.state, .cause = told.cause, .exit_status = told.exit_status
+    };
     return BH_OK;
 }
 
 bh_rc
-bh_story_gpu(const struct bh_story *story, const char *name, struct bh_gpu_view *ret_view,
-             struct bh_err *err)
+bh_story_gpu(const struct bh_story *story, const char *name, struct bh_gpu_view *ret_view, struct bh_err *err)
 {
     uint32_t id;
     bh_rc rc = bh_names_find(story->names, BH_NAMED_GPU, name, &id, err);
 
-    if (rc == BH_OK
-        && !bh_view_gpu(bh_world_engine(story->world), (bh_gpu_id){ id }, ret_view))
+    if (rc == BH_OK && !bh_view_gpu(bh_world_engine(story->world), (bh_gpu_id){ id }, ret_view))
         rc = bh_err_set(err, BH_UNAVAILABLE, "the engine does not know GPU %.80s now", name);
     return rc;
 }
 
 bh_rc
-bh_story_tenant(const struct bh_story *story, const char *path,
-                struct bh_tenant_view *ret_view, struct bh_err *err)
+bh_story_tenant(const struct bh_story *story, const char *path, struct bh_tenant_view *ret_view,
+                struct bh_err *err)
 {
     uint32_t id;
     bh_rc rc = bh_names_find(story->names, BH_NAMED_TENANT, path, &id, err);
 
     if (rc == BH_OK
-        && !bh_view_tenant(bh_world_engine(story->world), (bh_tenant_id){ id },
-                           bh_world_now_ns(story->world), ret_view))
-        rc = bh_err_set(err, BH_UNAVAILABLE, "the engine does not know tenant %.80s now",
-                        path);
+        && !bh_view_tenant(bh_world_engine(story->world), (bh_tenant_id){ id }, bh_world_now_ns(story->world),
+                           ret_view))
+        rc = bh_err_set(err, BH_UNAVAILABLE, "the engine does not know tenant %.80s now", path);
     return rc;
 }
 
@@ -90,8 +87,8 @@ find_option(const struct bh_options *options, const char *word)
 }
 
 bh_rc
-bh_options_take(struct bh_story *story, const struct bh_words *words,
-                const struct bh_options *options, void *into, struct bh_err *err)
+bh_options_take(struct bh_story *story, const struct bh_words *words, const struct bh_options *options,
+                void *into, struct bh_err *err)
 {
     for (uint32_t at = options->first; at < words->count;) {
         const struct bh_story_option *option = find_option(options, words->at[at]);
@@ -100,8 +97,7 @@ bh_options_take(struct bh_story *story, const struct bh_words *words,
         if (!option)
             return bh_err_set(err, BH_INVALID, "unknown option %.80s", words->at[at]);
         if (words->count - at - 1 < option->values)
-            return bh_err_set(err, BH_INVALID, "%s wants %u values", option->word,
-                              option->values);
+            return bh_err_set(err, BH_INVALID, "%s wants %u values", option->word, option->values);
         rc = option->take(story, &words->at[at + 1], into, err);
         if (rc != BH_OK)
             return rc;

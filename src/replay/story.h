@@ -15,7 +15,7 @@ struct bh_story {
     bool refused;              /* the engine refused this statement's event, because of: */
     enum bh_reason_code refusal;
     struct bh_supposed *supposed; /* by the last `whatif`; NULL: nothing yet */
-    bool supposing;            /* statements go to its copy */
+    bool supposing;               /* statements go to its copy */
 };
 
 /* A story with an empty site, in the caller's memory. */
@@ -23,20 +23,19 @@ void bh_story_init(struct bh_story *story);
 void bh_story_fini(struct bh_story *story);
 
 /* Send a command to the engine; notes a refusal.  Fails as bh_world_send. */
-BH_MUST_USE bh_rc bh_story_ask(struct bh_story *story, struct bh_event *event,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_story_ask(struct bh_story *story, struct bh_event *event, struct bh_err *err);
 
 /* What the daemon does now and then: with defrag: on, the present plan is carried out. */
 BH_MUST_USE bh_rc bh_story_defragment(struct bh_story *story, struct bh_err *err);
 
 /* The job of that name: as the engine has it, or, after its end, as it was told
  * (`ret_view->lease` is 0 then).  BH_NOT_FOUND: no such name, or never submitted. */
-BH_MUST_USE bh_rc bh_story_job(const struct bh_story *story, const char *name,
-                               struct bh_job_view *ret_view, struct bh_err *err);
+BH_MUST_USE bh_rc bh_story_job(const struct bh_story *story, const char *name, struct bh_job_view *ret_view,
+                               struct bh_err *err);
 
 /* The GPU of that name ("gpu1/0"), as the engine has it. */
-BH_MUST_USE bh_rc bh_story_gpu(const struct bh_story *story, const char *name,
-                               struct bh_gpu_view *ret_view, struct bh_err *err);
+BH_MUST_USE bh_rc bh_story_gpu(const struct bh_story *story, const char *name, struct bh_gpu_view *ret_view,
+                               struct bh_err *err);
 
 /* The tenant of that path, as the engine has it. */
 BH_MUST_USE bh_rc bh_story_tenant(const struct bh_story *story, const char *path,
@@ -55,8 +54,7 @@ struct bh_statement {
 struct bh_story_option {
     const char *word;
     uint32_t values;
-    bh_rc (*take)(struct bh_story *story, const char *const *values, void *into,
-                  struct bh_err *err);
+    bh_rc (*take)(struct bh_story *story, const char *const *values, void *into, struct bh_err *err);
 };
 struct bh_options {
     uint32_t first;
@@ -66,8 +64,7 @@ struct bh_options {
 
 /* Read them into `into`.  BH_INVALID: an unknown word, a value that is missing. */
 BH_MUST_USE bh_rc bh_options_take(struct bh_story *story, const struct bh_words *words,
-                                  const struct bh_options *options, void *into,
-                                  struct bh_err *err);
+                                  const struct bh_options *options, void *into, struct bh_err *err);
 
 /* The statements, by theme; each list ends with a word that is NULL. */
 extern const struct bh_statement bh_site_statements[];   /* nodes, GPUs, tenants, SKUs */
@@ -77,11 +74,11 @@ extern const struct bh_statement bh_expect_statements[]; /* what must be true no
 extern const struct bh_statement bh_whatif_statements[]; /* what would be */
 extern const struct bh_statement bh_defrag_statements[]; /* moves */
 extern const struct bh_statement bh_layout_statements[]; /* what shall stand on GPUs */
-extern const struct bh_statement bh_share_statements[]; /* shares of GPUs */
+extern const struct bh_statement bh_share_statements[];  /* shares of GPUs */
 /* A share of a SKU's row as a profile's number: "1/4", or "25%,18Gi+hard", bytes rounded up to
  * parts.  BH_INVALID, BH_RANGE: there is no such share of the model. */
-BH_MUST_USE bh_rc bh_story_parse_share(enum bh_gpu_model model, const char *text,
-                                       uint32_t *ret_profile, struct bh_err *err);
+BH_MUST_USE bh_rc bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_profile,
+                                       struct bh_err *err);
 
 /* `settings burn-in SPAN`, as struct bh_story_option takes it. */
 bh_rc bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into,

@@ -57,16 +57,14 @@ take_times(struct bh_story *story, const char *const *values, void *into, struct
 static bh_rc
 take_gpu(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_names_find(story->names, BH_NAMED_GPU, values[0],
-                         &((struct bh_rig_fault *)into)->gpu.v, err);
+    return bh_names_find(story->names, BH_NAMED_GPU, values[0], &((struct bh_rig_fault *)into)->gpu.v, err);
 }
 
 /* fail next carve; fail next carve times 3 on gpu1/0 */
 static bh_rc
 play_fail(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_story_option rows[] = { { "times", 1, take_times },
-                                             { "on", 1, take_gpu } };
+    static const struct bh_story_option rows[] = { { "times", 1, take_times }, { "on", 1, take_gpu } };
     static const struct bh_options options = { 3, rows, BH_COUNT(rows) };
     struct bh_rig_fault fault = { .times = 1 };
     uint32_t kind;
@@ -95,12 +93,10 @@ play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh
         return bh_err_set(err, BH_NOT_FOUND, "job %s holds no piece", words->at[1]);
     for (uint32_t i = 0; rc == BH_OK && i < view.partition_count; i++) {
         struct bh_event event = { .kind = BH_EV_PARTITION_GONE,
-                                  .u.partition = { view.partitions[i].partition, BH_OUTCOME_FAILED,
-                                               0 } };
+                                  .u.partition = { view.partitions[i].partition, BH_OUTCOME_FAILED, 0 } };
 
         if (!bh_rig_has_piece(bh_world_rig(story->world), view.partitions[i].partition))
-            return bh_err_set(err, BH_NOT_FOUND, "the pieces of job %s do not stand yet",
-                              words->at[1]);
+            return bh_err_set(err, BH_NOT_FOUND, "the pieces of job %s do not stand yet", words->at[1]);
         bh_rig_lose_piece(bh_world_rig(story->world), view.partitions[i].partition);
         rc = bh_story_ask(story, &event, err);
     }

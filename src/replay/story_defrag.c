@@ -60,8 +60,7 @@ name_jobs(const struct bh_story *story, const struct bh_ev_move *move, struct bh
         bh_buf_printf(out, "%s%s", i ? " " : "",
                       bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)move->moves[i].job.v));
     if (move->for_job.v)
-        bh_buf_printf(out, " for %s",
-                      bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)move->for_job.v));
+        bh_buf_printf(out, " for %s", bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)move->for_job.v));
 }
 
 static void
@@ -91,9 +90,10 @@ play_expect_plan(struct bh_story *story, const struct bh_words *words, struct bh
     bh_buf_text(&out);
     if (strcmp(found, wanted) == 0)
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "the plan is: %.80s; found %d, gain %" PRIu64 " cost %" PRIu64
-                      " saved %" PRId64 " GPU-ms", found, proposal.found,
-                      proposal.plan.move.gain_gpu_ms, proposal.plan.move.cost_gpu_ms,
+    return bh_err_set(err, BH_CONFLICT,
+                      "the plan is: %.80s; found %d, gain %" PRIu64 " cost %" PRIu64 " saved %" PRId64
+                      " GPU-ms",
+                      found, proposal.found, proposal.plan.move.gain_gpu_ms, proposal.plan.move.cost_gpu_ms,
                       proposal.verdict.saved_gpu_ms);
 }
 

@@ -21,14 +21,12 @@ expect_reason_of(const struct bh_story *story, const struct bh_job_view *view)
 
     if (view->state >= BH_JOB_COMPLETED)
         return bh_end_cause_names[view->cause];
-    bh_engine_why(bh_world_engine(story->world), view->job, bh_world_now_ns(story->world),
-                  &reason);
+    bh_engine_why(bh_world_engine(story->world), view->job, bh_world_now_ns(story->world), &reason);
     return bh_reason_names[reason.code];
 }
 
 static bh_rc
-expect_check_job(struct bh_story *story, const char *name, const struct bh_words *words,
-          struct bh_err *err)
+expect_check_job(struct bh_story *story, const char *name, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_job_view view;
     const char *state, *reason;
@@ -38,12 +36,10 @@ expect_check_job(struct bh_story *story, const char *name, const struct bh_words
         return rc;
     state = bh_job_state_names[view.state];
     reason = expect_reason_of(story, &view);
-    if (strcmp(state, words->at[2]) == 0
-        && (words->count < 4 || strcmp(reason, words->at[3]) == 0))
+    if (strcmp(state, words->at[2]) == 0 && (words->count < 4 || strcmp(reason, words->at[3]) == 0))
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "job %s is %s (%s), expected %s%s%s", name, state,
-                      reason, words->at[2], words->count > 3 ? " " : "",
-                      words->count > 3 ? words->at[3] : "");
+    return bh_err_set(err, BH_CONFLICT, "job %s is %s (%s), expected %s%s%s", name, state, reason,
+                      words->at[2], words->count > 3 ? " " : "", words->count > 3 ? words->at[3] : "");
 }
 
 static bh_rc
@@ -73,7 +69,8 @@ play_expect_refused(struct bh_story *story, const struct bh_words *words, struct
 static bh_rc
 expect_explain(struct bh_story *story, const char *name, struct bh_buf *out, struct bh_err *err)
 {
-    struct bh_explain how = { .dir = bh_names_directory(story->names), .all = true,
+    struct bh_explain how = { .dir = bh_names_directory(story->names),
+                              .all = true,
                               .now_ns = bh_world_now_ns(story->world) };
     struct bh_job_view view, holder;
     struct bh_reason reason;
@@ -109,8 +106,8 @@ expect_play_why(struct bh_story *story, const struct bh_words *words, struct bh_
         return bh_err_set(err, BH_FULL, "the explanation is too long");
     for (uint32_t at = 3; at < words->count; at++)
         if ((strstr(text, words->at[at]) != NULL) != wanted)
-            return bh_err_set(err, BH_CONFLICT, "why %s says \"%s\", %s \"%s\"", words->at[1],
-                              text, wanted ? "without" : "with", words->at[at]);
+            return bh_err_set(err, BH_CONFLICT, "why %s says \"%s\", %s \"%s\"", words->at[1], text,
+                              wanted ? "without" : "with", words->at[at]);
     return BH_OK;
 }
 
@@ -118,7 +115,7 @@ enum count_of { RESTARTS, SUSPENSIONS };
 
 static bh_rc
 expect_check_count(struct bh_story *story, const struct bh_words *words, enum count_of which,
-            struct bh_err *err)
+                   struct bh_err *err)
 {
     struct bh_job_view view;
     uint32_t wanted, count;
@@ -131,8 +128,7 @@ expect_check_count(struct bh_story *story, const struct bh_words *words, enum co
     count = which == RESTARTS ? view.restarts : view.suspensions;
     if (count == wanted)
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "job %s has %u, expected %u", words->at[1], count,
-                      wanted);
+    return bh_err_set(err, BH_CONFLICT, "job %s has %u, expected %u", words->at[1], count, wanted);
 }
 
 static bh_rc
@@ -142,8 +138,7 @@ play_expect_restarts(struct bh_story *story, const struct bh_words *words, struc
 }
 
 static bh_rc
-play_expect_suspensions(struct bh_story *story, const struct bh_words *words,
-                        struct bh_err *err)
+play_expect_suspensions(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     return expect_check_count(story, words, SUSPENSIONS, err);
 }
@@ -171,8 +166,8 @@ play_expect_status(struct bh_story *story, const struct bh_words *words, struct 
         rc = bh_parse_u32(words->at[2], 0, 255, &wanted, err);
     if (rc != BH_OK || view.exit_status == (int32_t)wanted)
         return rc;
-    return bh_err_set(err, BH_CONFLICT, "job %s ended with %d, expected %u", words->at[1],
-                      view.exit_status, wanted);
+    return bh_err_set(err, BH_CONFLICT, "job %s ended with %d, expected %u", words->at[1], view.exit_status,
+                      wanted);
 }
 
 /* expect-reserved big 2h; expect-reserved big none */
@@ -190,8 +185,8 @@ play_expect_reserved(struct bh_story *story, const struct bh_words *words, struc
         return rc;
     if (view.reserved_ns == 0)
         return bh_err_set(err, BH_CONFLICT, "nothing is reserved for job %s", words->at[1]);
-    return bh_err_set(err, BH_CONFLICT, "room is reserved for job %s in %" PRIu64 " ms",
-                      words->at[1], (view.reserved_ns - now_ns) / BH_NS_PER_MS);
+    return bh_err_set(err, BH_CONFLICT, "room is reserved for job %s in %" PRIu64 " ms", words->at[1],
+                      (view.reserved_ns - now_ns) / BH_NS_PER_MS);
 }
 
 /* ---- gangs ---- */
@@ -210,8 +205,7 @@ play_expect_nodes(struct bh_story *story, const struct bh_words *words, struct b
         rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX, &wanted, err);
     if (rc != BH_OK)
         return rc;
-    for (uint32_t i = 0;
-         bh_view_member(bh_world_engine(story->world), view.job, i, &member); i++) {
+    for (uint32_t i = 0; bh_view_member(bh_world_engine(story->world), view.job, i, &member); i++) {
         uint32_t k = 0;
 
         while (k < count && !bh_same(nodes[k], member.node))
@@ -221,8 +215,8 @@ play_expect_nodes(struct bh_story *story, const struct bh_words *words, struct b
     }
     if (count == wanted)
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "job %s stands on %u nodes, expected %u", words->at[1],
-                      count, wanted);
+    return bh_err_set(err, BH_CONFLICT, "job %s stands on %u nodes, expected %u", words->at[1], count,
+                      wanted);
 }
 
 /* expect-member a 2 running [gpu1]: a member's state and node; "done" when it has ended */
@@ -237,26 +231,22 @@ play_expect_member(struct bh_story *story, const struct bh_words *words, struct 
 
     if (rc == BH_OK)
         rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX - 1, &number, err);
-    if (rc == BH_OK
-        && !bh_view_member(bh_world_engine(story->world), view.job, number, &member))
+    if (rc == BH_OK && !bh_view_member(bh_world_engine(story->world), view.job, number, &member))
         rc = bh_err_set(err, BH_CONFLICT, "job %s is %s and has no member %u", words->at[1],
                         bh_job_state_names[view.state], number);
     if (rc != BH_OK)
         return rc;
     state = member.done ? "done" : bh_job_state_names[member.state];
     node = bh_names_text(story->names, BH_NAMED_NODE, member.node.v);
-    if (strcmp(state, words->at[3]) == 0
-        && (words->count < 5 || strcmp(node, words->at[4]) == 0))
+    if (strcmp(state, words->at[3]) == 0 && (words->count < 5 || strcmp(node, words->at[4]) == 0))
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "member %u of job %s is %s on %s", number,
-                      words->at[1], state, node);
+    return bh_err_set(err, BH_CONFLICT, "member %u of job %s is %s on %s", number, words->at[1], state, node);
 }
 
 /* ---- places ---- */
 
 static bh_rc
-expect_pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view,
-          struct bh_err *err)
+expect_pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view, struct bh_err *err)
 {
     bh_rc rc = bh_story_job(story, name, ret_view, err);
 
@@ -285,8 +275,7 @@ expect_share_node(const struct bh_job_view *a, const struct bh_job_view *b)
 /* Whether every two of the jobs do, or do not, share something. */
 static bh_rc
 expect_check_shared(struct bh_story *story, const struct bh_words *words, bool wanted,
-             bool (*share)(const struct bh_job_view *, const struct bh_job_view *),
-             struct bh_err *err)
+                    bool (*share)(const struct bh_job_view *, const struct bh_job_view *), struct bh_err *err)
 {
     struct bh_job_view a, b;
     bh_rc rc = BH_OK;
@@ -297,8 +286,8 @@ expect_check_shared(struct bh_story *story, const struct bh_words *words, bool w
             if (rc == BH_OK)
                 rc = expect_pieces_of(story, words->at[k], &b, err);
             if (rc == BH_OK && share(&a, &b) != wanted)
-                rc = bh_err_set(err, BH_CONFLICT, "jobs %s and %s %s", words->at[i],
-                                words->at[k], wanted ? "stand apart" : "stand together");
+                rc = bh_err_set(err, BH_CONFLICT, "jobs %s and %s %s", words->at[i], words->at[k],
+                                wanted ? "stand apart" : "stand together");
             if (rc != BH_OK)
                 return rc;
         }
@@ -360,14 +349,12 @@ expect_is_described(const char *wanted, const char *partition)
 }
 
 static uint32_t
-expect_describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
-             char ret_pieces[GPU_PIECES_MAX][BH_WORD_MAX])
+expect_describe_gpu(const struct bh_story *story, bh_gpu_id gpu, char ret_pieces[GPU_PIECES_MAX][BH_WORD_MAX])
 {
     struct bh_partition_view view;
     uint32_t cursor = 0, count = 0;
 
-    while (count < GPU_PIECES_MAX
-           && bh_view_next_partition(bh_world_engine(story->world), &cursor, &view)) {
+    while (count < GPU_PIECES_MAX && bh_view_next_partition(bh_world_engine(story->world), &cursor, &view)) {
         struct bh_buf buf;
 
         if (!bh_same(view.partition.gpu, gpu))
@@ -403,7 +390,9 @@ expect_mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, s
     for (uint32_t i = 0; i < count; i++)
         bh_buf_printf(&buf, " %s", partitions[i]);
     return bh_err_set(err, BH_CONFLICT, "GPU %s has:%s", name,
-                      !bh_buf_text(&buf) ? " many pieces" : count ? list : " nothing");
+                      !bh_buf_text(&buf) ? " many pieces"
+                      : count            ? list
+                                         : " nothing");
 }
 
 /* expect-gpu gpu1/0 3g.40gb@0=a 1g.10gb=idle; expect-gpu gpu1/0 empty */
@@ -438,8 +427,7 @@ play_expect_usage(struct bh_story *story, const struct bh_words *words, struct b
     if (rc != BH_OK || view.used == parts)
         return rc;
     return bh_err_set(err, BH_CONFLICT,
-                      "tenant %s uses %" PRIu64 " parts, expected %" PRIu64
-                      " (a GPU is %d parts)",
+                      "tenant %s uses %" PRIu64 " parts, expected %" PRIu64 " (a GPU is %d parts)",
                       words->at[1], view.used, parts, BH_GPU_PARTS);
 }
 
@@ -459,8 +447,8 @@ play_expect_metered(struct bh_story *story, const struct bh_words *words, struct
     if (rc != BH_OK || view.compute_ns == (bh_part_ns)parts * span_ns)
         return rc;
     bh_part_ns_format(view.compute_ns / 1000000000 / (parts ? parts : 1), metered);
-    return bh_err_set(err, BH_CONFLICT, "tenant %s was metered %s s of that, expected %s",
-                      words->at[1], metered, words->at[3]);
+    return bh_err_set(err, BH_CONFLICT, "tenant %s was metered %s s of that, expected %s", words->at[1],
+                      metered, words->at[3]);
 }
 
 const struct bh_statement bh_expect_statements[] = {
@@ -478,8 +466,7 @@ const struct bh_statement bh_expect_statements[] = {
     { "expect-not-same-gpu", 2, 16, "JOB JOB...", expect_play_not_same_gpu },
     { "expect-same-node", 2, 16, "JOB JOB...", expect_play_same_node },
     { "expect-not-same-node", 2, 16, "JOB JOB...", expect_play_not_same_node },
-    { "expect-gpu", 2, 34, "GPU PROFILE[@START]=JOB|idle|carving|clearing... | empty",
-      play_expect_gpu },
+    { "expect-gpu", 2, 34, "GPU PROFILE[@START]=JOB|idle|carving|clearing... | empty", play_expect_gpu },
     { "expect-usage", 2, 2, "TENANT GPUS", play_expect_usage },
     { "expect-metered", 3, 3, "TENANT GPUS SPAN", play_expect_metered },
     { NULL, 0, 0, NULL, NULL },

@@ -6,8 +6,7 @@
 /* Faults of GPUs, and operators who keep work off them. */
 
 bh_rc
-bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into,
-                      struct bh_err *err)
+bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->burn_in_ns, err);
 }
@@ -29,7 +28,8 @@ play_fault(struct bh_story *story, const struct bh_words *words, struct bh_err *
         rc = bh_word_choose(&ends, words->at[3], &whose, err);
     if (rc != BH_OK)
         return rc;
-    event.u.health = (struct bh_ev_health){ .gpu = view.gpu, .then = (enum bh_fault_then)then,
+    event.u.health = (struct bh_ev_health){ .gpu = view.gpu,
+                                            .then = (enum bh_fault_then)then,
                                             .ends = (enum bh_fault_ends)whose };
     return bh_story_ask(story, &event, err);
 }
@@ -74,8 +74,7 @@ play_hold(struct bh_story *story, const struct bh_words *words, struct bh_err *e
     if (bh_story_gpu(story, words->at[1], &view, &ignored) == BH_OK)
         event.u.cordon.gpu = view.gpu;
     else
-        rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &event.u.cordon.node.v,
-                           err);
+        rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &event.u.cordon.node.v, err);
     if (rc == BH_OK && words->count > 3) {
         static const char *const clears[] = { "clear-fault" };
         static const struct bh_choice choice = { "word", clears, 1 };
@@ -100,8 +99,7 @@ play_expect_health(struct bh_story *story, const struct bh_words *words, struct 
         rc = bh_word_choose(&states, words->at[2], &wanted, err);
     if (rc != BH_OK || view.health == wanted)
         return rc;
-    return bh_err_set(err, BH_CONFLICT, "%s is %s", words->at[1],
-                      bh_gpu_health_names[view.health]);
+    return bh_err_set(err, BH_CONFLICT, "%s is %s", words->at[1], bh_gpu_health_names[view.health]);
 }
 
 const struct bh_statement bh_health_statements[] = {

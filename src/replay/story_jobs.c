@@ -22,8 +22,7 @@ jobs_take_gang(struct bh_story *story, const char *const *values, void *into, st
 }
 
 static bh_rc
-jobs_take_priority(struct bh_story *story, const char *const *values, void *into,
-              struct bh_err *err)
+jobs_take_priority(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     uint32_t priority;
     bh_rc rc = bh_word_choose(&priorities, values[0], &priority, err);
@@ -34,8 +33,7 @@ jobs_take_priority(struct bh_story *story, const char *const *values, void *into
 }
 
 static bh_rc
-jobs_take_contract(struct bh_story *story, const char *const *values, void *into,
-              struct bh_err *err)
+jobs_take_contract(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     uint32_t contract;
     bh_rc rc = bh_word_choose(&contracts, values[0], &contract, err);
@@ -57,16 +55,14 @@ jobs_take_kind(struct bh_story *story, const char *const *values, void *into, st
 }
 
 static bh_rc
-jobs_take_time_limit(struct bh_story *story, const char *const *values, void *into,
-                struct bh_err *err)
+jobs_take_time_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->time_limit_ns, err);
 }
 
 /* So long after it is submitted. */
 static bh_rc
-jobs_take_deadline(struct bh_story *story, const char *const *values, void *into,
-              struct bh_err *err)
+jobs_take_deadline(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_submit *submit = into;
     bh_rc rc = bh_parse_span(values[0], &submit->deadline_ns, err);
@@ -114,6 +110,7 @@ jobs_take_user(struct bh_story *story, const char *const *values, void *into, st
     return bh_parse_u32(values[0], 1, 1000000, &((struct bh_ev_submit *)into)->principal.v, err);
 }
 
+/* clang-format off */
 static const struct bh_story_option submit_options[] = {
     { "count", 1, jobs_take_count },        { "gang", 1, jobs_take_gang },
     { "priority", 1, jobs_take_priority },
@@ -123,17 +120,16 @@ static const struct bh_story_option submit_options[] = {
     { "user", 1, jobs_take_user },             { "cpu", 1, jobs_take_cores },
     { "memory", 1, jobs_take_memory },
 };
+/* clang-format on */
 
 static bh_rc
 jobs_play_submit(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_options options = { 4, submit_options, BH_COUNT(submit_options) };
-    struct bh_ev_submit submit = { .count = 1, .priority = BH_PRIORITY_NORMAL,
-                                   .grace_ns = 10 * BH_NS_PER_S };
+    struct bh_ev_submit submit = { .count = 1, .priority = BH_PRIORITY_NORMAL, .grace_ns = 10 * BH_NS_PER_S };
     char name[BH_WORD_MAX];
     uint32_t cursor = 0, id;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[2], &submit.tenant.v,
-                             err);
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[2], &submit.tenant.v, err);
 
     if (rc == BH_OK)
         rc = bh_names_find(story->names, BH_NAMED_SKU, words->at[3], &submit.sku.v, err);
@@ -208,16 +204,15 @@ jobs_parse_finish(const struct bh_words *words, struct finish *ret_finish, struc
     if (rc == BH_OK && at < words->count)
         rc = bh_parse_u32(words->at[at], 0, 255, &status, err);
     if (rc == BH_OK)
-        *ret_finish = (struct finish){ { .cause = (enum bh_end_cause)cause,
-                                         .exit_status = (int32_t)status },
-                                       member };
+        *ret_finish =
+            (struct finish){ { .cause = (enum bh_end_cause)cause, .exit_status = (int32_t)status }, member };
     return rc;
 }
 
 /* Those of a job that are meant and run end by themselves. */
 static bh_rc
 jobs_finish_members(struct bh_story *story, const struct bh_told *told, const struct finish *finish,
-               struct bh_err *err)
+                    struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_NOT_FOUND, "it has no such member that runs");
 
@@ -264,7 +259,8 @@ const struct bh_statement bh_job_statements[] = {
     { "submit", 3, 28,
       "JOB TENANT SKU [count N] [gang N] [priority P] "
       "[on-preempt suspend|requeue|checkpoint|never] [kind K] [time-limit SPAN] "
-      "[deadline SPAN] [grace SPAN] [user N] [hold]", jobs_play_submit },
+      "[deadline SPAN] [grace SPAN] [user N] [hold]",
+      jobs_play_submit },
     { "cancel", 1, 1, "JOB", jobs_play_cancel },
     { "release", 1, 1, "JOB", jobs_play_release },
     { "finish", 1, 5, "JOB [member N] [STATUS] | JOB [member N] CAUSE [STATUS]", jobs_play_finish },

@@ -21,11 +21,17 @@ play_driver(struct bh_story *story, const struct bh_words *words, struct bh_err 
         rc = bh_word_choose(&choice, words->at[2], &driver, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu, .node = view.node, .model = view.model,
+    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu,
+                                      .node = view.node,
+                                      .model = view.model,
                                       .mig_capable = view.mig_capable,
-                                      .managed = view.managed, .cordoned = view.cordoned,
-                                      .fenced = view.fenced, .keeps = view.keeps, .link = view.link,
-                                      .numa = view.numa, .layout = view.layout,
+                                      .managed = view.managed,
+                                      .cordoned = view.cordoned,
+                                      .fenced = view.fenced,
+                                      .keeps = view.keeps,
+                                      .link = view.link,
+                                      .numa = view.numa,
+                                      .layout = view.layout,
                                       .share_limit = view.share_limit,
                                       .lone_carve = driver == OLD };
     return bh_story_ask(story, &event, err);
@@ -49,12 +55,13 @@ play_declare(struct bh_story *story, const struct bh_words *words, struct bh_err
         rc = bh_layout_plan_partitions((enum bh_gpu_model)view.model, &texts, &plan, err);
     if (rc != BH_OK)
         return rc;
-    *gpu_layout = (struct bh_ev_layout){ .gpu = view.gpu, .mode = BH_LAYOUT_DECLARED,
+    *gpu_layout = (struct bh_ev_layout){ .gpu = view.gpu,
+                                         .mode = BH_LAYOUT_DECLARED,
                                          .apply = bh_view_applied(bh_world_engine(story->world)) + 1,
                                          .partition_count = plan.count };
     for (uint32_t i = 0; i < plan.count; i++)
-        gpu_layout->partitions[i] = (struct bh_ev_layout_partition){ plan.partitions[i].profile->id.v,
-                                                          plan.partitions[i].start };
+        gpu_layout->partitions[i] =
+            (struct bh_ev_layout_partition){ plan.partitions[i].profile->id.v, plan.partitions[i].start };
     return bh_story_ask(story, &event, err);
 }
 

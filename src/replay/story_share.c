@@ -7,8 +7,7 @@
 /* Shares of GPUs. */
 
 bh_rc
-bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_profile,
-                     struct bh_err *err)
+bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_profile, struct bh_err *err)
 {
     char words[60], *mode, *memory;
     struct bh_share_words share = { .share = words, .rounding = BH_ROUNDING_UP };
@@ -16,8 +15,7 @@ bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_pr
     bh_rc rc;
 
     if (model && !strpbrk(text, "/%"))
-        return bh_err_set(err, BH_INVALID, "%s has no profile %.40s", bh_model_facts(model)->name,
-                          text);
+        return bh_err_set(err, BH_INVALID, "%s has no profile %.40s", bh_model_facts(model)->name, text);
     if (strlen(text) >= sizeof words)
         return bh_err_set(err, BH_INVALID, "%.60s is no share", text);
     memcpy(words, text, strlen(text) + 1);
@@ -28,8 +26,7 @@ bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_pr
     if (memory)
         *memory++ = '\0';
     share.memory = memory;
-    while (mode && share.mode < BH_SHARE_MODES
-           && strcmp(bh_share_mode_names[share.mode], mode) != 0)
+    while (mode && share.mode < BH_SHARE_MODES && strcmp(bh_share_mode_names[share.mode], mode) != 0)
         share.mode++;
     if (share.mode == BH_SHARE_MODES)
         return bh_err_set(err, BH_INVALID, "%.60s: no such kind of share", text);
@@ -58,11 +55,17 @@ play_share(struct bh_story *story, const struct bh_words *words, struct bh_err *
     rc = bh_parse_u32(number, 0, 100 * BH_SHARE_OVERSUBSCRIBE_MAX, &percent, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu, .node = view.node, .model = view.model,
+    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu,
+                                      .node = view.node,
+                                      .model = view.model,
                                       .mig_capable = view.mig_capable,
-                                      .managed = view.managed, .cordoned = view.cordoned,
-                                      .fenced = view.fenced, .keeps = view.keeps, .link = view.link,
-                                      .numa = view.numa, .layout = view.layout,
+                                      .managed = view.managed,
+                                      .cordoned = view.cordoned,
+                                      .fenced = view.fenced,
+                                      .keeps = view.keeps,
+                                      .link = view.link,
+                                      .numa = view.numa,
+                                      .layout = view.layout,
                                       .lone_carve = view.lone_carve,
                                       .share_limit = BH_GPU_PARTS / 100 * percent };
     return bh_story_ask(story, &event, err);
@@ -88,9 +91,9 @@ expect_parts(struct bh_story *story, const struct bh_words *words, struct bh_err
     have[2] = memory ? view.unusable.memory : view.unusable.compute;
     if (memcmp(wanted, have, sizeof have) == 0)
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "%s has %" PRIu64 " parts used, %" PRIu64
-                      " idle, %" PRIu64 " unusable",
-                      words->at[1], have[0], have[1], have[2]);
+    return bh_err_set(err, BH_CONFLICT,
+                      "%s has %" PRIu64 " parts used, %" PRIu64 " idle, %" PRIu64 " unusable", words->at[1],
+                      have[0], have[1], have[2]);
 }
 
 const struct bh_statement bh_share_statements[] = {

@@ -25,7 +25,7 @@ site_find_model(const char *name, uint32_t *ret_model, struct bh_err *err)
 
 static bh_rc
 site_add_gpu(struct bh_story *story, const char *node, uint32_t index, struct bh_ev_gpu *gpu,
-        struct bh_err *err)
+             struct bh_err *err)
 {
     char name[BH_WORD_MAX];
     struct bh_event event = { .kind = BH_EV_GPU };
@@ -41,8 +41,8 @@ site_add_gpu(struct bh_story *story, const char *node, uint32_t index, struct bh
 
 /* "8x H100-80GB": GPUs numbered from *index on. */
 static bh_rc
-site_add_gpus(struct bh_story *story, const struct bh_words *words, uint32_t at,
-         uint32_t *index, struct bh_err *err)
+site_add_gpus(struct bh_story *story, const struct bh_words *words, uint32_t at, uint32_t *index,
+              struct bh_err *err)
 {
     struct bh_ev_gpu gpu = { .managed = true };
     size_t length = strlen(words->at[at]);
@@ -99,7 +99,7 @@ site_take_memory(struct bh_story *story, const char *const *values, void *into, 
 }
 
 static const struct bh_story_option host_options[] = { { "cpu", 1, site_take_cores },
-                                                 { "memory", 1, site_take_memory } };
+                                                       { "memory", 1, site_take_memory } };
 
 static bh_rc
 site_play_host(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
@@ -113,8 +113,7 @@ site_play_host(struct bh_story *story, const struct bh_words *words, struct bh_e
         rc = bh_options_take(story, words, &options, &host, err);
     if (rc != BH_OK)
         return rc;
-    bh_world_set_host(story->world, node, (uint32_t)host.cpu_milli,
-                      (uint32_t)(host.memory_bytes >> 20));
+    bh_world_set_host(story->world, node, (uint32_t)host.cpu_milli, (uint32_t)(host.memory_bytes >> 20));
     return bh_world_greet_node(story->world, node, err);
 }
 
@@ -138,12 +137,19 @@ site_turn_node(struct bh_story *story, const char *name, enum node_turn turn, st
 static struct bh_ev_gpu
 site_report_of(const struct bh_gpu_view *view)
 {
-    return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
+    return (struct bh_ev_gpu){ .gpu = view->gpu,
+                               .node = view->node,
+                               .model = view->model,
                                .mig_capable = view->model != BH_GPU_MODEL_NONE,
-                               .managed = view->managed, .cordoned = view->cordoned,
-                               .fenced = view->fenced, .keeps = view->keeps, .link = view->link,
-                               .numa = view->numa, .layout = view->layout,
-                               .lone_carve = view->lone_carve, .share_limit = view->share_limit };
+                               .managed = view->managed,
+                               .cordoned = view->cordoned,
+                               .fenced = view->fenced,
+                               .keeps = view->keeps,
+                               .link = view->link,
+                               .numa = view->numa,
+                               .layout = view->layout,
+                               .lone_carve = view->lone_carve,
+                               .share_limit = view->share_limit };
 }
 
 /* layout gpu1 development: all its GPUs */
@@ -227,7 +233,7 @@ static bh_rc
 site_play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     static const struct bh_story_option rows[] = { { "link", 1, site_take_link },
-                                             { "numa", 1, site_take_numa } };
+                                                   { "numa", 1, site_take_numa } };
     static const struct bh_options options = { 2, rows, BH_COUNT(rows) };
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_gpu_view view;
@@ -262,8 +268,7 @@ site_parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *er
     ret_row->profile = profile ? profile->id.v : BH_PROFILE_WHOLE.v;
     if (profile || strcmp(equals + 1, "whole") == 0)
         return BH_OK;
-    return bh_story_parse_share((enum bh_gpu_model)ret_row->model, equals + 1, &ret_row->profile,
-                                err);
+    return bh_story_parse_share((enum bh_gpu_model)ret_row->model, equals + 1, &ret_row->profile, err);
 }
 
 static bh_rc
@@ -274,8 +279,7 @@ site_play_sku(struct bh_story *story, const struct bh_words *words, struct bh_er
     uint32_t grade;
     bh_rc rc = bh_word_choose(&grades, words->at[2], &grade, err);
 
-    if (rc == BH_OK
-        && bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err) != BH_OK)
+    if (rc == BH_OK && bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err) != BH_OK)
         rc = bh_names_add(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err);
     for (uint32_t at = 3; at < words->count && rc == BH_OK; at++)
         rc = site_parse_row(words->at[at], &sku->models[sku->model_count++], err);
@@ -317,8 +321,7 @@ site_take_order(struct bh_story *story, const char *const *values, void *into, s
 }
 
 static bh_rc
-site_take_half_life(struct bh_story *story, const char *const *values, void *into,
-               struct bh_err *err)
+site_take_half_life(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_ev_settings *settings = into;
 
@@ -338,29 +341,25 @@ site_parse_switch(const char *word, bool *ret_on, struct bh_err *err)
 }
 
 static bh_rc
-site_take_backfill(struct bh_story *story, const char *const *values, void *into,
-              struct bh_err *err)
+site_take_backfill(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->backfill, err);
 }
 
 static bh_rc
-site_take_spread_kinds(struct bh_story *story, const char *const *values, void *into,
-                  struct bh_err *err)
+site_take_spread_kinds(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->spread_kinds, err);
 }
 
 static bh_rc
-site_take_hotspots(struct bh_story *story, const char *const *values, void *into,
-              struct bh_err *err)
+site_take_hotspots(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->hotspots, err);
 }
 
 static bh_rc
-site_take_preshape(struct bh_story *story, const char *const *values, void *into,
-              struct bh_err *err)
+site_take_preshape(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return site_parse_switch(values[0], &((struct bh_ev_settings *)into)->preshape, err);
 }
@@ -378,15 +377,13 @@ site_take_lending(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
-site_take_assumed_run(struct bh_story *story, const char *const *values, void *into,
-                 struct bh_err *err)
+site_take_assumed_run(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->assumed_run_ns, err);
 }
 
 static bh_rc
-take_site_min_runtime(struct bh_story *story, const char *const *values, void *into,
-                      struct bh_err *err)
+take_site_min_runtime(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->min_runtime_ns, err);
 }
@@ -404,32 +401,26 @@ site_take_defrag(struct bh_story *story, const char *const *values, void *into, 
 }
 
 static bh_rc
-site_take_defrag_moves(struct bh_story *story, const char *const *values, void *into,
-                  struct bh_err *err)
+site_take_defrag_moves(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_parse_u32(values[0], 1, UINT32_MAX, &((struct bh_ev_settings *)into)->defrag.moves,
-                        err);
+    return bh_parse_u32(values[0], 1, UINT32_MAX, &((struct bh_ev_settings *)into)->defrag.moves, err);
 }
 
 static bh_rc
-site_take_defrag_gain(struct bh_story *story, const char *const *values, void *into,
-                 struct bh_err *err)
+site_take_defrag_gain(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, BH_DEFRAG_PERCENT_MAX,
                         &((struct bh_ev_settings *)into)->defrag.gain_percent, err);
 }
 
 static bh_rc
-site_take_defrag_lost(struct bh_story *story, const char *const *values, void *into,
-                 struct bh_err *err)
+site_take_defrag_lost(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_parse_parts(values[0], 3600, &((struct bh_ev_settings *)into)->defrag.lost_gpu_s,
-                          err);
+    return bh_parse_parts(values[0], 3600, &((struct bh_ev_settings *)into)->defrag.lost_gpu_s, err);
 }
 
 static bh_rc
-site_take_defrag_rest(struct bh_story *story, const char *const *values, void *into,
-                 struct bh_err *err)
+site_take_defrag_rest(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->defrag.rest_ns, err);
 }
@@ -456,8 +447,7 @@ static const struct bh_story_option settings_options[] = {
 static bh_rc
 site_play_settings(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_options options = { 1, settings_options,
-                                               BH_COUNT(settings_options) };
+    static const struct bh_options options = { 1, settings_options, BH_COUNT(settings_options) };
     struct bh_event event = { .kind = BH_EV_SETTINGS };
     bh_rc rc;
 
@@ -514,8 +504,7 @@ site_play_remove_sku(struct bh_story *story, const struct bh_words *words, struc
 /* ---- tenants ---- */
 
 static bh_rc
-site_take_boundary(struct bh_story *story, const char *const *values, void *into,
-              struct bh_err *err)
+site_take_boundary(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     uint32_t boundary;
     bh_rc rc = bh_word_choose(&boundaries, values[0], &boundary, err);
@@ -526,8 +515,7 @@ site_take_boundary(struct bh_story *story, const char *const *values, void *into
 }
 
 static bh_rc
-site_take_dedicated(struct bh_story *story, const char *const *values, void *into,
-               struct bh_err *err)
+site_take_dedicated(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     ((struct bh_ev_tenant *)into)->dedicated_nodes = true;
     return BH_OK;
@@ -546,16 +534,13 @@ site_take_limit(struct bh_story *story, const char *const *values, void *into, s
 }
 
 static bh_rc
-site_take_guarantee(struct bh_story *story, const char *const *values, void *into,
-               struct bh_err *err)
+site_take_guarantee(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->guarantee,
-                          err);
+    return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->guarantee, err);
 }
 
 static bh_rc
-site_take_min_runtime(struct bh_story *story, const char *const *values, void *into,
-                 struct bh_err *err)
+site_take_min_runtime(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_span(values[0], &((struct bh_ev_tenant *)into)->min_runtime_ns, err);
 }
@@ -577,18 +562,15 @@ site_take_lends(struct bh_story *story, const char *const *values, void *into, s
 }
 
 static bh_rc
-site_take_user_limit(struct bh_story *story, const char *const *values, void *into,
-                struct bh_err *err)
+site_take_user_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->user_limit,
-                          err);
+    return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->user_limit, err);
 }
 
 static bh_rc
 site_take_weight(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_parse_u32(values[0], 1, BH_WEIGHT_MAX, &((struct bh_ev_tenant *)into)->weight,
-                        err);
+    return bh_parse_u32(values[0], 1, BH_WEIGHT_MAX, &((struct bh_ev_tenant *)into)->weight, err);
 }
 
 /* budget day 2.5 none: GPU-hours and money in each period */
@@ -612,7 +594,7 @@ site_take_budget(struct bh_story *story, const char *const *values, void *into, 
 /* The tenant's row for a SKU or a model, found or new. */
 static bh_rc
 site_find_quota(struct bh_ev_tenant *tenant, const struct bh_tenant_quota *like,
-           struct bh_tenant_quota **ret_quota, struct bh_err *err)
+                struct bh_tenant_quota **ret_quota, struct bh_err *err)
 {
     uint32_t row = 0;
 
@@ -631,8 +613,7 @@ site_find_quota(struct bh_ev_tenant *tenant, const struct bh_tenant_quota *like,
 
 /* sku small 2; said again, the later number holds */
 static bh_rc
-site_take_sku_limit(struct bh_story *story, const char *const *values, void *into,
-               struct bh_err *err)
+site_take_sku_limit(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     struct bh_tenant_quota like = { .scope = BH_QUOTA_SKU }, *quota = NULL;
     uint32_t count = 0;
@@ -671,6 +652,7 @@ site_take_model(struct bh_story *story, const char *const *values, void *into, s
     return rc;
 }
 
+/* clang-format off */
 static const struct bh_story_option tenant_options[] = {
     { "boundary", 1, site_take_boundary }, { "dedicated-nodes", 0, site_take_dedicated },
     { "limit", 1, site_take_limit },       { "guarantee", 1, site_take_guarantee },
@@ -679,13 +661,13 @@ static const struct bh_story_option tenant_options[] = {
     { "sku", 2, site_take_sku_limit },     { "model", 3, site_take_model },
     { "min-runtime", 1, site_take_min_runtime },
 };
+/* clang-format on */
 
 /* ---- settings ---- */
 
 /* The tenant above a path, 0 for none. */
 static bh_rc
-site_find_parent(struct bh_story *story, const char *path, bh_tenant_id *ret_parent,
-            struct bh_err *err)
+site_find_parent(struct bh_story *story, const char *path, bh_tenant_id *ret_parent, struct bh_err *err)
 {
     const char *slash = strrchr(path, '/');
     char parent[BH_WORD_MAX];
@@ -746,8 +728,7 @@ site_play_move(struct bh_story *story, const struct bh_words *words, struct bh_e
     if (rc != BH_OK)
         return rc;
     event.u.tenant = view.settings;
-    rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[2], &event.u.tenant.parent.v,
-                       err);
+    rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[2], &event.u.tenant.parent.v, err);
     if (rc == BH_OK)
         rc = bh_story_ask(story, &event, err);
     if (rc != BH_OK)
@@ -782,11 +763,13 @@ const struct bh_statement bh_site_statements[] = {
     { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", site_play_sku },
     { "price", 2, 2, "SKU AMOUNT", site_play_price },
     { "remove-sku", 1, 1, "SKU", site_play_remove_sku },
-    { "settings", 2, 22, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
+    { "settings", 2, 22,
+      "[order fair_tree|drf|fifo] [half-life SPAN|never] "
       "[backfill on|off] [assumed-run SPAN] [burn-in SPAN] [min-runtime SPAN] [lending all|forecast] "
       "[hotspots on|off] [preshape on|off] [spread-kinds on|off] "
       "[defrag off|suggest|on] [defrag-moves N] [defrag-gain PERCENT] "
-      "[defrag-gpu-hours HOURS] [defrag-rest SPAN]", site_play_settings },
+      "[defrag-gpu-hours HOURS] [defrag-rest SPAN]",
+      site_play_settings },
     { "outlook", 2, 3, "PATH wants GPUS, NODE hot|cool, or MODEL=PROFILE ready N", site_play_outlook },
     { "tenant", 2, 30,
       "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [lends GPUS] "

@@ -18,7 +18,7 @@ static const uint64_t least_ns = 1000000000;
 struct supposing {
     const struct bh_store *store;
     struct bh_simulation before, after;
-    const char *value;               /* behind the = */
+    const char *value; /* behind the = */
     struct bh_err *err;
 };
 
@@ -28,8 +28,8 @@ struct suppose_finding {
     enum bh_name_kind kind;
     const char *name;
     size_t length;
-    uint32_t id;                     /* 0: not found */
-    char text[160];                  /* of the id that is looked for, when name is NULL */
+    uint32_t id;    /* 0: not found */
+    char text[160]; /* of the id that is looked for, when name is NULL */
 };
 
 static bool
@@ -126,10 +126,8 @@ suppose_quota(struct supposing *s, bool limit)
 
     if (!colon)
         return bh_err_set(s->err, BH_INVALID, "expected TENANT:GPUS");
-    if (!bh_view_tenant(s->before.state.engine, (bh_tenant_id){ tenant },
-                        s->before.future->begin_ns, &view))
-        return bh_err_set(s->err, BH_NOT_FOUND, "no tenant %.*s", (int)(colon - s->value),
-                          s->value);
+    if (!bh_view_tenant(s->before.state.engine, (bh_tenant_id){ tenant }, s->before.future->begin_ns, &view))
+        return bh_err_set(s->err, BH_NOT_FOUND, "no tenant %.*s", (int)(colon - s->value), s->value);
     if (!limit || strcmp(colon + 1, "none") != 0)
         rc = bh_parse_parts(colon + 1, BH_GPU_PARTS, &parts, s->err);
     if (rc != BH_OK)
@@ -214,8 +212,8 @@ suppose_print_differences(const struct supposing *s, FILE *out)
 }
 
 bh_rc
-bh_suppose(const struct bh_store *store, const struct bh_engine *engine, const char *change,
-           FILE *out, struct bh_err *err)
+bh_suppose(const struct bh_store *store, const struct bh_engine *engine, const char *change, FILE *out,
+           struct bh_err *err)
 {
     struct supposing s = { .store = store, .err = err };
     bh_rc rc;

@@ -19,7 +19,7 @@
  *   BH_INVALID    no such change, or an amount that is none
  *   BH_NOT_FOUND  no GPU, node, tenant or job of that name
  *   and what the engine says to the change */
-BH_MUST_USE bh_rc bh_suppose(const struct bh_store *store, const struct bh_engine *engine,
-                             const char *change, FILE *out, struct bh_err *err);
+BH_MUST_USE bh_rc bh_suppose(const struct bh_store *store, const struct bh_engine *engine, const char *change,
+                             FILE *out, struct bh_err *err);
 
 #endif

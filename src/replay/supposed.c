@@ -50,8 +50,7 @@ bh_supposed_send(struct bh_story *story, const struct bh_event *event, struct bh
         return rc;
     story->refused = true;
     story->refusal = after->future->step.verdict.code;
-    return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[story->refusal],
-                      bh_rc_name(rc));
+    return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[story->refusal], bh_rc_name(rc));
 }
 
 void
@@ -75,8 +74,7 @@ supposed_look(const struct bh_supposed *supposed, bh_job_id job, struct bh_diffe
 {
     const struct bh_job_forecast *row = bh_job_forecasts_find(&supposed->after.forecasts, job);
     uint32_t max = supposed->before.forecasts.count;
-    uint32_t count = bh_whatif_compare(&supposed->before.forecasts, &supposed->after.forecasts, 1,
-                                       rows, max);
+    uint32_t count = bh_whatif_compare(&supposed->before.forecasts, &supposed->after.forecasts, 1, rows, max);
 
     for (uint32_t i = 0; i < count; i++)
         if (bh_same(rows[i].job, job))
@@ -90,7 +88,7 @@ supposed_look(const struct bh_supposed *supposed, bh_job_id job, struct bh_diffe
 
 static bh_rc
 supposed_check(const struct bh_story *story, const struct bh_words *words, const struct supposed_found *found,
-      struct bh_err *err)
+               struct bh_err *err)
 {
     uint64_t begin_ns = story->supposed->after.future->begin_ns, span_ns = 0;
     uint64_t in_ns = found->at_ns > begin_ns ? found->at_ns - begin_ns : 0;
@@ -100,9 +98,8 @@ supposed_check(const struct bh_story *story, const struct bh_words *words, const
         return rc;
     if (strcmp(found->word, words->at[2]) == 0 && (words->count < 4 || span_ns == in_ns))
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT, "job %s: %s in %" PRIu64 " s, expected %s %s",
-                      words->at[1], found->word, in_ns / 1000000000, words->at[2],
-                      words->count > 3 ? words->at[3] : "");
+    return bh_err_set(err, BH_CONFLICT, "job %s: %s in %" PRIu64 " s, expected %s %s", words->at[1],
+                      found->word, in_ns / 1000000000, words->at[2], words->count > 3 ? words->at[3] : "");
 }
 
 /* expect-whatif a later 2h */

@@ -14,8 +14,7 @@ struct bh_supposed;
 void bh_supposed_begin(struct bh_story *story);
 
 /* Let the event happen on the copy; notes a refusal.  Fails as bh_engine_step. */
-BH_MUST_USE bh_rc bh_supposed_send(struct bh_story *story, const struct bh_event *event,
-                                   struct bh_err *err);
+BH_MUST_USE bh_rc bh_supposed_send(struct bh_story *story, const struct bh_event *event, struct bh_err *err);
 
 /* Play both to their ends: the story can be asked what is different. */
 void bh_supposed_play(struct bh_story *story);

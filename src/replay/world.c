@@ -17,14 +17,14 @@ struct bh_world {
     struct bh_history *history;
     struct bh_rig *rig;
     uint64_t now_ns;
-    uint64_t as_of_ns;                /* events are dated by it; 0: by now_ns */
-    uint64_t stopped_ns;              /* when the daemon was heard last, while it is down */
-    bool down;                        /* the daemon does not run */
-    bool away[BH_RIG_NODES_MAX + 1];  /* by node: out of reach */
+    uint64_t as_of_ns;               /* events are dated by it; 0: by now_ns */
+    uint64_t stopped_ns;             /* when the daemon was heard last, while it is down */
+    bool down;                       /* the daemon does not run */
+    bool away[BH_RIG_NODES_MAX + 1]; /* by node: out of reach */
     uint32_t cpu_milli[BH_RIG_NODES_MAX + 1], memory_mib[BH_RIG_NODES_MAX + 1];
     bool known[BH_RIG_NODES_MAX + 1]; /* by node: was up once */
     uint32_t gpu_count;
-    bh_part_ns physical;              /* part-nanoseconds that the GPUs had */
+    bh_part_ns physical; /* part-nanoseconds that the GPUs had */
     struct bh_told told[JOBS_MAX + 1];
     bool is_told[JOBS_MAX + 1];
     struct bh_step step;
@@ -99,10 +99,8 @@ world_check_ledger(const struct bh_world *world, struct bh_err *err)
     bh_view_ledger(world->state.engine, world->now_ns, &ledger);
     if (ledger.physical != world->physical)
         return world_broken(world, "the ledger's physical time is not the GPUs'", err);
-    if (ledger.tenants_compute + ledger.idle_compute + ledger.unusable_compute
-            != ledger.physical
-        || ledger.tenants_memory + ledger.idle_memory + ledger.unusable_memory
-               != ledger.physical)
+    if (ledger.tenants_compute + ledger.idle_compute + ledger.unusable_compute != ledger.physical
+        || ledger.tenants_memory + ledger.idle_memory + ledger.unusable_memory != ledger.physical)
         return world_broken(world, "tenants, idle and unusable do not add up to physical time", err);
     for (int i = 0; i < BH_UNUSABLES; i++)
         ledger.unusable_compute -= ledger.causes_compute[i];
@@ -131,8 +129,7 @@ world_check_told(const struct bh_world *world, struct bh_err *err)
             continue;
         bh_buf_init_fixed(&buf, what, sizeof what);
         bh_buf_printf(&buf, "job %" PRIu64 " is %s, but was told to be %s", view.job.v,
-                      bh_job_state_names[view.state],
-                      bh_job_state_names[world->told[view.job.v].state]);
+                      bh_job_state_names[view.state], bh_job_state_names[world->told[view.job.v].state]);
         return world_broken(world, what, err);
     }
     return BH_OK;
@@ -178,8 +175,8 @@ world_note_told(struct bh_world *world, const struct bh_effect *effect)
 
     BH_ASSERT(effect->job.v <= JOBS_MAX);
     (void)bh_view_job(world->state.engine, effect->job, &view); /* an ended one is there yet */
-    world->told[effect->job.v] = (struct bh_told){ effect->lease, view.gang, effect->state,
-                                                   effect->cause, effect->exit_status };
+    world->told[effect->job.v] =
+        (struct bh_told){ effect->lease, view.gang, effect->state, effect->cause, effect->exit_status };
     world->is_told[effect->job.v] = true;
 }
 
@@ -208,13 +205,11 @@ world_refuse(const struct bh_world *world, bh_rc rc, const uint8_t before[32], s
     bh_state_digest(&world->state, &bh_crypto_openssl, after);
     if (memcmp(before, after, sizeof after) != 0)
         return world_broken(world, "an event that was refused changed the state", err);
-    return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[world->step.verdict.code],
-                      bh_rc_name(rc));
+    return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[world->step.verdict.code], bh_rc_name(rc));
 }
 
 bh_rc
-bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *ret_why,
-              struct bh_err *err)
+bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *ret_why, struct bh_err *err)
 {
     struct bh_gpu_view view;
     uint8_t before[32];
@@ -223,8 +218,7 @@ bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *
 
     if (world->down)
         return bh_err_set(err, BH_UNAVAILABLE, "the daemon is down");
-    new_gpu = event->kind == BH_EV_GPU
-              && !bh_view_gpu(world->state.engine, event->u.gpu.gpu, &view);
+    new_gpu = event->kind == BH_EV_GPU && !bh_view_gpu(world->state.engine, event->u.gpu.gpu, &view);
     event->now_ns = world->as_of_ns ? world->as_of_ns : world->now_ns;
     event->seq = bh_history_count(world->history) + 1;
     bh_state_digest(&world->state, &bh_crypto_openssl, before);
@@ -352,8 +346,7 @@ world_tell_gone_pieces(struct bh_world *world, bh_node_id node, struct bh_err *e
 
         if ((partition.state != BH_PARTITION_IDLE && partition.state != BH_PARTITION_LEASED)
             || bh_rig_has_piece(world->rig, partition.partition.partition)
-            || !bh_view_gpu(world->state.engine, partition.partition.gpu, &gpu)
-            || !bh_same(gpu.node, node))
+            || !bh_view_gpu(world->state.engine, partition.partition.gpu, &gpu) || !bh_same(gpu.node, node))
             continue;
         rc = world_hear(world, &event, err);
     }
@@ -390,15 +383,13 @@ static bh_rc
 world_send_node(struct bh_world *world, bh_node_id node, bool up, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_NODE,
-                              .u.node = { node, up, world->cpu_milli[node.v],
-                                          world->memory_mib[node.v] } };
+                              .u.node = { node, up, world->cpu_milli[node.v], world->memory_mib[node.v] } };
 
     return bh_world_send(world, &event, NULL, err);
 }
 
 void
-bh_world_set_host(struct bh_world *world, bh_node_id node, uint32_t cpu_milli,
-                  uint32_t memory_mib)
+bh_world_set_host(struct bh_world *world, bh_node_id node, uint32_t cpu_milli, uint32_t memory_mib)
 {
     BH_ASSERT(node.v >= 1 && node.v <= BH_RIG_NODES_MAX);
     world->cpu_milli[node.v] = cpu_milli;

@@ -26,19 +26,17 @@ uint64_t bh_world_now_ns(const struct bh_world *world);
 /* Send an event; `now_ns` and `seq` are filled in here.  BH_BUG for broken invariants,
  * BH_UNAVAILABLE while the daemon is down, else what the engine says:
  * `ret_why` is the reason of a refusal. */
-BH_MUST_USE bh_rc bh_world_send(struct bh_world *world, struct bh_event *event,
-                                struct bh_reason *ret_why, struct bh_err *err);
+BH_MUST_USE bh_rc bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *ret_why,
+                                struct bh_err *err);
 
 /* Let time pass: answers arrive and time limits strike when they are due.  With a span
  * of 0 only what is due now happens.
  *   BH_BUG    broken invariants, or it does not come to rest
  *   BH_RANGE  the clock would run too far */
-BH_MUST_USE bh_rc bh_world_advance(struct bh_world *world, uint64_t span_ns,
-                                   struct bh_err *err);
+BH_MUST_USE bh_rc bh_world_advance(struct bh_world *world, uint64_t span_ns, struct bh_err *err);
 
 /* A lease's processes end by themselves, whoever hears of it. */
-BH_MUST_USE bh_rc bh_world_exit(struct bh_world *world, const struct bh_ev_ended *end,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_world_exit(struct bh_world *world, const struct bh_ev_ended *end, struct bh_err *err);
 
 /* The daemon dies with all it has in memory; comes back by replay, hears what the
  * nodes have to tell and sends again what is not answered.
@@ -49,19 +47,16 @@ BH_MUST_USE bh_rc bh_world_start_daemon(struct bh_world *world, struct bh_err *e
 
 /* What jobs may take of a node's cores and memory, from when it is greeted next; 0: not
  * limited, as it is at first. */
-void bh_world_set_host(struct bh_world *world, bh_node_id node, uint32_t cpu_milli,
-                       uint32_t memory_mib);
+void bh_world_set_host(struct bh_world *world, bh_node_id node, uint32_t cpu_milli, uint32_t memory_mib);
 
 /* A node is out of reach; is there again, with or without a reboot. */
-BH_MUST_USE bh_rc bh_world_lose_node(struct bh_world *world, bh_node_id node,
-                                     struct bh_err *err);
-BH_MUST_USE bh_rc bh_world_greet_node(struct bh_world *world, bh_node_id node,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_world_lose_node(struct bh_world *world, bh_node_id node, struct bh_err *err);
+BH_MUST_USE bh_rc bh_world_greet_node(struct bh_world *world, bh_node_id node, struct bh_err *err);
 
 /* How a job stands, by what was told: also after it has left the engine. */
 struct bh_told {
-    bh_lease_id lease;       /* the last one that its first member had; the others follow */
-    uint32_t gang;           /* members */
+    bh_lease_id lease; /* the last one that its first member had; the others follow */
+    uint32_t gang;     /* members */
     enum bh_job_state state;
     enum bh_end_cause cause;
     int32_t exit_status;

@@ -27,8 +27,8 @@ enum { PATH_SIZE = 512 };
  * They are entered in this order: by the first the processes of a group are found and signalled, also
  * one that stands still on its way in. */
 enum hierarchy { FREEZER, MEMORY, CPU, CPUACCT, PIDS, DEVICES, BLKIO, HIERARCHIES };
-static const char *const hierarchy_names[HIERARCHIES] = { "freezer", "memory", "cpu", "cpuacct",
-                                                          "pids", "devices", "blkio" };
+static const char *const hierarchy_names[HIERARCHIES] = { "freezer", "memory",  "cpu",  "cpuacct",
+                                                          "pids",    "devices", "blkio" };
 
 static uint32_t
 cgroup_hierarchy_count(const struct bh_cgroup_host *host)
@@ -39,7 +39,7 @@ cgroup_hierarchy_count(const struct bh_cgroup_host *host)
 /* `file` "" names the folder itself. */
 static void
 cgroup_path_of(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
-        const char *file, char ret_path[PATH_SIZE])
+               const char *file, char ret_path[PATH_SIZE])
 {
     snprintf(ret_path, PATH_SIZE, "%s%s%s%s%s%s", host->mount, host->unified ? "" : "/",
              host->unified ? "" : hierarchy_names[hierarchy], path, *file ? "/" : "", file);
@@ -171,16 +171,15 @@ struct knob {
 };
 
 static const struct knob memory_limit = { MEMORY, "memory.limit_in_bytes", "memory.max" };
-static const struct knob swap_limit = { MEMORY, "memory.memsw.limit_in_bytes",
-                                        "memory.swap.max" };
+static const struct knob swap_limit = { MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max" };
 static const struct knob pids_limit = { PIDS, "pids.max", "pids.max" };
 static const struct knob cpu_limit = { CPU, "cpu.cfs_quota_us", "cpu.max" };
 static const struct knob cpu_weight = { CPU, "cpu.shares", "cpu.weight" };
 static const struct knob freezer = { FREEZER, "freezer.state", "cgroup.freeze" };
 
 static bh_rc
-cgroup_set(const struct bh_cgroup_host *host, const char *path, const struct knob *knob,
-    const char *value, struct bh_err *err)
+cgroup_set(const struct bh_cgroup_host *host, const char *path, const struct knob *knob, const char *value,
+           struct bh_err *err)
 {
     char name[PATH_SIZE];
 
@@ -213,15 +212,13 @@ cgroup_limit_io(const struct bh_cgroup_host *host, const struct bh_sandbox *sand
                  sandbox->io_minor, sandbox->io_bytes, sandbox->io_bytes);
         return cgroup_set(host, sandbox->cgroup, &reads, value, err);
     }
-    snprintf(value, sizeof value, "%u:%u %" PRIu64, sandbox->io_major, sandbox->io_minor,
-             sandbox->io_bytes);
+    snprintf(value, sizeof value, "%u:%u %" PRIu64, sandbox->io_major, sandbox->io_minor, sandbox->io_bytes);
     rc = cgroup_set(host, sandbox->cgroup, &reads, value, err);
     return rc == BH_OK ? cgroup_set(host, sandbox->cgroup, &writes, value, err) : rc;
 }
 
 static bh_rc
-cgroup_set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
-           struct bh_err *err)
+cgroup_set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     char value[64];
     bh_rc rc = BH_OK;
@@ -236,8 +233,7 @@ cgroup_set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sa
         rc = cgroup_set(host, sandbox->cgroup, &pids_limit, value, err);
     }
     if (rc == BH_OK && sandbox->cpu_milli > 0) {
-        snprintf(value, sizeof value, host->unified ? "%u 100000" : "%u",
-                 sandbox->cpu_milli * 100);
+        snprintf(value, sizeof value, host->unified ? "%u 100000" : "%u", sandbox->cpu_milli * 100);
         rc = cgroup_set(host, sandbox->cgroup, &cpu_limit, value, err);
     }
     if (rc == BH_OK && sandbox->io_bytes > 0)
@@ -262,12 +258,14 @@ cgroup_weigh_jobs(const struct bh_cgroup_host *host, const char *path)
 
 /* ---- devices ---- */
 
+/* clang-format off */
 static const struct bh_sandbox_device standard_devices[] = {
     { "/dev/null", 1, 3, true },   { "/dev/zero", 1, 5, true },
     { "/dev/full", 1, 7, true },   { "/dev/random", 1, 8, true },
     { "/dev/urandom", 1, 9, true }, { "/dev/tty", 5, 0, true },
     { "/dev/ptmx", 5, 2, true },   { "/dev/pts", 136, BH_DEVICE_ANY_MINOR, true },
 };
+/* clang-format on */
 
 const struct bh_sandbox_device *
 bh_cgroup_standard_devices(uint32_t *ret_count)
@@ -278,7 +276,7 @@ bh_cgroup_standard_devices(uint32_t *ret_count)
 
 static bh_rc
 cgroup_allow_device(const struct bh_cgroup_host *host, const char *path,
-             const struct bh_sandbox_device *device, struct bh_err *err)
+                    const struct bh_sandbox_device *device, struct bh_err *err)
 {
     char rule[64], minor[16] = "*";
 
@@ -289,8 +287,7 @@ cgroup_allow_device(const struct bh_cgroup_host *host, const char *path,
 }
 
 static bh_rc
-cgroup_fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
-              struct bh_err *err)
+cgroup_fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     struct bh_sandbox_device all[BH_COUNT(standard_devices) + BH_DEVICE_RULES_MAX];
     uint32_t count = BH_COUNT(standard_devices);
@@ -330,8 +327,7 @@ cgroup_hand_down(const char *path, struct bh_err *err)
         return bh_err_errno(err, "read %s", control);
     for (size_t i = 0; i < BH_COUNT(controllers); i++) {
         if (!cgroup_has_word(held, controllers[i]))
-            used += (size_t)snprintf(missing + used, sizeof missing - used, "+%s ",
-                                     controllers[i]);
+            used += (size_t)snprintf(missing + used, sizeof missing - used, "+%s ", controllers[i]);
     }
     if (used > 0 && cgroup_write_file(control, missing, err) != BH_OK)
         return err->rc;
@@ -350,7 +346,7 @@ cgroup_make_folder(const struct bh_cgroup_host *host, const char *path, bool lea
 
 static bh_rc
 cgroup_make_folders(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
-             struct bh_err *err)
+                    struct bh_err *err)
 {
     char folder[PATH_SIZE];
     size_t at = strlen(host->mount) + (host->unified ? 0 : 1 + strlen(hierarchy_names[hierarchy]));
@@ -374,8 +370,7 @@ cgroup_make_folders(const struct bh_cgroup_host *host, enum hierarchy hierarchy,
 }
 
 bh_rc
-bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
-               struct bh_err *err)
+bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -390,8 +385,8 @@ bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandb
 }
 
 bh_rc
-bh_cgroup_make_parent(const struct bh_cgroup_host *host, const char *path, char *ret_folder,
-                      size_t size, struct bh_err *err)
+bh_cgroup_make_parent(const struct bh_cgroup_host *host, const char *path, char *ret_folder, size_t size,
+                      struct bh_err *err)
 {
     char folder[PATH_SIZE];
     bh_rc rc = cgroup_make_folders(host, MEMORY, path, err);
@@ -415,7 +410,7 @@ bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_e
 /* Beside the job's own group: a leaf, because its parent hands controllers down. */
 static void
 cgroup_keepers_of(const struct bh_cgroup_host *host, const char *parent, size_t length,
-           char ret_path[PATH_SIZE])
+                  char ret_path[PATH_SIZE])
 {
     snprintf(ret_path, PATH_SIZE, "%s%.*s/" KEEPERS, host->mount, (int)length, parent);
 }
@@ -433,7 +428,8 @@ bh_cgroup_step_aside(const struct bh_cgroup_host *host, const char *path, struct
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", folder);
     snprintf(procs, sizeof procs, "%s/cpu.weight", folder);
-    (void)!cgroup_write_file(procs, "10000", &ignored); /* above all the jobs' beside it; where there is one */
+    (void)!cgroup_write_file(procs, "10000",
+                             &ignored); /* above all the jobs' beside it; where there is one */
     snprintf(procs, sizeof procs, "%s/cgroup.procs", folder);
     return cgroup_write_file(procs, "0", err);
 }
@@ -458,7 +454,8 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
     while (ret_members->count < BH_CGROUP_MEMBERS_MAX && fgets(line, sizeof line, file))
         ret_members->pids[ret_members->count++] = (pid_t)strtol(line, NULL, 10);
     rc = ferror(file) && errno != ENODEV /* it was removed meanwhile */
-             ? bh_err_errno(err, "read %s", name) : BH_OK;
+             ? bh_err_errno(err, "read %s", name)
+             : BH_OK;
     fclose(file);
     return rc;
 }
@@ -475,8 +472,7 @@ cgroup_is_among_lines(const struct bh_cgroup_host *host, const char *lines, cons
         size_t length = strcspn(line, "\n"), tail = strlen(path);
         const char *mark = strstr(line, wanted);
 
-        if (mark && mark < line + length && length >= tail
-            && strncmp(line + length - tail, path, tail) == 0)
+        if (mark && mark < line + length && length >= tail && strncmp(line + length - tail, path, tail) == 0)
             return true;
         line += length + (line[length] == '\n');
     }
@@ -498,8 +494,8 @@ bh_cgroup_has(const struct bh_cgroup_host *host, const char *path, pid_t pid, bo
 }
 
 bh_rc
-bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path,
-                 const struct bh_cgroup_call *call, uint32_t *ret_count, struct bh_err *err)
+bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path, const struct bh_cgroup_call *call,
+                 uint32_t *ret_count, struct bh_err *err)
 {
     char name[PATH_SIZE], line[32];
     FILE *file;
@@ -524,14 +520,14 @@ bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path,
 /* ---- freezing ---- */
 
 bh_rc
-bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path, bool *ret_frozen,
-                 struct bh_err *err)
+bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path, bool *ret_frozen, struct bh_err *err)
 {
     char name[PATH_SIZE], text[32];
     uint64_t flag = 0;
 
     cgroup_path_of(host, FREEZER, path, host->unified ? "cgroup.events" : "freezer.state", name);
-    if (host->unified ? !cgroup_read_keyed(name, "frozen", &flag) : !cgroup_read_file(name, text, sizeof text))
+    if (host->unified ? !cgroup_read_keyed(name, "frozen", &flag)
+                      : !cgroup_read_file(name, text, sizeof text))
         return bh_err_errno(err, "read %s", name);
     *ret_frozen = host->unified ? flag == 1 : strcmp(text, "FROZEN\n") == 0;
     return BH_OK;
@@ -550,8 +546,7 @@ cgroup_cpu_of(const struct bh_cgroup_host *host, const char *path)
 /* Asked again until it is so: version 1 overlooks a process that waits in vfork(2) when
  * it is first told, and then says FREEZING for ever. */
 bh_rc
-bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool frozen,
-                 struct bh_err *err)
+bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool frozen, struct bh_err *err)
 {
     const char *words[2][2] = { { "THAWED", "FROZEN" }, { "0", "1" } };
     struct bh_progress_timeout timeout = bh_progress_timeout_begin(bh_time_monotonic());
@@ -562,7 +557,8 @@ bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool froze
         rc = cgroup_set(host, path, &freezer, words[host->unified][frozen], err);
         if (rc == BH_OK)
             rc = bh_cgroup_frozen(host, path, &now, err);
-        if (rc == BH_OK && now != frozen && !bh_progress_timeout_is_left(&timeout, bh_time_monotonic(), cgroup_cpu_of(host, path)))
+        if (rc == BH_OK && now != frozen
+            && !bh_progress_timeout_is_left(&timeout, bh_time_monotonic(), cgroup_cpu_of(host, path)))
             rc = bh_err_set(err, BH_TIMEOUT, "%s does not %s", path, frozen ? "freeze" : "thaw");
         if (rc == BH_OK && now != frozen)
             bh_time_sleep(POLL_INTERVAL);
@@ -583,8 +579,7 @@ cgroup_kill_one(pid_t pid, bh_ns deadline)
         return;
     syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
     if (now < deadline)
-        poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1,
-             (int)((deadline - now) / BH_NS_PER_MS) + 1);
+        poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, (int)((deadline - now) / BH_NS_PER_MS) + 1);
 }
 
 /* SIGKILL to all before any is waited for: one may be the parent that forks. */
@@ -603,8 +598,7 @@ cgroup_kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadl
         if (rc != BH_OK || members.count == 0)
             return rc;
         if (bh_time_monotonic() > deadline)
-            return bh_err_set(err, BH_TIMEOUT, "%u processes of %s do not end", members.count,
-                              path);
+            return bh_err_set(err, BH_TIMEOUT, "%u processes of %s do not end", members.count, path);
         (void)!bh_cgroup_freeze(host, path, false, err); /* a frozen one does not die */
         for (uint32_t i = 0; i < members.count; i++)
             cgroup_kill_one(members.pids[i], deadline);
@@ -710,8 +704,8 @@ cgroup_usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct b
 }
 
 bh_rc
-bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
-                struct bh_sandbox_usage *ret_usage, struct bh_err *err)
+bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path, struct bh_sandbox_usage *ret_usage,
+                struct bh_err *err)
 {
     struct bh_sandbox_usage usage = { 0 };
 
@@ -722,8 +716,8 @@ bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
 }
 
 bh_rc
-bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent,
-               struct bh_cgroup_names *ret_names, struct bh_err *err)
+bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent, struct bh_cgroup_names *ret_names,
+               struct bh_err *err)
 {
     char folder[PATH_SIZE];
     DIR *dir;
@@ -735,8 +729,7 @@ bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent,
         return BH_OK;
     if (!dir)
         return bh_err_errno(err, "open %s", folder);
-    for (const struct dirent *entry;
-         ret_names->count < BH_CGROUP_NAMES_MAX && (entry = readdir(dir));) {
+    for (const struct dirent *entry; ret_names->count < BH_CGROUP_NAMES_MAX && (entry = readdir(dir));) {
         size_t length = strlen(entry->d_name);
 
         if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && length < BH_CGROUP_NAME_MAX)

@@ -150,10 +150,17 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    static const char *const names[] = {
-        "jobs/keepers/cgroup.procs", "jobs/keepers/cpu.weight", "jobs/keepers", "jobs",
-        "all/bh-2/cpu.weight", "all/bh-2", "all/cpu.weight", "all/cgroup.subtree_control", "all",
-        "cgroup.subtree_control", "" };
+    static const char *const names[] = { "jobs/keepers/cgroup.procs",
+                                         "jobs/keepers/cpu.weight",
+                                         "jobs/keepers",
+                                         "jobs",
+                                         "all/bh-2/cpu.weight",
+                                         "all/bh-2",
+                                         "all/cpu.weight",
+                                         "all/cgroup.subtree_control",
+                                         "all",
+                                         "cgroup.subtree_control",
+                                         "" };
     char path[128];
 
     for (size_t i = 0; i < BH_COUNT(names); i++) {

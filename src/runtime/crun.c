@@ -16,8 +16,14 @@
 #include "runtime/sandbox_files.h"
 #include "runtime/seccomp.h"
 
-enum { PATH_SIZE = 512, CONFIG_MAX = 4 << 20, FILES_WANTED = 65536,
-       LOCKED_MOST = 8 << 20, OOM_SCORE = 500, KILL_PASSES = 8 };
+enum {
+    PATH_SIZE = 512,
+    CONFIG_MAX = 4 << 20,
+    FILES_WANTED = 65536,
+    LOCKED_MOST = 8 << 20,
+    OOM_SCORE = 500,
+    KILL_PASSES = 8
+};
 
 /* How long a look at what is to be masked serves.  It costs a job's start a millisecond, and what
  * the machine gets a moment later is seen by the jobs that run already as well. */
@@ -131,13 +137,12 @@ crun_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 }
 
 static bh_rc
-crun_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[16],
-             struct bh_err *err)
+crun_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[16], struct bh_err *err)
 {
     struct crun *crun = self;
-    const char *words[] = { crun->program, "--root", crun->state, "--cgroup-manager=disabled",
-                            "--log-format=json", crun->log, "run", "--preserve-fds=1",
-                            "--bundle", crun->bundle, crun->id, NULL };
+    const char *words[] = { crun->program,       "--root",     crun->state, "--cgroup-manager=disabled",
+                            "--log-format=json", crun->log,    "run",       "--preserve-fds=1",
+                            "--bundle",          crun->bundle, crun->id,    NULL };
 
     if (snprintf(crun->log, sizeof crun->log, "--log=%s/runtime.log", sandbox->bundle)
         >= (int)sizeof crun->log)
@@ -359,8 +364,7 @@ crun_describe_host(struct crun *crun, enum bh_seccomp_profile profile)
 }
 
 bh_rc
-bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runtime,
-             struct bh_err *err)
+bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runtime, struct bh_err *err)
 {
     struct bh_cgroup_host cgroups;
     struct crun *crun;
@@ -378,8 +382,7 @@ bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runti
     snprintf(crun->program, sizeof crun->program, "%s", options->program);
     snprintf(crun->state, sizeof crun->state, "%s", options->state);
     snprintf(crun->parent, sizeof crun->parent, "%s", options->cgroup_parent);
-    n = readlink("/proc/self/ns/pid", crun->own_pid_namespace,
-                 sizeof crun->own_pid_namespace - 1);
+    n = readlink("/proc/self/ns/pid", crun->own_pid_namespace, sizeof crun->own_pid_namespace - 1);
     crun->own_pid_namespace[n > 0 ? n : 0] = '\0';
     crun_describe_host(crun, options->strict ? BH_SECCOMP_STRICT : BH_SECCOMP_DEFAULT);
     *ret_runtime = (struct bh_runtime){ &crun_ops, crun };

@@ -18,11 +18,10 @@ struct bh_crun_options {
 };
 
 /* BH_UNAVAILABLE: no crun, or control groups are missing. */
-BH_MUST_USE bh_rc bh_crun_open(const struct bh_crun_options *options,
-                               struct bh_runtime *ret_runtime, struct bh_err *err);
+BH_MUST_USE bh_rc bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runtime,
+                               struct bh_err *err);
 
 /* "crun 1.8.1" */
-BH_MUST_USE bh_rc bh_crun_version(const char *program, char *ret_text, size_t size,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_crun_version(const char *program, char *ret_text, size_t size, struct bh_err *err);
 
 #endif

@@ -24,39 +24,43 @@ device_filter_put(struct device_filter_program *program, struct bpf_insn instruc
 static void
 device_filter_put_answer(struct device_filter_program *program, int value)
 {
-    device_filter_put(program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0,
-                                    .imm = value });
+    device_filter_put(program,
+                      (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = value });
     device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT });
 }
 
 static void
 device_filter_put_load(struct device_filter_program *program, uint8_t to, int16_t offset)
 {
-    device_filter_put(program, (struct bpf_insn){ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = to & 0xf,
-                                    .src_reg = 1, .off = offset });
+    device_filter_put(
+        program, (struct bpf_insn){
+                     .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = to & 0xf, .src_reg = 1, .off = offset });
 }
 
 /* Leave this device's rule, `skip` instructions on, unless register == value. */
 static void
 put_unless(struct device_filter_program *program, uint8_t reg, uint32_t value, int16_t skip)
 {
-    device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = reg & 0xf,
-                                    .off = skip, .imm = (int32_t)value });
+    device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JNE | BPF_K,
+                                                  .dst_reg = reg & 0xf,
+                                                  .off = skip,
+                                                  .imm = (int32_t)value });
 }
 
 /* r2 type, r3 access, r4 major, r5 minor */
 static void
 put_rule(struct device_filter_program *program, const struct bh_sandbox_device *device)
 {
-    int16_t rest = (int16_t)(2 + (device->write ? 0 : 1)
-                             + (device->minor == BH_DEVICE_ANY_MINOR ? 0 : 1));
+    int16_t rest = (int16_t)(2 + (device->write ? 0 : 1) + (device->minor == BH_DEVICE_ANY_MINOR ? 0 : 1));
 
     put_unless(program, 4, device->major, rest--);
     if (device->minor != BH_DEVICE_ANY_MINOR)
         put_unless(program, 5, device->minor, rest--);
     if (!device->write)
-        device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JSET | BPF_K, .dst_reg = 3,
-                                        .off = rest, .imm = BPF_DEVCG_ACC_WRITE });
+        device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JSET | BPF_K,
+                                                      .dst_reg = 3,
+                                                      .off = rest,
+                                                      .imm = BPF_DEVCG_ACC_WRITE });
     device_filter_put_answer(program, 1);
 }
 
@@ -67,18 +71,20 @@ bh_device_filter_program(const struct bh_sandbox_device *devices, uint32_t count
     struct device_filter_program program = { ret_program, 0 };
 
     device_filter_put_load(&program, 2, 0); /* access_type: access << 16 | type */
-    device_filter_put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 3,
-                                     .src_reg = 2 });
-    device_filter_put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = 3,
-                                     .imm = 16 });
-    device_filter_put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_AND | BPF_K, .dst_reg = 2,
-                                     .imm = 0xffff });
+    device_filter_put(&program,
+                      (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 3, .src_reg = 2 });
+    device_filter_put(&program,
+                      (struct bpf_insn){ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = 3, .imm = 16 });
+    device_filter_put(&program,
+                      (struct bpf_insn){ .code = BPF_ALU64 | BPF_AND | BPF_K, .dst_reg = 2, .imm = 0xffff });
     device_filter_put_load(&program, 4, 4);
     device_filter_put_load(&program, 5, 8);
     /* making a node is never allowed, opening one by the list */
     put_unless(&program, 2, BPF_DEVCG_DEV_CHAR, 2);
-    device_filter_put(&program, (struct bpf_insn){ .code = BPF_JMP | BPF_JSET | BPF_K, .dst_reg = 3,
-                                     .off = 1, .imm = BPF_DEVCG_ACC_MKNOD });
+    device_filter_put(&program, (struct bpf_insn){ .code = BPF_JMP | BPF_JSET | BPF_K,
+                                                   .dst_reg = 3,
+                                                   .off = 1,
+                                                   .imm = BPF_DEVCG_ACC_MKNOD });
     device_filter_put(&program, (struct bpf_insn){ .code = BPF_JMP | BPF_JA, .off = 2 });
     device_filter_put_answer(&program, 0);
     for (uint32_t i = 0; i < count; i++)
@@ -103,8 +109,8 @@ bh_device_filter_load(const struct bh_sandbox_device *devices, uint32_t count, i
 }
 
 bh_rc
-bh_device_filter_attach(const char *folder, const struct bh_sandbox_device *devices,
-                        uint32_t count, struct bh_err *err)
+bh_device_filter_attach(const char *folder, const struct bh_sandbox_device *devices, uint32_t count,
+                        struct bh_err *err)
 {
     union bpf_attr attach = { 0 };
     BH_AUTO(bh_fd_close) int group = -1;

@@ -23,8 +23,7 @@ BH_MUST_USE bh_rc bh_device_filter_load(const struct bh_sandbox_device *devices,
                                         int *ret_program, struct bh_err *err);
 
 /* Load it and attach it to the control group at `folder`, for as long as that exists. */
-BH_MUST_USE bh_rc bh_device_filter_attach(const char *folder,
-                                          const struct bh_sandbox_device *devices,
+BH_MUST_USE bh_rc bh_device_filter_attach(const char *folder, const struct bh_sandbox_device *devices,
                                           uint32_t count, struct bh_err *err);
 
 #endif

@@ -25,15 +25,31 @@ device_filter_test_judge(const struct bpf_insn *program, uint32_t count, const s
             *to = word;
             break;
         }
-        case BPF_ALU64 | BPF_MOV | BPF_X: *to = regs[code->src_reg]; break;
-        case BPF_ALU64 | BPF_MOV | BPF_K: *to = k; break;
-        case BPF_ALU64 | BPF_RSH | BPF_K: *to >>= k; break;
-        case BPF_ALU64 | BPF_AND | BPF_K: *to &= k; break;
-        case BPF_JMP | BPF_JNE | BPF_K: at += *to != k ? (uint32_t)code->off : 0; break;
-        case BPF_JMP | BPF_JSET | BPF_K: at += *to & k ? (uint32_t)code->off : 0; break;
-        case BPF_JMP | BPF_JA: at += (uint32_t)code->off; break;
-        case BPF_JMP | BPF_EXIT: return (int)regs[0];
-        default: fail_msg("unknown instruction %x", code->code);
+        case BPF_ALU64 | BPF_MOV | BPF_X:
+            *to = regs[code->src_reg];
+            break;
+        case BPF_ALU64 | BPF_MOV | BPF_K:
+            *to = k;
+            break;
+        case BPF_ALU64 | BPF_RSH | BPF_K:
+            *to >>= k;
+            break;
+        case BPF_ALU64 | BPF_AND | BPF_K:
+            *to &= k;
+            break;
+        case BPF_JMP | BPF_JNE | BPF_K:
+            at += *to != k ? (uint32_t)code->off : 0;
+            break;
+        case BPF_JMP | BPF_JSET | BPF_K:
+            at += *to & k ? (uint32_t)code->off : 0;
+            break;
+        case BPF_JMP | BPF_JA:
+            at += (uint32_t)code->off;
+            break;
+        case BPF_JMP | BPF_EXIT:
+            return (int)regs[0];
+        default:
+            fail_msg("unknown instruction %x", code->code);
         }
     }
     fail_msg("ran past the end");
@@ -70,8 +86,7 @@ test_verdicts(void **state)
     uint32_t count = bh_device_filter_program(devices, BH_COUNT(devices), program);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct context context = { cases[i].access << 16 | cases[i].type, cases[i].major,
-                                   cases[i].minor };
+        struct context context = { cases[i].access << 16 | cases[i].type, cases[i].major, cases[i].minor };
 
         BH_CHECK_EQ(cases[i].name, device_filter_test_judge(program, count, &context), cases[i].allowed);
     }
@@ -91,8 +106,7 @@ test_every_minor(void **state)
 
     for (size_t m = 0; m < BH_COUNT(majors); m++)
         for (uint32_t minor = 0; minor < 4096; minor++) {
-            struct context context = { BPF_DEVCG_ACC_READ << 16 | BPF_DEVCG_DEV_CHAR, majors[m],
-                                       minor };
+            struct context context = { BPF_DEVCG_ACC_READ << 16 | BPF_DEVCG_DEV_CHAR, majors[m], minor };
 
             opened += device_filter_test_judge(program, count, &context) == 1;
         }
@@ -106,8 +120,8 @@ test_nothing_listed(void **state)
     static struct bpf_insn program[BH_DEVICE_FILTER_MAX];
     struct context context = { BPF_DEVCG_ACC_READ << 16 | BPF_DEVCG_DEV_CHAR, 1, 3 };
 
-    BH_CHECK_EQ("refused", device_filter_test_judge(program, bh_device_filter_program(NULL, 0, program), &context),
-                0);
+    BH_CHECK_EQ("refused",
+                device_filter_test_judge(program, bh_device_filter_program(NULL, 0, program), &context), 0);
     BH_CHECK_DONE();
 }
 

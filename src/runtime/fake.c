@@ -103,8 +103,7 @@ fake_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 }
 
 static bh_rc
-fake_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[16],
-             struct bh_err *err)
+fake_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[16], struct bh_err *err)
 {
     struct runtime_fake_fake *fake = self;
     const char *words[] = { "setsid", "--wait", "/bin/sh", fake->script, NULL };
@@ -212,8 +211,7 @@ fake_usage(void *self, const char *id, struct bh_sandbox_usage *ret_usage, struc
 {
     struct bh_proc_stat stat;
     pid_t group = fake_group_of(self, id);
-    bh_rc rc = group ? bh_proc_stat(group, &stat, err)
-                     : bh_err_set(err, BH_NOT_FOUND, "no sandbox %s", id);
+    bh_rc rc = group ? bh_proc_stat(group, &stat, err) : bh_err_set(err, BH_NOT_FOUND, "no sandbox %s", id);
 
     if (rc != BH_OK)
         return rc;

@@ -37,8 +37,7 @@ oci_put_rlimit(struct bh_json_writer *w, const char *type, uint64_t value)
 static void
 oci_put_capabilities(struct bh_json_writer *w)
 {
-    static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted",
-                                        "ambient" };
+    static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted", "ambient" };
     static const char *const none[] = { NULL };
 
     bh_json_open(w, "capabilities", '{');
@@ -48,8 +47,7 @@ oci_put_capabilities(struct bh_json_writer *w)
 }
 
 static void
-oci_put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
-            const struct bh_oci_host *host)
+oci_put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox, const struct bh_oci_host *host)
 {
     bh_json_open(w, "process", '{');
     bh_json_bool(w, "terminal", false);
@@ -97,17 +95,19 @@ oci_put_mount(struct bh_json_writer *w, const struct mount_row *row, const char 
 static void
 oci_put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 {
-    static const struct mount_row proc = { "/proc", "proc", "proc",
-                                           { "nosuid", "noexec", "nodev", "hidepid=2" } };
-    static const struct mount_row terminals = {
-        "/dev/pts", "devpts", "devpts",
-        { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "max=64" }
+    static const struct mount_row proc = {
+        "/proc", "proc", "proc", { "nosuid", "noexec", "nodev", "hidepid=2" }
     };
+    static const struct mount_row terminals = { "/dev/pts",
+                                                "devpts",
+                                                "devpts",
+                                                { "nosuid", "noexec", "newinstance", "ptmxmode=0666",
+                                                  "mode=0620", "max=64" } };
     /* of a namespace that is root's, nobody in a user namespace may mount /sys */
-    const struct mount_row sys = sandbox->sys
-        ? (struct mount_row){ "/sys", "bind", sandbox->sys,
-                              { "bind", "ro", "nosuid", "noexec", "nodev" } }
-        : (struct mount_row){ "/sys", "sysfs", "sysfs", { "ro", "nosuid", "noexec", "nodev" } };
+    const struct mount_row sys =
+        sandbox->sys ? (
+            struct mount_row){ "/sys", "bind", sandbox->sys, { "bind", "ro", "nosuid", "noexec", "nodev" } }
+                     : (struct mount_row){ "/sys", "sysfs", "sysfs", { "ro", "nosuid", "noexec", "nodev" } };
     static const struct mount_row scratch[] = {
         { "/dev/shm", "tmpfs", "tmpfs", { "nosuid", "noexec", "nodev", "mode=1777" } },
         { "/tmp", "tmpfs", "tmpfs", { "nosuid", "nodev", "mode=1777" } },
@@ -128,8 +128,7 @@ oci_put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 /* Files and folders of the sandbox's own, empty: the runtime would put the machine's null device
  * over a file. */
 static void
-oci_put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
-          const struct bh_masked_list *masked)
+oci_put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox, const struct bh_masked_list *masked)
 {
     char source[PATH_SIZE];
 
@@ -137,17 +136,19 @@ oci_put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
         if (masked->items[i].kind == BH_MASKED_ABSENT)
             continue;
         snprintf(source, sizeof source, "%s/%s", sandbox->bundle,
-                 masked->items[i].kind == BH_MASKED_FOLDER ? BH_SANDBOX_FILES_NO_FOLDER : BH_SANDBOX_FILES_NO_FILE);
-        oci_put_mount(w,
-                  &(struct mount_row){ masked->items[i].path, "bind", source,
-                                       { "bind", "ro", "nosuid", "noexec", "nodev" } },
-                  NULL);
+                 masked->items[i].kind == BH_MASKED_FOLDER ? BH_SANDBOX_FILES_NO_FOLDER
+                                                           : BH_SANDBOX_FILES_NO_FILE);
+        oci_put_mount(
+            w,
+            &(struct mount_row){
+                masked->items[i].path, "bind", source, { "bind", "ro", "nosuid", "noexec", "nodev" } },
+            NULL);
     }
 }
 
 static void
 oci_put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
-           const struct bh_masked_list *masked)
+               const struct bh_masked_list *masked)
 {
     bh_json_open(w, "mounts", '[');
     oci_put_own_mounts(w, sandbox);
@@ -157,10 +158,11 @@ oci_put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
 
         /* not rbind: what is mounted below would not be read-only */
         oci_put_mount(w,
-                  &(struct mount_row){ mount->target, "bind", mount->source,
-                                       { "bind", "nosuid", "nodev",
-                                         mount->write ? "rw" : "ro" } },
-                  NULL);
+                      &(struct mount_row){ mount->target,
+                                           "bind",
+                                           mount->source,
+                                           { "bind", "nosuid", "nodev", mount->write ? "rw" : "ro" } },
+                      NULL);
     }
     bh_json_close(w, ']');
 }
@@ -211,10 +213,9 @@ oci_put_absent(struct bh_json_writer *w, const struct bh_masked_list *masked)
 }
 
 static void
-oci_put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
-          const struct bh_oci_host *host)
+oci_put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox, const struct bh_oci_host *host)
 {
-    static const char *const readonly[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+    static const char *const readonly[] = { "/proc/bus",           "/proc/fs", "/proc/irq", "/proc/sys",
                                             "/proc/sysrq-trigger", NULL };
 
     bh_json_open(w, "linux", '{');

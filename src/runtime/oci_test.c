@@ -6,8 +6,7 @@
 static const struct bh_masked_list masked = {
     { { "/proc/a", BH_MASKED_FILE }, { "/proc/b", BH_MASKED_FOLDER }, { "/proc/c", BH_MASKED_ABSENT } }, 3
 };
-static const struct bh_oci_host host = { "{}", "QUJD", 20000, 500, .locked_max = 8 << 20,
-                                         .masked = &masked };
+static const struct bh_oci_host host = { "{}", "QUJD", 20000, 500, .locked_max = 8 << 20, .masked = &masked };
 
 /* The document for a sandbox, parsed. */
 static struct bh_json *
@@ -32,9 +31,17 @@ oci_test_plain(void)
     static const char *args[] = { "/bin/echo", "a \"b\"\n" };
 
     return (struct bh_sandbox){
-        .id = "bh-1", .bundle = "/run/b", .rootfs = "/run/b/root", .cgroup = "/bulkhead/bh-1",
-        .cwd = "/tmp", .hostname = "job-1", .args = { args, 2 }, .uid_base = 1065536,
-        .pids = 10, .memory_bytes = 1 << 30, .tmp_bytes = 1 << 20,
+        .id = "bh-1",
+        .bundle = "/run/b",
+        .rootfs = "/run/b/root",
+        .cgroup = "/bulkhead/bh-1",
+        .cwd = "/tmp",
+        .hostname = "job-1",
+        .args = { args, 2 },
+        .uid_base = 1065536,
+        .pids = 10,
+        .memory_bytes = 1 << 30,
+        .tmp_bytes = 1 << 20,
     };
 }
 
@@ -91,14 +98,14 @@ test_promises(void **state)
         if (rows[i].text)
             BH_CHECK_STR(rows[i].path, bh_json_text(oci_test_at(json, rows[i].path), NULL), rows[i].text);
         else if (strncmp(rows[i].path, "annotations", 11) != 0)
-            BH_CHECK_EQ(rows[i].path, bh_json_number(oci_test_at(json, rows[i].path), 99999),
-                        rows[i].number);
+            BH_CHECK_EQ(rows[i].path, bh_json_number(oci_test_at(json, rows[i].path), 99999), rows[i].number);
     }
     BH_CHECK("no new privileges", bh_json_truth(oci_test_at(json, "process.noNewPrivileges")));
     BH_CHECK("read-only root", bh_json_truth(oci_test_at(json, "root.readonly")));
     BH_CHECK("no terminal", !bh_json_truth(oci_test_at(json, "process.terminal")));
-    BH_CHECK_STR("filter", bh_json_text(bh_json_get(oci_test_at(json, "annotations"),
-                                                    "run.oci.seccomp_bpf_data"), ""), "QUJD");
+    BH_CHECK_STR("filter",
+                 bh_json_text(bh_json_get(oci_test_at(json, "annotations"), "run.oci.seccomp_bpf_data"), ""),
+                 "QUJD");
     BH_CHECK("no hooks", !oci_test_at(json, "hooks"));
     BH_CHECK("no limits of the runtime's", !oci_test_at(json, "linux.resources"));
     BH_CHECK_DONE();
@@ -107,8 +114,7 @@ test_promises(void **state)
 static void
 test_no_capabilities(void **state)
 {
-    static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted",
-                                        "ambient" };
+    static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted", "ambient" };
     struct bh_sandbox sandbox = oci_test_plain();
     BH_AUTO(bh_json_free) struct bh_json *json = document(&sandbox);
 
@@ -124,8 +130,7 @@ test_no_capabilities(void **state)
 static void
 test_namespaces(void **state)
 {
-    static const char *const wanted[] = { "user", "pid", "mount", "ipc", "uts", "cgroup",
-                                          "network" };
+    static const char *const wanted[] = { "user", "pid", "mount", "ipc", "uts", "cgroup", "network" };
     struct bh_sandbox sandbox = oci_test_plain();
     BH_AUTO(bh_json_free) struct bh_json *json = document(&sandbox);
     bh_json_value list = oci_test_at(json, "linux.namespaces");
@@ -173,6 +178,7 @@ test_mounts(void **state)
                                                       { "/work", "/work", true } };
     static const struct {
         const char *target, *source, *has, *has_not;
+        /* clang-format off */
     } rows[] = {
         { "/dev", "/run/b/dev", "bind", "nodev" }, { "/sys", "sysfs", "ro", "rw" },
         { "/proc/a", "/run/b/hidden-file", "ro", "rw" },
@@ -182,6 +188,7 @@ test_mounts(void **state)
         { "/work", "/work", "rw", "ro" },          { "/work", "/work", "nodev", "dev" },
         { "/data", "/data", "bind", "rbind" }, /* what is below it would be writable */
     };
+    /* clang-format on */
     struct bh_sandbox sandbox = oci_test_plain();
     struct bh_json *json;
 
@@ -192,8 +199,7 @@ test_mounts(void **state)
         bh_json_value mount = mount_at(json, rows[i].target);
 
         BH_CHECK(rows[i].target, mount);
-        BH_CHECK_STR(rows[i].target, bh_json_text(bh_json_get(mount, "source"), ""),
-                     rows[i].source);
+        BH_CHECK_STR(rows[i].target, bh_json_text(bh_json_get(mount, "source"), ""), rows[i].source);
         BH_CHECK(rows[i].has, has_option(mount, rows[i].has));
         BH_CHECK(rows[i].has_not, !has_option(mount, rows[i].has_not));
     }

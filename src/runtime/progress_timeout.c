@@ -3,7 +3,8 @@
 struct bh_progress_timeout
 bh_progress_timeout_begin(bh_ns now)
 {
-    return (struct bh_progress_timeout){ .until = now + BH_PROGRESS_TIMEOUT, .most = now + BH_PROGRESS_TIMEOUT_MAX };
+    return (struct bh_progress_timeout){ .until = now + BH_PROGRESS_TIMEOUT,
+                                         .most = now + BH_PROGRESS_TIMEOUT_MAX };
 }
 
 bool

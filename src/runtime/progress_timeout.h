@@ -9,7 +9,7 @@
  * work: as long as it gets on, within bounds.  Pure: the clock and what counts as getting on are
  * the caller's. */
 
-#define BH_PROGRESS_TIMEOUT (2 * BH_NS_PER_S)       /* without getting on */
+#define BH_PROGRESS_TIMEOUT (2 * BH_NS_PER_S)      /* without getting on */
 #define BH_PROGRESS_TIMEOUT_MAX (10 * BH_NS_PER_S) /* in any case */
 
 struct bh_progress_timeout {

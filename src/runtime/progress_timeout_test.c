@@ -12,6 +12,7 @@ static const struct {
         unsigned seconds, reached;
     } checks[CHECKS];
     bool left;
+    /* clang-format off */
 } cases[] = {
     { "at once",              { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 } }, true },
     { "stands for a while",   { { 0, 0 }, { 1, 0 }, { 1, 0 }, { 2, 0 } }, true },
@@ -23,6 +24,7 @@ static const struct {
     { "gets on for ever",     { { 4, 1 }, { 8, 2 }, { 10, 3 }, { 11, 4 } }, false },
     { "goes back",            { { 1, 9 }, { 3, 5 }, { 5, 9 }, { 7, 5 } }, true },
 };
+/* clang-format on */
 
 static void
 waits_while_there_is_progress(void **state)
@@ -36,7 +38,7 @@ waits_while_there_is_progress(void **state)
 
         for (int k = 0; k < CHECKS; k++)
             left = bh_progress_timeout_is_left(&timeout, begin + cases[i].checks[k].seconds * BH_NS_PER_S,
-                                    cases[i].checks[k].reached);
+                                               cases[i].checks[k].reached);
         BH_CHECK_EQ(cases[i].name, left, cases[i].left);
     }
     BH_CHECK_DONE();

@@ -43,8 +43,8 @@ readback_read_limit(const char *path, uint64_t *ret_value, struct bh_err *err)
 }
 
 bh_rc
-bh_readback_limits(const struct bh_cgroup_host *host, const char *path,
-                   struct bh_limits *ret_limits, struct bh_err *err)
+bh_readback_limits(const struct bh_cgroup_host *host, const char *path, struct bh_limits *ret_limits,
+                   struct bh_err *err)
 {
     char name[PATH_SIZE];
     bh_rc rc;
@@ -60,7 +60,7 @@ bh_readback_limits(const struct bh_cgroup_host *host, const char *path,
 
 static uint32_t
 readback_all_devices(const struct bh_sandbox_device *devices, uint32_t count,
-            struct bh_sandbox_device ret_all[DEVICES_MAX])
+                     struct bh_sandbox_device ret_all[DEVICES_MAX])
 {
     uint32_t standard;
     const struct bh_sandbox_device *first = bh_cgroup_standard_devices(&standard);
@@ -89,7 +89,7 @@ readback_is_ruled(const struct bh_sandbox_device *all, uint32_t count, const cha
 
 static bh_rc
 readback_check_list(const char *folder, const struct bh_sandbox_device *all, uint32_t count,
-           struct bh_err *err)
+                    struct bh_err *err)
 {
     char path[PATH_SIZE], text[LIST_SIZE], *rest = NULL;
     uint32_t lines = 0;
@@ -147,7 +147,7 @@ readback_read_attached(const char *folder, uint8_t ret_tag[BPF_TAG_SIZE], struct
 
 static bh_rc
 readback_check_program(const char *folder, const struct bh_sandbox_device *all, uint32_t count,
-              struct bh_err *err)
+                       struct bh_err *err)
 {
     uint8_t is[BPF_TAG_SIZE], wanted[BPF_TAG_SIZE];
     BH_AUTO(bh_fd_close) int program = -1;

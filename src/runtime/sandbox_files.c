@@ -92,11 +92,13 @@ files_make_standard_nodes(const struct dev *dev, struct bh_err *err)
 static bh_rc
 files_make_links(const struct dev *dev, struct bh_err *err)
 {
+    /* clang-format off */
     static const char *const links[][2] = {
         { "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },
         { "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
         { "core", "/proc/kcore" },       { "ptmx", "pts/ptmx" },
     };
+    /* clang-format on */
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; i < BH_COUNT(links) && rc == BH_OK; i++)
@@ -180,11 +182,12 @@ files_add_masked(struct bh_masked_list *list, const char *path, struct bh_err *e
     struct bh_masked *row = &list->items[list->count];
 
     if (list->count == BH_MASKED_MAX)
-        return bh_err_set(err, BH_FULL, "this machine has more than the %d disks, sensors and files "
-                          "that can be kept from a job's sight", BH_MASKED_MAX);
+        return bh_err_set(err, BH_FULL,
+                          "this machine has more than the %d disks, sensors and files "
+                          "that can be kept from a job's sight",
+                          BH_MASKED_MAX);
     if (strlen(path) >= sizeof row->path)
-        return bh_err_set(err, BH_FULL, "a path is too long to be kept from a job's sight: %.150s",
-                          path);
+        return bh_err_set(err, BH_FULL, "a path is too long to be kept from a job's sight: %.150s", path);
     snprintf(row->path, sizeof row->path, "%s", path);
     row->kind = sandbox_files_kind_of(path);
     list->count++;

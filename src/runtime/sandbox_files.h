@@ -8,7 +8,7 @@
  * which must be on a file system that was mounted without nodev. */
 
 /* Names in the bundle. */
-#define BH_SANDBOX_FILES_DEV "dev"            /* the whole of /dev, but what is mounted on pts and shm */
+#define BH_SANDBOX_FILES_DEV "dev" /* the whole of /dev, but what is mounted on pts and shm */
 #define BH_SANDBOX_FILES_NO_FILE "hidden-file"
 #define BH_SANDBOX_FILES_NO_FOLDER "hidden"
 

@@ -40,7 +40,8 @@ test_kinds(void **state)
 {
     BH_CHECK_EQ("a file", sandbox_files_test_find("/proc/vmstat")->kind, BH_MASKED_FILE);
     BH_CHECK_EQ("a folder", sandbox_files_test_find("/sys/kernel")->kind, BH_MASKED_FOLDER);
-    BH_CHECK_EQ("not here", sandbox_files_test_find("/proc/timer_stats")->kind, BH_MASKED_ABSENT); /* went with Linux 4.11 */
+    BH_CHECK_EQ("not here", sandbox_files_test_find("/proc/timer_stats")->kind,
+                BH_MASKED_ABSENT); /* went with Linux 4.11 */
     for (uint32_t i = 0; i < list.count; i++)
         BH_CHECK(list.items[i].path, !strchr(list.items[i].path, '*'));
     BH_CHECK_DONE();
@@ -99,8 +100,9 @@ test_outside_dev(void **state)
 {
     static const struct bh_sandbox_device device = { "/etc/null", 1, 3, true };
     char bundle[] = "/tmp/bulkhead-own-files-XXXXXX";
-    struct bh_sandbox sandbox = { .bundle = mkdtemp(bundle), .devices = &device, .device_count = 1,
-                                  .uid_base = getuid() };
+    struct bh_sandbox sandbox = {
+        .bundle = mkdtemp(bundle), .devices = &device, .device_count = 1, .uid_base = getuid()
+    };
     struct bh_err err;
     bh_rc rc = bh_sandbox_files_make(&sandbox, &err);
 
@@ -113,10 +115,8 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none_below_another),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_many_last),
-        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_none_below_another), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_many_last),          cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_outside_dev),
     };
     struct bh_err err;

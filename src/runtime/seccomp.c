@@ -26,11 +26,20 @@
 #endif
 
 enum { X32_BIT = 0x40000000, SOCKET_TYPE = 0xf /* without SOCK_CLOEXEC, SOCK_NONBLOCK */ };
-#define NEW_NAMESPACES                                                                   \
-    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER         \
-     | CLONE_NEWPID | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */)
+#define NEW_NAMESPACES                                                                                       \
+    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID              \
+     | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */)
 
-enum seccomp_rule { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULE_FADVISE, RULES };
+enum seccomp_rule {
+    RULE_ALLOW,
+    RULE_REFUSE,
+    RULE_SPLICE,
+    RULE_SOCKET,
+    RULE_CLONE,
+    RULE_PERSONALITY,
+    RULE_FADVISE,
+    RULES
+};
 
 struct seccomp_call {
     uint32_t number;
@@ -180,9 +189,9 @@ seccomp_put_rule(struct seccomp_program *program, enum seccomp_rule rule, enum b
     if (special[rule])
         special[rule](program);
     else
-        seccomp_put_answer(program, seccomp_is_allowed(rule, profile)  ? SECCOMP_RET_ALLOW
-                            : rule == RULE_SPLICE ? SECCOMP_RET_ERRNO | (uint32_t)ENOSYS
-                                                  : SECCOMP_RET_ERRNO | (uint32_t)EPERM);
+        seccomp_put_answer(program, seccomp_is_allowed(rule, profile) ? SECCOMP_RET_ALLOW
+                                    : rule == RULE_SPLICE             ? SECCOMP_RET_ERRNO | (uint32_t)ENOSYS
+                                                                      : SECCOMP_RET_ERRNO | (uint32_t)EPERM);
 }
 
 static int
@@ -196,7 +205,7 @@ seccomp_by_number(const void *a, const void *b)
 /* Neighbouring numbers under one rule are one range: low <= number <= high. */
 static void
 seccomp_put_ranges(struct seccomp_program *program, const struct seccomp_call *sorted, size_t count,
-           enum bh_seccomp_profile profile)
+                   enum bh_seccomp_profile profile)
 {
     for (size_t first = 0, last; first < count; first = last + 1) {
         uint32_t body;
@@ -204,10 +213,10 @@ seccomp_put_ranges(struct seccomp_program *program, const struct seccomp_call *s
         for (last = first; last + 1 < count && sorted[last + 1].rule == sorted[first].rule
                            && sorted[last + 1].number == sorted[last].number + 1;)
             last++;
-        seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
-                                                  sorted[first].number, 0, 0));
-        seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K,
-                                                  sorted[last].number, 0, 0));
+        seccomp_put(program,
+                    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, sorted[first].number, 0, 0));
+        seccomp_put(program,
+                    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, sorted[last].number, 0, 0));
         body = program->count;
         seccomp_put_rule(program, sorted[first].rule, profile);
         BH_ASSERT(program->count - body < UINT8_MAX);
@@ -217,8 +226,7 @@ seccomp_put_ranges(struct seccomp_program *program, const struct seccomp_call *s
 }
 
 uint32_t
-bh_seccomp_program(enum bh_seccomp_profile profile,
-                   struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX])
+bh_seccomp_program(enum bh_seccomp_profile profile, struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX])
 {
     struct seccomp_program program = { ret_program, 0 };
     struct seccomp_call sorted[BH_COUNT(calls)];
@@ -267,7 +275,7 @@ struct condition {
 
 static void
 seccomp_put_oci_rule(struct bh_json_writer *w, enum seccomp_rule rule, const struct condition *conditions,
-             size_t count)
+                     size_t count)
 {
     bh_json_open(w, NULL, '{');
     seccomp_put_names(w, rule);

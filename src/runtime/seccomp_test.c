@@ -34,13 +34,25 @@ judge_in(enum bh_seccomp_profile profile, const struct seccomp_data *call)
             assert_true(code->k + 4 <= sizeof *call);
             memcpy(&value, (const char *)call + code->k, 4);
             continue;
-        case BPF_RET | BPF_K: return code->k;
-        case BPF_ALU | BPF_AND | BPF_K: value &= code->k; continue;
-        case BPF_JMP | BPF_JEQ | BPF_K: yes = value == code->k; break;
-        case BPF_JMP | BPF_JGE | BPF_K: yes = value >= code->k; break;
-        case BPF_JMP | BPF_JGT | BPF_K: yes = value > code->k; break;
-        case BPF_JMP | BPF_JSET | BPF_K: yes = (value & code->k) != 0; break;
-        default: fail_msg("unknown instruction %x", code->code);
+        case BPF_RET | BPF_K:
+            return code->k;
+        case BPF_ALU | BPF_AND | BPF_K:
+            value &= code->k;
+            continue;
+        case BPF_JMP | BPF_JEQ | BPF_K:
+            yes = value == code->k;
+            break;
+        case BPF_JMP | BPF_JGE | BPF_K:
+            yes = value >= code->k;
+            break;
+        case BPF_JMP | BPF_JGT | BPF_K:
+            yes = value > code->k;
+            break;
+        case BPF_JMP | BPF_JSET | BPF_K:
+            yes = (value & code->k) != 0;
+            break;
+        default:
+            fail_msg("unknown instruction %x", code->code);
         }
         at += yes ? code->jt : code->jf;
     }
@@ -73,54 +85,49 @@ test_verdicts(void **state)
         { "io_uring", { .nr = SYS_io_uring_setup, .arch = NATIVE }, REFUSED(ENOSYS) },
         { "memfd_secret", { .nr = 447, .arch = NATIVE }, REFUSED(ENOSYS) },
         { "a call to come", { .nr = 5000, .arch = NATIVE }, REFUSED(ENOSYS) },
-        { "another machine", { .nr = SYS_read, .arch = AUDIT_ARCH_I386 },
-          SECCOMP_RET_KILL_PROCESS },
+        { "another machine", { .nr = SYS_read, .arch = AUDIT_ARCH_I386 }, SECCOMP_RET_KILL_PROCESS },
         { "x32", { .nr = 0x40000000 | SYS_read, .arch = NATIVE }, SECCOMP_RET_KILL_PROCESS },
         { "fork", { .nr = SYS_clone, .arch = NATIVE, .args = { 17 } }, SECCOMP_RET_ALLOW },
-        { "thread", { .nr = SYS_clone, .arch = NATIVE, .args = { 0x3d0f00 } },
-          SECCOMP_RET_ALLOW },
-        { "new user namespace", { .nr = SYS_clone, .arch = NATIVE, .args = { CLONE_NEWUSER } },
+        { "thread", { .nr = SYS_clone, .arch = NATIVE, .args = { 0x3d0f00 } }, SECCOMP_RET_ALLOW },
+        { "new user namespace",
+          { .nr = SYS_clone, .arch = NATIVE, .args = { CLONE_NEWUSER } },
           REFUSED(EPERM) },
-        { "new network", { .nr = SYS_clone, .arch = NATIVE, .args = { CLONE_NEWNET | 17 } },
-          REFUSED(EPERM) },
+        { "new network", { .nr = SYS_clone, .arch = NATIVE, .args = { CLONE_NEWNET | 17 } }, REFUSED(EPERM) },
         { "unix", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_UNIX } }, SECCOMP_RET_ALLOW },
-        { "tcp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 1 | 02000000, 6 } },
+        { "tcp",
+          { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 1 | 02000000, 6 } },
           SECCOMP_RET_ALLOW },
-        { "tcp6", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 1, 0 } },
+        { "tcp6", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 1, 0 } }, SECCOMP_RET_ALLOW },
+        { "udp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 2, 17 } }, SECCOMP_RET_ALLOW },
+        { "ping",
+          { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 2 | 04000, 58 } },
           SECCOMP_RET_ALLOW },
-        { "udp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 2, 17 } },
-          SECCOMP_RET_ALLOW },
-        { "ping", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 2 | 04000, 58 } },
-          SECCOMP_RET_ALLOW },
-        { "sctp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 1, 132 } },
+        { "sctp",
+          { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 1, 132 } },
           REFUSED(EPROTONOSUPPORT) },
-        { "mptcp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 1, 262 } },
+        { "mptcp",
+          { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 1, 262 } },
           REFUSED(EPROTONOSUPPORT) },
-        { "dccp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 6, 0 } },
-          REFUSED(EPROTONOSUPPORT) },
-        { "raw", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 3, 1 } },
-          REFUSED(EPROTONOSUPPORT) },
+        { "dccp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 6, 0 } }, REFUSED(EPROTONOSUPPORT) },
+        { "raw", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 3, 1 } }, REFUSED(EPROTONOSUPPORT) },
         { "aio", { .nr = SYS_io_setup, .arch = NATIVE }, REFUSED(ENOSYS) },
-        { "route", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_NETLINK, 3, 0 } },
-          SECCOMP_RET_ALLOW },
-        { "netfilter", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_NETLINK, 3, 12 } },
+        { "route", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_NETLINK, 3, 0 } }, SECCOMP_RET_ALLOW },
+        { "netfilter",
+          { .nr = SYS_socket, .arch = NATIVE, .args = { AF_NETLINK, 3, 12 } },
           REFUSED(EAFNOSUPPORT) },
-        { "alg", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_ALG } },
+        { "alg", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_ALG } }, REFUSED(EAFNOSUPPORT) },
+        { "vsock", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_VSOCK } }, REFUSED(EAFNOSUPPORT) },
+        { "packet", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_PACKET } }, REFUSED(EAFNOSUPPORT) },
+        { "high bits do not hide",
+          { .nr = SYS_socket, .arch = NATIVE, .args = { UINT64_C(1) << 32 | AF_ALG } },
           REFUSED(EAFNOSUPPORT) },
-        { "vsock", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_VSOCK } },
+        { "pair of packets",
+          { .nr = SYS_socketpair, .arch = NATIVE, .args = { AF_PACKET } },
           REFUSED(EAFNOSUPPORT) },
-        { "packet", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_PACKET } },
-          REFUSED(EAFNOSUPPORT) },
-        { "high bits do not hide", { .nr = SYS_socket, .arch = NATIVE,
-                                     .args = { UINT64_C(1) << 32 | AF_ALG } },
-          REFUSED(EAFNOSUPPORT) },
-        { "pair of packets", { .nr = SYS_socketpair, .arch = NATIVE, .args = { AF_PACKET } },
-          REFUSED(EAFNOSUPPORT) },
-        { "plain personality", { .nr = SYS_personality, .arch = NATIVE, .args = { 0 } },
-          SECCOMP_RET_ALLOW },
-        { "asking", { .nr = SYS_personality, .arch = NATIVE, .args = { UINT32_MAX } },
-          SECCOMP_RET_ALLOW },
-        { "no randomisation", { .nr = SYS_personality, .arch = NATIVE, .args = { 0x40000 } },
+        { "plain personality", { .nr = SYS_personality, .arch = NATIVE, .args = { 0 } }, SECCOMP_RET_ALLOW },
+        { "asking", { .nr = SYS_personality, .arch = NATIVE, .args = { UINT32_MAX } }, SECCOMP_RET_ALLOW },
+        { "no randomisation",
+          { .nr = SYS_personality, .arch = NATIVE, .args = { 0x40000 } },
           REFUSED(EPERM) },
     };
 
@@ -167,12 +174,11 @@ static void
 test_advice(void **state)
 {
     for (uint32_t advice = 0; advice < 8; advice++) {
-        struct seccomp_data call = { .nr = SYS_fadvise64, .arch = NATIVE,
-                                     .args = { 3, 0, 0, advice } };
+        struct seccomp_data call = { .nr = SYS_fadvise64, .arch = NATIVE, .args = { 3, 0, 0, advice } };
 
         BH_CHECK_EQ("advice", seccomp_test_judge(&call),
-                    advice == POSIX_FADV_DONTNEED || advice > POSIX_FADV_NOREUSE
-                        ? REFUSED(EPERM) : SECCOMP_RET_ALLOW);
+                    advice == POSIX_FADV_DONTNEED || advice > POSIX_FADV_NOREUSE ? REFUSED(EPERM)
+                                                                                 : SECCOMP_RET_ALLOW);
     }
     BH_CHECK_DONE();
 }
@@ -207,8 +213,7 @@ test_document(void **state)
     bh_seccomp_put_oci(BH_SECCOMP_DEFAULT, &text);
     assert_int_equal(bh_json_parse(text.bytes, text.length, &json, &err), BH_OK);
     root = bh_json_root(json);
-    BH_CHECK_STR("default", bh_json_text(bh_json_get(root, "defaultAction"), ""),
-                 "SCMP_ACT_ERRNO");
+    BH_CHECK_STR("default", bh_json_text(bh_json_get(root, "defaultAction"), ""), "SCMP_ACT_ERRNO");
     BH_CHECK_EQ("one machine type", bh_json_count(bh_json_get(root, "architectures")), 1);
     BH_CHECK_EQ("rules", bh_json_count(bh_json_get(root, "syscalls")), 25);
     bh_buf_fini(&text);
@@ -216,11 +221,8 @@ test_document(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_verdicts),
-    cmocka_unit_test(test_every_row),
-    cmocka_unit_test(test_advice),
-    cmocka_unit_test(test_strict),
-    cmocka_unit_test(test_document),
+    cmocka_unit_test(test_verdicts), cmocka_unit_test(test_every_row), cmocka_unit_test(test_advice),
+    cmocka_unit_test(test_strict),   cmocka_unit_test(test_document),
 };
 
 BH_TEST_MAIN(tests)

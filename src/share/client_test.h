@@ -25,8 +25,8 @@ client_connect(const struct fixture *fixture, uint64_t lease)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%llu/door/share.sock",
-             fixture->folder, (unsigned long long)lease);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%llu/door/share.sock", fixture->folder,
+             (unsigned long long)lease);
     assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     return fd;
 }
@@ -40,7 +40,8 @@ client_receive(struct client *client)
         struct cmsghdr align;
     } control;
     struct iovec iov = { &welcome, sizeof(welcome) };
-    struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1,
+    struct msghdr message = { .msg_iov = &iov,
+                              .msg_iovlen = 1,
                               .msg_control = control.bytes,
                               .msg_controllen = sizeof(control.bytes) };
     int fds[2];
@@ -51,14 +52,12 @@ client_receive(struct client *client)
     if (welcome.answer != BH_SHARE_WELCOME)
         return;
     memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fds));
-    assert_ptr_equal(mmap(NULL, sizeof(struct bh_share_limits), PROT_READ | PROT_WRITE,
-                          MAP_SHARED, fds[0], 0),
-                     MAP_FAILED);
+    assert_ptr_equal(
+        mmap(NULL, sizeof(struct bh_share_limits), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0),
+        MAP_FAILED);
     assert_int_equal(ftruncate(fds[1], 0), -1);
-    client->limits =
-        mmap(NULL, sizeof(struct bh_share_limits), PROT_READ, MAP_SHARED, fds[0], 0);
-    client->usage = mmap(NULL, sizeof(struct bh_share_usage), PROT_READ | PROT_WRITE,
-                        MAP_SHARED, fds[1], 0);
+    client->limits = mmap(NULL, sizeof(struct bh_share_limits), PROT_READ, MAP_SHARED, fds[0], 0);
+    client->usage = mmap(NULL, sizeof(struct bh_share_usage), PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
     close(fds[0]);
     close(fds[1]);
 }

@@ -22,7 +22,7 @@
 /* Connections beyond the slots are of processes that were not answered yet. */
 enum { PROCESSES_MAX = BH_SHARE_SLOTS_MAX + 64, LISTEN_BACKLOG = 128, OUTSIDERS_MAX = 16 };
 #define MORE_NOTICE_BYTES (UINT64_C(64) << 20) /* contexts and modules differ by less */
-enum { MORE_STATES = 4 }; /* of a second each: 3 s */
+enum { MORE_STATES = 4 };                      /* of a second each: 3 s */
 #define OUTSIDE_NOTICE_NS UINT64_C(3000000000)
 #define OUTSIDE_GONE_NS UINT64_C(2500000000) /* not seen for so long: it has none any more */
 #ifndef SO_PEERPIDFD
@@ -33,16 +33,16 @@ struct lease_process {
     struct lease_process *next;
     struct bh_share_lease *lease;
     struct bh_share_watch talk, life;
-    int fd, pidfd;       /* -1: does not talk any more; is not known yet */
+    int fd, pidfd; /* -1: does not talk any more; is not known yet */
     uint32_t pid;
-    int slot;            /* -1: has not said hello */
-    bool active;         /* said WANT once: answers each turn's end */
-    bool drained, idle;  /* said so of the present turn */
+    int slot;           /* -1: has not said hello */
+    bool active;        /* said WANT once: answers each turn's end */
+    bool drained, idle; /* said so of the present turn */
 };
 
 /* A process with GPU memory and no slot. */
 struct outsider {
-    uint32_t pid;        /* 0: free */
+    uint32_t pid; /* 0: free */
     uint64_t since_ns, seen_ns;
     bool notified;
 };
@@ -55,13 +55,13 @@ struct bh_share_lease {
     int listener_fd;
     uint32_t entity, count;
     bool joined, stuck;
-    uint64_t more[BH_SHARE_DEVICES_MAX];      /* than was reserved, as the driver said last */
+    uint64_t more[BH_SHARE_DEVICES_MAX];        /* than was reserved, as the driver said last */
     uint32_t more_states[BH_SHARE_DEVICES_MAX]; /* in a row with much more */
     struct outsider outsiders[OUTSIDERS_MAX];
-    uint64_t measured_ns, measured_granted_ns;    /* when it was measured, and what it had had */
-    uint32_t permille;                        /* of the second before */
+    uint64_t measured_ns, measured_granted_ns; /* when it was measured, and what it had had */
+    uint32_t permille;                         /* of the second before */
     uint32_t gpus;
-    uint64_t driver[BH_SHARE_DEVICES_MAX];    /* bytes, as it said last */
+    uint64_t driver[BH_SHARE_DEVICES_MAX]; /* bytes, as it said last */
     struct lease_process *processes;
 };
 
@@ -161,7 +161,9 @@ static void
 lease_answer(const struct lease_process *process, enum bh_share_answer answer)
 {
     struct bh_share_welcome welcome = {
-        .magic = BH_SHARE_MAGIC, .version = BH_SHARE_VERSION, .answer = answer,
+        .magic = BH_SHARE_MAGIC,
+        .version = BH_SHARE_VERSION,
+        .answer = answer,
         .slot = process->slot,
     };
     const struct bh_share_pages *pages = process->lease->pages;
@@ -176,8 +178,10 @@ lease_answer(const struct lease_process *process, enum bh_share_answer answer)
     if (answer == BH_SHARE_WELCOME) {
         message.msg_control = control.bytes;
         message.msg_controllen = sizeof(control.bytes);
-        *CMSG_FIRSTHDR(&message) = (struct cmsghdr) {
-            .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+        *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(fds)),
+            .cmsg_level = SOL_SOCKET,
+            .cmsg_type = SCM_RIGHTS,
         };
         memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), fds, sizeof(fds));
     }
@@ -200,8 +204,7 @@ lease_is_connected(const struct lease_process *process)
 {
     char byte;
 
-    return process->fd >= 0 &&
-           recv(process->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+    return process->fd >= 0 && recv(process->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
 }
 
 /* What the process had before it began another program goes.  A connection that stands is a
@@ -248,8 +251,8 @@ lease_slot_assign(struct lease_process *process, const struct bh_share_hello *he
 
     if (hello->magic == BH_SHARE_MAGIC && hello->slot == -1)
         lease_release_slot_before(process, now_ns);
-    if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION ||
-        bh_share_pages_are_outdated(process->lease->pages))
+    if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION
+        || bh_share_pages_are_outdated(process->lease->pages))
         return BH_SHARE_BAD_VERSION;
     if (hello->slot == BH_SHARE_STATIC)
         return BH_SHARE_STRANGER;
@@ -271,11 +274,11 @@ lease_receive_hello(struct lease_process *process, const struct bh_share_hello *
     if (reply == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
         return; /* the latter is one of those that were told of when the lease was opened */
     lease_notify(process->lease,
-         outdated                         ? BH_SHARE_NOTICE_OUTDATED
-         : reply == BH_SHARE_FULL          ? BH_SHARE_NOTICE_FULL
-         : hello->slot == BH_SHARE_STATIC ? BH_SHARE_NOTICE_STATIC
-                                          : BH_SHARE_NOTICE_STRANGER,
-         process->pid);
+                 outdated                         ? BH_SHARE_NOTICE_OUTDATED
+                 : reply == BH_SHARE_FULL         ? BH_SHARE_NOTICE_FULL
+                 : hello->slot == BH_SHARE_STATIC ? BH_SHARE_NOTICE_STATIC
+                                                  : BH_SHARE_NOTICE_STRANGER,
+                 process->pid);
 }
 
 static void
@@ -339,9 +342,9 @@ lease_admit(struct bh_share_lease *lease, int fd)
     socklen_t size = sizeof(peer);
 
     BH_ASSERT(process != NULL);
-    *process = (struct lease_process) { .lease = lease, .fd = fd, .pidfd = -1, .slot = -1 };
-    process->talk = (struct bh_share_watch) { lease_talk_ready, process };
-    process->life = (struct bh_share_watch) { lease_life_ready, process };
+    *process = (struct lease_process){ .lease = lease, .fd = fd, .pidfd = -1, .slot = -1 };
+    process->talk = (struct bh_share_watch){ lease_talk_ready, process };
+    process->life = (struct bh_share_watch){ lease_life_ready, process };
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0) {
         process->pid = (uint32_t)peer.pid;
         process->pidfd = lease_pidfd_of(fd, process->pid);
@@ -349,8 +352,8 @@ lease_admit(struct bh_share_lease *lease, int fd)
     process->next = lease->processes;
     lease->processes = process;
     lease->count++;
-    if (process->pidfd >= 0 && lease_watch(lease, process->pidfd, &process->life) == 0 &&
-        lease_watch(lease, fd, &process->talk) == 0)
+    if (process->pidfd >= 0 && lease_watch(lease, process->pidfd, &process->life) == 0
+        && lease_watch(lease, fd, &process->talk) == 0)
         return true;
     lease_unlink_process(process);
     return false;
@@ -389,10 +392,9 @@ lease_open_listener(struct bh_share_lease *lease, struct bh_err *err)
     unlink(address.sun_path);
     lease->listener_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     /* Whoever reaches it may knock: it is bound into the sandboxes of its lease alone. */
-    if (lease->listener_fd < 0 ||
-        bind(lease->listener_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        chmod(address.sun_path, 0666) != 0 || listen(lease->listener_fd, LISTEN_BACKLOG) != 0 ||
-        lease_watch(lease, lease->listener_fd, &lease->listener) != 0)
+    if (lease->listener_fd < 0 || bind(lease->listener_fd, (struct sockaddr *)&address, sizeof(address)) != 0
+        || chmod(address.sun_path, 0666) != 0 || listen(lease->listener_fd, LISTEN_BACKLOG) != 0
+        || lease_watch(lease, lease->listener_fd, &lease->listener) != 0)
         return bh_err_errno(err, "door %s", folder);
     return BH_OK;
 }
@@ -412,14 +414,15 @@ lease_find_survivors(struct bh_share_lease *lease)
             continue;
         process = calloc(1, sizeof(*process));
         BH_ASSERT(process != NULL);
-        *process = (struct lease_process) { .lease = lease, .fd = -1, .pid = owner.pid,
-                                      .slot = (int)s, .next = lease->processes };
-        process->life = (struct bh_share_watch) { lease_life_ready, process };
+        *process = (struct lease_process){
+            .lease = lease, .fd = -1, .pid = owner.pid, .slot = (int)s, .next = lease->processes
+        };
+        process->life = (struct bh_share_watch){ lease_life_ready, process };
         process->pidfd = (int)syscall(SYS_pidfd_open, owner.pid, 0);
         lease->processes = process;
         lease->count++;
-        if (process->pidfd < 0 || bh_share_started(owner.pid) != owner.started ||
-            lease_watch(lease, process->pidfd, &process->life) != 0) {
+        if (process->pidfd < 0 || bh_share_started(owner.pid) != owner.started
+            || lease_watch(lease, process->pidfd, &process->life) != 0) {
             if (!bh_share_pages_reap(lease->pages, s))
                 lease_notify(lease, BH_SHARE_NOTICE_FORGED, owner.pid);
             lease_unlink_process(process);
@@ -430,9 +433,10 @@ lease_find_survivors(struct bh_share_lease *lease)
 static bh_rc
 lease_join(struct bh_share_lease *lease, uint64_t now_ns, struct bh_err *err)
 {
-    struct bh_time_slices_member member = { .weight = lease->open.weight, .hard = lease->open.hard,
-                                      .latency = lease->open.latency,
-                                      .quantum_ns = lease->open.quantum_ns };
+    struct bh_time_slices_member member = { .weight = lease->open.weight,
+                                            .hard = lease->open.hard,
+                                            .latency = lease->open.latency,
+                                            .quantum_ns = lease->open.quantum_ns };
     bh_rc rc;
 
     for (uint32_t d = 0; d < lease->open.gpu_count; d++)
@@ -454,15 +458,15 @@ lease_dispose(struct bh_share_lease *lease)
 }
 
 bh_rc
-bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open *open,
-                    uint64_t now_ns, struct bh_share_lease **ret_lease, struct bh_err *err)
+bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open *open, uint64_t now_ns,
+                    struct bh_share_lease **ret_lease, struct bh_err *err)
 {
     struct bh_share_lease *lease = calloc(1, sizeof(*lease));
     bh_rc rc;
 
     BH_ASSERT(lease != NULL);
-    *lease = (struct bh_share_lease) { .site = site, .open = *open, .listener_fd = -1 };
-    lease->listener = (struct bh_share_watch) { lease_listener_ready, lease };
+    *lease = (struct bh_share_lease){ .site = site, .open = *open, .listener_fd = -1 };
+    lease->listener = (struct bh_share_watch){ lease_listener_ready, lease };
     rc = bh_share_pages_open(open, &lease->pages, err);
     if (rc == BH_OK)
         rc = lease_join(lease, now_ns, err);
@@ -479,8 +483,8 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
         lease_notify(lease, BH_SHARE_NOTICE_OUTDATED, 0);
     if (lease->processes != NULL)
         bh_time_slices_want(site->slices, now_ns, lease->entity);
-    bh_share_lease_allow(lease, now_ns, &(struct bh_share_allow) {
-                                            open->lease, open->paused, open->throttled });
+    bh_share_lease_allow(lease, now_ns,
+                         &(struct bh_share_allow){ open->lease, open->paused, open->throttled });
     *ret_lease = lease;
     return BH_OK;
 }
@@ -528,8 +532,7 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
     bh_share_pages_overhead(lease->pages, device, more < before ? more : before);
     if (more <= MORE_NOTICE_BYTES)
         lease->more_states[device] = 0;
-    else if (lease->more_states[device] < MORE_STATES &&
-             ++lease->more_states[device] == MORE_STATES)
+    else if (lease->more_states[device] < MORE_STATES && ++lease->more_states[device] == MORE_STATES)
         lease_notify(lease, BH_SHARE_NOTICE_MORE, 0);
 }
 
@@ -552,14 +555,14 @@ lease_outsider_of(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
         struct outsider *at = &lease->outsiders[i];
 
         if (at->pid != 0 && now_ns - at->seen_ns > OUTSIDE_GONE_NS)
-            *at = (struct outsider) { 0 };
+            *at = (struct outsider){ 0 };
         if (at->pid == pid)
             return at;
         if (at->pid == 0)
             found = at;
     }
     if (found != NULL)
-        *found = (struct outsider) { .pid = pid, .since_ns = now_ns };
+        *found = (struct outsider){ .pid = pid, .since_ns = now_ns };
     return found;
 }
 
@@ -581,8 +584,7 @@ bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pi
 }
 
 void
-bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
-                     const struct bh_share_allow *allow)
+bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns, const struct bh_share_allow *allow)
 {
     if (allow->paused)
         bh_time_slices_pause(lease->site->slices, now_ns, lease->entity);
@@ -603,8 +605,10 @@ bh_share_lease_state(const struct bh_share_lease *lease)
     struct bh_share_lease_state state = {
         .lease = lease->open.lease,
         .gpu_ns = bh_time_slices_used_ns(lease->site->slices, lease->entity),
-        .granted_ns = lease->measured_granted_ns, .at_ns = lease->measured_ns,
-        .permille = lease->permille, .weight = lease->open.weight,
+        .granted_ns = lease->measured_granted_ns,
+        .at_ns = lease->measured_ns,
+        .permille = lease->permille,
+        .weight = lease->open.weight,
         .slice = bh_time_slices_state(lease->site->slices, lease->entity),
         .stuck = bh_time_slices_is_stuck(lease->site->slices, lease->entity),
         .outdated = bh_share_pages_are_outdated(lease->pages),
@@ -644,9 +648,8 @@ bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,
     permille = measured->granted_ns * 1000 / elapsed_ns;
     lease->permille = permille < 1000 ? (uint32_t)permille : 1000;
     bh_share_pages_busy(lease->pages, lease->measured_granted_ns,
-                        now_ns / BH_NS_PER_S << 32 | BH_SHARE_BUSY_KNOWN |
-                            (open && !others ? BH_SHARE_BUSY_FREE : 0) |
-                            lease->permille);
+                        now_ns / BH_NS_PER_S << 32 | BH_SHARE_BUSY_KNOWN
+                            | (open && !others ? BH_SHARE_BUSY_FREE : 0) | lease->permille);
 }
 
 bool
@@ -665,8 +668,8 @@ bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns)
     if (stuck && !lease->stuck)
         lease_notify(lease, BH_SHARE_NOTICE_STUCK, 0);
     lease->stuck = stuck;
-    if ((bh_share_pages_slice(lease->pages) & (BH_SHARE_SLICE_STEP - 1)) != flags[slice] ||
-        bh_share_pages_until_ns(lease->pages) != until_ns) {
+    if ((bh_share_pages_slice(lease->pages) & (BH_SHARE_SLICE_STEP - 1)) != flags[slice]
+        || bh_share_pages_until_ns(lease->pages) != until_ns) {
         bh_share_pages_set_slice(lease->pages, flags[slice], until_ns);
         if (slice != BH_TIME_SLICE_NONE) /* else they finished, and sleep until their next turn */
             bh_share_pages_wake(lease->pages);

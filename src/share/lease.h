@@ -24,9 +24,8 @@ struct bh_share_watch {
 /* Make the pages or find them, open the door <folder>/door/share.sock, join the turns.  What
  * processes held that died while nobody looked is taken back; those that live are waited for
  * as if they had never been away.  BH_INVALID, BH_FULL, BH_IO, BH_CONFLICT. */
-BH_MUST_USE bh_rc bh_share_lease_open(const struct bh_share_site *site,
-                                      const struct bh_share_open *open, uint64_t now_ns,
-                                      struct bh_share_lease **ret_lease, struct bh_err *err);
+BH_MUST_USE bh_rc bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open *open,
+                                      uint64_t now_ns, struct bh_share_lease **ret_lease, struct bh_err *err);
 
 /* Leave the turns and close everything; its pages' files are removed. */
 void bh_share_lease_close(struct bh_share_lease *lease, uint64_t now_ns);
@@ -42,8 +41,7 @@ void bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint
 void bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid);
 
 /* What the node allows it from now on. */
-void bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
-                          const struct bh_share_allow *allow);
+void bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns, const struct bh_share_allow *allow);
 struct bh_share_lease_state bh_share_lease_state(const struct bh_share_lease *lease);
 
 /* What it had of its devices since it was measured last; then whether any other that has one of
@@ -51,7 +49,7 @@ struct bh_share_lease_state bh_share_lease_state(const struct bh_share_lease *le
 struct bh_share_measured {
     uint32_t gpus;       /* a bit each, as bh_time_slices_member */
     uint64_t since_ns;   /* of the one before; 0: this is the first */
-    uint64_t granted_ns;     /* since then */
+    uint64_t granted_ns; /* since then */
 };
 struct bh_share_measured bh_share_lease_measure(struct bh_share_lease *lease, uint64_t now_ns);
 void bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,

@@ -18,8 +18,7 @@ main(int argc, char **argv)
     bh_rc rc;
 
     if (argc != 1) {
-        fprintf(stderr, "usage: %s\nIt is started by bulkhead-node and speaks on descriptor 3.\n",
-                argv[0]);
+        fprintf(stderr, "usage: %s\nIt is started by bulkhead-node and speaks on descriptor 3.\n", argv[0]);
         return 2;
     }
     signal(SIGPIPE, SIG_IGN); /* a node that ends is heard of on the socket */

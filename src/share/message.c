@@ -65,8 +65,7 @@ static const struct bh_field lease_fields[] = {
     BH_F(struct bh_share_lease_state, used_bytes, BH_FIELD_HEX),
     BH_F(struct bh_share_lease_state, weight, BH_FIELD_U32),
 };
-static const struct bh_fields lease =
-    BH_FIELDS("lease", struct bh_share_lease_state, lease_fields);
+static const struct bh_fields lease = BH_FIELDS("lease", struct bh_share_lease_state, lease_fields);
 
 static const struct bh_field state_fields[] = {
     BH_F(struct bh_share_state, leases, BH_FIELD_LIST, .of = &lease, .max = 1024),
@@ -78,22 +77,15 @@ static const struct bh_field notice_fields[] = {
     BH_F(struct bh_share_notice, pid, BH_FIELD_U32),
 };
 
-static const struct bh_fields open_message =
-    BH_FIELDS("open", struct bh_share_open, open_fields);
-static const struct bh_fields close_message =
-    BH_FIELDS("close", struct bh_share_close, close_fields);
+static const struct bh_fields open_message = BH_FIELDS("open", struct bh_share_open, open_fields);
+static const struct bh_fields close_message = BH_FIELDS("close", struct bh_share_close, close_fields);
 static const struct bh_fields overhead_message =
     BH_FIELDS("overhead", struct bh_share_overhead, overhead_fields);
-static const struct bh_fields allow_message =
-    BH_FIELDS("allow", struct bh_share_allow, allow_fields);
-static const struct bh_fields holder_message =
-    BH_FIELDS("holder", struct bh_share_holder, holder_fields);
-static const struct bh_fields outcome_message =
-    BH_FIELDS("outcome", struct bh_share_outcome, outcome_fields);
-static const struct bh_fields state_message =
-    BH_FIELDS("state", struct bh_share_state, state_fields);
-static const struct bh_fields notice_message =
-    BH_FIELDS("notice", struct bh_share_notice, notice_fields);
+static const struct bh_fields allow_message = BH_FIELDS("allow", struct bh_share_allow, allow_fields);
+static const struct bh_fields holder_message = BH_FIELDS("holder", struct bh_share_holder, holder_fields);
+static const struct bh_fields outcome_message = BH_FIELDS("outcome", struct bh_share_outcome, outcome_fields);
+static const struct bh_fields state_message = BH_FIELDS("state", struct bh_share_state, state_fields);
+static const struct bh_fields notice_message = BH_FIELDS("notice", struct bh_share_notice, notice_fields);
 
 const struct bh_fields *
 bh_share_message_fields(uint32_t number)

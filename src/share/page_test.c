@@ -18,8 +18,7 @@ static int
 set_up(void **state)
 {
     (void)state;
-    usage = mmap(NULL, sizeof(*usage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                 -1, 0);
+    usage = mmap(NULL, sizeof(*usage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return usage == MAP_FAILED ? -1 : 0;
 }
 
@@ -50,8 +49,8 @@ page_test_words(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        uint64_t total = bh_share_total_pack(cases[i].units, cases[i].difference,
-                                             cases[i].slot, cases[i].sequence);
+        uint64_t total =
+            bh_share_total_pack(cases[i].units, cases[i].difference, cases[i].slot, cases[i].sequence);
         uint64_t held = bh_share_held_pack(cases[i].units, cases[i].sequence);
 
         BH_CHECK_EQ(cases[i].name, bh_share_units(total), cases[i].units);

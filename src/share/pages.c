@@ -70,16 +70,14 @@ share_pages_check(const struct bh_share_open *open, struct bh_err *err)
     uint8_t uuid[16];
 
     if (open->gpu_count == 0 || open->gpu_count > BH_SHARE_DEVICES_MAX)
-        return bh_err_set(err, BH_INVALID, "a lease has shares of 1 to %d GPUs",
-                          BH_SHARE_DEVICES_MAX);
+        return bh_err_set(err, BH_INVALID, "a lease has shares of 1 to %d GPUs", BH_SHARE_DEVICES_MAX);
     for (uint32_t d = 0; d < open->gpu_count; d++) {
         const struct bh_share_gpu *gpu = &open->gpus[d];
 
         if (!pages_parse_uuid(gpu->uuid, uuid))
             return bh_err_set(err, BH_INVALID, "no UUID: %s", gpu->uuid);
         if (gpu->cap_bytes == 0 || !pages_is_units(gpu->cap_bytes) || !pages_is_units(gpu->context_bytes))
-            return bh_err_set(err, BH_INVALID,
-                              "memory of a share is a number of 2 MiB, below 2 TiB");
+            return bh_err_set(err, BH_INVALID, "memory of a share is a number of 2 MiB, below 2 TiB");
     }
     return BH_OK;
 }
@@ -119,8 +117,8 @@ pages_is_usage(int fd)
     int seals = fcntl(fd, F_GET_SEALS);
     struct stat found;
 
-    return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &found) == 0 &&
-           found.st_size == sizeof(struct bh_share_usage);
+    return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &found) == 0
+           && found.st_size == sizeof(struct bh_share_usage);
 }
 
 /* Whether a line of /proc/PID/maps names a usage page of this version. */
@@ -146,8 +144,7 @@ pages_find_mapped(uint32_t pid, bool *ret_other)
     snprintf(path, sizeof(path), "/proc/%u/maps", pid);
     maps = fopen(path, "re");
     while (maps != NULL && fd < 0 && fgets(line, sizeof(line), maps) != NULL) {
-        if (strstr(line, USAGE_MAPPED) == NULL ||
-            sscanf(line, "%63s %7s", range, may) != 2 || may[1] != 'w')
+        if (strstr(line, USAGE_MAPPED) == NULL || sscanf(line, "%63s %7s", range, may) != 2 || may[1] != 'w')
             continue;
         snprintf(path, sizeof(path), "/proc/%u/map_files/%s", pid, range);
         fd = share_pages_is_named(line) ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -179,8 +176,7 @@ pages_make_usage(void)
 
     snprintf(name, sizeof(name), BH_SHARE_USAGE_NAME, BH_SHARE_VERSION);
     fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && ftruncate(fd, sizeof(struct bh_share_usage)) == 0 &&
-        fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+    if (fd >= 0 && ftruncate(fd, sizeof(struct bh_share_usage)) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
         return fd;
     bh_fd_close(fd);
     return -1;
@@ -210,8 +206,7 @@ pages_map_usage(struct bh_share_pages *pages, struct bh_err *err)
 
     pages->usage_fd = pages_find_usage(pages->slots, &pages->outdated);
     if (pages->usage_fd >= 0)
-        usage = mmap(NULL, sizeof(*pages->usage), PROT_READ | PROT_WRITE, MAP_SHARED,
-                     pages->usage_fd, 0);
+        usage = mmap(NULL, sizeof(*pages->usage), PROT_READ | PROT_WRITE, MAP_SHARED, pages->usage_fd, 0);
     if (usage == MAP_FAILED)
         return bh_err_errno(err, "usage page");
     pages->usage = usage;
@@ -237,8 +232,8 @@ pages_drop_other_limits(const char *folder)
     uint32_t words[2] = { 0 }; /* magic and version: first in each version */
     char path[PATH_MAX];
 
-    if (fd < 0 || read(fd, words, sizeof(words)) != sizeof(words) || words[0] == 0 ||
-        (words[0] == BH_SHARE_MAGIC && words[1] == BH_SHARE_VERSION))
+    if (fd < 0 || read(fd, words, sizeof(words)) != sizeof(words) || words[0] == 0
+        || (words[0] == BH_SHARE_MAGIC && words[1] == BH_SHARE_VERSION))
         return;
     snprintf(path, sizeof(path), "%s/limits", folder);
     unlink(path);
@@ -268,8 +263,7 @@ share_pages_fill(struct bh_share_limits *limits, const struct bh_share_open *ope
 }
 
 bh_rc
-bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **ret_pages,
-                    struct bh_err *err)
+bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **ret_pages, struct bh_err *err)
 {
     BH_AUTO(bh_share_pages_free) struct bh_share_pages *pages = calloc(1, sizeof(*pages));
     void *limits = NULL, *slots = NULL;
@@ -365,8 +359,7 @@ share_pages_reclaim(struct bh_share_pages *pages, uint32_t device, uint32_t slot
         /* What was done is looked at again: a forged page may say that the slot has some still. */
         if (held == 0)
             return true;
-        if (bh_share_try(pages->usage, device, slot, -(int32_t)held, BH_SHARE_UNITS_MAX) ==
-            BH_SHARE_REFUSED)
+        if (bh_share_try(pages->usage, device, slot, -(int32_t)held, BH_SHARE_UNITS_MAX) == BH_SHARE_REFUSED)
             return false;
     }
     return false;
@@ -391,7 +384,7 @@ bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot)
     if (back) {
         pages_forget_seen(pages, slot);
         atomic_store(&pages->usage->pid[slot], 0);
-        pages->slots->owner[slot] = (struct bh_share_owner) { 0 };
+        pages->slots->owner[slot] = (struct bh_share_owner){ 0 };
     }
     return back;
 }
@@ -413,8 +406,7 @@ bh_share_pages_until_ns(const struct bh_share_pages *pages)
 uint32_t
 bh_share_pages_set_slice(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns)
 {
-    uint32_t slice = (bh_share_pages_slice(pages) & ~(BH_SHARE_SLICE_STEP - 1)) +
-                    BH_SHARE_SLICE_STEP + flags;
+    uint32_t slice = (bh_share_pages_slice(pages) & ~(BH_SHARE_SLICE_STEP - 1)) + BH_SHARE_SLICE_STEP + flags;
 
     BH_ASSERT(flags < BH_SHARE_SLICE_STEP);
     for (uint32_t d = 0; d < pages->limits->device_count; d++) {
@@ -453,9 +445,8 @@ bh_share_pages_overhead(struct bh_share_pages *pages, uint32_t device, uint64_t 
 uint64_t
 bh_share_pages_used_bytes(const struct bh_share_pages *pages, uint32_t device)
 {
-    return device < pages->limits->device_count
-               ? bh_share_used(pages->usage, device) * BH_SHARE_UNIT_BYTES
-               : 0;
+    return device < pages->limits->device_count ? bh_share_used(pages->usage, device) * BH_SHARE_UNIT_BYTES
+                                                : 0;
 }
 
 uint64_t
@@ -475,9 +466,8 @@ bh_share_pages_seen_kind(const struct bh_share_pages *pages)
     bool whole = false, absent = false;
 
     for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX; s++) {
-        uint32_t kind = pages->slots->owner[s].pid == 0
-                            ? BH_SHARE_SEEN_NOT
-                            : atomic_load(&pages->usage->seen_kind[s]);
+        uint32_t kind =
+            pages->slots->owner[s].pid == 0 ? BH_SHARE_SEEN_NOT : atomic_load(&pages->usage->seen_kind[s]);
 
         if (kind == BH_SHARE_SEEN_PARTLY)
             return BH_SHARE_SEEN_PARTLY;

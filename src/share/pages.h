@@ -26,16 +26,16 @@ struct bh_share_pages;
 
 /* Who has a slot: a process by its number on the node and when it was started. */
 struct bh_share_owner {
-    uint32_t pid;        /* 0: nobody */
-    uint64_t started;    /* field 22 of /proc/PID/stat */
+    uint32_t pid;     /* 0: nobody */
+    uint64_t started; /* field 22 of /proc/PID/stat */
 };
 
 /* Make the pages below open->folder, or find them; slots and reservations stay.  Of another
  * version they are made anew.
  *   BH_INVALID  a cap that is no number of units, too many GPUs, a UUID that is none
  *   BH_IO, BH_FULL */
-BH_MUST_USE bh_rc bh_share_pages_open(const struct bh_share_open *open,
-                                      struct bh_share_pages **ret_pages, struct bh_err *err);
+BH_MUST_USE bh_rc bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **ret_pages,
+                                      struct bh_err *err);
 void bh_share_pages_free(struct bh_share_pages *pages); /* the files stay */
 BH_AUTO_DEFINE(struct bh_share_pages *, bh_share_pages_free)
 

@@ -29,8 +29,7 @@ static const struct {
     { "the next one, as large", PAGE_OF(4), USAGE, SEALS, PROT_READ | PROT_WRITE, true, true },
     { "a longer number", PAGE_OF(33), USAGE, SEALS, PROT_READ | PROT_WRITE, true, true },
     { "this one, too short", PAGE_NOW, 4096, SEALS, PROT_READ | PROT_WRITE, true, true },
-    { "this one, too long", PAGE_NOW, USAGE + 4096, SEALS, PROT_READ | PROT_WRITE, true,
-      true },
+    { "this one, too long", PAGE_NOW, USAGE + 4096, SEALS, PROT_READ | PROT_WRITE, true, true },
     { "this one, not sealed", PAGE_NOW, USAGE, 0, PROT_READ | PROT_WRITE, true, true },
     { "this one", PAGE_NOW, USAGE, SEALS, PROT_READ | PROT_WRITE, false, true },
     { "only looked at", "bulkhead-usage", 67 << 10, SEALS, PROT_READ, false, false },
@@ -50,10 +49,9 @@ start_process(size_t row)
         int fd = memfd_create(cases[row].page, MFD_ALLOW_SEALING);
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (ftruncate(fd, cases[row].bytes) != 0 ||
-            (cases[row].seals != 0 && fcntl(fd, F_ADD_SEALS, cases[row].seals) != 0) ||
-            mmap(NULL, (size_t)cases[row].bytes, cases[row].protection, MAP_SHARED, fd, 0) ==
-                MAP_FAILED)
+        if (ftruncate(fd, cases[row].bytes) != 0
+            || (cases[row].seals != 0 && fcntl(fd, F_ADD_SEALS, cases[row].seals) != 0)
+            || mmap(NULL, (size_t)cases[row].bytes, cases[row].protection, MAP_SHARED, fd, 0) == MAP_FAILED)
             _exit(1);
         (void)!write(ready[1], "r", 1);
         for (;;)
@@ -72,8 +70,8 @@ make_lease(char *folder)
 
     assert_non_null(mkdtemp(folder));
     snprintf(open.folder, sizeof(open.folder), "%s", folder);
-    open.gpus[0] = (struct bh_share_gpu) { .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff",
-                                           .cap_bytes = UINT64_C(1) << 30 };
+    open.gpus[0] = (struct bh_share_gpu){ .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff",
+                                          .cap_bytes = UINT64_C(1) << 30 };
     return open;
 }
 
@@ -151,8 +149,7 @@ test_limits(void **state)
         BH_CHECK_EQ(rows[i].name, found.st_nlink == 1, rows[i].kept);
         assert_int_equal(pread(fd, words, sizeof(words), 0), sizeof(words));
         BH_CHECK(rows[i].name, rows[i].kept || memcmp(words, rows[i].words, sizeof(words)) == 0);
-        assert_int_equal(pread(bh_share_pages_limits_fd(pages), words, sizeof(words), 0),
-                         sizeof(words));
+        assert_int_equal(pread(bh_share_pages_limits_fd(pages), words, sizeof(words), 0), sizeof(words));
         BH_CHECK_EQ(rows[i].name, words[1], BH_SHARE_VERSION);
         remove_lease(&open_it);
     }

@@ -17,6 +17,7 @@ static const struct {
     uint32_t kind[3], grains[3];
     uint32_t is, is_then;
     uint64_t grains_all, grains_then;
+    /* clang-format off */
 } cases[] = {
     { "nobody has said", { 0, 0, 0 }, { 0, 0, 0 }, BH_SHARE_SEEN_NOT, BH_SHARE_SEEN_NOT, 0, 0 },
     { "none can", { 1, 1, 1 }, { 0, 0, 0 }, BH_SHARE_SEEN_ABSENT, BH_SHARE_SEEN_ABSENT, 0, 0 },
@@ -29,6 +30,7 @@ static const struct {
     { "no such kind", { 3, 77, 77 }, { MOST, MOST, MOST }, BH_SHARE_SEEN_WHOLE,
       BH_SHARE_SEEN_WHOLE, 3 * (uint64_t)MOST, 2 * (uint64_t)MOST },
 };
+/* clang-format on */
 
 static void
 counts_are_added_up(void **state)
@@ -42,15 +44,14 @@ counts_are_added_up(void **state)
     (void)state;
     assert_non_null(mkdtemp(open.folder));
     for (int d = 0; d < 2; d++)
-        open.gpus[d] = (struct bh_share_gpu) { .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff",
-                                               .cap_bytes = 64 * MIB };
+        open.gpus[d] = (struct bh_share_gpu){ .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff",
+                                              .cap_bytes = 64 * MIB };
     assert_int_equal(bh_share_pages_open(&open, &pages, &err), BH_OK);
-    usage = mmap(NULL, sizeof(*usage), PROT_READ | PROT_WRITE, MAP_SHARED,
-                 bh_share_pages_usage_fd(pages), 0);
+    usage = mmap(NULL, sizeof(*usage), PROT_READ | PROT_WRITE, MAP_SHARED, bh_share_pages_usage_fd(pages), 0);
     assert_true(usage != MAP_FAILED);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int s = 0; s < 3; s++) {
-            (void)bh_share_pages_assign(pages, (struct bh_share_owner) { 1, 1 });
+            (void)bh_share_pages_assign(pages, (struct bh_share_owner){ 1, 1 });
             atomic_store(&usage->seen_kind[s], cases[i].kind[s]);
             atomic_store(&usage->seen[s].grains[1], cases[i].grains[s]);
         }

@@ -31,8 +31,7 @@ struct server {
 static void
 share_server_send(struct server *server, uint32_t number, const void *message)
 {
-    bh_rc rc = bh_link_send(server->link, number, bh_share_message_fields(number), message,
-                            &server->lost);
+    bh_rc rc = bh_link_send(server->link, number, bh_share_message_fields(number), message, &server->lost);
 
     if (rc != BH_OK && server->rc == BH_OK)
         server->rc = rc;
@@ -77,11 +76,9 @@ server_open_lease(struct server *server, const struct bh_share_open *open, uint6
 
     if (share_server_find(server, open->lease) == NULL) {
         if (server->count == BH_TIME_SLICES_MEMBERS_MAX)
-            rc = bh_err_set(&err, BH_FULL, "%d leases share GPUs on this node",
-                            BH_TIME_SLICES_MEMBERS_MAX);
+            rc = bh_err_set(&err, BH_FULL, "%d leases share GPUs on this node", BH_TIME_SLICES_MEMBERS_MAX);
         else
-            rc = bh_share_lease_open(&server->site, open, now_ns,
-                                     &server->leases[server->count], &err);
+            rc = bh_share_lease_open(&server->site, open, now_ns, &server->leases[server->count], &err);
         server->count += rc == BH_OK;
     }
     outcome.rc = rc;
@@ -102,9 +99,8 @@ server_close_lease(struct server *server, uint64_t lease, uint64_t now_ns)
     share_server_send(server, BH_SHARE_MSG_OUTCOME, &outcome);
 }
 
-_Static_assert(offsetof(struct bh_share_allow, lease) == 0 &&
-                   offsetof(struct bh_share_holder, lease) == 0 &&
-                   offsetof(struct bh_share_overhead, lease) == 0,
+_Static_assert(offsetof(struct bh_share_allow, lease) == 0 && offsetof(struct bh_share_holder, lease) == 0
+                   && offsetof(struct bh_share_overhead, lease) == 0,
                "what is said of a lease names it first");
 
 static bh_rc
@@ -179,7 +175,7 @@ server_until_next(const struct server *server, uint64_t now_ns)
     if (next > server->state_ns)
         next = server->state_ns;
     wait = next > now_ns ? next - now_ns : 0;
-    return (struct timespec) { (time_t)(wait / BH_NS_PER_S), (long)(wait % BH_NS_PER_S) };
+    return (struct timespec){ (time_t)(wait / BH_NS_PER_S), (long)(wait % BH_NS_PER_S) };
 }
 
 /* What each had of its GPUs in the second that is over. */
@@ -194,8 +190,8 @@ share_server_measure(struct server *server, uint64_t now_ns)
         bool others = false;
 
         for (uint32_t k = 0; k < server->count; k++)
-            others = others || (k != i && (measured[k].gpus & measured[i].gpus) != 0 &&
-                                measured[k].granted_ns > 0);
+            others = others
+                     || (k != i && (measured[k].gpus & measured[i].gpus) != 0 && measured[k].granted_ns > 0);
         bh_share_lease_publish(server->leases[i], now_ns, &measured[i], others);
     }
 }
@@ -233,8 +229,8 @@ bh_share_serve(int control, const struct bh_time_slices_options *options, struct
     struct bh_share_watch watch = { server_control_ready, &server };
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = &watch };
 
-    server = (struct server) { .link = link, .rc = BH_OK };
-    server.site = (struct bh_share_site) { epoll_fd, slices, server_notice, &server };
+    server = (struct server){ .link = link, .rc = BH_OK };
+    server.site = (struct bh_share_site){ epoll_fd, slices, server_notice, &server };
     if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bh_link_fd(link), &event) != 0)
         return bh_err_errno(err, "epoll");
     while (server.rc == BH_OK)

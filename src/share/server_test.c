@@ -42,8 +42,7 @@ a_process_comes_and_dies(void **state)
         send_message(fixture, BH_SHARE_MSG_OVERHEAD, &more);
     }
     BH_CHECK_EQ("again", server_ask(fixture, &open), BH_OK); /* and so they were heard */
-    BH_CHECK_EQ("the less of two, rounded up",
-                atomic_load(&me.limits->device[0].overhead_units), 1);
+    BH_CHECK_EQ("the less of two, rounded up", atomic_load(&me.limits->device[0].overhead_units), 1);
     waitpid(other, NULL, 0);
     while (me.usage->pid[me.slot + 1] != 0 && tries-- > 0)
         bh_time_sleep(1000000);
@@ -87,8 +86,7 @@ three_counts_are_told(void **state)
 static void
 one_observes(void **state)
 {
-    static const struct bh_share_hello look = { BH_SHARE_MAGIC, BH_SHARE_VERSION,
-                                                BH_SHARE_OBSERVE, 0 };
+    static const struct bh_share_hello look = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_OBSERVE, 0 };
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 6, 1024);
     struct client me, view, next;
@@ -122,8 +120,8 @@ two_copies(const struct fixture *fixture)
     if (!bh_share_change(first.usage, 0, (uint32_t)first.slot, 10, 512))
         return 1;
     second = client_join(fixture, 5, new_one);
-    if (second.answer != BH_SHARE_WELCOME || second.slot == first.slot ||
-        !bh_share_change(second.usage, 0, (uint32_t)second.slot, 20, 512))
+    if (second.answer != BH_SHARE_WELCOME || second.slot == first.slot
+        || !bh_share_change(second.usage, 0, (uint32_t)second.slot, 20, 512))
         return 2;
     client_send(&first, BH_SHARE_WANT);
     if (!comes(&first, 0, 30000) || bh_share_used(first.usage, 0) != 30)
@@ -219,8 +217,7 @@ started_anew(void **state)
     start_server(fixture);
     assert_int_equal(server_ask(fixture, &open), BH_OK);
     BH_CHECK("found and reaped", falls_to(&me, 5));
-    again = client_join(fixture, 3,
-                    (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION, me.slot, 0 });
+    again = client_join(fixture, 3, (struct bh_share_hello){ BH_SHARE_MAGIC, BH_SHARE_VERSION, me.slot, 0 });
     BH_CHECK_EQ("its slot", again.slot, me.slot);
     BH_CHECK_EQ("the same page", bh_share_used(again.usage, 0), 5);
     client_send(&again, BH_SHARE_WANT);
@@ -242,12 +239,12 @@ server_refused(void **state)
     } cases[] = {
         { "another version", { BH_SHARE_MAGIC, 9, -1, 0 }, BH_SHARE_BAD_VERSION, STRANGER },
         { "another thing", { 1, BH_SHARE_VERSION, -1, 0 }, BH_SHARE_BAD_VERSION, STRANGER },
-        { "another's slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 5, 0 }, BH_SHARE_STRANGER,
-          STRANGER },
-        { "a static program", { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_STATIC, 0 },
-          BH_SHARE_STRANGER, BH_SHARE_NOTICE_STATIC },
-        { "no slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 1 << 20, 0 }, BH_SHARE_STRANGER,
-          STRANGER },
+        { "another's slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 5, 0 }, BH_SHARE_STRANGER, STRANGER },
+        { "a static program",
+          { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_STATIC, 0 },
+          BH_SHARE_STRANGER,
+          BH_SHARE_NOTICE_STATIC },
+        { "no slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 1 << 20, 0 }, BH_SHARE_STRANGER, STRANGER },
     };
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 4, 2), bad = open;
@@ -320,8 +317,8 @@ outdated(void **state)
     if (old == 0) {
         it = client_join(fixture, 11, new_one);
         munmap(it.usage, sizeof(*it.usage));
-        if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
-                 memfd_create("bulkhead-usage", 0), 0) != MAP_FAILED)
+        if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memfd_create("bulkhead-usage", 0), 0)
+            != MAP_FAILED)
             (void)!write(pipe_fds[1], "k", 1);
         pause();
     }
@@ -333,8 +330,8 @@ outdated(void **state)
     for (int k = 0; k < 5; k++) /* of memory that is not in its page nothing is told */
         send_message(fixture, BH_SHARE_MSG_OVERHEAD, &driver);
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
-        it = client_join(fixture, 11, (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION,
-                                                           slots[i], 0 });
+        it = client_join(fixture, 11,
+                         (struct bh_share_hello){ BH_SHARE_MAGIC, BH_SHARE_VERSION, slots[i], 0 });
         BH_CHECK_EQ("kept out", it.answer, BH_SHARE_BAD_VERSION);
         close(it.fd);
     }
@@ -376,8 +373,7 @@ anothers_slot(void **state)
         pause();
     }
     assert_int_equal(read(pipe_fds[0], &slot, 1), 1);
-    thief = client_join(fixture, 8,
-                    (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION, slot, 0 });
+    thief = client_join(fixture, 8, (struct bh_share_hello){ BH_SHARE_MAGIC, BH_SHARE_VERSION, slot, 0 });
     BH_CHECK_EQ("refused", thief.answer, BH_SHARE_STRANGER);
     close(thief.fd);
     me = client_join(fixture, 8, new_one);

@@ -37,9 +37,8 @@ start_server(struct fixture *fixture)
     fixture->server = fork();
     if (fixture->server == 0) {
         close(pair[0]);
-        _exit(bh_share_serve(pair[1], &(struct bh_time_slices_options) { .round_ns = fixture->round_ns },
-                             &err) ==
-                      BH_UNAVAILABLE
+        _exit(bh_share_serve(pair[1], &(struct bh_time_slices_options){ .round_ns = fixture->round_ns }, &err)
+                      == BH_UNAVAILABLE
                   ? 0
                   : 1);
     }
@@ -68,7 +67,7 @@ set_up(void **state)
 {
     static struct fixture fixture;
 
-    fixture = (struct fixture) { .folder = "/tmp/bh-share-XXXXXX" };
+    fixture = (struct fixture){ .folder = "/tmp/bh-share-XXXXXX" };
     fixture.round_ns = *state != NULL ? *(const uint64_t *)*state : 0;
     *state = &fixture;
     if (geteuid() != 0 || mkdtemp(fixture.folder) == NULL)
@@ -109,8 +108,7 @@ server_await(struct fixture *fixture, uint32_t number, void *ret_message)
 
             assert_non_null(fields);
             if (frame.number == BH_SHARE_MSG_NOTICE)
-                assert_int_equal(
-                    bh_frame_decode(&frame, fields, &fixture->notice, arena, &err), BH_OK);
+                assert_int_equal(bh_frame_decode(&frame, fields, &fixture->notice, arena, &err), BH_OK);
             if (frame.number != number)
                 continue;
             assert_int_equal(bh_frame_decode(&frame, fields, ret_message, arena, &err), BH_OK);
@@ -127,11 +125,10 @@ lease_of(const struct fixture *fixture, uint64_t lease, uint64_t cap_mib)
 {
     struct bh_share_open open = { .lease = lease, .weight = 2100, .gpu_count = 1 };
 
-    snprintf(open.folder, sizeof(open.folder), "%s/%llu", fixture->folder,
-             (unsigned long long)lease);
-    open.gpus[0] = (struct bh_share_gpu) { .uuid = UUID, .cap_bytes = cap_mib * MIB,
-                                           .context_bytes = 2 * MIB,
-                                           .memory_bytes = 80 * 1024 * MIB };
+    snprintf(open.folder, sizeof(open.folder), "%s/%llu", fixture->folder, (unsigned long long)lease);
+    open.gpus[0] = (struct bh_share_gpu){
+        .uuid = UUID, .cap_bytes = cap_mib * MIB, .context_bytes = 2 * MIB, .memory_bytes = 80 * 1024 * MIB
+    };
     mkdir(open.folder, 0700);
     return open;
 }
@@ -141,8 +138,7 @@ send_message(struct fixture *fixture, uint32_t number, const void *message)
 {
     struct bh_err err = { 0 };
 
-    assert_int_equal(bh_link_send(fixture->link, number, bh_share_message_fields(number),
-                                  message, &err),
+    assert_int_equal(bh_link_send(fixture->link, number, bh_share_message_fields(number), message, &err),
                      BH_OK);
 }
 

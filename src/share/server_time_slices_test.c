@@ -73,7 +73,8 @@ a_slice_has_an_end(void **state)
         bh_time_sleep(100000);
     BH_CHECK("it had less than the other: it goes on", comes(&b, BH_SHARE_CONTENDED, 0));
     BH_CHECK("to another end", UNTIL_OF(b) != until_ns);
-    BH_CHECK("a latency share", server_ask(fixture, &open[2]) == BH_OK && server_ask(fixture, &open[2]) == BH_OK);
+    BH_CHECK("a latency share",
+             server_ask(fixture, &open[2]) == BH_OK && server_ask(fixture, &open[2]) == BH_OK);
     BH_CHECK_EQ("no end", UNTIL_OF(b), 0);
     for (uint64_t lease = 3; lease > 0; close_lease(fixture, lease--))
         ;

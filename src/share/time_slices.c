@@ -10,7 +10,7 @@
 #define REST_DEFAULT_NS UINT64_C(1000000000)
 /* A turn is no shorter, however light its member: a hand-over costs some 60 us. */
 #define SLICE_LEAST_NS UINT64_C(2000000)
-#define PROBE_NS UINT64_C(20000000) /* CONTENDED, of a quantum: who is idle says so within it */
+#define PROBE_NS UINT64_C(20000000)  /* CONTENDED, of a quantum: who is idle says so within it */
 #define LAST_NS UINT64_C(2000000000) /* and before its end, so that what was submitted ahead is done */
 #define NEVER UINT64_MAX
 #define THROTTLE 10
@@ -22,7 +22,7 @@
 
 struct entity {
     bool taken, wants, stuck, paused;
-    bool released; /* ENDING and stuck: it may submit, beside others */
+    bool released;                              /* ENDING and stuck: it may submit, beside others */
     struct bh_time_slices_member given, member; /* as it joined; as it is treated now */
     enum bh_time_slice slice;
     uint64_t vruntime, used_ns;
@@ -38,10 +38,10 @@ struct entity {
 
 struct bh_time_slices {
     uint64_t round_ns, stuck_ns, rest_ns;
-    uint64_t now_ns;      /* when it was decided last */
+    uint64_t now_ns;             /* when it was decided last */
     uint64_t min_vruntime[GPUS]; /* of each GPU: the least `had` of those that want it, never less
                              than it was; the virtual time of fair queueing */
-    uint32_t count;       /* seats that were ever taken */
+    uint32_t count;              /* seats that were ever taken */
     struct entity entity[BH_TIME_SLICES_MEMBERS_MAX];
 };
 
@@ -128,9 +128,8 @@ slices_charge(struct bh_time_slices *slices, struct entity *entity, uint64_t now
     entity->used_ns += took;
     entity->vruntime += took * BH_TIME_SLICES_WEIGHT_MAX / entity->member.weight;
     if (entity->member.hard && took > 0)
-        entity->rested_ns =
-            (entity->rested_ns > now_ns - took ? entity->rested_ns : now_ns - took) +
-            took * BH_TIME_SLICES_WEIGHT_MAX / entity->member.weight;
+        entity->rested_ns = (entity->rested_ns > now_ns - took ? entity->rested_ns : now_ns - took)
+                            + took * BH_TIME_SLICES_WEIGHT_MAX / entity->member.weight;
     if (entity->vruntime > VRUNTIME_MAX)
         slices_make_smaller(slices);
 }
@@ -167,8 +166,8 @@ slices_catch_up(struct bh_time_slices *slices, struct entity *entity, uint64_t n
             slices_charge(slices, &slices->entity[i], now_ns);
     slices_raise_min_vruntimes(slices);
     for (uint32_t g = 0; g < GPUS; g++)
-        if ((entity->member.gpus >> g & 1) != 0 && slices->min_vruntime[g] > most &&
-            entity->vruntime < slices->min_vruntime[g] - most)
+        if ((entity->member.gpus >> g & 1) != 0 && slices->min_vruntime[g] > most
+            && entity->vruntime < slices->min_vruntime[g] - most)
             entity->vruntime = slices->min_vruntime[g] - most;
 }
 
@@ -177,8 +176,8 @@ slices_catch_up(struct bh_time_slices *slices, struct entity *entity, uint64_t n
 static bool
 slices_is_pending(const struct entity *entity, uint64_t now_ns)
 {
-    return slices_does_want(entity) && !slices_is_on(entity) &&
-           (!entity->member.hard || entity->rested_ns <= now_ns);
+    return slices_does_want(entity) && !slices_is_on(entity)
+           && (!entity->member.hard || entity->rested_ns <= now_ns);
 }
 
 /* Multiplexed, as are all that want its GPUs. */
@@ -188,8 +187,8 @@ slices_is_whole(const struct bh_time_slices *slices, const struct entity *entity
     if (entity->member.quantum_ns == 0)
         return false;
     for (uint32_t i = 0; i < slices->count; i++)
-        if (slices_meets(&slices->entity[i], entity) && slices_is_active(&slices->entity[i]) &&
-            slices->entity[i].member.quantum_ns == 0)
+        if (slices_meets(&slices->entity[i], entity) && slices_is_active(&slices->entity[i])
+            && slices->entity[i].member.quantum_ns == 0)
             return false;
     return true;
 }
@@ -247,8 +246,8 @@ slices_first_pending(struct bh_time_slices *slices, uint64_t now_ns, uint32_t cl
     for (uint32_t i = 0; i < slices->count; i++) {
         struct entity *entity = &slices->entity[i];
 
-        if (slices_is_pending(entity, now_ns) && (entity->member.gpus & closed) == 0 &&
-            (first == NULL || slices_precedes(slices, entity, first)))
+        if (slices_is_pending(entity, now_ns) && (entity->member.gpus & closed) == 0
+            && (first == NULL || slices_precedes(slices, entity, first)))
             first = entity;
     }
     return first;
@@ -258,7 +257,8 @@ static bool
 slices_is_blocked(const struct bh_time_slices *slices, const struct entity *entity)
 {
     for (uint32_t i = 0; i < slices->count; i++)
-        if (slices_meets(&slices->entity[i], entity) && slices_is_on(&slices->entity[i]) && !slices->entity[i].stuck)
+        if (slices_meets(&slices->entity[i], entity) && slices_is_on(&slices->entity[i])
+            && !slices->entity[i].stuck)
             return true;
     return false;
 }
@@ -305,8 +305,7 @@ slices_should_end(struct bh_time_slices *slices, struct entity *holder, uint64_t
             continue;
         if (now_ns >= holder->until_ns && slices_precedes(slices, other, holder))
             return true;
-        if (other->member.latency && !holder->member.latency &&
-            slices_precedes(slices, other, holder))
+        if (other->member.latency && !holder->member.latency && slices_precedes(slices, other, holder))
             return true;
     }
     return false;
@@ -316,8 +315,8 @@ static bool
 slices_is_contended(const struct bh_time_slices *slices, const struct entity *holder)
 {
     for (uint32_t i = 0; i < slices->count; i++)
-        if (slices_meets(&slices->entity[i], holder) && slices_does_want(&slices->entity[i]) &&
-            !slices_is_on(&slices->entity[i]))
+        if (slices_meets(&slices->entity[i], holder) && slices_does_want(&slices->entity[i])
+            && !slices_is_on(&slices->entity[i]))
             return true;
     return holder->member.hard;
 }
@@ -325,7 +324,8 @@ slices_is_contended(const struct bh_time_slices *slices, const struct entity *ho
 static void
 slices_contend(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
-    bool contended = slices_is_contended(slices, entity), whole = contended && slices_is_whole(slices, entity);
+    bool contended = slices_is_contended(slices, entity),
+         whole = contended && slices_is_whole(slices, entity);
 
     if (contended && (entity->slice == BH_TIME_SLICE_OPEN || whole != entity->whole))
         entity->until_ns = now_ns + slices_length_ns(slices, entity, now_ns);
@@ -382,8 +382,8 @@ slices_entity_update(struct bh_time_slices *slices, struct entity *entity, uint6
         return;
     slices_charge(slices, entity, now_ns);
     slices_contend(slices, entity, now_ns);
-    if (slices_should_end(slices, entity, now_ns) || (entity->idle_ns != 0 && now_ns >= entity->idle_ns) ||
-        (entity->member.hard && now_ns >= entity->until_ns && entity->rested_ns > now_ns))
+    if (slices_should_end(slices, entity, now_ns) || (entity->idle_ns != 0 && now_ns >= entity->idle_ns)
+        || (entity->member.hard && now_ns >= entity->until_ns && entity->rested_ns > now_ns))
         slices_end(slices, entity, now_ns);
     else if (now_ns >= entity->until_ns)
         entity->until_ns = now_ns + slices_length_ns(slices, entity, now_ns);
@@ -418,8 +418,8 @@ slices_decide(struct bh_time_slices *slices, uint64_t now_ns)
 /* ---- what happens ---- */
 
 bh_rc
-bh_time_slices_join(struct bh_time_slices *slices, uint64_t now_ns, const struct bh_time_slices_member *member,
-              uint32_t *ret_index, struct bh_err *err)
+bh_time_slices_join(struct bh_time_slices *slices, uint64_t now_ns,
+                    const struct bh_time_slices_member *member, uint32_t *ret_index, struct bh_err *err)
 {
     uint32_t index = 0;
 
@@ -431,11 +431,10 @@ bh_time_slices_join(struct bh_time_slices *slices, uint64_t now_ns, const struct
     while (index < slices->count && slices->entity[index].taken)
         index++;
     if (index == BH_TIME_SLICES_MEMBERS_MAX)
-        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node",
-                          BH_TIME_SLICES_MEMBERS_MAX);
+        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_TIME_SLICES_MEMBERS_MAX);
     if (index == slices->count)
         slices->count++;
-    slices->entity[index] = (struct entity) { .taken = true, .given = *member, .member = *member };
+    slices->entity[index] = (struct entity){ .taken = true, .given = *member, .member = *member };
     slices_catch_up(slices, &slices->entity[index], now_ns, 0);
     *ret_index = index;
     slices_decide(slices, now_ns);
@@ -445,7 +444,7 @@ bh_time_slices_join(struct bh_time_slices *slices, uint64_t now_ns, const struct
 void
 bh_time_slices_leave(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index)
 {
-    *slices_entity_get(slices, index) = (struct entity) { 0 };
+    *slices_entity_get(slices, index) = (struct entity){ 0 };
     slices_decide(slices, now_ns);
 }
 
@@ -576,8 +575,8 @@ bh_time_slices_next(const struct bh_time_slices *slices)
             at = slices_least(entity->until_ns, entity->idle_ns != 0 ? entity->idle_ns : entity->probe_ns);
         else if (entity->slice == BH_TIME_SLICE_CONTENDED || entity->slice == BH_TIME_SLICE_ENDING)
             at = entity->until_ns;
-        else if (entity->slice == BH_TIME_SLICE_NONE && slices_does_want(entity) && entity->member.hard &&
-                 entity->rested_ns > slices->now_ns) /* else it waits for another's turn */
+        else if (entity->slice == BH_TIME_SLICE_NONE && slices_does_want(entity) && entity->member.hard
+                 && entity->rested_ns > slices->now_ns) /* else it waits for another's turn */
             at = entity->rested_ns;
         if (at < next)
             next = at;
@@ -623,7 +622,8 @@ bh_time_slices_granted_ns(const struct bh_time_slices *slices, uint64_t now_ns, 
     const struct entity *entity = &slices->entity[index];
 
     BH_ASSERT(index < slices->count);
-    return entity->used_ns + (slices_is_on(entity) && now_ns > entity->since_ns ? now_ns - entity->since_ns : 0);
+    return entity->used_ns
+           + (slices_is_on(entity) && now_ns > entity->since_ns ? now_ns - entity->since_ns : 0);
 }
 
 bool

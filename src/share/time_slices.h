@@ -33,10 +33,10 @@ enum { BH_TIME_SLICES_MEMBERS_MAX = 128, BH_TIME_SLICES_WEIGHT_MAX = 4200 };
 #define BH_TIME_SLICES_PAUSE_NS UINT64_C(50000000)
 
 struct bh_time_slices_options {
-    uint64_t round_ns;   /* all that want have a turn in about so long; 0: 40 ms */
-    uint64_t stuck_ns;   /* a turn that does not end within it no longer keeps others out, and
-                            goes on beside them for as long; 0: 10 s */
-    uint64_t rest_ns;    /* a quantum goes on while its member is idle for no longer; 0: 1 s */
+    uint64_t round_ns; /* all that want have a turn in about so long; 0: 40 ms */
+    uint64_t stuck_ns; /* a turn that does not end within it no longer keeps others out, and
+                          goes on beside them for as long; 0: 10 s */
+    uint64_t rest_ns;  /* a quantum goes on while its member is idle for no longer; 0: 1 s */
 };
 
 struct bh_time_slices_member {
@@ -48,10 +48,10 @@ struct bh_time_slices_member {
 };
 
 enum bh_time_slice {
-    BH_TIME_SLICE_NONE,        /* may submit nothing, has nothing on the GPUs */
-    BH_TIME_SLICE_OPEN,        /* may submit; nobody else wants, or it has a quantum */
-    BH_TIME_SLICE_CONTENDED,   /* may submit; others wait */
-    BH_TIME_SLICE_ENDING,      /* may submit nothing; what was submitted is not done yet */
+    BH_TIME_SLICE_NONE,      /* may submit nothing, has nothing on the GPUs */
+    BH_TIME_SLICE_OPEN,      /* may submit; nobody else wants, or it has a quantum */
+    BH_TIME_SLICE_CONTENDED, /* may submit; others wait */
+    BH_TIME_SLICE_ENDING,    /* may submit nothing; what was submitted is not done yet */
 };
 
 /* All times of the options in their default where 0. */
@@ -63,8 +63,8 @@ BH_AUTO_DEFINE(struct bh_time_slices *, bh_time_slices_free)
  *   BH_INVALID  no GPU, a weight out of range, or a quantum beside what forbids it
  *   BH_FULL     BH_TIME_SLICES_MEMBERS_MAX are here */
 BH_MUST_USE bh_rc bh_time_slices_join(struct bh_time_slices *slices, uint64_t now_ns,
-                                const struct bh_time_slices_member *member, uint32_t *ret_index,
-                                struct bh_err *err);
+                                      const struct bh_time_slices_member *member, uint32_t *ret_index,
+                                      struct bh_err *err);
 
 /* Take one away, whatever it holds: its processes are gone. */
 void bh_time_slices_leave(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);

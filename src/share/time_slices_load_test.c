@@ -33,9 +33,12 @@ join_any(struct history *history, uint32_t at)
     struct bh_time_slices_member *member = &history->member[at];
     uint32_t mode = (uint32_t)slices_load_test_chance(history, 4);
 
-    *member = (struct bh_time_slices_member) {
-        .gpus = 1 + (uint32_t)slices_load_test_chance(history, 3), .weight = 1 + (uint32_t)slices_load_test_chance(history, 4200),
-        .hard = mode == 1, .latency = mode == 2, .quantum_ns = mode == 3 ? SECOND : 0,
+    *member = (struct bh_time_slices_member){
+        .gpus = 1 + (uint32_t)slices_load_test_chance(history, 3),
+        .weight = 1 + (uint32_t)slices_load_test_chance(history, 4200),
+        .hard = mode == 1,
+        .latency = mode == 2,
+        .quantum_ns = mode == 3 ? SECOND : 0,
     };
     BH_CHECK_EQ("the first free place", slices_join(history->slices, history->now_ns, *member), at);
     history->here[at] = true;
@@ -55,14 +58,37 @@ slices_load_test_happen(struct history *history)
         return;
     }
     switch (slices_load_test_chance(history, 40)) {
-    case 0: bh_time_slices_leave(history->slices, now, at); history->here[at] = false; return;
-    case 1: bh_time_slices_pause(history->slices, now, at); history->paused[at] = true; return;
-    case 2: bh_time_slices_resume(history->slices, now, at); history->paused[at] = false; return;
-    case 3: bh_time_slices_throttle(history->slices, now, at, slices_load_test_chance(history, 2) == 0); return;
-    case 4: bh_time_slices_idle(history->slices, now, at); return;
-    case 5: case 6: case 7: case 8: bh_time_slices_want(history->slices, now, at); return;
-    case 9: case 10: case 11: bh_time_slices_finish(history->slices, now, at); return;
-    default: bh_time_slices_drained(history->slices, now, at);
+    case 0:
+        bh_time_slices_leave(history->slices, now, at);
+        history->here[at] = false;
+        return;
+    case 1:
+        bh_time_slices_pause(history->slices, now, at);
+        history->paused[at] = true;
+        return;
+    case 2:
+        bh_time_slices_resume(history->slices, now, at);
+        history->paused[at] = false;
+        return;
+    case 3:
+        bh_time_slices_throttle(history->slices, now, at, slices_load_test_chance(history, 2) == 0);
+        return;
+    case 4:
+        bh_time_slices_idle(history->slices, now, at);
+        return;
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+        bh_time_slices_want(history->slices, now, at);
+        return;
+    case 9:
+    case 10:
+    case 11:
+        bh_time_slices_finish(history->slices, now, at);
+        return;
+    default:
+        bh_time_slices_drained(history->slices, now, at);
     }
 }
 
@@ -72,8 +98,8 @@ is_exclusive(const struct history *history)
     uint32_t held = 0;
 
     for (uint32_t i = 0; i < HISTORY_MEMBERS; i++) {
-        if (!history->here[i] || bh_time_slices_state(history->slices, i) == BH_TIME_SLICE_NONE ||
-            bh_time_slices_is_stuck(history->slices, i))
+        if (!history->here[i] || bh_time_slices_state(history->slices, i) == BH_TIME_SLICE_NONE
+            || bh_time_slices_is_stuck(history->slices, i))
             continue;
         if ((held & history->member[i].gpus) != 0)
             return false;
@@ -91,8 +117,8 @@ keeps_to_its_ends(const struct history *history)
 
         if (end == 0)
             continue;
-        if (bh_time_slices_state(history->slices, i) != BH_TIME_SLICE_CONTENDED || end <= history->now_ns ||
-            bh_time_slices_next(history->slices) > end)
+        if (bh_time_slices_state(history->slices, i) != BH_TIME_SLICE_CONTENDED || end <= history->now_ns
+            || bh_time_slices_next(history->slices) > end)
             return false;
     }
     return true;
@@ -137,18 +163,18 @@ struct load {
     const char *name;
     uint32_t tenants, weight[7];
     uint64_t kernel_ns[7];
-    uint32_t window_bp;   /* 95 of 100 windows of a second are off by no more */
-    uint32_t minute_bp;   /* 95 of 100 windows of a minute are */
-    uint32_t run_bp;      /* the whole run is */
+    uint32_t window_bp; /* 95 of 100 windows of a second are off by no more */
+    uint32_t minute_bp; /* 95 of 100 windows of a minute are */
+    uint32_t run_bp;    /* the whole run is */
     uint64_t seconds;
-    uint32_t all_bp;      /* work done by all, of what one alone would */
+    uint32_t all_bp; /* work done by all, of what one alone would */
 };
 
 struct world {
     struct bh_time_slices *slices;
     const struct load *load;
     uint32_t index[7];
-    uint64_t done_ns[7];  /* work */
+    uint64_t done_ns[7];             /* work */
     uint64_t at[SECONDS_MAX + 1][7]; /* the same, at each second */
     uint64_t now_ns, random, next_ns, seconds;
 };
@@ -184,8 +210,7 @@ slices_load_test_measure(const struct world *world, uint64_t end, uint64_t lengt
         weights += world->load->weight[t];
     }
     for (uint32_t t = 0; t < world->load->tenants; t++)
-        errors->bp[errors->count++] =
-            apart_bp(now[t] - before[t], sum, world->load->weight[t], weights);
+        errors->bp[errors->count++] = apart_bp(now[t] - before[t], sum, world->load->weight[t], weights);
 }
 
 /* Work done in a partition of time that spans seconds counts in each for its part. */
@@ -236,7 +261,8 @@ slices_load_test_run(struct world *world)
         uint32_t t = holder(world);
         bool more = one_more(world, t);
 
-        slices_load_test_work(world, t, world->load->kernel_ns[t] * (70 + slices_load_test_draw(world, 61)) / 100);
+        slices_load_test_work(world, t,
+                              world->load->kernel_ns[t] * (70 + slices_load_test_draw(world, 61)) / 100);
         bh_time_slices_tick(world->slices, world->now_ns);
         if (more && bh_time_slices_state(world->slices, world->index[t]) != BH_TIME_SLICE_ENDING)
             continue;
@@ -249,8 +275,7 @@ slices_load_test_run(struct world *world)
 static int
 slices_load_test_compare(const void *a, const void *b)
 {
-    return (*(const uint32_t *)a > *(const uint32_t *)b) -
-           (*(const uint32_t *)a < *(const uint32_t *)b);
+    return (*(const uint32_t *)a > *(const uint32_t *)b) - (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
 static struct errors *
@@ -282,8 +307,7 @@ check_run(const struct world *world)
         weights += load->weight[t];
     }
     for (uint32_t t = 0; t < load->tenants; t++)
-        BH_CHECK(load->name,
-                 apart_bp(world->done_ns[t], sum, load->weight[t], weights) <= load->run_bp);
+        BH_CHECK(load->name, apart_bp(world->done_ns[t], sum, load->weight[t], weights) <= load->run_bp);
     BH_CHECK(load->name, sum * 10000 / world->now_ns >= load->all_bp);
     if (getenv("SHOW") != NULL)
         fprintf(stderr, "  run %.2f, throughput %.2f %%\n",
@@ -294,15 +318,19 @@ check_run(const struct world *world)
 static void
 check_load(const struct load *load)
 {
-    static const struct { const char *name; uint64_t length; } spans[] = {
-        { "1 s", 1 }, { "60 s", MINUTE_S },
+    static const struct {
+        const char *name;
+        uint64_t length;
+    } spans[] = {
+        { "1 s", 1 },
+        { "60 s", MINUTE_S },
     };
     static struct world world;
 
-    world = (struct world) { .slices = slices_make(0), .load = load, .random = 7, .next_ns = SECOND };
+    world = (struct world){ .slices = slices_make(0), .load = load, .random = 7, .next_ns = SECOND };
     for (uint32_t t = 0; t < load->tenants; t++)
         world.index[t] = slices_join(world.slices, 0,
-                              (struct bh_time_slices_member) { .gpus = 1, .weight = load->weight[t] });
+                                     (struct bh_time_slices_member){ .gpus = 1, .weight = load->weight[t] });
     for (uint32_t t = 0; t < load->tenants; t++)
         bh_time_slices_want(world.slices, 0, world.index[t]);
     slices_load_test_run(&world);
@@ -311,18 +339,19 @@ check_load(const struct load *load)
     for (size_t i = 0; i < 2; i++) {
         const struct errors *errors = slices_load_test_windows(&world, spans[i].length);
 
-        BH_CHECK(load->name,
-                 percentile(errors, 95) <= (i == 0 ? load->window_bp : load->minute_bp));
+        BH_CHECK(load->name, percentile(errors, 95) <= (i == 0 ? load->window_bp : load->minute_bp));
         if (getenv("SHOW") != NULL && errors->count != 0)
-            fprintf(stderr, "  %s: p50 %.2f p95 %.2f max %.2f", spans[i].name,
-                    percentile(errors, 50) / 100.0, percentile(errors, 95) / 100.0,
-                    percentile(errors, 100) / 100.0);
+            fprintf(stderr, "  %s: p50 %.2f p95 %.2f max %.2f", spans[i].name, percentile(errors, 50) / 100.0,
+                    percentile(errors, 95) / 100.0, percentile(errors, 100) / 100.0);
     }
     check_run(&world);
     bh_time_slices_free(world.slices);
 }
 
-#define EQUAL(n) { n, n, n, n, n, n, n }
+#define EQUAL(n)                                                                                             \
+    {                                                                                                        \
+        n, n, n, n, n, n, n                                                                                  \
+    }
 #define ANY 10000
 
 static const struct load loads[] = {

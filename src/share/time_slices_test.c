@@ -10,7 +10,7 @@ static void
 alone(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
 
     (void)state;
     BH_CHECK_EQ("shut before it wants", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
@@ -28,8 +28,8 @@ static void
 hand_over(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
@@ -56,8 +56,8 @@ static void
 death(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 1 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 4200 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 1 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 4200 });
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
@@ -72,8 +72,8 @@ static void
 stuck(void **state)
 {
     struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
@@ -99,11 +99,12 @@ stuck_goes_on(void **state)
     static const struct {
         uint64_t at_ms;
         enum bh_time_slice slice;
-    } looks[] = { { 1040, BH_TIME_SLICE_CONTENDED }, { 2039, BH_TIME_SLICE_CONTENDED }, { 2040, BH_TIME_SLICE_ENDING },
-                  { 3039, BH_TIME_SLICE_ENDING },    { 3040, BH_TIME_SLICE_CONTENDED }, { 4039, BH_TIME_SLICE_CONTENDED } };
+    } looks[] = { { 1040, BH_TIME_SLICE_CONTENDED }, { 2039, BH_TIME_SLICE_CONTENDED },
+                  { 2040, BH_TIME_SLICE_ENDING },    { 3039, BH_TIME_SLICE_ENDING },
+                  { 3040, BH_TIME_SLICE_CONTENDED }, { 4039, BH_TIME_SLICE_CONTENDED } };
     struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 3, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 3, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
@@ -130,8 +131,8 @@ static void
 stuck_and_throttled(void **state)
 {
     struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
 
     (void)state;
     bh_time_slices_throttle(slices, 0, a, true);
@@ -140,8 +141,8 @@ stuck_and_throttled(void **state)
     for (uint64_t now = 0; now < 8 * SECOND; now += 10 * MS) {
         bh_time_slices_tick(slices, now);
         bh_time_slices_drained(slices, now, b);
-        BH_CHECK("no more for being stuck",
-                 !bh_time_slices_is_stuck(slices, a) || bh_time_slices_state(slices, a) == BH_TIME_SLICE_ENDING);
+        BH_CHECK("no more for being stuck", !bh_time_slices_is_stuck(slices, a)
+                                                || bh_time_slices_state(slices, a) == BH_TIME_SLICE_ENDING);
     }
     BH_CHECK("it was", bh_time_slices_is_stuck(slices, a));
     bh_time_slices_free(slices);
@@ -153,8 +154,8 @@ static void
 slices_paused(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
     uint64_t over = 5 * MS + BH_TIME_SLICES_PAUSE_NS, used;
 
     (void)state;
@@ -192,8 +193,8 @@ static void
 paused_and_drained(void **state)
 {
     struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
@@ -223,9 +224,9 @@ static void
 gang(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 2, .weight = 2100 });
-    uint32_t both = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 3, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 2, .weight = 2100 });
+    uint32_t both = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 3, .weight = 2100 });
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
@@ -246,8 +247,8 @@ gang(void **state)
     BH_CHECK_DONE();
 }
 
-#define MULTIPLEXED(parts) \
-    ((struct bh_time_slices_member) { .gpus = 1, .weight = (parts), .quantum_ns = 30 * SECOND })
+#define MULTIPLEXED(parts)                                                                                   \
+    ((struct bh_time_slices_member){ .gpus = 1, .weight = (parts), .quantum_ns = 30 * SECOND })
 
 /* To that moment, a millisecond at a time; how many of them it was CONTENDED. */
 static uint64_t
@@ -295,7 +296,7 @@ multiplexed(void **state)
     bh_time_slices_want(slices, 10 * SECOND, a);
     slices_advance(slices, b, 10000, 24000);
     BH_CHECK_EQ("waits for a quantum", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
-    c = slices_join(slices, 24 * SECOND, (struct bh_time_slices_member) { .gpus = 1, .weight = 1050 });
+    c = slices_join(slices, 24 * SECOND, (struct bh_time_slices_member){ .gpus = 1, .weight = 1050 });
     bh_time_slices_want(slices, 24 * SECOND, c);
     BH_CHECK_EQ("with one of another mode as any", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
     BH_CHECK("in turns of ms", bh_time_slices_next(slices) < 24 * SECOND + 41 * MS);
@@ -369,10 +370,10 @@ multiplexed_for_long(void **state)
         for (int m = 0; m < 2; m++) {
             uint64_t used_s = bh_time_slices_used_ns(slices, at[m]) / SECOND;
 
-            BH_CHECK(cases[i].name, used_s + 50 >= cases[i].percent[m] * 36 &&
-                                        used_s <= cases[i].percent[m] * 36 + 50);
-            BH_CHECK(cases[i].name, used_s <= grants[m] * cases[i].slice_s[m] &&
-                                        used_s + 60 >= grants[m] * cases[i].slice_s[m]);
+            BH_CHECK(cases[i].name,
+                     used_s + 50 >= cases[i].percent[m] * 36 && used_s <= cases[i].percent[m] * 36 + 50);
+            BH_CHECK(cases[i].name, used_s <= grants[m] * cases[i].slice_s[m]
+                                        && used_s + 60 >= grants[m] * cases[i].slice_s[m]);
         }
         bh_time_slices_free(slices);
     }
@@ -383,9 +384,9 @@ static void
 latency(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t batch = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t batch = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
     uint32_t quick =
-        slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100, .latency = true });
+        slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100, .latency = true });
 
     (void)state;
     bh_time_slices_want(slices, 0, batch);
@@ -405,9 +406,9 @@ static void
 latency_that_was_granted_more(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t batch = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t batch = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
     uint32_t quick =
-        slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100, .latency = true });
+        slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100, .latency = true });
 
     (void)state;
     bh_time_slices_want(slices, 0, quick);
@@ -426,8 +427,8 @@ static void
 light_beside_heavy(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t heavy = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 4200 });
-    uint32_t light = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 42 });
+    uint32_t heavy = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 4200 });
+    uint32_t light = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 42 });
 
     (void)state;
     bh_time_slices_want(slices, 0, heavy);
@@ -445,9 +446,9 @@ static void
 gang_waits_for_the_first(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 2, .weight = 2100 });
-    uint32_t both = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 3, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 2, .weight = 2100 });
+    uint32_t both = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 3, .weight = 2100 });
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
@@ -474,8 +475,7 @@ refusals(void **state)
         { "no weight", { .gpus = 1 }, BH_INVALID },
         { "more than a GPU", { .gpus = 1, .weight = 4201 }, BH_INVALID },
         { "hard quanta", { .gpus = 1, .weight = 1, .hard = true, .quantum_ns = 1 }, BH_INVALID },
-        { "quick quanta", { .gpus = 1, .weight = 1, .latency = true, .quantum_ns = 1 },
-          BH_INVALID },
+        { "quick quanta", { .gpus = 1, .weight = 1, .latency = true, .quantum_ns = 1 }, BH_INVALID },
         { "a GPU", { .gpus = 1, .weight = 4200 }, BH_OK },
     };
     struct bh_time_slices *slices = slices_make(0);
@@ -499,8 +499,8 @@ static void
 until(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
     uint32_t quick, elsewhere;
 
     (void)state;
@@ -510,15 +510,16 @@ until(void **state)
     bh_time_slices_want(slices, 1 * MS, b);
     BH_CHECK_EQ("as the arbiter has it", bh_time_slices_until_ns(slices, a), 10 * MS);
     BH_CHECK_EQ("not of who waits", bh_time_slices_until_ns(slices, b), 0);
-    elsewhere = slices_join(slices, 2 * MS, (struct bh_time_slices_member) { .gpus = 2, .weight = 1,
-                                                               .latency = true });
+    elsewhere = slices_join(slices, 2 * MS,
+                            (struct bh_time_slices_member){ .gpus = 2, .weight = 1, .latency = true });
     BH_CHECK_EQ("on another GPU", bh_time_slices_until_ns(slices, a), 10 * MS);
-    quick = slices_join(slices, 2 * MS, (struct bh_time_slices_member) { .gpus = 3, .weight = 2100,
-                                                           .latency = true });
+    quick = slices_join(slices, 2 * MS,
+                        (struct bh_time_slices_member){ .gpus = 3, .weight = 2100, .latency = true });
     BH_CHECK_EQ("one that may come at any time", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 3 * MS, quick);
     bh_time_slices_drained(slices, 3 * MS, a);
-    BH_CHECK_EQ("its own turn is cut by nobody", bh_time_slices_state(slices, quick), BH_TIME_SLICE_CONTENDED);
+    BH_CHECK_EQ("its own turn is cut by nobody", bh_time_slices_state(slices, quick),
+                BH_TIME_SLICE_CONTENDED);
     BH_CHECK("so it has an end", bh_time_slices_until_ns(slices, quick) > 3 * MS);
     bh_time_slices_leave(slices, 4 * MS, quick);
     bh_time_slices_leave(slices, 4 * MS, elsewhere);
@@ -554,8 +555,8 @@ static void
 finished(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
     uint64_t end;
 
     (void)state;
@@ -594,9 +595,8 @@ hard(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
         struct bh_time_slices *slices = slices_make(0);
-        uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1,
-                                                               .weight = weights[i],
-                                                               .hard = true });
+        uint32_t a = slices_join(
+            slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = weights[i], .hard = true });
         uint64_t used;
 
         bh_time_slices_want(slices, 0, a);
@@ -618,8 +618,9 @@ static void
 hard_that_has_rested(void **state)
 {
     struct bh_time_slices *slices = slices_make(SECOND);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100, .hard = true });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a =
+        slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100, .hard = true });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
@@ -642,7 +643,7 @@ static void
 throttled(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
     uint64_t used, now;
 
     (void)state;
@@ -675,8 +676,8 @@ static void
 no_debt_for_what_nobody_wanted(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
     uint64_t now = 3600 * SECOND, before;
 
     (void)state;
@@ -704,8 +705,8 @@ static void
 no_credit_for_what_was_not_charged_yet(void **state)
 {
     struct bh_time_slices *slices = slices_make(0);
-    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
-    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member) { .gpus = 1, .weight = 2100 });
+    uint32_t a = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
+    uint32_t b = slices_join(slices, 0, (struct bh_time_slices_member){ .gpus = 1, .weight = 2100 });
     uint64_t before;
 
     (void)state;
@@ -726,18 +727,28 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone),    cmocka_unit_test(hand_over), cmocka_unit_test(death),
-        cmocka_unit_test(stuck_goes_on), cmocka_unit_test(stuck_and_throttled),
-        cmocka_unit_test(stuck),    cmocka_unit_test(slices_paused),    cmocka_unit_test(paused_and_drained),
-        cmocka_unit_test(gang),     cmocka_unit_test(latency),
+        cmocka_unit_test(alone),
+        cmocka_unit_test(hand_over),
+        cmocka_unit_test(death),
+        cmocka_unit_test(stuck_goes_on),
+        cmocka_unit_test(stuck_and_throttled),
+        cmocka_unit_test(stuck),
+        cmocka_unit_test(slices_paused),
+        cmocka_unit_test(paused_and_drained),
+        cmocka_unit_test(gang),
+        cmocka_unit_test(latency),
         cmocka_unit_test(multiplexed),
         cmocka_unit_test(multiplexed_at_its_end),
         cmocka_unit_test(throttled),
         cmocka_unit_test(multiplexed_for_long),
-        cmocka_unit_test(latency_that_was_granted_more), cmocka_unit_test(light_beside_heavy),
+        cmocka_unit_test(latency_that_was_granted_more),
+        cmocka_unit_test(light_beside_heavy),
         cmocka_unit_test(gang_waits_for_the_first),
-        cmocka_unit_test(until), cmocka_unit_test(until_of_a_quantum), cmocka_unit_test(finished),
-        cmocka_unit_test(refusals), cmocka_unit_test(hard),
+        cmocka_unit_test(until),
+        cmocka_unit_test(until_of_a_quantum),
+        cmocka_unit_test(finished),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(hard),
         cmocka_unit_test(hard_that_has_rested),
         cmocka_unit_test(no_debt_for_what_nobody_wanted),
         cmocka_unit_test(no_credit_for_what_was_not_charged_yet),

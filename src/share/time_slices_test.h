@@ -12,7 +12,7 @@
 static inline struct bh_time_slices *
 slices_make(uint64_t stuck_ns)
 {
-    return bh_time_slices_new(&(struct bh_time_slices_options) { .stuck_ns = stuck_ns });
+    return bh_time_slices_new(&(struct bh_time_slices_options){ .stuck_ns = stuck_ns });
 }
 
 static inline uint32_t

@@ -25,13 +25,15 @@ enum { PROGRAM_MAX = 160 };
 
 /* What reading a question, replacing the mark, signing and logging take. */
 static const uint32_t allowed[] = {
-    SYS_read, SYS_write, SYS_openat, SYS_close, SYS_fsync, SYS_fchmod, SYS_fstat, SYS_newfstatat,
-    SYS_lseek, SYS_renameat, SYS_renameat2, SYS_unlinkat, SYS_accept4, SYS_getsockopt,
-    SYS_recvfrom, SYS_sendto, SYS_shutdown, SYS_brk, SYS_munmap, SYS_madvise, SYS_mremap,
-    SYS_futex, SYS_getrandom, SYS_clock_gettime, SYS_getpid, SYS_rt_sigreturn,
-    SYS_rt_sigprocmask, SYS_sigaltstack, SYS_restart_syscall, SYS_exit, SYS_exit_group,
+    SYS_read,         SYS_write,          SYS_openat,      SYS_close,           SYS_fsync,
+    SYS_fchmod,       SYS_fstat,          SYS_newfstatat,  SYS_lseek,           SYS_renameat,
+    SYS_renameat2,    SYS_unlinkat,       SYS_accept4,     SYS_getsockopt,      SYS_recvfrom,
+    SYS_sendto,       SYS_shutdown,       SYS_brk,         SYS_munmap,          SYS_madvise,
+    SYS_mremap,       SYS_futex,          SYS_getrandom,   SYS_clock_gettime,   SYS_getpid,
+    SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_restart_syscall, SYS_exit,
+    SYS_exit_group,
 #ifdef SYS_open
-    SYS_open, SYS_rename, SYS_unlink,
+    SYS_open,         SYS_rename,         SYS_unlink,
 #endif
 };
 

@@ -39,7 +39,7 @@ filter_allocates(void)
 static bool
 runs_a_program(void)
 {
-    char *const argv[] = { (char *)(uintptr_t)"true", NULL };
+    char *const argv[] = { (char *)(uintptr_t) "true", NULL };
 
     execv("/bin/true", argv);
     return errno != EPERM;
@@ -64,8 +64,7 @@ forks(void)
 static bool
 makes_code(void)
 {
-    return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-           != MAP_FAILED;
+    return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
 }
 
 static bool
@@ -84,12 +83,14 @@ static const struct {
     const char *name;
     bool (*try)(void);
     bool works;
+    /* clang-format off */
 } rows[] = {
     { "a file", writes_a_file, true },      { "memory", filter_allocates, true },
     { "a program", runs_a_program, false }, { "a socket", opens_a_socket, false },
     { "a child", forks, false },            { "code", makes_code, false },
     { "a debugger", traces, false },        { "a dump", dumps, false },
 };
+/* clang-format on */
 
 static void
 each(void **state)

@@ -66,12 +66,14 @@ signer_find_user(const char *text, struct signer_arguments *ret)
 static int
 signer_parse(int argc, char **argv, struct signer_arguments *ret)
 {
+    /* clang-format off */
     static const struct option options[] = {
         { "dir", required_argument, NULL, 'd' },  { "socket", required_argument, NULL, 's' },
         { "peer", required_argument, NULL, 'u' }, { "help", no_argument, NULL, 'h' },
         { "rotate", no_argument, NULL, 'o' }, { "retire", no_argument, NULL, 'e' },
         { "version", no_argument, NULL, 'v' },    { 0 },
     };
+    /* clang-format on */
     int option;
 
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -190,7 +192,7 @@ signer_warm_up(const struct bh_signer *signer, struct bh_err *err)
 
 static bh_rc
 signer_prepare(const struct signer_arguments *args, struct bh_signer *signer, int *ret_listener,
-        struct bh_err *err)
+               struct bh_err *err)
 {
     bh_rc rc = bh_signer_drop(err);
 
@@ -216,8 +218,8 @@ signer_complain(const struct bh_err *err)
 
     if (!signer_receive(CHANNEL, &question))
         return;
-    answer = (struct bh_signer_reply){ .version = BH_SIGNER_VERSION, .rc = err->rc,
-                                        .number = question.number };
+    answer =
+        (struct bh_signer_reply){ .version = BH_SIGNER_VERSION, .rc = err->rc, .number = question.number };
     snprintf(answer.why, sizeof answer.why, "%s", err->msg);
     snprintf(answer.hint, sizeof answer.hint, "%s", err->hint);
     if (bh_fd_write_all(CHANNEL, &answer, sizeof answer, &unlogged_count) != BH_OK)

@@ -12,7 +12,7 @@
 enum { BH_OWN_MAX = 2 }; /* the present key, and the one before until that is retired */
 
 struct bh_own {
-    uint32_t count;              /* 0: no file, as in folders of before and before the first signature */
+    uint32_t count; /* 0: no file, as in folders of before and before the first signature */
     uint8_t keys[BH_OWN_MAX][32];
 };
 

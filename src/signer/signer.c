@@ -11,7 +11,7 @@
 #include "crypto/openssl.h"
 #include "signer/watermark.h"
 
-enum { PATH_BYTES = sizeof ((struct bh_signer *)0)->folder + 16 };
+enum { PATH_BYTES = sizeof((struct bh_signer *)0)->folder + 16 };
 
 static void
 signer_path_of(const struct bh_signer *signer, const char *name, char ret_path[PATH_BYTES])
@@ -95,8 +95,8 @@ signer_check_lost(const char *folder, const char *path, struct bh_err *err)
     rc = bh_watermark_load(folder, &watermark, &found, err);
     if (rc != BH_OK || watermark.size == 0)
         return rc;
-    bh_err_set(err, BH_INVALID, "%s is missing, although %" PRIu64 " records were signed with it",
-               path, watermark.size);
+    bh_err_set(err, BH_INVALID, "%s is missing, although %" PRIu64 " records were signed with it", path,
+               watermark.size);
     return bh_err_hint(err, "put it back from a backup; if it is lost, write 0 into audit.signed beside "
                             "it: another is made, and who has the old audit.vkey sees that");
 }
@@ -116,14 +116,13 @@ signer_load_or_make(struct bh_signer *signer, const char *path, struct bh_err *e
 
 static bh_rc
 signer_open_present(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
-             struct bh_err *err)
+                    struct bh_err *err)
 {
     char path[PATH_BYTES];
     bh_rc rc;
 
     *signer = (struct bh_signer){ .crypto = crypto };
-    if ((size_t)snprintf(signer->folder, sizeof signer->folder, "%s", folder)
-        >= sizeof signer->folder)
+    if ((size_t)snprintf(signer->folder, sizeof signer->folder, "%s", folder) >= sizeof signer->folder)
         return bh_err_set(err, BH_INVALID, "the folder's name is too long: %.100s", folder);
     signer_path_of(signer, "audit.key", path);
     rc = signer_load_or_make(signer, path, err);
@@ -144,8 +143,8 @@ bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto, con
 }
 
 bh_rc
-bh_signer_open_to_retire(struct bh_signer *signer, const struct bh_crypto_ops *crypto,
-                         const char *folder, struct bh_err *err)
+bh_signer_open_to_retire(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
+                         struct bh_err *err)
 {
     bh_rc rc = signer_open_present(signer, crypto, folder, err);
 
@@ -226,7 +225,7 @@ bh_signer_retire(struct bh_signer *signer, struct bh_err *err)
 
 static bh_rc
 signer_put_key(const struct bh_signer *signer, const char *name, const uint8_t public_key[32],
-        struct bh_buf *text, struct bh_err *err)
+               struct bh_buf *text, struct bh_err *err)
 {
     struct bh_note_key key;
     bh_rc rc = bh_note_key_make(signer->crypto, name, public_key, &key, err);
@@ -240,7 +239,7 @@ signer_put_key(const struct bh_signer *signer, const char *name, const uint8_t p
 
 static bh_rc
 signer_put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_reply *answer,
-         struct bh_err *err)
+                struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
@@ -263,29 +262,29 @@ signer_refuse_root(uint64_t has_watermark, struct bh_err *err)
         return bh_err_hint(err, "`bulkhead audit verify --store` tells what is wrong; restore a "
                                 "backup of the whole state folder");
     }
-    bh_err_set(err, BH_CONFLICT,
-               "the log does not begin with the %" PRIu64 " records that were signed", has_watermark);
+    bh_err_set(err, BH_CONFLICT, "the log does not begin with the %" PRIu64 " records that were signed",
+               has_watermark);
     return bh_err_hint(err, BH_SIGNER_GO_BACK);
 }
 
 /* `tree` is the mark, and then the tree in question when that continues it. */
 static bh_rc
 signer_extend(const struct bh_signer *signer, const struct bh_signer_request *question,
-       struct bh_merkle_frontier *tree, struct bh_err *err)
+              struct bh_merkle_frontier *tree, struct bh_err *err)
 {
     uint64_t has_watermark = tree->size;
     uint8_t root[BH_MERKLE_HASH_BYTES];
 
     if (question->range.to < has_watermark) {
-        bh_err_set(err, BH_CONFLICT,
-                   "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
+        bh_err_set(err, BH_CONFLICT, "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
                    question->range.to, has_watermark);
         return bh_err_hint(err, BH_SIGNER_GO_BACK);
     }
     if (!bh_merkle_frontier_extend(tree, signer->crypto, &question->range))
         return bh_err_set(err, BH_INVALID,
                           "what is appended does not begin behind the %" PRIu64 " records that "
-                          "were signed", has_watermark);
+                          "were signed",
+                          has_watermark);
     bh_merkle_frontier_root(tree, signer->crypto, root);
     if (memcmp(root, question->root, sizeof root) == 0)
         return BH_OK;
@@ -305,7 +304,7 @@ signer_bind_key(struct bh_signer *signer, struct bh_err *err)
 /* The mark first: what was signed is never larger. */
 static bh_rc
 signer_sign(struct bh_signer *signer, const struct bh_signer_request *question,
-     const struct bh_merkle_frontier *tree, struct bh_signer_reply *answer, struct bh_err *err)
+            const struct bh_merkle_frontier *tree, struct bh_signer_reply *answer, struct bh_err *err)
 {
     struct bh_checkpoint checkpoint = { .size = tree->size };
     bh_rc rc = signer_bind_key(signer, err);
@@ -335,15 +334,14 @@ signer_check_form(const struct bh_signer_request *question, struct bh_err *err)
 {
     if (question->version != BH_SIGNER_VERSION || question->verb >= BH_SIGNER_VERBS)
         return bh_err_set(err, BH_INVALID, "the question is of another version");
-    if (!memchr(question->name, '\0', sizeof question->name)
-        || !bh_note_name_valid(question->name))
+    if (!memchr(question->name, '\0', sizeof question->name) || !bh_note_name_valid(question->name))
         return bh_err_set(err, BH_INVALID, "the log's name is malformed");
     return BH_OK;
 }
 
 static bh_rc
 signer_answer_well_formed(struct bh_signer *signer, const struct bh_signer_request *question,
-                   struct bh_signer_reply *answer, struct bh_err *err)
+                          struct bh_signer_reply *answer, struct bh_err *err)
 {
     struct bh_merkle_frontier tree;
     bool has_watermark;
@@ -363,7 +361,7 @@ signer_answer_well_formed(struct bh_signer *signer, const struct bh_signer_reque
 
 void
 bh_signer_reply(struct bh_signer *signer, const struct bh_signer_request *question,
-                 struct bh_signer_reply *ret_answer)
+                struct bh_signer_reply *ret_answer)
 {
     struct bh_err err = { 0 };
     bh_rc rc = signer_check_form(question, &err);

@@ -16,12 +16,12 @@ struct bh_crypto_ops;
 
 struct bh_signer {
     const struct bh_crypto_ops *crypto;
-    char folder[256];            /* of audit.key, audit.public and audit.signed */
+    char folder[256]; /* of audit.key, audit.public and audit.signed */
     uint8_t private_key[32];
     uint8_t public_key[32];
-    struct bh_own own;           /* what audit.public names */
-    bool made;                   /* the key was made just now */
-    bool has_old;                /* the key before signs, too: audit.key.old */
+    struct bh_own own; /* what audit.public names */
+    bool made;         /* the key was made just now */
+    bool has_old;      /* the key before signs, too: audit.key.old */
     uint8_t old_private_key[32];
     uint8_t old_public_key[32];
 };
@@ -34,9 +34,8 @@ BH_MUST_USE bh_rc bh_signer_open(struct bh_signer *signer, const struct bh_crypt
                                  const char *folder, struct bh_err *err);
 
 /* The same without the key before, which may be lost or damaged: for bh_signer_retire alone. */
-BH_MUST_USE bh_rc bh_signer_open_to_retire(struct bh_signer *signer,
-                                           const struct bh_crypto_ops *crypto, const char *folder,
-                                           struct bh_err *err);
+BH_MUST_USE bh_rc bh_signer_open_to_retire(struct bh_signer *signer, const struct bh_crypto_ops *crypto,
+                                           const char *folder, struct bh_err *err);
 void bh_signer_close(struct bh_signer *signer); /* wipes the key */
 
 /* Have another key from now on; the present one signs beside it until it is retired.  Who
@@ -51,6 +50,6 @@ BH_MUST_USE bh_rc bh_signer_retire(struct bh_signer *signer, struct bh_err *err)
 
 /* Answer one question.  Everything in it is checked. */
 void bh_signer_reply(struct bh_signer *signer, const struct bh_signer_request *question,
-                      struct bh_signer_reply *ret_answer);
+                     struct bh_signer_reply *ret_answer);
 
 #endif

@@ -34,8 +34,7 @@ signer_hash_of(uint64_t leaf, uint8_t ret_hash[32])
 static struct bh_signer_request
 question_of(uint64_t from, uint64_t to, uint64_t other)
 {
-    struct bh_signer_request q = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_SIGN,
-                                    .number = 7 };
+    struct bh_signer_request q = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_SIGN, .number = 7 };
     struct bh_merkle_frontier tree = { 0 };
     uint8_t hash[32];
 
@@ -121,8 +120,7 @@ signs_what_continues(void **state)
     for (uint64_t size = SIGNED; size < SIGNED + 40; size += size % 7) {
         f.question = question_of(f.answer.size, size, UINT64_MAX);
         BH_CHECK_EQ("signs", signer_ask(&f, &f.question), BH_OK);
-        BH_CHECK_EQ("opens",
-                    bh_checkpoint_open(crypto, keys, f.answer.note, &checkpoint, &f.err), BH_OK);
+        BH_CHECK_EQ("opens", bh_checkpoint_open(crypto, keys, f.answer.note, &checkpoint, &f.err), BH_OK);
         BH_CHECK_EQ("size", checkpoint.size, size);
         BH_CHECK("root", memcmp(checkpoint.root, f.question.root, 32) == 0);
     }
@@ -227,8 +225,7 @@ another_key(void **state)
         assert_int_equal(signer_ask(&f, &f.question), BH_OK);
         BH_CHECK_EQ(when[i], bh_checkpoint_open(crypto, old, f.answer.note, &checkpoint, &f.err),
                     i < 3 ? BH_OK : BH_DENIED);
-        BH_CHECK_EQ(when[i],
-                    bh_checkpoint_open(crypto, &fresh, f.answer.note, &checkpoint, &f.err), BH_OK);
+        BH_CHECK_EQ(when[i], bh_checkpoint_open(crypto, &fresh, f.answer.note, &checkpoint, &f.err), BH_OK);
         BH_CHECK_EQ(when[i], memcmp(old[0].id, fresh.id, 4) == 0, i == 0);
     }
     BH_CHECK_DONE();
@@ -280,8 +277,8 @@ a_lost_key(void **state)
         assert_int_equal(unlink(path), 0);
         snprintf(path, sizeof path, "%s/audit.signed", f.folder);
         if (rows[i].watermark)
-            assert_int_equal(bh_file_replace(path, rows[i].watermark, strlen(rows[i].watermark), 0600, &f.err),
-                             BH_OK);
+            assert_int_equal(
+                bh_file_replace(path, rows[i].watermark, strlen(rows[i].watermark), 0600, &f.err), BH_OK);
         BH_CHECK_EQ(rows[i].name, bh_signer_open(&f.signer, crypto, f.folder, &f.err), rows[i].rc);
         BH_CHECK_EQ("a key was made", f.signer.made, rows[i].rc == BH_OK);
         signer_teardown(&f);
@@ -469,11 +466,9 @@ a_crash_cuts_a_rotation_anywhere(void **state)
         }
         bh_signer_close(&f.signer);
         BH_CHECK_EQ(points[point], bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
-        BH_CHECK(points[point],
-                 memcmp(f.signer.public_key, point < PUT ? before : after, sizeof after) == 0);
+        BH_CHECK(points[point], memcmp(f.signer.public_key, point < PUT ? before : after, sizeof after) == 0);
         BH_CHECK_EQ(points[point], f.signer.has_old, point == PUT);
-        BH_CHECK_EQ(points[point], bh_signer_rotate(&f.signer, &f.err),
-                    point == PUT ? BH_CONFLICT : BH_OK);
+        BH_CHECK_EQ(points[point], bh_signer_rotate(&f.signer, &f.err), point == PUT ? BH_CONFLICT : BH_OK);
         bh_signer_close(&f.signer);
         BH_CHECK_EQ(points[point], bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
         BH_CHECK(points[point], f.signer.has_old);

@@ -13,10 +13,10 @@
 /* Read the file in `folder`; *ret_found is false when there is none, and the mark then is
  * the empty tree.  BH_INVALID: it is damaged; failures of reading. */
 BH_MUST_USE bh_rc bh_watermark_load(const char *folder, struct bh_merkle_frontier *ret_watermark,
-                               bool *ret_found, struct bh_err *err);
+                                    bool *ret_found, struct bh_err *err);
 
 /* Replace it, durably. */
 BH_MUST_USE bh_rc bh_watermark_save(const char *folder, const struct bh_merkle_frontier *watermark,
-                               struct bh_err *err);
+                                    struct bh_err *err);
 
 #endif

@@ -49,8 +49,7 @@ audit_find_checkpoint(struct audit_walk *walk, uint64_t size)
 {
     free(walk->note);
     walk->note = NULL;
-    return walk->store->ops->list_checkpoints(walk->store->self, size, audit_copy_note, walk,
-                                              walk->err);
+    return walk->store->ops->list_checkpoints(walk->store->self, size, audit_copy_note, walk, walk->err);
 }
 
 static bool
@@ -68,8 +67,8 @@ audit_take_hashes(struct audit_walk *walk, uint64_t end)
 
     while (walk->rc == BH_OK && tree->size < end && tree->size - walk->first < walk->hash_count
            && !audit_at_checkpoint(walk))
-        walk->rc = bh_audit_verifier_hash(
-            walk->verifier, walk->hashes[tree->size - walk->first].bytes, walk->err);
+        walk->rc =
+            bh_audit_verifier_hash(walk->verifier, walk->hashes[tree->size - walk->first].bytes, walk->err);
 }
 
 static bool
@@ -82,9 +81,8 @@ audit_take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
     if (walk->rc != BH_OK || audit_at_checkpoint(walk))
         return false;
     at = walk->verifier->frontier.size - walk->first;
-    walk->rc = bh_audit_verifier_record(
-        walk->verifier, leaf, length, at < walk->hash_count ? walk->hashes[at].bytes : NULL,
-        walk->err);
+    walk->rc = bh_audit_verifier_record(walk->verifier, leaf, length,
+                                        at < walk->hash_count ? walk->hashes[at].bytes : NULL, walk->err);
     return walk->rc == BH_OK;
 }
 
@@ -101,8 +99,7 @@ audit_take_records(struct audit_walk *walk, bool *ret_any)
     walk->hash_count = 0;
     rc = store->ops->list_hashes(store->self, first, audit_add_hash, walk, walk->err);
     if (rc == BH_OK)
-        rc = store->ops->list_records(store->self, first, first + PAGE - 1, audit_take_leaf, walk,
-                                      walk->err);
+        rc = store->ops->list_records(store->self, first, first + PAGE - 1, audit_take_leaf, walk, walk->err);
     if (rc == BH_OK)
         audit_take_hashes(walk, UINT64_MAX);
     if (rc == BH_OK)
@@ -169,8 +166,7 @@ audit_walk_all(struct audit_walk *walk)
 }
 
 bh_rc
-bh_store_audit(const struct bh_store *store, struct bh_audit_verifier *verifier,
-               struct bh_err *err)
+bh_store_audit(const struct bh_store *store, struct bh_audit_verifier *verifier, struct bh_err *err)
 {
     struct audit_walk *walk = calloc(1, sizeof *walk);
     bh_rc rc;

@@ -10,7 +10,7 @@ struct bh_audit_verifier;
  * frontier tells afterwards how many records were good.
  *   BH_CONFLICT  the journal was changed; see audit/verify.h
  *   failures of the store */
-BH_MUST_USE bh_rc bh_store_audit(const struct bh_store *store,
-                                 struct bh_audit_verifier *verifier, struct bh_err *err);
+BH_MUST_USE bh_rc bh_store_audit(const struct bh_store *store, struct bh_audit_verifier *verifier,
+                                 struct bh_err *err);
 
 #endif

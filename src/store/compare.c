@@ -7,14 +7,14 @@
 
 enum { PAGE = 10000 };
 
-static const uint32_t every_table = BH_CLAIMS_NAMES | BH_CLAIMS_JOBS | BH_CLAIMS_TEXTS
-                                    | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS | BH_CLAIMS_TOKENS;
+static const uint32_t every_table = BH_CLAIMS_NAMES | BH_CLAIMS_JOBS | BH_CLAIMS_TEXTS | BH_CLAIMS_DOCUMENTS
+                                    | BH_CLAIMS_KEYS | BH_CLAIMS_TOKENS;
 
 struct compare_walk {
     const struct bh_crypto_ops *crypto;
     struct bh_claims *claims;
     uint64_t last_job;
-    uint32_t count;              /* jobs of the present page */
+    uint32_t count;               /* jobs of the present page */
     enum bh_claimed_kind claimed; /* of the documents that are listed */
     bh_rc rc;
     struct bh_err *err;
@@ -24,8 +24,9 @@ static bool
 compare_name(void *self, const struct bh_name_row *row)
 {
     struct compare_walk *walk = self;
-    const struct bh_claimed_name claimed = { .kind = (uint32_t)row->kind, .id = row->id,
-                                             .name = row->name, .key = row->key.bytes };
+    const struct bh_claimed_name claimed = {
+        .kind = (uint32_t)row->kind, .id = row->id, .name = row->name, .key = row->key.bytes
+    };
 
     walk->rc = bh_claims_name(walk->claims, &claimed, walk->err);
     return walk->rc == BH_OK;
@@ -36,14 +37,28 @@ compare_job(void *self, const struct bh_job_row *row)
 {
     struct compare_walk *walk = self;
     const struct bh_claimed_job claimed = {
-        .job = row->job, .tenant_id = row->tenant_id, .principal_id = row->principal_id,
-        .count = row->count, .tenant = row->tenant, .principal = row->principal,
-        .sku = row->sku, .state = row->state, .reason = row->reason,
-        .submitted_ns = row->submitted_ns, .started_ns = row->started_ns,
-        .ended_ns = row->ended_ns, .exit_status = row->exit_status, .spec = row->spec.bytes,
-        .priority = row->priority, .gang = row->gang, .checkpoint_signal = row->checkpoint_signal,
-        .kind = row->kind, .contract = row->contract, .time_limit_ns = row->time_limit_ns,
-        .deadline_ns = row->deadline_ns, .ended_by = row->ended_by,
+        .job = row->job,
+        .tenant_id = row->tenant_id,
+        .principal_id = row->principal_id,
+        .count = row->count,
+        .tenant = row->tenant,
+        .principal = row->principal,
+        .sku = row->sku,
+        .state = row->state,
+        .reason = row->reason,
+        .submitted_ns = row->submitted_ns,
+        .started_ns = row->started_ns,
+        .ended_ns = row->ended_ns,
+        .exit_status = row->exit_status,
+        .spec = row->spec.bytes,
+        .priority = row->priority,
+        .gang = row->gang,
+        .checkpoint_signal = row->checkpoint_signal,
+        .kind = row->kind,
+        .contract = row->contract,
+        .time_limit_ns = row->time_limit_ns,
+        .deadline_ns = row->deadline_ns,
+        .ended_by = row->ended_by,
         .place = { row->lease, row->restarts, row->node, row->partitions, row->grade },
     };
 
@@ -135,7 +150,7 @@ compare_document_list(const struct bh_store *store, struct compare_walk *walk)
 /* BH_OK with *ret_value NULL: there is none. */
 static bh_rc
 compare_read_meta(const struct bh_store *store, const char *key, struct bh_arena *arena,
-          const char **ret_value, struct bh_err *err)
+                  const char **ret_value, struct bh_err *err)
 {
     bh_rc rc = store->ops->get_meta(store->self, key, arena, ret_value, err);
 
@@ -175,9 +190,8 @@ compare_job_list(const struct bh_store *store, struct compare_walk *walk)
 }
 
 bh_rc
-bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypto,
-                 struct bh_claims *claims, struct bh_claims_result *ret_result,
-                 struct bh_err *err)
+bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypto, struct bh_claims *claims,
+                 struct bh_claims_result *ret_result, struct bh_err *err)
 {
     struct compare_walk walk = { .crypto = crypto, .claims = claims, .err = err };
     bh_rc rc = store->ops->check_rows(store->self, BH_STORE_ROWS_ALL, err);

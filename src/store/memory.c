@@ -87,8 +87,7 @@ memory_put_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t
         || bh_memory_find(&memory->kept[BH_MEMORY_RECORDS], BH_MEMORY_RECORDS, row)) {
         free(row);
         memory->failed = true;
-        return bh_err_set(err, BH_IO, "record %llu: there is one already",
-                          (unsigned long long)seq);
+        return bh_err_set(err, BH_IO, "record %llu: there is one already", (unsigned long long)seq);
     }
     if (ret_hash)
         memcpy(ret_hash, row->hash.bytes, sizeof row->hash.bytes);
@@ -105,8 +104,8 @@ memory_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *e
     const struct bh_memory_record from = { .seq = first };
     bh_rc rc = bh_memory_check_open(memory, err);
 
-    for (size_t i = bh_memory_lower_bound(kept, BH_MEMORY_RECORDS, &from);
-         rc == BH_OK && i < kept->count; i++) {
+    for (size_t i = bh_memory_lower_bound(kept, BH_MEMORY_RECORDS, &from); rc == BH_OK && i < kept->count;
+         i++) {
         struct bh_memory_record bare = *(const struct bh_memory_record *)kept->at[i];
 
         if (bare.seq > last)
@@ -163,8 +162,7 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
     if (!found)
         found = bh_memory_find(&memory->kept[BH_MEMORY_JOBS], BH_MEMORY_JOBS, &key);
     if (!found)
-        return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row",
-                          (unsigned long long)change->job);
+        return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row", (unsigned long long)change->job);
     row = *found;
     row.state = change->state;
     row.reason = change->reason;
@@ -233,8 +231,7 @@ memory_put_meta(void *self, const char *key, const char *value, struct bh_err *e
 /* ---- reading ---- */
 
 static bh_rc
-memory_copy_text(const char *text, struct bh_arena *arena, const char **ret_text,
-          struct bh_err *err)
+memory_copy_text(const char *text, struct bh_arena *arena, const char **ret_text, struct bh_err *err)
 {
     const char *copy = bh_arena_strdup(arena, text);
 
@@ -261,8 +258,8 @@ memory_get_meta(void *self, const char *key, struct bh_arena *arena, const char 
 }
 
 static bh_rc
-memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
-                const char **ret_text, struct bh_err *err)
+memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena, const char **ret_text,
+                struct bh_err *err)
 {
     struct bh_memory *memory = self;
     const struct bh_memory_text wanted = { .digest = *digest }, *row;
@@ -277,8 +274,8 @@ memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *are
 }
 
 static bh_rc
-memory_copy_reply(const struct bh_reply_row *row, struct bh_arena *arena,
-           struct bh_reply_row *ret_row, struct bh_err *err)
+memory_copy_reply(const struct bh_reply_row *row, struct bh_arena *arena, struct bh_reply_row *ret_row,
+                  struct bh_err *err)
 {
     struct bh_reply_row reply = *row;
     bh_rc rc = memory_copy_text(row->key, arena, &reply.key, err);
@@ -338,11 +335,10 @@ memory_emit_job(const void *row, void *context)
 }
 
 static bh_rc
-memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
-                 void *sink_self, struct bh_err *err)
+memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink, void *sink_self,
+                 struct bh_err *err)
 {
-    struct memory_job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100,
-                             0 };
+    struct memory_job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100, 0 };
     const struct bh_job_row from = { .job = filter->after };
 
     (void)err;
@@ -351,8 +347,7 @@ memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sin
 }
 
 static bh_rc
-memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
-                  struct bh_err *err)
+memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count, struct bh_err *err)
 {
     struct memory_job_walk walk = { filter, NULL, NULL, 100000, 0 };
 
@@ -363,8 +358,7 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
 }
 
 static bh_rc
-memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
-               struct bh_err *err)
+memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, struct bh_err *err)
 {
     struct bh_memory *memory = self;
     const struct bh_job_row wanted = { .job = job }, *row;
@@ -402,8 +396,8 @@ memory_emit_record(const void *row, void *context)
 }
 
 static bh_rc
-memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
-                    void *sink_self, struct bh_err *err)
+memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink, void *sink_self,
+                    struct bh_err *err)
 {
     struct memory_record_walk walk = { last, sink, NULL, sink_self };
     const struct bh_memory_record from = { .seq = first };
@@ -414,8 +408,7 @@ memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink si
 }
 
 static bh_rc
-memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
-                   struct bh_err *err)
+memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self, struct bh_err *err)
 {
     struct memory_record_walk walk = { UINT64_MAX, NULL, sink, sink_self };
     const struct bh_memory_record from = { .seq = first };
@@ -485,8 +478,7 @@ memory_emit_text(const void *row, void *context)
 }
 
 static bh_rc
-memory_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
-                  struct bh_err *err)
+memory_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self, struct bh_err *err)
 {
     struct memory_text_walk walk = { sink, sink_self, after, 0 };
 
@@ -537,8 +529,8 @@ memory_emit_token(const void *row, void *context)
 }
 
 static bh_rc
-memory_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink,
-                   void *sink_self, struct bh_err *err)
+memory_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink, void *sink_self,
+                   struct bh_err *err)
 {
     struct memory_token_walk walk = { filter, sink, sink_self };
 
@@ -566,13 +558,12 @@ memory_get_document(void *self, const struct bh_document_key *key, struct bh_are
     pthread_mutex_unlock(&memory->mutex);
     if (!found)
         return bh_err_set(err, BH_NOT_FOUND, "the store has no such document");
-    return ret_row->key && ret_row->value ? BH_OK
-                                          : bh_err_set(err, BH_FULL, "no room for a document");
+    return ret_row->key && ret_row->value ? BH_OK : bh_err_set(err, BH_FULL, "no room for a document");
 }
 
 struct memory_document_walk {
     const struct bh_document_filter *filter;
-    const char *from;            /* only keys behind it */
+    const char *from; /* only keys behind it */
     bh_document_sink sink;
     void *self;
 };
@@ -592,8 +583,8 @@ memory_emit_document(const void *row, void *context)
 }
 
 static bh_rc
-memory_list_documents(void *self, const struct bh_document_filter *filter,
-                      bh_document_sink sink, void *sink_self, struct bh_err *err)
+memory_list_documents(void *self, const struct bh_document_filter *filter, bh_document_sink sink,
+                      void *sink_self, struct bh_err *err)
 {
     struct memory_document_walk walk = { filter, filter->after ? filter->after : "", sink, sink_self };
     const struct bh_document_row from = { .kind = filter->kind, .key = walk.from };
@@ -617,8 +608,8 @@ memory_emit_checkpoint(const void *row, void *context)
 }
 
 static bh_rc
-memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
-                        void *sink_self, struct bh_err *err)
+memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, void *sink_self,
+                        struct bh_err *err)
 {
     struct memory_checkpoint_walk walk = { sink, sink_self };
     const struct bh_checkpoint_row from = { .size = min_size };

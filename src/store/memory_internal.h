@@ -21,9 +21,9 @@ struct bh_memory_record {
 struct bh_memory_text {
     struct bh_digest digest;
     uint32_t tenant_id;
-    uint64_t key;                /* that sealed it; 0: none did, or it is no tenant's */
+    uint64_t key; /* that sealed it; 0: none did, or it is no tenant's */
     const char *text;
-    bool gone;                   /* erased */
+    bool gone; /* erased */
 };
 
 struct bh_memory_meta {
@@ -62,12 +62,10 @@ struct bh_memory {
 /* ---- memory_rows.c ---- */
 
 /* Position of the first row that is not before `row`. */
-size_t bh_memory_lower_bound(const struct bh_memory_rows *rows, enum bh_memory_kind kind,
-                             const void *row);
+size_t bh_memory_lower_bound(const struct bh_memory_rows *rows, enum bh_memory_kind kind, const void *row);
 
 /* The row with the same key, or NULL. */
-void *bh_memory_find(const struct bh_memory_rows *rows, enum bh_memory_kind kind,
-                     const void *row);
+void *bh_memory_find(const struct bh_memory_rows *rows, enum bh_memory_kind kind, const void *row);
 
 /* Takes over `row`, in place of an equal one. */
 void bh_memory_insert(struct bh_memory_rows *rows, enum bh_memory_kind kind, void *row);
@@ -96,7 +94,6 @@ bh_rc bh_memory_erase_name(void *self, enum bh_name_kind kind, uint32_t id, stru
 bh_rc bh_memory_erase_sealed(void *self, uint64_t key, struct bh_err *err);
 bh_rc bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
 bh_rc bh_memory_scrub(void *self, struct bh_err *err);
-bh_rc bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self,
-                          struct bh_err *err);
+bh_rc bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
 
 #endif

@@ -37,13 +37,11 @@ bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err
 }
 
 static bh_rc
-erase_of_key(struct bh_memory *memory, uint64_t key, const struct bh_memory_text *text,
-             struct bh_err *err)
+erase_of_key(struct bh_memory *memory, uint64_t key, const struct bh_memory_text *text, struct bh_err *err)
 {
     const struct bh_memory_text row = { .digest = text->digest, .text = "", .gone = true };
 
-    return key > 0 && text->key == key ? bh_memory_put_row(memory, BH_MEMORY_TEXTS, &row, err)
-                                       : BH_OK;
+    return key > 0 && text->key == key ? bh_memory_put_row(memory, BH_MEMORY_TEXTS, &row, err) : BH_OK;
 }
 
 bh_rc
@@ -72,7 +70,7 @@ memory_keys_is_meant(const struct bh_erasure *which, const struct bh_job_row *jo
 /* Whether a job that is not meant has this text. */
 static bool
 keys_is_needed(const struct bh_memory_rows *jobs, const struct bh_erasure *which,
-          const struct bh_digest *digest)
+               const struct bh_digest *digest)
 {
     for (size_t i = 0; i < jobs->count; i++) {
         const struct bh_job_row *job = jobs->at[i];
@@ -84,8 +82,8 @@ keys_is_needed(const struct bh_memory_rows *jobs, const struct bh_erasure *which
 }
 
 static bh_rc
-keys_erase_text(struct bh_memory *memory, const struct bh_erasure *which,
-           const struct bh_digest *digest, struct bh_err *err)
+keys_erase_text(struct bh_memory *memory, const struct bh_erasure *which, const struct bh_digest *digest,
+                struct bh_err *err)
 {
     struct bh_memory_text row = { .digest = *digest, .text = "", .gone = true };
     const struct bh_memory_text *found = bh_memory_find(&memory->put[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &row);
@@ -100,8 +98,8 @@ keys_erase_text(struct bh_memory *memory, const struct bh_erasure *which,
 }
 
 static bh_rc
-keys_erase_job(struct bh_memory *memory, const struct bh_erasure *which,
-          const struct bh_job_row *job, struct bh_err *err)
+keys_erase_job(struct bh_memory *memory, const struct bh_erasure *which, const struct bh_job_row *job,
+               struct bh_err *err)
 {
     struct bh_job_row blank = *job;
     bh_rc rc;
@@ -132,8 +130,8 @@ keys_drop_replies(struct bh_memory *memory, struct bh_err *err)
 }
 
 static bh_rc
-keys_erase_name_of(struct bh_memory *memory, const struct bh_name_row *which,
-              const struct bh_job_row *job, struct bh_err *err)
+keys_erase_name_of(struct bh_memory *memory, const struct bh_name_row *which, const struct bh_job_row *job,
+                   struct bh_err *err)
 {
     struct bh_job_row blank = *job;
 

@@ -36,8 +36,7 @@ rows_compare_names(const void *a, const void *b)
 {
     const struct bh_name_row *left = a, *right = b;
 
-    return left->kind != right->kind ? COMPARE(left->kind, right->kind)
-                                     : COMPARE(left->id, right->id);
+    return left->kind != right->kind ? COMPARE(left->kind, right->kind) : COMPARE(left->id, right->id);
 }
 
 static int
@@ -53,8 +52,7 @@ rows_compare_documents(const void *a, const void *b)
 {
     const struct bh_document_row *left = a, *right = b;
 
-    return left->kind != right->kind ? COMPARE(left->kind, right->kind)
-                                     : strcmp(left->key, right->key);
+    return left->kind != right->kind ? COMPARE(left->kind, right->kind) : strcmp(left->key, right->key);
 }
 
 static int
@@ -70,9 +68,8 @@ rows_compare_replies(const void *a, const void *b)
 {
     const struct bh_reply_row *left = a, *right = b;
 
-    return left->principal_id != right->principal_id
-               ? COMPARE(left->principal_id, right->principal_id)
-               : strcmp(left->key, right->key);
+    return left->principal_id != right->principal_id ? COMPARE(left->principal_id, right->principal_id)
+                                                     : strcmp(left->key, right->key);
 }
 
 static int
@@ -102,41 +99,39 @@ static const struct {
     [BH_MEMORY_RECORDS] = { rows_compare_records, sizeof(struct bh_memory_record), { 0 }, 0 },
     [BH_MEMORY_TEXTS] = { rows_compare_texts, sizeof(struct bh_memory_text), { 0 }, 0 },
     [BH_MEMORY_JOBS] = { rows_compare_jobs,
-               sizeof(struct bh_job_row),
-               { offsetof(struct bh_job_row, name), offsetof(struct bh_job_row, tenant),
-                 offsetof(struct bh_job_row, principal), offsetof(struct bh_job_row, sku),
-                 offsetof(struct bh_job_row, kind), offsetof(struct bh_job_row, state),
-                 offsetof(struct bh_job_row, contract), offsetof(struct bh_job_row, reason),
-                 offsetof(struct bh_job_row, node), offsetof(struct bh_job_row, partitions),
-                 offsetof(struct bh_job_row, grade) },
-               11 },
+                         sizeof(struct bh_job_row),
+                         { offsetof(struct bh_job_row, name), offsetof(struct bh_job_row, tenant),
+                           offsetof(struct bh_job_row, principal), offsetof(struct bh_job_row, sku),
+                           offsetof(struct bh_job_row, kind), offsetof(struct bh_job_row, state),
+                           offsetof(struct bh_job_row, contract), offsetof(struct bh_job_row, reason),
+                           offsetof(struct bh_job_row, node), offsetof(struct bh_job_row, partitions),
+                           offsetof(struct bh_job_row, grade) },
+                         11 },
     [BH_MEMORY_NAMES] = { rows_compare_names,
-                sizeof(struct bh_name_row),
-                { offsetof(struct bh_name_row, name) },
-                1 },
+                          sizeof(struct bh_name_row),
+                          { offsetof(struct bh_name_row, name) },
+                          1 },
     [BH_MEMORY_TOKENS] = { rows_compare_tokens,
-                 sizeof(struct bh_token_row),
-                 { offsetof(struct bh_token_row, scopes),
-                   offsetof(struct bh_token_row, note) },
-                 2 },
+                           sizeof(struct bh_token_row),
+                           { offsetof(struct bh_token_row, scopes), offsetof(struct bh_token_row, note) },
+                           2 },
     [BH_MEMORY_DOCUMENTS] = { rows_compare_documents,
                               sizeof(struct bh_document_row),
                               { offsetof(struct bh_document_row, key),
                                 offsetof(struct bh_document_row, value) },
                               2 },
     [BH_MEMORY_CHECKPOINTS] = { rows_compare_checkpoints,
-                      sizeof(struct bh_checkpoint_row),
-                      { offsetof(struct bh_checkpoint_row, note) },
-                      1 },
+                                sizeof(struct bh_checkpoint_row),
+                                { offsetof(struct bh_checkpoint_row, note) },
+                                1 },
     [BH_MEMORY_REPLIES] = { rows_compare_replies,
-                  sizeof(struct bh_reply_row),
-                  { offsetof(struct bh_reply_row, key),
-                    offsetof(struct bh_reply_row, body) },
-                  2 },
+                            sizeof(struct bh_reply_row),
+                            { offsetof(struct bh_reply_row, key), offsetof(struct bh_reply_row, body) },
+                            2 },
     [BH_MEMORY_METAS] = { rows_compare_metas,
-                sizeof(struct bh_memory_meta),
-                { offsetof(struct bh_memory_meta, key), offsetof(struct bh_memory_meta, value) },
-                2 },
+                          sizeof(struct bh_memory_meta),
+                          { offsetof(struct bh_memory_meta, key), offsetof(struct bh_memory_meta, value) },
+                          2 },
     [BH_MEMORY_KEYS] = { rows_compare_keys, sizeof(struct bh_key_row), { 0 }, 0 },
 };
 
@@ -161,8 +156,7 @@ bh_memory_find(const struct bh_memory_rows *rows, enum bh_memory_kind kind, cons
 {
     size_t at = bh_memory_lower_bound(rows, kind, row);
 
-    return at < rows->count && kinds[kind].compare(rows->at[at], row) == 0 ? rows->at[at]
-                                                                           : NULL;
+    return at < rows->count && kinds[kind].compare(rows->at[at], row) == 0 ? rows->at[at] : NULL;
 }
 
 void

@@ -35,8 +35,8 @@ sqlite_lock(struct bh_sqlite *store, struct bh_err *err)
         if (pread(fd, pid, sizeof pid - 1, 0) < 0)
             pid[0] = '\0';
         pid[strcspn(pid, "\n")] = '\0';
-        return bh_err_set(err, BH_UNAVAILABLE, "the store %s is in use by process %s",
-                          store->path, pid[0] ? pid : "(unknown)");
+        return bh_err_set(err, BH_UNAVAILABLE, "the store %s is in use by process %s", store->path,
+                          pid[0] ? pid : "(unknown)");
     }
     snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
     if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
@@ -48,8 +48,7 @@ sqlite_lock(struct bh_sqlite *store, struct bh_err *err)
 static bh_rc
 sqlite_open_writer(struct bh_sqlite *store, struct bh_err *err)
 {
-    const struct bh_sql_options options = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                            WRITER_CACHE_KIB };
+    const struct bh_sql_options options = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, WRITER_CACHE_KIB };
     bh_rc rc = sqlite_lock(store, err);
 
     if (rc == BH_OK)
@@ -96,8 +95,7 @@ sqlite_store_close(void *self)
     if (store->writer) {
         bh_sqlite_rollback(store);
         bh_sqlite_checkpointer_stop(store);
-        sqlite3_wal_checkpoint_v2(store->writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-                                  NULL);
+        sqlite3_wal_checkpoint_v2(store->writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         bh_sql_close(store->writer);
     }
     bh_fd_close(store->lock_fd);
@@ -110,8 +108,8 @@ sqlite_store_close(void *self)
 bool
 bh_store_sqlite_is_damage(const struct bh_err *err)
 {
-    static const int passing[] = { SQLITE_BUSY, SQLITE_LOCKED, SQLITE_CANTOPEN, SQLITE_IOERR,
-                                   SQLITE_PERM, SQLITE_NOMEM, SQLITE_FULL, SQLITE_READONLY,
+    static const int passing[] = { SQLITE_BUSY, SQLITE_LOCKED,    SQLITE_CANTOPEN, SQLITE_IOERR,
+                                   SQLITE_PERM, SQLITE_NOMEM,     SQLITE_FULL,     SQLITE_READONLY,
                                    SQLITE_AUTH, SQLITE_INTERRUPT, SQLITE_PROTOCOL };
 
     if (err->sys_kind != BH_SYS_SQL)
@@ -200,9 +198,8 @@ static const struct bh_store_ops sqlite_ops = {
 };
 
 bh_rc
-bh_store_sqlite_open(const char *path, enum bh_store_mode mode,
-                     const struct bh_crypto_ops *crypto, struct bh_store *ret_store,
-                     struct bh_err *err)
+bh_store_sqlite_open(const char *path, enum bh_store_mode mode, const struct bh_crypto_ops *crypto,
+                     struct bh_store *ret_store, struct bh_err *err)
 {
     struct bh_sqlite *store = calloc(1, sizeof *store);
     bh_rc rc;

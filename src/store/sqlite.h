@@ -8,8 +8,8 @@
 struct bh_crypto_ops;
 
 enum bh_store_mode {
-    BH_STORE_WRITE, /* made when missing, locked against other programs */
-    BH_STORE_READ,  /* beside a running bulkheadd; writer calls answer BH_UNAVAILABLE */
+    BH_STORE_WRITE,   /* made when missing, locked against other programs */
+    BH_STORE_READ,    /* beside a running bulkheadd; writer calls answer BH_UNAVAILABLE */
     BH_STORE_SNAPSHOT /* the same, and all that its one thread reads is of one moment */
 };
 
@@ -27,8 +27,8 @@ enum { BH_STORE_READERS_MAX = 8 };
  *   BH_NOT_FOUND    nothing there (BH_STORE_READ)
  *   BH_DENIED, BH_FULL, BH_IO */
 BH_MUST_USE bh_rc bh_store_sqlite_open(const char *path, enum bh_store_mode mode,
-                                       const struct bh_crypto_ops *crypto,
-                                       struct bh_store *ret_store, struct bh_err *err);
+                                       const struct bh_crypto_ops *crypto, struct bh_store *ret_store,
+                                       struct bh_err *err);
 
 /* Whether the whole file is as SQLite makes it.  BH_CONFLICT: it is damaged; and what reading
  * answers. */

@@ -35,8 +35,7 @@ copy_when_asked(void *self)
     struct bh_sqlite_checkpointer *checkpointer = self;
 
     while (wait_for_work(checkpointer))
-        sqlite3_wal_checkpoint_v2(checkpointer->sql->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
-                                  NULL, NULL);
+        sqlite3_wal_checkpoint_v2(checkpointer->sql->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return NULL;
 }
 
@@ -48,8 +47,7 @@ after_commit(void *self, sqlite3 *db, const char *name, int pages)
 
     if (pages < checkpointer->asked_at)
         checkpointer->asked_at = 0; /* the log has started over */
-    if (pages - checkpointer->asked_at
-        >= (pages < FINAL_PAGES ? THREAD_PAGES : CATCH_UP_PAGES)) {
+    if (pages - checkpointer->asked_at >= (pages < FINAL_PAGES ? THREAD_PAGES : CATCH_UP_PAGES)) {
         checkpointer->asked_at = pages;
         pthread_mutex_lock(&checkpointer->mutex);
         checkpointer->wanted = true;
@@ -71,8 +69,7 @@ bh_sqlite_checkpointer_start(struct bh_sqlite *store, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     /* A connection learns that the database has a log when it first reads. */
-    rc = bh_sql_exec(checkpointer->sql,
-                     "PRAGMA synchronous = FULL; SELECT 1 FROM meta LIMIT 1", err);
+    rc = bh_sql_exec(checkpointer->sql, "PRAGMA synchronous = FULL; SELECT 1 FROM meta LIMIT 1", err);
     if (rc != BH_OK)
         return rc;
     pthread_mutex_init(&checkpointer->mutex, NULL);

@@ -13,15 +13,13 @@ enum { BUSY_MS = 1000 };
 /* `ended` stands before `state` in the indexes: what is active is then a few short
  * runs in order of job numbers, see sqlite_jobs.c. */
 #define IDS(where) "SELECT job, tenant_id FROM jobs WHERE " where " ORDER BY job"
-#define COUNT(where)                                                                       \
-    "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " where " LIMIT 100000)"
+#define COUNT(where) "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " where " LIMIT 100000)"
 #define ALL "job > ?1"
 #define STATE "ended = ?2 AND state = ?3 AND job > ?1"
 #define TENANT "tenant_id = ?4 AND " STATE
 #define ERASED "tenant_id = ?1 AND submitted_ns >= ?2 AND submitted_ns < ?3"
 #define PRINCIPAL "principal_id = ?4 AND " STATE
-#define TOKEN_COLUMNS                                                                      \
-    "id, secret, principal_id, scopes, note, created_ns, expires_ns, last_used_ns, revoked"
+#define TOKEN_COLUMNS "id, secret, principal_id, scopes, note, created_ns, expires_ns, last_used_ns, revoked"
 
 static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -39,55 +37,46 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, ended_by = ?, exit_status = ?, "
         "ended = ?, lease = ?, restarts = ?, node = ?, pieces = ?, grade = ?, started_ns = ? WHERE "
         "job = ?",
-    [BH_SQL_END_JOB] =
-        "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, ended_by = ?, exit_status = ?, "
-        "ended = ? WHERE job = ?",
+    [BH_SQL_END_JOB] = "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, ended_by = ?, exit_status = ?, "
+                       "ended = ? WHERE job = ?",
     [BH_SQL_PUT_NAME] =
         "INSERT OR REPLACE INTO names (kind, id, name, gone, key, record) VALUES (?, ?, ?, ?, ?, ?)",
-    [BH_SQL_PUT_TOKEN] =
-        "INSERT OR REPLACE INTO tokens (id, secret, principal_id, scopes, note, "
-        "created_ns, "
-        "expires_ns, last_used_ns, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [BH_SQL_PUT_TOKEN] = "INSERT OR REPLACE INTO tokens (id, secret, principal_id, scopes, note, "
+                         "created_ns, "
+                         "expires_ns, last_used_ns, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [BH_SQL_PUT_DOCUMENT] = "INSERT OR REPLACE INTO documents (kind, key, version, "
                             "principal_id, value) VALUES (?, ?, ?, ?, ?)",
     [BH_SQL_DROP_TOKEN] = "DELETE FROM tokens WHERE id = ?",
     [BH_SQL_DROP_TEXT] = "DELETE FROM texts WHERE digest = ?",
     [BH_SQL_DROP_DOCUMENT] = "DELETE FROM documents WHERE kind = ? AND key = ?",
-    [BH_SQL_PUT_CHECKPOINT] =
-        "INSERT OR REPLACE INTO checkpoints (size, note) VALUES (?, ?)",
-    [BH_SQL_PUT_REPLY] =
-        "INSERT OR REPLACE INTO replies (principal_id, key, request, status, "
-        "body, at_ns) VALUES (?, ?, ?, ?, ?, ?)",
+    [BH_SQL_PUT_CHECKPOINT] = "INSERT OR REPLACE INTO checkpoints (size, note) VALUES (?, ?)",
+    [BH_SQL_PUT_REPLY] = "INSERT OR REPLACE INTO replies (principal_id, key, request, status, "
+                         "body, at_ns) VALUES (?, ?, ?, ?, ?, ?)",
     [BH_SQL_DROP_REPLIES] = "DELETE FROM replies WHERE at_ns < ?",
     [BH_SQL_PUT_META] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
     [BH_SQL_GET_META] = "SELECT value FROM meta WHERE key = ?",
     [BH_SQL_GET_TEXT] = "SELECT text FROM texts WHERE digest = ?",
-    [BH_SQL_COUNT_TEXTS] =
-        "SELECT coalesce(sum(bytes), 0) FROM texts WHERE tenant_id = ? AND tenant_id > 0",
+    [BH_SQL_COUNT_TEXTS] = "SELECT coalesce(sum(bytes), 0) FROM texts WHERE tenant_id = ? AND tenant_id > 0",
     [BH_SQL_LIST_TEXTS] = "SELECT id, digest, text FROM texts WHERE id > ? ORDER BY id",
     [BH_SQL_GET_JOB] = "SELECT " BH_SQLITE_JOB_COLUMNS ", ended FROM jobs WHERE job = ?",
     [BH_SQL_GET_REPLY] = "SELECT request, status, body, at_ns FROM replies "
                          "WHERE principal_id = ? AND key = ?",
-    [BH_SQL_LIST_RECORDS] =
-        "SELECT seq, leaf FROM records WHERE seq BETWEEN ? AND ? AND length(leaf) > 0 "
-        "ORDER BY seq",
+    [BH_SQL_LIST_RECORDS] = "SELECT seq, leaf FROM records WHERE seq BETWEEN ? AND ? AND length(leaf) > 0 "
+                            "ORDER BY seq",
     [BH_SQL_LIST_HASHES] = "SELECT seq, hash FROM records WHERE seq >= ? ORDER BY seq",
     [BH_SQL_LAST_RECORD] = "SELECT seq FROM records ORDER BY seq DESC LIMIT 1",
     [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone, key, record FROM names ORDER BY kind, id",
     [BH_SQL_LIST_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY id",
-    [BH_SQL_LIST_TOKENS_OF] =
-        "SELECT " TOKEN_COLUMNS " FROM tokens WHERE principal_id = ? ORDER BY id",
+    [BH_SQL_LIST_TOKENS_OF] = "SELECT " TOKEN_COLUMNS " FROM tokens WHERE principal_id = ? ORDER BY id",
     [BH_SQL_GET_TOKEN] = "SELECT " TOKEN_COLUMNS " FROM tokens WHERE id = ?",
     [BH_SQL_GET_DOCUMENT] = "SELECT kind, key, version, principal_id, value FROM documents "
                             "WHERE kind = ? AND key = ?",
     [BH_SQL_LIST_DOCUMENTS] = "SELECT kind, key, version, principal_id, value FROM documents "
                               "WHERE kind = ?1 AND (?2 = 0 OR principal_id = ?2) AND key > ?3 "
                               "ORDER BY key",
-    [BH_SQL_LIST_CHECKPOINTS] =
-        "SELECT size, note FROM checkpoints WHERE size >= ? ORDER BY size",
-    [BH_SQL_PUT_KEY] =
-        "INSERT OR REPLACE INTO keys (id, kind, tenant_id, month, parent, created_ns, "
-        "shredded_ns, wrapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    [BH_SQL_LIST_CHECKPOINTS] = "SELECT size, note FROM checkpoints WHERE size >= ? ORDER BY size",
+    [BH_SQL_PUT_KEY] = "INSERT OR REPLACE INTO keys (id, kind, tenant_id, month, parent, created_ns, "
+                       "shredded_ns, wrapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [BH_SQL_LIST_KEYS] = "SELECT id, kind, tenant_id, month, parent, created_ns, "
                          "shredded_ns, wrapped FROM keys ORDER BY id",
     [BH_SQL_ERASE_SEALED] = "DELETE FROM texts WHERE key = ? AND key > 0",
@@ -97,8 +86,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_ERASE_NAMES] = "UPDATE jobs SET name = '" BH_ERASED "' WHERE name <> '' AND " ERASED,
     [BH_SQL_ERASE_REPLIES] = "DELETE FROM replies",
     [BH_SQL_ERASE_TENANT] = "UPDATE jobs SET tenant = '" BH_ERASED "' WHERE tenant_id = ?",
-    [BH_SQL_ERASE_PRINCIPAL] =
-        "UPDATE jobs SET principal = '" BH_ERASED "' WHERE principal_id = ?",
+    [BH_SQL_ERASE_PRINCIPAL] = "UPDATE jobs SET principal = '" BH_ERASED "' WHERE principal_id = ?",
     [BH_SQL_NEXT_STATE] = "SELECT state FROM jobs WHERE ended = ? AND state > ? "
                           "ORDER BY state LIMIT 1",
     [BH_SQL_IDS_ALL] = IDS(ALL),
@@ -122,8 +110,7 @@ bh_sql_err(struct bh_sql *sql, const char *what, struct bh_err *err)
     /* A full disk, a quota and a limit on the size of files are the same to people.
      * SQLite forgets the cause of a commit's failure, so errno is cleared before. */
     if ((number & 0xff) == SQLITE_FULL
-        || ((number & 0xff) == SQLITE_IOERR
-            && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG)))
+        || ((number & 0xff) == SQLITE_IOERR && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG)))
         rc = BH_FULL;
     return bh_err_sys(err, rc, BH_SYS_SQL, number, "%s: %s", what, sqlite3_errmsg(sql->db));
 }
@@ -135,8 +122,7 @@ connection_sql_configure(struct bh_sql *sql, const struct bh_sql_options *option
 
     sqlite3_extended_result_codes(sql->db, 1);
     sqlite3_busy_timeout(sql->db, BUSY_MS);
-    snprintf(text, sizeof text, "PRAGMA cache_size = -%d; PRAGMA trusted_schema = OFF",
-             options->cache_kib);
+    snprintf(text, sizeof text, "PRAGMA cache_size = -%d; PRAGMA trusted_schema = OFF", options->cache_kib);
     return bh_sql_exec(sql, text, err);
 }
 
@@ -149,8 +135,7 @@ bh_sql_open(const char *path, const struct bh_sql_options *options, struct bh_sq
 
     BH_ASSERT(sql);
     errno = 0;
-    if (sqlite3_open_v2(path, &sql->db, options->flags | SQLITE_OPEN_NOMUTEX, NULL)
-        != SQLITE_OK) {
+    if (sqlite3_open_v2(path, &sql->db, options->flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
         BH_ASSERT(sql->db);
         return bh_sql_err(sql, "open the store", err);
     }
@@ -179,15 +164,12 @@ bh_sql_exec(struct bh_sql *sql, const char *text, struct bh_err *err)
 }
 
 bh_rc
-bh_sql_use(struct bh_sql *sql, enum bh_sql_statement which, struct bh_sql_use *ret_use,
-           struct bh_err *err)
+bh_sql_use(struct bh_sql *sql, enum bh_sql_statement which, struct bh_sql_use *ret_use, struct bh_err *err)
 {
     sqlite3_stmt **place = &sql->statements[which];
 
     if (!*place
-        && sqlite3_prepare_v3(sql->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, place,
-                              NULL)
-               != SQLITE_OK)
+        && sqlite3_prepare_v3(sql->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, place, NULL) != SQLITE_OK)
         return bh_sql_err(sql, "store", err);
     *ret_use = (struct bh_sql_use){ sql, *place, 0 };
     return BH_OK;
@@ -211,8 +193,7 @@ bh_sql_put_text(struct bh_sql_use *use, const char *text)
 void
 bh_sql_put_text_n(struct bh_sql_use *use, const char *text, size_t length)
 {
-    sqlite3_bind_text64(use->statement, ++use->at, text, length, SQLITE_STATIC,
-                        SQLITE_UTF8);
+    sqlite3_bind_text64(use->statement, ++use->at, text, length, SQLITE_STATIC, SQLITE_UTF8);
 }
 
 void

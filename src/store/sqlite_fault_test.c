@@ -19,8 +19,7 @@ static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 
 BH_EXPORT int bh_fault_fdatasync(int fd) __asm__("fdatasync");
 BH_EXPORT int bh_fault_fsync(int fd) __asm__("fsync");
-BH_EXPORT ssize_t bh_fault_pwrite(int fd, const void *bytes, size_t length,
-                                  off64_t at) __asm__("pwrite64");
+BH_EXPORT ssize_t bh_fault_pwrite(int fd, const void *bytes, size_t length, off64_t at) __asm__("pwrite64");
 
 static _Thread_local bool armed; /* only the owner thread's calls count */
 static int calls_left, calls_failed;

@@ -9,80 +9,143 @@
 #include "base/utf8.h"
 #include "store/sqlite_internal.h"
 
-enum { COLUMNS_MAX = 32, NAME_BYTES_MAX = 4096, SCOPES_BYTES_MAX = 4096, VALUE_BYTES_MAX = 1 << 20,
-       SQL_BYTES_MAX = 1024, SHOWN_BYTES = 61 };
+enum {
+    COLUMNS_MAX = 32,
+    NAME_BYTES_MAX = 4096,
+    SCOPES_BYTES_MAX = 4096,
+    VALUE_BYTES_MAX = 1 << 20,
+    SQL_BYTES_MAX = 1024,
+    SHOWN_BYTES = 61
+};
 
 /* A column's type, and its least and its greatest value, or number of bytes. */
 struct column {
     const char *name;
-    int type;                    /* SQLITE_INTEGER, SQLITE_TEXT, SQLITE_BLOB */
+    int type; /* SQLITE_INTEGER, SQLITE_TEXT, SQLITE_BLOB */
     int64_t least, most;
 };
 
-#define NUMBER(name) { name, SQLITE_INTEGER, 0, INT64_MAX }
-#define ANY(name) { name, SQLITE_INTEGER, INT64_MIN, INT64_MAX } /* 64 bits without a sign */
-#define ID(name) { name, SQLITE_INTEGER, 1, INT64_MAX }
-#define ID32(name) { name, SQLITE_INTEGER, 1, UINT32_MAX }
-#define U32(name) { name, SQLITE_INTEGER, 0, UINT32_MAX }
-#define I32(name) { name, SQLITE_INTEGER, INT32_MIN, INT32_MAX }
-#define BOOL(name) { name, SQLITE_INTEGER, 0, 1 }
-#define BELOW(name, count) { name, SQLITE_INTEGER, 0, (count) - 1 }
-#define TEXT(name, least, most) { name, SQLITE_TEXT, least, most }
-#define BLOB(name, size) { name, SQLITE_BLOB, size, size }
+#define NUMBER(name)                                                                                         \
+    {                                                                                                        \
+        name, SQLITE_INTEGER, 0, INT64_MAX                                                                   \
+    }
+#define ANY(name)                                                                                            \
+    {                                                                                                        \
+        name, SQLITE_INTEGER, INT64_MIN, INT64_MAX                                                           \
+    } /* 64 bits without a sign */
+#define ID(name)                                                                                             \
+    {                                                                                                        \
+        name, SQLITE_INTEGER, 1, INT64_MAX                                                                   \
+    }
+#define ID32(name)                                                                                           \
+    {                                                                                                        \
+        name, SQLITE_INTEGER, 1, UINT32_MAX                                                                  \
+    }
+#define U32(name)                                                                                            \
+    {                                                                                                        \
+        name, SQLITE_INTEGER, 0, UINT32_MAX                                                                  \
+    }
+#define I32(name)                                                                                            \
+    {                                                                                                        \
+        name, SQLITE_INTEGER, INT32_MIN, INT32_MAX                                                           \
+    }
+#define BOOL(name)                                                                                           \
+    {                                                                                                        \
+        name, SQLITE_INTEGER, 0, 1                                                                           \
+    }
+#define BELOW(name, count)                                                                                   \
+    {                                                                                                        \
+        name, SQLITE_INTEGER, 0, (count)-1                                                                   \
+    }
+#define TEXT(name, least, most)                                                                              \
+    {                                                                                                        \
+        name, SQLITE_TEXT, least, most                                                                       \
+    }
+#define BLOB(name, size)                                                                                     \
+    {                                                                                                        \
+        name, SQLITE_BLOB, size, size                                                                        \
+    }
 
 static const struct column record_columns[] = { NUMBER("seq"), BLOB("hash", 32) };
 static const struct column text_columns[] = { ID("id"), BLOB("digest", 32), U32("tenant_id"),
                                               NUMBER("bytes") };
 static const struct column job_columns[] = {
-    ID("job"), ANY("lease"), U32("tenant_id"), U32("principal_id"), U32("count"),
-    U32("priority"), U32("restarts"), TEXT("name", 0, NAME_BYTES_MAX),
-    TEXT("tenant", 0, NAME_BYTES_MAX), TEXT("principal", 0, NAME_BYTES_MAX),
-    TEXT("sku", 0, NAME_BYTES_MAX), TEXT("kind", 0, NAME_BYTES_MAX),
-    TEXT("state", 1, BH_SQLITE_STATE_BYTES - 1), TEXT("contract", 0, NAME_BYTES_MAX),
-    TEXT("reason", 0, NAME_BYTES_MAX), TEXT("node", 0, NAME_BYTES_MAX),
-    TEXT("pieces", 0, VALUE_BYTES_MAX), TEXT("grade", 0, NAME_BYTES_MAX), ANY("submitted_ns"),
-    ANY("started_ns"), ANY("ended_ns"), ANY("time_limit_ns"), I32("exit_status"),
-    BLOB("spec", 32), ANY("deadline_ns"), U32("checkpoint_signal"), U32("gang"),
-    NUMBER("ended_by"), BOOL("ended"),
+    ID("job"),
+    ANY("lease"),
+    U32("tenant_id"),
+    U32("principal_id"),
+    U32("count"),
+    U32("priority"),
+    U32("restarts"),
+    TEXT("name", 0, NAME_BYTES_MAX),
+    TEXT("tenant", 0, NAME_BYTES_MAX),
+    TEXT("principal", 0, NAME_BYTES_MAX),
+    TEXT("sku", 0, NAME_BYTES_MAX),
+    TEXT("kind", 0, NAME_BYTES_MAX),
+    TEXT("state", 1, BH_SQLITE_STATE_BYTES - 1),
+    TEXT("contract", 0, NAME_BYTES_MAX),
+    TEXT("reason", 0, NAME_BYTES_MAX),
+    TEXT("node", 0, NAME_BYTES_MAX),
+    TEXT("pieces", 0, VALUE_BYTES_MAX),
+    TEXT("grade", 0, NAME_BYTES_MAX),
+    ANY("submitted_ns"),
+    ANY("started_ns"),
+    ANY("ended_ns"),
+    ANY("time_limit_ns"),
+    I32("exit_status"),
+    BLOB("spec", 32),
+    ANY("deadline_ns"),
+    U32("checkpoint_signal"),
+    U32("gang"),
+    NUMBER("ended_by"),
+    BOOL("ended"),
 };
 static const struct column name_columns[] = {
-    BELOW("kind", BH_NAME_KINDS), ID32("id"), TEXT("name", 0, NAME_BYTES_MAX), BOOL("gone"),
-    NUMBER("record"),
+    BELOW("kind", BH_NAME_KINDS), ID32("id"), TEXT("name", 0, NAME_BYTES_MAX), BOOL("gone"), NUMBER("record"),
 };
 static const struct column token_columns[] = {
-    TEXT("id", 1, sizeof((struct bh_token_row *)NULL)->id - 1), BLOB("secret", 32),
-    U32("principal_id"), TEXT("scopes", 0, SCOPES_BYTES_MAX), TEXT("note", 0, VALUE_BYTES_MAX),
-    ANY("created_ns"), ANY("expires_ns"), ANY("last_used_ns"), BOOL("revoked"),
+    TEXT("id", 1, sizeof((struct bh_token_row *)NULL)->id - 1),
+    BLOB("secret", 32),
+    U32("principal_id"),
+    TEXT("scopes", 0, SCOPES_BYTES_MAX),
+    TEXT("note", 0, VALUE_BYTES_MAX),
+    ANY("created_ns"),
+    ANY("expires_ns"),
+    ANY("last_used_ns"),
+    BOOL("revoked"),
 };
 static const struct column document_columns[] = {
-    BELOW("kind", BH_DOCUMENT_KINDS), TEXT("key", 1, BH_DOCUMENT_KEY_MAX), ID("version"),
-    U32("principal_id"), TEXT("value", 1, BH_DOCUMENT_VALUE_MAX),
+    BELOW("kind", BH_DOCUMENT_KINDS),
+    TEXT("key", 1, BH_DOCUMENT_KEY_MAX),
+    ID("version"),
+    U32("principal_id"),
+    TEXT("value", 1, BH_DOCUMENT_VALUE_MAX),
 };
 static const struct column key_columns[] = {
-    ID("id"), BELOW("kind", BH_KEY_KINDS), U32("tenant_id"), U32("month"), ANY("parent"),
-    ANY("created_ns"), ANY("shredded_ns"), BLOB("wrapped", BH_KEY_WRAPPED_BYTES),
+    ID("id"),      BELOW("kind", BH_KEY_KINDS), U32("tenant_id"),   U32("month"),
+    ANY("parent"), ANY("created_ns"),           ANY("shredded_ns"), BLOB("wrapped", BH_KEY_WRAPPED_BYTES),
 };
 static const struct column checkpoint_columns[] = { NUMBER("size"),
                                                     TEXT("note", 1, BH_NODE_RECORD_BYTES_MAX) };
 static const struct column reply_columns[] = {
-    U32("principal_id"), TEXT("key", 0, NAME_BYTES_MAX), BLOB("request", 32), U32("status"),
-    ANY("at_ns"),
+    U32("principal_id"), TEXT("key", 0, NAME_BYTES_MAX), BLOB("request", 32), U32("status"), ANY("at_ns"),
 };
 static const struct column meta_columns[] = { TEXT("key", 1, NAME_BYTES_MAX),
                                               TEXT("value", 0, VALUE_BYTES_MAX) };
 /* A key that opens a commitment, or none: of a store of before it is empty. */
-static const struct column name_key_columns[] = { BELOW("kind", BH_NAME_KINDS), ID32("id"),
-                                                  BLOB("key", 32) };
+static const struct column name_key_columns[] = { BELOW("kind", BH_NAME_KINDS), ID32("id"), BLOB("key", 32) };
 
-#define TABLE(name, keys, columns, also, large) \
-    { name, columns, BH_COUNT(columns), keys, also, large }
+#define TABLE(name, keys, columns, also, large)                                                              \
+    {                                                                                                        \
+        name, columns, BH_COUNT(columns), keys, also, large                                                  \
+    }
 
 static const struct table {
     const char *name;
     const struct column *columns;
-    size_t count, keys;          /* the first columns are its key */
-    const char *also;            /* which rows */
-    bool large;                  /* of a start: it reads them as it needs them */
+    size_t count, keys; /* the first columns are its key */
+    const char *also;   /* which rows */
+    bool large;         /* of a start: it reads them as it needs them */
 } tables[] = {
     TABLE("records", 1, record_columns, "", true),
     TABLE("checkpoints", 1, checkpoint_columns, "", true),
@@ -117,8 +180,7 @@ has_form(sqlite3_stmt *row, int at, const struct column *column)
 
     if (sqlite3_column_type(row, at) != column->type)
         return false;
-    measure = column->type == SQLITE_INTEGER ? sqlite3_column_int64(row, at)
-                                             : sqlite3_column_bytes(row, at);
+    measure = column->type == SQLITE_INTEGER ? sqlite3_column_int64(row, at) : sqlite3_column_bytes(row, at);
     if (measure < column->least || measure > column->most)
         return false;
     return column->type != SQLITE_TEXT
@@ -140,8 +202,8 @@ sqlite_forms_refuse(const struct table *table, sqlite3_stmt *row, const char *co
         bh_utf8_scrub(shown);
         bh_buf_printf(&of, "%s%s %s", i ? ", " : "", table->columns[i].name, shown);
     }
-    return bh_err_set(err, BH_CONFLICT, "%s: the row of %s is malformed: %s", table->name,
-                      bh_buf_text(&of), column);
+    return bh_err_set(err, BH_CONFLICT, "%s: the row of %s is malformed: %s", table->name, bh_buf_text(&of),
+                      column);
 }
 
 static bh_rc
@@ -154,8 +216,7 @@ forms_check_row(const struct table *table, sqlite3_stmt *row, struct bh_err *err
 }
 
 static bh_rc
-forms_walk_rows(struct bh_sql *sql, const struct table *table, sqlite3_stmt *statement,
-          struct bh_err *err)
+forms_walk_rows(struct bh_sql *sql, const struct table *table, sqlite3_stmt *statement, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
     int result;

@@ -37,21 +37,29 @@ enum bh_sql_statement {
     BH_SQL_DROP_REPLIES,
     BH_SQL_PUT_META,
     BH_SQL_GET_META,
-    BH_SQL_GET_TEXT, BH_SQL_COUNT_TEXTS, BH_SQL_LIST_TEXTS,
+    BH_SQL_GET_TEXT,
+    BH_SQL_COUNT_TEXTS,
+    BH_SQL_LIST_TEXTS,
     BH_SQL_GET_JOB,
     BH_SQL_GET_REPLY,
     BH_SQL_LIST_RECORDS,
     BH_SQL_LIST_HASHES,
     BH_SQL_LAST_RECORD,
-    BH_SQL_LIST_NAMES, BH_SQL_LIST_TOKENS, BH_SQL_LIST_TOKENS_OF, BH_SQL_GET_TOKEN,
+    BH_SQL_LIST_NAMES,
+    BH_SQL_LIST_TOKENS,
+    BH_SQL_LIST_TOKENS_OF,
+    BH_SQL_GET_TOKEN,
     BH_SQL_GET_DOCUMENT,
     BH_SQL_LIST_DOCUMENTS,
     BH_SQL_LIST_CHECKPOINTS,
     BH_SQL_PUT_KEY,
     BH_SQL_LIST_KEYS,
-    BH_SQL_ERASE_SEALED, BH_SQL_ERASE_TEXTS,
+    BH_SQL_ERASE_SEALED,
+    BH_SQL_ERASE_TEXTS,
     BH_SQL_ERASE_NAMES,
-    BH_SQL_ERASE_REPLIES, BH_SQL_ERASE_TENANT, BH_SQL_ERASE_PRINCIPAL,
+    BH_SQL_ERASE_REPLIES,
+    BH_SQL_ERASE_TENANT,
+    BH_SQL_ERASE_PRINCIPAL,
     /* sqlite_jobs.c */
     BH_SQL_NEXT_STATE,
     BH_SQL_IDS_ALL,
@@ -76,8 +84,8 @@ struct bh_sql_options {
 };
 
 /* Open one connection; close it with bh_sql_close. */
-BH_MUST_USE bh_rc bh_sql_open(const char *path, const struct bh_sql_options *options,
-                              struct bh_sql **ret_sql, struct bh_err *err);
+BH_MUST_USE bh_rc bh_sql_open(const char *path, const struct bh_sql_options *options, struct bh_sql **ret_sql,
+                              struct bh_err *err);
 void bh_sql_close(struct bh_sql *sql);
 BH_AUTO_DEFINE(struct bh_sql *, bh_sql_close)
 
@@ -96,8 +104,8 @@ struct bh_sql_use {
     int at; /* parameters put so far */
 };
 
-BH_MUST_USE bh_rc bh_sql_use(struct bh_sql *sql, enum bh_sql_statement which,
-                             struct bh_sql_use *ret_use, struct bh_err *err);
+BH_MUST_USE bh_rc bh_sql_use(struct bh_sql *sql, enum bh_sql_statement which, struct bh_sql_use *ret_use,
+                             struct bh_err *err);
 void bh_sql_put_u64(struct bh_sql_use *use, uint64_t value);
 void bh_sql_put_text(struct bh_sql_use *use, const char *text); /* NULL is "" */
 void bh_sql_put_text_n(struct bh_sql_use *use, const char *text, size_t length);
@@ -147,7 +155,7 @@ struct bh_sqlite_checkpointer {
 };
 
 struct bh_sqlite {
-    bool snapshot;               /* the one reader stays in one transaction */
+    bool snapshot; /* the one reader stays in one transaction */
     const struct bh_crypto_ops *crypto;
     char *path;
     int lock_fd; /* -1: reading only */
@@ -174,8 +182,7 @@ void bh_sqlite_checkpointer_stop(struct bh_sqlite *store);
 /* ---- sqlite_readers.c: the pool of readers ---- */
 
 /* Take a reader, waiting for one while all are taken; give it back. */
-BH_MUST_USE bh_rc bh_sqlite_acquire(struct bh_sqlite *store, struct bh_sql **ret_reader,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_sqlite_acquire(struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh_err *err);
 void bh_sqlite_release(struct bh_sqlite *store, struct bh_sql *reader);
 
 /* ---- sqlite_write.c ---- */
@@ -190,8 +197,8 @@ BH_MUST_USE bh_rc bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *
 bh_rc bh_sqlite_begin(void *self, struct bh_err *err);
 bh_rc bh_sqlite_commit(void *self, struct bh_err *err);
 void bh_sqlite_rollback(void *self);
-bh_rc bh_sqlite_put_record(void *self, uint64_t seq, const struct bh_slice *leaf,
-                           uint8_t ret_hash[32], struct bh_err *err);
+bh_rc bh_sqlite_put_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t ret_hash[32],
+                           struct bh_err *err);
 bh_rc bh_sqlite_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *err);
 bh_rc bh_sqlite_put_text(void *self, const struct bh_text_row *row, struct bh_err *err);
 bh_rc bh_sqlite_drop_text(void *self, const struct bh_digest *digest, struct bh_err *err);
@@ -204,33 +211,29 @@ bh_rc bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_
 bh_rc bh_sqlite_put_meta(void *self, const char *key, const char *value, struct bh_err *err);
 
 /* ---- sqlite_read.c ---- */
-bh_rc bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
-                         const char **ret_value, struct bh_err *err);
+bh_rc bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
+                         struct bh_err *err);
 bh_rc bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
                          const char **ret_text, struct bh_err *err);
-bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
-                             void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink, void *sink_self,
+                             struct bh_err *err);
 bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                             struct bh_err *err);
 bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
-bh_rc bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes,
-                            struct bh_err *err);
+bh_rc bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err);
 bh_rc bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
                            struct bh_err *err);
 bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
-bh_rc bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter,
-                            bh_token_sink sink, void *sink_self,
-                            struct bh_err *err);
-bh_rc bh_sqlite_get_document(void *self, const struct bh_document_key *key,
-                             struct bh_arena *arena, struct bh_document_row *ret_row,
-                             struct bh_err *err);
-bh_rc bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter,
-                               bh_document_sink sink, void *sink_self, struct bh_err *err);
-bh_rc bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
-                                 void *sink_self, struct bh_err *err);
-bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
-                          struct bh_arena *arena, struct bh_reply_row *ret_row,
-                          struct bh_err *err);
+bh_rc bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink,
+                            void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_get_document(void *self, const struct bh_document_key *key, struct bh_arena *arena,
+                             struct bh_document_row *ret_row, struct bh_err *err);
+bh_rc bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter, bh_document_sink sink,
+                               void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, void *sink_self,
+                                 struct bh_err *err);
+bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_arena *arena,
+                          struct bh_reply_row *ret_row, struct bh_err *err);
 /* ---- sqlite_keys.c ---- */
 bh_rc bh_sqlite_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
 bh_rc bh_sqlite_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
@@ -247,18 +250,17 @@ bh_rc bh_sqlite_check_rows(void *self, enum bh_store_rows which, struct bh_err *
 enum { BH_SQLITE_STATE_BYTES = 32 }; /* a state's name, with its end */
 
 /* SQL names of the columns of a job, in the order that put_job and get_job use. */
-#define BH_SQLITE_JOB_COLUMNS                                                              \
-    "job, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, "       \
-    "principal, sku, kind, state, contract, reason, node, pieces, grade, submitted_ns, "   \
-    "started_ns, ended_ns, time_limit_ns, exit_status, spec, deadline_ns, "                \
+#define BH_SQLITE_JOB_COLUMNS                                                                                \
+    "job, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, "                         \
+    "principal, sku, kind, state, contract, reason, node, pieces, grade, submitted_ns, "                     \
+    "started_ns, ended_ns, time_limit_ns, exit_status, spec, deadline_ns, "                                  \
     "checkpoint_signal, gang, ended_by"
 
 bh_rc bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err);
 bh_rc bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_err *err);
-bh_rc bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
-                        struct bh_err *err);
-bh_rc bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
-                          void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink, void *sink_self,
+                          struct bh_err *err);
 bh_rc bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
                            struct bh_err *err);
 

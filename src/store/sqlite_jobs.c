@@ -14,12 +14,7 @@
  * A page is the smallest numbers of all runs, merged.  No filter therefore reads more
  * than one page of each run, however many jobs there are. */
 
-enum {
-    PAGE_MAX = 1024,
-    STATES_MAX = 64,
-    LIMIT_DEFAULT = 100,
-    COUNT_MAX = 100000
-};
+enum { PAGE_MAX = 1024, STATES_MAX = 64, LIMIT_DEFAULT = 100, COUNT_MAX = 100000 };
 
 /* ---- one job ---- */
 
@@ -101,8 +96,7 @@ bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_e
     bh_sql_put_u64(&use, change->job);
     rc = bh_sqlite_written(store, &use, err);
     if (rc == BH_OK && bh_sql_changed(store->writer) == 0)
-        return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row",
-                          (unsigned long long)change->job);
+        return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row", (unsigned long long)change->job);
     return rc;
 }
 
@@ -198,8 +192,7 @@ jobs_walk_show(struct job_walk *walk, uint64_t job, struct bh_err *err)
 }
 
 bh_rc
-bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
-                  struct bh_err *err)
+bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, struct bh_err *err)
 {
     BH_AUTO(jobs_walk_end) struct job_walk walk = { .store = self, .sink = sink, .self = sink_self };
     bh_rc rc = bh_sqlite_acquire(walk.store, &walk.reader, err);
@@ -221,7 +214,7 @@ struct state {
 struct jobs_run {
     enum bh_sql_statement statement; /* its index: one of IDS_... or of COUNT_... */
     const struct state *state;       /* NULL: all jobs are one run */
-    uint32_t owner; /* tenant or principal, where the index begins with one */
+    uint32_t owner;                  /* tenant or principal, where the index begins with one */
 };
 
 /* All runs of one filter. */
@@ -235,8 +228,7 @@ struct jobs_runs {
     struct state states[STATES_MAX];
     uint32_t state_count;
     /* Called for each run. */
-    bh_rc (*visit)(const struct jobs_runs *runs, const struct jobs_run *run, void *self,
-                   struct bh_err *err);
+    bh_rc (*visit)(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err);
     void *self;
 };
 
@@ -258,7 +250,7 @@ jobs_pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
 
 static bh_rc
 jobs_use_run(const struct jobs_runs *runs, const struct jobs_run *run, struct bh_sql_use *ret_use,
-        struct bh_err *err)
+             struct bh_err *err)
 {
     bh_rc rc = bh_sql_use(runs->reader, run->statement, ret_use, err);
 
@@ -396,8 +388,7 @@ static bool
 sqlite_jobs_is_wanted(const struct jobs_runs *runs, uint32_t tenant)
 {
     return !runs->tenants || !runs->filter->principal_id
-           || bsearch(&tenant, runs->tenants, runs->tenant_count, sizeof tenant,
-                      jobs_compare_tenants);
+           || bsearch(&tenant, runs->tenants, runs->tenant_count, sizeof tenant, jobs_compare_tenants);
 }
 
 /* ---- a page: the smallest numbers of all runs ---- */
@@ -419,8 +410,7 @@ jobs_page_add(struct sqlite_jobs_page *page, uint64_t job)
         at--;
     if (page->count < page->limit)
         page->count++;
-    memmove(page->jobs + at + 1, page->jobs + at,
-            (page->count - at - 1) * sizeof page->jobs[0]);
+    memmove(page->jobs + at + 1, page->jobs + at, (page->count - at - 1) * sizeof page->jobs[0]);
     page->jobs[at] = job;
     return true;
 }
@@ -442,7 +432,7 @@ jobs_merge_run(const struct jobs_runs *runs, const struct jobs_run *run, void *s
 
 static bh_rc
 jobs_find_page(struct bh_sql *reader, const struct bh_job_filter *filter, uint64_t after,
-          struct sqlite_jobs_page *page, struct bh_err *err)
+               struct sqlite_jobs_page *page, struct bh_err *err)
 {
     struct jobs_runs runs = {
         .reader = reader,
@@ -458,12 +448,11 @@ jobs_find_page(struct bh_sql *reader, const struct bh_job_filter *filter, uint64
 }
 
 bh_rc
-bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
-                    void *sink_self, struct bh_err *err)
+bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink, void *sink_self,
+                    struct bh_err *err)
 {
-    BH_AUTO(jobs_walk_end) struct job_walk walk = {
-        .store = self, .sink = sink, .self = sink_self, .more = true
-    };
+    BH_AUTO(jobs_walk_end)
+    struct job_walk walk = { .store = self, .sink = sink, .self = sink_self, .more = true };
     uint32_t left = filter->limit ? filter->limit : LIMIT_DEFAULT;
     uint64_t after = filter->after;
     bh_rc rc = jobs_walk_begin(&walk, err);
@@ -518,8 +507,7 @@ jobs_count_wanted(const struct jobs_runs *runs, const struct jobs_run *run, void
 }
 
 bh_rc
-bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
-                     struct bh_err *err)
+bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count, struct bh_err *err)
 {
     BH_AUTO(jobs_walk_end) struct job_walk walk = { .store = self };
     bool filtered = filter->tenants && filter->principal_id;

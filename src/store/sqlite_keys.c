@@ -91,7 +91,7 @@ bh_sqlite_erase_sealed(void *self, uint64_t key, struct bh_err *err)
 
 static bh_rc
 keys_erase(struct bh_sqlite *store, enum bh_sql_statement which, const struct bh_erasure *erasure,
-      struct bh_err *err)
+           struct bh_err *err)
 {
     struct bh_sql_use use;
     bh_rc rc = bh_sqlite_write(store, which, &use, err);
@@ -124,8 +124,7 @@ bh_sqlite_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_
     bh_rc rc;
 
     if (kind == BH_NAME_TENANT || kind == BH_NAME_PRINCIPAL) {
-        rc = bh_sqlite_write(store, kind == BH_NAME_TENANT ? BH_SQL_ERASE_TENANT
-                                                                  : BH_SQL_ERASE_PRINCIPAL,
+        rc = bh_sqlite_write(store, kind == BH_NAME_TENANT ? BH_SQL_ERASE_TENANT : BH_SQL_ERASE_PRINCIPAL,
                              &use, err);
         if (rc != BH_OK)
             return rc;
@@ -144,8 +143,7 @@ bh_sqlite_scrub(void *self, struct bh_err *err)
     struct bh_sqlite *store = self;
 
     BH_ASSERT(store->writer && !store->begun);
-    if (sqlite3_wal_checkpoint_v2(store->writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-                                  NULL)
+    if (sqlite3_wal_checkpoint_v2(store->writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL)
         != SQLITE_OK)
         return bh_sql_err(store->writer, "empty the log", err);
     return BH_OK;

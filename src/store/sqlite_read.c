@@ -21,8 +21,7 @@ read_query_end_auto(struct query *query)
 }
 
 static bh_rc
-read_query_begin(struct query *query, void *self, enum bh_sql_statement which,
-            struct bh_err *err)
+read_query_begin(struct query *query, void *self, enum bh_sql_statement which, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -44,8 +43,8 @@ read_query_row(struct query *query, const char *what, struct bh_err *err)
 }
 
 static bh_rc
-sqlite_read_copy_text(const struct query *query, int column, struct bh_arena *arena,
-          const char **ret_text, struct bh_err *err)
+sqlite_read_copy_text(const struct query *query, int column, struct bh_arena *arena, const char **ret_text,
+                      struct bh_err *err)
 {
     const char *copy = bh_arena_strdup(arena, bh_sql_text(&query->use, column));
 
@@ -58,8 +57,8 @@ sqlite_read_copy_text(const struct query *query, int column, struct bh_arena *ar
 
 /* Call `emit` for each row until it is false. */
 static bh_rc
-read_query_each(struct query *query, bool (*emit)(const struct bh_sql_use *use, void *context),
-           void *context, struct bh_err *err)
+read_query_each(struct query *query, bool (*emit)(const struct bh_sql_use *use, void *context), void *context,
+                struct bh_err *err)
 {
     bool row = true;
     bh_rc rc = BH_OK;
@@ -73,8 +72,8 @@ read_query_each(struct query *query, bool (*emit)(const struct bh_sql_use *use, 
 }
 
 bh_rc
-bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
-                   const char **ret_value, struct bh_err *err)
+bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
+                   struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     bh_rc rc = read_query_begin(&query, self, BH_SQL_GET_META, err);
@@ -87,8 +86,8 @@ bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
 }
 
 bh_rc
-bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
-                   const char **ret_text, struct bh_err *err)
+bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena, const char **ret_text,
+                   struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     bh_rc rc = read_query_begin(&query, self, BH_SQL_GET_TEXT, err);
@@ -101,9 +100,8 @@ bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *
 }
 
 bh_rc
-bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
-                    struct bh_arena *arena, struct bh_reply_row *ret_row,
-                    struct bh_err *err)
+bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_arena *arena,
+                    struct bh_reply_row *ret_row, struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     struct bh_reply_row reply = { .principal_id = principal_id };
@@ -152,8 +150,8 @@ read_emit_record(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
-                       void *sink_self, struct bh_err *err)
+bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink, void *sink_self,
+                       struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_record_walk walk = { sink, sink_self };
@@ -182,8 +180,7 @@ read_emit_hash(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
-                      struct bh_err *err)
+bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self, struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     struct hash_walk walk = { sink, sink_self };
@@ -240,8 +237,7 @@ read_emit_text(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
-                     struct bh_err *err)
+bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self, struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_text_walk walk = { sink, sink_self };
@@ -309,8 +305,8 @@ read_emit_token(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink,
-                      void *sink_self, struct bh_err *err)
+bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink, void *sink_self,
+                      struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_token_walk walk = { sink, sink_self };
@@ -355,8 +351,7 @@ bh_sqlite_get_document(void *self, const struct bh_document_key *key, struct bh_
     *ret_row = read_document_of(&query.use);
     ret_row->key = bh_arena_strdup(arena, ret_row->key);
     ret_row->value = bh_arena_strdup(arena, ret_row->value);
-    return ret_row->key && ret_row->value ? BH_OK
-                                          : bh_err_set(err, BH_FULL, "no room for a document");
+    return ret_row->key && ret_row->value ? BH_OK : bh_err_set(err, BH_FULL, "no room for a document");
 }
 
 struct read_document_walk {
@@ -374,8 +369,8 @@ read_emit_document(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter,
-                         bh_document_sink sink, void *sink_self, struct bh_err *err)
+bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter, bh_document_sink sink,
+                         void *sink_self, struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_document_walk walk = { sink, sink_self };
@@ -404,8 +399,8 @@ read_emit_checkpoint(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
-                           void *sink_self, struct bh_err *err)
+bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, void *sink_self,
+                           struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     struct read_checkpoint_walk walk = { sink, sink_self };

@@ -98,8 +98,7 @@ schema_read_version(struct bh_sql *sql, uint64_t *ret_version, struct bh_err *er
     sqlite3_stmt *statement = NULL;
     bool found;
 
-    found = sqlite3_prepare_v2(sql->db, "PRAGMA user_version", -1, &statement, NULL)
-                == SQLITE_OK
+    found = sqlite3_prepare_v2(sql->db, "PRAGMA user_version", -1, &statement, NULL) == SQLITE_OK
             && sqlite3_step(statement) == SQLITE_ROW;
     if (found)
         *ret_version = (uint64_t)sqlite3_column_int64(statement, 0);
@@ -112,11 +111,10 @@ schema_read_version(struct bh_sql *sql, uint64_t *ret_version, struct bh_err *er
 static bh_rc
 schema_refuse_version(uint64_t version, struct bh_err *err)
 {
-    bh_err_set(err, BH_CONFLICT, "the store has version %u, this program knows version %d",
-               (unsigned)version, VERSION);
-    return bh_err_hint(err, version < VERSION
-                                ? "start bulkheadd on it once: that brings it to its version"
-                                : "use the Bulkhead that wrote it, or a newer one");
+    bh_err_set(err, BH_CONFLICT, "the store has version %u, this program knows version %d", (unsigned)version,
+               VERSION);
+    return bh_err_hint(err, version < VERSION ? "start bulkheadd on it once: that brings it to its version"
+                                              : "use the Bulkhead that wrote it, or a newer one");
 }
 
 static bh_rc

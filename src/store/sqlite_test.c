@@ -88,11 +88,8 @@ close_store(struct fixture *f)
 static bh_rc
 put_one(struct bh_store *store, uint64_t seq, const char *text, struct bh_err *err)
 {
-    struct bh_record record = {
-        .seq = seq, .ts_ns = 1 + seq, .boot = 1, .verb = "test.record"
-    };
-    struct bh_digest digest = { { (uint8_t)seq, (uint8_t)(seq >> 8),
-                                  (uint8_t)(seq >> 16) } };
+    struct bh_record record = { .seq = seq, .ts_ns = 1 + seq, .boot = 1, .verb = "test.record" };
+    struct bh_digest digest = { { (uint8_t)seq, (uint8_t)(seq >> 8), (uint8_t)(seq >> 16) } };
     char leaf[256];
     struct bh_buf out;
     bh_rc rc = store->ops->begin(store->self, err);
@@ -101,10 +98,10 @@ put_one(struct bh_store *store, uint64_t seq, const char *text, struct bh_err *e
         return rc;
     bh_buf_init_fixed(&out, leaf, sizeof leaf);
     bh_record_encode(&out, &record);
-    rc = store->ops->put_record(store->self, seq, &(struct bh_slice){ leaf, out.length }, NULL,
-                                err);
+    rc = store->ops->put_record(store->self, seq, &(struct bh_slice){ leaf, out.length }, NULL, err);
     if (rc == BH_OK)
-        rc = store->ops->put_text(store->self, &(struct bh_text_row){ digest, 0, { text, strlen(text) } }, err);
+        rc = store->ops->put_text(store->self, &(struct bh_text_row){ digest, 0, { text, strlen(text) } },
+                                  err);
     if (rc == BH_OK)
         return store->ops->commit(store->self, err);
     store->ops->rollback(store->self);
@@ -145,8 +142,7 @@ outlives_the_program(void **state)
     open_store(f, BH_STORE_READ);
     assert_int_equal(last_record(f), 5);
     assert_int_equal(f->store.ops->begin(f->store.self, &f->err), BH_UNAVAILABLE);
-    assert_int_equal(f->store.ops->put_record(f->store.self, 6, &empty, NULL, &f->err),
-                     BH_UNAVAILABLE);
+    assert_int_equal(f->store.ops->put_record(f->store.self, 6, &empty, NULL, &f->err), BH_UNAVAILABLE);
     f->store.ops->rollback(f->store.self);
     close_store(f);
 }
@@ -158,14 +154,11 @@ one_program_writes(void **state)
 {
     struct fixture *f = *state, other = *f;
 
-    assert_int_equal(
-        bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
-        BH_NOT_FOUND);
+    assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err), BH_NOT_FOUND);
     open_store(f, BH_STORE_WRITE);
     put_some(f, 0, 1);
-    assert_int_equal(
-        bh_store_sqlite_open(other.path, BH_STORE_WRITE, crypto, &other.store, &other.err),
-        BH_UNAVAILABLE);
+    assert_int_equal(bh_store_sqlite_open(other.path, BH_STORE_WRITE, crypto, &other.store, &other.err),
+                     BH_UNAVAILABLE);
     assert_non_null(strstr(other.err.msg, "is in use by process"));
     open_store(&other, BH_STORE_READ);
     assert_int_equal(last_record(&other), 0);
@@ -199,15 +192,13 @@ refuses_what_it_does_not_know(void **state)
     close_store(f);
     run_sql(f, "PRAGMA user_version = 99");
     for (int mode = BH_STORE_WRITE; mode <= BH_STORE_READ; mode++) {
-        assert_int_equal(bh_store_sqlite_open(f->path, (enum bh_store_mode)mode, crypto,
-                                              &f->store, &f->err),
+        assert_int_equal(bh_store_sqlite_open(f->path, (enum bh_store_mode)mode, crypto, &f->store, &f->err),
                          BH_CONFLICT);
         assert_non_null(strstr(f->err.msg, "version 99"));
     }
-    sqlite_test_must(f, bh_file_replace(f->path, "this is no database, it is a letter to you", 42, 0600,
-                            &f->err));
-    assert_int_equal(
-        bh_store_sqlite_open(f->path, BH_STORE_WRITE, crypto, &f->store, &f->err), BH_IO);
+    sqlite_test_must(
+        f, bh_file_replace(f->path, "this is no database, it is a letter to you", 42, 0600, &f->err));
+    assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_WRITE, crypto, &f->store, &f->err), BH_IO);
     assert_int_equal(f->err.sys_kind, BH_SYS_SQL);
     assert_int_equal(f->err.sys & 0xff, SQLITE_NOTADB);
 }
@@ -231,9 +222,22 @@ an_older_store_is_brought_up_to_date(void **state)
 {
     struct fixture *f = *state;
     struct bh_job_row row = {
-        .job = 7, .tenant_id = 6, .name = "", .tenant = "acme", .principal = "ada", .sku = "small",
-        .kind = "batch", .state = "running", .contract = "never", .reason = "", .node = "",
-        .partitions = "", .grade = "", .deadline_ns = 5, .checkpoint_signal = 10, .gang = 3,
+        .job = 7,
+        .tenant_id = 6,
+        .name = "",
+        .tenant = "acme",
+        .principal = "ada",
+        .sku = "small",
+        .kind = "batch",
+        .state = "running",
+        .contract = "never",
+        .reason = "",
+        .node = "",
+        .partitions = "",
+        .grade = "",
+        .deadline_ns = 5,
+        .checkpoint_signal = 10,
+        .gang = 3,
         .ended_by = 4,
     };
     const struct bh_text_row text = { row.spec, 0, { "spec", 4 } };
@@ -245,16 +249,14 @@ an_older_store_is_brought_up_to_date(void **state)
     sqlite_test_must(f, f->store.ops->put_text(f->store.self, &text, &f->err));
     sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
     close_store(f);
-    run_sql(f, FORGET_KEYS
-               "ALTER TABLE jobs DROP COLUMN deadline_ns; DROP INDEX texts_by_tenant;"
-               "ALTER TABLE texts DROP COLUMN tenant_id; ALTER TABLE texts DROP COLUMN bytes;"
-               "ALTER TABLE jobs DROP COLUMN checkpoint_signal;"
-               "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE documents; DROP TABLE keys;"
-               "DROP INDEX tokens_by_principal; ALTER TABLE names DROP COLUMN key;"
-               "ALTER TABLE names DROP COLUMN record; ALTER TABLE jobs DROP COLUMN ended_by;"
-               "PRAGMA user_version = 1");
-    assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
-                     BH_CONFLICT);
+    run_sql(f, FORGET_KEYS "ALTER TABLE jobs DROP COLUMN deadline_ns; DROP INDEX texts_by_tenant;"
+                           "ALTER TABLE texts DROP COLUMN tenant_id; ALTER TABLE texts DROP COLUMN bytes;"
+                           "ALTER TABLE jobs DROP COLUMN checkpoint_signal;"
+                           "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE documents; DROP TABLE keys;"
+                           "DROP INDEX tokens_by_principal; ALTER TABLE names DROP COLUMN key;"
+                           "ALTER TABLE names DROP COLUMN record; ALTER TABLE jobs DROP COLUMN ended_by;"
+                           "PRAGMA user_version = 1");
+    assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err), BH_CONFLICT);
     assert_non_null(strstr(f->err.hint, "start bulkheadd on it once"));
     open_store(f, BH_STORE_WRITE);
     sqlite_test_must(f, f->store.ops->get_job(f->store.self, row.job, is_without_deadline, f, &f->err));
@@ -266,9 +268,14 @@ an_older_store_is_brought_up_to_date(void **state)
 static void
 put_sealed(struct fixture *f, uint32_t tenant, const char *key, bool job)
 {
-    struct bh_job_row row = { .job = strtoull(key, NULL, 10), .tenant_id = tenant, .tenant = "acme",
-                              .principal = "ada", .sku = "small", .kind = "batch",
-                              .state = "completed", .spec = { { (uint8_t)*key, (uint8_t)tenant } } };
+    struct bh_job_row row = { .job = strtoull(key, NULL, 10),
+                              .tenant_id = tenant,
+                              .tenant = "acme",
+                              .principal = "ada",
+                              .sku = "small",
+                              .kind = "batch",
+                              .state = "completed",
+                              .spec = { { (uint8_t)*key, (uint8_t)tenant } } };
     char text[160];
     struct bh_buf item;
 
@@ -277,9 +284,9 @@ put_sealed(struct fixture *f, uint32_t tenant, const char *key, bool job)
                   "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
     if (job)
         sqlite_test_must(f, f->store.ops->put_job(f->store.self, &row, &f->err));
-    sqlite_test_must(f, f->store.ops->put_text(f->store.self,
-                                   &(struct bh_text_row){ row.spec, tenant, { item.bytes, item.length } },
-                                   &f->err));
+    sqlite_test_must(f, f->store.ops->put_text(
+                            f->store.self,
+                            &(struct bh_text_row){ row.spec, tenant, { item.bytes, item.length } }, &f->err));
 }
 
 /* Keys 2 and 3 of tenant 6, of which 2 was destroyed, each with a job's specification; and what it
@@ -313,8 +320,7 @@ sqlite_stored_of(struct fixture *f, uint32_t tenant)
 }
 
 static bool
-count_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
-           size_t length)
+count_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text, size_t length)
 {
     ++*(uint32_t *)self;
     return true;
@@ -376,8 +382,7 @@ commit_for_ever(const struct fixture *f, uint64_t first, int out)
     if (bh_store_sqlite_open(f->path, BH_STORE_WRITE, crypto, &store, &err) != BH_OK)
         _exit(1);
     for (uint64_t seq = first;; seq++)
-        if (put_one(&store, seq, "text", &err) != BH_OK
-            || write(out, &seq, sizeof seq) != sizeof seq)
+        if (put_one(&store, seq, "text", &err) != BH_OK || write(out, &seq, sizeof seq) != sizeof seq)
             _exit(2);
 }
 
@@ -431,13 +436,12 @@ survives_kills(void **state)
     uint64_t first = 0;
 
     for (int round = 0; round < 12; round++) {
-        uint64_t told =
-            kill_while_committing(f, first, (bh_ns)(round * 3 + 1) * BH_NS_PER_MS);
+        uint64_t told = kill_while_committing(f, first, (bh_ns)(round * 3 + 1) * BH_NS_PER_MS);
         struct prefix prefix = { 0 };
 
         open_store(f, BH_STORE_WRITE);
         sqlite_test_must(f, f->store.ops->list_records(f->store.self, 0, UINT64_MAX, sqlite_read_record,
-                                           &prefix, &f->err));
+                                                       &prefix, &f->err));
         close_store(f);
         BH_CHECK("no gap", !prefix.wrong);
         BH_CHECK("all told are kept", prefix.next > told);
@@ -569,8 +573,7 @@ rows_are_found_by_an_index(void **state)
 enum { RECORDS = 50, EVERY = 20 };
 
 static void
-sign_checkpoint(struct fixture *f, struct bh_merkle_frontier *frontier,
-                const uint8_t private_key[32])
+sign_checkpoint(struct fixture *f, struct bh_merkle_frontier *frontier, const uint8_t private_key[32])
 {
     struct bh_checkpoint checkpoint = { .origin = "log.example/a", .size = frontier->size };
     char note[1024];
@@ -580,9 +583,9 @@ sign_checkpoint(struct fixture *f, struct bh_merkle_frontier *frontier,
     bh_buf_init_fixed(&out, note, sizeof note);
     sqlite_test_must(f, bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &f->err));
     sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
-    sqlite_test_must(f, f->store.ops->put_checkpoint(
-                f->store.self,
-                &(struct bh_checkpoint_row){ frontier->size, bh_buf_text(&out) }, &f->err));
+    sqlite_test_must(
+        f, f->store.ops->put_checkpoint(
+               f->store.self, &(struct bh_checkpoint_row){ frontier->size, bh_buf_text(&out) }, &f->err));
     sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
 }
 
@@ -607,8 +610,7 @@ make_journal(struct fixture *f)
     sign_checkpoint(f, &frontier, private_key);
     for (uint64_t seq = 0; seq < RECORDS; seq++) {
         put_some(f, seq, 1);
-        sqlite_test_must(f,
-             f->store.ops->list_hashes(f->store.self, seq, add_hash, &frontier, &f->err));
+        sqlite_test_must(f, f->store.ops->list_hashes(f->store.self, seq, add_hash, &frontier, &f->err));
         if (frontier.size % EVERY == 0)
             sign_checkpoint(f, &frontier, private_key);
     }
@@ -629,8 +631,7 @@ audits(void **state)
           "UPDATE records SET leaf = CAST(replace(leaf, 'test', 'tesd') AS BLOB) "
           "WHERE seq = 17",
           BH_CONFLICT, 17, 17 },
-        { "hash", "UPDATE records SET hash = zeroblob(32) WHERE seq = 33", BH_CONFLICT, 33,
-          33 },
+        { "hash", "UPDATE records SET hash = zeroblob(32) WHERE seq = 33", BH_CONFLICT, 33, 33 },
         { "removed", "DELETE FROM records WHERE seq = 9", BH_CONFLICT, 9, 9 },
         { "cut behind a checkpoint", "DELETE FROM records WHERE seq >= 40", BH_OK, 0, 0 },
         { "cut", "DELETE FROM records WHERE seq >= 31", BH_CONFLICT, 31, 39 },
@@ -639,8 +640,7 @@ audits(void **state)
           "UPDATE checkpoints SET note = (SELECT note FROM checkpoints WHERE "
           "size = 20) WHERE size = 40",
           BH_CONFLICT, 20, 39 },
-        { "first note spoilt", "UPDATE checkpoints SET note = 'x' WHERE size = 0",
-          BH_CONFLICT, 0, 0 },
+        { "first note spoilt", "UPDATE checkpoints SET note = 'x' WHERE size = 0", BH_CONFLICT, 0, 0 },
     };
     struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
     struct fixture *f = *state;
@@ -708,8 +708,8 @@ file_holds(const struct fixture *f, const char *ending, const char *text)
 
     snprintf(path, sizeof path, "%s%s", f->path, ending);
     bh_buf_init(&bytes, 16 << 20);
-    holds = bh_file_read(path, 16 << 20, &bytes, &err) == BH_OK
-            && bytes.length > 0 && memmem(bytes.bytes, bytes.length, text, strlen(text));
+    holds = bh_file_read(path, 16 << 20, &bytes, &err) == BH_OK && bytes.length > 0
+            && memmem(bytes.bytes, bytes.length, text, strlen(text));
     bh_buf_fini(&bytes);
     return holds;
 }
@@ -722,15 +722,24 @@ erased_bytes_are_nowhere(void **state)
     static const char name[] = "canary-name", text[] = "{\"plain\":\"canary-text\"}";
     struct fixture *f = *state;
     struct bh_key_row key = { .id = 1, .wrapped = "canary-key" };
-    const struct bh_job_row job = { .job = 1, .tenant_id = 1, .name = name, .tenant = "t",
-                                    .principal = "p", .sku = "s", .kind = "k", .state = "s",
-                                    .submitted_ns = 5, .spec = { { 1 } } };
+    const struct bh_job_row job = { .job = 1,
+                                    .tenant_id = 1,
+                                    .name = name,
+                                    .tenant = "t",
+                                    .principal = "p",
+                                    .sku = "s",
+                                    .kind = "k",
+                                    .state = "s",
+                                    .submitted_ns = 5,
+                                    .spec = { { 1 } } };
 
     open_store(f, BH_STORE_WRITE);
     for (uint8_t pass = 0; pass < 2; pass++) { /* erased from the log and from the database */
         sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
         sqlite_test_must(f, f->store.ops->put_job(f->store.self, &job, &f->err));
-        sqlite_test_must(f, f->store.ops->put_text(f->store.self, &(struct bh_text_row){ job.spec, 0, { text, strlen(text) } }, &f->err));
+        sqlite_test_must(
+            f, f->store.ops->put_text(f->store.self,
+                                      &(struct bh_text_row){ job.spec, 0, { text, strlen(text) } }, &f->err));
         memcpy(key.wrapped, "canary-key", 10);
         sqlite_test_must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
         sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
@@ -742,8 +751,8 @@ erased_bytes_are_nowhere(void **state)
         sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
         memset(key.wrapped, 0, sizeof key.wrapped);
         sqlite_test_must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
-        sqlite_test_must(f, f->store.ops->erase_jobs(f->store.self,
-                                         &(struct bh_erasure){ 1, 0, UINT64_MAX }, &f->err));
+        sqlite_test_must(
+            f, f->store.ops->erase_jobs(f->store.self, &(struct bh_erasure){ 1, 0, UINT64_MAX }, &f->err));
         sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
         sqlite_test_must(f, f->store.ops->scrub(f->store.self, &f->err));
         BH_CHECK("database", !file_holds(f, "", "canary"));

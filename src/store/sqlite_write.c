@@ -9,8 +9,7 @@
 static bh_rc
 write_refuse_reader(const struct bh_sqlite *store, struct bh_err *err)
 {
-    return bh_err_set(err, BH_UNAVAILABLE, "the store %s is open for reading only",
-                      store->path);
+    return bh_err_set(err, BH_UNAVAILABLE, "the store %s is open for reading only", store->path);
 }
 
 bh_rc
@@ -83,8 +82,8 @@ bh_sqlite_commit(void *self, struct bh_err *err)
 }
 
 bh_rc
-bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which,
-                struct bh_sql_use *ret_use, struct bh_err *err)
+bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which, struct bh_sql_use *ret_use,
+                struct bh_err *err)
 {
     bh_rc rc;
 
@@ -109,8 +108,8 @@ bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use, struct bh_err
 }
 
 bh_rc
-bh_sqlite_put_record(void *self, uint64_t seq, const struct bh_slice *leaf,
-                     uint8_t ret_hash[32], struct bh_err *err)
+bh_sqlite_put_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t ret_hash[32],
+                     struct bh_err *err)
 {
     struct bh_sqlite *store = self;
     struct bh_sql_use use;
@@ -259,8 +258,7 @@ bh_sqlite_put_document(void *self, const struct bh_document_row *row, struct bh_
 }
 
 bh_rc
-bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
-                         struct bh_err *err)
+bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
 {
     struct bh_sqlite *store = self;
     struct bh_sql_use use;

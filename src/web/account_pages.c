@@ -25,7 +25,7 @@ account_page_put_time(struct bh_html *html, const char *what, bh_ns at)
 /* "Remove Ada's phone", for screen readers: there are several such buttons. */
 static void
 pages_put_button_form(struct bh_html *html, const struct bh_page_frame *frame, struct bh_button_form button,
-         const char *name)
+                      const char *name)
 {
     char text[256];
     struct bh_buf about;
@@ -51,27 +51,25 @@ pages_put_passkeys(struct bh_html *html, const struct bh_account_view *view)
         bh_html_element(html, "strong", NULL, passkey->name);
         bh_html_open(html, "p");
         bh_html_attr(html, "class", "note");
-        account_page_put_time(html,
-                 passkey->synced ? "Passkey on several devices, added"
-                                 : "Passkey on one device, added",
-                 passkey->created);
+        account_page_put_time(
+            html, passkey->synced ? "Passkey on several devices, added" : "Passkey on one device, added",
+            passkey->created);
         account_page_put_time(html, ", used", passkey->used);
         bh_html_close(html, "p");
-        pages_put_button_form(html, &view->frame,
-                 (struct bh_button_form) { "/account/passkey/remove", "id", passkey->id, "Remove",
-                                    NULL },
-                 passkey->name);
+        pages_put_button_form(
+            html, &view->frame,
+            (struct bh_button_form){ "/account/passkey/remove", "id", passkey->id, "Remove", NULL },
+            passkey->name);
         bh_html_close(html, "li");
     }
     bh_html_close(html, "ul");
-    bh_frame_passkey_form(html, &view->frame, "create", "/account/passkey",
-                          "/account/passkey/options");
-    bh_frame_input(html, &(struct bh_input) { .id = "name",
-                                              .label = "Name of a new passkey",
-                                              .name = "name",
-                                              .autocomplete = "off",
-                                              .length_max = 64,
-                                              .optional = true });
+    bh_frame_passkey_form(html, &view->frame, "create", "/account/passkey", "/account/passkey/options");
+    bh_frame_input(html, &(struct bh_input){ .id = "name",
+                                             .label = "Name of a new passkey",
+                                             .name = "name",
+                                             .autocomplete = "off",
+                                             .length_max = 64,
+                                             .optional = true });
     bh_frame_button(html, NULL, "Add a passkey");
     bh_html_close(html, "form");
 }
@@ -82,8 +80,8 @@ pages_put_totp(struct bh_html *html, const struct bh_account_view *view)
     if (view->totp) {
         bh_html_element(html, "p", NULL, "An authenticator app is set up.");
         pages_put_button_form(html, &view->frame,
-                 (struct bh_button_form) { "/account/totp/remove", "id", "totp", "Remove", NULL },
-                 "the authenticator app");
+                              (struct bh_button_form){ "/account/totp/remove", "id", "totp", "Remove", NULL },
+                              "the authenticator app");
         return;
     }
     bh_frame_form(html, &view->frame, "/account/totp/new");
@@ -109,8 +107,7 @@ pages_put_tokens(struct bh_html *html, const struct bh_account_view *view)
 {
     bh_html_element(html, "h2", NULL, "API tokens");
     if (view->token_count == 0)
-        bh_html_element(html, "p", NULL,
-                        "None. Your terminal makes them: bulkhead token create.");
+        bh_html_element(html, "p", NULL, "None. Your terminal makes them: bulkhead token create.");
     bh_html_open(html, "ul");
     for (uint32_t i = 0; i < view->token_count; i++) {
         const struct bh_token_view *token = &view->tokens[i];
@@ -125,8 +122,7 @@ pages_put_tokens(struct bh_html *html, const struct bh_account_view *view)
         bh_html_close(html, "p");
         pages_put_button_form(
             html, &view->frame,
-            (struct bh_button_form) { "/account/token/revoke", "id", token->id, "Revoke", NULL },
-            token->name);
+            (struct bh_button_form){ "/account/token/revoke", "id", token->id, "Revoke", NULL }, token->name);
         bh_html_close(html, "li");
     }
     bh_html_close(html, "ul");
@@ -153,7 +149,7 @@ pages_put_sessions(struct bh_html *html, const struct bh_account_view *view)
         if (!session->present)
             pages_put_button_form(
                 html, &view->frame,
-                (struct bh_button_form) { "/account/session/end", "id", session->id, "End", NULL },
+                (struct bh_button_form){ "/account/session/end", "id", session->id, "End", NULL },
                 session->from);
         bh_html_close(html, "li");
     }
@@ -202,13 +198,13 @@ bh_totp_page(struct bh_buf *out, struct bh_totp_view *view)
     bh_html_element(&html, "span", "secret", view->secret);
     bh_html_close(&html, "p");
     bh_frame_form(&html, &view->frame, "/account/totp");
-    bh_frame_input(&html, &(struct bh_input) { .id = "code",
-                                               .label = "Code that the app now shows",
-                                               .name = "code",
-                                               .autocomplete = "one-time-code",
-                                               .inputmode = "numeric",
-                                               .length_max = 8,
-                                               .focus = true });
+    bh_frame_input(&html, &(struct bh_input){ .id = "code",
+                                              .label = "Code that the app now shows",
+                                              .name = "code",
+                                              .autocomplete = "one-time-code",
+                                              .inputmode = "numeric",
+                                              .length_max = 8,
+                                              .focus = true });
     bh_frame_button(&html, NULL, "Add it");
     bh_html_close(&html, "form");
     bh_frame_end(&html, &view->frame);

@@ -26,8 +26,8 @@ is_form(const char *type)
     static const char want[] = "application/x-www-form-urlencoded";
     size_t length = sizeof want - 1;
 
-    return type && strncmp(type, want, length) == 0 &&
-           (type[length] == '\0' || type[length] == ';' || type[length] == ' ');
+    return type && strncmp(type, want, length) == 0
+           && (type[length] == '\0' || type[length] == ';' || type[length] == ' ');
 }
 
 enum bh_identity_fault
@@ -50,8 +50,7 @@ bh_form_receive(const struct bh_request *request, const char *origin, const char
 }
 
 bool
-bh_cookie_find(const struct bh_request *request, const char *name, char *ret_value,
-               size_t size)
+bh_cookie_find(const struct bh_request *request, const char *name, char *ret_value, size_t size)
 {
     const char *at = request->cookie ? request->cookie : "";
     size_t length = strlen(name), found = SIZE_MAX;
@@ -76,11 +75,10 @@ bh_cookie_find(const struct bh_request *request, const char *name, char *ret_val
 const char *
 bh_next_path(const char *text, const char *fallback)
 {
-    static const char plain[] =
-        "%?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/=&";
+    static const char plain[] = "%?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/=&";
 
-    if (!text || text[0] != '/' || text[1] == '/' || text[strspn(text, plain)] != '\0' ||
-        text[strcspn(text, "%?")] == '%' || strlen(text) > NEXT_MAX)
+    if (!text || text[0] != '/' || text[1] == '/' || text[strspn(text, plain)] != '\0'
+        || text[strcspn(text, "%?")] == '%' || strlen(text) > NEXT_MAX)
         return fallback;
     return text;
 }

@@ -23,15 +23,13 @@ bool bh_same_origin(const struct bh_request *request, const char *origin);
  *   ELSEWHERE       it comes from another site, or its field "csrf" is not `token`
  *   FORM            no form, or malformed
  *   FORM_DUPLICATE  a field comes twice */
-BH_MUST_USE enum bh_identity_fault bh_form_receive(const struct bh_request *request,
-                                          const char *origin, const char *token,
-                                          struct bh_form *ret_form);
+BH_MUST_USE enum bh_identity_fault bh_form_receive(const struct bh_request *request, const char *origin,
+                                                   const char *token, struct bh_form *ret_form);
 
 /* The cookie of that name among those that the request carries, in `ret_value` (at most
  * `size` - 1 bytes).  False when there is none, it is longer, or the name comes twice: then
  * somebody put one beside ours. */
-bool bh_cookie_find(const struct bh_request *request, const char *name, char *ret_value,
-                    size_t size);
+bool bh_cookie_find(const struct bh_request *request, const char *name, char *ret_value, size_t size);
 
 /* A path to go on to after signing in: `text` when it is a path of this site without
  * surprises ("/confirm?code=AB"), else `fallback`. */

@@ -31,12 +31,9 @@ received(void **state)
         { "as it should be", ORIGIN, "same-origin", FORM, "csrf=%s&a=1", BH_FAULT_NONE },
         { "without Sec-Fetch-Site", ORIGIN, NULL, FORM, "csrf=%s&a=1", BH_FAULT_NONE },
         { "without Origin", NULL, "same-origin", FORM, "csrf=%s&a=1", BH_FAULT_NONE },
-        { "with a charset", ORIGIN, NULL, FORM "; charset=UTF-8", "csrf=%s",
-          BH_FAULT_NONE },
-        { "another site", "https://evil.example", "cross-site", FORM, "csrf=%s",
-          BH_FAULT_ELSEWHERE },
-        { "a site beside", "https://www.gpu.example", "same-site", FORM, "csrf=%s",
-          BH_FAULT_ELSEWHERE },
+        { "with a charset", ORIGIN, NULL, FORM "; charset=UTF-8", "csrf=%s", BH_FAULT_NONE },
+        { "another site", "https://evil.example", "cross-site", FORM, "csrf=%s", BH_FAULT_ELSEWHERE },
+        { "a site beside", "https://www.gpu.example", "same-site", FORM, "csrf=%s", BH_FAULT_ELSEWHERE },
         { "a lie about the site", "https://evil.example", "same-origin", FORM, "csrf=%s",
           BH_FAULT_ELSEWHERE },
         { "no scheme", "gpu.example", NULL, FORM, "csrf=%s", BH_FAULT_ELSEWHERE },
@@ -46,8 +43,8 @@ received(void **state)
         { "no browser", NULL, NULL, FORM, "csrf=%s", BH_FAULT_ELSEWHERE },
         { "no token", ORIGIN, NULL, FORM, "a=1", BH_FAULT_ELSEWHERE },
         { "an empty token", ORIGIN, NULL, FORM, "csrf=", BH_FAULT_ELSEWHERE },
-        { "another's token", ORIGIN, NULL, FORM,
-          "csrf=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", BH_FAULT_ELSEWHERE },
+        { "another's token", ORIGIN, NULL, FORM, "csrf=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+          BH_FAULT_ELSEWHERE },
         { "longer", ORIGIN, NULL, FORM, "csrf=%sA", BH_FAULT_ELSEWHERE },
         { "two tokens", ORIGIN, NULL, FORM, "csrf=%s&csrf=x", BH_FAULT_FORM_DUPLICATE },
         { "a field twice", ORIGIN, NULL, FORM, "csrf=%s&a=1&a=2", BH_FAULT_FORM_DUPLICATE },
@@ -62,18 +59,16 @@ received(void **state)
     (void)state;
     bh_csrf_token("secret", token);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_request request = { .origin = rows[i].origin,
-                                      .fetch_site = rows[i].site,
-                                      .content_type = rows[i].type,
-                                      .body = body };
+        struct bh_request request = {
+            .origin = rows[i].origin, .fetch_site = rows[i].site, .content_type = rows[i].type, .body = body
+        };
         const char *mark = strstr(rows[i].body, "%s");
         size_t head = mark ? (size_t)(mark - rows[i].body) : strlen(rows[i].body);
 
         snprintf(body, sizeof body, "%.*s%s%s", (int)head, rows[i].body, mark ? token : "",
                  mark ? mark + 2 : "");
         request.body_length = strlen(body);
-        BH_CHECK_EQ(rows[i].name, bh_form_receive(&request, ORIGIN, token, &form),
-                    rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, bh_form_receive(&request, ORIGIN, token, &form), rows[i].fault);
     }
     BH_CHECK_DONE();
 }
@@ -83,6 +78,7 @@ cookies(void **state)
 {
     static const struct {
         const char *cookies, *value; /* NULL: none found */
+        /* clang-format off */
     } rows[] = {
         { "s=abc", "abc" },     { "a=1; s=abc; b=2", "abc" },
         { "a=1;s=abc", "abc" }, { "s=", "" },
@@ -93,6 +89,7 @@ cookies(void **state)
         { "s=a; s=a", NULL },   { "", NULL },
         { ";;; ", NULL },       { NULL, NULL },
     };
+    /* clang-format on */
     char value[8];
 
     (void)state;
@@ -139,8 +136,7 @@ next_paths(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const char *next = bh_next_path(rows[i].text, "fallback");
 
-        BH_CHECK_STR(rows[i].text ? rows[i].text : "(none)", next,
-                     rows[i].good ? rows[i].text : "fallback");
+        BH_CHECK_STR(rows[i].text ? rows[i].text : "(none)", next, rows[i].good ? rows[i].text : "fallback");
     }
     BH_CHECK_DONE();
 }
@@ -168,8 +164,7 @@ form_test_headers(void **state)
                  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' "
                  "data:; frame-ancestors 'none'; base-uri 'none'; connect-src 'self'; "
                  "form-action 'self'");
-    BH_CHECK_STR("https", header_of(&page, "Strict-Transport-Security"),
-                 "max-age=63072000");
+    BH_CHECK_STR("https", header_of(&page, "Strict-Transport-Security"), "max-age=63072000");
     BH_CHECK_STR("http", header_of(&plain, "Strict-Transport-Security"), "");
     BH_CHECK_STR("frames", header_of(&plain, "X-Frame-Options"), "DENY");
     assert_non_null(sheet);
@@ -183,8 +178,8 @@ form_test_headers(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(form_test_tokens),     cmocka_unit_test(received), cmocka_unit_test(cookies),
-    cmocka_unit_test(next_paths), cmocka_unit_test(form_test_headers),
+    cmocka_unit_test(form_test_tokens), cmocka_unit_test(received),          cmocka_unit_test(cookies),
+    cmocka_unit_test(next_paths),       cmocka_unit_test(form_test_headers),
 };
 
 BH_TEST_MAIN(tests)

@@ -216,7 +216,7 @@ bh_frame_button(struct bh_html *html, const char *style, const char *label)
 
 void
 bh_frame_button_form(struct bh_html *html, const struct bh_page_frame *frame,
-              const struct bh_button_form *button)
+                     const struct bh_button_form *button)
 {
     bh_frame_form(html, frame, button->action);
     bh_frame_hidden(html, button->name, button->value);

@@ -38,8 +38,8 @@ void bh_frame_form(struct bh_html *html, const struct bh_page_frame *frame, cons
 
 /* The same for passkey.js: hidden until the script shows it, with the line where it says
  * how it goes, and the field for the answer.  `kind` is "create" or "get". */
-void bh_frame_passkey_form(struct bh_html *html, const struct bh_page_frame *frame,
-                           const char *kind, const char *action, const char *options);
+void bh_frame_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const char *kind,
+                           const char *action, const char *options);
 
 void bh_frame_hidden(struct bh_html *html, const char *name, const char *value);
 
@@ -65,6 +65,6 @@ struct bh_button_form {
     const char *action, *name, *value, *label, *about;
 };
 void bh_frame_button_form(struct bh_html *html, const struct bh_page_frame *frame,
-                   const struct bh_button_form *button);
+                          const struct bh_button_form *button);
 
 #endif

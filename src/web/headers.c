@@ -1,8 +1,8 @@
 #include "web/headers.h"
 
 /* What a page may do: our own script and sheet, pictures within itself; and forms to us. */
-#define POLICY_REST                                                                        \
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "      \
+#define POLICY_REST                                                                                          \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "                        \
     "frame-ancestors 'none'; base-uri 'none'; connect-src 'self'"
 static const char policy_rest[] = POLICY_REST;
 static const char policy[] = POLICY_REST "; form-action 'self'";
@@ -31,8 +31,8 @@ bh_page_headers(struct bh_reply *reply, uint32_t status, bool https)
 void
 bh_page_headers_loopback(struct bh_reply *reply, struct bh_arena *arena, uint16_t port)
 {
-    const char *content_policy = bh_arena_printf(
-        arena, "%s; form-action 'self' http://127.0.0.1:%u", policy_rest, port);
+    const char *content_policy =
+        bh_arena_printf(arena, "%s; form-action 'self' http://127.0.0.1:%u", policy_rest, port);
 
     reply->status = 200;
     put_headers(reply, content_policy ? content_policy : policy);

@@ -72,7 +72,7 @@ struct bh_html
 bh_html_begin(struct bh_buf *out)
 {
     bh_buf_puts(out, "<!doctype html>\n");
-    return (struct bh_html) { .out = out };
+    return (struct bh_html){ .out = out };
 }
 
 /* A new line before what stands in a block of its own: for people who read the source, and
@@ -80,12 +80,11 @@ bh_html_begin(struct bh_buf *out)
 static bool
 html_is_block(const char *element)
 {
-    static const char *const blocks[] = { "html",  "head",  "body",   "meta",   "link",
-                                          "title", "main",  "header", "footer", "script",
-                                          "h1",    "h2",    "p",      "form",   "section",
-                                          "ul",    "ol",    "li",     "dl",     "dt",
-                                          "dd",    "div",   "table",  "tr",     "nav",
-                                          "label", "input", "button", NULL };
+    static const char *const blocks[] = { "html", "head",   "body",    "meta",   "link",  "title",
+                                          "main", "header", "footer",  "script", "h1",    "h2",
+                                          "p",    "form",   "section", "ul",     "ol",    "li",
+                                          "dl",   "dt",     "dd",      "div",    "table", "tr",
+                                          "nav",  "label",  "input",   "button", NULL };
 
     return html_is_one_of(element, blocks);
 }
@@ -97,8 +96,7 @@ bh_html_open(struct bh_html *html, const char *element)
 
     BH_ASSERT(element[0] && element[strspn(element, small_digits)] == '\0');
     html_end_tag(html);
-    if (html_is_block(element) && html->out->length > 0 &&
-        html->out->bytes[html->out->length - 1] != '\n')
+    if (html_is_block(element) && html->out->length > 0 && html->out->bytes[html->out->length - 1] != '\n')
         bh_buf_putc(html->out, '\n');
     bh_buf_putc(html->out, '<');
     bh_buf_puts(html->out, element);
@@ -173,8 +171,7 @@ bh_html_close(struct bh_html *html, const char *element)
 }
 
 void
-bh_html_element(struct bh_html *html, const char *element, const char *class,
-                const char *text)
+bh_html_element(struct bh_html *html, const char *element, const char *class, const char *text)
 {
     bh_html_open(html, element);
     if (class)

@@ -45,8 +45,7 @@ void bh_html_u64(struct bh_html *html, uint64_t number);
 void bh_html_close(struct bh_html *html, const char *element);
 
 /* An element with nothing but text; `class` may be NULL. */
-void bh_html_element(struct bh_html *html, const char *element, const char *class,
-                     const char *text);
+void bh_html_element(struct bh_html *html, const char *element, const char *class, const char *text);
 
 /* A link to another site, which is told nothing of ours; what is no https address becomes
  * text alone. */

@@ -52,8 +52,8 @@ escaped(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        snprintf(want, sizeof want, "<!doctype html>\n<p title=\"%s\">%s</p>\n",
-                 rows[i].escaped, rows[i].escaped);
+        snprintf(want, sizeof want, "<!doctype html>\n<p title=\"%s\">%s</p>\n", rows[i].escaped,
+                 rows[i].escaped);
         BH_CHECK_STR(rows[i].text, paragraph(rows[i].text), want);
     }
     BH_CHECK_DONE();
@@ -80,10 +80,9 @@ nested(void **state)
     bh_html_close(&html, "p");
     bh_html_close(&html, "form");
     bh_html_end(&html);
-    BH_CHECK_STR(
-        "nested", bh_buf_text(&out),
-        "<!doctype html>\n<form action=\"/signin\">\n<input name=\"code\" required>"
-        "\n<p>n 17<b class=\"x\">bold</b></p>\n</form>\n");
+    BH_CHECK_STR("nested", bh_buf_text(&out),
+                 "<!doctype html>\n<form action=\"/signin\">\n<input name=\"code\" required>"
+                 "\n<p>n 17<b class=\"x\">bold</b></p>\n</form>\n");
     BH_CHECK_DONE();
 }
 

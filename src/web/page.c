@@ -10,8 +10,8 @@ enum { ANSWER_BYTES_MAX = 1 << 20, BODY_MAX = 1 << 15 };
 const char *
 bh_page_field(const struct bh_page *page, const char *name)
 {
-    const char *value = page->form ? bh_form_get(page->form, name)
-                                    : page->request->query(page->request, name);
+    const char *value =
+        page->form ? bh_form_get(page->form, name) : page->request->query(page->request, name);
 
     return value ? value : "";
 }
@@ -47,10 +47,10 @@ bh_page_frame(const struct bh_page *page, const char *account)
 {
     const char *notice = page->form ? "" : bh_page_field(page, "notice");
 
-    return (struct bh_page_frame) { .site = page->web->options.site,
-                               .account = account,
-                               .csrf = page->csrf,
-                               .notice = bh_notice_find(notice) };
+    return (struct bh_page_frame){ .site = page->web->options.site,
+                                   .account = account,
+                                   .csrf = page->csrf,
+                                   .notice = bh_notice_find(notice) };
 }
 
 void
@@ -95,7 +95,7 @@ page_no_parameter(const struct bh_request *request, const char *name)
 
 static void
 page_no_parameters(const struct bh_request *request,
-              void (*sink)(void *self, const char *name, const char *value), void *self)
+                   void (*sink)(void *self, const char *name, const char *value), void *self)
 {
     (void)request;
     (void)sink;
@@ -106,8 +106,8 @@ static bool
 page_needs_step_up(const struct bh_reply *reply)
 {
     for (uint32_t i = 0; i < reply->header_count; i++)
-        if (strcmp(reply->headers[i].name, "WWW-Authenticate") == 0 &&
-            strstr(reply->headers[i].value, "insufficient_user_authentication"))
+        if (strcmp(reply->headers[i].name, "WWW-Authenticate") == 0
+            && strstr(reply->headers[i].value, "insufficient_user_authentication"))
             return true;
     return false;
 }
@@ -115,7 +115,7 @@ page_needs_step_up(const struct bh_reply *reply)
 /* Put a question to the API, as the person whose session it is. */
 static void
 page_request(struct bh_page *page, enum bh_method method, const char *path, const char *body,
-    struct bh_reply *ret_reply)
+             struct bh_reply *ret_reply)
 {
     const struct bh_web_options *web = &page->web->options;
     char bearer[BH_SESSION_TEXT_MAX + 8] = "Bearer ";
@@ -139,8 +139,7 @@ page_request(struct bh_page *page, enum bh_method method, const char *path, cons
 }
 
 struct bh_api_response
-bh_page_call(struct bh_page *page, enum bh_method method, const char *path,
-             const char *body)
+bh_page_call(struct bh_page *page, enum bh_method method, const char *path, const char *body)
 {
     struct bh_reply reply = { 0 };
     struct bh_api_response response;
@@ -149,7 +148,7 @@ bh_page_call(struct bh_page *page, enum bh_method method, const char *path,
     bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
     page_request(page, method, path, body, &reply);
     page->reply->known = page->reply->known || reply.known;
-    response = (struct bh_api_response) { .status = reply.status, .step_up = page_needs_step_up(&reply) };
+    response = (struct bh_api_response){ .status = reply.status, .step_up = page_needs_step_up(&reply) };
     if (reply.body.length > 0) {
         if (bh_json_parse(reply.body.bytes, reply.body.length, &response.json, &err) != BH_OK)
             response.json = NULL;
@@ -166,8 +165,8 @@ bh_page_forward(struct bh_page *page, enum bh_method method, const char *path)
 }
 
 struct bh_api_response
-bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
-                  const char *name, const char *text)
+bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path, const char *name,
+                  const char *text)
 {
     struct bh_api_response response = { .status = 400 };
     char memory[BODY_MAX];
@@ -191,8 +190,8 @@ bh_page_redirect(struct bh_page *page, const char *path, enum bh_notice notice)
     const char *where = path;
 
     if (notice != BH_NOTICE_NONE)
-        where = bh_arena_printf(page->request->arena, "%s%cnotice=%s", path,
-                                strchr(path, '?') ? '&' : '?', bh_notice_name(notice));
+        where = bh_arena_printf(page->request->arena, "%s%cnotice=%s", path, strchr(path, '?') ? '&' : '?',
+                                bh_notice_name(notice));
     bh_redirect(page->reply, where ? where : "/");
 }
 
@@ -227,7 +226,7 @@ bh_page_notice(const struct bh_api_response *response, enum bh_notice refused)
 
 void
 bh_page_refuse(struct bh_page *page, const struct bh_api_response *response, const char *path,
-                enum bh_notice refused)
+               enum bh_notice refused)
 {
     const char *step_up;
 

@@ -45,7 +45,7 @@ struct bh_page_frame bh_page_frame(const struct bh_page *page, const char *accou
 struct bh_api_response {
     uint32_t status;
     struct bh_json *json; /* of the reply; NULL: none */
-    bool step_up;           /* it asks for a second factor first (RFC 9470) */
+    bool step_up;         /* it asks for a second factor first (RFC 9470) */
 };
 void bh_api_response_fini(struct bh_api_response *response);
 static inline void
@@ -57,11 +57,11 @@ bh_api_response_fini_auto(struct bh_api_response *response)
 /* Ask the API, as the person whose session it is.  `body` is JSON, NULL for none; texts of
  * what it says live until bh_api_response_fini. */
 struct bh_api_response bh_page_call(struct bh_page *page, enum bh_method method, const char *path,
-                            const char *body);
+                                    const char *body);
 
 /* The same with one text in the body, under that name. */
-struct bh_api_response bh_page_call_with(struct bh_page *page, enum bh_method method,
-                                 const char *path, const char *name, const char *text);
+struct bh_api_response bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
+                                         const char *name, const char *text);
 
 /* Hand on what the API answers, as it is: for passkey.js. */
 void bh_page_forward(struct bh_page *page, enum bh_method method, const char *path);
@@ -80,7 +80,7 @@ void bh_page_redirect(struct bh_page *page, const char *path, enum bh_notice not
  * second factor is asked for, else back to `path` with the notice that fits the status, or
  * `refused` where the API says that something did not match. */
 void bh_page_refuse(struct bh_page *page, const struct bh_api_response *response, const char *path,
-                     enum bh_notice refused);
+                    enum bh_notice refused);
 
 /* The notice for a refusal. */
 enum bh_notice bh_page_notice(const struct bh_api_response *response, enum bh_notice refused);

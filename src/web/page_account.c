@@ -5,13 +5,7 @@
 #include "web/signin_pages.h"
 #include "web/page.h"
 
-enum {
-    PASSKEYS_MAX = 16,
-    TOKENS_MAX = 200,
-    SESSIONS_MAX = 100,
-    CODES_MAX = 16,
-    BODY_MAX = 1 << 15
-};
+enum { PASSKEYS_MAX = 16, TOKENS_MAX = 200, SESSIONS_MAX = 100, CODES_MAX = 16, BODY_MAX = 1 << 15 };
 
 static const char *
 account_handler_text_of(bh_json_value object, const char *name)
@@ -47,7 +41,7 @@ account_read_passkeys(bh_json_value list, struct bh_passkey_view views[PASSKEYS_
     for (size_t i = 0; i < bh_json_count(list) && count < PASSKEYS_MAX; i++) {
         bh_json_value row = bh_json_at(list, i);
 
-        views[count++] = (struct bh_passkey_view) {
+        views[count++] = (struct bh_passkey_view){
             .id = account_handler_text_of(row, "id"),
             .name = account_handler_text_of(row, "name"),
             .created = account_time_of(row, "created_ns"),
@@ -68,10 +62,10 @@ account_read_tokens(bh_json_value list, const char *account, struct bh_token_vie
         bh_json_value row = bh_json_at(list, i);
         const char *label = account_handler_text_of(row, "note");
 
-        if (strcmp(account_handler_text_of(row, "state"), "valid") != 0 ||
-            strcmp(account_handler_text_of(row, "principal"), account) != 0)
+        if (strcmp(account_handler_text_of(row, "state"), "valid") != 0
+            || strcmp(account_handler_text_of(row, "principal"), account) != 0)
             continue;
-        views[count++] = (struct bh_token_view) {
+        views[count++] = (struct bh_token_view){
             .id = account_handler_text_of(row, "id"),
             .name = label[0] ? label : account_handler_text_of(row, "id"),
             .created = account_time_of(row, "created_ns"),
@@ -86,19 +80,18 @@ account_read_tokens(bh_json_value list, const char *account, struct bh_token_vie
 static const char *
 account_how_of(bh_json_value row, struct bh_arena *arena)
 {
-    const char *issuer = account_handler_text_of(row, "issuer"), *level = account_handler_text_of(row, "level");
+    const char *issuer = account_handler_text_of(row, "issuer"),
+               *level = account_handler_text_of(row, "level");
     const char *shown = strcmp(level, "passkey") == 0 ? "with a passkey"
                         : strcmp(level, "code") == 0  ? "with a code"
                                                       : "without a second factor";
-    const char *how = bh_arena_printf(
-        arena, "%s, %s", issuer[0] ? issuer : "an account of this site", shown);
+    const char *how = bh_arena_printf(arena, "%s, %s", issuer[0] ? issuer : "an account of this site", shown);
 
     return how ? how : shown;
 }
 
 static uint32_t
-account_read_sessions(bh_json_value list, struct bh_arena *arena,
-              struct bh_session_view views[SESSIONS_MAX])
+account_read_sessions(bh_json_value list, struct bh_arena *arena, struct bh_session_view views[SESSIONS_MAX])
 {
     uint32_t count = 0;
 
@@ -106,7 +99,7 @@ account_read_sessions(bh_json_value list, struct bh_arena *arena,
         bh_json_value row = bh_json_at(list, i);
         const char *host = account_handler_text_of(row, "host");
 
-        views[count++] = (struct bh_session_view) {
+        views[count++] = (struct bh_session_view){
             .id = account_handler_text_of(row, "id"),
             .how = account_how_of(row, arena),
             .from = host[0] ? host : account_handler_text_of(row, "kind"),
@@ -175,7 +168,7 @@ bh_show_account(struct bh_page *page)
 /* Back to the account, with how it went. */
 static void
 account_handler_finish(struct bh_page *page, const struct bh_api_response *response, enum bh_notice done,
-       enum bh_notice refused)
+                       enum bh_notice refused)
 {
     if (account_handler_is_over(page, response))
         return;
@@ -188,11 +181,9 @@ account_handler_finish(struct bh_page *page, const struct bh_api_response *respo
 /* Remove the thing whose id the form names; ids are letters, digits, '-' and '_' alone, so
  * that none leads elsewhere. */
 static void
-account_remove_one(struct bh_page *page, const char *folder, enum bh_notice done,
-           enum bh_notice refused)
+account_remove_one(struct bh_page *page, const char *folder, enum bh_notice done, enum bh_notice refused)
 {
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { .status = 400 };
     const char *id = bh_page_field(page, "id");
@@ -212,8 +203,7 @@ bh_post_passkey_options(struct bh_page *page)
 void
 bh_post_passkey_remove(struct bh_page *page)
 {
-    account_remove_one(page, "/v1/account/passkeys", BH_NOTICE_PASSKEY_REMOVED,
-               BH_NOTICE_LAST_FACTOR);
+    account_remove_one(page, "/v1/account/passkeys", BH_NOTICE_PASSKEY_REMOVED, BH_NOTICE_LAST_FACTOR);
 }
 
 void
@@ -240,9 +230,8 @@ bh_post_totp_new(struct bh_page *page)
         account_handler_finish(page, &response, BH_NOTICE_NONE, BH_NOTICE_REFUSED);
         return;
     }
-    view =
-        (struct bh_totp_view) { bh_page_frame(page, ""), bh_api_response_text(&response, "address"),
-                                bh_api_response_text(&response, "secret") };
+    view = (struct bh_totp_view){ bh_page_frame(page, ""), bh_api_response_text(&response, "address"),
+                                  bh_api_response_text(&response, "secret") };
     bh_page_headers(page->reply, 200, true);
     bh_totp_page(&page->reply->body, &view);
 }
@@ -270,11 +259,10 @@ bh_post_passkey(struct bh_page *page)
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
 
-    response = bh_page_call(page, BH_POST, "/v1/account/passkeys",
-                        bh_page_field(page, "answer"));
+    response = bh_page_call(page, BH_POST, "/v1/account/passkeys", bh_page_field(page, "answer"));
     if (!bh_api_response_is_ok(&response) || !account_put_codes(page, &response))
         account_handler_finish(page, &response, BH_NOTICE_PASSKEY_ADDED,
-               response.status == 409 ? BH_NOTICE_PASSKEY_KNOWN : BH_NOTICE_REFUSED);
+                               response.status == 409 ? BH_NOTICE_PASSKEY_KNOWN : BH_NOTICE_REFUSED);
 }
 
 void
@@ -283,8 +271,7 @@ bh_post_totp(struct bh_page *page)
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
 
-    response = bh_page_call_with(page, BH_PUT, "/v1/account/totp", "code",
-                             bh_page_field(page, "code"));
+    response = bh_page_call_with(page, BH_PUT, "/v1/account/totp", "code", bh_page_field(page, "code"));
     if (response.status == 400) /* it was not the app's code: the secret is void */
         bh_page_redirect(page, "/account", BH_NOTICE_REFUSED);
     else if (!bh_api_response_is_ok(&response) || !account_put_codes(page, &response))
@@ -317,9 +304,7 @@ bh_post_recovery(struct bh_page *page)
 static void
 account_put_password(struct bh_page *page, uint32_t status, enum bh_notice notice)
 {
-    struct bh_enroll_view view = { .frame = bh_page_frame(page, NULL),
-                                  .account = "",
-                                  .old = true };
+    struct bh_enroll_view view = { .frame = bh_page_frame(page, NULL), .account = "", .old = true };
 
     view.frame.notice = notice;
     bh_page_headers(page->reply, status, true);
@@ -392,7 +377,7 @@ account_put_step_up(struct bh_page *page, uint32_t status, enum bh_notice notice
     account = bh_page_call(page, BH_GET, "/v1/account", NULL);
     if (account_handler_is_over(page, &account))
         return;
-    view = (struct bh_step_up_view) {
+    view = (struct bh_step_up_view){
         .frame = bh_page_frame(page, bh_api_response_text(&account, "name")),
         .passkey = bh_json_count(account_list_of(&account, "passkeys")) > 0,
         .code = account_truth_of(&account, "totp") || bh_api_response_number(&account, "recovery_left") > 0,
@@ -415,8 +400,7 @@ static void
 account_finish_step_up(struct bh_page *page, const struct bh_api_response *response)
 {
     if (bh_api_response_is_ok(response))
-        bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/account"),
-                    BH_NOTICE_NONE);
+        bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/account"), BH_NOTICE_NONE);
     else
         account_put_step_up(page, 403, bh_page_notice(response, BH_NOTICE_REFUSED));
 }
@@ -427,8 +411,7 @@ bh_post_step_up(struct bh_page *page)
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response response = { 0 };
 
-    response = bh_page_call_with(page, BH_POST, "/v1/prove", "code",
-                             bh_page_field(page, "code"));
+    response = bh_page_call_with(page, BH_POST, "/v1/prove", "code", bh_page_field(page, "code"));
     account_finish_step_up(page, &response);
 }
 

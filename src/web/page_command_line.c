@@ -12,8 +12,7 @@
 
 enum { CHALLENGE = 43, STATE_MAX = 128, HOST_MAX = 120, BODY_MAX = 4096 };
 
-static const char letters[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 static bool
 command_line_handler_is_word(const char *text, size_t most)
@@ -32,14 +31,14 @@ read_command_line(const struct bh_page *page, struct bh_command_line_view *ret_v
     struct bh_err err;
     uint32_t number;
 
-    *ret_view = (struct bh_command_line_view) { .challenge = bh_page_field(page, "challenge"),
-                                        .state = bh_page_field(page, "state"),
-                                        .port = port,
-                                        .host = bh_page_field(page, "host") };
-    if (!command_line_handler_is_word(ret_view->challenge, CHALLENGE) ||
-        strlen(ret_view->challenge) != CHALLENGE || !command_line_handler_is_word(ret_view->state, STATE_MAX) ||
-        !ret_view->host[0] || strlen(ret_view->host) > HOST_MAX ||
-        bh_parse_u32(port, 1, UINT16_MAX, &number, &err) != BH_OK)
+    *ret_view = (struct bh_command_line_view){ .challenge = bh_page_field(page, "challenge"),
+                                               .state = bh_page_field(page, "state"),
+                                               .port = port,
+                                               .host = bh_page_field(page, "host") };
+    if (!command_line_handler_is_word(ret_view->challenge, CHALLENGE)
+        || strlen(ret_view->challenge) != CHALLENGE
+        || !command_line_handler_is_word(ret_view->state, STATE_MAX) || !ret_view->host[0]
+        || strlen(ret_view->host) > HOST_MAX || bh_parse_u32(port, 1, UINT16_MAX, &number, &err) != BH_OK)
         return false;
     *ret_port = (uint16_t)number;
     return true;
@@ -71,9 +70,8 @@ bh_show_command_line(struct bh_page *page)
 static void
 redirect_to_command_line(struct bh_page *page, uint16_t port, const char *name, const char *value)
 {
-    const char *address =
-        bh_arena_printf(page->request->arena, "http://127.0.0.1:%u/?%s=%s&state=%s", port,
-                        name, value, bh_page_field(page, "state"));
+    const char *address = bh_arena_printf(page->request->arena, "http://127.0.0.1:%u/?%s=%s&state=%s", port,
+                                          name, value, bh_page_field(page, "state"));
 
     if (address && command_line_handler_is_word(value, STATE_MAX))
         bh_redirect(page->reply, address);

@@ -22,20 +22,17 @@ put_signin(struct bh_page *page, uint32_t status, enum bh_notice notice)
     struct bh_signin_view view = { .frame = bh_page_frame(page, NULL),
                                    .issuers = issuers,
                                    .account = bh_page_field(page, "account"),
-                                   .next =
-                                       bh_next_path(bh_page_field(page, "next"), "") };
+                                   .next = bh_next_path(bh_page_field(page, "next"), "") };
     bh_json_value list;
 
     ways = bh_page_call(page, BH_GET, "/v1/sign-in", NULL);
     list = ways.json ? bh_json_get(bh_json_root(ways.json), "issuers") : NULL;
-    view.passkey =
-        ways.json && bh_json_truth(bh_json_get(bh_json_root(ways.json), "passkeys"));
-    view.local =
-        ways.json && bh_json_truth(bh_json_get(bh_json_root(ways.json), "accounts"));
+    view.passkey = ways.json && bh_json_truth(bh_json_get(bh_json_root(ways.json), "passkeys"));
+    view.local = ways.json && bh_json_truth(bh_json_get(bh_json_root(ways.json), "accounts"));
     for (size_t i = 0; i < bh_json_count(list) && i < ISSUERS_MAX; i++) {
         const char *name = bh_json_text(bh_json_get(bh_json_at(list, i), "name"), "");
 
-        issuers[view.issuer_count++] = (struct bh_signin_issuer) { name, name };
+        issuers[view.issuer_count++] = (struct bh_signin_issuer){ name, name };
     }
     if (notice != BH_NOTICE_NONE)
         view.frame.notice = notice;
@@ -55,8 +52,7 @@ bh_show_signin(struct bh_page *page)
 static bool
 signin_is_cookie(const char *text, size_t size)
 {
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
 
     return text[strspn(text, plain)] == '\0' && strlen(text) < size;
 }
@@ -68,8 +64,8 @@ signin_store_session(struct bh_page *page, const struct bh_api_response *respons
     const char *session = bh_api_response_text(response, "session");
     const char *device = bh_api_response_text(response, "device");
 
-    if (!bh_api_response_is_ok(response) || strncmp(session, "bs_", 3) != 0 ||
-        !signin_is_cookie(session, BH_SESSION_TEXT_MAX))
+    if (!bh_api_response_is_ok(response) || strncmp(session, "bs_", 3) != 0
+        || !signin_is_cookie(session, BH_SESSION_TEXT_MAX))
         return false;
     bh_page_sign_in(page, session, signin_is_cookie(device, BH_DEVICE_TEXT_MAX) ? device : "");
     return true;
@@ -80,8 +76,7 @@ static void
 signin_accept_session(struct bh_page *page, const struct bh_api_response *response)
 {
     if (signin_store_session(page, response))
-        bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/account"),
-                    BH_NOTICE_NONE);
+        bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/account"), BH_NOTICE_NONE);
     else
         put_signin(page, 403, bh_page_notice(response, BH_NOTICE_REFUSED));
 }
@@ -176,8 +171,8 @@ bh_show_provider(struct bh_page *page)
     bh_buf_puts(&body, bh_api_response_text(&response, "id"));
     bh_buf_putc(&body, '.');
     bh_form_put_encoded(&body, next);
-    if (!bh_api_response_is_ok(&response) || !bh_buf_text(&body) || !address ||
-        strncmp(address, "http", 4) != 0) {
+    if (!bh_api_response_is_ok(&response) || !bh_buf_text(&body) || !address
+        || strncmp(address, "http", 4) != 0) {
         put_signin(page, 503, BH_NOTICE_PROVIDER);
         return;
     }
@@ -269,8 +264,8 @@ static void
 signin_put_enroll(struct bh_page *page, uint32_t status, enum bh_notice notice)
 {
     struct bh_enroll_view view = { .frame = bh_page_frame(page, NULL),
-                                  .account = bh_page_field(page, "account"),
-                                  .code = true };
+                                   .account = bh_page_field(page, "account"),
+                                   .code = true };
 
     view.frame.notice = notice;
     bh_page_headers(page->reply, status, true);
@@ -305,8 +300,8 @@ signin_is_first(struct bh_page *page)
     struct bh_api_response ways = { 0 };
 
     ways = bh_page_call(page, BH_GET, "/v1/sign-in", NULL);
-    return bh_api_response_is_ok(&ways) && ways.json &&
-           !bh_json_truth(bh_json_get(bh_json_root(ways.json), "accounts"));
+    return bh_api_response_is_ok(&ways) && ways.json
+           && !bh_json_truth(bh_json_get(bh_json_root(ways.json), "accounts"));
 }
 
 void
@@ -326,7 +321,7 @@ bh_post_enroll(struct bh_page *page)
     signin_put_enrollment(&body, page, first);
     if (bh_buf_text(&body))
         response = first ? bh_page_call(page, BH_POST, "/v1/sign-in/first", memory)
-                     : bh_page_call(page, BH_PUT, "/v1/account/password", memory);
+                         : bh_page_call(page, BH_PUT, "/v1/account/password", memory);
     bh_secret_wipe(memory, sizeof memory);
     if (!bh_api_response_is_ok(&response))
         signin_put_enroll(page, 403, bh_page_notice(&response, BH_NOTICE_REFUSED));

@@ -12,31 +12,26 @@
 static const char *golden_folder, *build_folder;
 
 static const struct bh_page_frame nobody = { .site = "Example's GPUs", .csrf = "TOKEN" };
-static const struct bh_page_frame ada = { .site = "Example's GPUs",
-                                     .account = "ada",
-                                     .csrf = "TOKEN" };
-static const struct bh_signin_issuer issuers[] = { { "uni", "Example University" },
-                                                 { "a&b", HOSTILE } };
+static const struct bh_page_frame ada = { .site = "Example's GPUs", .account = "ada", .csrf = "TOKEN" };
+static const struct bh_signin_issuer issuers[] = { { "uni", "Example University" }, { "a&b", HOSTILE } };
 static const bh_ns day = 86400 * BH_NS_PER_S, then = 1790000000 * BH_NS_PER_S;
 
 static void
 signin(struct bh_buf *out)
 {
-    bh_signin_page(out, &(struct bh_signin_view) { .frame = nobody,
-                                                   .issuers = issuers,
-                                                   .issuer_count = 2,
-                                                   .passkey = true,
-                                                   .local = true,
-                                                   .account = "",
-                                                   .next = "/confirm?code=A" });
+    bh_signin_page(out, &(struct bh_signin_view){ .frame = nobody,
+                                                  .issuers = issuers,
+                                                  .issuer_count = 2,
+                                                  .passkey = true,
+                                                  .local = true,
+                                                  .account = "",
+                                                  .next = "/confirm?code=A" });
 }
 
 static void
 signin_refused(struct bh_buf *out)
 {
-    struct bh_signin_view view = {
-        .frame = nobody, .local = true, .account = HOSTILE, .next = ""
-    };
+    struct bh_signin_view view = { .frame = nobody, .local = true, .account = HOSTILE, .next = "" };
 
     view.frame.notice = BH_NOTICE_REFUSED;
     bh_signin_page(out, &view);
@@ -45,39 +40,38 @@ signin_refused(struct bh_buf *out)
 static void
 signin_nobody(struct bh_buf *out)
 {
-    bh_signin_page(out,
-                   &(struct bh_signin_view) { .frame = nobody, .account = "", .next = "" });
+    bh_signin_page(out, &(struct bh_signin_view){ .frame = nobody, .account = "", .next = "" });
 }
 
 static void
 step_up(struct bh_buf *out)
 {
-    bh_step_up_page(out, &(struct bh_step_up_view) { ada, true, true, HOSTILE, "/account" });
+    bh_step_up_page(out, &(struct bh_step_up_view){ ada, true, true, HOSTILE, "/account" });
 }
 
 static void
 step_up_without_factor(struct bh_buf *out)
 {
-    bh_step_up_page(out, &(struct bh_step_up_view) { ada, false, false, "", "" });
+    bh_step_up_page(out, &(struct bh_step_up_view){ ada, false, false, "", "" });
 }
 
 static void
 command_line(struct bh_buf *out)
 {
-    bh_command_line_page(out, &(struct bh_command_line_view) { ada, "abcDEF-_0123456789", "STATE", "4711",
-                                               HOSTILE });
+    bh_command_line_page(
+        out, &(struct bh_command_line_view){ ada, "abcDEF-_0123456789", "STATE", "4711", HOSTILE });
 }
 
 static void
 pages_test_enrol(struct bh_buf *out)
 {
-    bh_enroll_page(out, &(struct bh_enroll_view) { nobody, "ada", true, false });
+    bh_enroll_page(out, &(struct bh_enroll_view){ nobody, "ada", true, false });
 }
 
 static void
 password(struct bh_buf *out)
 {
-    bh_enroll_page(out, &(struct bh_enroll_view) { ada, "", false, true });
+    bh_enroll_page(out, &(struct bh_enroll_view){ ada, "", false, true });
 }
 
 static void
@@ -95,16 +89,16 @@ pages_test_account(struct bh_buf *out)
         { "2", HOSTILE, "2001:db8::1", then, then, false },
     };
 
-    bh_account_page(out, &(struct bh_account_view) { .frame = ada,
-                                                     .passkeys = passkeys,
-                                                     .passkey_count = 2,
-                                                     .tokens = tokens,
-                                                     .token_count = 1,
-                                                     .sessions = sessions,
-                                                     .session_count = 2,
-                                                     .recovery_left = 9,
-                                                     .totp = true,
-                                                     .local = true });
+    bh_account_page(out, &(struct bh_account_view){ .frame = ada,
+                                                    .passkeys = passkeys,
+                                                    .passkey_count = 2,
+                                                    .tokens = tokens,
+                                                    .token_count = 1,
+                                                    .sessions = sessions,
+                                                    .session_count = 2,
+                                                    .recovery_left = 9,
+                                                    .totp = true,
+                                                    .local = true });
 }
 
 static void
@@ -119,8 +113,8 @@ account_new(struct bh_buf *out)
 static void
 totp(struct bh_buf *out)
 {
-    bh_totp_page(out, &(struct bh_totp_view) {
-                          ada, "otpauth://totp/Example:ada?secret=ABCDEFGH", "ABCDEFGH" });
+    bh_totp_page(out,
+                 &(struct bh_totp_view){ ada, "otpauth://totp/Example:ada?secret=ABCDEFGH", "ABCDEFGH" });
 }
 
 static void
@@ -128,26 +122,25 @@ codes(struct bh_buf *out)
 {
     static const char *const texts[] = { "ABCD-EFGH-JKMN-PQRS", "0123-4567-89AB-CDEF" };
 
-    bh_codes_page(out, &(struct bh_codes_view) { ada, texts, 2 });
+    bh_codes_page(out, &(struct bh_codes_view){ ada, texts, 2 });
 }
 
 static void
 error(struct bh_buf *out)
 {
-    bh_error_page(out, &(struct bh_error_view) { nobody, 404 });
+    bh_error_page(out, &(struct bh_error_view){ nobody, 404 });
 }
 
 static void
 error_unknown(struct bh_buf *out)
 {
-    bh_error_page(out, &(struct bh_error_view) { ada, 418 });
+    bh_error_page(out, &(struct bh_error_view){ ada, 418 });
 }
 
 static void
 signed_out(struct bh_buf *out)
 {
-    bh_signed_out_page(
-        out, &(struct bh_signed_out_view) { nobody, "https://op.example/out?a=1&b=2" });
+    bh_signed_out_page(out, &(struct bh_signed_out_view){ nobody, "https://op.example/out?a=1&b=2" });
 }
 
 static const struct {
@@ -232,8 +225,7 @@ golden(void **state)
         name_assets(bh_buf_text(&page), &named);
         snprintf(path, sizeof path, "%s/%s.html", golden_folder, pages[i].name);
         pages_test_read_file(path, &want);
-        same = named.length == want.length &&
-               memcmp(named.bytes, want.bytes, want.length) == 0;
+        same = named.length == want.length && memcmp(named.bytes, want.bytes, want.length) == 0;
         if (!same)
             pages_test_write(pages[i].name, &named);
         BH_CHECK(pages[i].name, same);

@@ -5,10 +5,7 @@
 #include "base/attr.h"
 #include "base/base64.h"
 
-enum {
-    QUIET = 4 /* ISO/IEC 18004: four modules of nothing around it */,
-    BYTES_MAX = 1 << 18
-};
+enum { QUIET = 4 /* ISO/IEC 18004: four modules of nothing around it */, BYTES_MAX = 1 << 18 };
 
 BH_AUTO_DEFINE(QRcode *, QRcode_free)
 

@@ -17,8 +17,7 @@ pages_put_next(struct bh_html *html, const char *next)
 /* A link, because content policy counts where a form is sent on to as its target, and the
  * provider is elsewhere.  Following one begins a sign-in that only this browser can end. */
 static void
-pages_put_issuer(struct bh_html *html, const struct bh_signin_issuer *issuer, const char *next,
-           bool step_up)
+pages_put_issuer(struct bh_html *html, const struct bh_signin_issuer *issuer, const char *next, bool step_up)
 {
     char text[4096];
     struct bh_buf address;
@@ -42,7 +41,7 @@ pages_put_issuer(struct bh_html *html, const struct bh_signin_issuer *issuer, co
 
 static void
 pages_put_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const char *action,
-                 const char *next)
+                       const char *next)
 {
     bh_frame_passkey_form(html, frame, "get", action, "/signin/passkey/options");
     pages_put_next(html, next);
@@ -61,26 +60,26 @@ pages_put_account_form(struct bh_html *html, const struct bh_signin_view *view)
     bh_html_element(html, "h2", NULL, "With an account of this site");
     bh_frame_form(html, &view->frame, "/signin");
     pages_put_next(html, view->next);
-    bh_frame_input(html, &(struct bh_input) { .id = "account",
-                                              .label = "Account",
-                                              .name = "account",
-                                              .autocomplete = "username",
-                                              .value = view->account,
-                                              .length_max = ACCOUNT_MAX });
-    bh_frame_input(html, &(struct bh_input) { .id = "password",
-                                              .label = "Password",
-                                              .name = "password",
-                                              .type = "password",
-                                              .autocomplete = "current-password",
-                                              .length_max = PASSWORD_MAX,
-                                              .focus = step_up });
-    bh_frame_input(html, &(struct bh_input) { .id = "code",
-                                              .label = "Code",
-                                              .name = "code",
-                                              .autocomplete = "one-time-code",
-                                              .hint = "code-hint",
-                                              .length_max = CODE_MAX,
-                                              .optional = true });
+    bh_frame_input(html, &(struct bh_input){ .id = "account",
+                                             .label = "Account",
+                                             .name = "account",
+                                             .autocomplete = "username",
+                                             .value = view->account,
+                                             .length_max = ACCOUNT_MAX });
+    bh_frame_input(html, &(struct bh_input){ .id = "password",
+                                             .label = "Password",
+                                             .name = "password",
+                                             .type = "password",
+                                             .autocomplete = "current-password",
+                                             .length_max = PASSWORD_MAX,
+                                             .focus = step_up });
+    bh_frame_input(html, &(struct bh_input){ .id = "code",
+                                             .label = "Code",
+                                             .name = "code",
+                                             .autocomplete = "one-time-code",
+                                             .hint = "code-hint",
+                                             .length_max = CODE_MAX,
+                                             .optional = true });
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "note");
     bh_html_attr(html, "id", "code-hint");
@@ -136,27 +135,24 @@ bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view)
     view->frame.title = "Confirm that it is you";
     view->frame.passkeys = view->passkey;
     html = bh_frame_begin(out, &view->frame);
-    bh_html_element(&html, "p", NULL,
-                    "What you are about to do asks for a second factor again.");
+    bh_html_element(&html, "p", NULL, "What you are about to do asks for a second factor again.");
     if (view->passkey)
         pages_put_passkey_form(&html, &view->frame, "/again/passkey", view->next);
     if (view->code) {
         bh_frame_form(&html, &view->frame, "/again");
         pages_put_next(&html, view->next);
-        bh_frame_input(&html,
-                       &(struct bh_input) { .id = "code",
-                                            .label = "Code of your authenticator app, "
-                                                     "or a recovery code",
-                                            .name = "code",
-                                            .autocomplete = "one-time-code",
-                                            .length_max = CODE_MAX,
-                                            .focus = !view->passkey });
+        bh_frame_input(&html, &(struct bh_input){ .id = "code",
+                                                  .label = "Code of your authenticator app, "
+                                                           "or a recovery code",
+                                                  .name = "code",
+                                                  .autocomplete = "one-time-code",
+                                                  .length_max = CODE_MAX,
+                                                  .focus = !view->passkey });
         bh_frame_button(&html, "plain", "Use the code");
         bh_html_close(&html, "form");
     }
     if (view->issuer[0])
-        pages_put_issuer(&html, &(struct bh_signin_issuer) { view->issuer, view->issuer },
-                   view->next, true);
+        pages_put_issuer(&html, &(struct bh_signin_issuer){ view->issuer, view->issuer }, view->next, true);
     if (!view->passkey && !view->code && !view->issuer[0])
         pages_put_sign_in_link(&html, "This account has none: sign in again instead");
     bh_frame_end(&html, &view->frame);
@@ -164,7 +160,7 @@ bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view)
 
 static void
 signin_page_put_answer(struct bh_html *html, const struct bh_command_line_view *view, const char *answer,
-           const char *style, const char *label)
+                       const char *style, const char *label)
 {
     bh_frame_form(html, &view->frame, "/sign-in/command-line");
     bh_frame_hidden(html, "challenge", view->challenge);
@@ -206,24 +202,24 @@ bh_command_line_page(struct bh_buf *out, struct bh_command_line_view *view)
 static void
 pages_put_new_password(struct bh_html *html)
 {
-    bh_frame_input(html, &(struct bh_input) { .id = "password",
-                                              .label = "New password",
-                                              .name = "password",
-                                              .type = "password",
-                                              .autocomplete = "new-password",
-                                              .hint = "advice",
-                                              .length_max = PASSWORD_MAX });
+    bh_frame_input(html, &(struct bh_input){ .id = "password",
+                                             .label = "New password",
+                                             .name = "password",
+                                             .type = "password",
+                                             .autocomplete = "new-password",
+                                             .hint = "advice",
+                                             .length_max = PASSWORD_MAX });
     bh_html_open(html, "p");
     bh_html_attr(html, "class", "note");
     bh_html_attr(html, "id", "advice");
     bh_html_text(html, "12 characters at least. Several words are fine.");
     bh_html_close(html, "p");
-    bh_frame_input(html, &(struct bh_input) { .id = "repeated",
-                                              .label = "The same again",
-                                              .name = "repeated",
-                                              .type = "password",
-                                              .autocomplete = "new-password",
-                                              .length_max = PASSWORD_MAX });
+    bh_frame_input(html, &(struct bh_input){ .id = "repeated",
+                                             .label = "The same again",
+                                             .name = "repeated",
+                                             .type = "password",
+                                             .autocomplete = "new-password",
+                                             .length_max = PASSWORD_MAX });
 }
 
 void
@@ -235,25 +231,25 @@ bh_enroll_page(struct bh_buf *out, struct bh_enroll_view *view)
     html = bh_frame_begin(out, &view->frame);
     bh_frame_form(&html, &view->frame, view->code ? "/enrol" : "/account/password");
     if (view->code) {
-        bh_frame_input(&html, &(struct bh_input) { .id = "account",
-                                                   .label = "Account",
-                                                   .name = "account",
-                                                   .autocomplete = "username",
-                                                   .value = view->account,
-                                                   .length_max = ACCOUNT_MAX });
-        bh_frame_input(&html, &(struct bh_input) { .id = "code",
-                                                   .label = "One-time code you were given",
-                                                   .name = "code",
-                                                   .autocomplete = "off",
-                                                   .length_max = 128 });
+        bh_frame_input(&html, &(struct bh_input){ .id = "account",
+                                                  .label = "Account",
+                                                  .name = "account",
+                                                  .autocomplete = "username",
+                                                  .value = view->account,
+                                                  .length_max = ACCOUNT_MAX });
+        bh_frame_input(&html, &(struct bh_input){ .id = "code",
+                                                  .label = "One-time code you were given",
+                                                  .name = "code",
+                                                  .autocomplete = "off",
+                                                  .length_max = 128 });
     }
     if (view->old)
-        bh_frame_input(&html, &(struct bh_input) { .id = "old",
-                                                   .label = "Present password",
-                                                   .name = "old",
-                                                   .type = "password",
-                                                   .autocomplete = "current-password",
-                                                   .length_max = PASSWORD_MAX });
+        bh_frame_input(&html, &(struct bh_input){ .id = "old",
+                                                  .label = "Present password",
+                                                  .name = "old",
+                                                  .type = "password",
+                                                  .autocomplete = "current-password",
+                                                  .length_max = PASSWORD_MAX });
     pages_put_new_password(&html);
     bh_frame_button(&html, NULL, view->code ? "Continue" : "Set the password");
     bh_html_close(&html, "form");
@@ -273,8 +269,7 @@ static const struct {
     { 409, "Changed meanwhile", "Somebody changed this at the same time. Look again." },
     { 429, "Too many attempts", "Wait a quarter of an hour, or ask an admin." },
     { 503, "Not now", "The service cannot answer now. Try again in a moment." },
-    { 500, "Our mistake",
-      "Something went wrong here, not with you. The log of the daemon says what." },
+    { 500, "Our mistake", "Something went wrong here, not with you. The log of the daemon says what." },
 };
 
 void
@@ -307,9 +302,8 @@ bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view)
     bh_html_element(&html, "p", NULL, "You are signed out of this site.");
     if (view->provider[0]) {
         bh_html_open(&html, "p");
-        bh_html_text(&html,
-                     "You may still be signed in at your organization. On a computer of "
-                     "somebody else, ");
+        bh_html_text(&html, "You may still be signed in at your organization. On a computer of "
+                            "somebody else, ");
         bh_html_link_away(&html, view->provider, "sign out there, too");
         bh_html_text(&html, ".");
         bh_html_close(&html, "p");

@@ -22,8 +22,7 @@ static const struct route {
     enum access access;
     bh_page_fn function;
 } pages[] = {
-#define BH_PAGE(method, path, access, function)                                            \
-    { BH_##method, path, ACCESS_##access, function },
+#define BH_PAGE(method, path, access, function) { BH_##method, path, ACCESS_##access, function },
 #include "tables/pages.tbl"
 #undef BH_PAGE
 };
@@ -47,8 +46,7 @@ bh_web_free(struct bh_web *web)
 static void
 web_set_cookie(struct bh_page *page, const char *name, const char *value, const char *more)
 {
-    const char *text = bh_arena_printf(page->request->arena, "%s=%s%s%s", name, value,
-                                       COOKIE_RULES, more);
+    const char *text = bh_arena_printf(page->request->arena, "%s=%s%s%s", name, value, COOKIE_RULES, more);
 
     if (text)
         bh_reply_header(page->reply, "Set-Cookie", text);
@@ -73,8 +71,7 @@ bh_page_sign_out(struct bh_page *page)
 void
 bh_page_store_login(struct bh_page *page, const char *text)
 {
-    web_set_cookie(page, LOGIN_COOKIE, text ? text : "",
-               text ? "; Max-Age=600" : "; Max-Age=0");
+    web_set_cookie(page, LOGIN_COOKIE, text ? text : "", text ? "; Max-Age=600" : "; Max-Age=0");
 }
 
 bool
@@ -96,8 +93,8 @@ web_bind_forms(struct bh_page *page)
         bh_csrf_token(page->session, page->csrf);
         return true;
     }
-    if (!bh_cookie_find(page->request, FORM_COOKIE, secret, sizeof secret) ||
-        strlen(secret) != BH_SECRET_TEXT - 1) {
+    if (!bh_cookie_find(page->request, FORM_COOKIE, secret, sizeof secret)
+        || strlen(secret) != BH_SECRET_TEXT - 1) {
         if (page->web->options.crypto->random(random, sizeof random, &err) != BH_OK)
             return false;
         bh_secret_text(random, secret);
@@ -114,8 +111,7 @@ web_receive(struct bh_page *page)
 {
     const struct bh_request *request = page->request;
     struct bh_form *form = bh_arena_alloc(request->arena, sizeof *form);
-    const char *origin =
-        bh_arena_printf(request->arena, "https://%s", request->host ? request->host : "");
+    const char *origin = bh_arena_printf(request->arena, "https://%s", request->host ? request->host : "");
     enum bh_identity_fault fault;
 
     if (!form || !origin) {
@@ -154,9 +150,8 @@ bh_page_require_sign_in(struct bh_page *page)
 static void
 web_serve_page(struct bh_page *page, const struct route *route)
 {
-    if (!bh_cookie_find(page->request, SESSION_COOKIE, page->session,
-                        sizeof page->session) ||
-        strncmp(page->session, "bs_", 3) != 0)
+    if (!bh_cookie_find(page->request, SESSION_COOKIE, page->session, sizeof page->session)
+        || strncmp(page->session, "bs_", 3) != 0)
         page->session[0] = '\0';
     if (!bh_cookie_find(page->request, DEVICE_COOKIE, page->device, sizeof page->device))
         page->device[0] = '\0';

@@ -11,8 +11,8 @@
 #define STEP_UP "Bearer realm=\"bulkhead\", error=\"insufficient_user_authentication\""
 #define CHALLENGE "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
 #define COMMAND_LINE "challenge=" CHALLENGE "&state=S-_1&host=ws%201&port=4711"
-#define ACCOUNT                                                                            \
-    "{\"name\":\"ada\",\"password\":true,\"recovery_left\":3,\"totp\":true,\"passkeys\":[" \
+#define ACCOUNT                                                                                              \
+    "{\"name\":\"ada\",\"password\":true,\"recovery_left\":3,\"totp\":true,\"passkeys\":["                   \
     "{\"created_ns\":\"1790000000000000000\",\"id\":\"aaaa\",\"name\":\"key ring\"}]}"
 
 static struct {
@@ -30,9 +30,8 @@ web_test_answer(void *self, const struct bh_request *request, struct bh_reply *r
     size_t used = strlen(api.asked);
 
     (void)self;
-    snprintf(api.asked + used, sizeof api.asked - used, "%s %s%s%s%s%s;",
-             bh_method_names[request->method], request->path, request->body[0] ? " " : "",
-             request->body, request->authorization ? " " : "",
+    snprintf(api.asked + used, sizeof api.asked - used, "%s %s%s%s%s%s;", bh_method_names[request->method],
+             request->path, request->body[0] ? " " : "", request->body, request->authorization ? " " : "",
              request->authorization ? request->authorization : "");
     reply->status = api.status;
     bh_buf_puts(&reply->body, api.body ? api.body : "{}");
@@ -54,15 +53,14 @@ web_test_query(const struct bh_request *request, const char *name)
     static struct bh_form form;
 
     (void)request;
-    if (!parameters ||
-        bh_form_parse(parameters, strlen(parameters), &form) != BH_FAULT_NONE)
+    if (!parameters || bh_form_parse(parameters, strlen(parameters), &form) != BH_FAULT_NONE)
         return NULL;
     return bh_form_get(&form, name);
 }
 
 static void
-each_query(const struct bh_request *request,
-           void (*sink)(void *self, const char *name, const char *value), void *self)
+each_query(const struct bh_request *request, void (*sink)(void *self, const char *name, const char *value),
+           void *self)
 {
     static struct bh_form form;
 
@@ -113,8 +111,7 @@ web_test_check(struct bh_web *web, const struct row *row)
     const char *body;
 
     parameters = row->query;
-    bh_csrf_token(row->cookie && strstr(row->cookie, SESSION) ? SESSION : BEFORE + 21,
-                  token);
+    bh_csrf_token(row->cookie && strstr(row->cookie, SESSION) ? SESSION : BEFORE + 21, token);
     if (row->form)
         snprintf(form, sizeof form, "csrf=%s%s", token, row->form);
     request.body_length = strlen(form);
@@ -143,10 +140,7 @@ static const char no_cookie[] = "Set-Cookie: __Host-bulkhead=; Path=/; Secure; H
                                 "SameSite=Lax; Max-Age=0\n";
 
 static const struct row rows[] = {
-    { .name = "the root, for a stranger",
-      .path = "/",
-      .status = 303,
-      .header = "Location: /signin\n" },
+    { .name = "the root, for a stranger", .path = "/", .status = 303, .header = "Location: /signin\n" },
     { .name = "the root, for somebody",
       .path = "/",
       .cookie = SIGNED_IN,
@@ -246,8 +240,7 @@ static const struct row rows[] = {
       .api_status = 201,
       .api_body = "{\"session\":\"a; Domain=evil\"}",
       .status = 403,
-      .asked =
-          "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET /v1/sign-in;" },
+      .asked = "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET /v1/sign-in;" },
     { .name = "a session that would end its cookie",
       .method = BH_POST,
       .path = "/signin",
@@ -256,8 +249,7 @@ static const struct row rows[] = {
       .api_status = 201,
       .api_body = "{\"session\":\"bs_a;b\"}",
       .status = 403,
-      .asked =
-          "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET /v1/sign-in;" },
+      .asked = "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET /v1/sign-in;" },
     { .name = "refused",
       .method = BH_POST,
       .path = "/signin",
@@ -277,8 +269,7 @@ static const struct row rows[] = {
       .api_status = 401,
       .api_body = "{\"accounts\":true,\"error\":{\"message\":\"no such account\"}}",
       .status = 403,
-      .asked =
-          "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET /v1/sign-in;",
+      .asked = "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET /v1/sign-in;",
       .body = "no such account",
       .not_body = true },
     { .name = "too often",
@@ -615,8 +606,8 @@ static const struct row rows[] = {
       .api_status = 200,
       .api_body = "{\"code\":\"0123\"}",
       .status = 303,
-      .asked = "POST /v1/sign-in/grant {\"challenge\":\"" CHALLENGE
-               "\",\"host\":\"ws 1\"} Bearer " SESSION ";",
+      .asked =
+          "POST /v1/sign-in/grant {\"challenge\":\"" CHALLENGE "\",\"host\":\"ws 1\"} Bearer " SESSION ";",
       .header = "Location: http://127.0.0.1:4711/?code=0123&state=S-_1\n" },
     { .name = "no to a command line",
       .method = BH_POST,
@@ -726,8 +717,8 @@ static void
 pages(void **state)
 {
     static const struct bh_crypto_ops crypto = { .random = zeros };
-    struct bh_web *web = bh_web_new(
-        &(struct bh_web_options) { .api = web_test_answer, .crypto = &crypto, .site = "GPUs" });
+    struct bh_web *web =
+        bh_web_new(&(struct bh_web_options){ .api = web_test_answer, .crypto = &crypto, .site = "GPUs" });
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)

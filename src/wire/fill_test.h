@@ -14,8 +14,8 @@
 
 enum { WIRE_FILL_ITEMS = 3 };
 
-static inline void wire_fill(const struct bh_fields *fields, unsigned char *value,
-                             struct bh_arena *arena, uint64_t *seed);
+static inline void wire_fill(const struct bh_fields *fields, unsigned char *value, struct bh_arena *arena,
+                             uint64_t *seed);
 
 /* A number that differs with every call and uses all its bytes. */
 static inline uint64_t
@@ -45,33 +45,28 @@ wire_fill_text(struct bh_arena *arena, uint64_t *seed)
 }
 
 static inline void
-wire_fill_items(const struct bh_fields *of, unsigned char *items, struct bh_arena *arena,
-                uint64_t *seed)
+wire_fill_items(const struct bh_fields *of, unsigned char *items, struct bh_arena *arena, uint64_t *seed)
 {
     for (uint32_t i = 0; i < WIRE_FILL_ITEMS; i++)
         wire_fill(of, items + (size_t)i * of->size, arena, seed);
 }
 
 static inline void
-wire_fill_many(const struct bh_field *field, unsigned char *value, struct bh_arena *arena,
-               uint64_t *seed)
+wire_fill_many(const struct bh_field *field, unsigned char *value, struct bh_arena *arena, uint64_t *seed)
 {
     void *place = value + field->offset;
 
     if (field->kind == BH_FIELD_TEXTS) {
         struct bh_texts *texts = place;
 
-        *texts = (struct bh_texts){ .items = wire_fill_alloc(arena, sizeof(char *) * 3),
-                                    .count = 3 };
+        *texts = (struct bh_texts){ .items = wire_fill_alloc(arena, sizeof(char *) * 3), .count = 3 };
         for (uint32_t i = 0; i < 3; i++)
             texts->items[i] = i == 1 ? "" : wire_fill_text(arena, seed);
     } else if (field->kind == BH_FIELD_LIST) {
         struct bh_list *list = place;
 
-        *list = (struct bh_list){
-            .items = wire_fill_alloc(arena, (size_t)field->of->size * WIRE_FILL_ITEMS),
-            .count = WIRE_FILL_ITEMS
-        };
+        *list = (struct bh_list){ .items = wire_fill_alloc(arena, (size_t)field->of->size * WIRE_FILL_ITEMS),
+                                  .count = WIRE_FILL_ITEMS };
         wire_fill_items(field->of, list->items, arena, seed);
     } else {
         memcpy(value + field->count_offset, &(uint32_t){ WIRE_FILL_ITEMS }, 4);
@@ -80,8 +75,7 @@ wire_fill_many(const struct bh_field *field, unsigned char *value, struct bh_are
 }
 
 static inline void
-wire_fill_field(const struct bh_field *field, unsigned char *value, struct bh_arena *arena,
-                uint64_t *seed)
+wire_fill_field(const struct bh_field *field, unsigned char *value, struct bh_arena *arena, uint64_t *seed)
 {
     unsigned char *place = value + field->offset;
     uint64_t number = wire_fill_next(seed);
@@ -122,8 +116,7 @@ wire_fill_field(const struct bh_field *field, unsigned char *value, struct bh_ar
 }
 
 static inline void
-wire_fill(const struct bh_fields *fields, unsigned char *value, struct bh_arena *arena,
-          uint64_t *seed)
+wire_fill(const struct bh_fields *fields, unsigned char *value, struct bh_arena *arena, uint64_t *seed)
 {
     for (uint32_t i = 0; i < fields->count; i++)
         wire_fill_field(&fields->fields[i], value, arena, seed);
@@ -131,8 +124,7 @@ wire_fill(const struct bh_fields *fields, unsigned char *value, struct bh_arena 
 
 /* ---- comparison: NULL and "" are the same text ---- */
 
-static inline bool wire_same(const struct bh_fields *fields, const unsigned char *a,
-                             const unsigned char *b);
+static inline bool wire_same(const struct bh_fields *fields, const unsigned char *a, const unsigned char *b);
 
 static inline bool
 wire_same_items(const struct bh_fields *of, const void *a, const void *b, uint32_t count)
@@ -178,8 +170,7 @@ wire_same_field(const struct bh_field *field, const unsigned char *a, const unsi
         return wire_same(field->of, left, right);
     case BH_FIELD_LIST:
         return lists[0]->count == lists[1]->count
-               && wire_same_items(field->of, lists[0]->items, lists[1]->items,
-                                  lists[0]->count);
+               && wire_same_items(field->of, lists[0]->items, lists[1]->items, lists[0]->count);
     case BH_FIELD_ARRAY: {
         uint32_t count;
 

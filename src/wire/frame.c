@@ -48,7 +48,7 @@ frame_load_u32(const void *place)
 /* ---- encoding ---- */
 
 static void frame_encode_fields(struct bh_buf *out, const struct bh_fields *fields,
-                          const unsigned char *value);
+                                const unsigned char *value);
 
 /* Bytes that are no UTF-8 become '?': a driver's text or a message cut in the middle
  * of a character must not make a frame that the other side refuses. */
@@ -82,7 +82,7 @@ frame_encode_texts(struct bh_buf *out, const struct bh_field *field, const struc
 
 static void
 frame_encode_items(struct bh_buf *out, const struct bh_field *field, const unsigned char *items,
-             uint32_t count)
+                   uint32_t count)
 {
     if (count > frame_max_of(field, BH_FIELD_ITEMS_MAX)) {
         out->overflow = true;
@@ -113,7 +113,7 @@ frame_encode_field(struct bh_buf *out, const struct bh_field *field, const unsig
         return;
     case BH_FIELD_STR:
         frame_encode_text(out, (const char *)place, strnlen((const char *)place, field->size),
-                    field->size - 1);
+                          field->size - 1);
         return;
     case BH_FIELD_TEXT: {
         const char *text = *(const char *const *)(const void *)place;
@@ -151,8 +151,7 @@ frame_encode_fields(struct bh_buf *out, const struct bh_fields *fields, const un
 }
 
 void
-bh_frame_encode(struct bh_buf *out, uint32_t number, const struct bh_fields *fields,
-                const void *message)
+bh_frame_encode(struct bh_buf *out, uint32_t number, const struct bh_fields *fields, const void *message)
 {
     size_t start = out->length, length;
 
@@ -213,7 +212,7 @@ struct frame_reader {
 };
 
 static bh_rc frame_decode_fields(struct frame_reader *r, const struct bh_fields *fields,
-                           unsigned char *ret_value);
+                                 unsigned char *ret_value);
 
 static bh_rc
 frame_refuse(struct frame_reader *r, bh_rc rc, const char *why)
@@ -479,8 +478,9 @@ bh_rc
 bh_frame_decode(const struct bh_frame *frame, const struct bh_fields *fields, void *ret_message,
                 struct bh_arena *arena, struct bh_err *err)
 {
-    struct frame_reader reader = { .bytes = frame->payload, .left = frame->length, .arena = arena,
-                             .err = err };
+    struct frame_reader reader = {
+        .bytes = frame->payload, .left = frame->length, .arena = arena, .err = err
+    };
     bh_rc rc;
 
     memset(ret_message, 0, fields->size);
@@ -488,7 +488,6 @@ bh_frame_decode(const struct bh_frame *frame, const struct bh_fields *fields, vo
     if (rc != BH_OK)
         return rc;
     if (reader.left > 0)
-        return bh_err_set(err, BH_INVALID, "%s: %zu bytes are left over", fields->name,
-                          reader.left);
+        return bh_err_set(err, BH_INVALID, "%s: %zu bytes are left over", fields->name, reader.left);
     return BH_OK;
 }

@@ -37,7 +37,6 @@ BH_MUST_USE bh_rc bh_frame_next(const char *bytes, size_t length, struct bh_fram
  * BH_INVALID names the field: short, too long, bad bool or enum, not UTF-8 clean
  * of NUL, bytes left over. */
 BH_MUST_USE bh_rc bh_frame_decode(const struct bh_frame *frame, const struct bh_fields *fields,
-                                  void *ret_message, struct bh_arena *arena,
-                                  struct bh_err *err);
+                                  void *ret_message, struct bh_arena *arena, struct bh_err *err);
 
 #endif

@@ -11,9 +11,9 @@
 
 struct bh_link {
     int fd;
-    bool closed;             /* the peer's end of file was read */
+    bool closed; /* the peer's end of file was read */
     struct bh_buf in, out;
-    size_t taken, written;   /* bytes of `in` and `out` that are done with */
+    size_t taken, written; /* bytes of `in` and `out` that are done with */
 };
 
 struct bh_link *
@@ -107,8 +107,8 @@ bh_rc
 bh_link_flush(struct bh_link *link, struct bh_err *err)
 {
     while (link->written < link->out.length) {
-        ssize_t n = send(link->fd, link->out.bytes + link->written,
-                         link->out.length - link->written, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t n = send(link->fd, link->out.bytes + link->written, link->out.length - link->written,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -126,8 +126,8 @@ bh_link_flush(struct bh_link *link, struct bh_err *err)
 }
 
 bh_rc
-bh_link_put(struct bh_link *link, uint32_t number, const struct bh_fields *fields,
-            const void *message, struct bh_err *err)
+bh_link_put(struct bh_link *link, uint32_t number, const struct bh_fields *fields, const void *message,
+            struct bh_err *err)
 {
     bh_buf_drop(&link->out, link->written);
     link->written = 0;
@@ -139,8 +139,8 @@ bh_link_put(struct bh_link *link, uint32_t number, const struct bh_fields *field
 }
 
 bh_rc
-bh_link_send(struct bh_link *link, uint32_t number, const struct bh_fields *fields,
-             const void *message, struct bh_err *err)
+bh_link_send(struct bh_link *link, uint32_t number, const struct bh_fields *fields, const void *message,
+             struct bh_err *err)
 {
     bh_rc rc = bh_link_put(link, number, fields, message, err);
 

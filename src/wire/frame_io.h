@@ -38,19 +38,16 @@ BH_MUST_USE bh_rc bh_link_readable(struct bh_link *link, struct bh_err *err);
 
 /* The next frame received; its payload is valid until the next bh_link_readable.
  * BH_NOT_FOUND: none is complete; BH_INVALID: the peer sent no frame. */
-BH_MUST_USE bh_rc bh_link_next(struct bh_link *link, struct bh_frame *ret_frame,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_link_next(struct bh_link *link, struct bh_frame *ret_frame, struct bh_err *err);
 
 /* Put a message behind those that wait, to be written by bh_link_flush.  BH_FULL, and
  * nothing was put: the message is too long, or BH_LINK_WRITE_MAX wait already. */
-BH_MUST_USE bh_rc bh_link_put(struct bh_link *link, uint32_t number,
-                              const struct bh_fields *fields, const void *message,
-                              struct bh_err *err);
+BH_MUST_USE bh_rc bh_link_put(struct bh_link *link, uint32_t number, const struct bh_fields *fields,
+                              const void *message, struct bh_err *err);
 
 /* bh_link_put, and write what the socket takes. */
-BH_MUST_USE bh_rc bh_link_send(struct bh_link *link, uint32_t number,
-                               const struct bh_fields *fields, const void *message,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_link_send(struct bh_link *link, uint32_t number, const struct bh_fields *fields,
+                               const void *message, struct bh_err *err);
 
 /* Write what the socket takes.  BH_UNAVAILABLE: the peer is gone; BH_IO. */
 BH_MUST_USE bh_rc bh_link_flush(struct bh_link *link, struct bh_err *err);

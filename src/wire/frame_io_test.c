@@ -27,8 +27,7 @@ ack_bytes(char *ret_bytes, size_t size, uint64_t order)
     struct bh_buf out;
 
     bh_buf_init_fixed(&out, ret_bytes, size);
-    bh_frame_encode(&out, BH_MSG_ACK, bh_message_fields(BH_MSG_ACK),
-                    &(struct bh_msg_ack){ .order = order });
+    bh_frame_encode(&out, BH_MSG_ACK, bh_message_fields(BH_MSG_ACK), &(struct bh_msg_ack){ .order = order });
     return out.length;
 }
 
@@ -50,8 +49,7 @@ test_partitions(void **state)
 
         assert_int_equal(write(ends.peer, bytes + i, 1), 1);
         BH_CHECK_EQ("read", bh_link_readable(ends.link, &err), BH_OK);
-        BH_CHECK_EQ("next", bh_link_next(ends.link, &frame, &err),
-                    whole ? BH_OK : BH_NOT_FOUND);
+        BH_CHECK_EQ("next", bh_link_next(ends.link, &frame, &err), whole ? BH_OK : BH_NOT_FOUND);
     }
     assert_int_equal(write(ends.peer, bytes, length), length);
     close(ends.peer);
@@ -103,8 +101,8 @@ test_slow_peer(void **state)
 
     (void)state;
     BH_CHECK_EQ("idle", bh_link_interest(ends.link), POLLIN);
-    while ((rc = bh_link_send(ends.link, BH_MSG_RETAIN, bh_message_fields(BH_MSG_RETAIN), &retain,
-                              &err)) == BH_OK)
+    while ((rc = bh_link_send(ends.link, BH_MSG_RETAIN, bh_message_fields(BH_MSG_RETAIN), &retain, &err))
+           == BH_OK)
         sent++;
     BH_CHECK_EQ("full in the end", rc, BH_FULL);
     BH_CHECK("some waited", sent > BH_LINK_WRITE_MAX / (8 * BH_WIRE_RETAIN_MAX + 64) - 1);
@@ -119,8 +117,9 @@ test_slow_peer(void **state)
     BH_CHECK_EQ("all arrived", got, sent);
     BH_CHECK_EQ("idle again", bh_link_interest(ends.link), POLLIN);
     bh_link_free(reader);
-    BH_CHECK_EQ("peer gone", bh_link_send(ends.link, BH_MSG_RETAIN,
-                bh_message_fields(BH_MSG_RETAIN), &retain, &err), BH_UNAVAILABLE);
+    BH_CHECK_EQ("peer gone",
+                bh_link_send(ends.link, BH_MSG_RETAIN, bh_message_fields(BH_MSG_RETAIN), &retain, &err),
+                BH_UNAVAILABLE);
     bh_link_free(ends.link);
     BH_CHECK_DONE();
 }

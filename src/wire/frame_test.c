@@ -38,16 +38,19 @@ static const struct bh_fields whole = BH_FIELDS("whole", struct whole, whole_fie
 
 /* The format, byte by byte: a change here breaks running systems. */
 static const unsigned char golden[] = {
-    61, 0, 0, 0, 7, 0, BH_WIRE_VERSION, 0,
-    1, 0, 0, 0, 0x78, 0x56, 0x34, 0x12,           /* array */
-    1,                                            /* flag */
-    0xab, 0xcd,                                   /* hash */
-    2, 0, 0, 0,                                   /* kind */
-    2, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,           /* list */
-    3, 0, 0, 0,                                   /* part */
-    3, 0, 0, 0, 'a', 'b', 'c',                    /* str */
-    2, 0, 0, 0, 'h', 'i',                         /* text */
-    2, 0, 0, 0, 1, 0, 0, 0, 'x', 0, 0, 0, 0,      /* texts */
+    61,   0,    0, 0, 7,   0,    BH_WIRE_VERSION,
+    0,    1,    0, 0, 0,   0x78, 0x56,
+    0x34, 0x12,       /* array */
+    1,                /* flag */
+    0xab, 0xcd,       /* hash */
+    2,    0,    0, 0, /* kind */
+    2,    0,    0, 0, 1,   0,    0,
+    0,    2,    0, 0, 0,              /* list */
+    3,    0,    0, 0,                 /* part */
+    3,    0,    0, 0, 'a', 'b',  'c', /* str */
+    2,    0,    0, 0, 'h', 'i',       /* text */
+    2,    0,    0, 0, 1,   0,    0,
+    0,    'x',  0, 0, 0,   0, /* texts */
     0,
 };
 enum { GOLDEN = sizeof golden - 1, AT = BH_FRAME_HEADER };
@@ -57,9 +60,16 @@ test_format(void **state)
 {
     const char *items[] = { "x", "" };
     struct part list[] = { { 1 }, { 2 } };
-    struct whole value = { .array = { { 0x12345678 } }, .count = 1, .flag = true,
-                           .hash = { 0xab, 0xcd }, .kind = 2, .list = { list, 2 },
-                           .part = { 3 }, .str = "abc", .text = "hi", .texts = { items, 2 } };
+    struct whole value = { .array = { { 0x12345678 } },
+                           .count = 1,
+                           .flag = true,
+                           .hash = { 0xab, 0xcd },
+                           .kind = 2,
+                           .list = { list, 2 },
+                           .part = { 3 },
+                           .str = "abc",
+                           .text = "hi",
+                           .texts = { items, 2 } };
     char memory[256];
     struct bh_buf out;
 
@@ -77,25 +87,25 @@ test_format(void **state)
 
 static const struct {
     const char *name;
-    size_t at;          /* byte of `golden` to change */
+    size_t at; /* byte of `golden` to change */
     unsigned char byte;
-    const char *why;    /* NULL: still right */
+    const char *why; /* NULL: still right */
 } damage[] = {
-    { "nothing",          AT + 4,  0x78, NULL },
-    { "array count",      AT,      3,    "whole.array: too many items" },
-    { "hostile count",    AT + 3,  0x7f, "whole.array: too many items" },
-    { "bool",             AT + 8,  2,    "whole.flag: neither true nor false" },
-    { "enum gap",         AT + 11, 1,    "whole.kind: no such value" },
-    { "enum past end",    AT + 11, 3,    "whole.kind: no such value" },
-    { "list count",       AT + 15, 4,    "whole.list: too many items" },
-    { "str too long",     AT + 31, 4,    "whole.str: the text is too long" },
-    { "str NUL",          AT + 36, 0,    "whole.str: the text is not UTF-8 without NUL" },
-    { "str not UTF-8",    AT + 35, 0xff, "whole.str: the text is not UTF-8 without NUL" },
-    { "text too long",    AT + 38, 6,    "whole.text: the text is too long" },
-    { "texts count",      AT + 44, 3,    "whole.texts: too many items" },
-    { "texts item long",  AT + 51, 1,    "whole.texts: the text is too long" },
-    { "texts item short", AT + 48, 0,    "whole.texts: the message ends too early" },
-    { "short at the end", AT + 53, 1,    "whole.texts: the message ends too early" },
+    { "nothing", AT + 4, 0x78, NULL },
+    { "array count", AT, 3, "whole.array: too many items" },
+    { "hostile count", AT + 3, 0x7f, "whole.array: too many items" },
+    { "bool", AT + 8, 2, "whole.flag: neither true nor false" },
+    { "enum gap", AT + 11, 1, "whole.kind: no such value" },
+    { "enum past end", AT + 11, 3, "whole.kind: no such value" },
+    { "list count", AT + 15, 4, "whole.list: too many items" },
+    { "str too long", AT + 31, 4, "whole.str: the text is too long" },
+    { "str NUL", AT + 36, 0, "whole.str: the text is not UTF-8 without NUL" },
+    { "str not UTF-8", AT + 35, 0xff, "whole.str: the text is not UTF-8 without NUL" },
+    { "text too long", AT + 38, 6, "whole.text: the text is too long" },
+    { "texts count", AT + 44, 3, "whole.texts: too many items" },
+    { "texts item long", AT + 51, 1, "whole.texts: the text is too long" },
+    { "texts item short", AT + 48, 0, "whole.texts: the message ends too early" },
+    { "short at the end", AT + 53, 1, "whole.texts: the message ends too early" },
 };
 
 static void
@@ -131,8 +141,7 @@ test_left_over(void **state)
     struct whole value;
 
     (void)state;
-    BH_CHECK_EQ("one byte more", bh_frame_decode(&frame, &whole, &value, arena, &err),
-                BH_INVALID);
+    BH_CHECK_EQ("one byte more", bh_frame_decode(&frame, &whole, &value, arena, &err), BH_INVALID);
     BH_CHECK_STR("one byte more", err.msg, "whole: 1 bytes are left over");
     BH_CHECK_DONE();
 }
@@ -159,14 +168,14 @@ static const struct {
     size_t length;
     bh_rc rc;
 } headers[] = {
-    { "nothing",         { 0 },                                          0, BH_NOT_FOUND },
-    { "three bytes",     { 4, 0, 0 },                                    3, BH_NOT_FOUND },
-    { "no header fits",  { 3, 0, 0, 0 },                                 4, BH_INVALID },
-    { "longest",         { 0xfc, 0xff, 0x3f, 0, 1, 0, BH_WIRE_VERSION }, 8, BH_NOT_FOUND },
-    { "one too long",    { 0xfd, 0xff, 0x3f, 0, 1, 0, BH_WIRE_VERSION }, 8, BH_INVALID },
-    { "hostile length",  { 0xff, 0xff, 0xff, 0xff },                     4, BH_INVALID },
-    { "other version",   { 4, 0, 0, 0, 1, 0, BH_WIRE_VERSION + 1, 0 },   8, BH_INVALID },
-    { "empty payload",   { 4, 0, 0, 0, 1, 0, BH_WIRE_VERSION, 0 },       8, BH_OK },
+    { "nothing", { 0 }, 0, BH_NOT_FOUND },
+    { "three bytes", { 4, 0, 0 }, 3, BH_NOT_FOUND },
+    { "no header fits", { 3, 0, 0, 0 }, 4, BH_INVALID },
+    { "longest", { 0xfc, 0xff, 0x3f, 0, 1, 0, BH_WIRE_VERSION }, 8, BH_NOT_FOUND },
+    { "one too long", { 0xfd, 0xff, 0x3f, 0, 1, 0, BH_WIRE_VERSION }, 8, BH_INVALID },
+    { "hostile length", { 0xff, 0xff, 0xff, 0xff }, 4, BH_INVALID },
+    { "other version", { 4, 0, 0, 0, 1, 0, BH_WIRE_VERSION + 1, 0 }, 8, BH_INVALID },
+    { "empty payload", { 4, 0, 0, 0, 1, 0, BH_WIRE_VERSION, 0 }, 8, BH_OK },
 };
 
 static void
@@ -179,8 +188,7 @@ test_headers(void **state)
         size_t used = 0;
 
         BH_CHECK_EQ(headers[i].name,
-                    bh_frame_next((const char *)headers[i].bytes, headers[i].length, &frame,
-                                  &used, &err),
+                    bh_frame_next((const char *)headers[i].bytes, headers[i].length, &frame, &used, &err),
                     headers[i].rc);
         BH_CHECK_EQ(headers[i].name, frame.number, headers[i].rc == BH_OK ? 1 : 77);
     }
@@ -193,9 +201,12 @@ test_encode_limits(void **state)
 {
     const char *items[] = { "", "", "" };
     struct part list[4] = { { 0 } };
-    struct { const char *name; struct whole value; bool fits; } cases[] = {
-        { "bytes that are no UTF-8", { .str = { 'a', '\xff', '\xc3', 0 }, .text = "\xe2\x82" },
-          true },
+    struct {
+        const char *name;
+        struct whole value;
+        bool fits;
+    } cases[] = {
+        { "bytes that are no UTF-8", { .str = { 'a', '\xff', '\xc3', 0 }, .text = "\xe2\x82" }, true },
         { "text too long", { .text = "sixsix" }, false },
         { "too many texts", { .texts = { items, 3 } }, false },
         { "list too long", { .list = { list, 4 } }, false },
@@ -226,12 +237,8 @@ test_encode_limits(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_format),
-    cmocka_unit_test(test_damage),
-    cmocka_unit_test(test_left_over),
-    cmocka_unit_test(test_small_arena),
-    cmocka_unit_test(test_headers),
-    cmocka_unit_test(test_encode_limits),
+    cmocka_unit_test(test_format),      cmocka_unit_test(test_damage),  cmocka_unit_test(test_left_over),
+    cmocka_unit_test(test_small_arena), cmocka_unit_test(test_headers), cmocka_unit_test(test_encode_limits),
 };
 
 BH_TEST_MAIN(tests)

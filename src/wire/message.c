@@ -10,11 +10,8 @@
 #include "model/share.h"
 
 static const char *const fault_names[BH_FAULTS] = {
-    [BH_FAULT_NONE] = "none",
-    [BH_FAULT_LOST] = "lost",
-    [BH_FAULT_HUNG] = "hung",
-    [BH_FAULT_XID] = "xid", [BH_FAULT_HEALTH_RULE] = "sign",
-    [BH_FAULT_ISOLATION] = "isolation",
+    [BH_FAULT_NONE] = "none", [BH_FAULT_LOST] = "lost",        [BH_FAULT_HUNG] = "hung",
+    [BH_FAULT_XID] = "xid",   [BH_FAULT_HEALTH_RULE] = "sign", [BH_FAULT_ISOLATION] = "isolation",
 };
 
 const char *const bh_check_result_names[BH_CHECK_RESULTS] = {
@@ -24,10 +21,8 @@ const char *const bh_check_result_names[BH_CHECK_RESULTS] = {
 };
 
 const char *const bh_isolation_names[BH_ISOLATION_STATES] = {
-    [BH_ISOLATION_UNCHECKED] = "untried",
-    [BH_ISOLATION_PASSED] = "verified",
-    [BH_ISOLATION_INCONCLUSIVE] = "unfinished",
-    [BH_ISOLATION_FAILED] = "broken",
+    [BH_ISOLATION_UNCHECKED] = "untried",       [BH_ISOLATION_PASSED] = "verified",
+    [BH_ISOLATION_INCONCLUSIVE] = "unfinished", [BH_ISOLATION_FAILED] = "broken",
     [BH_ISOLATION_PARTLY_FAILED] = "partly",
 };
 
@@ -56,11 +51,8 @@ const char *const bh_scrub_method_names[BH_SCRUB_METHODS] = {
     [BH_SCRUB_EARLIER] = "earlier",
 };
 const char *const bh_scrub_result_names[BH_SCRUB_RESULTS] = {
-    [BH_SCRUB_CLEAN] = "clean",
-    [BH_SCRUB_UNSAMPLED] = "unsampled",
-    [BH_SCRUB_FAILED] = "failed",
-    [BH_SCRUB_PARTIAL] = "partial",
-    [BH_SCRUB_INTERRUPTED] = "interrupted",
+    [BH_SCRUB_CLEAN] = "clean",     [BH_SCRUB_UNSAMPLED] = "unsampled",     [BH_SCRUB_FAILED] = "failed",
+    [BH_SCRUB_PARTIAL] = "partial", [BH_SCRUB_INTERRUPTED] = "interrupted",
 };
 
 const char *const bh_image_stage_names[BH_IMAGE_STAGES] = {
@@ -82,10 +74,8 @@ static const char *const stream_names[BH_STREAM_WHATS] = { "exec", "attach", "fo
 /* ---- bulkheadd to bulkhead-node ---- */
 
 static const struct bh_field epoch_fields[] = {
-    BH_F(struct bh_msg_epoch, id, BH_FIELD_U32),
-    BH_F(struct bh_msg_epoch, job, BH_FIELD_U64),
-    BH_F(struct bh_msg_epoch, lease, BH_FIELD_U64),
-    BH_F(struct bh_msg_epoch, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_epoch, id, BH_FIELD_U32),        BH_F(struct bh_msg_epoch, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_epoch, lease, BH_FIELD_U64),     BH_F(struct bh_msg_epoch, order, BH_FIELD_U64),
     BH_F(struct bh_msg_epoch, partition, BH_FIELD_U64),
 };
 static const struct bh_fields epoch_of_store = BH_FIELDS("epoch", struct bh_msg_epoch, epoch_fields);
@@ -140,8 +130,7 @@ static const struct bh_field network_fields[] = {
     BH_F(struct bh_msg_network, name, BH_FIELD_TEXT),
     BH_F(struct bh_msg_network, resolvers, BH_FIELD_TEXTS, .max = BH_NET_RESOLVERS_MAX),
 };
-static const struct bh_fields network =
-    BH_FIELDS("network", struct bh_msg_network, network_fields);
+static const struct bh_fields network = BH_FIELDS("network", struct bh_msg_network, network_fields);
 
 static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, args, BH_FIELD_TEXTS),
@@ -163,7 +152,8 @@ static const struct bh_field start_fields[] = {
     BH_F_ENUM(struct bh_msg_start, over_cap, bh_over_cap_names),
     BH_F_ENUM(struct bh_msg_start, over_time, bh_over_time_names),
     BH_F(struct bh_msg_start, pids, BH_FIELD_U32),
-    BH_F_ARRAY_AS(struct bh_msg_start, partitions, "pieces", partition_count, partition_ref, BH_WIRE_PARTITIONS_MAX),
+    BH_F_ARRAY_AS(struct bh_msg_start, partitions, "pieces", partition_count, partition_ref,
+                  BH_WIRE_PARTITIONS_MAX),
     BH_F(struct bh_msg_start, scratch_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_start, sku, BH_FIELD_STR),
     BH_F_ENUM(struct bh_msg_start, stdio, stdio_names),
@@ -200,24 +190,20 @@ static const struct bh_field ack_fields[] = {
 static const struct bh_field retain_item_fields[] = {
     BH_F(struct bh_msg_retain_item, id, BH_FIELD_U64),
 };
-static const struct bh_fields retain_item =
-    BH_FIELDS("item", struct bh_msg_retain_item, retain_item_fields);
+static const struct bh_fields retain_item = BH_FIELDS("item", struct bh_msg_retain_item, retain_item_fields);
 
 static const struct bh_field retain_fields[] = {
     BH_F(struct bh_msg_retain, leases, BH_FIELD_LIST, .of = &retain_item, .max = BH_WIRE_RETAIN_MAX),
     BH_F(struct bh_msg_retain, marks, BH_FIELD_U64),
-    BH_F_AS(struct bh_msg_retain, partitions, "pieces", BH_FIELD_LIST, .of = &retain_item, .max = BH_WIRE_RETAIN_MAX),
+    BH_F_AS(struct bh_msg_retain, partitions, "pieces", BH_FIELD_LIST, .of = &retain_item,
+            .max = BH_WIRE_RETAIN_MAX),
 };
 
 static const struct bh_field stream_fields[] = {
-    BH_F(struct bh_msg_stream, args, BH_FIELD_TEXTS),
-    BH_F(struct bh_msg_stream, columns, BH_FIELD_U32),
-    BH_F(struct bh_msg_stream, input, BH_FIELD_BOOL),
-    BH_F(struct bh_msg_stream, lease, BH_FIELD_U64),
-    BH_F(struct bh_msg_stream, port, BH_FIELD_U32),
-    BH_F(struct bh_msg_stream, rows, BH_FIELD_U32),
-    BH_F(struct bh_msg_stream, tty, BH_FIELD_BOOL),
-    BH_F_ENUM(struct bh_msg_stream, what, stream_names),
+    BH_F(struct bh_msg_stream, args, BH_FIELD_TEXTS), BH_F(struct bh_msg_stream, columns, BH_FIELD_U32),
+    BH_F(struct bh_msg_stream, input, BH_FIELD_BOOL), BH_F(struct bh_msg_stream, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_stream, port, BH_FIELD_U32),   BH_F(struct bh_msg_stream, rows, BH_FIELD_U32),
+    BH_F(struct bh_msg_stream, tty, BH_FIELD_BOOL),   BH_F_ENUM(struct bh_msg_stream, what, stream_names),
 };
 
 /* ---- bulkhead-node to bulkheadd ---- */
@@ -266,8 +252,7 @@ static const struct bh_field lease_state_fields[] = {
     BH_F(struct bh_msg_lease_state, frozen, BH_FIELD_BOOL),
     BH_F(struct bh_msg_lease_state, lease, BH_FIELD_U64),
 };
-static const struct bh_fields lease_state =
-    BH_FIELDS("lease", struct bh_msg_lease_state, lease_state_fields);
+static const struct bh_fields lease_state = BH_FIELDS("lease", struct bh_msg_lease_state, lease_state_fields);
 
 static const struct bh_field grade_fields[] = {
     BH_F(struct bh_msg_grade, found, BH_FIELD_BOOL),
@@ -295,8 +280,7 @@ static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, grades, BH_FIELD_LIST, .of = &grade, .max = 8),
     BH_F(struct bh_msg_inventory, image_roots, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, job_memory_mib, BH_FIELD_U64),
-    BH_F(struct bh_msg_inventory, leases, BH_FIELD_LIST, .of = &lease_state,
-         .max = BH_WIRE_RETAIN_MAX),
+    BH_F(struct bh_msg_inventory, leases, BH_FIELD_LIST, .of = &lease_state, .max = BH_WIRE_RETAIN_MAX),
     BH_F(struct bh_msg_inventory, memory_mib, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, mount_roots, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, networks, BH_FIELD_TEXTS),
@@ -304,7 +288,7 @@ static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, offer_cpu_milli, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, offer_memory_mib, BH_FIELD_U64),
     BH_F_AS(struct bh_msg_inventory, partitions, "pieces", BH_FIELD_LIST, .of = &partition,
-         .max = BH_WIRE_RETAIN_MAX),
+            .max = BH_WIRE_RETAIN_MAX),
     BH_F(struct bh_msg_inventory, registries, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, runtime, BH_FIELD_STR),
     BH_F(struct bh_msg_inventory, unpacks, BH_FIELD_BOOL),
@@ -329,8 +313,7 @@ static const struct bh_field carried_rows[] = {
     BH_F(struct bh_msg_carried, tx_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_carried, tx_packets, BH_FIELD_U64),
 };
-const struct bh_fields bh_carried_fields =
-    BH_FIELDS("carried", struct bh_msg_carried, carried_rows);
+const struct bh_fields bh_carried_fields = BH_FIELDS("carried", struct bh_msg_carried, carried_rows);
 
 static const struct bh_field ended_fields[] = {
     BH_F(struct bh_msg_ended, boot_ns, BH_FIELD_NS),
@@ -365,8 +348,7 @@ static const struct bh_fields sample = BH_FIELDS("sample", struct bh_msg_sample,
 static const struct bh_field samples_fields[] = {
     BH_F(struct bh_msg_samples, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_samples, gpus, BH_FIELD_LIST, .of = &gpu),
-    BH_F(struct bh_msg_samples, samples, BH_FIELD_LIST, .of = &sample,
-         .max = BH_WIRE_RETAIN_MAX),
+    BH_F(struct bh_msg_samples, samples, BH_FIELD_LIST, .of = &sample, .max = BH_WIRE_RETAIN_MAX),
     BH_F_AS(struct bh_msg_samples, isolation, "walls", BH_FIELD_STRUCT, .of = &isolation),
 };
 
@@ -386,17 +368,13 @@ static const struct bh_fields traffic_item =
 
 static const struct bh_field traffic_fields[] = {
     BH_F(struct bh_msg_traffic, at_ns, BH_FIELD_NS),
-    BH_F(struct bh_msg_traffic, items, BH_FIELD_LIST, .of = &traffic_item,
-         .max = BH_WIRE_RETAIN_MAX),
+    BH_F(struct bh_msg_traffic, items, BH_FIELD_LIST, .of = &traffic_item, .max = BH_WIRE_RETAIN_MAX),
 };
 
 static const struct bh_field image_fields[] = {
-    BH_F(struct bh_msg_image, digest, BH_FIELD_STR),
-    BH_F(struct bh_msg_image, done_bytes, BH_FIELD_U64),
-    BH_F(struct bh_msg_image, job, BH_FIELD_U64),
-    BH_F(struct bh_msg_image, lease, BH_FIELD_U64),
-    BH_F(struct bh_msg_image, stage, BH_FIELD_U32),
-    BH_F(struct bh_msg_image, total_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, digest, BH_FIELD_STR), BH_F(struct bh_msg_image, done_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, job, BH_FIELD_U64),    BH_F(struct bh_msg_image, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, stage, BH_FIELD_U32),  BH_F(struct bh_msg_image, total_bytes, BH_FIELD_U64),
 };
 
 static const struct bh_field receipt_from_fields[] = {
@@ -409,30 +387,26 @@ static const struct bh_fields receipt_from =
 static const struct bh_field receipt_by_fields[] = {
     BH_F(struct bh_msg_receipt_by, receipt, BH_FIELD_U64),
 };
-static const struct bh_fields receipt_by =
-    BH_FIELDS("by", struct bh_msg_receipt_by, receipt_by_fields);
+static const struct bh_fields receipt_by = BH_FIELDS("by", struct bh_msg_receipt_by, receipt_by_fields);
 
 static const struct bh_field receipt_fields[] = {
     BH_F(struct bh_msg_receipt, begun_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_receipt, beside, BH_FIELD_BOOL),
     BH_F_ARRAY(struct bh_msg_receipt, by, by_count, receipt_by, BH_RECEIPT_BY_MAX),
     BH_F(struct bh_msg_receipt, bytes, BH_FIELD_U64),
-    BH_F_ENUM(struct bh_msg_receipt, driver, bh_driver_scrub_names,
-              .flags = BH_FIELD_ALWAYS),
+    BH_F_ENUM(struct bh_msg_receipt, driver, bh_driver_scrub_names, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_msg_receipt, ended_ns, BH_FIELD_NS),
     BH_F_ARRAY(struct bh_msg_receipt, from, from_count, receipt_from, BH_RECEIPT_FROM_MAX),
     BH_F(struct bh_msg_receipt, gpu, BH_FIELD_STR),
     BH_F(struct bh_msg_receipt, job, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, memory_bytes, BH_FIELD_U64),
-    BH_F_ENUM(struct bh_msg_receipt, method, bh_scrub_method_names,
-              .flags = BH_FIELD_ALWAYS),
+    BH_F_ENUM(struct bh_msg_receipt, method, bh_scrub_method_names, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_msg_receipt, neighbors, BH_FIELD_U32),
     BH_F(struct bh_msg_receipt, order, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, partition, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, profile, BH_FIELD_STR),
     BH_F(struct bh_msg_receipt, residue, BH_FIELD_U64),
-    BH_F_ENUM(struct bh_msg_receipt, result, bh_scrub_result_names,
-              .flags = BH_FIELD_ALWAYS),
+    BH_F_ENUM(struct bh_msg_receipt, result, bh_scrub_result_names, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_msg_receipt, salt, BH_FIELD_HEX),
     BH_F(struct bh_msg_receipt, samples, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, start, BH_FIELD_U32),
@@ -442,18 +416,13 @@ static const struct bh_field receipt_fields[] = {
     BH_F(struct bh_msg_receipt, uuid, BH_FIELD_STR),
     BH_F(struct bh_msg_receipt, why, BH_FIELD_STR),
 };
-const struct bh_fields bh_receipt_fields =
-    BH_FIELDS("receipt", struct bh_msg_receipt, receipt_fields);
+const struct bh_fields bh_receipt_fields = BH_FIELDS("receipt", struct bh_msg_receipt, receipt_fields);
 
 static const struct bh_field health_fields[] = {
-    BH_F(struct bh_msg_health, at_ns, BH_FIELD_NS),
-    BH_F_ENUM(struct bh_msg_health, fault, fault_names),
-    BH_F(struct bh_msg_health, gi, BH_FIELD_U32),
-    BH_F(struct bh_msg_health, gpu, BH_FIELD_STR),
-    BH_F(struct bh_msg_health, partition, BH_FIELD_U64),
-    BH_F(struct bh_msg_health, recovery, BH_FIELD_U32),
-    BH_F(struct bh_msg_health, sign, BH_FIELD_U32),
-    BH_F(struct bh_msg_health, why, BH_FIELD_STR),
+    BH_F(struct bh_msg_health, at_ns, BH_FIELD_NS),      BH_F_ENUM(struct bh_msg_health, fault, fault_names),
+    BH_F(struct bh_msg_health, gi, BH_FIELD_U32),        BH_F(struct bh_msg_health, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_health, partition, BH_FIELD_U64), BH_F(struct bh_msg_health, recovery, BH_FIELD_U32),
+    BH_F(struct bh_msg_health, sign, BH_FIELD_U32),      BH_F(struct bh_msg_health, why, BH_FIELD_STR),
     BH_F(struct bh_msg_health, xid, BH_FIELD_U32),
 };
 
@@ -500,8 +469,7 @@ static const struct bh_field verdict_fields[] = {
 
 /* ---- by number ---- */
 
-#define ROW(text, struct_name)                                                           \
-    BH_FIELDS(text, struct bh_msg_##struct_name, struct_name##_fields)
+#define ROW(text, struct_name) BH_FIELDS(text, struct bh_msg_##struct_name, struct_name##_fields)
 
 static const struct bh_fields messages[] = {
     [BH_MSG_HELLO] = ROW("hello", hello),
@@ -532,7 +500,7 @@ static const struct bh_fields messages[] = {
 };
 
 /* A row for every message of the table, with the struct that the table names. */
-#define BH_MESSAGE(id, number, type, from, doc)                                          \
+#define BH_MESSAGE(id, number, type, from, doc)                                                              \
     _Static_assert(number < BH_COUNT(messages), "no description: " #id);
 #include "tables/messages.tbl"
 #undef BH_MESSAGE

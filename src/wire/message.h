@@ -40,8 +40,8 @@ struct bh_msg_epoch {
 struct bh_msg_hello {
     uint32_t version;
     uint64_t boot;
-    struct bh_list epochs;     /* struct bh_msg_epoch: the last ones, the present one last */
-    char site[64];             /* name of the site, for the node's log */
+    struct bh_list epochs; /* struct bh_msg_epoch: the last ones, the present one last */
+    char site[64];         /* name of the site, for the node's log */
 };
 
 /* The file of a job's member in the log folder, which both sides must agree on: "12.log",
@@ -57,20 +57,20 @@ struct bh_msg_carve {
     char gpu[BH_UUID_MAX];
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start;
-    uint32_t tenant;           /* whose it is going to be; 0: nobody's yet */
-    uint64_t job;              /* 0: none yet */
+    uint32_t tenant; /* whose it is going to be; 0: nobody's yet */
+    uint64_t job;    /* 0: none yet */
     /* Of a share alone; `start` is its slot. */
-    uint64_t cap_bytes;        /* of GPU memory, whole granules of 2 MiB */
-    uint64_t context_bytes;    /* beside the cap, for one context */
-    uint32_t weight;           /* parts of 4200 of the GPU's time */
-    bool hard;                 /* never more than that */
-    bool latency;              /* its turn comes sooner */
-    bool multiplexed;          /* the whole GPU in turns */
+    uint64_t cap_bytes;     /* of GPU memory, whole granules of 2 MiB */
+    uint64_t context_bytes; /* beside the cap, for one context */
+    uint32_t weight;        /* parts of 4200 of the GPU's time */
+    bool hard;              /* never more than that */
+    bool latency;           /* its turn comes sooner */
+    bool multiplexed;       /* the whole GPU in turns */
 };
 
 struct bh_msg_destroy {
     uint64_t order, partition;
-    uint32_t tenant;           /* whom it makes room for; 0: nobody yet */
+    uint32_t tenant; /* whom it makes room for; 0: nobody yet */
 };
 
 struct bh_msg_mount {
@@ -94,9 +94,9 @@ struct bh_msg_network {
 
 /* What a job's standard streams are, apart from the log that has all its output. */
 enum bh_stdio {
-    BH_STDIO_NONE,             /* an empty input */
-    BH_STDIO_PIPE,             /* input from who is attached */
-    BH_STDIO_TERMINAL,         /* a terminal: input and output from and to who is attached */
+    BH_STDIO_NONE,     /* an empty input */
+    BH_STDIO_PIPE,     /* input from who is attached */
+    BH_STDIO_TERMINAL, /* a terminal: input and output from and to who is attached */
     BH_STDIOS
 };
 
@@ -104,24 +104,24 @@ enum bh_stdio {
  * against its own node.conf and refuses what that does not allow (BH_DENIED). */
 struct bh_msg_start {
     uint64_t order, lease, job;
-    uint32_t epoch;            /* that the job was submitted in, for its log's name; 0: none */
+    uint32_t epoch; /* that the job was submitted in, for its log's name; 0: none */
     struct bh_texts args, env;
-    struct bh_list mounts;     /* struct bh_msg_mount */
+    struct bh_list mounts; /* struct bh_msg_mount */
     struct bh_msg_partition_ref partitions[BH_WIRE_PARTITIONS_MAX];
     uint32_t partition_count;
-    const char *image, *cwd;   /* cwd "": none */
+    const char *image, *cwd; /* cwd "": none */
     uint32_t submitter_uid, submitter_gid;
     uint32_t cpu_milli, pids;
-    uint32_t gang, member;     /* of so many members, which; gang 0 is 1 */
+    uint32_t gang, member; /* of so many members, which; gang 0 is 1 */
     uint64_t memory_bytes, scratch_bytes;
     uint32_t tenant_id;                  /* the tenant of `tenant` */
     char tenant[120], user[64], sku[64]; /* for the job's environment */
     struct bh_msg_network network;
-    uint32_t stdio;            /* enum bh_stdio */
-    uint32_t managed;          /* enum bh_managed, where it has shares */
-    uint32_t over_cap;         /* enum bh_over_cap, likewise */
-    uint32_t over_time;        /* enum bh_over_time, likewise */
-    uint32_t boundary;         /* enum bh_boundary: the strongest of the tenant and those above */
+    uint32_t stdio;     /* enum bh_stdio */
+    uint32_t managed;   /* enum bh_managed, where it has shares */
+    uint32_t over_cap;  /* enum bh_over_cap, likewise */
+    uint32_t over_time; /* enum bh_over_time, likewise */
+    uint32_t boundary;  /* enum bh_boundary: the strongest of the tenant and those above */
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a
@@ -132,8 +132,8 @@ struct bh_msg_lease {
 
 struct bh_msg_stop {
     uint64_t order, lease;
-    uint64_t grace_ns;         /* 0: SIGKILL at once */
-    uint32_t signal;           /* instead of SIGTERM; 0: SIGTERM */
+    uint64_t grace_ns; /* 0: SIGKILL at once */
+    uint32_t signal;   /* instead of SIGTERM; 0: SIGTERM */
 };
 
 /* RESET: refused while anybody uses the GPU; BH_UNAVAILABLE where it cannot be done from here.
@@ -161,18 +161,17 @@ struct bh_msg_retain {
 
 /* ---- bulkheadd to bulkhead-node, on a stream's own connection ---- */
 
-enum bh_stream_what { BH_STREAM_EXEC, BH_STREAM_ATTACH, BH_STREAM_FORWARD, BH_STREAM_WATCH,
-                      BH_STREAM_WHATS };
+enum bh_stream_what { BH_STREAM_EXEC, BH_STREAM_ATTACH, BH_STREAM_FORWARD, BH_STREAM_WATCH, BH_STREAM_WHATS };
 
 /* The one message on a connection to `<socket>.streams`; what follows in both directions are
  * the frames of wire/stream.h.  WATCH carries nothing and ends with the job. */
 struct bh_msg_stream {
     uint64_t lease;
-    uint32_t what;             /* enum bh_stream_what */
+    uint32_t what; /* enum bh_stream_what */
     bool tty, input;
-    uint32_t rows, columns;    /* of the terminal at first; 0: not known */
-    uint32_t port;             /* FORWARD: of the job's loopback */
-    struct bh_texts args;      /* EXEC */
+    uint32_t rows, columns; /* of the terminal at first; 0: not known */
+    uint32_t port;          /* FORWARD: of the job's loopback */
+    struct bh_texts args;   /* EXEC */
 };
 
 /* Try the walls: of a running lease from outside, and by a probe in a sandbox of its kind; of

@@ -176,17 +176,17 @@ shape_of(uint64_t shape, const struct bh_fields *fields)
 static void
 test_version(void **state)
 {
-    static const struct { uint32_t version; uint64_t shape; } known = {
-        11, UINT64_C(0x745a283925a6159a)
-    };
+    static const struct {
+        uint32_t version;
+        uint64_t shape;
+    } known = { 11, UINT64_C(0x745a283925a6159a) };
     uint64_t shape = UINT64_C(0xcbf29ce484222325);
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(table); i++)
         shape = shape_of(message_test_mix(shape, table[i].name, table[i].number),
                          bh_message_fields(table[i].number));
-    BH_CHECK_EQ("messages changed: raise BH_WIRE_VERSION, put it and `shape` here", known.shape,
-                shape);
+    BH_CHECK_EQ("messages changed: raise BH_WIRE_VERSION, put it and `shape` here", known.shape, shape);
     BH_CHECK_EQ("BH_WIRE_VERSION", known.version, BH_WIRE_VERSION);
     BH_CHECK_DONE();
 }

@@ -144,8 +144,8 @@ stream_get_payload(const char *bytes, size_t length, struct bh_stream_frame *fra
 }
 
 bh_rc
-bh_stream_next(const char *bytes, size_t length, enum bh_stream_from from,
-               struct bh_stream_frame *ret_frame, struct bh_err *err)
+bh_stream_next(const char *bytes, size_t length, enum bh_stream_from from, struct bh_stream_frame *ret_frame,
+               struct bh_err *err)
 {
     struct bh_stream_frame frame = { 0 };
     size_t payload;

@@ -17,44 +17,48 @@
  * written to.  Input has a credit, so that a signal is never stuck behind input that the job
  * does not take: the client sends no more STDIN bytes than READY and CREDIT granted it. */
 
-enum { BH_STREAM_HEADER = 4, BH_STREAM_PAYLOAD_MAX = 32 << 10,
-       BH_STREAM_FRAME_MAX = BH_STREAM_HEADER + BH_STREAM_PAYLOAD_MAX,
-       BH_STREAM_CREDIT = 64 << 10, BH_STREAM_WHY_MAX = 240 };
+enum {
+    BH_STREAM_HEADER = 4,
+    BH_STREAM_PAYLOAD_MAX = 32 << 10,
+    BH_STREAM_FRAME_MAX = BH_STREAM_HEADER + BH_STREAM_PAYLOAD_MAX,
+    BH_STREAM_CREDIT = 64 << 10,
+    BH_STREAM_WHY_MAX = 240
+};
 
 #define BH_STREAM_PROTOCOL "bulkhead-stream"
 
 enum bh_stream_kind {
     /* from the client */
-    BH_STREAM_STDIN = 1,         /* bytes; none: the end of input */
-    BH_STREAM_RESIZE = 2,        /* u16 rows, u16 columns, neither 0 */
-    BH_STREAM_SIGNAL = 3,        /* u8, 1 to 64: to the command's process group */
-    BH_STREAM_LEAVE = 4,         /* nothing: go away from a job that runs on; EXIT answers it, and
-                                  * then whoever comes next may write */
+    BH_STREAM_STDIN = 1,  /* bytes; none: the end of input */
+    BH_STREAM_RESIZE = 2, /* u16 rows, u16 columns, neither 0 */
+    BH_STREAM_SIGNAL = 3, /* u8, 1 to 64: to the command's process group */
+    BH_STREAM_LEAVE = 4,  /* nothing: go away from a job that runs on; EXIT answers it, and
+                           * then whoever comes next may write */
     /* from the node */
-    BH_STREAM_STDOUT = 16,       /* bytes; none: no more will come */
-    BH_STREAM_STDERR = 17,       /* the same */
-    BH_STREAM_READY = 18,        /* it runs: u32 credit, u8 enum bh_stream_flag bits */
-    BH_STREAM_CREDIT_MORE = 19,  /* u32, not 0: so many bytes more of STDIN */
-    BH_STREAM_EXIT = 20,         /* the command's exit status, u8; the last frame */
-    BH_STREAM_ERROR = 21,        /* u8 enum bh_rc (not BH_OK), text; the last frame */
+    BH_STREAM_STDOUT = 16,      /* bytes; none: no more will come */
+    BH_STREAM_STDERR = 17,      /* the same */
+    BH_STREAM_READY = 18,       /* it runs: u32 credit, u8 enum bh_stream_flag bits */
+    BH_STREAM_CREDIT_MORE = 19, /* u32, not 0: so many bytes more of STDIN */
+    BH_STREAM_EXIT = 20,        /* the command's exit status, u8; the last frame */
+    BH_STREAM_ERROR = 21,       /* u8 enum bh_rc (not BH_OK), text; the last frame */
     BH_STREAM_KINDS
 };
 
 enum bh_stream_flag {
-    BH_STREAM_TTY = 1,           /* the other end is a terminal: RESIZE means something */
-    BH_STREAM_WRITER = 2,        /* STDIN is taken */
+    BH_STREAM_TTY = 1,    /* the other end is a terminal: RESIZE means something */
+    BH_STREAM_WRITER = 2, /* STDIN is taken */
 };
 
 enum bh_stream_from { BH_STREAM_CLIENT, BH_STREAM_NODE };
 
 struct bh_stream_frame {
     enum bh_stream_kind kind;
-    const char *bytes;           /* STDIN, STDOUT, STDERR, ERROR's text */
+    const char *bytes; /* STDIN, STDOUT, STDERR, ERROR's text */
     size_t length;
-    uint32_t number;             /* SIGNAL, READY and CREDIT_MORE, EXIT, ERROR's rc */
-    uint16_t rows, columns;      /* RESIZE */
-    uint8_t flags;               /* READY */
-    size_t size;                 /* of the whole frame, as bh_stream_next found it */
+    uint32_t number;        /* SIGNAL, READY and CREDIT_MORE, EXIT, ERROR's rc */
+    uint16_t rows, columns; /* RESIZE */
+    uint8_t flags;          /* READY */
+    size_t size;            /* of the whole frame, as bh_stream_next found it */
 };
 
 /* Write one frame to `out`, which holds BH_STREAM_FRAME_MAX bytes; returns its size.  The

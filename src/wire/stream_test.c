@@ -11,25 +11,36 @@ static const struct {
     enum bh_stream_from from;
     struct bh_stream_frame frame;
 } good[] = {
-    { "input", "\x01\x02\0\0hi", 6, BH_STREAM_CLIENT,
+    { "input",
+      "\x01\x02\0\0hi",
+      6,
+      BH_STREAM_CLIENT,
       { .kind = BH_STREAM_STDIN, .bytes = "hi", .length = 2 } },
     { "end of input", "\x01\0\0\0", 4, BH_STREAM_CLIENT, { .kind = BH_STREAM_STDIN } },
-    { "resize", "\x02\x04\0\0\x18\0\x50\0", 8, BH_STREAM_CLIENT,
+    { "resize",
+      "\x02\x04\0\0\x18\0\x50\0",
+      8,
+      BH_STREAM_CLIENT,
       { .kind = BH_STREAM_RESIZE, .rows = 24, .columns = 80 } },
-    { "signal", "\x03\x01\0\0\x0f", 5, BH_STREAM_CLIENT,
-      { .kind = BH_STREAM_SIGNAL, .number = 15 } },
+    { "signal", "\x03\x01\0\0\x0f", 5, BH_STREAM_CLIENT, { .kind = BH_STREAM_SIGNAL, .number = 15 } },
     { "leave", "\x04\0\0\0", 4, BH_STREAM_CLIENT, { .kind = BH_STREAM_LEAVE } },
-    { "output", "\x10\x01\0\0x", 5, BH_STREAM_NODE,
-      { .kind = BH_STREAM_STDOUT, .bytes = "x", .length = 1 } },
-    { "errors", "\x11\x01\0\0\xff", 5, BH_STREAM_NODE,
+    { "output", "\x10\x01\0\0x", 5, BH_STREAM_NODE, { .kind = BH_STREAM_STDOUT, .bytes = "x", .length = 1 } },
+    { "errors",
+      "\x11\x01\0\0\xff",
+      5,
+      BH_STREAM_NODE,
       { .kind = BH_STREAM_STDERR, .bytes = "\xff", .length = 1 } },
-    { "ready", "\x12\x05\0\0\0\0\x01\0\x03", 9, BH_STREAM_NODE,
+    { "ready",
+      "\x12\x05\0\0\0\0\x01\0\x03",
+      9,
+      BH_STREAM_NODE,
       { .kind = BH_STREAM_READY, .number = 65536, .flags = 3 } },
-    { "credit", "\x13\x04\0\0\x05\0\0\0", 8, BH_STREAM_NODE,
-      { .kind = BH_STREAM_CREDIT_MORE, .number = 5 } },
-    { "exit", "\x14\x01\0\0\x89", 5, BH_STREAM_NODE,
-      { .kind = BH_STREAM_EXIT, .number = 137 } },
-    { "error", "\x15\x04\0\0\x04why", 8, BH_STREAM_NODE,
+    { "credit", "\x13\x04\0\0\x05\0\0\0", 8, BH_STREAM_NODE, { .kind = BH_STREAM_CREDIT_MORE, .number = 5 } },
+    { "exit", "\x14\x01\0\0\x89", 5, BH_STREAM_NODE, { .kind = BH_STREAM_EXIT, .number = 137 } },
+    { "error",
+      "\x15\x04\0\0\x04why",
+      8,
+      BH_STREAM_NODE,
       { .kind = BH_STREAM_ERROR, .number = 4, .bytes = "why", .length = 3 } },
 };
 
@@ -45,8 +56,7 @@ test_format(void **state)
         print_message("# %s\n", good[i].name);
         assert_int_equal(bh_stream_put(out, &good[i].frame), good[i].length);
         assert_memory_equal(out, good[i].bytes, good[i].length);
-        assert_int_equal(bh_stream_next(out, good[i].length, good[i].from, &frame, &err),
-                         BH_OK);
+        assert_int_equal(bh_stream_next(out, good[i].length, good[i].from, &frame, &err), BH_OK);
         assert_int_equal(frame.size, good[i].length);
         assert_int_equal(frame.kind, good[i].frame.kind);
         assert_int_equal(frame.number, good[i].frame.number);
@@ -55,12 +65,10 @@ test_format(void **state)
         assert_int_equal(frame.flags, good[i].frame.flags);
         assert_int_equal(frame.length, good[i].frame.length);
         for (size_t cut = 0; cut < good[i].length; cut++)
-            assert_int_equal(bh_stream_next(out, cut, good[i].from, &frame, &err),
-                             BH_NOT_FOUND);
+            assert_int_equal(bh_stream_next(out, cut, good[i].from, &frame, &err), BH_NOT_FOUND);
         /* never from the other end */
         assert_int_equal(bh_stream_next(out, good[i].length,
-                                        good[i].from == BH_STREAM_NODE ? BH_STREAM_CLIENT
-                                                                       : BH_STREAM_NODE,
+                                        good[i].from == BH_STREAM_NODE ? BH_STREAM_CLIENT : BH_STREAM_NODE,
                                         &frame, &err),
                          BH_INVALID);
     }
@@ -101,8 +109,7 @@ test_refused(void **state)
         struct bh_err err;
 
         print_message("# %s\n", bad[i].name);
-        assert_int_equal(bh_stream_next(bad[i].bytes, bad[i].length, bad[i].from, &frame, &err),
-                         BH_INVALID);
+        assert_int_equal(bh_stream_next(bad[i].bytes, bad[i].length, bad[i].from, &frame, &err), BH_INVALID);
         assert_int_equal(frame.number, 77);
     }
 }

@@ -18,8 +18,8 @@
  *                                                  "" when all is held
  *
  * WHO is PRINCIPAL, ROOT, GIDS (with commas), SCOPES ("=" and the words; "-" is none
- * given, so all), GROUPS and PRESENCE (kind, level, shown, now, glass until).  Worlds hold what a directory should never hold as well: trees with
- * rings, parents and tenants that there are not, removed principals. */
+ * given, so all), GROUPS and PRESENCE (kind, level, shown, now, glass until).  Worlds hold what a directory
+ * should never hold as well: trees with rings, parents and tenants that there are not, removed principals. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,7 @@
 #include "base/attr.h"
 #include "policy/authz.h"
 
-enum { TENANTS = 14, PRINCIPALS = 5, BINDINGS = 18, GIDS = 4, STEP_UPS = 12, QUESTIONS = 40,
-       TEXT = 256 };
+enum { TENANTS = 14, PRINCIPALS = 5, BINDINGS = 18, GIDS = 4, STEP_UPS = 12, QUESTIONS = 40, TEXT = 256 };
 
 struct world {
     uint64_t random;
@@ -79,12 +78,11 @@ draw_tree(struct world *w)
     w->dir.tenant_count = 1 + draw(w, TENANTS);
     for (uint32_t i = 0; i < w->dir.tenant_count; i++) {
         uint32_t id = sparse ? 2 * (w->dir.tenant_count - i) : i + 1;
-        uint32_t parent = i == 0 ? 0 : draw(w, 3) ? w->tenants[i - 1].id.v
-                                                  : w->tenants[draw(w, i)].id.v;
+        uint32_t parent = i == 0 ? 0 : draw(w, 3) ? w->tenants[i - 1].id.v : w->tenants[draw(w, i)].id.v;
 
-        w->tenants[i] = (struct bh_dir_tenant){
-            .id = { id }, .parent = { wild ? draw(w, 2 * TENANTS) : parent }, .path = ""
-        };
+        w->tenants[i] = (struct bh_dir_tenant){ .id = { id },
+                                                .parent = { wild ? draw(w, 2 * TENANTS) : parent },
+                                                .path = "" };
         printf("t\t%u\t%u\n", id, w->tenants[i].parent.v);
     }
 }
@@ -94,9 +92,7 @@ draw_people(struct world *w)
 {
     w->dir.principal_count = 1 + draw(w, PRINCIPALS);
     for (uint32_t i = 0; i < w->dir.principal_count; i++) {
-        w->principals[i] = (struct bh_dir_principal){
-            .id = { i + 1 }, .name = "", .gone = draw(w, 8) == 0
-        };
+        w->principals[i] = (struct bh_dir_principal){ .id = { i + 1 }, .name = "", .gone = draw(w, 8) == 0 };
         printf("p\t%u\t%d\n", i + 1, w->principals[i].gone);
     }
     w->dir.binding_count = draw(w, BINDINGS + 1);
@@ -111,8 +107,8 @@ draw_people(struct world *w)
             .group = provider ? 100 + 64 * draw(w, 3) : 0,
             .tenant = draw_tenant(w),
         };
-        printf("b\t%s\t%u\t%u\t%u\t%u\n", bh_role_names[binding->role], binding->principal.v,
-               binding->gid, binding->tenant.v, binding->group);
+        printf("b\t%s\t%u\t%u\t%u\t%u\n", bh_role_names[binding->role], binding->principal.v, binding->gid,
+               binding->tenant.v, binding->group);
     }
 }
 
@@ -123,8 +119,7 @@ draw_step_ups(struct world *w)
     for (uint32_t i = 0; i < w->dir.step_up_count; i++) {
         struct bh_dir_step_up *row = &w->step_ups[i];
 
-        *row = (struct bh_dir_step_up){ draw_verb(w), (enum bh_level)draw(w, BH_LEVELS),
-                                        draw(w, 20) };
+        *row = (struct bh_dir_step_up){ draw_verb(w), (enum bh_level)draw(w, BH_LEVELS), draw(w, 20) };
         printf("s\t%s\t%d\t%u\n", row->verb, (int)row->level, (unsigned)row->within_ns);
     }
 }
@@ -133,8 +128,9 @@ static void
 draw_world(struct world *w)
 {
     puts("w");
-    w->dir = (struct bh_directory){ .tenants = w->tenants, .principals = w->principals,
-                                    .bindings = w->bindings, .step_ups = w->step_ups };
+    w->dir = (struct bh_directory){
+        .tenants = w->tenants, .principals = w->principals, .bindings = w->bindings, .step_ups = w->step_ups
+    };
     draw_tree(w);
     draw_people(w);
     draw_step_ups(w);
@@ -157,14 +153,15 @@ static struct bh_presence
 draw_presence(struct world *w)
 {
     struct bh_presence presence = {
-        .kind = (enum bh_presence_kind)draw(w, 3), .level = (enum bh_level)draw(w, BH_LEVELS),
-        .shown_ns = draw(w, 30), .now_ns = draw(w, 30),
+        .kind = (enum bh_presence_kind)draw(w, 3),
+        .level = (enum bh_level)draw(w, BH_LEVELS),
+        .shown_ns = draw(w, 30),
+        .now_ns = draw(w, 30),
         .break_glass_until_ns = draw(w, 4) == 0 ? draw(w, 40) : 0,
     };
 
-    printf("\t%d,%d,%u,%u,%u", (int)presence.kind, (int)presence.level,
-           (unsigned)presence.shown_ns, (unsigned)presence.now_ns,
-           (unsigned)presence.break_glass_until_ns);
+    printf("\t%d,%d,%u,%u,%u", (int)presence.kind, (int)presence.level, (unsigned)presence.shown_ns,
+           (unsigned)presence.now_ns, (unsigned)presence.break_glass_until_ns);
     return presence;
 }
 
@@ -172,10 +169,11 @@ draw_presence(struct world *w)
 static struct bh_subject
 draw_subject(struct world *w, const char *wanted)
 {
-    struct bh_subject subject = {
-        .principal = { draw(w, PRINCIPALS + 2) }, .uid = UINT32_MAX, .gids = w->gids,
-        .gid_count = draw(w, GIDS + 1), .root = draw(w, 16) == 0
-    };
+    struct bh_subject subject = { .principal = { draw(w, PRINCIPALS + 2) },
+                                  .uid = UINT32_MAX,
+                                  .gids = w->gids,
+                                  .gid_count = draw(w, GIDS + 1),
+                                  .root = draw(w, 16) == 0 };
 
     printf("\t%u\t%d\t", subject.principal.v, subject.root);
     for (uint32_t i = 0; i < subject.gid_count; i++) {

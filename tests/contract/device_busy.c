@@ -32,8 +32,8 @@ run(const char *const *argv)
 static pid_t
 start_burn(const char *kernel)
 {
-    const char *argv[] = { burn, "--library", cuda, "--kernel", kernel, "--loops-per-ms", "1000",
-                           "--time", "60s", NULL };
+    const char *argv[] = { burn,   "--library", cuda,  "--kernel", kernel, "--loops-per-ms",
+                           "1000", "--time",    "60s", NULL };
 
     return run(argv);
 }
@@ -118,8 +118,9 @@ test_child(void **state)
 {
     char sim[128];
     const char *env[] = { sim, NULL };
-    const struct bh_gpu_client_options options = { .program = gpu_program, .library = library,
-                                                   .proc_root = "/proc", .env = env };
+    const struct bh_gpu_client_options options = {
+        .program = gpu_program, .library = library, .proc_root = "/proc", .env = env
+    };
     struct bh_gpu_client *client;
     struct bh_device device;
 
@@ -172,8 +173,7 @@ main(int argc, char **argv)
     library = argv[1];
     gpu_program = argv[2];
     burn = argv[3];
-    snprintf(cuda, sizeof cuda, "%.*slibcuda.so.1", (int)(strrchr(library, '/') + 1 - library),
-             library);
+    snprintf(cuda, sizeof cuda, "%.*slibcuda.so.1", (int)(strrchr(library, '/') + 1 - library), library);
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

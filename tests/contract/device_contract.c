@@ -48,9 +48,12 @@ open_child(struct fixture *f)
     const char *env[] = { state, NULL };
 
     snprintf(state, sizeof state, "BULKHEAD_SIM_STATE=%s", server_dir);
-    f->client = bh_gpu_client_new(&(struct bh_gpu_client_options){
-        .program = gpu_program, .library = library, .proc_root = proc_root, .env = env,
-        .read_deadline = 3 * BH_NS_PER_S, .change_deadline = 3 * BH_NS_PER_S });
+    f->client = bh_gpu_client_new(&(struct bh_gpu_client_options){ .program = gpu_program,
+                                                                   .library = library,
+                                                                   .proc_root = proc_root,
+                                                                   .env = env,
+                                                                   .read_deadline = 3 * BH_NS_PER_S,
+                                                                   .change_deadline = 3 * BH_NS_PER_S });
     f->device = bh_gpu_client_device(f->client);
 }
 
@@ -204,7 +207,7 @@ static const struct {
     uint32_t slices, units, starts, memory_mib;
 } profiles[] = {
 #define MIG_MODEL(...)
-#define MIG_PROFILE(id, name, number, driver_id, slices, units, starts, most, mib, ...)  \
+#define MIG_PROFILE(id, name, number, driver_id, slices, units, starts, most, mib, ...)                      \
     { #id, name, slices, units, starts, mib },
 #include "tables/mig.tbl"
 #undef MIG_MODEL
@@ -272,26 +275,24 @@ test_refusals(void **state)
         uint32_t start;
         bh_rc rc;
     } cases[] = {
-        { "fits",            first,  "3g.40gb",  0, BH_OK },
-        { "same place",      first,  "3g.40gb",  0, BH_FULL },
-        { "within it",       first,  "1g.10gb",  3, BH_FULL },
-        { "beside it",       first,  "1g.10gb",  4, BH_OK },
-        { "illegal start",   first,  "2g.20gb",  1, BH_INVALID },
-        { "past the end",    first,  "1g.10gb",  7, BH_INVALID },
-        { "no such profile", first,  "9g.90gb",  0, BH_INVALID },
-        { "whole",           first,  "whole",    0, BH_INVALID },
-        { "empty name",      first,  "",         0, BH_INVALID },
-        { "MIG is off",      second, "1g.10gb",  0, BH_CONFLICT },
-        { "no such GPU",     "GPU-11111111-2222-3333-4444-555555555555", "1g.10gb", 0,
-          BH_NOT_FOUND },
-        { "not a GPU",       "MIG-1", "1g.10gb", 0, BH_NOT_FOUND },
+        { "fits", first, "3g.40gb", 0, BH_OK },
+        { "same place", first, "3g.40gb", 0, BH_FULL },
+        { "within it", first, "1g.10gb", 3, BH_FULL },
+        { "beside it", first, "1g.10gb", 4, BH_OK },
+        { "illegal start", first, "2g.20gb", 1, BH_INVALID },
+        { "past the end", first, "1g.10gb", 7, BH_INVALID },
+        { "no such profile", first, "9g.90gb", 0, BH_INVALID },
+        { "whole", first, "whole", 0, BH_INVALID },
+        { "empty name", first, "", 0, BH_INVALID },
+        { "MIG is off", second, "1g.10gb", 0, BH_CONFLICT },
+        { "no such GPU", "GPU-11111111-2222-3333-4444-555555555555", "1g.10gb", 0, BH_NOT_FOUND },
+        { "not a GPU", "MIG-1", "1g.10gb", 0, BH_NOT_FOUND },
     };
 
     (void)state;
     BH_CHECK_EQ("off", set_mig(&f, second, false), BH_OK);
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name,
-                    carve(&f, cases[i].gpu, cases[i].profile, cases[i].start), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, carve(&f, cases[i].gpu, cases[i].profile, cases[i].start), cases[i].rc);
     BH_CHECK_STR("named", f.err.msg, "MIG-1: not found");
     BH_CHECK_EQ("destroy unknown", destroy(&f, first, 14), BH_NOT_FOUND);
     BH_CHECK_EQ("destroy on unknown", destroy(&f, "GPU-1", 1), BH_NOT_FOUND);
@@ -365,8 +366,7 @@ test_in_use(void **state)
     struct bh_inventory found = scanned(&f);
     const char *gpu = found.gpus[0].uuid;
     char view[32], name[64];
-    const char *argv[] = { simload, "--mib", "100", "--seconds", "60", "--busy", "1",
-                           "--view", view, NULL };
+    const char *argv[] = { simload, "--mib", "100", "--seconds", "60", "--busy", "1", "--view", view, NULL };
     uint32_t count = 0;
     pid_t pid;
 
@@ -376,8 +376,7 @@ test_in_use(void **state)
     assert_int_equal(run(argv, &pid), 0);
     for (int turn = 0; turn < 2000 && count == 0; turn++) {
         bh_time_sleep(5 * BH_NS_PER_MS);
-        assert_int_equal(f.device.ops->processes(f.device.self, gpu, f.arena, &users, &count,
-                                                 &f.err), BH_OK);
+        assert_int_equal(f.device.ops->processes(f.device.self, gpu, f.arena, &users, &count, &f.err), BH_OK);
     }
     assert_int_equal(count, 1);
     BH_CHECK_EQ("pid", users[0].pid, pid);
@@ -393,8 +392,8 @@ test_in_use(void **state)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     BH_CHECK_EQ("free", destroy(&f, gpu, made.gi), BH_OK);
-    BH_CHECK_EQ("nobody", f.device.ops->processes(f.device.self, gpu, f.arena, &users, &count,
-                                                  &f.err), BH_OK);
+    BH_CHECK_EQ("nobody", f.device.ops->processes(f.device.self, gpu, f.arena, &users, &count, &f.err),
+                BH_OK);
     BH_CHECK_EQ("nobody", count, 0);
     server_end(&f);
 }
@@ -408,14 +407,13 @@ test_activity(void **state)
     struct bh_inventory found = scanned(&f);
     struct bh_device_instance made;
     char view[32];
-    const char *argv[] = { simload, "--mib", "1", "--seconds", "60", "--busy", "80",
-                           "--view", view, NULL };
+    const char *argv[] = { simload, "--mib", "1", "--seconds", "60", "--busy", "80", "--view", view, NULL };
     pid_t pid;
 
     (void)state;
     BH_CHECK_EQ("one sample tells nothing", found.gpus[0].activity.busy_bp, BH_DEVICE_UNKNOWN);
-    assert_int_equal(f.device.ops->carve(f.device.self, found.gpus[0].uuid, "1g.10gb", 0, &made,
-                                         &f.err), BH_OK);
+    assert_int_equal(f.device.ops->carve(f.device.self, found.gpus[0].uuid, "1g.10gb", 0, &made, &f.err),
+                     BH_OK);
     snprintf(view, sizeof view, "%u-%u", found.gpus[0].minor, made.gi);
     assert_int_equal(run(argv, &pid), 0);
     for (int turn = 0; turn < 400; turn++) {
@@ -495,16 +493,16 @@ test_minors(void **state)
     char path[256];
 
     (void)state;
-    assert_int_equal(f.device.ops->carve(f.device.self, found.gpus[0].uuid, "1g.10gb", 0, &made,
-                                         &f.err), BH_OK);
+    assert_int_equal(f.device.ops->carve(f.device.self, found.gpus[0].uuid, "1g.10gb", 0, &made, &f.err),
+                     BH_OK);
     snprintf(path, sizeof path, "proc/driver/nvidia/capabilities/gpu0/mig/gi%u/access", made.gi);
     put_file(path, "DeviceFileMinor: 777\nDeviceFileMode: 292\nDeviceFileModify: 1\n");
     BH_CHECK_EQ("from the file", scanned(&f).instances[0].gi_minor, 777);
     BH_CHECK_EQ("its own file", scanned(&f).instances[0].ci_minor, made.ci_minor);
     put_file(path, "nonsense\n");
     BH_CHECK_EQ("by the formula", scanned(&f).instances[0].gi_minor, made.gi_minor);
-    snprintf(path, sizeof path, "%s/proc/driver/nvidia/capabilities/gpu0/mig/gi%u/access",
-             server_dir, made.gi);
+    snprintf(path, sizeof path, "%s/proc/driver/nvidia/capabilities/gpu0/mig/gi%u/access", server_dir,
+             made.gi);
     assert_int_equal(unlink(path), 0);
     BH_CHECK_EQ("without a file", scanned(&f).instances[0].gi_minor, made.gi_minor);
     server_end(&f);
@@ -517,13 +515,16 @@ test_no_driver(void **state)
     struct bh_err err = { 0 };
 
     (void)state;
-    BH_CHECK_EQ("no library", bh_device_nvml_open(&(struct bh_device_options){
-                    .library = "/nonexistent/libnvidia-ml.so.1" }, &device, &err),
-                BH_UNAVAILABLE);
+    BH_CHECK_EQ(
+        "no library",
+        bh_device_nvml_open(&(struct bh_device_options){ .library = "/nonexistent/libnvidia-ml.so.1" },
+                            &device, &err),
+        BH_UNAVAILABLE);
     BH_CHECK("named", strstr(err.msg, "/nonexistent/libnvidia-ml.so.1") != NULL);
     setenv("BULKHEAD_SIM_STATE", "/nonexistent", 1);
-    BH_CHECK_EQ("no driver", bh_device_nvml_open(&(struct bh_device_options){
-                    .library = library }, &device, &err), BH_UNAVAILABLE);
+    BH_CHECK_EQ("no driver",
+                bh_device_nvml_open(&(struct bh_device_options){ .library = library }, &device, &err),
+                BH_UNAVAILABLE);
     BH_CHECK_EQ("NVML's number", err.sys_kind, BH_SYS_NVML);
     BH_CHECK_DONE();
 }
@@ -533,7 +534,7 @@ static const struct {
     const char *name, *function;
     bool carves;
 } hangs[] = {
-    { "scan",  "nvmlDeviceGetMemoryInfo_v2", false },
+    { "scan", "nvmlDeviceGetMemoryInfo_v2", false },
     { "carve", "nvmlDeviceCreateGpuInstanceWithPlacement", true },
     { "read back", "nvmlComputeInstanceGetInfo_v2", true },
 };
@@ -554,8 +555,7 @@ test_hangs(void **state)
         put_file("control", rule);
         BH_CHECK_EQ(hangs[i].name,
                     hangs[i].carves ? carve(&f, first.uuid, "1g.10gb", (uint32_t)i)
-                                    : f.device.ops->scan(f.device.self, f.arena, &inventory,
-                                                         &f.err),
+                                    : f.device.ops->scan(f.device.self, f.arena, &inventory, &f.err),
                     BH_UNCERTAIN);
         span = bh_time_monotonic() - before;
         BH_CHECK("the deadline held", span < 4 * BH_NS_PER_S);
@@ -646,11 +646,12 @@ test_real_scan(void **state)
     for (uint32_t i = 0; i < found.gpu_count && i < again.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &found.gpus[i];
 
-        printf("# %s %s %s minor %u, %u MiB (%llu used), %u C, %u mW, %u %%, MIG %s, ECC %llu\n",
-               gpu->uuid, gpu->pci, gpu->product, gpu->minor, gpu->memory_mib,
-               (unsigned long long)gpu->memory_used_mib, gpu->temperature_c, gpu->power_mw,
-               gpu->utilisation,
-               !gpu->mig_capable ? "no" : gpu->mig_enabled ? "on" : "off",
+        printf("# %s %s %s minor %u, %u MiB (%llu used), %u C, %u mW, %u %%, MIG %s, ECC %llu\n", gpu->uuid,
+               gpu->pci, gpu->product, gpu->minor, gpu->memory_mib, (unsigned long long)gpu->memory_used_mib,
+               gpu->temperature_c, gpu->power_mw, gpu->utilisation,
+               !gpu->mig_capable  ? "no"
+               : gpu->mig_enabled ? "on"
+                                  : "off",
                (unsigned long long)gpu->ecc_uncorrected);
         BH_CHECK_EQ("uuid", strncmp(gpu->uuid, "GPU-", 4), 0);
         BH_CHECK_STR("the same again", again.gpus[i].uuid, gpu->uuid);
@@ -662,9 +663,9 @@ test_real_scan(void **state)
         BH_CHECK_EQ("activity of one sample", gpu->activity.busy_bp, BH_DEVICE_UNKNOWN);
     }
     for (uint32_t i = 0; i < found.instance_count; i++)
-        printf("# %s %s on %s at %u:%u gi %u ci %u\n", found.instances[i].uuid,
-               found.instances[i].profile, found.instances[i].gpu, found.instances[i].start,
-               found.instances[i].size, found.instances[i].gi, found.instances[i].ci);
+        printf("# %s %s on %s at %u:%u gi %u ci %u\n", found.instances[i].uuid, found.instances[i].profile,
+               found.instances[i].gpu, found.instances[i].start, found.instances[i].size,
+               found.instances[i].gi, found.instances[i].ci);
     device_close(&f);
     BH_CHECK_DONE();
 }
@@ -684,13 +685,11 @@ test_real_activity(void **state)
         const uint32_t parts[] = { activity->busy_bp, activity->sm_bp, activity->tensor_bp,
                                    activity->dram_bp };
 
-        printf("# %s activity of 10000: busy %d, SM %d, tensor %d, DRAM %d\n",
-               found.gpus[i].uuid, (int)parts[0], (int)parts[1], (int)parts[2], (int)parts[3]);
+        printf("# %s activity of 10000: busy %d, SM %d, tensor %d, DRAM %d\n", found.gpus[i].uuid,
+               (int)parts[0], (int)parts[1], (int)parts[2], (int)parts[3]);
         for (size_t n = 0; n < BH_COUNT(parts); n++)
-            BH_CHECK("a part, or unknown",
-                     parts[n] <= 10000 || parts[n] == BH_DEVICE_UNKNOWN);
-        BH_CHECK("Hopper has it", !strstr(found.gpus[i].product, " H") ||
-                                      parts[0] != BH_DEVICE_UNKNOWN);
+            BH_CHECK("a part, or unknown", parts[n] <= 10000 || parts[n] == BH_DEVICE_UNKNOWN);
+        BH_CHECK("Hopper has it", !strstr(found.gpus[i].product, " H") || parts[0] != BH_DEVICE_UNKNOWN);
     }
     device_close(&f);
     BH_CHECK_DONE();
@@ -709,9 +708,10 @@ test_real_reads(void **state)
 
     (void)state;
     for (uint32_t i = 0; i < found.gpu_count; i++)
-        BH_CHECK_EQ("processes",
-                    f.device.ops->processes(f.device.self, found.gpus[i].uuid, f.arena, &users,
-                                            &count, &f.err), BH_OK);
+        BH_CHECK_EQ(
+            "processes",
+            f.device.ops->processes(f.device.self, found.gpus[i].uuid, f.arena, &users, &count, &f.err),
+            BH_OK);
     for (uint32_t i = 0; i < found.gpu_count; i++) {
         rc = f.device.ops->busy(f.device.self, found.gpus[i].uuid, f.arena, &samples, &f.err);
         BH_CHECK("who keeps it busy, or no samples",
@@ -723,9 +723,9 @@ test_real_reads(void **state)
         BH_CHECK("parts of one whole", rc != BH_OK || percent <= 100 + samples.count);
     }
     BH_CHECK_EQ("no such GPU",
-                f.device.ops->processes(f.device.self,
-                                        "GPU-11111111-2222-3333-4444-555555555555", f.arena,
-                                        &users, &count, &f.err), BH_NOT_FOUND);
+                f.device.ops->processes(f.device.self, "GPU-11111111-2222-3333-4444-555555555555", f.arena,
+                                        &users, &count, &f.err),
+                BH_NOT_FOUND);
     rc = f.device.ops->next_event(f.device.self, 10 * BH_NS_PER_MS, &event, &f.err);
     BH_CHECK("no event, or none supported", rc == BH_TIMEOUT || rc == BH_UNAVAILABLE);
     device_close(&f);
@@ -733,12 +733,10 @@ test_real_reads(void **state)
 }
 
 static const struct CMUnitTest sim_tests[] = {
-    cmocka_unit_test(test_scan),      cmocka_unit_test(test_carve_all),
-    cmocka_unit_test(test_refusals),  cmocka_unit_test(test_set_mig),
-    cmocka_unit_test(test_half_made), cmocka_unit_test(test_in_use),
-    cmocka_unit_test(test_lost),      cmocka_unit_test(test_events),
-    cmocka_unit_test(test_minors),    cmocka_unit_test(test_no_driver),
-    cmocka_unit_test(test_activity),
+    cmocka_unit_test(test_scan),      cmocka_unit_test(test_carve_all), cmocka_unit_test(test_refusals),
+    cmocka_unit_test(test_set_mig),   cmocka_unit_test(test_half_made), cmocka_unit_test(test_in_use),
+    cmocka_unit_test(test_lost),      cmocka_unit_test(test_events),    cmocka_unit_test(test_minors),
+    cmocka_unit_test(test_no_driver), cmocka_unit_test(test_activity),
 };
 
 /* Only where a child is what hangs. */
@@ -764,7 +762,8 @@ main(int argc, char **argv)
             back_end = &back_ends[i];
     if (!back_end || (!sim && (argc != 5 || strcmp(argv[2], "real") != 0))) {
         fputs("usage: device_contract BACK_END sim LIBRARY GPU_PROGRAM SIMLOAD\n"
-              "       device_contract BACK_END real LIBRARY GPU_PROGRAM\n", stderr);
+              "       device_contract BACK_END real LIBRARY GPU_PROGRAM\n",
+              stderr);
         return 2;
     }
     if (sim && geteuid() != 0)

@@ -19,8 +19,8 @@ test_old_library(void **state)
     uint32_t count;
 
     (void)state;
-    assert_int_equal(bh_device_nvml_open(&(struct bh_device_options){ .library = library },
-                                         &device, &err), BH_OK);
+    assert_int_equal(bh_device_nvml_open(&(struct bh_device_options){ .library = library }, &device, &err),
+                     BH_OK);
     BH_CHECK_EQ("scan", device.ops->scan(device.self, arena, &found, &err), BH_OK);
     assert_int_equal(found.gpu_count, 1);
     BH_CHECK_STR("driver", found.driver, "319.37");
@@ -29,15 +29,13 @@ test_old_library(void **state)
     BH_CHECK_EQ("memory used", found.gpus[0].memory_used_mib, 1024);
     BH_CHECK_EQ("no utilisation", found.gpus[0].utilisation, 255);
     BH_CHECK("no MIG", !found.gpus[0].mig_capable && !found.gpus[0].mig_enabled);
-    BH_CHECK_EQ("set_mig", device.ops->set_mig(device.self, "GPU-old", true, &err),
-                BH_UNAVAILABLE);
+    BH_CHECK_EQ("set_mig", device.ops->set_mig(device.self, "GPU-old", true, &err), BH_UNAVAILABLE);
     BH_CHECK_EQ("carve", device.ops->carve(device.self, "GPU-old", "1g.10gb", 0, &made, &err),
                 BH_UNAVAILABLE);
     BH_CHECK_EQ("destroy", device.ops->destroy(device.self, "GPU-old", 1, &err), BH_UNAVAILABLE);
-    BH_CHECK_EQ("processes", device.ops->processes(device.self, "GPU-old", arena, &users, &count,
-                                                   &err), BH_UNAVAILABLE);
-    BH_CHECK_EQ("busy", device.ops->busy(device.self, "GPU-old", arena, &samples, &err),
+    BH_CHECK_EQ("processes", device.ops->processes(device.self, "GPU-old", arena, &users, &count, &err),
                 BH_UNAVAILABLE);
+    BH_CHECK_EQ("busy", device.ops->busy(device.self, "GPU-old", arena, &samples, &err), BH_UNAVAILABLE);
     BH_CHECK_EQ("events", device.ops->next_event(device.self, 0, &event, &err), BH_UNAVAILABLE);
     BH_CHECK_STR("why", err.msg, "cannot make an event set: this driver is too old for it");
     device.ops->close(device.self);

@@ -68,14 +68,14 @@ test_attach(void **state)
         struct bh_network_job job;
         bh_rc rc;
     } cases[] = {
-        { "tenant",         { 0, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 },   BH_OK },
-        { "its neighbour",  { 1, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 },   BH_OK },
-        { "egress",         { 2, BH_NETWORK_EGRESS, 2, 0, NULL, 0, NULL, 0 },   BH_OK },
-        { "capped",         { 3, BH_NETWORK_TENANT, 3, 1000000, NULL, 0, NULL, 0 }, BH_OK },
-        { "slot in use",    { 1, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 },   BH_CONFLICT },
-        { "last address",   { 252, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_OK },
-        { "past the pool",  { 253, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_RANGE },
-        { "far past it",    { UINT32_MAX, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_RANGE },
+        { "tenant", { 0, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_OK },
+        { "its neighbour", { 1, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_OK },
+        { "egress", { 2, BH_NETWORK_EGRESS, 2, 0, NULL, 0, NULL, 0 }, BH_OK },
+        { "capped", { 3, BH_NETWORK_TENANT, 3, 1000000, NULL, 0, NULL, 0 }, BH_OK },
+        { "slot in use", { 1, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_CONFLICT },
+        { "last address", { 252, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_OK },
+        { "past the pool", { 253, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_RANGE },
+        { "far past it", { UINT32_MAX, BH_NETWORK_TENANT, 1, 0, NULL, 0, NULL, 0 }, BH_RANGE },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
@@ -143,9 +143,12 @@ static int
 set_up(void **state)
 {
     struct bh_err err;
-    struct bh_kernel_options options = { .nft = "nft", .marker = it.marker,
-                                         .pool = { 0x0ad50000, 24 }, .uplinks = uplinks,
-                                         .uplink_count = 1, .may_forward = true };
+    struct bh_kernel_options options = { .nft = "nft",
+                                         .marker = it.marker,
+                                         .pool = { 0x0ad50000, 24 },
+                                         .uplinks = uplinks,
+                                         .uplink_count = 1,
+                                         .may_forward = true };
 
     if (!it.kernel)
         return bh_fake_network_open(&it.network, &err) != BH_OK;
@@ -167,8 +170,10 @@ int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attach), cmocka_unit_test(test_again),
-        cmocka_unit_test(test_restore), cmocka_unit_test(test_check),
+        cmocka_unit_test(test_attach),
+        cmocka_unit_test(test_again),
+        cmocka_unit_test(test_restore),
+        cmocka_unit_test(test_check),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -41,8 +41,8 @@ static struct {
     struct bh_network network;
     struct bh_kernel_options options;
     char marker[96];
-    uint32_t times;              /* how often what is repeated is */
-    int spaces[SLOTS];           /* of the jobs that are attached */
+    uint32_t times;    /* how often what is repeated is */
+    int spaces[SLOTS]; /* of the jobs that are attached */
 } it;
 
 static const char *const uplinks[] = { "up0" };
@@ -84,8 +84,8 @@ attach_egress(uint32_t slot, const char *rule)
     struct bh_err err;
 
     assert_int_equal(bh_net_rule_parse(rule, &rules[slot], &err), BH_OK);
-    attach(&(struct bh_network_job){ .slot = slot, .mode = BH_NETWORK_EGRESS,
-                                     .allow = &rules[slot], .allow_count = 1 });
+    attach(&(struct bh_network_job){
+        .slot = slot, .mode = BH_NETWORK_EGRESS, .allow = &rules[slot], .allow_count = 1 });
 }
 
 static void
@@ -150,15 +150,15 @@ test_tenants(void **state)
         bool udp;
         int answer;
     } cases[] = {
-        { "own tenant",               0, 1, false, 0 },
-        { "and back",                 1, 0, false, 0 },
-        { "own tenant, datagram",     0, 1, true,  0 },
-        { "another tenant",           0, 2, false, ECONNREFUSED },
-        { "another tenant, datagram", 0, 2, true,  ETIMEDOUT },
-        { "from another tenant",      2, 0, false, ECONNREFUSED },
-        { "egress of the same",       0, 3, false, ECONNREFUSED },
-        { "from egress",              3, 0, false, ECONNREFUSED },
-        { "egress to egress",         3, 4, false, ECONNREFUSED },
+        { "own tenant", 0, 1, false, 0 },
+        { "and back", 1, 0, false, 0 },
+        { "own tenant, datagram", 0, 1, true, 0 },
+        { "another tenant", 0, 2, false, ECONNREFUSED },
+        { "another tenant, datagram", 0, 2, true, ETIMEDOUT },
+        { "from another tenant", 2, 0, false, ECONNREFUSED },
+        { "egress of the same", 0, 3, false, ECONNREFUSED },
+        { "from egress", 3, 0, false, ECONNREFUSED },
+        { "egress to egress", 3, 4, false, ECONNREFUSED },
     };
 
     attach_tenant(0, 1);
@@ -167,11 +167,9 @@ test_tenants(void **state)
     attach_egress(3, "0.0.0.0/0");
     attach_egress(4, "0.0.0.0/0");
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_testbed_traffic traffic = { .to = address(cases[i].to), .port = PORT,
-                                   .udp = cases[i].udp };
+        struct bh_testbed_traffic traffic = { .to = address(cases[i].to), .port = PORT, .udp = cases[i].udp };
 
-        BH_CHECK_EQ(cases[i].name, reach(cases[i].from, it.spaces[cases[i].to], traffic),
-                    cases[i].answer);
+        BH_CHECK_EQ(cases[i].name, reach(cases[i].from, it.spaces[cases[i].to], traffic), cases[i].answer);
     }
     for (uint32_t slot = 0; slot < 5; slot++)
         detach(slot);
@@ -189,22 +187,21 @@ test_egress(void **state)
         bool udp;
         int answer;
     } cases[] = {
-        { "allowed",              "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE,  80, false, 0 },
-        { "another port",         "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE,  81, false, ECONNREFUSED },
-        { "another protocol",     "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE,  80, true,  ETIMEDOUT },
-        { "a datagram",           "203.0.113.1 udp 53",    TESTBED_OUTSIDE,  53, true,  0 },
-        { "another address",      "203.0.113.2 tcp 80",    TESTBED_OUTSIDE,  80, false, ECONNREFUSED },
-        { "management",           "0.0.0.0/0",             TESTBED_OTHER,    80, false, ECONNREFUSED },
-        { "management by name",   "203.0.113.129",         TESTBED_OTHER,    80, false, ECONNREFUSED },
-        { "metadata",             "0.0.0.0/0",             TESTBED_METADATA, 80, false, ECONNREFUSED },
-        { "metadata by name",     "169.254.169.254",       TESTBED_METADATA, 80, false, ECONNREFUSED },
-        { "this machine",         "0.0.0.0/0",             TESTBED_HERE,     80, false, ECONNREFUSED },
+        { "allowed", "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE, 80, false, 0 },
+        { "another port", "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE, 81, false, ECONNREFUSED },
+        { "another protocol", "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE, 80, true, ETIMEDOUT },
+        { "a datagram", "203.0.113.1 udp 53", TESTBED_OUTSIDE, 53, true, 0 },
+        { "another address", "203.0.113.2 tcp 80", TESTBED_OUTSIDE, 80, false, ECONNREFUSED },
+        { "management", "0.0.0.0/0", TESTBED_OTHER, 80, false, ECONNREFUSED },
+        { "management by name", "203.0.113.129", TESTBED_OTHER, 80, false, ECONNREFUSED },
+        { "metadata", "0.0.0.0/0", TESTBED_METADATA, 80, false, ECONNREFUSED },
+        { "metadata by name", "169.254.169.254", TESTBED_METADATA, 80, false, ECONNREFUSED },
+        { "this machine", "0.0.0.0/0", TESTBED_HERE, 80, false, ECONNREFUSED },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         int space = cases[i].to == TESTBED_HERE ? it.testbed.home : it.testbed.outside;
-        struct bh_testbed_traffic traffic = { .to = cases[i].to, .port = cases[i].port,
-                                   .udp = cases[i].udp };
+        struct bh_testbed_traffic traffic = { .to = cases[i].to, .port = cases[i].port, .udp = cases[i].udp };
 
         attach_egress(0, cases[i].rule);
         BH_CHECK_EQ(cases[i].name, reach(0, space, traffic), cases[i].answer);
@@ -226,8 +223,8 @@ test_inward(void **state)
     assert_int_equal(setns(it.testbed.outside, 0), 0);
     assert_int_equal(bh_netlink_open(NETLINK_ROUTE, &beyond, &err), BH_OK);
     assert_int_equal(setns(it.testbed.home, 0), 0);
-    assert_int_equal(bh_link_add_route(beyond, bh_link_find(beyond, "out0"), pool, TESTBED_HERE,
-                                       &err), BH_OK);
+    assert_int_equal(bh_link_add_route(beyond, bh_link_find(beyond, "out0"), pool, TESTBED_HERE, &err),
+                     BH_OK);
     close(beyond);
     server = bh_testbed_listen(it.spaces[0], traffic);
     BH_CHECK_EQ("from outside", bh_testbed_run(it.testbed.outside, bh_testbed_send, &traffic), ETIMEDOUT);
@@ -243,7 +240,7 @@ test_inward(void **state)
 
 struct forgery {
     const char *name;
-    uint32_t slot;               /* whose MAC and address it says it has */
+    uint32_t slot; /* whose MAC and address it says it has */
     bool mac, ip, ipv6;
     bool passes;
 };
@@ -257,7 +254,7 @@ checksum(const void *bytes, size_t length)
     for (size_t i = 0; i < length / 2; i++)
         sum += words[i];
     sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t)~(sum + (sum >> 16));
+    return (uint16_t) ~(sum + (sum >> 16));
 }
 
 /* A datagram to slot 1 out of slot 0's interface, with another's addresses. */
@@ -271,12 +268,17 @@ send_frame(const void *self)
         struct udphdr udp;
         char byte;
     } __attribute__((packed)) frame = {
-        .ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP,
-                .tot_len = htons(29), .saddr = htonl(address(forgery->ip ? forgery->slot : 0)),
+        .ip = { .version = 4,
+                .ihl = 5,
+                .ttl = 64,
+                .protocol = IPPROTO_UDP,
+                .tot_len = htons(29),
+                .saddr = htonl(address(forgery->ip ? forgery->slot : 0)),
                 .daddr = htonl(address(1)) },
         .udp = { .source = htons(9), .dest = htons(PORT), .len = htons(9) },
     };
-    struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_halen = 6,
+    struct sockaddr_ll to = { .sll_family = AF_PACKET,
+                              .sll_halen = 6,
                               .sll_ifindex = (int)if_nametoindex("eth0") };
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     struct iphdr ip = frame.ip;
@@ -285,20 +287,21 @@ send_frame(const void *self)
     frame.ethernet.ether_type = htons(forgery->ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IP);
     bh_rules_mac(0, false, frame.ethernet.ether_dhost);
     bh_rules_mac(forgery->mac ? forgery->slot : 0, true, frame.ethernet.ether_shost);
-    return sendto(fd, &frame, sizeof frame, 0, (struct sockaddr *)&to, sizeof to)
-                   == (ssize_t)sizeof frame ? 0 : errno;
+    return sendto(fd, &frame, sizeof frame, 0, (struct sockaddr *)&to, sizeof to) == (ssize_t)sizeof frame
+               ? 0
+               : errno;
 }
 
 static void
 test_forgeries(void **state)
 {
     static const struct forgery cases[] = {
-        { "an honest one",             0, false, false, false, true },
-        { "another tenant's address",  2, false, true,  false, false },
-        { "a peer's address",          3, false, true,  false, false },
-        { "a peer's hardware address", 3, true,  false, false, false },
-        { "both of a peer",            3, true,  true,  false, false },
-        { "IPv6",                      0, false, false, true,  false },
+        { "an honest one", 0, false, false, false, true },
+        { "another tenant's address", 2, false, true, false, false },
+        { "a peer's address", 3, false, true, false, false },
+        { "a peer's hardware address", 3, true, false, false, false },
+        { "both of a peer", 3, true, true, false, false },
+        { "IPv6", 0, false, false, true, false },
     };
 
     attach_tenant(0, 1);
@@ -393,8 +396,8 @@ test_cap(void **state)
     } cases[] = { { "what it sends", 0, 1 }, { "what it receives", 1, 0 } };
     const uint64_t bps = 40000000, bytes = 3 << 20;
 
-    attach(&(struct bh_network_job){ .slot = 0, .mode = BH_NETWORK_TENANT, .group = 1,
-                                     .bandwidth_bps = bps });
+    attach(
+        &(struct bh_network_job){ .slot = 0, .mode = BH_NETWORK_TENANT, .group = 1, .bandwidth_bps = bps });
     attach_tenant(1, 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_testbed_traffic traffic = { .to = address(cases[i].to), .port = PORT, .bytes = bytes };
@@ -403,8 +406,8 @@ test_cap(void **state)
 
         BH_CHECK_EQ(cases[i].name, reach(cases[i].from, it.spaces[cases[i].to], traffic), 0);
         ms = (bh_time_monotonic() - began) / BH_NS_PER_MS;
-        printf("# %s: %" PRIu64 " ms for %" PRIu64 " bytes, wanted %" PRIu64 "\n", cases[i].name,
-               ms, bytes, wanted);
+        printf("# %s: %" PRIu64 " ms for %" PRIu64 " bytes, wanted %" PRIu64 "\n", cases[i].name, ms, bytes,
+               wanted);
         BH_CHECK("not faster than 15 %", ms * 100 >= wanted * 85);
     }
     detach(0);
@@ -505,7 +508,8 @@ attach_many(const void *self)
     if (bh_kernel_network_open(&it.options, &network, &err) != BH_OK)
         return 1;
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
-        struct bh_network_job job = { .slot = slot, .group = 1,
+        struct bh_network_job job = { .slot = slot,
+                                      .group = 1,
                                       .mode = slot % 2 ? BH_NETWORK_TENANT : BH_NETWORK_EGRESS };
         struct bh_network_place place = bh_testbed_place(&it.testbed, slot);
 
@@ -561,8 +565,8 @@ test_flushed(void **state)
     attach_tenant(2, 2);
     BH_CHECK_EQ("denied", reach(0, it.spaces[2], traffic), ECONNREFUSED);
     flush();
-    BH_CHECK_EQ("seen", poll(&(struct pollfd){ it.network.ops->watch(it.network.self), POLLIN, 0 },
-                             1, 5000), 1);
+    BH_CHECK_EQ("seen", poll(&(struct pollfd){ it.network.ops->watch(it.network.self), POLLIN, 0 }, 1, 5000),
+                1);
     BH_CHECK_EQ("repair", it.network.ops->repair(it.network.self, &made, &err), BH_OK);
     BH_CHECK("made", made);
     BH_CHECK_EQ("denied again", reach(0, it.spaces[2], traffic), ECONNREFUSED);
@@ -585,8 +589,7 @@ test_refused(void **state)
     } cases[] = {
         { "no nft", "/nonexistent/nft", "up0", "/nonexistent/nft does not run: No such file or directory",
           "install nftables, or set nft in node.conf" },
-        { "no interface", "nft", "up9", "there is no interface up9",
-          "correct network_uplinks in node.conf" },
+        { "no interface", "nft", "up9", "there is no interface up9", "correct network_uplinks in node.conf" },
         { "no forwarding", "nft", "up0", "up0 does not forward packets",
           "sysctl -w net.ipv4.conf.up0.forwarding=1, or network_forwarding = 1 in node.conf" },
     };
@@ -603,12 +606,10 @@ test_refused(void **state)
         options.uplinks = &cases[i].uplink;
         options.may_forward = false;
         assert_int_equal(bh_kernel_network_open(&options, &network, &err), BH_OK);
-        BH_CHECK_EQ(cases[i].name, network.ops->check(network.self, job.mode, &err),
-                    BH_UNAVAILABLE);
+        BH_CHECK_EQ(cases[i].name, network.ops->check(network.self, job.mode, &err), BH_UNAVAILABLE);
         BH_CHECK_STR(cases[i].name, err.msg, cases[i].msg);
         BH_CHECK_STR(cases[i].name, err.hint, cases[i].hint);
-        BH_CHECK_EQ(cases[i].name, network.ops->attach(network.self, &job, &place, &err),
-                    BH_UNAVAILABLE);
+        BH_CHECK_EQ(cases[i].name, network.ops->attach(network.self, &job, &place, &err), BH_UNAVAILABLE);
         network.ops->close(network.self);
         check_nothing_left(mounts);
     }
@@ -626,9 +627,13 @@ set_up(void **state)
     for (int i = 0; i < SLOTS; i++)
         it.spaces[i] = -1;
     snprintf(it.marker, sizeof it.marker, "%s/forwarding", it.testbed.folder);
-    it.options = (struct bh_kernel_options){ .nft = "nft", .marker = it.marker, .pool = pool,
-                                             .uplinks = uplinks, .uplink_count = 1,
-                                             .deny = management, .deny_count = 1,
+    it.options = (struct bh_kernel_options){ .nft = "nft",
+                                             .marker = it.marker,
+                                             .pool = pool,
+                                             .uplinks = uplinks,
+                                             .uplink_count = 1,
+                                             .deny = management,
+                                             .deny_count = 1,
                                              .may_forward = true };
     return bh_kernel_network_open(&it.options, &it.network, &err) != BH_OK;
 }

@@ -6,8 +6,8 @@
 #include "bulkhead/nvml_abi.h"
 
 /* Our name for the function, the vendor's for the linker. */
-#define OLD(name, symbol, ...)                                                           \
-    BH_EXPORT nvmlReturn_t bh_old_##name(__VA_ARGS__) __asm__(#symbol);                  \
+#define OLD(name, symbol, ...)                                                                               \
+    BH_EXPORT nvmlReturn_t bh_old_##name(__VA_ARGS__) __asm__(#symbol);                                      \
     nvmlReturn_t bh_old_##name(__VA_ARGS__)
 
 static struct nvmlDevice_st {

@@ -39,10 +39,10 @@ static struct {
 static void
 make_root(void)
 {
-    static const char *const places[] = { "proc", "sys", "dev", "tmp", "usr", "bin", "lib",
-                                          "lib64", "etc" };
-    static const char *const shown[][2] = { { "/usr", "/usr" }, { "/bin", "/bin" },
-                                            { "/lib", "/lib" }, { "/lib64", "/lib64" } };
+    static const char *const places[] = { "proc", "sys", "dev", "tmp", "usr", "bin", "lib", "lib64", "etc" };
+    static const char *const shown[][2] = {
+        { "/usr", "/usr" }, { "/bin", "/bin" }, { "/lib", "/lib" }, { "/lib64", "/lib64" }
+    };
     char path[200];
 
     mkdir(it.root, 0755);
@@ -52,8 +52,8 @@ make_root(void)
     }
     for (size_t i = 0; i < BH_COUNT(shown); i++) {
         if (access(shown[i][0], F_OK) == 0)
-            it.mounts[it.sandbox.mount_count++]
-                = (struct bh_sandbox_mount){ shown[i][0], shown[i][1], false };
+            it.mounts[it.sandbox.mount_count++] =
+                (struct bh_sandbox_mount){ shown[i][0], shown[i][1], false };
     }
 }
 
@@ -64,9 +64,18 @@ prepare(const char **args, uint32_t count)
     struct bh_err err = { 0 };
 
     it.sandbox = (struct bh_sandbox){
-        .id = "contract", .bundle = it.bundle, .rootfs = it.root, .cgroup = it.group,
-        .cwd = "/tmp", .hostname = "contract", .args = { args, count }, .env = { env, 2 },
-        .mounts = it.mounts, .uid_base = 2000000000, .pids = 64, .memory_bytes = 256 << 20,
+        .id = "contract",
+        .bundle = it.bundle,
+        .rootfs = it.root,
+        .cgroup = it.group,
+        .cwd = "/tmp",
+        .hostname = "contract",
+        .args = { args, count },
+        .env = { env, 2 },
+        .mounts = it.mounts,
+        .uid_base = 2000000000,
+        .pids = 64,
+        .memory_bytes = 256 << 20,
         .tmp_bytes = 1 << 20,
     };
     mkdir(it.bundle, 0711);
@@ -117,8 +126,7 @@ output(void)
     struct bh_err err;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    return bh_file_read(it.output, sizeof memory - 1, &text, &err) == BH_OK ? bh_buf_text(&text)
-                                                                            : "";
+    return bh_file_read(it.output, sizeof memory - 1, &text, &err) == BH_OK ? bh_buf_text(&text) : "";
 }
 
 static void
@@ -146,9 +154,7 @@ processes(void)
     uint32_t count = 77;
     struct bh_err err;
 
-    assert_int_equal(it.runtime.ops->processes(it.runtime.self, "contract", pids, 64, &count,
-                                               &err),
-                     BH_OK);
+    assert_int_equal(it.runtime.ops->processes(it.runtime.self, "contract", pids, 64, &count, &err), BH_OK);
     for (uint32_t i = 0; i < count; i++)
         assert_int_equal(kill(pids[i], 0), 0);
     return count;
@@ -188,18 +194,14 @@ check_has(void)
     struct bh_err err;
     bool inside = false;
 
-    assert_int_equal(it.runtime.ops->processes(it.runtime.self, "contract", pids, 64, &count, &err),
-                     BH_OK);
+    assert_int_equal(it.runtime.ops->processes(it.runtime.self, "contract", pids, 64, &count, &err), BH_OK);
     for (uint32_t i = 0; i < count; i++) {
-        BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", pids[i], &inside, &err),
-                    BH_OK);
+        BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", pids[i], &inside, &err), BH_OK);
         BH_CHECK("one of the list", inside);
     }
-    BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", getpid(), &inside, &err),
-                BH_OK);
+    BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", getpid(), &inside, &err), BH_OK);
     BH_CHECK("not the asker", !inside);
-    BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", 1 << 22, &inside, &err),
-                BH_OK);
+    BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", 1 << 22, &inside, &err), BH_OK);
     BH_CHECK("not one that is no more", !inside);
 }
 
@@ -223,12 +225,11 @@ test_signal(void **state)
 
     run_script("trap 'echo got it; exit 3' TERM; echo up; while :; do sleep 0.05; done");
     wait_for_output("up");
-    BH_CHECK_EQ("signal", it.runtime.ops->signal(it.runtime.self, "contract", SIGTERM, &err),
-                BH_OK);
+    BH_CHECK_EQ("signal", it.runtime.ops->signal(it.runtime.self, "contract", SIGTERM, &err), BH_OK);
     BH_CHECK_EQ("heard", wait_for_end(), 3);
     BH_CHECK("acted", strstr(output(), "got it"));
-    BH_CHECK_EQ("nobody to signal", it.runtime.ops->signal(it.runtime.self, "contract", SIGTERM,
-                                                           &err), BH_OK);
+    BH_CHECK_EQ("nobody to signal", it.runtime.ops->signal(it.runtime.self, "contract", SIGTERM, &err),
+                BH_OK);
     BH_CHECK_EQ("destroy", destroy(), BH_OK);
     BH_CHECK_DONE();
 }
@@ -249,12 +250,11 @@ test_freeze(void **state)
     for (int tries = 0; tries < bh_test_scaled(200) && strlen(output()) == before; tries++)
         bh_time_sleep(5 * BH_NS_PER_MS);
     BH_CHECK("it goes on", strlen(output()) > before);
-    BH_CHECK_EQ("freeze again", it.runtime.ops->freeze(it.runtime.self, "contract", true, &err),
-                BH_OK);
+    BH_CHECK_EQ("freeze again", it.runtime.ops->freeze(it.runtime.self, "contract", true, &err), BH_OK);
     BH_CHECK_EQ("destroy what is frozen", destroy(), BH_OK);
     wait_for_end();
-    BH_CHECK_EQ("freeze what is gone",
-                it.runtime.ops->freeze(it.runtime.self, "contract", true, &err), BH_NOT_FOUND);
+    BH_CHECK_EQ("freeze what is gone", it.runtime.ops->freeze(it.runtime.self, "contract", true, &err),
+                BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
 
@@ -297,8 +297,8 @@ test_usage(void **state)
     BH_CHECK("no OOM kill", !usage.oom);
     destroy();
     wait_for_end();
-    BH_CHECK_EQ("of what is gone", it.runtime.ops->usage(it.runtime.self, "contract", &usage,
-                                                         &err), BH_NOT_FOUND);
+    BH_CHECK_EQ("of what is gone", it.runtime.ops->usage(it.runtime.self, "contract", &usage, &err),
+                BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
 
@@ -332,9 +332,9 @@ static int
 set_up_crun(void **state)
 {
     static char states[100];
-    struct bh_crun_options options = { .program = "crun", .state = states,
-                                       .cgroup_mount = "/sys/fs/cgroup",
-                                       .cgroup_parent = it.parent };
+    struct bh_crun_options options = {
+        .program = "crun", .state = states, .cgroup_mount = "/sys/fs/cgroup", .cgroup_parent = it.parent
+    };
     struct bh_err err;
 
     it.crun = true;
@@ -363,13 +363,15 @@ tear_down(void **state)
     return 0;
 }
 
-#define CONTRACT(set_up)                                                                 \
-    { cmocka_unit_test_setup_teardown(test_exit_status, set_up, tear_down),              \
-      cmocka_unit_test_setup_teardown(test_processes, set_up, tear_down),                \
-      cmocka_unit_test_setup_teardown(test_signal, set_up, tear_down),                   \
-      cmocka_unit_test_setup_teardown(test_freeze, set_up, tear_down),                   \
-      cmocka_unit_test_setup_teardown(test_freeze_forker, set_up, tear_down),            \
-      cmocka_unit_test_setup_teardown(test_usage, set_up, tear_down) }
+#define CONTRACT(set_up)                                                                                     \
+    {                                                                                                        \
+        cmocka_unit_test_setup_teardown(test_exit_status, set_up, tear_down),                                \
+            cmocka_unit_test_setup_teardown(test_processes, set_up, tear_down),                              \
+            cmocka_unit_test_setup_teardown(test_signal, set_up, tear_down),                                 \
+            cmocka_unit_test_setup_teardown(test_freeze, set_up, tear_down),                                 \
+            cmocka_unit_test_setup_teardown(test_freeze_forker, set_up, tear_down),                          \
+            cmocka_unit_test_setup_teardown(test_usage, set_up, tear_down)                                   \
+    }
 
 /* Why crun cannot run here, or NULL. */
 static const char *

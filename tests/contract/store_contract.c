@@ -62,8 +62,7 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    static const char *const files[] = { "store.db", "store.db.lock", "store.db-wal",
-                                         "store.db-shm" };
+    static const char *const files[] = { "store.db", "store.db.lock", "store.db-wal", "store.db-shm" };
     struct fixture *f = *state;
     char path[64];
 
@@ -161,8 +160,7 @@ struct seen {
 static size_t
 make_leaf(uint64_t seq, char leaf[64])
 {
-    return (size_t)snprintf(leaf, 64, "{\"seq\":%llu,\"z\":\"\xc3\xbc'%%\"}",
-                            (unsigned long long)seq);
+    return (size_t)snprintf(leaf, 64, "{\"seq\":%llu,\"z\":\"\xc3\xbc'%%\"}", (unsigned long long)seq);
 }
 
 static bool
@@ -171,8 +169,8 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
     struct seen *seen = self;
     char want[64];
 
-    seen->wrong |= seq != seen->first + seen->count || length != make_leaf(seq, want)
-                   || memcmp(leaf, want, length) != 0;
+    seen->wrong |=
+        seq != seen->first + seen->count || length != make_leaf(seq, want) || memcmp(leaf, want, length) != 0;
     return ++seen->count < seen->most;
 }
 
@@ -195,14 +193,10 @@ lists_records(void **state)
         const char *name;
         uint64_t first, last, most, want;
     } rows[] = {
-        { "all", 0, UINT64_MAX, UINT64_MAX, 300 },
-        { "stopped", 0, UINT64_MAX, 7, 7 },
-        { "middle", 100, 199, UINT64_MAX, 100 },
-        { "one", 299, 299, UINT64_MAX, 1 },
-        { "over the end", 290, 400, UINT64_MAX, 10 },
-        { "behind the end", 300, 400, UINT64_MAX, 0 },
-        { "backwards", 20, 10, UINT64_MAX, 0 },
-        { "far away", UINT64_MAX, UINT64_MAX, UINT64_MAX, 0 },
+        { "all", 0, UINT64_MAX, UINT64_MAX, 300 },    { "stopped", 0, UINT64_MAX, 7, 7 },
+        { "middle", 100, 199, UINT64_MAX, 100 },      { "one", 299, 299, UINT64_MAX, 1 },
+        { "over the end", 290, 400, UINT64_MAX, 10 }, { "behind the end", 300, 400, UINT64_MAX, 0 },
+        { "backwards", 20, 10, UINT64_MAX, 0 },       { "far away", UINT64_MAX, UINT64_MAX, UINT64_MAX, 0 },
     };
     struct fixture *f = *state;
     uint8_t hash[32], want[32];
@@ -307,8 +301,7 @@ keeps_texts(void **state)
     MUST(f, put_text, &(struct bh_text_row){ { { 0, 0, 1 } }, 0, { "", 0 } }); /* known already */
     commit(f);
     BH_CHECK_EQ("unknown", CALL(f, get_text, &unknown, f->arena, &text), BH_NOT_FOUND);
-    BH_CHECK_EQ("no room", CALL(f, get_text, &(struct bh_digest){ { 77 } }, small, &text),
-                BH_FULL);
+    BH_CHECK_EQ("no room", CALL(f, get_text, &(struct bh_digest){ { 77 } }, small, &text), BH_FULL);
     BH_CHECK_STR("failed", text, "untouched");
     for (uint8_t i = 0; i < BH_COUNT(texts); i++) {
         struct bh_digest digest = { { i, 0, 1 } };
@@ -324,8 +317,7 @@ keeps_texts(void **state)
     MUST(f, drop_text, &unknown);
     MUST(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text); /* until the commit */
     commit(f);
-    BH_CHECK_EQ("dropped", CALL(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text),
-                BH_NOT_FOUND);
+    BH_CHECK_EQ("dropped", CALL(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text), BH_NOT_FOUND);
     begin(f);
     MUST(f, put_text, &(struct bh_text_row){ { { 77 } }, 0, { "again", 5 } });
     commit(f);
@@ -335,11 +327,9 @@ keeps_texts(void **state)
 }
 
 static bool
-print_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
-           size_t length)
+print_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text, size_t length)
 {
-    bh_buf_printf(self, "%llu %02x %.*s;", (unsigned long long)number, digest->bytes[0],
-                  (int)length, text);
+    bh_buf_printf(self, "%llu %02x %.*s;", (unsigned long long)number, digest->bytes[0], (int)length, text);
     return length < 3;
 }
 
@@ -379,10 +369,9 @@ print_name(void *self, const struct bh_name_row *row)
 static bool
 print_token(void *self, const struct bh_token_row *row)
 {
-    bh_buf_printf(self, "%s %02x%02x %u \"%s\" \"%s\" %llu %llu %llu%s;", row->id,
-                  row->secret.bytes[0], row->secret.bytes[31], row->principal_id,
-                  row->scopes, row->note, (unsigned long long)row->created_ns,
-                  (unsigned long long)row->expires_ns,
+    bh_buf_printf(self, "%s %02x%02x %u \"%s\" \"%s\" %llu %llu %llu%s;", row->id, row->secret.bytes[0],
+                  row->secret.bytes[31], row->principal_id, row->scopes, row->note,
+                  (unsigned long long)row->created_ns, (unsigned long long)row->expires_ns,
                   (unsigned long long)row->last_used_ns, row->revoked ? " revoked" : "");
     return true;
 }
@@ -428,7 +417,7 @@ keeps_names(void **state)
     commit(f);
     bh_buf_init_fixed(&out, text, sizeof text);
     MUST(f, list_names, print_name, &out);
-    BH_CHECK_STR("all", bh_buf_text(&out), 
+    BH_CHECK_STR("all", bh_buf_text(&out),
                  "0.1 a 0102 9223372036854775807;0.2 b'2 gone 0800 3;3.1 n1 0000 0;"
                  "4.4294967295 GPU-1 0000 0;");
     bh_buf_clear(&out);
@@ -445,10 +434,10 @@ finds_tokens(struct fixture *f)
         struct bh_token_filter filter;
         const char *found;
     } cases[] = {
-        { "one",                { .id = "tok-b" },                     "tok-b;" },
-        { "none of that name",  { .id = "tok" },                       "" },
-        { "of a principal",     { .principal_id = 3 },                 "tok-a;tok-b;" },
-        { "of another",         { .principal_id = 4 },                 "" },
+        { "one", { .id = "tok-b" }, "tok-b;" },
+        { "none of that name", { .id = "tok" }, "" },
+        { "of a principal", { .principal_id = 3 }, "tok-a;tok-b;" },
+        { "of another", { .principal_id = 4 }, "" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -465,10 +454,8 @@ static void
 keeps_tokens(void **state)
 {
     struct fixture *f = *state;
-    struct bh_token_row token = {
-        "tok-b", { { 0xab, [31] = 0xcd } },     3, "jobs:read", "ci \"x\"",
-        1,       UINT64_C(1795170000000000001), 0, false
-    };
+    struct bh_token_row token = { "tok-b", { { 0xab, [31] = 0xcd } },     3, "jobs:read", "ci \"x\"",
+                                  1,       UINT64_C(1795170000000000001), 0, false };
     char text[256];
     struct bh_buf out;
 
@@ -483,10 +470,9 @@ keeps_tokens(void **state)
     commit(f);
     bh_buf_init_fixed(&out, text, sizeof text);
     MUST(f, list_tokens, &(struct bh_token_filter){ 0 }, print_token, &out);
-    BH_CHECK_STR(
-        "all", bh_buf_text(&out),
-        "tok-a abcd 3 \"\" \"\" 1 1795170000000000001 5 revoked;"
-        "tok-b abcd 3 \"jobs:read\" \"ci \"x\"\" 1 1795170000000000001 5 revoked;");
+    BH_CHECK_STR("all", bh_buf_text(&out),
+                 "tok-a abcd 3 \"\" \"\" 1 1795170000000000001 5 revoked;"
+                 "tok-b abcd 3 \"jobs:read\" \"ci \"x\"\" 1 1795170000000000001 5 revoked;");
     finds_tokens(f);
     begin(f);
     MUST(f, drop_token, "tok-a");
@@ -510,11 +496,13 @@ static void
 keeps_documents(void **state)
 {
     struct fixture *f = *state;
+    /* clang-format off */
     const struct bh_document_row rows[] = {
         { BH_DOCUMENT_SESSION, "s2", 1, 7, "{}" }, { BH_DOCUMENT_SESSION, "s1", 1, 8, "{\"a\":1}" },
         { BH_DOCUMENT_ACCOUNT, "s1", 1, 7, "x" },  { BH_DOCUMENT_SESSION, "s1", 2, 8, "new" },
         { BH_DOCUMENT_PASSKEY, "p", 1, 7, "gone" }, { BH_DOCUMENT_PASSKEY, "p", 2, 7, NULL },
     };
+    /* clang-format on */
     struct bh_document_row row;
     struct bh_err err;
     char text[256];
@@ -525,21 +513,22 @@ keeps_documents(void **state)
         MUST(f, put_document, &rows[i]);
     commit(f);
     bh_buf_init_fixed(&out, text, sizeof text);
-    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 },
-         print_document, &out);
+    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, print_document, &out);
     BH_CHECK_STR("all", bh_buf_text(&out), "2 s1 v2 of 8 new;2 s2 v1 of 7 {};");
     bh_buf_clear(&out);
-    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 7 },
-         print_document, &out);
+    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 7 }, print_document, &out);
     BH_CHECK_STR("whose", bh_buf_text(&out), "2 s2 v1 of 7 {};");
     bh_buf_clear(&out);
-    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0, "s1" },
-         print_document, &out);
+    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0, "s1" }, print_document,
+         &out);
     BH_CHECK_STR("behind one", bh_buf_text(&out), "2 s2 v1 of 7 {};");
     MUST(f, get_document, &(struct bh_document_key){ BH_DOCUMENT_ACCOUNT, "s1" }, f->arena, &row);
     BH_CHECK_STR("one", row.value, "x");
-    BH_CHECK_EQ("removed", f->store.ops->get_document(f->store.self,
-        &(struct bh_document_key){ BH_DOCUMENT_PASSKEY, "p" }, f->arena, &row, &err), BH_NOT_FOUND);
+    BH_CHECK_EQ("removed",
+                f->store.ops->get_document(f->store.self,
+                                           &(struct bh_document_key){ BH_DOCUMENT_PASSKEY, "p" }, f->arena,
+                                           &row, &err),
+                BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
 
@@ -547,9 +536,7 @@ static void
 keeps_checkpoints(void **state)
 {
     struct fixture *f = *state;
-    const struct bh_checkpoint_row rows[] = { { 20, "twenty" },
-                                              { 0, "zero" },
-                                              { 7, "seven" } };
+    const struct bh_checkpoint_row rows[] = { { 20, "twenty" }, { 0, "zero" }, { 7, "seven" } };
     char text[256];
     struct bh_buf out;
 
@@ -573,15 +560,13 @@ static void
 keeps_replies(void **state)
 {
     struct fixture *f = *state;
-    const struct bh_reply_row reply = { 3,   "key-1",       { { 1, [31] = 2 } },
-                                        201, "{\"job\":7}", 99 };
+    const struct bh_reply_row reply = { 3, "key-1", { { 1, [31] = 2 } }, 201, "{\"job\":7}", 99 };
     struct bh_reply_row read = { .status = 5 };
 
     begin(f);
     MUST(f, put_reply, &reply);
     commit(f);
-    BH_CHECK_EQ("other principal", CALL(f, get_reply, 4, "key-1", f->arena, &read),
-                BH_NOT_FOUND);
+    BH_CHECK_EQ("other principal", CALL(f, get_reply, 4, "key-1", f->arena, &read), BH_NOT_FOUND);
     BH_CHECK_EQ("other key", CALL(f, get_reply, 3, "key-2", f->arena, &read), BH_NOT_FOUND);
     BH_CHECK_EQ("untouched", read.status, 5);
     MUST(f, get_reply, 3, "key-1", f->arena, &read);

@@ -128,11 +128,18 @@ bh_contract_changes_a_job(void **state)
 {
     struct fixture *f = *state;
     struct bh_job_row row = bh_contract_job_row(8);
-    const struct bh_job_change end = { .job = 8, .state = "ended", .reason = "it's over",
-                                       .ended_ns = 99, .exit_status = -9 };
-    struct bh_job_change start = { .job = 8, .lease = 5, .restarts = 2, .state = "running",
-                                   .node = "n1", .partitions = "GPU-1@0", .grade = "C",
-                                   .started_ns = 77, .exit_status = -1 };
+    const struct bh_job_change end = {
+        .job = 8, .state = "ended", .reason = "it's over", .ended_ns = 99, .exit_status = -9
+    };
+    struct bh_job_change start = { .job = 8,
+                                   .lease = 5,
+                                   .restarts = 2,
+                                   .state = "running",
+                                   .node = "n1",
+                                   .partitions = "GPU-1@0",
+                                   .grade = "C",
+                                   .started_ns = 77,
+                                   .exit_status = -1 };
     const struct bh_job_filter active = { .active_only = true };
     uint64_t count = 7;
 
@@ -219,10 +226,8 @@ bh_contract_lists_jobs(void **state)
         { "principal's running", { .principal_id = 2, .state = "running", .limit = 100 } },
         { "no such principal", { .principal_id = 99, .limit = 1000 } },
         { "tenants", { .tenants = some, .tenant_count = 3, .limit = 1000 } },
-        { "tenants' active",
-          { .tenants = some, .tenant_count = 3, .active_only = true, .limit = 99 } },
-        { "tenants and principal",
-          { .tenants = some, .tenant_count = 3, .principal_id = 5, .limit = 100 } },
+        { "tenants' active", { .tenants = some, .tenant_count = 3, .active_only = true, .limit = 99 } },
+        { "tenants and principal", { .tenants = some, .tenant_count = 3, .principal_id = 5, .limit = 100 } },
         { "everything",
           { .tenants = some,
             .tenant_count = 3,

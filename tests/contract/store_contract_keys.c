@@ -8,10 +8,9 @@ static bool
 print_key(void *self, const struct bh_key_row *row)
 {
     bh_buf_printf(self, "%u kind %u tenant %u month %u by %u made %u gone %u bytes %u..%u;",
-                  (unsigned)row->id, (unsigned)row->kind, (unsigned)row->tenant_id,
-                  (unsigned)row->month, (unsigned)row->parent, (unsigned)row->created_ns,
-                  (unsigned)row->shredded_ns, (unsigned)row->wrapped[0],
-                  (unsigned)row->wrapped[BH_KEY_WRAPPED_BYTES - 1]);
+                  (unsigned)row->id, (unsigned)row->kind, (unsigned)row->tenant_id, (unsigned)row->month,
+                  (unsigned)row->parent, (unsigned)row->created_ns, (unsigned)row->shredded_ns,
+                  (unsigned)row->wrapped[0], (unsigned)row->wrapped[BH_KEY_WRAPPED_BYTES - 1]);
     return true;
 }
 
@@ -30,8 +29,12 @@ void
 bh_contract_keeps_keys(void **state)
 {
     struct fixture *f = *state;
-    struct bh_key_row row = { .id = 2, .kind = BH_KEY_KIND_AUDIT, .tenant_id = 3,
-                              .month = 202611, .parent = 1, .created_ns = 9,
+    struct bh_key_row row = { .id = 2,
+                              .kind = BH_KEY_KIND_AUDIT,
+                              .tenant_id = 3,
+                              .month = 202611,
+                              .parent = 1,
+                              .created_ns = 9,
                               .wrapped = { 5, [BH_KEY_WRAPPED_BYTES - 1] = 6 } };
 
     begin(f);
@@ -44,8 +47,12 @@ bh_contract_keeps_keys(void **state)
                  "1 kind 0 tenant 0 month 0 by 77 made 0 gone 0 bytes 1..0;"
                  "2 kind 1 tenant 3 month 202611 by 1 made 9 gone 0 bytes 5..6;");
     begin(f);
-    row = (struct bh_key_row){ .id = 2, .kind = BH_KEY_KIND_AUDIT, .tenant_id = 3,
-                               .month = 202611, .parent = 1, .created_ns = 9,
+    row = (struct bh_key_row){ .id = 2,
+                               .kind = BH_KEY_KIND_AUDIT,
+                               .tenant_id = 3,
+                               .month = 202611,
+                               .parent = 1,
+                               .created_ns = 9,
                                .shredded_ns = 10 };
     MUST(f, put_key, &row);
     commit(f);
@@ -98,8 +105,7 @@ sealed_by(uint64_t key)
 {
     static char text[160];
 
-    snprintf(text, sizeof text,
-             "{\"c\":\"AAAA\",\"h\":\"%.43s=\",\"k\":\"%llu\",\"n\":\"%.32s\"}",
+    snprintf(text, sizeof text, "{\"c\":\"AAAA\",\"h\":\"%.43s=\",\"k\":\"%llu\",\"n\":\"%.32s\"}",
              "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", (unsigned long long)key,
              "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
     return text;
@@ -169,8 +175,7 @@ bh_contract_erases_names(void **state)
     commit(f);
     bh_buf_init_fixed(&out, text, sizeof text);
     MUST(f, list_jobs, &all, print_names, &out);
-    BH_CHECK_STR("those alone", bh_buf_text(&out),
-                 "acme " BH_ERASED ";acme alice;" BH_ERASED " alice;");
+    BH_CHECK_STR("those alone", bh_buf_text(&out), "acme " BH_ERASED ";acme alice;" BH_ERASED " alice;");
     BH_CHECK_EQ("replies", CALL(f, get_reply, 3, "key", f->arena, &read), BH_NOT_FOUND);
     BH_CHECK_DONE();
 }

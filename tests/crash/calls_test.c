@@ -41,7 +41,8 @@ static bh_rc
 append_record(void)
 {
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                    .phase = BH_PHASE_EVENT, .verb = "test.note" };
+                                    .phase = BH_PHASE_EVENT,
+                                    .verb = "test.note" };
 
     return bh_core_record(&f.core, &entry, BH_OK, &f.err);
 }
@@ -50,7 +51,8 @@ static bh_rc
 issue_token(void)
 {
     struct bh_token_request request = { .scopes = "job.submit", .lifetime = "1d" };
-    struct bh_command command = { .op = BH_OP_TOKEN_CREATE, .token = &request,
+    struct bh_command command = { .op = BH_OP_TOKEN_CREATE,
+                                  .token = &request,
                                   .caller = caller_named(&f, "alice") };
 
     return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
@@ -113,9 +115,9 @@ count_all(struct fixture *fixture)
     census.records = last + 1;
     assert_int_equal(fixture->core.journal.next_seq, last + 1);
     assert_int_equal(store->ops->count_jobs(store->self, &all, &census.jobs, &fixture->err), BH_OK);
-    assert_int_equal(store->ops->list_tokens(store->self, &every_token, count_token,
-                                             &census.tokens, &fixture->err),
-                     BH_OK);
+    assert_int_equal(
+        store->ops->list_tokens(store->self, &every_token, count_token, &census.tokens, &fixture->err),
+        BH_OK);
     bh_state_digest(&fixture->core.state, fixture->core.crypto, census.digest);
     return census;
 }
@@ -124,9 +126,8 @@ count_all(struct fixture *fixture)
 static bool
 same(const struct census *a, const struct census *b, bool running)
 {
-    return a->records == b->records && a->jobs == b->jobs && a->tokens == b->tokens
-           && a->tenant == b->tenant && (!running || a->effects == b->effects)
-           && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+    return a->records == b->records && a->jobs == b->jobs && a->tokens == b->tokens && a->tenant == b->tenant
+           && (!running || a->effects == b->effects) && memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
 /* ---- one trial ---- */
@@ -144,16 +145,15 @@ struct trial {
 static void
 add_node(void)
 {
-    struct bh_msg_gpu gpu = { .model = "H100-80GB", .uuid = "GPU-1", .mig_capable = true,
-                              .allowed = true };
+    struct bh_msg_gpu gpu = { .model = "H100-80GB", .uuid = "GPU-1", .mig_capable = true, .allowed = true };
     struct bh_msg_inventory inventory = { .node = "n1", .gpus = { &gpu, 1 } };
     uint32_t node;
 
     assert_int_equal(bh_core_begin(&f.core, &f.err), BH_OK);
     assert_int_equal(bh_catalog_name(f.core.catalog, BH_NAME_NODE, "n1", &node, &f.err), BH_OK);
     f.core.catalog_changed = true;
-    assert_int_equal(bh_inventory_node(&f.core, (bh_node_id){ node },
-                                       &(struct bh_node_offer){ 0, 0 }, &f.err), BH_OK);
+    assert_int_equal(
+        bh_inventory_node(&f.core, (bh_node_id){ node }, &(struct bh_node_offer){ 0, 0 }, &f.err), BH_OK);
     assert_int_equal(bh_inventory_apply(&f.core, (bh_node_id){ node }, &inventory, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     bh_core_released(&f.core);
@@ -319,8 +319,7 @@ no_effect_without_its_record(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(commands) * BH_COUNT(faults); i++) {
-        struct trial t = { .command = i / BH_COUNT(faults),
-                           .fault = faults[i % BH_COUNT(faults)] };
+        struct trial t = { .command = i / BH_COUNT(faults), .fault = faults[i % BH_COUNT(faults)] };
 
         t.after = clean_run(t.command);
         do {
@@ -337,7 +336,8 @@ no_effect_without_its_record(void **state)
     }
     BH_CHECK_DONE();
     print_message("# %" PRIu32 " trials: %" PRIu32 " refused, %" PRIu32 " kept all the same, "
-                  "%" PRIu32 " uncertain\n", trials, refused, kept, uncertain);
+                  "%" PRIu32 " uncertain\n",
+                  trials, refused, kept, uncertain);
 }
 
 int

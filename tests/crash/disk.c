@@ -22,24 +22,24 @@ enum call_kind { CALL_WRITE, CALL_CUT, CALL_FLUSH, CALL_NAME, CALL_FLUSH_FOLDER,
 /* A call that changed something, or a remark. */
 struct call {
     enum call_kind kind;
-    bool dropped;            /* CALL_FLUSH: the disk lied */
-    int file;                /* CALL_NAME: what `name` stands for from now on, or NONE */
-    int name, old_name;      /* CALL_NAME; old_name goes, or NONE */
-    uint64_t at;             /* CALL_WRITE: offset; CALL_CUT: length; CALL_MARK: number */
+    bool dropped;       /* CALL_FLUSH: the disk lied */
+    int file;           /* CALL_NAME: what `name` stands for from now on, or NONE */
+    int name, old_name; /* CALL_NAME; old_name goes, or NONE */
+    uint64_t at;        /* CALL_WRITE: offset; CALL_CUT: length; CALL_MARK: number */
     size_t length;
-    char *bytes;             /* CALL_WRITE */
+    char *bytes; /* CALL_WRITE */
     uint32_t mark;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool recording;
 static char folder_path[256];
-static int file_of_fd[FDS_MAX];      /* or NONE, or FOLDER */
+static int file_of_fd[FDS_MAX]; /* or NONE, or FOLDER */
 static bool appends[FDS_MAX];
 static uint64_t position_of_fd[FDS_MAX];
 static char names[NAMES_MAX][64];
 static int name_count;
-static int file_of_name[NAMES_MAX];  /* as the program sees it */
+static int file_of_name[NAMES_MAX]; /* as the program sees it */
 static int file_count;
 static struct call *calls;
 static size_t call_count, call_room;
@@ -66,8 +66,7 @@ bh_disk_heal(void)
 static bool
 fails_now(void)
 {
-    if (fault.number == 0 || ++calls_seen < fault.number
-        || (calls_seen > fault.number && !fault.sticky))
+    if (fault.number == 0 || ++calls_seen < fault.number || (calls_seen > fault.number && !fault.sticky))
         return false;
     calls_failed++;
     errno = fault.error;
@@ -84,8 +83,7 @@ add_call(enum call_kind kind)
         calls = realloc(calls, call_room * sizeof *calls);
         BH_ASSERT(calls);
     }
-    calls[call_count] = (struct call){ .kind = kind, .file = NONE, .name = NONE,
-                                       .old_name = NONE };
+    calls[call_count] = (struct call){ .kind = kind, .file = NONE, .name = NONE, .old_name = NONE };
     return &calls[call_count++];
 }
 
@@ -96,8 +94,7 @@ name_of(const char *path)
     size_t length = strlen(folder_path);
     const char *name = path + length + 1;
 
-    if (!recording || strncmp(path, folder_path, length) != 0 || path[length] != '/'
-        || strchr(name, '/'))
+    if (!recording || strncmp(path, folder_path, length) != 0 || path[length] != '/' || strchr(name, '/'))
         return NONE;
     for (int i = 0; i < name_count; i++)
         if (strcmp(names[i], name) == 0)
@@ -238,8 +235,7 @@ BH_EXPORT int bh_disk_open(const char *path, int flags, ...) __asm__("open");
 BH_EXPORT int bh_disk_open64(const char *path, int flags, ...) __asm__("open64");
 BH_EXPORT int bh_disk_close(int fd) __asm__("close");
 BH_EXPORT ssize_t bh_disk_write(int fd, const void *bytes, size_t length) __asm__("write");
-BH_EXPORT ssize_t bh_disk_pwrite(int fd, const void *bytes, size_t length,
-                                 off64_t at) __asm__("pwrite64");
+BH_EXPORT ssize_t bh_disk_pwrite(int fd, const void *bytes, size_t length, off64_t at) __asm__("pwrite64");
 BH_EXPORT int bh_disk_cut(int fd, off64_t length) __asm__("ftruncate64");
 BH_EXPORT int bh_disk_fdatasync(int fd) __asm__("fdatasync");
 BH_EXPORT int bh_disk_fsync(int fd) __asm__("fsync");
@@ -428,11 +424,11 @@ struct content {
     size_t length, room;
 };
 
-static struct content *sure;         /* by file */
+static struct content *sure; /* by file */
 static int sure_count;
-static int sure_name[NAMES_MAX];     /* file by name, as the disk has it for sure */
+static int sure_name[NAMES_MAX]; /* file by name, as the disk has it for sure */
 static size_t played;
-static size_t *open_calls;           /* calls not flushed yet, in order */
+static size_t *open_calls; /* calls not flushed yet, in order */
 static size_t open_count;
 
 static void
@@ -584,8 +580,7 @@ put_sectors(struct luck *luck, struct content *content, const struct call *call)
 }
 
 static void
-apply_by_luck(struct luck *luck, size_t number, struct content *contents,
-              int table[NAMES_MAX])
+apply_by_luck(struct luck *luck, size_t number, struct content *contents, int table[NAMES_MAX])
 {
     const struct call *call = &calls[open_calls[number]];
 

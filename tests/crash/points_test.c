@@ -24,8 +24,8 @@ enum mark { MARK_COMMITTING, MARK_ACKNOWLEDGED, MARK_SIGNED };
 /* What can be wrong after a crash. */
 enum finding { REFUSED, LOST, TORN, BROKEN, SIGNED_MORE, STUCK, FINDINGS };
 static const char *const finding_names[FINDINGS] = {
-    "starts refused",  "acknowledged records lost",       "batches torn",
-    "logs broken",     "signatures over what is not there", "starts that do not go on",
+    "starts refused", "acknowledged records lost",         "batches torn",
+    "logs broken",    "signatures over what is not there", "starts that do not go on",
 };
 
 struct leaf {
@@ -69,15 +69,14 @@ commit_with_marks(void *self, struct bh_err *err)
     bh_disk_mark(MARK_COMMITTING, records);
     rc = real_store->commit(self, err);
     bh_disk_mark(MARK_ACKNOWLEDGED, records);
-    boundaries[boundary_count++] =
-        (struct boundary){ records, f.core.next_job - 1, tokens_made };
+    boundaries[boundary_count++] = (struct boundary){ records, f.core.next_job - 1, tokens_made };
     return rc;
 }
 
 /* A checkpoint's second line is its size. */
 static bh_rc
-sign_with_mark(const uint8_t private_key[32], const void *message, size_t length,
-               uint8_t ret_signature[64], struct bh_err *err)
+sign_with_mark(const uint8_t private_key[32], const void *message, size_t length, uint8_t ret_signature[64],
+               struct bh_err *err)
 {
     const char *line = memchr(message, '\n', length);
 
@@ -104,7 +103,8 @@ static void
 make_token(void)
 {
     struct bh_token_request request = { .scopes = "job.submit", .lifetime = "1d" };
-    struct bh_command command = { .op = BH_OP_TOKEN_CREATE, .token = &request,
+    struct bh_command command = { .op = BH_OP_TOKEN_CREATE,
+                                  .token = &request,
                                   .caller = caller_named(&f, "alice") };
 
     tokens_made++;
@@ -115,7 +115,8 @@ make_token(void)
 static void
 run_batch(void)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .phase = BH_PHASE_EVENT,
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .phase = BH_PHASE_EVENT,
                               .verb = "test.note" };
     uint32_t count = 1 + draw(5);
 
@@ -165,8 +166,7 @@ record_run(uint32_t restarts, uint32_t batches)
         start_core();
     }
     bh_disk_pause();
-    assert_int_equal(real_store->list_records(f.core.store.self, 0, INT64_MAX, keep_leaf, NULL,
-                                              &f.err),
+    assert_int_equal(real_store->list_records(f.core.store.self, 0, INT64_MAX, keep_leaf, NULL, &f.err),
                      BH_OK);
     close_core(&f);
     left_remove(f.folder);
@@ -205,8 +205,8 @@ static void
 find(enum finding finding, size_t point, uint64_t seed, const char *detail)
 {
     if (found[finding]++ == 0)
-        snprintf(first_found[finding], sizeof first_found[finding],
-                 "call %zu, seed %" PRIu64 ": %.200s", point, seed, detail);
+        snprintf(first_found[finding], sizeof first_found[finding], "call %zu, seed %" PRIu64 ": %.200s",
+                 point, seed, detail);
 }
 
 struct comparison {
@@ -219,8 +219,7 @@ compare_leaf(void *self, uint64_t seq, const char *bytes, size_t length)
 {
     struct comparison *comparison = self;
 
-    comparison->same = seq == comparison->next && seq < RECORDS_MAX
-                       && leaves[seq].length == length
+    comparison->same = seq == comparison->next && seq < RECORDS_MAX && leaves[seq].length == length
                        && memcmp(leaves[seq].bytes, bytes, length) == 0;
     comparison->next++;
     return comparison->same;
@@ -243,8 +242,7 @@ as_at_a_boundary(uint64_t *ret_records)
     struct comparison comparison = { .same = true };
     uint64_t jobs = 0, tokens = 0;
     const struct bh_store *store = &f.core.store;
-    bh_rc rc = store->ops->list_records(store->self, 0, INT64_MAX, compare_leaf, &comparison,
-                                        &f.err);
+    bh_rc rc = store->ops->list_records(store->self, 0, INT64_MAX, compare_leaf, &comparison, &f.err);
 
     if (rc == BH_OK)
         rc = store->ops->count_jobs(store->self, &all, &jobs, &f.err);
@@ -265,7 +263,8 @@ static bool
 goes_on(void)
 {
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                    .phase = BH_PHASE_EVENT, .verb = "daemon.start" };
+                                    .phase = BH_PHASE_EVENT,
+                                    .verb = "daemon.start" };
     uint64_t records = f.core.journal.next_seq;
 
     for (int i = 0; i < 2; i++) { /* what the first one writes is signed with the second */
@@ -332,8 +331,7 @@ tell_found(void)
 
     for (int i = 0; i < FINDINGS; i++) {
         if (found[i])
-            print_message("# %" PRIu64 " %s, first at %s\n", found[i], finding_names[i],
-                          first_found[i]);
+            print_message("# %" PRIu64 " %s, first at %s\n", found[i], finding_names[i], first_found[i]);
         total += found[i];
     }
     return total;
@@ -404,8 +402,7 @@ planted_faults_are_found(void **state)
         enum finding finding;
     } cases[PLANTED] = {
         [PLANTED_NO_LOG_FLUSH] = { "commits are not flushed", "bulkhead.db-wal", false, LOST },
-        [PLANTED_NO_MARK_FLUSH] = { "the watermark is not flushed", "audit.signed", false,
-                                    REFUSED },
+        [PLANTED_NO_MARK_FLUSH] = { "the watermark is not flushed", "audit.signed", false, REFUSED },
         [PLANTED_EARLY] = { "acknowledged before the commit", NULL, true, LOST },
     };
 

@@ -81,13 +81,12 @@ draw_bindings(struct world *w)
     for (uint32_t i = 0; i < count; i++) {
         bool group = draw(w, 4) == 0;
 
-        w->bindings[i] = (struct bh_site_binding){
-            .role = (enum bh_role)(BH_ROLE_VIEWER + draw(w, 3)),
-            .principal = group ? NULL : PICK(w, accounts), .gid = group ? 500 : 0,
-            .tenant = PICK(w, tenants)
-        };
-        printf("b\t%s\t%s\t%s\n", bh_role_names[w->bindings[i].role],
-               said(w->bindings[i].principal), w->bindings[i].tenant);
+        w->bindings[i] = (struct bh_site_binding){ .role = (enum bh_role)(BH_ROLE_VIEWER + draw(w, 3)),
+                                                   .principal = group ? NULL : PICK(w, accounts),
+                                                   .gid = group ? 500 : 0,
+                                                   .tenant = PICK(w, tenants) };
+        printf("b\t%s\t%s\t%s\n", bh_role_names[w->bindings[i].role], said(w->bindings[i].principal),
+               w->bindings[i].tenant);
     }
     w->site.bindings = (struct bh_list){ w->bindings, count };
 }
@@ -100,8 +99,8 @@ draw_pools(struct world *w)
     for (uint32_t i = 0; i < count; i++) {
         w->pool_nodes[i][0] = PICK(w, nodes);
         w->pool_nodes[i][1] = PICK(w, nodes);
-        w->pools[i] = (struct bh_site_pool){ .name = pool_names[i],
-                                             .nodes = { w->pool_nodes[i], 1 + draw(w, 2) } };
+        w->pools[i] =
+            (struct bh_site_pool){ .name = pool_names[i], .nodes = { w->pool_nodes[i], 1 + draw(w, 2) } };
         printf("p\t%s", w->pools[i].name);
         print_texts(&w->pools[i].nodes);
         putchar('\n');
@@ -117,13 +116,13 @@ draw_grant(struct world *w, uint32_t at)
     w->grant_nodes[at][0] = PICK(w, nodes);
     w->grant_nodes[at][1] = PICK(w, nodes);
     w->grant_pools[at][0] = PICK(w, pool_names);
-    *grant = (struct bh_site_dataset_grant){
-        .tenant = MAYBE(w, tenants), .principal = draw(w, 3) ? NULL : PICK(w, accounts),
-        .role = draw(w, 3) ? BH_ROLE_NONE : (enum bh_role)(BH_ROLE_VIEWER + draw(w, 3)),
-        .label = draw(w, 3) ? NULL : PICK(w, wanted_labels),
-        .to = { { w->grant_nodes[at], draw(w, 3) ? 0 : 1 + draw(w, 2) },
-                { w->grant_pools[at], draw(w, 4) ? 0 : 1 } }
-    };
+    *grant = (struct bh_site_dataset_grant){ .tenant = MAYBE(w, tenants),
+                                             .principal = draw(w, 3) ? NULL : PICK(w, accounts),
+                                             .role = draw(w, 3) ? BH_ROLE_NONE
+                                                                : (enum bh_role)(BH_ROLE_VIEWER + draw(w, 3)),
+                                             .label = draw(w, 3) ? NULL : PICK(w, wanted_labels),
+                                             .to = { { w->grant_nodes[at], draw(w, 3) ? 0 : 1 + draw(w, 2) },
+                                                     { w->grant_pools[at], draw(w, 4) ? 0 : 1 } } };
     w->dataset.may[at] = 1 + draw(w, BH_DATA_RIGHTS - 1);
     w->dataset.until_ns[at] = draw(w, 2) ? UINT64_MAX : draw(w, MOMENTS);
     printf("g\t%s\t%s\t%s\t%s\t%" PRIu32 "\t%" PRIu64, said(grant->tenant), said(grant->principal),
@@ -154,11 +153,11 @@ draw_world(struct world *w)
 static struct bh_data_request
 draw_request(struct world *w)
 {
-    struct bh_data_request request = {
-        .tenant = tenants[draw(w, BH_COUNT(tenants) - 1)], .principal = PICK(w, accounts),
-        .node = draw(w, 3) ? nodes[draw(w, 3)] : NULL,
-        .rights = 1 + draw(w, BH_DATA_RIGHTS - 1), .now_ns = draw(w, MOMENTS)
-    };
+    struct bh_data_request request = { .tenant = tenants[draw(w, BH_COUNT(tenants) - 1)],
+                                       .principal = PICK(w, accounts),
+                                       .node = draw(w, 3) ? nodes[draw(w, 3)] : NULL,
+                                       .rights = 1 + draw(w, BH_DATA_RIGHTS - 1),
+                                       .now_ns = draw(w, MOMENTS) };
 
     w->label_list = (struct bh_texts){ w->labels, draw(w, 3) };
     for (uint32_t i = 0; i < w->label_list.count; i++)
@@ -222,7 +221,8 @@ ask_job(struct world *w)
     static const char *const names[] = { "a", "b" };
     static const char *const folders[] = { "/w", "/w/x", "/tmp", "/" };
     struct bh_mount_spec mounts[MOUNTS];
-    struct bh_job_spec spec = { .mounts = { mounts, 1 + draw(w, MOUNTS) }, .cwd = MAYBE(w, folders),
+    struct bh_job_spec spec = { .mounts = { mounts, 1 + draw(w, MOUNTS) },
+                                .cwd = MAYBE(w, folders),
                                 .network = draw(w, 4) ? BH_NETWORK_NONE : 1 + draw(w, BH_NETWORK_MODES - 1) };
 
     printf("j\t%s\t", said(spec.cwd));

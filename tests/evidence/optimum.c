@@ -38,8 +38,8 @@ struct stack {
 
 /* What stays on the GPU, and what the plan puts there. */
 static void
-pile_up(const struct bh_opt_site *site, uint32_t gpu, uint64_t gone,
-        const struct bh_opt_plan *plan, struct stack *ret_stack)
+pile_up(const struct bh_opt_site *site, uint32_t gpu, uint64_t gone, const struct bh_opt_plan *plan,
+        struct stack *ret_stack)
 {
     ret_stack->count = 0;
     for (uint32_t i = 0; i < site->partition_count; i++)
@@ -51,8 +51,7 @@ pile_up(const struct bh_opt_site *site, uint32_t gpu, uint64_t gone,
 }
 
 static bool
-apart(const struct bh_profile *a, uint32_t a_start, const struct bh_profile *b,
-      uint32_t b_start)
+apart(const struct bh_profile *a, uint32_t a_start, const struct bh_profile *b, uint32_t b_start)
 {
     return a_start + a->memory_units <= b_start || b_start + b->memory_units <= a_start;
 }
@@ -86,8 +85,7 @@ stands(const struct bh_opt_site *site, uint32_t gpu, const struct stack *stack)
     uint32_t slices = 0;
 
     for (uint32_t i = 0; i < stack->count; i++) {
-        const struct bh_profile *profile =
-            bh_profile_get((bh_profile_id){ stack->partitions[i].profile });
+        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ stack->partitions[i].profile });
 
         if (!joins(stack, i))
             return false;
@@ -108,11 +106,9 @@ within(const struct bh_opt_site *site, uint32_t above, uint32_t tenant)
 
 /* What `from`, and those above it that are not above `other`, ask for. */
 static void
-demand(const struct bh_opt_site *site, uint32_t from, uint32_t other,
-       struct bh_opt_tenant *strongest)
+demand(const struct bh_opt_site *site, uint32_t from, uint32_t other, struct bh_opt_tenant *strongest)
 {
-    for (; from != BH_OPT_NOBODY && !within(site, from, other);
-         from = site->tenants[from].parent) {
+    for (; from != BH_OPT_NOBODY && !within(site, from, other); from = site->tenants[from].parent) {
         if (site->tenants[from].boundary > strongest->boundary)
             strongest->boundary = site->tenants[from].boundary;
         strongest->dedicated = strongest->dedicated || site->tenants[from].dedicated;
@@ -174,8 +170,7 @@ use_below(const struct search *search, uint32_t tenant, uint32_t row)
     const struct bh_opt_want *want = search->want;
     const struct bh_opt_tenant *limits = &site->tenants[tenant];
     uint64_t wanted =
-        bh_parts_equivalent(bh_profile_parts((bh_profile_id){ want->rows[row].profile }))
-        * pieces_of(want);
+        bh_parts_equivalent(bh_profile_parts((bh_profile_id){ want->rows[row].profile })) * pieces_of(want);
     struct use use = { .parts = wanted, .of_user = wanted };
 
     use.partitions = want->sku == limits->quota_sku ? pieces_of(want) : 0;
@@ -208,8 +203,7 @@ limits_allow(const struct search *search, uint32_t row)
             return false;
         if (want->sku == limits->quota_sku && use.partitions > limits->quota_pieces)
             return false;
-        if (want->rows[row].model == limits->quota_model
-            && use.of_model > limits->quota_parts)
+        if (want->rows[row].model == limits->quota_model && use.of_model > limits->quota_parts)
             return false;
     }
     return true;
@@ -218,8 +212,7 @@ limits_allow(const struct search *search, uint32_t row)
 static bool
 row_allowed(const struct search *search, uint32_t row)
 {
-    enum bh_grade have =
-        grade_of(search->site, search->want, search->want->rows[row].profile);
+    enum bh_grade have = grade_of(search->site, search->want, search->want->rows[row].profile);
 
     return bh_grade_meets(have, search->want->grade) && limits_allow(search, row);
 }
@@ -234,8 +227,7 @@ occupancy_with(const struct bh_opt_site *site, uint32_t gpu, const struct bh_opt
 
     pile_up(site, gpu, 0, plan, &stack);
     for (uint32_t i = 0; i < stack.count; i++) {
-        const struct bh_profile *profile =
-            bh_profile_get((bh_profile_id){ stack.partitions[i].profile });
+        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ stack.partitions[i].profile });
 
         if (profile)
             bh_occupancy_add(&occupancy, profile, stack.partitions[i].start);
@@ -271,9 +263,8 @@ has_idle(const struct bh_opt_site *site, uint32_t tenant, const struct bh_opt_pi
     for (uint32_t i = 0; i < site->partition_count; i++) {
         const struct bh_opt_piece *partition = &site->partitions[i];
 
-        if (partition->runner == BH_OPT_NOBODY && partition->tenant == tenant
-            && partition->gpu == wanted->gpu && partition->profile == wanted->profile
-            && partition->start == wanted->start)
+        if (partition->runner == BH_OPT_NOBODY && partition->tenant == tenant && partition->gpu == wanted->gpu
+            && partition->profile == wanted->profile && partition->start == wanted->start)
             return true;
     }
     return false;
@@ -291,8 +282,7 @@ nodes_of(const struct bh_opt_site *site, const struct bh_opt_plan *plan)
 
 /* What the plan costs that takes whole GPUs. */
 static int64_t
-whole_cost(const struct bh_opt_site *site, const struct bh_opt_want *want,
-           const struct bh_opt_plan *plan)
+whole_cost(const struct bh_opt_site *site, const struct bh_opt_want *want, const struct bh_opt_plan *plan)
 {
     uint32_t partitions[BH_OPT_NODES] = { 0 };
     int64_t cost = 0;
@@ -323,8 +313,8 @@ bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
             score.growth += badness(site, gpu, plan) - badness(site, gpu, &nothing);
     }
     score.nodes = nodes_of(site, plan);
-    score.parts = (uint32_t)bh_parts_equivalent(
-        bh_profile_parts((bh_profile_id){ plan->partitions[0].profile }));
+    score.parts =
+        (uint32_t)bh_parts_equivalent(bh_profile_parts((bh_profile_id){ plan->partitions[0].profile }));
     if (plan->partitions[0].profile == BH_PROFILE_WHOLE.v) {
         score.growth = whole_cost(site, want, plan);
         score.node = site->gpus[plan->partitions[0].gpu].node;
@@ -376,8 +366,8 @@ list_spots(struct search *search, uint32_t row)
         if (!serves(search, gpu, row))
             continue;
         for (uint32_t starts = starts_of(profile); starts; starts &= starts - 1)
-            search->spots[search->spot_count++] = (struct bh_opt_piece){
-                gpu, profile, (uint32_t)__builtin_ctz(starts), 0, 0 };
+            search->spots[search->spot_count++] =
+                (struct bh_opt_piece){ gpu, profile, (uint32_t)__builtin_ctz(starts), 0, 0 };
     }
 }
 
@@ -449,8 +439,7 @@ bh_optimum_find(const struct bh_opt_site *site, const struct bh_opt_want *want, 
 }
 
 static bool
-row_of(const struct bh_opt_want *want, enum bh_gpu_model model, uint32_t profile,
-       uint32_t *ret_row)
+row_of(const struct bh_opt_want *want, enum bh_gpu_model model, uint32_t profile, uint32_t *ret_row)
 {
     for (uint32_t row = 0; row < want->row_count; row++)
         if (want->rows[row].model == model && want->rows[row].profile == profile) {
@@ -461,8 +450,8 @@ row_of(const struct bh_opt_want *want, enum bh_gpu_model model, uint32_t profile
 }
 
 const char *
-bh_optimum_illegal(const struct bh_opt_site *site, const struct bh_opt_want *want,
-                   uint64_t gone, const struct bh_opt_plan *plan)
+bh_optimum_illegal(const struct bh_opt_site *site, const struct bh_opt_want *want, uint64_t gone,
+                   const struct bh_opt_plan *plan)
 {
     struct search search = { .site = site, .want = want, .gone = gone };
     uint32_t first = plan->partitions[0].gpu, row;
@@ -528,8 +517,7 @@ bh_optimum_lower(const struct bh_opt_site *site, const struct bh_opt_want *want)
 }
 
 bool
-bh_optimum_victims(const struct bh_opt_site *site, const struct bh_opt_want *want,
-                   uint64_t *ret_gone)
+bh_optimum_victims(const struct bh_opt_site *site, const struct bh_opt_want *want, uint64_t *ret_gone)
 {
     uint64_t lower = bh_optimum_lower(site, want);
     struct bh_opt_cost least = { 0 };
@@ -540,8 +528,7 @@ bh_optimum_victims(const struct bh_opt_site *site, const struct bh_opt_want *wan
     for (uint64_t gone = lower; gone; gone = (gone - 1) & lower) {
         struct bh_opt_cost cost = bh_optimum_cost(site, want, gone);
 
-        if ((found && !bh_optimum_cheaper(&cost, &least))
-            || !bh_optimum_find(site, want, gone, NULL))
+        if ((found && !bh_optimum_cheaper(&cost, &least)) || !bh_optimum_find(site, want, gone, NULL))
             continue;
         least = cost;
         *ret_gone = gone;

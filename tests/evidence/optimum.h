@@ -12,12 +12,19 @@
 /* What a scheduler could do for one job on a small site, found by trying everything.
  *
  * Written from the contracts alone, with the tables of src/model and, of the engine, only
- * what a GPU's room is worth (engine/state/mig.h, engine/stock.h): what stands together on a GPU, who may stand
- * beside whom, what limits allow, who may be made to leave, and what that costs.  Things are
- * numbered from 0 here. */
+ * what a GPU's room is worth (engine/state/mig.h, engine/stock.h): what stands together on a GPU, who may
+ * stand beside whom, what limits allow, who may be made to leave, and what that costs.  Things are numbered
+ * from 0 here. */
 
-enum { BH_OPT_GPUS = 9, BH_OPT_TENANTS = 8, BH_OPT_RUNNERS = 40, BH_OPT_PIECES = 72,
-       BH_OPT_ROWS = 2, BH_OPT_NODES = 3, BH_OPT_NOBODY = UINT32_MAX };
+enum {
+    BH_OPT_GPUS = 9,
+    BH_OPT_TENANTS = 8,
+    BH_OPT_RUNNERS = 40,
+    BH_OPT_PIECES = 72,
+    BH_OPT_ROWS = 2,
+    BH_OPT_NODES = 3,
+    BH_OPT_NOBODY = UINT32_MAX
+};
 
 struct bh_opt_gpu {
     uint32_t id, node;
@@ -26,11 +33,11 @@ struct bh_opt_gpu {
 };
 
 struct bh_opt_tenant {
-    uint32_t id, parent; /* parent: BH_OPT_NOBODY for a root */
+    uint32_t id, parent;       /* parent: BH_OPT_NOBODY for a root */
     enum bh_boundary boundary; /* as it holds: never UNSET */
     bool dedicated;
-    uint64_t limit, user_limit;    /* parts; UINT64_MAX: none */
-    uint32_t quota_sku;            /* id; 0: none */
+    uint64_t limit, user_limit; /* parts; UINT64_MAX: none */
+    uint32_t quota_sku;         /* id; 0: none */
     uint64_t quota_pieces;
     enum bh_gpu_model quota_model; /* NONE: none */
     uint64_t quota_parts;
@@ -44,7 +51,7 @@ struct bh_opt_runner {
     uint64_t equivalent;
     uint64_t loses_ns; /* of its work when it is made to leave */
     bool suspends;     /* and nothing, where it may stay on its node meanwhile */
-    bool stays; /* must not be made to leave */
+    bool stays;        /* must not be made to leave */
 };
 
 struct bh_opt_piece {
@@ -72,7 +79,10 @@ struct bh_opt_want {
     uint32_t tenant, principal, sku, count, gang, priority; /* count: of each member */
     enum bh_grade grade;
     uint32_t row_count;
-    struct { enum bh_gpu_model model; uint32_t profile; } rows[BH_OPT_ROWS];
+    struct {
+        enum bh_gpu_model model;
+        uint32_t profile;
+    } rows[BH_OPT_ROWS];
 };
 
 /* Where it goes: all its partitions, member by member. */
@@ -91,8 +101,7 @@ struct bh_opt_score {
     uint32_t node;
     uint32_t carve;
 };
-struct bh_opt_score bh_optimum_score(const struct bh_opt_site *site,
-                                     const struct bh_opt_want *want,
+struct bh_opt_score bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
                                      const struct bh_opt_plan *plan);
 bool bh_optimum_better(const struct bh_opt_score *a, const struct bh_opt_score *b);
 
@@ -102,23 +111,22 @@ struct bh_opt_cost {
     uint32_t priority, victims;
     bh_part_ns lost;
 };
-struct bh_opt_cost bh_optimum_cost(const struct bh_opt_site *site,
-                                   const struct bh_opt_want *want, uint64_t gone);
+struct bh_opt_cost bh_optimum_cost(const struct bh_opt_site *site, const struct bh_opt_want *want,
+                                   uint64_t gone);
 bool bh_optimum_cheaper(const struct bh_opt_cost *a, const struct bh_opt_cost *b);
 
 /* Whether the plan may be carried out when these have left; NULL, or what is wrong. */
-const char *bh_optimum_illegal(const struct bh_opt_site *site, const struct bh_opt_want *want,
-                               uint64_t gone, const struct bh_opt_plan *plan);
+const char *bh_optimum_illegal(const struct bh_opt_site *site, const struct bh_opt_want *want, uint64_t gone,
+                               const struct bh_opt_plan *plan);
 
 /* Whether there is any legal plan when these have left; the best, where asked for. */
-bool bh_optimum_find(const struct bh_opt_site *site, const struct bh_opt_want *want,
-                     uint64_t gone, struct bh_opt_plan *ret_best);
+bool bh_optimum_find(const struct bh_opt_site *site, const struct bh_opt_want *want, uint64_t gone,
+                     struct bh_opt_plan *ret_best);
 
 /* Those who may be made to leave for the job (bits). */
 uint64_t bh_optimum_lower(const struct bh_opt_site *site, const struct bh_opt_want *want);
 
 /* The cheapest set of those that makes a legal plan possible.  False: none does. */
-bool bh_optimum_victims(const struct bh_opt_site *site, const struct bh_opt_want *want,
-                        uint64_t *ret_gone);
+bool bh_optimum_victims(const struct bh_opt_site *site, const struct bh_opt_want *want, uint64_t *ret_gone);
 
 #endif

@@ -68,30 +68,30 @@ add_gpus(struct small *small)
     for (uint32_t i = 0; i < nodes * gpus; i++) {
         struct bh_opt_gpu *gpu = &site->gpus[site->gpu_count++];
 
-        *gpu = (struct bh_opt_gpu){ .id = i + 1, .node = i / gpus, .open = true,
-                                    .model = BH_GPU_A30_24GB };
+        *gpu = (struct bh_opt_gpu){ .id = i + 1, .node = i / gpus, .open = true, .model = BH_GPU_A30_24GB };
         if (chance(small, 60))
             gpu->model = BH_GPU_H100_80GB;
         gpu->mig = chance(small, 92);
-        bh_fixture_gpu(small->fixture, (struct bh_ev_gpu){
-            .gpu = { gpu->id }, .node = { gpu->node + 1 }, .model = gpu->model,
-            .managed = true, .mig_capable = gpu->mig });
+        bh_fixture_gpu(small->fixture, (struct bh_ev_gpu){ .gpu = { gpu->id },
+                                                           .node = { gpu->node + 1 },
+                                                           .model = gpu->model,
+                                                           .managed = true,
+                                                           .mig_capable = gpu->mig });
     }
 }
 
 static void
 add_skus(struct small *small)
 {
-    static const char *const on_h100[] = { "1g.10gb", "2g.20gb", "3g.40gb",
-                                           "1g.20gb", NULL,      "4g.40gb" };
-    static const char *const on_a30[] = { "1g.6gb",    "2g.12gb", "2g.12gb+me",
-                                          "1g.6gb+me", NULL,      NULL };
+    static const char *const on_h100[] = { "1g.10gb", "2g.20gb", "3g.40gb", "1g.20gb", NULL, "4g.40gb" };
+    static const char *const on_a30[] = { "1g.6gb", "2g.12gb", "2g.12gb+me", "1g.6gb+me", NULL, NULL };
 
     for (uint32_t i = 0; i < SKUS; i++) {
         const char *names[] = { on_h100[i], on_a30[i] };
         struct bh_ev_sku *sku = &small->skus[i + 1];
 
-        *sku = (struct bh_ev_sku){ .sku = { i + 1 }, .grade = BH_GRADE_C,
+        *sku = (struct bh_ev_sku){ .sku = { i + 1 },
+                                   .grade = BH_GRADE_C,
                                    .model_count = 1 + (draw(small, 4) > 0) };
         if (chance(small, 15))
             sku->grade = BH_GRADE_B; /* for MIG: only tenants with nodes of their own */
@@ -118,14 +118,14 @@ limit(struct small *small, struct bh_opt_tenant *row, struct bh_ev_tenant *tenan
     if (chance(small, 15)) {
         row->quota_sku = 1 + draw(small, SKUS);
         row->quota_pieces = 1 + draw(small, 5);
-        tenant->quotas[tenant->quota_count++] = (struct bh_tenant_quota){
-            BH_QUOTA_SKU, row->quota_sku, .limit = row->quota_pieces };
+        tenant->quotas[tenant->quota_count++] =
+            (struct bh_tenant_quota){ BH_QUOTA_SKU, row->quota_sku, .limit = row->quota_pieces };
     }
     if (chance(small, 15)) {
         row->quota_model = BH_GPU_H100_80GB;
         row->quota_parts = 2100 + draw(small, 5) * UINT64_C(2100);
-        tenant->quotas[tenant->quota_count++] = (struct bh_tenant_quota){
-            BH_QUOTA_MODEL, row->quota_model, .limit = row->quota_parts };
+        tenant->quotas[tenant->quota_count++] =
+            (struct bh_tenant_quota){ BH_QUOTA_MODEL, row->quota_model, .limit = row->quota_parts };
     }
 }
 
@@ -134,10 +134,10 @@ static void
 add_tenants(struct small *small)
 {
     static const uint32_t parents[] = { BH_OPT_NOBODY, 0, 0, 1, 1, 2, BH_OPT_NOBODY, 6 };
-    static const enum bh_tenant_kind kinds[] = {
-        BH_TENANT_ORGANIZATION, BH_TENANT_DEPARTMENT, BH_TENANT_DEPARTMENT,
-        BH_TENANT_PROJECT,      BH_TENANT_PROJECT,    BH_TENANT_PROJECT,
-        BH_TENANT_ORGANIZATION, BH_TENANT_PROJECT };
+    static const enum bh_tenant_kind kinds[] = { BH_TENANT_ORGANIZATION, BH_TENANT_DEPARTMENT,
+                                                 BH_TENANT_DEPARTMENT,   BH_TENANT_PROJECT,
+                                                 BH_TENANT_PROJECT,      BH_TENANT_PROJECT,
+                                                 BH_TENANT_ORGANIZATION, BH_TENANT_PROJECT };
 
     for (uint32_t i = 0; i < BH_COUNT(parents); i++) {
         struct bh_opt_tenant *row = &small->site.tenants[small->site.tenant_count++];
@@ -146,8 +146,7 @@ add_tenants(struct small *small)
         *row = (struct bh_opt_tenant){ .id = i + 1, .parent = parents[i] };
         row->boundary = bh_boundary_default(kinds[i]);
         if (chance(small, 30))
-            row->boundary = tenant.boundary =
-                (enum bh_boundary)(1 + draw(small, BH_BOUNDARIES - 1));
+            row->boundary = tenant.boundary = (enum bh_boundary)(1 + draw(small, BH_BOUNDARIES - 1));
         row->dedicated = tenant.dedicated_nodes = chance(small, 6);
         tenant.parent.v = parents[i] == BH_OPT_NOBODY ? 0 : parents[i] + 1;
         limit(small, row, &tenant);
@@ -238,9 +237,12 @@ live(struct small *small)
         if (chance(small, 93))
             continue;
         gpu->open = false;
-        bh_fixture_gpu(small->fixture, (struct bh_ev_gpu){
-            .gpu = { gpu->id }, .node = { gpu->node + 1 }, .model = gpu->model,
-            .managed = true, .cordoned = true, .mig_capable = gpu->mig });
+        bh_fixture_gpu(small->fixture, (struct bh_ev_gpu){ .gpu = { gpu->id },
+                                                           .node = { gpu->node + 1 },
+                                                           .model = gpu->model,
+                                                           .managed = true,
+                                                           .cordoned = true,
+                                                           .mig_capable = gpu->mig });
     }
     small->fixture->now_ns += 1000;
     let_be_quiet(small);
@@ -276,13 +278,15 @@ runner_of(struct small *small, const struct bh_partition_view *partition)
     if (at == site->runner_count) {
         site->runner_count++;
         assert_true(bh_view_job(small->fixture->engine, partition->job, &job));
-        *runner = (struct bh_opt_runner){
-            .job = job.job.v, .tenant = job.tenant.v - 1, .principal = job.principal.v,
-            .sku = job.sku.v, .priority = job.priority,
-            .stays = job.contract == BH_CONTRACT_NEVER,
-            .model = site->gpus[partition->partition.gpu.v - 1].model,
-            .loses_ns = loses_ns(small, &job),
-            .suspends = job.contract == BH_CONTRACT_SUSPEND };
+        *runner = (struct bh_opt_runner){ .job = job.job.v,
+                                          .tenant = job.tenant.v - 1,
+                                          .principal = job.principal.v,
+                                          .sku = job.sku.v,
+                                          .priority = job.priority,
+                                          .stays = job.contract == BH_CONTRACT_NEVER,
+                                          .model = site->gpus[partition->partition.gpu.v - 1].model,
+                                          .loses_ns = loses_ns(small, &job),
+                                          .suspends = job.contract == BH_CONTRACT_SUSPEND };
     }
     runner->partitions++;
     runner->equivalent +=
@@ -328,7 +332,7 @@ cost_whole_ones(struct small *small, const struct bh_opt_want *want)
         for (uint32_t node = 0; node < BH_OPT_NODES; node++)
             for (uint32_t members = 1; members * want->count <= BH_OPT_GPUS; members++) {
                 struct bh_node_request whole = { .gpus = members * want->count,
-                                               .models = UINT64_C(1) << model };
+                                                 .models = UINT64_C(1) << model };
                 uint32_t slot = node_find(engine, node + 1);
 
                 small->site.whole_costs[model][node][members] =
@@ -346,9 +350,10 @@ look(struct small *small)
     while (bh_view_next_partition(small->fixture->engine, &cursor, &partition)) {
         assert_true(site->partition_count < BH_OPT_PIECES);
         assert_true(partition.state == BH_PARTITION_LEASED || partition.state == BH_PARTITION_IDLE);
-        site->partitions[site->partition_count++] = (struct bh_opt_piece){
-            partition.partition.gpu.v - 1, partition.partition.profile, partition.partition.start,
-            runner_of(small, &partition), partition.tenant.v - 1 };
+        site->partitions[site->partition_count++] =
+            (struct bh_opt_piece){ partition.partition.gpu.v - 1, partition.partition.profile,
+                                   partition.partition.start, runner_of(small, &partition),
+                                   partition.tenant.v - 1 };
     }
 }
 
@@ -367,9 +372,13 @@ static struct bh_opt_want
 want_of(const struct small *small, const struct bh_ev_submit *job)
 {
     const struct bh_ev_sku *sku = &small->skus[job->sku.v];
-    struct bh_opt_want want = { .tenant = job->tenant.v - 1, .principal = job->principal.v,
-                                .sku = job->sku.v, .count = job->count, .grade = sku->grade,
-                                .gang = job->gang ? job->gang : 1, .priority = job->priority,
+    struct bh_opt_want want = { .tenant = job->tenant.v - 1,
+                                .principal = job->principal.v,
+                                .sku = job->sku.v,
+                                .count = job->count,
+                                .grade = sku->grade,
+                                .gang = job->gang ? job->gang : 1,
+                                .priority = job->priority,
                                 .row_count = 0 };
 
     for (uint32_t i = 0; i < sku->model_count; i++) {
@@ -389,15 +398,15 @@ plan_of(const struct small *small, uint32_t *ret_decisions)
     struct bh_opt_plan plan = { .count = 0 };
     uint32_t at = 0;
 
-    for (; at < step->decision_count && step->decisions[at].kind == step->decisions[0].kind;
-         at++)
+    for (; at < step->decision_count && step->decisions[at].kind == step->decisions[0].kind; at++)
         for (uint32_t i = 0; i < step->decisions[at].partition_count; i++) {
             const struct bh_partition *partition = &step->decisions[at].partitions[i];
 
             assert_true(plan.count < BH_COUNT(plan.partitions));
             assert_true(bh_same(step->decisions[at].job, step->decisions[0].job));
-            plan.partitions[plan.count++] = (struct bh_opt_piece){
-                .gpu = partition->gpu.v - 1, .profile = partition->profile, .start = partition->start };
+            plan.partitions[plan.count++] = (struct bh_opt_piece){ .gpu = partition->gpu.v - 1,
+                                                                   .profile = partition->profile,
+                                                                   .start = partition->start };
         }
     *ret_decisions = at;
     return plan;
@@ -431,8 +440,8 @@ static void
 blame(const struct small *small, const struct bh_opt_want *want, const char *what)
 {
     fprintf(stderr, "# case %llu of seed %llu: job of tenant %u, SKU %u, %u x %u pieces: %s\n",
-            (unsigned long long)small->tally.cases, (unsigned long long)seed_wanted,
-            want->tenant + 1, want->sku, want->gang, want->count, what);
+            (unsigned long long)small->tally.cases, (unsigned long long)seed_wanted, want->tenant + 1,
+            want->sku, want->gang, want->count, what);
     for (uint32_t i = 0; i < small->site.tenant_count; i++)
         if (small->site.tenants[i].dedicated)
             fprintf(stderr, "#   tenant %u has nodes of its own\n", i + 1);
@@ -443,8 +452,8 @@ blame(const struct small *small, const struct bh_opt_want *want, const char *wha
         fprintf(stderr, "#   node %u gpu %u %s at %u: job %lld of tenant %u\n",
                 small->site.gpus[partition->gpu].node + 1, partition->gpu + 1,
                 profile ? profile->name : "whole", partition->start,
-                partition->runner == BH_OPT_NOBODY
-                    ? -1 : (long long)small->site.runners[partition->runner].job,
+                partition->runner == BH_OPT_NOBODY ? -1
+                                                   : (long long)small->site.runners[partition->runner].job,
                 partition->tenant + 1);
     }
 }
@@ -521,8 +530,7 @@ compare_victims(struct small *small, const struct bh_opt_want *want)
     if (!bh_optimum_cheaper(&least, &cost))
         return;
     small->tally.dearer++;
-    small->tally.dearer_by[least.priority < cost.priority ? 0
-                           : least.lost < cost.lost ? 1 : 2]++;
+    small->tally.dearer_by[least.priority < cost.priority ? 0 : least.lost < cost.lost ? 1 : 2]++;
     small->tally.dearer_singles += want->count * want->gang == 1;
 }
 
@@ -531,8 +539,7 @@ static void
 compare_nothing(struct small *small, const struct bh_opt_want *want)
 {
     bool room = bh_optimum_find(&small->site, want, 0, NULL);
-    bool by_force = !room && bh_optimum_find(&small->site, want,
-                                             bh_optimum_lower(&small->site, want), NULL);
+    bool by_force = !room && bh_optimum_find(&small->site, want, bh_optimum_lower(&small->site, want), NULL);
 
     small->tally.none++;
     must(small, want, !room, "there is room, but it waits");
@@ -550,14 +557,13 @@ compare(struct small *small)
     small->tally.cases++;
     job.hold = true; /* it counts as asked for before it is placed */
     if (bh_fixture_try_submit(small->fixture, job) != BH_OK) {
-        must(small, &want, !bh_optimum_find(&small->site, &want, 0, NULL),
-             "refused, though there is room");
+        must(small, &want, !bh_optimum_find(&small->site, &want, 0, NULL), "refused, though there is room");
         small->tally.refused++;
         return;
     }
     cost_whole_ones(small, &want);
     bh_fixture_must_send(small->fixture, &(struct bh_event){ .kind = BH_EV_RELEASE,
-                                                    .u.job = { { small->fixture->next_job - 1 } } });
+                                                             .u.job = { { small->fixture->next_job - 1 } } });
     bh_fixture_check(small->fixture);
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
         price(small, (enum bh_gpu_model)model); /* the job itself was asked for, too */
@@ -574,9 +580,15 @@ compare(struct small *small)
 static void
 try_case(struct small *small)
 {
-    static const struct bh_engine_caps caps = {
-        .tenants = 16, .skus = 8, .nodes = 4, .gpus = 12, .jobs = 128, .leases = 64,
-        .partitions = 256, .classes = 64, .metered = 16 };
+    static const struct bh_engine_caps caps = { .tenants = 16,
+                                                .skus = 8,
+                                                .nodes = 4,
+                                                .gpus = 12,
+                                                .jobs = 128,
+                                                .leases = 64,
+                                                .partitions = 256,
+                                                .classes = 64,
+                                                .metered = 16 };
 
     memset(&small->site, 0, sizeof(small->site));
     small->fixture = bh_fixture_open_with(&caps);
@@ -596,14 +608,16 @@ tell(const struct tally *tally)
             (unsigned long long)tally->cases, (unsigned long long)tally->placed,
             (unsigned long long)tally->preempted, (unsigned long long)tally->none,
             (unsigned long long)tally->refused);
-    fprintf(stderr, "# %llu of several pieces placed: %llu on more nodes than need be; %llu take "
-                    "more of the room's worth, by %lld each, %lld at most\n",
+    fprintf(stderr,
+            "# %llu of several pieces placed: %llu on more nodes than need be; %llu take "
+            "more of the room's worth, by %lld each, %lld at most\n",
             (unsigned long long)tally->several, (unsigned long long)tally->scattered,
             (unsigned long long)tally->worse,
             (long long)(tally->worse ? tally->worse_by / (int64_t)tally->worse : 0),
             (long long)tally->worst_by);
-    fprintf(stderr, "# %llu made others leave for several pieces; %llu (%llu for one piece) at "
-                    "more cost than need be: class %llu, number %llu, work %llu; %llu not tried\n",
+    fprintf(stderr,
+            "# %llu made others leave for several pieces; %llu (%llu for one piece) at "
+            "more cost than need be: class %llu, number %llu, work %llu; %llu not tried\n",
             (unsigned long long)tally->preempted_several, (unsigned long long)tally->dearer,
             (unsigned long long)tally->dearer_singles, (unsigned long long)tally->dearer_by[0],
             (unsigned long long)tally->dearer_by[1], (unsigned long long)tally->dearer_by[2],

@@ -8,8 +8,13 @@
 #include "engine/forecast/defrag.h"
 #include "engine/read/view.h"
 
-enum { NODES = 3, GPUS_PER_NODE = BH_PLAY_GPUS / NODES, SKUS = 6, SPARE_SKU = SKUS,
-       SITE = NODES + BH_PLAY_GPUS + SKUS + BH_PLAY_TENANTS };
+enum {
+    NODES = 3,
+    GPUS_PER_NODE = BH_PLAY_GPUS / NODES,
+    SKUS = 6,
+    SPARE_SKU = SKUS,
+    SITE = NODES + BH_PLAY_GPUS + SKUS + BH_PLAY_TENANTS
+};
 
 /* A tenant that used something keeps its row of the ledger for good.  So that a history of
  * any length fits into one block, and rows meet their tenant again, the names are these. */
@@ -44,9 +49,15 @@ mixed(uint64_t hash, uint64_t value)
 struct bh_engine_caps
 bh_play_caps(void)
 {
-    return (struct bh_engine_caps){ .tenants = 48, .skus = 16, .nodes = 4, .gpus = 16,
-                                    .jobs = 256, .leases = 128, .partitions = 512,
-                                    .classes = 128, .metered = TENANTS_EVER };
+    return (struct bh_engine_caps){ .tenants = 48,
+                                    .skus = 16,
+                                    .nodes = 4,
+                                    .gpus = 16,
+                                    .jobs = 256,
+                                    .leases = 128,
+                                    .partitions = 512,
+                                    .classes = 128,
+                                    .metered = TENANTS_EVER };
 }
 
 struct bh_engine *
@@ -191,8 +202,7 @@ tell_tenant(struct bh_play *play, uint32_t at, struct bh_event *event)
     tenant->tenant.v = play->tenant_ids[at];
     if (at >= 2) /* 0 and 1 are roots, 2..4 departments, the rest projects */
         tenant->parent.v = play->tenant_ids[at < 5 ? draw(play, 2) : 2 + draw(play, 3)];
-    tenant->kind = at < 2 ? BH_TENANT_ORGANIZATION
-                          : at < 5 ? BH_TENANT_DEPARTMENT : BH_TENANT_PROJECT;
+    tenant->kind = at < 2 ? BH_TENANT_ORGANIZATION : at < 5 ? BH_TENANT_DEPARTMENT : BH_TENANT_PROJECT;
     tenant->boundary = (enum bh_boundary)(chance(play, 60) ? 0 : draw(play, BH_BOUNDARIES));
     tenant->dedicated_nodes = chance(play, 6);
     tenant->limit = limits[draw(play, BH_COUNT(limits))];
@@ -215,10 +225,8 @@ tell_tenant(struct bh_play *play, uint32_t at, struct bh_event *event)
 static void
 tell_sku(struct bh_play *play, uint32_t id, struct bh_event *event)
 {
-    static const char *const on_h100[] = { "1g.10gb", "2g.20gb", "3g.40gb", "1g.20gb", NULL,
-                                           "4g.40gb" };
-    static const char *const on_a30[] = { "1g.6gb", "2g.12gb", NULL, "1g.6gb+me", NULL,
-                                          "4g.24gb" };
+    static const char *const on_h100[] = { "1g.10gb", "2g.20gb", "3g.40gb", "1g.20gb", NULL, "4g.40gb" };
+    static const char *const on_a30[] = { "1g.6gb", "2g.12gb", NULL, "1g.6gb+me", NULL, "4g.24gb" };
     const char *names[] = { on_h100[id - 1], on_a30[id - 1] };
     static const enum bh_gpu_model models[] = { BH_GPU_H100_80GB, BH_GPU_A30_24GB };
     struct bh_ev_sku *sku = &event->u.sku;
@@ -230,8 +238,7 @@ tell_sku(struct bh_play *play, uint32_t id, struct bh_event *event)
     sku->model_count = chance(play, 80) ? 2 : 1;
     for (uint32_t i = 0; i < sku->model_count; i++) {
         sku->models[i].model = models[i];
-        sku->models[i].profile =
-            names[i] ? bh_profile_find(models[i], names[i])->id.v : BH_PROFILE_WHOLE.v;
+        sku->models[i].profile = names[i] ? bh_profile_find(models[i], names[i])->id.v : BH_PROFILE_WHOLE.v;
     }
 }
 
@@ -294,11 +301,14 @@ bh_play_begin(struct bh_play *play, uint64_t seed)
     for (uint32_t i = 0; i < BH_PLAY_TENANTS; i++)
         play->tenant_ids[i] = play_next_tenant(play);
     for (uint32_t i = 0; i < BH_PLAY_GPUS; i++)
-        play->gpus[i] = (struct bh_ev_gpu){
-            .gpu = { i + 1 }, .node = { 1 + i / GPUS_PER_NODE }, .managed = true,
-            .link = i % 2, .numa = 1 + i % 2,
-            .model = i % GPUS_PER_NODE == 3 ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
-            .mig_capable = true };
+        play->gpus[i] =
+            (struct bh_ev_gpu){ .gpu = { i + 1 },
+                                .node = { 1 + i / GPUS_PER_NODE },
+                                .managed = true,
+                                .link = i % 2,
+                                .numa = 1 + i % 2,
+                                .model = i % GPUS_PER_NODE == 3 ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
+                                .mig_capable = true };
 }
 
 /* ---- what people and time do ---- */
@@ -345,8 +355,7 @@ exit_some(struct bh_play *play, struct bh_event *event)
         return; /* a TICK it is */
     event->kind = BH_EV_ENDED;
     event->u.ended.lease.v = play->jobs[at % play->job_count].lease;
-    event->u.ended.cause =
-        chance(play, 85) ? BH_END_EXITED : (enum bh_end_cause)draw(play, BH_END_CAUSES);
+    event->u.ended.cause = chance(play, 85) ? BH_END_EXITED : (enum bh_end_cause)draw(play, BH_END_CAUSES);
     event->u.ended.exit_status = chance(play, 80) ? 0 : 1;
     event->u.ended.unasked = chance(play, 50);
 }
@@ -414,10 +423,12 @@ change_settings(struct bh_play *play, struct bh_event *event)
     event->u.settings.hotspots = chance(play, 50);
     event->u.settings.preshape = chance(play, 50);
     event->u.settings.spread_kinds = chance(play, 50);
-    event->u.settings.defrag = (struct bh_defrag){ .mode = chance(play, 80) ? BH_DEFRAG_SUGGEST
-                                                                            : BH_DEFRAG_OFF,
-                                                   .moves = 50, .gain_percent = 1,
-                                                   .lost_gpu_s = 1000000, .rest_ns = 1 };
+    event->u.settings.defrag =
+        (struct bh_defrag){ .mode = chance(play, 80) ? BH_DEFRAG_SUGGEST : BH_DEFRAG_OFF,
+                            .moves = 50,
+                            .gain_percent = 1,
+                            .lost_gpu_s = 1000000,
+                            .rest_ns = 1 };
 }
 
 /* What forecasts might say. */
@@ -496,10 +507,9 @@ static void
 answer_some(struct bh_play *play, struct bh_event *event)
 {
     static const uint8_t kinds[BH_EFFECT_KINDS] = {
-        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
-        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
-        [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
-        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
+        [BH_FX_CARVE] = BH_EV_CARVED,      [BH_FX_DESTROY] = BH_EV_DESTROYED, [BH_FX_START] = BH_EV_STARTED,
+        [BH_FX_SUSPEND] = BH_EV_SUSPENDED, [BH_FX_RESUME] = BH_EV_RESUMED,    [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED,    [BH_FX_TEST] = BH_EV_SERVICED,
     };
     enum bh_outcome_kind outcome = BH_OUTCOME_OK;
     struct bh_effect effect;
@@ -516,8 +526,8 @@ answer_some(struct bh_play *play, struct bh_event *event)
     forget_effect(play, at);
     event->kind = (enum bh_event_kind)kinds[effect.kind];
     if (event->kind == BH_EV_ENDED)
-        event->u.ended = (struct bh_ev_ended){ .lease = effect.lease, .exit_status = 15,
-                                               .cause = BH_END_SIGNALLED };
+        event->u.ended =
+            (struct bh_ev_ended){ .lease = effect.lease, .exit_status = 15, .cause = BH_END_SIGNALLED };
     else if (effect.kind == BH_FX_CARVE || effect.kind == BH_FX_DESTROY)
         event->u.partition = (struct bh_ev_partition){ effect.partition.partition, outcome, 0 };
     else if (event->kind == BH_EV_SERVICED)
@@ -553,8 +563,7 @@ hold(struct bh_play *play, struct bh_event *event)
         event->u.cordon.gpu.v = 1 + draw(play, BH_PLAY_GPUS);
     else
         event->u.cordon.node.v = 1 + draw(play, NODES);
-    event->u.cordon.held =
-        chance(play, 80) ? BH_HELD_NOT : (enum bh_held)draw(play, BH_HELDS);
+    event->u.cordon.held = chance(play, 80) ? BH_HELD_NOT : (enum bh_held)draw(play, BH_HELDS);
     event->u.cordon.clear_fault = chance(play, 80);
 }
 
@@ -678,8 +687,7 @@ drop_orders(struct bh_play *play, uint64_t lease)
     for (uint32_t i = play->waiting_count; i > 0; i--) {
         const struct bh_effect *effect = &play->waiting[i - 1];
 
-        if (effect->lease.v == lease && effect->kind != BH_FX_CARVE
-            && effect->kind != BH_FX_DESTROY)
+        if (effect->lease.v == lease && effect->kind != BH_FX_CARVE && effect->kind != BH_FX_DESTROY)
             forget_effect(play, i - 1);
     }
 }
@@ -712,8 +720,8 @@ learn_event(struct bh_play *play, const struct bh_event *event)
     struct bh_play_job *job;
 
     if (event->kind == BH_EV_SUBMIT) {
-        play->jobs[play->job_count++] = (struct bh_play_job){
-            .job = event->u.submit.job.v, .hold = event->u.submit.hold };
+        play->jobs[play->job_count++] =
+            (struct bh_play_job){ .job = event->u.submit.job.v, .hold = event->u.submit.hold };
     } else if (event->kind == BH_EV_RELEASE) {
         job = job_of(play, event->u.job.job.v);
         if (job)
@@ -727,8 +735,7 @@ learn_event(struct bh_play *play, const struct bh_event *event)
 }
 
 void
-bh_play_took(struct bh_play *play, const struct bh_event *event, bh_rc rc,
-             const struct bh_step *step)
+bh_play_took(struct bh_play *play, const struct bh_event *event, bh_rc rc, const struct bh_step *step)
 {
     play->trail = mixed(play->trail, bh_play_answer(rc, step));
     if (rc != BH_OK) {

@@ -78,8 +78,7 @@ follow(struct snapshots *all, struct bh_engine *engine, bool replay)
 
     if (replay && all->rc != BH_OK)
         return; /* what was refused is not in the journal */
-    rc = replay ? bh_engine_replay(engine, &all->event, all->step.decisions,
-                                   all->step.decision_count, &step)
+    rc = replay ? bh_engine_replay(engine, &all->event, all->step.decisions, all->step.decision_count, &step)
                 : bh_engine_step(engine, &all->event, &step);
     if (replay)
         assert_int_equal(rc, BH_OK);

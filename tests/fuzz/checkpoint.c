@@ -22,8 +22,8 @@ weak_hash(const void *first, size_t first_length, const void *second, size_t sec
 }
 
 static bh_rc
-trust(const uint8_t public_key[32], const void *message, size_t length,
-      const uint8_t signature[64], struct bh_err *err)
+trust(const uint8_t public_key[32], const void *message, size_t length, const uint8_t signature[64],
+      struct bh_err *err)
 {
     (void)public_key;
     (void)message;
@@ -33,9 +33,7 @@ trust(const uint8_t public_key[32], const void *message, size_t length,
     return BH_OK;
 }
 
-static const struct bh_crypto_ops crypto = { .name = "weak",
-                                             .sha256 = weak_hash,
-                                             .verify = trust };
+static const struct bh_crypto_ops crypto = { .name = "weak", .sha256 = weak_hash, .verify = trust };
 
 static void
 open_note(const char *text)

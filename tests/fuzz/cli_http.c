@@ -41,8 +41,8 @@ parse(struct outcome *outcome, const char *bytes, size_t size, size_t step)
     outcome->rc = BH_OK;
     bh_http_parser_init(&outcome->parser, take, outcome);
     for (size_t at = 0; at < size && outcome->rc == BH_OK; at += step)
-        outcome->rc = bh_http_parser_feed(&outcome->parser, bytes + at,
-                                          size - at < step ? size - at : step, &err);
+        outcome->rc =
+            bh_http_parser_feed(&outcome->parser, bytes + at, size - at < step ? size - at : step, &err);
     if (outcome->rc == BH_OK)
         outcome->rc = bh_http_parser_end(&outcome->parser, &err);
 }
@@ -59,7 +59,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     BH_ASSERT(whole.parser.retry_after_s == partitions.parser.retry_after_s);
     BH_ASSERT(strcmp(whole.parser.challenge, partitions.parser.challenge) == 0);
     BH_ASSERT(strcmp(whole.parser.content_type, partitions.parser.content_type) == 0);
-    BH_ASSERT(whole.length == partitions.length
-              && memcmp(whole.body, partitions.body, whole.length) == 0);
+    BH_ASSERT(whole.length == partitions.length && memcmp(whole.body, partitions.body, whole.length) == 0);
     return 0;
 }

@@ -15,9 +15,10 @@ struct config {
     struct bh_param_list roots;
 };
 
-#define ROW(member, k, ...)                                                              \
-    { .name = #member, .kind = k, .offset = offsetof(struct config, member), .doc = "-",  \
-      __VA_ARGS__ }
+#define ROW(member, k, ...)                                                                                  \
+    {                                                                                                        \
+        .name = #member, .kind = k, .offset = offsetof(struct config, member), .doc = "-", __VA_ARGS__       \
+    }
 static const struct bh_param rows[] = {
     ROW(listen, BH_PARAM_TEXT, .standard = "/run/x"),
     ROW(port, BH_PARAM_U32, .low = 1, .high = 65535, .standard = "8080"),

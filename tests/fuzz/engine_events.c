@@ -11,12 +11,17 @@
 #include "engine/read/view.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { STEPS_MAX = 400, MEMORY = 9 << 17, OUTSTANDING = 64, SKUS = 4, TENANTS = 6,
-       ROUNDS_MAX = 32 };
+enum { STEPS_MAX = 400, MEMORY = 9 << 17, OUTSTANDING = 64, SKUS = 4, TENANTS = 6, ROUNDS_MAX = 32 };
 
-static const struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 3, .gpus = 6,
-                                            .jobs = 48, .leases = 112, .partitions = 256,
-                                            .classes = 48, .metered = 64 };
+static const struct bh_engine_caps caps = { .tenants = 16,
+                                            .skus = 8,
+                                            .nodes = 3,
+                                            .gpus = 6,
+                                            .jobs = 48,
+                                            .leases = 112,
+                                            .partitions = 256,
+                                            .classes = 48,
+                                            .metered = 64 };
 
 struct tape {
     const uint8_t *at;
@@ -128,10 +133,10 @@ set_tenant(struct fuzz *fuzz)
     tenant->min_runtime_ns = pick(tape, 4) * 700000000ull;
     tenant->quota_count = pick(tape, 3);
     for (uint32_t i = 0; i < tenant->quota_count; i++)
-        tenant->quotas[i] = (struct bh_tenant_quota){
-            (enum bh_quota_scope)pick(tape, BH_QUOTA_SCOPES + 1), pick(tape, SKUS + 1),
-            .limit = amounts[pick(tape, BH_COUNT(amounts))], .guarantee = pick(tape, 9) * 600,
-            .withhold = pick(tape, 9) * 300 };
+        tenant->quotas[i] =
+            (struct bh_tenant_quota){ (enum bh_quota_scope)pick(tape, BH_QUOTA_SCOPES + 1),
+                                      pick(tape, SKUS + 1), .limit = amounts[pick(tape, BH_COUNT(amounts))],
+                                      .guarantee = pick(tape, 9) * 600, .withhold = pick(tape, 9) * 300 };
     send(fuzz, &event);
 }
 
@@ -141,11 +146,13 @@ foresee(struct fuzz *fuzz)
     struct tape *tape = &fuzz->tape;
     struct bh_event event = { .kind = BH_EV_ADVICE };
 
-    event.u.advice = (struct bh_ev_advice){
-        .of = (enum bh_advice_of)pick(tape, BH_ADVICE_OFS + 1),
-        .tenant = { pick(tape, TENANTS + 1) }, .expected = pick(tape, 9) * 1050,
-        .node = { pick(tape, 4) }, .hot = pick(tape, 2) == 1,
-        .profile = pick(tape, 140), .ready = pick(tape, 4) };
+    event.u.advice = (struct bh_ev_advice){ .of = (enum bh_advice_of)pick(tape, BH_ADVICE_OFS + 1),
+                                            .tenant = { pick(tape, TENANTS + 1) },
+                                            .expected = pick(tape, 9) * 1050,
+                                            .node = { pick(tape, 4) },
+                                            .hot = pick(tape, 2) == 1,
+                                            .profile = pick(tape, 140),
+                                            .ready = pick(tape, 4) };
     send(fuzz, &event);
 }
 
@@ -153,8 +160,7 @@ static void
 set_settings(struct fuzz *fuzz)
 {
     static const uint64_t half_lives[] = { BH_UNLIMITED, 0, 60000000000, 3600000000000 };
-    static const uint64_t runs[] = { 0, 1, 20000000000, 40000000000, BH_SPAN_MAX_NS,
-                                     BH_SPAN_MAX_NS + 1 };
+    static const uint64_t runs[] = { 0, 1, 20000000000, 40000000000, BH_SPAN_MAX_NS, BH_SPAN_MAX_NS + 1 };
     struct tape *tape = &fuzz->tape;
     struct bh_event event = { .kind = BH_EV_SETTINGS };
 
@@ -223,11 +229,16 @@ set_gpu(struct fuzz *fuzz)
     uint32_t id = pick(&fuzz->tape, 7), flags = pick(&fuzz->tape, 256);
     struct bh_event event = { .kind = BH_EV_GPU };
 
-    event.u.gpu = (struct bh_ev_gpu){
-        .gpu = { id }, .node = { flags & 128 ? flags % 5 : 1 + id % 2 },
-        .model = id % 3 ? BH_GPU_H100_80GB : BH_GPU_A30_24GB, .managed = flags % 16 != 15,
-        .cordoned = (flags >> 4 & 7) == 7, .fenced = (flags >> 4 & 7) == 6,
-        .share_limit = flags % 4 * BH_GPU_PARTS, .mig_capable = flags % 8 != 7, .lone_carve = id % 3 == 2, .layout = (enum bh_pool_layout)(flags % (BH_POOL_LAYOUTS + 1)) };
+    event.u.gpu = (struct bh_ev_gpu){ .gpu = { id },
+                                      .node = { flags & 128 ? flags % 5 : 1 + id % 2 },
+                                      .model = id % 3 ? BH_GPU_H100_80GB : BH_GPU_A30_24GB,
+                                      .managed = flags % 16 != 15,
+                                      .cordoned = (flags >> 4 & 7) == 7,
+                                      .fenced = (flags >> 4 & 7) == 6,
+                                      .share_limit = flags % 4 * BH_GPU_PARTS,
+                                      .mig_capable = flags % 8 != 7,
+                                      .lone_carve = id % 3 == 2,
+                                      .layout = (enum bh_pool_layout)(flags % (BH_POOL_LAYOUTS + 1)) };
     send(fuzz, &event);
 }
 
@@ -255,8 +266,9 @@ submit(struct fuzz *fuzz)
 static void
 submit_timed(struct fuzz *fuzz)
 {
-    static const uint64_t spans[] = { 0, 1, 500000000, 1000000000, 5000000000, 60000000000,
-                                      3600000000000, UINT64_MAX / 2, UINT64_MAX };
+    static const uint64_t spans[] = { 0,          1,           500000000,     1000000000,
+                                      5000000000, 60000000000, 3600000000000, UINT64_MAX / 2,
+                                      UINT64_MAX };
     struct tape *tape = &fuzz->tape;
     struct bh_event event = { .kind = BH_EV_SUBMIT };
     struct bh_ev_submit *job = &event.u.submit;
@@ -272,9 +284,8 @@ submit_timed(struct fuzz *fuzz)
     job->contract = (enum bh_contract)pick(tape, BH_CONTRACTS);
     job->time_limit_ns = spans[pick(tape, BH_COUNT(spans))];
     deadline_ns = spans[pick(tape, BH_COUNT(spans))];
-    job->deadline_ns = deadline_ns && deadline_ns < UINT64_MAX - fuzz->now_ns
-                           ? fuzz->now_ns + deadline_ns
-                           : deadline_ns;
+    job->deadline_ns =
+        deadline_ns && deadline_ns < UINT64_MAX - fuzz->now_ns ? fuzz->now_ns + deadline_ns : deadline_ns;
     job->grace_ns = spans[pick(tape, BH_COUNT(spans))];
     job->checkpoint_signal = pick(tape, 70);
     job->principal.v = pick(tape, 3);
@@ -300,10 +311,9 @@ static void
 answer(struct fuzz *fuzz)
 {
     static const uint8_t kinds[BH_EFFECT_KINDS] = {
-        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
-        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
-        [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
-        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
+        [BH_FX_CARVE] = BH_EV_CARVED,      [BH_FX_DESTROY] = BH_EV_DESTROYED, [BH_FX_START] = BH_EV_STARTED,
+        [BH_FX_SUSPEND] = BH_EV_SUSPENDED, [BH_FX_RESUME] = BH_EV_RESUMED,    [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED,    [BH_FX_TEST] = BH_EV_SERVICED,
     };
     static struct bh_effect effects[OUTSTANDING];
     bh_node_id node = { 1 + pick(&fuzz->tape, 3) };
@@ -319,18 +329,17 @@ answer(struct fuzz *fuzz)
     effect = &effects[how < 12 ? 0 : pick(&fuzz->tape, count)];
     event.kind = (enum bh_event_kind)kinds[effect->kind];
     if (event.kind == BH_EV_ENDED)
-        event.u.ended = (struct bh_ev_ended){ .lease = effect->lease,
-                                              .cause = (enum bh_end_cause)how };
+        event.u.ended = (struct bh_ev_ended){ .lease = effect->lease, .cause = (enum bh_end_cause)how };
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
-        event.u.partition = (struct bh_ev_partition){
-            effect->partition.partition, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK, 0 };
+        event.u.partition = (struct bh_ev_partition){ effect->partition.partition,
+                                                      how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK, 0 };
     else if (event.kind == BH_EV_SERVICED)
-        event.u.serviced = (struct bh_ev_serviced){
-            effect->partition.gpu, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK,
-            how == 15 ? BH_UNAVAILABLE : BH_OK };
+        event.u.serviced =
+            (struct bh_ev_serviced){ effect->partition.gpu, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK,
+                                     how == 15 ? BH_UNAVAILABLE : BH_OK };
     else
-        event.u.lease = (struct bh_ev_lease){
-            effect->lease, (enum bh_outcome_kind)(how % 8 < 6 ? 0 : how % 8 - 5), 0 };
+        event.u.lease =
+            (struct bh_ev_lease){ effect->lease, (enum bh_outcome_kind)(how % 8 < 6 ? 0 : how % 8 - 5), 0 };
     send(fuzz, &event);
 }
 
@@ -338,16 +347,17 @@ answer(struct fuzz *fuzz)
 static void
 report(struct fuzz *fuzz)
 {
-    static const uint8_t kinds[] = { BH_EV_CARVED,    BH_EV_DESTROYED, BH_EV_PARTITION_GONE,
-                                     BH_EV_STARTED,   BH_EV_SUSPENDED, BH_EV_RESUMED };
+    static const uint8_t kinds[] = { BH_EV_CARVED,  BH_EV_DESTROYED, BH_EV_PARTITION_GONE,
+                                     BH_EV_STARTED, BH_EV_SUSPENDED, BH_EV_RESUMED };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[pick(&fuzz->tape, BH_COUNT(kinds))] };
 
     if (event.kind <= BH_EV_PARTITION_GONE)
         event.u.partition = (struct bh_ev_partition){ { pick(&fuzz->tape, 64) },
-                                              (enum bh_outcome_kind)pick(&fuzz->tape, 4), 0 };
+                                                      (enum bh_outcome_kind)pick(&fuzz->tape, 4),
+                                                      0 };
     else
-        event.u.lease = (struct bh_ev_lease){ { pick(&fuzz->tape, 64) },
-                                              (enum bh_outcome_kind)pick(&fuzz->tape, 3), 0 };
+        event.u.lease =
+            (struct bh_ev_lease){ { pick(&fuzz->tape, 64) }, (enum bh_outcome_kind)pick(&fuzz->tape, 3), 0 };
     send(fuzz, &event);
 }
 
@@ -365,8 +375,7 @@ end_lease(struct fuzz *fuzz)
 static void
 take_away(struct fuzz *fuzz)
 {
-    struct bh_event event = { .kind = pick(&fuzz->tape, 2) ? BH_EV_TENANT_REMOVE
-                                                          : BH_EV_SKU_REMOVE };
+    struct bh_event event = { .kind = pick(&fuzz->tape, 2) ? BH_EV_TENANT_REMOVE : BH_EV_SKU_REMOVE };
 
     if (event.kind == BH_EV_TENANT_REMOVE)
         event.u.tenant.tenant.v = pick(&fuzz->tape, TENANTS + 1);
@@ -424,9 +433,8 @@ declare(struct fuzz *fuzz)
     gpu_layout->apply = bh_view_applied(fuzz->engine) + pick(&fuzz->tape, 3);
     gpu_layout->partition_count = pick(&fuzz->tape, BH_LAYOUT_MAX + 1);
     for (uint32_t i = 0; i < gpu_layout->partition_count; i++)
-        gpu_layout->partitions[i] = (struct bh_ev_layout_partition){
-            first[pick(&fuzz->tape, count)].id.v, pick(&fuzz->tape, 9)
-        };
+        gpu_layout->partitions[i] =
+            (struct bh_ev_layout_partition){ first[pick(&fuzz->tape, count)].id.v, pick(&fuzz->tape, 9) };
     send(fuzz, &event);
 }
 
@@ -445,10 +453,11 @@ fall_ill(struct fuzz *fuzz)
         send(fuzz, &event);
         return;
     }
-    event.u.health = (struct bh_ev_health){
-        .gpu = { pick(&fuzz->tape, 4) }, .partition = { pick(&fuzz->tape, 32) },
-        .ends = (enum bh_fault_ends)pick(&fuzz->tape, BH_FAULT_ENDS + 1),
-        .then = (enum bh_fault_then)pick(&fuzz->tape, BH_FAULT_THENS + 1) };
+    event.u.health =
+        (struct bh_ev_health){ .gpu = { pick(&fuzz->tape, 4) },
+                               .partition = { pick(&fuzz->tape, 32) },
+                               .ends = (enum bh_fault_ends)pick(&fuzz->tape, BH_FAULT_ENDS + 1),
+                               .then = (enum bh_fault_then)pick(&fuzz->tape, BH_FAULT_THENS + 1) };
     send(fuzz, &event);
 }
 
@@ -479,8 +488,9 @@ build(struct fuzz *fuzz)
     event.u.tenant = (struct bh_ev_tenant){ .tenant = { 1 }, .limit = BH_UNLIMITED };
     send(fuzz, &event);
     event = (struct bh_event){ .kind = BH_EV_GPU };
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = { 2 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
-                                      .managed = true, .mig_capable = true };
+    event.u.gpu = (struct bh_ev_gpu){
+        .gpu = { 2 }, .node = { 1 }, .model = BH_GPU_H100_80GB, .managed = true, .mig_capable = true
+    };
     send(fuzz, &event);
 }
 
@@ -488,8 +498,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const steps[])(struct fuzz *) = {
-        submit,    answer,   answer,    answer,  submit, end_lease, pass_time, command_job,
-        set_tenant, set_sku, set_gpu,   set_node, report, take_away, ask,      answer,
+        submit,       answer,       answer,       answer,    submit,  end_lease, pass_time, command_job,
+        set_tenant,   set_sku,      set_gpu,      set_node,  report,  take_away, ask,       answer,
         set_settings, submit_timed, submit_timed, move_jobs, declare, fall_ill,
     };
     static _Alignas(16) unsigned char memory[2][MEMORY];

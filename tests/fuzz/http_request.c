@@ -18,8 +18,8 @@ static struct received got;
 static const struct user {
     const char *name;
     uint32_t uid;
-} users[] = { { "alice", ALICE }, { "bob", BOB }, { "carol", CAROL }, { "dave", DAVE },
-              { "root", 0 },      { "eve", STRANGER } };
+} users[] = { { "alice", ALICE }, { "bob", BOB }, { "carol", CAROL },
+              { "dave", DAVE },   { "root", 0 },  { "eve", STRANGER } };
 
 static uint32_t
 uid_of(const char *name)
@@ -74,8 +74,9 @@ send_request(char *line, const char *body)
     struct fixture *f = the_site();
     char *rest = line, *method = strsep(&rest, " "), *target = strsep(&rest, " ");
     char *user = strsep(&rest, " "), *type = strsep(&rest, " "), *path;
-    struct sent sent = { .method = method_of(method), .body = body, .uid = uid_of(user),
-                         .type = type && *type ? type : NULL };
+    struct sent sent = {
+        .method = method_of(method), .body = body, .uid = uid_of(user), .type = type && *type ? type : NULL
+    };
 
     path = target ? strsep(&target, "?") : NULL;
     sent.path = path && path[0] == '/' ? path : "/";

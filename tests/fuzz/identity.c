@@ -15,8 +15,7 @@
 /* RFC 8037, appendix A: a public key, and the one token of it in the world. */
 static const char keys[] = "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\","
                            "\"x\":\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}]}";
-static const char signed_part[] =
-    "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.";
+static const char signed_part[] = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.";
 
 static struct bh_jwks jwks;
 
@@ -42,8 +41,7 @@ read_token(const char *text, size_t length)
     BH_ASSERT(bh_jwks_parse(keys, strlen(keys), &jwks) == BH_FAULT_NONE);
     bh_buf_init(&payload, BH_JWS_BYTES_MAX);
     if (bh_jws_read(text, length, &trust, &jws, &payload) == BH_FAULT_NONE)
-        BH_ASSERT(length > strlen(signed_part) &&
-                  memcmp(text, signed_part, strlen(signed_part)) == 0);
+        BH_ASSERT(length > strlen(signed_part) && memcmp(text, signed_part, strlen(signed_part)) == 0);
     else
         BH_ASSERT(payload.length == 0);
     bh_buf_fini(&payload);
@@ -67,9 +65,8 @@ check_claims(const char *text, size_t length)
     struct bh_id_token token;
     struct bh_err err;
 
-    if (bh_json_parse(text, length, &json, &err) != BH_OK ||
-        bh_id_token_check(bh_json_root(json), BH_JWS_RS256, &rules, arena, &token) !=
-            BH_FAULT_NONE)
+    if (bh_json_parse(text, length, &json, &err) != BH_OK
+        || bh_id_token_check(bh_json_root(json), BH_JWS_RS256, &rules, arena, &token) != BH_FAULT_NONE)
         return;
     BH_ASSERT(token.subject[0]);
     BH_ASSERT(token.expires_s + 60 > 1790000000 && token.issued_s <= 1790000060);
@@ -96,8 +93,7 @@ read_form(const char *text, size_t length)
         BH_ASSERT(bh_form_parse(out.bytes, out.length, &again) == BH_FAULT_NONE);
         BH_ASSERT(again.count == form.count);
         for (uint32_t i = 0; i < form.count; i++)
-            BH_ASSERT(
-                strcmp(bh_form_get(&again, form.pairs[i].name), form.pairs[i].value) == 0);
+            BH_ASSERT(strcmp(bh_form_get(&again, form.pairs[i].name), form.pairs[i].value) == 0);
     }
     bh_buf_fini(&out);
 }
@@ -130,7 +126,7 @@ read_answer(const char *text, size_t length)
         BH_ASSERT(tokens.access && tokens.id);
     if (bh_device_begin(&answer, false, 0, &login) == BH_FAULT_NONE)
         BH_ASSERT(bh_url_check(login.address, false) && login.interval_s > 0);
-    login = (struct bh_device_login) { .state = BH_DEVICE_PENDING, .interval_s = 5 };
+    login = (struct bh_device_login){ .state = BH_DEVICE_PENDING, .interval_s = 5 };
     answer.status = 400;
     if (bh_device_receive(&login, &answer, 0, arena, &tokens) == BH_FAULT_NONE)
         BH_ASSERT(login.state == BH_DEVICE_PENDING && login.next_poll >= 5 * BH_NS_PER_S);
@@ -166,9 +162,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const readers[128])(const char *text, size_t length) = {
-        ['k'] = read_jwks,     ['t'] = read_token,     ['c'] = check_claims,
-        ['q'] = read_form,     ['d'] = read_discovery, ['r'] = read_answer,
-        ['a'] = count_account,
+        ['k'] = read_jwks,      ['t'] = read_token,  ['c'] = check_claims,  ['q'] = read_form,
+        ['d'] = read_discovery, ['r'] = read_answer, ['a'] = count_account,
     };
     char *text;
 

@@ -23,8 +23,7 @@ api(void *self, const struct bh_request *request, struct bh_reply *reply)
     reply->status = api_status;
     bh_buf_puts(&reply->body, parts[4]);
     if (api_status == 401)
-        bh_reply_header(reply, "WWW-Authenticate",
-                        "Bearer error=\"insufficient_user_authentication\"");
+        bh_reply_header(reply, "WWW-Authenticate", "Bearer error=\"insufficient_user_authentication\"");
 }
 
 static bh_rc
@@ -47,8 +46,8 @@ query(const struct bh_request *request, const char *name)
 }
 
 static void
-each_query(const struct bh_request *request,
-           void (*sink)(void *self, const char *name, const char *value), void *self)
+each_query(const struct bh_request *request, void (*sink)(void *self, const char *name, const char *value),
+           void *self)
 {
     static struct bh_form form;
 
@@ -73,8 +72,8 @@ check(struct bh_reply *reply)
         return;
     BH_ASSERT(!strstr(body, "<x") && !strstr(body, "javascript:\""));
     script = strstr(body, "<script");
-    BH_ASSERT(!script || (strncmp(script, "<script src=\"/assets/", 21) == 0 &&
-                          !strstr(script + 1, "<script")));
+    BH_ASSERT(!script
+              || (strncmp(script, "<script src=\"/assets/", 21) == 0 && !strstr(script + 1, "<script")));
 }
 
 static void
@@ -122,8 +121,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         parts[i] = parts[i - 1] + strlen(parts[i - 1]) + 1;
     api_status = statuses[data[0] >> 2 & 7];
     arena = bh_arena_new(1 << 22);
-    web = bh_web_new(
-        &(struct bh_web_options) { .api = api, .crypto = &crypto, .site = "Bulkhead" });
+    web = bh_web_new(&(struct bh_web_options){ .api = api, .crypto = &crypto, .site = "Bulkhead" });
     visit(web, data[0] & 3, arena);
     bh_web_free(web);
     bh_arena_free(arena);

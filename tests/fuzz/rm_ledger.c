@@ -55,8 +55,8 @@ remove_handle(uint32_t client, uint32_t handle)
     if (at != NOBODY)
         remove_thing(at);
     for (int i = 0; i < count; i++)
-        if (things[i].there && things[i].client == client &&
-            (handle == client || (things[i].stray && things[i].parent == handle)))
+        if (things[i].there && things[i].client == client
+            && (handle == client || (things[i].stray && things[i].parent == handle)))
             remove_thing(i);
 }
 
@@ -67,11 +67,10 @@ add(uint32_t client, uint32_t parent, uint32_t handle, uint32_t device, int body
 
     if (handle == client || find(client, handle) != NOBODY)
         remove_handle(client, handle);
-    *thing = (struct thing) { true, client, handle, parent, device, NOBODY, false, body };
+    *thing = (struct thing){ true, client, handle, parent, device, NOBODY, false, body };
     thing->above = find(client, parent);
     if (device == BH_RM_DEVICE_INHERITED)
-        thing->device =
-            thing->above == NOBODY ? BH_RM_DEVICE_UNKNOWN : things[thing->above].device;
+        thing->device = thing->above == NOBODY ? BH_RM_DEVICE_UNKNOWN : things[thing->above].device;
     thing->stray = thing->above == NOBODY && parent != client;
     if (parent == client)
         thing->above = NOBODY; /* goes with its client alone */
@@ -81,7 +80,7 @@ add(uint32_t client, uint32_t parent, uint32_t handle, uint32_t device, int body
 static int
 new_body(uint64_t bytes)
 {
-    bodies[body_count] = (struct body) { bytes, BH_RM_DEVICE_UNKNOWN, 1 };
+    bodies[body_count] = (struct body){ bytes, BH_RM_DEVICE_UNKNOWN, 1 };
     return body_count++;
 }
 
@@ -136,7 +135,7 @@ dup(uint32_t client, uint32_t parent, uint32_t handle, uint32_t from, uint32_t s
 {
     int at = find(from, source);
 
-    note(RM_DUP, &(struct bh_rm_dup) { client, parent, handle, from, source, 0, 0 });
+    note(RM_DUP, &(struct bh_rm_dup){ client, parent, handle, from, source, 0, 0 });
     if (at == NOBODY)
         return;
     bodies[things[at].body].references++;
@@ -174,7 +173,7 @@ play(const uint8_t step[STEP_BYTES])
         break;
     case 4:
     case 5:
-        note(RM_FREE, &(struct bh_rm_free) { client, parent, handle, 0 });
+        note(RM_FREE, &(struct bh_rm_free){ client, parent, handle, 0 });
         remove_handle(client, handle);
         break;
     case 6:
@@ -194,7 +193,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (; size >= STEP_BYTES; data += STEP_BYTES, size -= STEP_BYTES)
         play(data);
     for (uint32_t client = 0; client < HANDLES; client++) {
-        note(RM_FREE, &(struct bh_rm_free) { client, 0, client, 0 });
+        note(RM_FREE, &(struct bh_rm_free){ client, 0, client, 0 });
         remove_handle(client, client);
         compare();
     }

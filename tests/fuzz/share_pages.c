@@ -49,8 +49,7 @@ open_pages(void)
                                               .cap_bytes = UINT64_C(1) << 30 };
     rc = bh_share_pages_open(&open, &pages, &err);
     BH_ASSERT(rc == BH_OK);
-    usage = mmap(NULL, sizeof *usage, PROT_READ | PROT_WRITE, MAP_SHARED,
-                 bh_share_pages_usage_fd(pages), 0);
+    usage = mmap(NULL, sizeof *usage, PROT_READ | PROT_WRITE, MAP_SHARED, bh_share_pages_usage_fd(pages), 0);
     BH_ASSERT(usage != MAP_FAILED);
 }
 
@@ -86,8 +85,7 @@ static void
 look(void)
 {
     for (uint32_t device = 0; device < GPUS; device++) {
-        BH_ASSERT(bh_share_pages_used_bytes(pages, device)
-                  <= BH_SHARE_UNITS_MAX * BH_SHARE_UNIT_BYTES);
+        BH_ASSERT(bh_share_pages_used_bytes(pages, device) <= BH_SHARE_UNITS_MAX * BH_SHARE_UNIT_BYTES);
         (void)bh_share_pages_seen_bytes(pages, device);
     }
     BH_ASSERT(bh_share_pages_seen_kind(pages) <= BH_SHARE_SEEN_WHOLE);

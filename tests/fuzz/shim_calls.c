@@ -29,8 +29,8 @@ begin(void)
     begun = true;
     driver = dlopen(BH_NULL_DRIVER, RTLD_NOW | RTLD_LOCAL);
     BH_ASSERT(driver != NULL);
-#define CUDA_NAME(name)                                                                    \
-    if (dlsym(driver, #name) != NULL)                                                      \
+#define CUDA_NAME(name)                                                                                      \
+    if (dlsym(driver, #name) != NULL)                                                                        \
         bh_real_##name = dlsym(driver, #name);
 #include "tables/cuda_names.tbl"
 #undef CUDA_NAME
@@ -82,9 +82,7 @@ take_object(struct thing *thing)
 static CUresult
 take_handle(struct thing *thing)
 {
-    CUDA_ARRAY3D_DESCRIPTOR shape = {
-        256, thing->size / 1024, 0, CU_AD_FORMAT_FLOAT, 4, 0
-    };
+    CUDA_ARRAY3D_DESCRIPTOR shape = { 256, thing->size / 1024, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
     CUcontext context = NULL, popped;
     CUarray array = NULL;
     CUresult rc;
@@ -104,8 +102,7 @@ take_handle(struct thing *thing)
 static CUresult
 take_graph(struct thing *thing)
 {
-    CUDA_MEM_ALLOC_NODE_PARAMS node = { .poolProps.location = { CU_MEM_LOCATION_TYPE_DEVICE,
-                                                                0 },
+    CUDA_MEM_ALLOC_NODE_PARAMS node = { .poolProps.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
                                         .bytesize = thing->size + 1 };
     CUgraphExec exec;
     CUgraphNode at;

@@ -86,8 +86,7 @@ walk(struct bh_slice slice)
 
     for (size_t i = 0; i < BH_COUNT(keys); i++)
         if (bh_slice_get(slice, keys[i], &part))
-            BH_ASSERT(part.text >= slice.text
-                      && part.text + part.length <= slice.text + slice.length);
+            BH_ASSERT(part.text >= slice.text && part.text + part.length <= slice.text + slice.length);
     while (bh_slice_next_item(slice, &cursor, &part))
         BH_ASSERT(part.length > 0 && cursor <= slice.length);
     if (bh_slice_str(slice, text, sizeof text))

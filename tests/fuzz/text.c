@@ -42,11 +42,9 @@ check_json(const char *text, size_t length)
     if (!memchr(text, '\0', length)) {
         BH_ASSERT(bh_json_parse(json.bytes, json.length, &parsed, &err) == BH_OK);
         read = bh_json_text(bh_json_at(bh_json_root(parsed), 0), NULL);
-        BH_ASSERT(bh_slice_str((struct bh_slice){ json.bytes + 1, json.length - 2 }, again,
-                               3 * length + 1));
+        BH_ASSERT(bh_slice_str((struct bh_slice){ json.bytes + 1, json.length - 2 }, again, 3 * length + 1));
         BH_ASSERT(strcmp(again, read) == 0);
-        BH_ASSERT(!is_utf8(text, length)
-                  || (strlen(read) == length && memcmp(read, text, length) == 0));
+        BH_ASSERT(!is_utf8(text, length) || (strlen(read) == length && memcmp(read, text, length) == 0));
     }
     bh_buf_fini(&json);
     free(again);

@@ -12,11 +12,10 @@ static const bh_ns now = 1790000000 * BH_NS_PER_S;
 
 /* A passkey whose private half nobody has any more, and what it signed once, for the
  * challenge of zeros. */
-static const char kept[] =
-    "{\"aaguid\":\"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0\",\"alg\":\"EdDSA\",\"counter\":7,"
-    "\"created\":\"1790000000000000000\",\"flags\":69,"
-    "\"id\":\"gYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYE\","
-    "\"key\":\"8-XWETMk4Q676FuxokEY4lYJlZn80tWGQp948uLwSqY\",\"name\":\"passkey\"}";
+static const char kept[] = "{\"aaguid\":\"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0\",\"alg\":\"EdDSA\",\"counter\":7,"
+                           "\"created\":\"1790000000000000000\",\"flags\":69,"
+                           "\"id\":\"gYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYE\","
+                           "\"key\":\"8-XWETMk4Q676FuxokEY4lYJlZn80tWGQp948uLwSqY\",\"name\":\"passkey\"}";
 static const char signed_part[] = "2g6G25t39riQcCAGrYSlXRbJHtLEbCv1SmQIoLROTKgFAAAACA";
 
 static const char *origins[] = { "https://gpu.example" };
@@ -48,8 +47,7 @@ take_creation(const struct bh_webauthn_response *answer, struct bh_arena *arena)
     bh_passkey_encode(&out, &passkey);
     BH_ASSERT(bh_buf_text(&out));
     BH_ASSERT(bh_passkey_decode(text, out.length, arena, &again) == BH_FAULT_NONE);
-    BH_ASSERT(strcmp(again.id, answer->credential) == 0 &&
-              strcmp(again.key, passkey.key) == 0);
+    BH_ASSERT(strcmp(again.id, answer->credential) == 0 && strcmp(again.key, passkey.key) == 0);
 }
 
 static void
@@ -57,8 +55,7 @@ read_creation(const char *text, size_t length, struct bh_arena *arena)
 {
     struct bh_webauthn_response answer;
 
-    if (bh_webauthn_parse(text, length, BH_WEBAUTHN_CREATE, arena, &answer) ==
-        BH_FAULT_NONE)
+    if (bh_webauthn_parse(text, length, BH_WEBAUTHN_CREATE, arena, &answer) == BH_FAULT_NONE)
         take_creation(&answer, arena);
 }
 
@@ -75,8 +72,8 @@ read_request(const char *text, size_t length, struct bh_arena *arena)
     BH_ASSERT(bh_passkey_decode(kept, strlen(kept), arena, &passkey) == BH_FAULT_NONE);
     owner.passkeys.items = &passkey;
     begin(&ceremony, BH_WEBAUTHN_GET);
-    if (bh_webauthn_parse(text, length, BH_WEBAUTHN_GET, arena, &answer) == BH_FAULT_NONE &&
-        bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof) == BH_FAULT_NONE)
+    if (bh_webauthn_parse(text, length, BH_WEBAUTHN_GET, arena, &answer) == BH_FAULT_NONE
+        && bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof) == BH_FAULT_NONE)
         BH_ASSERT(strcmp(answer.authenticator_data, signed_part) == 0 && !proof.cloned);
 }
 
@@ -91,9 +88,8 @@ encode(struct bh_buf *out, const void *bytes, size_t length)
 static void
 read_authenticator(const char *bytes, size_t length, struct bh_arena *arena)
 {
-    static const char client[] =
-        "{\"type\":\"webauthn.create\",\"origin\":\"https://gpu.example\","
-        "\"challenge\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}";
+    static const char client[] = "{\"type\":\"webauthn.create\",\"origin\":\"https://gpu.example\","
+                                 "\"challenge\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}";
     struct bh_buf texts[3];
     struct bh_webauthn_response answer = { 0 };
     size_t id_bytes = 0;
@@ -125,11 +121,10 @@ read_client(const char *bytes, size_t length, struct bh_arena *arena)
     bh_buf_init(&text, 1 << 18);
     begin(&ceremony, BH_WEBAUTHN_CREATE);
     answer.client_data = encode(&text, bytes, length);
-    if (bh_webauthn_register(&site, &ceremony, &answer, now, &passkey) ==
-        BH_FAULT_WEBAUTHN_AUTHENTICATOR) {
+    if (bh_webauthn_register(&site, &ceremony, &answer, now, &passkey) == BH_FAULT_WEBAUTHN_AUTHENTICATOR) {
         BH_ASSERT(ceremony.used);
-        BH_ASSERT(memmem(bytes, length, "gpu.example", strlen("gpu.example")) ||
-                  memchr(bytes, '\\', length)); /* \u0067 is g */
+        BH_ASSERT(memmem(bytes, length, "gpu.example", strlen("gpu.example"))
+                  || memchr(bytes, '\\', length)); /* \u0067 is g */
     }
     bh_buf_fini(&text);
 }
@@ -137,8 +132,7 @@ read_client(const char *bytes, size_t length, struct bh_arena *arena)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[128])(const char *text, size_t length,
-                                      struct bh_arena *arena) = {
+    static void (*const readers[128])(const char *text, size_t length, struct bh_arena *arena) = {
         ['c'] = read_creation,
         ['g'] = read_request,
         ['a'] = read_authenticator,

@@ -36,8 +36,7 @@ wire_check_frame(const struct bh_frame *frame, const struct bh_fields *fields)
 /* As they are, then each frame with our version: seeds of an older one shall not end at the
  * header. */
 static inline void
-wire_check_stream(const uint8_t *data, size_t size,
-                  const struct bh_fields *(*lookup)(uint32_t number))
+wire_check_stream(const uint8_t *data, size_t size, const struct bh_fields *(*lookup)(uint32_t number))
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(size + WIRE_CHECK_ARENA);
     char *bytes = bh_arena_alloc(arena, size + 1);

@@ -10,8 +10,8 @@
 #define NOW (UINT64_C(1790000000) * BH_NS_PER_S)
 
 static const struct bh_relying_party client = { .id = "bulkhead",
-                                         .redirect = "https://gpu.example/cb",
-                                         .scope = "openid groups" };
+                                                .redirect = "https://gpu.example/cb",
+                                                .scope = "openid groups" };
 
 /* One relying party with what it keeps. */
 static struct party {
@@ -39,8 +39,7 @@ discover(void)
     struct bh_https_response answer;
     struct bh_err err;
 
-    assert_int_equal(bh_provider_ask(BH_MOCK_ISSUER, false, party.arena, &request, &err),
-                     BH_OK);
+    assert_int_equal(bh_provider_ask(BH_MOCK_ISSUER, false, party.arena, &request, &err), BH_OK);
     ask(&request, &answer);
     return bh_provider_receive(&answer, BH_MOCK_ISSUER, false, &party.provider);
 }
@@ -57,9 +56,8 @@ browse(void)
     bh_buf_init_fixed(&url, url_memory, sizeof url_memory);
     bh_buf_init_fixed(&query, query_memory, sizeof query_memory);
     bh_login_init(&party.login, random, party.now);
-    assert_int_equal(bh_login_begin(&party.provider, &client, &(struct bh_login_request) { 0 },
-                                    &party.login, &url),
-                     BH_OK);
+    assert_int_equal(
+        bh_login_begin(&party.provider, &client, &(struct bh_login_request){ 0 }, &party.login, &url), BH_OK);
     bh_mock_browse(&party.mock, bh_buf_text(&url), &query);
     return bh_login_callback(&party.login, &party.provider, bh_buf_text(&query), party.now);
 }
@@ -94,8 +92,7 @@ verify(const char *subject)
 
     fetch_keys(false);
     for (int i = 0; i < 2 && fault == BH_FAULT_KEY_UNKNOWN; i++) {
-        struct bh_jws_trust trust = { bh_jwks_cache_keys(&party.keys, party.now),
-                                      party.provider.algs };
+        struct bh_jws_trust trust = { bh_jwks_cache_keys(&party.keys, party.now), party.provider.algs };
 
         if (!trust.jwks)
             return BH_FAULT_PROVIDER_DOWN;
@@ -112,8 +109,7 @@ redeem(void)
     struct bh_https_request request;
     struct bh_https_response answer;
 
-    assert_int_equal(
-        bh_login_ask(&party.login, &party.provider, &client, party.arena, &request), BH_OK);
+    assert_int_equal(bh_login_ask(&party.login, &party.provider, &client, party.arena, &request), BH_OK);
     ask(&request, &answer);
     return bh_tokens_receive(&answer, true, party.arena, &party.tokens);
 }
@@ -125,8 +121,7 @@ refresh(const char *token)
     struct bh_https_response answer;
     enum bh_identity_fault fault;
 
-    assert_int_equal(bh_refresh_ask(&party.provider, &client, token, party.arena, &request),
-                     BH_OK);
+    assert_int_equal(bh_refresh_ask(&party.provider, &client, token, party.arena, &request), BH_OK);
     ask(&request, &answer);
     fault = bh_tokens_receive(&answer, false, party.arena, &party.tokens);
     return fault == BH_FAULT_NONE && party.tokens.id ? verify("me") : fault;
@@ -163,8 +158,7 @@ lies(void **state)
         enum bh_identity_fault fault;
     } rows[] = {
         { "client-test", BH_MOCK_HONEST, 0 },
-        { "discovery-issuer-mismatch", BH_MOCK_DISCOVERY_ISSUER,
-          BH_FAULT_DISCOVERY_ISSUER },
+        { "discovery-issuer-mismatch", BH_MOCK_DISCOVERY_ISSUER, BH_FAULT_DISCOVERY_ISSUER },
         { "iss mix-up", BH_MOCK_CALLBACK_ISSUER, BH_FAULT_CALLBACK_ISS },
         { "wrong state", BH_MOCK_CALLBACK_STATE, BH_FAULT_STATE_WRONG },
         { "refused", BH_MOCK_CALLBACK_ERROR, BH_FAULT_CALLBACK_ERROR },
@@ -295,9 +289,8 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lies),       cmocka_unit_test(rotation),
-        cmocka_unit_test(code_twice), cmocka_unit_test(refreshes),
-        cmocka_unit_test(down),
+        cmocka_unit_test(lies),      cmocka_unit_test(rotation), cmocka_unit_test(code_twice),
+        cmocka_unit_test(refreshes), cmocka_unit_test(down),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -5,19 +5,19 @@
 #include "identity/secret.h"
 #include "tests/lib/mock_provider.h"
 
-#define SITE(second_factor) \
-    "tenants:\n" \
-    "  - {name: acme}\n" \
-    "skus:\n" \
-    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n" \
-    "principals:\n" \
-    "  - {name: zoe, identity: corp/zoe-1}\n" \
-    "bindings:\n" \
-    "  - {role: admin, group: corp/ml, tenant: '*'}\n" \
-    "  - {role: viewer, group: corp/other, tenant: acme}\n" \
-    "sign_in:\n" \
-    "  address: https://gpu.example\n" \
-    "  issuers:\n" \
+#define SITE(second_factor)                                                                                  \
+    "tenants:\n"                                                                                             \
+    "  - {name: acme}\n"                                                                                     \
+    "skus:\n"                                                                                                \
+    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n"                          \
+    "principals:\n"                                                                                          \
+    "  - {name: zoe, identity: corp/zoe-1}\n"                                                                \
+    "bindings:\n"                                                                                            \
+    "  - {role: admin, group: corp/ml, tenant: '*'}\n"                                                       \
+    "  - {role: viewer, group: corp/other, tenant: acme}\n"                                                  \
+    "sign_in:\n"                                                                                             \
+    "  address: https://gpu.example\n"                                                                       \
+    "  issuers:\n"                                                                                           \
     "  - {name: corp, url: 'https://op.example', client_id: bulkhead, second_factor: " second_factor "}\n"
 
 static const char issuer_site[] = SITE("true"), weaker_site[] = SITE("false");
@@ -95,9 +95,10 @@ sessions(void)
     uint32_t count = 0;
     struct bh_store *store = &s.f.core.store;
 
-    assert_int_equal(store->ops->list_documents(
-        store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, count_one, &count,
-        &s.f.err), BH_OK);
+    assert_int_equal(store->ops->list_documents(store->self,
+                                                &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 },
+                                                count_one, &count, &s.f.err),
+                     BH_OK);
     return count;
 }
 
@@ -311,8 +312,9 @@ guessers_hold_up_nobody_of_the_issuer(void **state)
 
     begin();
     for (size_t i = 0; i < 40; i++)
-        SEND(&s, BH_POST, "/v1/sign-in", .body = body_of(&s,
-             "{\"account\":\"%s\",\"password\":\"guess %zu\"}", names[i % BH_COUNT(names)], i));
+        SEND(&s, BH_POST, "/v1/sign-in",
+             .body = body_of(&s, "{\"account\":\"%s\",\"password\":\"guess %zu\"}",
+                             names[i % BH_COUNT(names)], i));
     BH_CHECK_EQ("wrong", s.status, 401);
     BH_CHECK("the names and the address are locked", strstr(s.text, "too many attempts"));
     session = sign_in();
@@ -335,12 +337,14 @@ the_provider_signs_people_out(void **state)
 
     begin();
     session = sign_in();
-    token = bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, header, body_of(&s,
-        "{\"iss\":\"" BH_MOCK_ISSUER "\",\"aud\":\"bulkhead\",\"iat\":%llu,\"exp\":%llu,"
-        "\"jti\":\"j1\",\"sub\":\"me\",\"sid\":\"s1\",\"events\":{"
-        "\"http://schemas.openid.net/event/backchannel-logout\":{}}}",
-        (unsigned long long)(clock_ns / BH_NS_PER_S),
-        (unsigned long long)(clock_ns / BH_NS_PER_S) + 120));
+    token =
+        bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, header,
+                     body_of(&s,
+                             "{\"iss\":\"" BH_MOCK_ISSUER "\",\"aud\":\"bulkhead\",\"iat\":%llu,\"exp\":%llu,"
+                             "\"jti\":\"j1\",\"sub\":\"me\",\"sid\":\"s1\",\"events\":{"
+                             "\"http://schemas.openid.net/event/backchannel-logout\":{}}}",
+                             (unsigned long long)(clock_ns / BH_NS_PER_S),
+                             (unsigned long long)(clock_ns / BH_NS_PER_S) + 120));
     token = bh_arena_strdup(s.f.arena, token);
     SEND(&s, BH_POST, "/v1/sign-in/logout/corp", .body = "{\"logout_token\":\"x.y.z\"}");
     BH_CHECK_EQ("no token", s.status, 400);
@@ -374,11 +378,12 @@ a_command_line_comes_in_through_a_browser(void **state)
          .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
     BH_CHECK_EQ("granted", s.status, 200);
     code = accounts_fixture_text_of(&s, "code");
-    SEND(&s, BH_POST, "/v1/sign-in/code", .body = body_of(&s,
-         "{\"code\":\"%s\",\"verifier\":\"wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww\"}", code));
+    SEND(&s, BH_POST, "/v1/sign-in/code",
+         .body = body_of(
+             &s, "{\"code\":\"%s\",\"verifier\":\"wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww\"}", code));
     BH_CHECK_EQ("another's verifier", s.status, 401);
-    SEND(&s, BH_POST, "/v1/sign-in/code", .body = body_of(&s,
-         "{\"code\":\"%s\",\"verifier\":\"%s\"}", code, verifier));
+    SEND(&s, BH_POST, "/v1/sign-in/code",
+         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", code, verifier));
     BH_CHECK_EQ("which used it up", s.status, 401);
     SEND(&s, BH_POST, "/v1/sign-in/grant", .bearer = session,
          .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
@@ -386,8 +391,8 @@ a_command_line_comes_in_through_a_browser(void **state)
     for (int i = 0; i < STRANGERS; i++) {
         SEND(&s, BH_POST, "/v1/sign-in/issuer", .body = "{\"issuer\":\"corp\"}");
     }
-    SEND(&s, BH_POST, "/v1/sign-in/code", .body = body_of(&s,
-         "{\"code\":\"%s\",\"verifier\":\"%s\"}", code, verifier));
+    SEND(&s, BH_POST, "/v1/sign-in/code",
+         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", code, verifier));
     BH_CHECK_EQ("in, whatever strangers begin", s.status, 201);
     SEND(&s, BH_GET, "/v1/site", .bearer = accounts_fixture_text_of(&s, "session"));
     BH_CHECK_EQ("with the same groups", s.status, 200);

@@ -34,22 +34,20 @@ bh_mock_browse(struct bh_mock *mock, const char *url, struct bh_buf *query)
         bh_form_put(query, "code", "c1");
     bh_form_put(query, "state", mock->wrong == BH_MOCK_CALLBACK_STATE ? "x" : mock->state);
     bh_form_put(query, "iss",
-                mock->wrong == BH_MOCK_CALLBACK_ISSUER ? "https://evil.example"
-                                                       : BH_MOCK_ISSUER);
+                mock->wrong == BH_MOCK_CALLBACK_ISSUER ? "https://evil.example" : BH_MOCK_ISSUER);
 }
 
 static uint32_t
 write_discovery(const struct bh_mock *mock, struct bh_buf *out)
 {
-    bh_buf_printf(
-        out,
-        "{\"issuer\":\"%s\",\"authorization_endpoint\":\"" BH_MOCK_ISSUER "/auth\","
-        "\"token_endpoint\":\"" BH_MOCK_ISSUER "/token\",\"jwks_uri\":\"" BH_MOCK_ISSUER
-        "/jwks\",\"id_token_signing_alg_values_supported\":[\"RS256\"],"
-        "\"response_types_supported\":[\"code\"],"
-        "\"code_challenge_methods_supported\":[\"S256\"],"
-        "\"authorization_response_iss_parameter_supported\":true}",
-        mock->wrong == BH_MOCK_DISCOVERY_ISSUER ? "https://evil.example" : BH_MOCK_ISSUER);
+    bh_buf_printf(out,
+                  "{\"issuer\":\"%s\",\"authorization_endpoint\":\"" BH_MOCK_ISSUER "/auth\","
+                  "\"token_endpoint\":\"" BH_MOCK_ISSUER "/token\",\"jwks_uri\":\"" BH_MOCK_ISSUER
+                  "/jwks\",\"id_token_signing_alg_values_supported\":[\"RS256\"],"
+                  "\"response_types_supported\":[\"code\"],"
+                  "\"code_challenge_methods_supported\":[\"S256\"],"
+                  "\"authorization_response_iss_parameter_supported\":true}",
+                  mock->wrong == BH_MOCK_DISCOVERY_ISSUER ? "https://evil.example" : BH_MOCK_ISSUER);
     return 200;
 }
 
@@ -95,38 +93,33 @@ sign(const struct bh_mock *mock, const char *claims)
     if (mock->wrong == BH_MOCK_ALG_HS256)
         return bh_test_sign_hmac(header_of(mock), claims);
     return bh_test_sign(other ? BH_TEST_RSA_OTHER : BH_TEST_RSA,
-                        mock->wrong == BH_MOCK_ALG_NONE ? BH_JWS_ALGS : BH_JWS_RS256,
-                        header_of(mock), claims);
+                        mock->wrong == BH_MOCK_ALG_NONE ? BH_JWS_ALGS : BH_JWS_RS256, header_of(mock),
+                        claims);
 }
 
 /* The ID token; `refresh` is one that renews another, and has no nonce. */
 static const char *
 id_token(const struct bh_mock *mock, const char *access, bool refresh)
 {
-    bool evil_issuer =
-        mock->wrong == BH_MOCK_ISS || (refresh && mock->wrong == BH_MOCK_REFRESH_ISS);
+    bool evil_issuer = mock->wrong == BH_MOCK_ISS || (refresh && mock->wrong == BH_MOCK_REFRESH_ISS);
     bool other = refresh && mock->wrong == BH_MOCK_REFRESH_SUB;
     char claims[2048], hash[BH_HALF_HASH_MAX];
     uint64_t now_s = mock->now / BH_NS_PER_S;
     struct bh_buf out;
 
     bh_buf_init_fixed(&out, claims, sizeof claims);
-    bh_signature_half_hash(BH_JWS_RS256, mock->wrong == BH_MOCK_AT_HASH ? "x" : access,
-                           hash);
+    bh_signature_half_hash(BH_JWS_RS256, mock->wrong == BH_MOCK_AT_HASH ? "x" : access, hash);
     bh_buf_printf(&out, "{\"iss\":\"%s\",\"at_hash\":\"%s\",\"exp\":%llu",
                   evil_issuer ? "https://evil.example" : BH_MOCK_ISSUER, hash,
                   (unsigned long long)now_s + 300);
     if (mock->wrong != BH_MOCK_SUB_MISSING)
-        bh_buf_printf(&out, ",\"sub\":\"%s\"",
-                      other ? "you" : mock->subject ? mock->subject : "me");
+        bh_buf_printf(&out, ",\"sub\":\"%s\"", other ? "you" : mock->subject ? mock->subject : "me");
     if (mock->wrong != BH_MOCK_AUD_MISSING)
-        bh_buf_printf(&out, ",\"aud\":\"%s\"",
-                      mock->wrong == BH_MOCK_AUD ? "other" : "bulkhead");
+        bh_buf_printf(&out, ",\"aud\":\"%s\"", mock->wrong == BH_MOCK_AUD ? "other" : "bulkhead");
     if (mock->wrong != BH_MOCK_IAT_MISSING)
         bh_buf_printf(&out, ",\"iat\":%llu", (unsigned long long)now_s);
     if (!refresh)
-        bh_buf_printf(&out, ",\"nonce\":\"%s\"",
-                      mock->wrong == BH_MOCK_NONCE ? "another" : mock->nonce);
+        bh_buf_printf(&out, ",\"nonce\":\"%s\"", mock->wrong == BH_MOCK_NONCE ? "another" : mock->nonce);
     if (mock->amr)
         bh_buf_printf(&out, ",\"amr\":%s", mock->amr);
     bh_buf_printf(&out, ",\"auth_time\":%llu,\"sid\":\"s1\"", (unsigned long long)now_s);
@@ -145,8 +138,7 @@ refuse(struct bh_buf *out)
 static bool
 takes_code(struct bh_mock *mock)
 {
-    const char *code = bh_form_get(&form, "code"),
-               *verifier = bh_form_get(&form, "code_verifier");
+    const char *code = bh_form_get(&form, "code"), *verifier = bh_form_get(&form, "code_verifier");
     char challenge[BH_SECRET_TEXT];
 
     if (mock->code_used) {
@@ -189,9 +181,7 @@ write_tokens(struct bh_mock *mock, const char *body, struct bh_buf *out)
     if (!(refresh ? takes_refresh(mock) : takes_code(mock)))
         return refuse(out);
     snprintf(access, sizeof access, "a%u", mock->refreshes);
-    bh_buf_printf(out,
-                  "{\"access_token\":\"%s\",\"token_type\":\"Bearer\",\"expires_in\":300,",
-                  access);
+    bh_buf_printf(out, "{\"access_token\":\"%s\",\"token_type\":\"Bearer\",\"expires_in\":300,", access);
     bh_buf_printf(out, "\"refresh_token\":\"r%u\",", mock->refreshes);
     bh_buf_printf(out, "\"id_token\":\"%s\"}", id_token(mock, access, refresh));
     return 200;
@@ -216,5 +206,5 @@ bh_mock_answer(struct bh_mock *mock, const struct bh_https_request *request,
         status = write_tokens(mock, request->body, &out);
     text = bh_buf_text(&out);
     BH_ASSERT(text);
-    *ret_answer = (struct bh_https_response) { status, text, strlen(text), 0 };
+    *ret_answer = (struct bh_https_response){ status, text, strlen(text), 0 };
 }

@@ -21,8 +21,7 @@ map_file(void)
 {
     const char *path = getenv("BULKHEAD_TEST_CLOCK");
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    void *mapped = fd < 0 ? MAP_FAILED
-                          : mmap(NULL, sizeof *ahead_ns, PROT_READ, MAP_SHARED, fd, 0);
+    void *mapped = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *ahead_ns, PROT_READ, MAP_SHARED, fd, 0);
 
     if (fd >= 0)
         close(fd);

@@ -92,17 +92,15 @@ proved(void)
 {
     struct bh_relying_party client = party.client;
     uint8_t random[BH_SECRET_BYTES];
-    const struct bh_assertion_request wish = { .client = client.id,
-                                            .audience = party.provider.token,
-                                            .random = random,
-                                            .now = now() };
+    const struct bh_assertion_request wish = {
+        .client = client.id, .audience = party.provider.token, .random = random, .now = now()
+    };
     struct bh_err err;
 
     if (!party.key)
         return client;
     BH_ASSERT(getrandom(random, sizeof random, 0) == sizeof random);
-    BH_ASSERT(bh_assertion_make(party.key, &wish, party.arena, &client.assertion, &err) ==
-              BH_OK);
+    BH_ASSERT(bh_assertion_make(party.key, &wish, party.arena, &client.assertion, &err) == BH_OK);
     return client;
 }
 
@@ -115,7 +113,7 @@ ask_keys(bool unknown)
     if (!bh_jwks_cache_due(&party.keys, unknown, now()))
         return;
     party.keys_asked++;
-    answer = ask(&(struct bh_https_request) { .url = party.provider.jwks });
+    answer = ask(&(struct bh_https_request){ .url = party.provider.jwks });
     fault = bh_jwks_cache_receive(&party.keys, &answer, now());
     if (fault != BH_FAULT_NONE)
         fprintf(stderr, "party: keys: %s\n", bh_fault_name(fault));
@@ -127,7 +125,7 @@ trust(void)
     static const struct bh_jwks none = { .count = 0 };
     const struct bh_jwks *keys = bh_jwks_cache_keys(&party.keys, now());
 
-    return (struct bh_jws_trust) { keys ? keys : &none, party.provider.algs };
+    return (struct bh_jws_trust){ keys ? keys : &none, party.provider.algs };
 }
 
 /* ---- ID tokens ---- */
@@ -184,8 +182,8 @@ discover(const char *argument)
     if (fault != BH_FAULT_NONE)
         say_fault(fault);
     else
-        printf("ok algs=%x iss=%d device=%s\n", party.provider.algs,
-               party.provider.iss_parameter, party.provider.device);
+        printf("ok algs=%x iss=%d device=%s\n", party.provider.algs, party.provider.iss_parameter,
+               party.provider.device);
 }
 
 static void
@@ -197,9 +195,9 @@ login(const char *argument)
     BH_ASSERT(getrandom(random, sizeof random, 0) == sizeof random);
     bh_login_init(&party.login, random, now());
     bh_buf_init(&url, TEXT_MAX);
-    BH_ASSERT(bh_login_begin(&party.provider, &party.client,
-                             &(struct bh_login_request) { .hint = NULL }, &party.login,
-                             &url) == BH_OK);
+    BH_ASSERT(bh_login_begin(&party.provider, &party.client, &(struct bh_login_request){ .hint = NULL },
+                             &party.login, &url)
+              == BH_OK);
     printf("ok %s\n", bh_buf_text(&url));
     bh_buf_fini(&url);
 }
@@ -223,11 +221,9 @@ tokens(const char *argument)
     struct bh_https_request request;
     struct bh_https_response answer;
 
-    BH_ASSERT(bh_login_ask(&party.login, &party.provider, &client, party.arena, &request) ==
-              BH_OK);
+    BH_ASSERT(bh_login_ask(&party.login, &party.provider, &client, party.arena, &request) == BH_OK);
     answer = ask(&request);
-    say_tokens(bh_tokens_receive(&answer, true, party.kept, &party.tokens), party.login.nonce,
-               NULL);
+    say_tokens(bh_tokens_receive(&answer, true, party.kept, &party.tokens), party.login.nonce, NULL);
 }
 
 static void
@@ -239,8 +235,7 @@ refresh_with(const char *token)
     struct bh_tokens fresh;
     enum bh_identity_fault fault;
 
-    BH_ASSERT(bh_refresh_ask(&party.provider, &client, token, party.arena, &request) ==
-              BH_OK);
+    BH_ASSERT(bh_refresh_ask(&party.provider, &client, token, party.arena, &request) == BH_OK);
     answer = ask(&request);
     fault = bh_tokens_receive(&answer, false, party.kept, &fresh);
     if (fault == BH_FAULT_NONE) {
@@ -322,8 +317,7 @@ poll_device(const char *argument)
         printf("ok %s\n", states[party.device.state]);
         return;
     }
-    BH_ASSERT(bh_device_poll(&party.device, &party.provider, &client, party.arena,
-                             &request) == BH_OK);
+    BH_ASSERT(bh_device_poll(&party.device, &party.provider, &client, party.arena, &request) == BH_OK);
     answer = ask(&request);
     fault = bh_device_receive(&party.device, &answer, now(), party.kept, &party.tokens);
     if (fault == BH_FAULT_NONE && party.device.state != BH_DEVICE_DONE)
@@ -344,8 +338,8 @@ static void
 logout_url(const char *argument)
 {
     struct bh_logout_request wish = { .id_token_hint = party.tokens.id,
-                                   .back = argument,
-                                   .state = party.login.state };
+                                      .back = argument,
+                                      .state = party.login.state };
     struct bh_buf url;
 
     bh_buf_init(&url, TEXT_MAX);
@@ -402,6 +396,7 @@ advance(const char *argument)
 static const struct {
     const char *name;
     void (*run)(const char *argument);
+    /* clang-format off */
 } commands[] = {
     { "discover", discover },         { "login", login },
     { "callback", callback },         { "tokens", tokens },
@@ -412,6 +407,7 @@ static const struct {
     { "logout-token", logout_token }, { "keys", keys },
     { "advance", advance },
 };
+/* clang-format on */
 
 static void
 run_line(char *line)
@@ -449,8 +445,8 @@ open_key(const char *path, const char *kid)
     struct bh_err err;
 
     bh_buf_init(&pem, TEXT_MAX);
-    if (bh_file_read(path, TEXT_MAX - 1, &pem, &err) != BH_OK ||
-        bh_assertion_key_open(pem.bytes, pem.length, kid, &party.key, &err) != BH_OK) {
+    if (bh_file_read(path, TEXT_MAX - 1, &pem, &err) != BH_OK
+        || bh_assertion_key_open(pem.bytes, pem.length, kid, &party.key, &err) != BH_OK) {
         fprintf(stderr, "party: %s\n", err.msg);
         exit(1);
     }
@@ -462,8 +458,7 @@ start_fetch(int argc, char **argv)
 {
     static const char *loopback[] = { "127.0.0.0/8" };
     const char *identity = argument_of(argc, argv, "identity");
-    char *files = identity ? strdup(identity) : NULL,
-         *colon = files ? strchr(files, ':') : NULL;
+    char *files = identity ? strdup(identity) : NULL, *colon = files ? strchr(files, ':') : NULL;
     struct bh_fetch_certificate mine = { .name = "mine", .certificate = files };
     struct bh_fetch_options options = { .program = argument_of(argc, argv, "fetch"),
                                         .ca = argument_of(argc, argv, "ca"),
@@ -494,10 +489,10 @@ main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN);
     party.issuer = argument_of(argc, argv, "issuer");
-    party.client = (struct bh_relying_party) { .id = argument_of(argc, argv, "client"),
-                                        .secret = argument_of(argc, argv, "secret"),
-                                        .redirect = argument_of(argc, argv, "redirect"),
-                                        .scope = argument_of(argc, argv, "scope") };
+    party.client = (struct bh_relying_party){ .id = argument_of(argc, argv, "client"),
+                                              .secret = argument_of(argc, argv, "secret"),
+                                              .redirect = argument_of(argc, argv, "redirect"),
+                                              .scope = argument_of(argc, argv, "scope") };
     party.arena = bh_arena_new(ARENA_MAX);
     party.kept = bh_arena_new(ARENA_MAX);
     if (key)

@@ -62,9 +62,8 @@ open_door(void)
 
     unlink(BH_SHARE_SOCKET);
     listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    need(listening >= 0 &&
-             bind(listening, (const struct sockaddr *)&name, sizeof(name)) == 0 &&
-             listen(listening, 256) == 0,
+    need(listening >= 0 && bind(listening, (const struct sockaddr *)&name, sizeof(name)) == 0
+             && listen(listening, 256) == 0,
          "door");
 }
 
@@ -73,9 +72,7 @@ forged_page(void)
 {
     int fd = memfd_create("forged", MFD_CLOEXEC);
 
-    need(fd >= 0 &&
-             ftruncate(fd,
-                       bh_box.door == BOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
+    need(fd >= 0 && ftruncate(fd, bh_box.door == BOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
          "memfd");
     return fd;
 }
@@ -84,8 +81,7 @@ static void
 answer(int fd, int slot, bool full)
 {
     enum box_door door = (enum box_door)bh_box.door;
-    struct bh_share_welcome welcome = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_WELCOME,
-                                        slot };
+    struct bh_share_welcome welcome = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_WELCOME, slot };
     int given[2] = { limits_fd, usage_fd };
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(given))];
     struct iovec part = { &welcome, sizeof(welcome) };
@@ -106,7 +102,7 @@ answer(int fd, int slot, bool full)
         message.msg_control = control;
         message.msg_controllen = sizeof(control);
         rights = CMSG_FIRSTHDR(&message);
-        *rights = (struct cmsghdr) { CMSG_LEN(sizeof(given)), SOL_SOCKET, SCM_RIGHTS };
+        *rights = (struct cmsghdr){ CMSG_LEN(sizeof(given)), SOL_SOCKET, SCM_RIGHTS };
         memcpy(CMSG_DATA(rights), given, sizeof(given));
     }
     (void)!sendmsg(fd, &message, MSG_NOSIGNAL);
@@ -165,8 +161,7 @@ reap(unsigned at)
         uint32_t held = bh_share_held(bh_box.usage, device, (uint32_t)slot);
 
         if (held > 0)
-            (void)bh_share_change(bh_box.usage, device, (uint32_t)slot, -(int32_t)held,
-                                  BH_SHARE_UNITS_MAX);
+            (void)bh_share_change(bh_box.usage, device, (uint32_t)slot, -(int32_t)held, BH_SHARE_UNITS_MAX);
     }
     if (slot >= 0)
         slot_taken[slot] = false;
@@ -207,10 +202,10 @@ look_around(void)
     unsigned count = peer_count;
     char byte;
 
-    look[0] = (struct pollfd) { .fd = listening, .events = POLLIN };
-    look[1] = (struct pollfd) { .fd = stirred[0], .events = POLLIN };
+    look[0] = (struct pollfd){ .fd = listening, .events = POLLIN };
+    look[1] = (struct pollfd){ .fd = stirred[0], .events = POLLIN };
     for (unsigned i = 0; i < count; i++)
-        look[i + 2] = (struct pollfd) { .fd = peers[i].fd, .events = POLLIN };
+        look[i + 2] = (struct pollfd){ .fd = peers[i].fd, .events = POLLIN };
     if (poll(look, count + 2, -1) <= 0)
         return;
     for (unsigned i = count; i-- > 0;)
@@ -240,8 +235,8 @@ keep_door(void *self)
 static void *
 map_new(const char *path, size_t bytes, int *ret_fd)
 {
-    int fd = path == NULL ? memfd_create("share", MFD_CLOEXEC)
-                          : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    int fd =
+        path == NULL ? memfd_create("share", MFD_CLOEXEC) : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     void *memory;
 
     need(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0, "file");
@@ -272,9 +267,8 @@ bh_box_enter(const char *path)
     pthread_t thread;
     int world_fd;
 
-    if (unshare(CLONE_NEWNS) != 0 ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tmpfs", "/run", "tmpfs", 0, "mode=755") != 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+        || mount("tmpfs", "/run", "tmpfs", 0, "mode=755") != 0) {
         printf("1..0 # SKIP needs root for a mount namespace\n");
         return false;
     }
@@ -395,8 +389,7 @@ bh_box_alive(const pid_t *pids, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         siginfo_t about = { 0 };
 
-        if (waitid(P_PID, (id_t)pids[i], &about, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-            about.si_pid != 0)
+        if (waitid(P_PID, (id_t)pids[i], &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid != 0)
             return false;
     }
     return true;
@@ -477,8 +470,7 @@ bh_box_turn_until(unsigned device, uint32_t slice, uint64_t until_ns)
 {
     atomic_store(&bh_box.limits->device[device].until_ns, until_ns);
     atomic_store(&bh_box.limits->device[device].slice, slice);
-    syscall(SYS_futex, &bh_box.limits->device[device].slice, FUTEX_WAKE, 1 << 30, NULL, NULL,
-            0);
+    syscall(SYS_futex, &bh_box.limits->device[device].slice, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
 }
 
 bool

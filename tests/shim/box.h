@@ -38,8 +38,8 @@ struct box {
     struct bh_share_limits *limits;
     struct bh_share_usage *usage;
     struct null_world *world;
-    _Atomic int door, connections, statics; /* statics: programs that said that they are static */
-    _Atomic int joins, hang_ups;            /* how often somebody came, and was hung up on */
+    _Atomic int door, connections, statics;            /* statics: programs that said that they are static */
+    _Atomic int joins, hang_ups;                       /* how often somebody came, and was hung up on */
     _Atomic uint32_t said[BH_SHARE_CLIENT_KINDS];      /* how often */
     _Atomic uint32_t said_turn[BH_SHARE_CLIENT_KINDS]; /* the turn it was last said of */
     _Atomic uint64_t said_ns[BH_SHARE_CLIENT_KINDS];

@@ -22,8 +22,8 @@ enum { SMALL_BATCHES = 1000 };
 static CUmemAllocationProp
 property(void)
 {
-    return (CUmemAllocationProp) { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    return (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 }
 
 static int
@@ -62,8 +62,7 @@ driver_units(void)
 {
     void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     __typeof__(&cuMemGetInfo_v2) info =
-        driver == NULL ? NULL
-                       : (__typeof__(&cuMemGetInfo_v2))dlsym(driver, "cuMemGetInfo_v2");
+        driver == NULL ? NULL : (__typeof__(&cuMemGetInfo_v2))dlsym(driver, "cuMemGetInfo_v2");
     size_t left = 0, total = 0;
 
     if (info == NULL || info(&left, &total) != CUDA_SUCCESS)
@@ -88,8 +87,8 @@ take_all_simulated(void *self)
     if (count == 0 && rc == CUDA_ERROR_NOT_SUPPORTED)
         return 0;
     if (count == 0 || rc != CUDA_ERROR_OUT_OF_MEMORY || driver_units() > CAP + more)
-        fprintf(stderr, "%u, then %u, %lu units, %u charged\n", count, rc,
-                (unsigned long)driver_units(), bh_box_used(0));
+        fprintf(stderr, "%u, then %u, %lu units, %u charged\n", count, rc, (unsigned long)driver_units(),
+                bh_box_used(0));
     CHECK(rc == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(count >= (CAP - CONTEXT) / way->units - 2);
     CHECK(driver_units() <= CAP + more);
@@ -154,8 +153,7 @@ each_way_stops_on_the_simulated_driver(void **state)
             continue;
         bh_box_share(1, CAP, CONTEXT);
         BH_CHECK_EQ("uuid", bh_box_run(learn_uuid, NULL), 0);
-        BH_CHECK_EQ(way.name,
-                    bh_box_run(way.units != 0 ? take_all_simulated : take_small_simulated, &way),
+        BH_CHECK_EQ(way.name, bh_box_run(way.units != 0 ? take_all_simulated : take_small_simulated, &way),
                     0);
         bh_box_emptied();
         BH_CHECK_EQ(way.name, bh_box_used(0), 0);
@@ -216,8 +214,7 @@ fail_calls(void *self)
     CHECK(bh_box_used(0) == CONTEXT);
     CHECK(cuMemAlloc_v2(&at, 0) == CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMemAlloc_v2(&at, UINT64_MAX) == CUDA_ERROR_OUT_OF_MEMORY); /* row 14 */
-    CHECK(cuMemAllocPitch_v2(&at, &(size_t) { 0 }, UINT64_MAX, 7, 4) ==
-          CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(cuMemAllocPitch_v2(&at, &(size_t){ 0 }, UINT64_MAX, 7, 4) == CUDA_ERROR_OUT_OF_MEMORY);
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     bh_box.world->fail_free = 1;
     CHECK(cuMemFree_v2(at) == CUDA_ERROR_INVALID_VALUE);
@@ -348,8 +345,7 @@ eight_processes_race(void **state)
         atomic_store(&bh_box.world->closed, 1);
         for (int i = 0; i < 8; i++)
             BH_CHECK_EQ("race", bh_box_wait(pid[i]), 0);
-        BH_CHECK("never more than the cap",
-                 bh_box.world->most[0] <= 2048 * BH_SHARE_UNIT_BYTES);
+        BH_CHECK("never more than the cap", bh_box.world->most[0] <= 2048 * BH_SHARE_UNIT_BYTES);
         bh_box_emptied();
         BH_CHECK_EQ("all of it is back", bh_box_used(0), 0);
     }
@@ -443,8 +439,7 @@ pairs(void *self)
 {
     CUcontext context;
 
-    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
-        cuCtxSetCurrent(context) != CUDA_SUCCESS)
+    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return self;
     for (unsigned i = 0; i < 5000; i++) {
         CUdeviceptr at[3];

@@ -7,12 +7,12 @@
 
 #include "bulkhead/cuda_abi.h"
 
-#define CHECK(condition)                                                                   \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                \
-            return 1;                                                                      \
-        }                                                                                  \
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
+            return 1;                                                                                        \
+        }                                                                                                    \
     } while (0)
 
 /* A sanitizer's runtime must be a program's first library, and the only one of its kind: no
@@ -41,10 +41,10 @@ child_begin(void)
     return 0;
 }
 
-#define BEGIN()                                                                            \
-    do {                                                                                   \
-        if (child_begin() != 0)                                                            \
-            return 1;                                                                      \
+#define BEGIN()                                                                                              \
+    do {                                                                                                     \
+        if (child_begin() != 0)                                                                              \
+            return 1;                                                                                        \
     } while (0)
 
 #endif

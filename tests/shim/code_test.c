@@ -49,8 +49,7 @@ modules(void *self)
     bh_box.world->fail_alloc = 1;
     CHECK(cuModuleLoadData(&other, eight) == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(bh_box_used(0) == CONTEXT);
-    CHECK(cuModuleLoadData(&other, HEAD ".global .b8 v[18446744073709551615];") ==
-          CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(cuModuleLoadData(&other, HEAD ".global .b8 v[18446744073709551615];") == CUDA_ERROR_OUT_OF_MEMORY);
     GOOD(cuCtxCreate_v2(&context, 0, 0));
     GOOD(cuModuleLoadData(&other, eight));
     CHECK(bh_box_used(0) == 2 * CONTEXT + 5);
@@ -81,8 +80,7 @@ libraries(void *self)
     /* No context without room for what comes into it. */
     GOOD(cuMemAlloc_v2(&at, (CAP - 3 * CONTEXT - 14) * 2 * MIB));
     CHECK(cuCtxCreate_v2(&more, 0, 0) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(load_library(&library, HEAD ".global .b8 v[100000000];") ==
-          CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(load_library(&library, HEAD ".global .b8 v[100000000];") == CUDA_ERROR_OUT_OF_MEMORY);
     GOOD(cuMemFree_v2(at));
     CHECK(bh_box_used(0) == 2 * (CONTEXT + 5));
     GOOD(cuCtxDestroy_v2(context));

@@ -150,8 +150,7 @@ keep_launching(void *self)
 {
     CUcontext context;
 
-    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
-        cuCtxSetCurrent(context) != CUDA_SUCCESS)
+    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return self;
     while (atomic_load(&bh_box.world->fail_free) == 0)
         if (launch(20000) != CUDA_SUCCESS)
@@ -198,10 +197,9 @@ a_turn_ends_drained(void **state)
         slice += BH_SHARE_SLICE_STEP;
         bh_box_turn(0, slice | BH_SHARE_SHUT);
         BH_CHECK("drained", bh_box_heard(BH_SHARE_DRAINED, (uint32_t)i));
-        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED],
-                    slice | BH_SHARE_SHUT);
-        BH_CHECK("nothing is left", atomic_load(&bh_box.world->busy_until_ns[0]) <=
-                                        bh_box.said_ns[BH_SHARE_DRAINED]);
+        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
+        BH_CHECK("nothing is left",
+                 atomic_load(&bh_box.world->busy_until_ns[0]) <= bh_box.said_ns[BH_SHARE_DRAINED]);
         atomic_store(&bh_box.world->closed, 1);
         usleep(2000);
         BH_CHECK_EQ("nothing came", bh_box.world->launched_late, 0);
@@ -247,16 +245,14 @@ little_goes_ahead(void **state)
             uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
 
             /* The first ones are not known yet. */
-            if (atomic_load(&bh_box.world->launches) > 30 && busy > now &&
-                busy - now > most)
+            if (atomic_load(&bh_box.world->launches) > 30 && busy > now && busy - now > most)
                 most = busy - now;
             usleep(100);
         }
         BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
         done = atomic_load(&bh_box.world->busy_until_ns[0]);
         BH_CHECK("idle when it is", bh_box_passes(&bh_box.said_ns[BH_SHARE_IDLE], done));
-        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE],
-                    OPEN | BH_SHARE_CONTENDED);
+        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
         atomic_store(&bh_box.world->fail_free, 1);
         BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
     }
@@ -396,15 +392,14 @@ how_much_goes_ahead(void **state)
 
         bh_box_share(1, 512, 16);
         bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED,
-                          cases[i].end_ms == 0
-                              ? 0
-                              : bh_box_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
+                          cases[i].end_ms == 0 ? 0
+                                               : bh_box_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
         pid = bh_box_start(launch_another, &kernel);
         BH_CHECK(cases[i].name, bh_box_passes(&bh_box.world->launches, 16));
         from = atomic_load(&bh_box.world->launches);
         for (patience = bh_box_now_ns() + 30000 * MS;
-             atomic_load(&bh_box.world->launches) < from + 8 ||
-             (most < cases[i].least_ns && bh_box_now_ns() < patience);) {
+             atomic_load(&bh_box.world->launches) < from + 8
+             || (most < cases[i].least_ns && bh_box_now_ns() < patience);) {
             uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
 
             if (busy > now && busy - now > most)
@@ -525,14 +520,10 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_waits_for_its_turn),
-        cmocka_unit_test(a_turn_ends_drained),
-        cmocka_unit_test(little_goes_ahead),
-        cmocka_unit_test(work_ends_near_the_end_of_its_turn),
-        cmocka_unit_test(how_much_goes_ahead),
-        cmocka_unit_test(two_devices_are_not_finished_early),
-        cmocka_unit_test(who_has_work_says_so),
-        cmocka_unit_test(without_a_door_no_turn_is_finished),
+        cmocka_unit_test(work_waits_for_its_turn),     cmocka_unit_test(a_turn_ends_drained),
+        cmocka_unit_test(little_goes_ahead),           cmocka_unit_test(work_ends_near_the_end_of_its_turn),
+        cmocka_unit_test(how_much_goes_ahead),         cmocka_unit_test(two_devices_are_not_finished_early),
+        cmocka_unit_test(who_has_work_says_so),        cmocka_unit_test(without_a_door_no_turn_is_finished),
         cmocka_unit_test(without_a_door_work_goes_on),
     };
 

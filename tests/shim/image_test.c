@@ -44,8 +44,7 @@ static const struct {
       4096 },
     { "after a function", HEAD ".func f()\n{\nret;\n}\n.global .b8 v[5];", 5 },
     { "more than there is", HEAD ".global .b64 v[18446744073709551615];", UINT64_MAX },
-    { "two that are", HEAD ".global .b8 v[18446744073709551615];\n.global .b8 w[3];",
-      UINT64_MAX },
+    { "two that are", HEAD ".global .b8 v[18446744073709551615];\n.global .b8 w[3];", UINT64_MAX },
 };
 
 static void
@@ -90,12 +89,9 @@ cubin(uint64_t code, uint64_t zeroes)
                   .e_shstrndx = 1 },
         .section = { { 0 },
                      { .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct cubin, names) },
-                     { .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC,
-                       .sh_size = code },
-                     { .sh_name = 7, .sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC,
-                       .sh_size = zeroes },
-                     { .sh_name = 18, .sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC,
-                       .sh_size = 100000 },
+                     { .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC, .sh_size = code },
+                     { .sh_name = 7, .sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC, .sh_size = zeroes },
+                     { .sh_name = 18, .sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC, .sh_size = 100000 },
                      { .sh_name = 31, .sh_type = SHT_PROGBITS, .sh_size = 70000 } },
     };
 
@@ -136,10 +132,8 @@ fat(void)
         .version = 1,
         .header_bytes = 16,
         .bytes = sizeof(struct fat) - 16,
-        .for_80 = { { 2, 0, 64, sizeof(struct cubin), .capability = 80 },
-                    cubin(512, 1 << 20) },
-        .for_90 = { { 2, 0, 64, sizeof(struct cubin), .capability = 90 },
-                    cubin(1024, 2 << 20) },
+        .for_80 = { { 2, 0, 64, sizeof(struct cubin), .capability = 80 }, cubin(512, 1 << 20) },
+        .for_90 = { { 2, 0, 64, sizeof(struct cubin), .capability = 90 }, cubin(1024, 2 << 20) },
         .ptx = { { 1, 0, 64, 64, .capability = 90 }, ".version 8.0\n" },
         .packed = { 2, 0, 64, 0, .capability = 100, .unpacked_bytes = 5 << 20 },
     };
@@ -150,11 +144,13 @@ fat(void)
 static const struct {
     unsigned capability;
     uint64_t bytes;
+    /* clang-format off */
 } devices[] = {
     { 80, 512 + (1 << 20) },  { 86, 512 + (1 << 20) }, /* of its own generation */
     { 90, 1024 + (2 << 20) }, { 100, 5 << 20 },        { 120, 4 * 13 }, /* compiled */
     { 75, 5 << 20 }, /* none fits */                   { 0, 5 << 20 },
 };
+/* clang-format on */
 
 static void
 the_image_for_the_device_counts(void **state)
@@ -170,12 +166,9 @@ the_image_for_the_device_counts(void **state)
     (void)state;
     BH_CHECK("file", write(fd, &image, sizeof(image)) == (ssize_t)sizeof(image));
     for (size_t i = 0; i < COUNT(devices); i++) {
-        BH_CHECK_EQ("in memory", bh_image_bytes(&image, devices[i].capability),
-                    devices[i].bytes);
-        BH_CHECK_EQ("wrapped", bh_image_bytes(&wrapper, devices[i].capability),
-                    devices[i].bytes);
-        BH_CHECK_EQ("in a file", bh_image_file_bytes(path, devices[i].capability),
-                    devices[i].bytes);
+        BH_CHECK_EQ("in memory", bh_image_bytes(&image, devices[i].capability), devices[i].bytes);
+        BH_CHECK_EQ("wrapped", bh_image_bytes(&wrapper, devices[i].capability), devices[i].bytes);
+        BH_CHECK_EQ("in a file", bh_image_file_bytes(path, devices[i].capability), devices[i].bytes);
     }
     BH_CHECK_EQ("a cubin", bh_image_bytes(&image.for_90.cubin, 0), 1024 + (2 << 20));
     BH_CHECK_EQ("no such file", bh_image_file_bytes("/nowhere", 90), 0);

@@ -12,7 +12,7 @@
 #include "shim/process/records.h"
 
 #define UNIT (UINT64_C(2) << 20)
-#define BLOCK(n) ((UINT64_C(1) << 40) + (n) * UNIT)
+#define BLOCK(n) ((UINT64_C(1) << 40) + (n)*UNIT)
 #define CONTEXT(device) ((CUcontext)(uintptr_t)(0x1000 * ((device) + 1)))
 
 enum { CAP = 8, DEVICES = 2, BLOCKS = 4 };
@@ -199,8 +199,7 @@ a_unit_is_there_before_and_until_after(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         const struct step *step = &steps[i];
-        CUresult rc =
-            step->bytes != 0 ? allocate(step->at, step->bytes) : cuMemFree_v2(step->at);
+        CUresult rc = step->bytes != 0 ? allocate(step->at, step->bytes) : cuMemFree_v2(step->at);
 
         BH_CHECK_EQ(step->name, rc, CUDA_SUCCESS);
         BH_CHECK_EQ(step->name, driver.seen, step->during);

@@ -66,8 +66,8 @@ ask(void *self)
     for (size_t i = 0; i < COUNT(asked); i++) {
         CUdriverProcAddressQueryResult status;
         void *function = NULL;
-        CUresult rc = cuGetProcAddress_v2(asked[i].symbol, &function, asked[i].version,
-                                          asked[i].flags, &status);
+        CUresult rc =
+            cuGetProcAddress_v2(asked[i].symbol, &function, asked[i].version, asked[i].flags, &status);
 
         if (asked[i].answer == NULL) {
             CHECK(rc == CUDA_ERROR_NOT_FOUND && function == NULL);
@@ -152,8 +152,7 @@ join_in_vain(void *self)
 static void
 wrong_doors_are_refused(void **state)
 {
-    static const int doors[] = { BOX_REFUSES, BOX_FOREIGN, BOX_BARE,
-                                 BOX_SHORT,   BOX_FORGED,  BOX_SLOTLESS };
+    static const int doors[] = { BOX_REFUSES, BOX_FOREIGN, BOX_BARE, BOX_SHORT, BOX_FORGED, BOX_SLOTLESS };
 
     (void)state;
     bh_box_share(1, CAP, CONTEXT);
@@ -393,7 +392,7 @@ changed_limits(void *self)
     CHECK(left == (CAP - CONTEXT - 64 - 100) * BH_SHARE_UNIT_BYTES);
     bh_box.limits->device[0].overhead_units = 2 * CAP;
     GOOD(cuMemGetInfo_v2(&left, &total));
-    CHECK(left == 0); /* and not 18446744073707454464 (row 14) */
+    CHECK(left == 0);                                           /* and not 18446744073707454464 (row 14) */
     CHECK(cuMemAlloc_v2(&at, 512) == CUDA_ERROR_OUT_OF_MEMORY); /* row 7 */
     CHECK(cuMemAllocAsync(&at, 512, NULL) == CUDA_ERROR_OUT_OF_MEMORY);
     bh_box.limits->device[0].overhead_units = 0;
@@ -406,11 +405,13 @@ changed_limits(void *self)
 static const struct {
     const char *name;
     int (*body)(void *self);
+    /* clang-format off */
 } lives[] = {
     { "signals (row 2)", signals },        { "environment (row 13)", environment },
     { "RTLD_NEXT (row 1)", next_symbols }, { "dlmopen", other_namespace },
     { "changed limits", changed_limits },
 };
+/* clang-format on */
 
 static void
 nothing_else_changes(void **state)
@@ -492,12 +493,9 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slot_tells_whose_it_is),
-        cmocka_unit_test(calls_are_found),
-        cmocka_unit_test(wrong_doors_are_refused),
-        cmocka_unit_test(a_door_that_opens_late_is_found),
-        cmocka_unit_test(forks_begin_anew),
-        cmocka_unit_test(nothing_else_changes),
+        cmocka_unit_test(a_slot_tells_whose_it_is), cmocka_unit_test(calls_are_found),
+        cmocka_unit_test(wrong_doors_are_refused),  cmocka_unit_test(a_door_that_opens_late_is_found),
+        cmocka_unit_test(forks_begin_anew),         cmocka_unit_test(nothing_else_changes),
         cmocka_unit_test(a_restart_is_survived),
     };
 

@@ -59,8 +59,7 @@ run(const struct program *program)
     rc = bh_box_run(become, (void *)(uintptr_t)program);
     bh_box_emptied();
     BH_CHECK_EQ("nothing stays", bh_box_used(0), 0);
-    BH_CHECK("not over the cap",
-             bh_box.world->most[0] <= (CAP - CONTEXT) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK("not over the cap", bh_box.world->most[0] <= (CAP - CONTEXT) * BH_SHARE_UNIT_BYTES);
     return rc;
 }
 
@@ -72,13 +71,13 @@ any_program_finds_its_cap(void **state)
     (void)state;
     bh_box_copy(stranger, set_uid);
     BH_CHECK("set-user-id", chmod(set_uid, 04755) == 0);
-    BH_CHECK_EQ("plain", run(&(struct program) { .path = stranger }), 0);
+    BH_CHECK_EQ("plain", run(&(struct program){ .path = stranger }), 0);
     /* No thread can be started in one, which the driver needs, too. */
-    BH_CHECK_EQ("static, with dlopen", run(&(struct program) { .path = stranger_static }), 4);
+    BH_CHECK_EQ("static, with dlopen", run(&(struct program){ .path = stranger_static }), 4);
     BH_CHECK_EQ("and says so at the door", bh_box.statics, 1);
-    BH_CHECK_EQ("set-user-id", run(&(struct program) { .path = set_uid, .set_uid = true }), 0);
+    BH_CHECK_EQ("set-user-id", run(&(struct program){ .path = set_uid, .set_uid = true }), 0);
     BH_CHECK_EQ("another preload, whose wall clock jumps",
-                run(&(struct program) { .path = stranger, .preload = meddler }), 0);
+                run(&(struct program){ .path = stranger, .preload = meddler }), 0);
     BH_CHECK_DONE();
 }
 
@@ -87,7 +86,7 @@ static void
 another_processor_finds_its_cap(void **state)
 {
     (void)state;
-    BH_CHECK_EQ("emulated", run(&(struct program) { .path = stranger }), 0);
+    BH_CHECK_EQ("emulated", run(&(struct program){ .path = stranger }), 0);
     BH_CHECK_EQ("most", bh_box.world->most[0] / BH_SHARE_UNIT_BYTES, CAP - CONTEXT);
     BH_CHECK_DONE();
 }
@@ -97,7 +96,7 @@ static void
 musl_cannot_load_it(void **state)
 {
     (void)state;
-    BH_CHECK_EQ("dlopen fails", run(&(struct program) { .path = stranger_musl }), 3);
+    BH_CHECK_EQ("dlopen fails", run(&(struct program){ .path = stranger_musl }), 3);
     BH_CHECK_DONE();
 }
 
@@ -119,7 +118,7 @@ vfork_and_exec(void *self)
         _exit(9);
     }
     CHECK(waitpid(pid, &status, 0) == pid && status == 0); /* it got what was left */
-    CHECK(bh_box_comes_to(0, CONTEXT + 32)); /* the child's is reaped, ours stays */
+    CHECK(bh_box_comes_to(0, CONTEXT + 32));               /* the child's is reaped, ours stays */
     GOOD(cuMemFree_v2(at));
     return 0;
 }
@@ -148,8 +147,7 @@ call_all(void)
     failures += other != CUDA_SUCCESS && other != CUDA_ERROR_OUT_OF_MEMORY;
     failures += other == CUDA_SUCCESS && cuMemFree_v2(small) != CUDA_SUCCESS;
     failures += cuMemGetInfo_v2(&left, &total) != CUDA_SUCCESS;
-    failures += cuLaunchKernel((CUfunction)1, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) !=
-                CUDA_SUCCESS;
+    failures += cuLaunchKernel((CUfunction)1, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) != CUDA_SUCCESS;
     failures += rc == CUDA_SUCCESS && cuMemFree_v2(at) != CUDA_SUCCESS;
 }
 
@@ -208,8 +206,7 @@ from_the_future(void *self)
     GOOD(cuDriverGetVersion(&version));
     CHECK(version == 99000);
     /* A new form of a call that takes memory: nobody would count it. */
-    CHECK(cuGetProcAddress_v2("cuMemAlloc", &function, 99000, 0, &status) ==
-          CUDA_ERROR_NOT_FOUND);
+    CHECK(cuGetProcAddress_v2("cuMemAlloc", &function, 99000, 0, &status) == CUDA_ERROR_NOT_FOUND);
     CHECK(function == NULL && status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
     CHECK(cuGetProcAddress("cuMemAlloc", &function, 99000, 0) == CUDA_ERROR_NOT_FOUND);
     GOOD(cuGetProcAddress_v2("cuMemAlloc", &function, 13000, 0, &status));
@@ -217,8 +214,7 @@ from_the_future(void *self)
     /* A new call is the driver's own. */
     GOOD(cuGetProcAddress_v2("cuFromTheFuture", &function, 99000, 0, &status));
     CHECK(((CUresult(*)(void))function)() == CUDA_ERROR_NOT_READY);
-    CHECK(cuGetProcAddress_v2("cuNowhere", &function, 99000, 0, &status) ==
-          CUDA_ERROR_NOT_FOUND);
+    CHECK(cuGetProcAddress_v2("cuNowhere", &function, 99000, 0, &status) == CUDA_ERROR_NOT_FOUND);
     while (cuMemAlloc_v2(&at, 2 * MIB) == CUDA_SUCCESS)
         ;
     CHECK(bh_box_used(0) == CAP);
@@ -378,9 +374,9 @@ main(int argc, char **argv)
     meddler = argv[5];
     stranger_musl = argv[6];
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return strcmp(argv[7], "programs") == 0 ? run_programs()
-           : strcmp(argv[7], "musl") == 0   ? run_musl()
-           : strcmp(argv[7], "silent") == 0 ? run_silent()
+    return strcmp(argv[7], "programs") == 0  ? run_programs()
+           : strcmp(argv[7], "musl") == 0    ? run_musl()
+           : strcmp(argv[7], "silent") == 0  ? run_silent()
            : strcmp(argv[7], "foreign") == 0 ? run_foreign()
                                              : run_calls();
 }

@@ -81,9 +81,7 @@ take_mapped(struct thing *thing)
 static CUresult
 take_array(struct thing *thing)
 {
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, thing->size / 16384 + 1,
-                                      0,    CU_AD_FORMAT_FLOAT,
-                                      4,    0 };
+    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, thing->size / 16384 + 1, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
     CUarray array;
     CUresult rc = cuArray3DCreate_v2(&array, &shape);
 
@@ -235,8 +233,8 @@ play_process(void *self)
     while (atomic_load(&rest_of()->begun) < PROCESSES) /* all have their contexts */
         usleep(300);
     for (unsigned i = 0; i < THREADS; i++) {
-        players[i].random = (seed * 1000 + *(const uint64_t *)self * THREADS + i + 1) *
-                            UINT64_C(0x9e3779b97f4a7c15);
+        players[i].random =
+            (seed * 1000 + *(const uint64_t *)self * THREADS + i + 1) * UINT64_C(0x9e3779b97f4a7c15);
         players[i].steps = operations / (PROCESSES * THREADS * ROUNDS) + 1;
         GOOD(cuMemPoolCreate(&players[i].pool, &props));
         CHECK(pthread_create(&thread[i], NULL, play, &players[i]) == 0);
@@ -271,14 +269,14 @@ the_pages_say_what_the_driver_has(void **state)
     bh_box_share(1, CAP, CONTEXT);
     bh_box.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
     rest = rest_of();
-    *rest = (struct rest) { 0 };
+    *rest = (struct rest){ 0 };
     for (uint64_t i = 0; i < PROCESSES; i++) {
         number[i] = i;
         pid[i] = bh_box_start(play_process, &number[i]);
     }
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        while (atomic_load(&rest->resting) < (round + 1) * PROCESSES * THREADS &&
-               bh_box_alive(pid, PROCESSES)) {
+        while (atomic_load(&rest->resting) < (round + 1) * PROCESSES * THREADS
+               && bh_box_alive(pid, PROCESSES)) {
             atomic_store(&bh_box.world->fail_alloc, 2);
             atomic_store(&bh_box.world->fail_free, 2);
             usleep(500);
@@ -307,8 +305,8 @@ main(int argc, char **argv)
 
     if (argc < 3)
         return 2;
-    if ((argc > 3 && bh_parse_u64(argv[3], &operations, &err) != BH_OK) ||
-        (argc > 4 && bh_parse_u64(argv[4], &seed, &err) != BH_OK))
+    if ((argc > 3 && bh_parse_u64(argv[3], &operations, &err) != BH_OK)
+        || (argc > 4 && bh_parse_u64(argv[4], &seed, &err) != BH_OK))
         return 2;
     if (!bh_box_enter(argv[1]))
         return 0;

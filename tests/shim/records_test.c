@@ -39,8 +39,7 @@ places_keep_records(void **state)
         struct bh_charge_record put = linear;
 
         put.owner = (unsigned)i;
-        BH_CHECK_EQ(places[i].name, bh_records_put(places[i].address, put, &record),
-                    places[i].fits);
+        BH_CHECK_EQ(places[i].name, bh_records_put(places[i].address, put, &record), places[i].fits);
         if (places[i].fits)
             BH_CHECK_EQ(places[i].name, record.kind, BH_RECORD_NONE);
     }
@@ -48,12 +47,10 @@ places_keep_records(void **state)
         uint64_t at = places[i].address;
 
         BH_CHECK(places[i].name, !bh_records_take(at, 1u << BH_RECORD_ASYNC, &record));
-        BH_CHECK_EQ(places[i].name, bh_records_take(at, 1u << BH_RECORD_LINEAR, &record),
-                    places[i].fits);
+        BH_CHECK_EQ(places[i].name, bh_records_take(at, 1u << BH_RECORD_LINEAR, &record), places[i].fits);
         BH_CHECK(places[i].name, !bh_records_take(at, 1u << BH_RECORD_LINEAR, &record));
         if (places[i].fits)
-            BH_CHECK(places[i].name,
-                     record.owner == i && record.device == 3 && record.amount == 4096);
+            BH_CHECK(places[i].name, record.owner == i && record.device == 3 && record.amount == 4096);
     }
     BH_CHECK_EQ("empty", bh_records_next(0, UINT64_MAX, &record), UINT64_MAX);
     BH_CHECK_DONE();
@@ -64,8 +61,8 @@ static void
 fields_do_not_mix(void **state)
 {
     struct bh_charge_record most = { BH_RECORD_LEAVING, 15, BH_RECORD_OWNERS_MAX - 1,
-                              (UINT64_C(1) << 43) - 1 },
-                     got;
+                                     (UINT64_C(1) << 43) - 1 },
+                            got;
 
     (void)state;
     assert_true(bh_records_put(UNIT, most, NULL));
@@ -96,8 +93,7 @@ walks_see_all(void **state)
     BH_CHECK("before", bh_records_before(702 * UNIT + 5, &record));
     BH_CHECK("turned", bh_records_turn(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
     BH_CHECK("once", !bh_records_turn(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
-    BH_CHECK("replaced",
-             bh_records_put(UNIT, linear, &record) && record.kind == BH_RECORD_MAP);
+    BH_CHECK("replaced", bh_records_put(UNIT, linear, &record) && record.kind == BH_RECORD_MAP);
     for (size_t i = 0; i < COUNT(at); i++)
         BH_CHECK("taken", bh_records_take(at[i], 1u << BH_RECORD_LINEAR, &record));
     BH_CHECK_DONE();
@@ -130,8 +126,7 @@ blocks_count_small_ones(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(counted); i++) {
         if (counted[i].comes)
-            BH_CHECK(counted[i].name,
-                     bh_records_enter(counted[i].address, counted[i].device, &edge));
+            BH_CHECK(counted[i].name, bh_records_enter(counted[i].address, counted[i].device, &edge));
         else
             edge = bh_records_leave(counted[i].address, counted[i].device);
         BH_CHECK_EQ(counted[i].name, edge, counted[i].edge);
@@ -166,9 +161,9 @@ race(void *self)
         got += bh_records_take(ours, 1u << BH_RECORD_LINEAR, &record);
         if (!bh_records_take(mine, 1u << BH_RECORD_LINEAR, &record))
             return (void *)(uintptr_t) "take";
-        if (!bh_handles_put(&handles, i * THREADS + me, me + 1) ||
-            !bh_handles_find(&handles, i * THREADS + me, &word) || word != me + 1 ||
-            !bh_handles_take(&handles, i * THREADS + me, &word) || word != me + 1)
+        if (!bh_handles_put(&handles, i * THREADS + me, me + 1)
+            || !bh_handles_find(&handles, i * THREADS + me, &word) || word != me + 1
+            || !bh_handles_take(&handles, i * THREADS + me, &word) || word != me + 1)
             return (void *)(uintptr_t) "handle";
     }
     atomic_fetch_add(&taken, got);
@@ -191,8 +186,7 @@ threads_do_not_meet(void **state)
         pthread_join(thread[i], &bad);
         BH_CHECK_STR("a thread", bad == NULL ? "well" : bad, "well");
     }
-    for (uint64_t from = 0;
-         (from = bh_records_next(from, UINT64_MAX, &record)) != UINT64_MAX; from++)
+    for (uint64_t from = 0; (from = bh_records_next(from, UINT64_MAX, &record)) != UINT64_MAX; from++)
         left++;
     BH_CHECK("one taker each", taken <= ROUNDS && taken + left <= ROUNDS);
     BH_CHECK("no handle is left", !bh_handles_next(&handles, &at, &handle, &word));

@@ -20,8 +20,7 @@ enum { C = 0xc1d00001, OTHER = 0xc1d00002, D = 0x5c000001, D2, M, M2, M3, X };
 static int (*answer)(unsigned long request, void *argument);
 
 /* In the place of libc's: this program comes first wherever a name is looked for. */
-__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request,
-                                                          ...) __asm__("ioctl");
+__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request, ...) __asm__("ioctl");
 int
 bh_test_ioctl(int fd, unsigned long request, ...)
 {
@@ -70,7 +69,7 @@ make(void *alloc)
 static int
 drop(uint32_t client, uint32_t object)
 {
-    return bh_rm_ledger_ioctl(3, RM_FREE, &(struct bh_rm_free) { client, 0, object, 0 });
+    return bh_rm_ledger_ioctl(3, RM_FREE, &(struct bh_rm_free){ client, 0, object, 0 });
 }
 
 static void
@@ -131,10 +130,10 @@ call_by(size_t i)
     struct rm_new made;
     struct bh_rm_alloc_short brief;
     struct bh_rm_wrapped wrapped;
-    struct bh_rm_alloc_memory old = { C, D, M, calls[i].class, 0, 0, 0, limit,
-                                      calls[i].status, 0, -1, 0 };
-    struct bh_rm_vid_heap heap = { .client = C, .parent = D, .function = BH_RM_HEAP_ALLOC,
-                                   .status = calls[i].status };
+    struct bh_rm_alloc_memory old = { C, D, M, calls[i].class, 0, 0, 0, limit, calls[i].status, 0, -1, 0 };
+    struct bh_rm_vid_heap heap = {
+        .client = C, .parent = D, .function = BH_RM_HEAP_ALLOC, .status = calls[i].status
+    };
 
     heap.what.memory = M;
     heap.what.attr = calls[i].attr;
@@ -148,10 +147,8 @@ call_by(size_t i)
     made.alloc.head.class = calls[i].class;
     made.alloc.status = calls[i].status;
     made.alloc.params_size = calls[i].params_size;
-    brief = (struct bh_rm_alloc_short) { made.alloc.head, made.alloc.params_size,
-                                         made.alloc.status };
-    wrapped = (struct bh_rm_wrapped) { BH_RM_ALLOC, sizeof(made.alloc),
-                                       (uintptr_t)&made.alloc };
+    brief = (struct bh_rm_alloc_short){ made.alloc.head, made.alloc.params_size, made.alloc.status };
+    wrapped = (struct bh_rm_wrapped){ BH_RM_ALLOC, sizeof(made.alloc), (uintptr_t)&made.alloc };
     switch (calls[i].way) {
     case LONG:
         (void)make(&made.alloc);
@@ -187,13 +184,12 @@ each_call_books_its_bytes(void **state)
         BH_CHECK_EQ(calls[i].name, errno, EIO);
         BH_CHECK_EQ(calls[i].name, total(), calls[i].bytes);
         answer = agree;
-        (void)bh_rm_ledger_ioctl(3, RM_FREE, &(struct bh_rm_free) { C, D, M, 0x57 });
+        (void)bh_rm_ledger_ioctl(3, RM_FREE, &(struct bh_rm_free){ C, D, M, 0x57 });
         BH_CHECK_EQ(calls[i].name, total(), calls[i].bytes);
         gone.what.memory = M;
         BH_CHECK_EQ(calls[i].name,
-                    calls[i].way == HEAP
-                        ? bh_rm_ledger_ioctl(3, RM_REQUEST(BH_RM_VID_HEAP, gone), &gone)
-                        : drop(C, M),
+                    calls[i].way == HEAP ? bh_rm_ledger_ioctl(3, RM_REQUEST(BH_RM_VID_HEAP, gone), &gone)
+                                         : drop(C, M),
                     0);
         BH_CHECK_EQ(calls[i].name, total(), 0);
     }
@@ -222,21 +218,27 @@ static const struct {
     const char *name;
     struct step step[8];
 } stories[] = {
-    { "a device goes",
-      { { MEMORY, C, D, M, 2, 2 }, { MEMORY, C, D, M2, 4, 6 }, { FREE, C, 0, D, 0, 0 } } },
-    { "a client goes",
-      { { MEMORY, C, D, M, 2, 2 }, { MEMORY, C, D, M2, 4, 6 }, { FREE, C, 0, C, 0, 0 } } },
+    { "a device goes", { { MEMORY, C, D, M, 2, 2 }, { MEMORY, C, D, M2, 4, 6 }, { FREE, C, 0, D, 0, 0 } } },
+    { "a client goes", { { MEMORY, C, D, M, 2, 2 }, { MEMORY, C, D, M2, 4, 6 }, { FREE, C, 0, C, 0, 0 } } },
     { "one of two devices goes",
-      { { DEVICE, C, C, D2, 0, 0 }, { MEMORY, C, D, M, 2, 2 }, { MEMORY, C, D2, M2, 4, 6 },
-        { FREE, C, 0, D2, 0, 2 }, { FREE, C, 0, M, 0, 0 } } },
+      { { DEVICE, C, C, D2, 0, 0 },
+        { MEMORY, C, D, M, 2, 2 },
+        { MEMORY, C, D2, M2, 4, 6 },
+        { FREE, C, 0, D2, 0, 2 },
+        { FREE, C, 0, M, 0, 0 } } },
     { "three levels",
-      { { OBJECT, C, D, X, 0, 0 }, { MEMORY, C, X, M, 2, 2 }, { MEMORY, C, M, M2, 1, 3 },
-        { MEMORY, C, D, M3, 8, 11 }, { FREE, C, 0, X, 0, 8 } } },
+      { { OBJECT, C, D, X, 0, 0 },
+        { MEMORY, C, X, M, 2, 2 },
+        { MEMORY, C, M, M2, 1, 3 },
+        { MEMORY, C, D, M3, 8, 11 },
+        { FREE, C, 0, X, 0, 8 } } },
     { "a handle is freed twice",
       { { MEMORY, C, D, M, 2, 2 }, { FREE, C, 0, M, 0, 0 }, { FREE, C, 0, M, 0, 0 } } },
     { "one that was never there", { { MEMORY, C, D, M, 2, 2 }, { FREE, C, 0, X, 0, 2 } } },
     { "the same number of another client",
-      { { CLIENT, OTHER, 0, 0, 0, 0 }, { MEMORY, C, D, M, 2, 2 }, { FREE, OTHER, 0, M, 0, 2 },
+      { { CLIENT, OTHER, 0, 0, 0, 0 },
+        { MEMORY, C, D, M, 2, 2 },
+        { FREE, OTHER, 0, M, 0, 2 },
         { FREE, OTHER, 0, OTHER, 0, 2 } } },
     { "a handle is given out anew",
       { { MEMORY, C, D, M, 2, 2 }, { MEMORY, C, D, M, 16, 16 }, { FREE, C, 0, M, 0, 0 } } },
@@ -244,20 +246,33 @@ static const struct {
       { { MEMORY, C, D, M, 2, 2 }, { DEVICE, C, C, D, 0, 0 }, { MEMORY, C, D, M, 4, 4 } } },
     { "a client is given out anew", { { MEMORY, C, D, M, 2, 2 }, { CLIENT, C, 0, 0, 0, 0 } } },
     { "below what is not known",
-      { { MEMORY, C, X, M, 2, 2 }, { MEMORY, C, X, M2, 2, 4 }, { MEMORY, C, D, M3, 1, 5 },
+      { { MEMORY, C, X, M, 2, 2 },
+        { MEMORY, C, X, M2, 2, 4 },
+        { MEMORY, C, D, M3, 1, 5 },
         { FREE, C, 0, X, 0, 1 } } },
     { "two handles, the first goes first",
-      { { MEMORY, C, D, M, 2, 2 }, { DUP, C, M, M2, 0, 2 }, { FREE, C, 0, M, 0, 2 },
+      { { MEMORY, C, D, M, 2, 2 },
+        { DUP, C, M, M2, 0, 2 },
+        { FREE, C, 0, M, 0, 2 },
         { FREE, C, 0, M2, 0, 0 } } },
     { "two handles, the second goes first",
-      { { MEMORY, C, D, M, 2, 2 }, { DUP, C, M, M2, 0, 2 }, { FREE, C, 0, M2, 0, 2 },
+      { { MEMORY, C, D, M, 2, 2 },
+        { DUP, C, M, M2, 0, 2 },
+        { FREE, C, 0, M2, 0, 2 },
         { FREE, C, 0, M, 0, 0 } } },
     { "a handle of a handle",
-      { { MEMORY, C, D, M, 2, 2 }, { DUP, C, M, M2, 0, 2 }, { DUP, C, M2, M3, 0, 2 },
-        { FREE, C, 0, M2, 0, 2 }, { FREE, C, 0, M, 0, 2 }, { FREE, C, 0, M3, 0, 0 } } },
+      { { MEMORY, C, D, M, 2, 2 },
+        { DUP, C, M, M2, 0, 2 },
+        { DUP, C, M2, M3, 0, 2 },
+        { FREE, C, 0, M2, 0, 2 },
+        { FREE, C, 0, M, 0, 2 },
+        { FREE, C, 0, M3, 0, 0 } } },
     { "another client keeps it",
-      { { CLIENT, OTHER, 0, 0, 0, 0 }, { MEMORY, C, D, M, 2, 2 }, { DUP, OTHER, M, M2, 0, 2 },
-        { FREE, C, 0, C, 0, 2 }, { FREE, OTHER, 0, OTHER, 0, 0 } } },
+      { { CLIENT, OTHER, 0, 0, 0, 0 },
+        { MEMORY, C, D, M, 2, 2 },
+        { DUP, OTHER, M, M2, 0, 2 },
+        { FREE, C, 0, C, 0, 2 },
+        { FREE, OTHER, 0, OTHER, 0, 0 } } },
     { "a handle of another process's", { { DUP, C, X, M2, 0, 0 }, { FREE, C, 0, M2, 0, 0 } } },
     { "in its own place", { { MEMORY, C, D, M, 2, 2 }, { DUP, C, M, M, 0, 2 }, { FREE, C, 0, M, 0, 0 } } },
 };
@@ -394,8 +409,7 @@ give_out(unsigned long request, void *argument)
         alloc->status = 0x51;
     } else {
         alloc->head.object = kernel_free[--kernel_count];
-        kernel_bytes[alloc->head.object] =
-            ((const struct bh_rm_memory *)(uintptr_t)alloc->head.params)->size;
+        kernel_bytes[alloc->head.object] = ((const struct bh_rm_memory *)(uintptr_t)alloc->head.params)->size;
     }
     pthread_mutex_unlock(&kernel_lock);
     return 0;
@@ -500,8 +514,8 @@ forks_begin_anew(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_call_books_its_bytes), cmocka_unit_test(what_is_below_goes_too),
     cmocka_unit_test(devices_are_told_apart),    cmocka_unit_test(who_frees_late_frees_nothing_new),
-    cmocka_unit_test(threads_do_not_mix),
-    cmocka_unit_test(many_fit),                  cmocka_unit_test(forks_begin_anew),
+    cmocka_unit_test(threads_do_not_mix),        cmocka_unit_test(many_fit),
+    cmocka_unit_test(forks_begin_anew),
 };
 
 BH_TEST_MAIN(tests)

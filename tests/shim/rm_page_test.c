@@ -17,8 +17,7 @@
 enum { CAP = 512, CONTEXT = 32, FD = 3000, C = 0xc1d00001, D = 0x5c000001, D2, S, S2, M, M2 };
 
 /* In the place of libc's: this program comes first wherever a name is looked for. */
-__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request,
-                                                          ...) __asm__("ioctl");
+__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request, ...) __asm__("ioctl");
 int
 bh_test_ioctl(int fd, unsigned long request, ...)
 {
@@ -50,8 +49,7 @@ static int
 learn(uint32_t object, uint8_t uuid)
 {
     struct bh_rm_gid gid = { .flags = BH_RM_GID_BINARY, .length = BH_RM_GID_BYTES };
-    struct bh_rm_control control = { C, object, BH_RM_GET_GID, 0, (uintptr_t)&gid,
-                                     sizeof(gid), 0 };
+    struct bh_rm_control control = { C, object, BH_RM_GET_GID, 0, (uintptr_t)&gid, sizeof(gid), 0 };
 
     memset(gid.data, uuid, BH_RM_GID_BYTES);
     return call(RM_CONTROL, &control);
@@ -94,9 +92,9 @@ two_known(void *self)
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 0 && grains(1) == 0);
     CHECK(use(true) == 0);
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 161 && grains(1) == 1600);
-    CHECK(call(RM_FREE, &(struct bh_rm_free) { C, 0, D, 0 }) == 0);
+    CHECK(call(RM_FREE, &(struct bh_rm_free){ C, 0, D, 0 }) == 0);
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 161 && grains(1) == 0);
-    CHECK(call(RM_FREE, &(struct bh_rm_free) { C, 0, C, 0 }) == 0);
+    CHECK(call(RM_FREE, &(struct bh_rm_free){ C, 0, C, 0 }) == 0);
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 0 && grains(1) == 0);
     return 0;
 }
@@ -134,7 +132,7 @@ strange(void *self)
     CHECK(use(false) == 0 && kind() == BH_SHARE_SEEN_WHOLE);
     CHECK(call(_IOC(_IOC_READ | _IOC_WRITE, BH_RM_MAGIC, BH_RM_ALLOC, 40), &alloc) == 0);
     CHECK(kind() == BH_SHARE_SEEN_WHOLE); /* said with the next */
-    CHECK(call(RM_FREE, &(struct bh_rm_free) { C, 0, M2, 0 }) == 0);
+    CHECK(call(RM_FREE, &(struct bh_rm_free){ C, 0, M2, 0 }) == 0);
     CHECK(kind() == BH_SHARE_SEEN_PARTLY && grains(0) == 1600);
     return 0;
 }
@@ -160,7 +158,7 @@ inherit_nothing(void *self)
     struct rm_new made;
 
     (void)self;
-    CHECK(call(RM_FREE, &(struct bh_rm_free) { C, 0, C, 0 }) == 0);
+    CHECK(call(RM_FREE, &(struct bh_rm_free){ C, 0, C, 0 }) == 0);
     GOOD(cuInit(0));
     CHECK(atomic_load(&bh_box.usage->seen_kind[1]) == BH_SHARE_SEEN_WHOLE);
     CHECK(atomic_load(&bh_box.usage->seen[1].grains[0]) == 0);
@@ -194,12 +192,9 @@ static const struct {
     unsigned devices;
     int (*body)(void *self);
 } cases[] = {
-    { "two devices", 2, two_known },
-    { "two whose UUIDs nobody asked for", 2, two_unknown },
-    { "one device", 1, one },
-    { "a driver that speaks otherwise", 1, strange },
-    { "before the join", 2, early },
-    { "a fork's child", 2, in_child },
+    { "two devices", 2, two_known }, { "two whose UUIDs nobody asked for", 2, two_unknown },
+    { "one device", 1, one },        { "a driver that speaks otherwise", 1, strange },
+    { "before the join", 2, early }, { "a fork's child", 2, in_child },
 };
 
 static void

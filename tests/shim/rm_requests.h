@@ -7,8 +7,7 @@
 
 #include "shim/driver/rm_abi.h"
 
-#define RM_REQUEST(number, type) \
-    _IOC(_IOC_READ | _IOC_WRITE, BH_RM_MAGIC, (number), sizeof(type))
+#define RM_REQUEST(number, type) _IOC(_IOC_READ | _IOC_WRITE, BH_RM_MAGIC, (number), sizeof(type))
 
 /* An object, and the parameters that it is made with. */
 struct rm_new {
@@ -21,10 +20,9 @@ struct rm_new {
 };
 
 static inline void *
-rm_object(struct rm_new *made, uint32_t client, uint32_t parent, uint32_t object,
-          uint32_t class)
+rm_object(struct rm_new *made, uint32_t client, uint32_t parent, uint32_t object, uint32_t class)
 {
-    *made = (struct rm_new) { .alloc.head = { client, parent, object, class, 0 } };
+    *made = (struct rm_new){ .alloc.head = { client, parent, object, class, 0 } };
     return &made->alloc;
 }
 
@@ -44,8 +42,7 @@ rm_device(struct rm_new *made, uint32_t client, uint32_t object, uint32_t instan
 }
 
 static inline void *
-rm_memory(struct rm_new *made, uint32_t client, uint32_t parent, uint32_t object,
-          uint64_t bytes)
+rm_memory(struct rm_new *made, uint32_t client, uint32_t parent, uint32_t object, uint64_t bytes)
 {
     rm_object(made, client, parent, object, BH_RM_CLASS_VIDEO);
     made->params.memory.size = bytes;

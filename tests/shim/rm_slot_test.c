@@ -21,8 +21,7 @@ static struct {
 } kernel, ours;
 
 /* In the place of libc's: the test itself comes first wherever a name is looked for. */
-__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request,
-                                                          ...) __asm__("ioctl");
+__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request, ...) __asm__("ioctl");
 int
 bh_test_ioctl(int fd, unsigned long request, ...)
 {
@@ -78,9 +77,8 @@ look_at_pages(const char *path, char ret_may[PAGES_MAX])
     assert_non_null(maps);
     while (fgets(line, sizeof(line), maps) != NULL) {
         line[strcspn(line, "\n")] = '\0';
-        if (strlen(line) < strlen(path) ||
-            strcmp(line + strlen(line) - strlen(path), path) != 0 ||
-            sscanf(line, "%lx-%lx %7s", &from, &end, may) != 3)
+        if (strlen(line) < strlen(path) || strcmp(line + strlen(line) - strlen(path), path) != 0
+            || sscanf(line, "%lx-%lx %7s", &from, &end, may) != 3)
             continue;
         for (; from < end && pages < PAGES_MAX; from += 4096)
             ret_may[pages++] = (char)((may[0] == 'r') | (may[1] == 'w') << 1);
@@ -185,8 +183,8 @@ unbound_slots_stay_ours(void **state)
 static void
 other_libraries_have_none(void **state)
 {
-    struct bh_rm_slots slots = bh_rm_slot_take(dlopen(NULL, RTLD_NOW), "no such call",
-                                               (void *)stand_in, &forward);
+    struct bh_rm_slots slots =
+        bh_rm_slot_take(dlopen(NULL, RTLD_NOW), "no such call", (void *)stand_in, &forward);
 
     (void)state;
     BH_CHECK("the program", slots.taken == 0 && slots.missed == 0);
@@ -208,7 +206,7 @@ main(int argc, char **argv)
         if (equals == NULL)
             return 2;
         *equals = '\0';
-        libraries[count++] = (struct library) { argv[i], equals + 1 };
+        libraries[count++] = (struct library){ argv[i], equals + 1 };
     }
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

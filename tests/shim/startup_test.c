@@ -61,9 +61,9 @@ is_of(const struct look_up *asked, void *answer)
     if (dladdr(answer, &info) == 0 || info.dli_sname == NULL)
         return false;
     own = strstr(info.dli_sname, "_ptsz") != NULL || strstr(info.dli_sname, "_ptds") != NULL;
-    return strncmp(info.dli_sname, asked->name, length) == 0 &&
-           (info.dli_sname[length] == '\0' || info.dli_sname[length] == '_') &&
-           own == (asked->flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+    return strncmp(info.dli_sname, asked->name, length) == 0
+           && (info.dli_sname[length] == '\0' || info.dli_sname[length] == '_')
+           && own == (asked->flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
 }
 
 /* Returns how many were not as they should be. */
@@ -77,14 +77,12 @@ compare(look_up_call *look, look_up_call *real, void *driver, void *shim)
         CUdriverProcAddressQueryResult status, wanted;
         void *function = &bad, *answer = &bad;
         CUresult rc = look(asked->name, &function, asked->version, asked->flags, &status);
-        CUresult driver_rc =
-            real(asked->name, &answer, asked->version, asked->flags, &wanted);
+        CUresult driver_rc = real(asked->name, &answer, asked->version, asked->flags, &wanted);
 
         found += rc == CUDA_SUCCESS;
-        if (rc == driver_rc && status == wanted &&
-            (rc != CUDA_SUCCESS
-                 ? function == NULL && answer == NULL
-                 : is_of(asked, answer) && is_in_its_place(function, driver, shim, answer)))
+        if (rc == driver_rc && status == wanted
+            && (rc != CUDA_SUCCESS ? function == NULL && answer == NULL
+                                   : is_of(asked, answer) && is_in_its_place(function, driver, shim, answer)))
             continue;
         fprintf(stderr, "%s %d %d\n", asked->name, asked->version, (int)asked->flags);
         bad++;
@@ -123,12 +121,12 @@ as_the_driver_answers(void **state)
 /* ---- the tables ---- */
 
 static const CUuuid tables[] = {
-    { { (char)0xf8, (char)0xcf, (char)0xf9, 0x51, 0x21, 0x46, (char)0x8b, 0x4e, (char)0xb9,
-        (char)0xe2, (char)0xfb, 0x46, (char)0x9e, 0x7c, 0x0d, (char)0xd9 } },
-    { { 0x6b, (char)0xd5, (char)0xfb, 0x6c, 0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89,
-        (char)0x87, (char)0xd9, 0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9 } },
-    { { (char)0xa0, (char)0x94, 0x79, (char)0x8c, 0x2e, 0x74, 0x2e, 0x74, (char)0x93,
-        (char)0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a, 0x66 } },
+    { { (char)0xf8, (char)0xcf, (char)0xf9, 0x51, 0x21, 0x46, (char)0x8b, 0x4e, (char)0xb9, (char)0xe2,
+        (char)0xfb, 0x46, (char)0x9e, 0x7c, 0x0d, (char)0xd9 } },
+    { { 0x6b, (char)0xd5, (char)0xfb, 0x6c, 0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89, (char)0x87,
+        (char)0xd9, 0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9 } },
+    { { (char)0xa0, (char)0x94, 0x79, (char)0x8c, 0x2e, 0x74, 0x2e, 0x74, (char)0x93, (char)0xf2, 0x08, 0x00,
+        0x20, 0x0c, 0x0a, 0x66 } },
 };
 
 /* Found as the runtime finds it; each begins with its size, and no slot within it is empty. */

@@ -42,8 +42,8 @@ main(int argc, char **argv)
         return 3;
     if (((call_init)find("cuInit"))(0) != 0)
         return 4;
-    if (((call_retain)find("cuDevicePrimaryCtxRetain"))(&context, 0) != 0 ||
-        ((call_set)find("cuCtxSetCurrent"))(context) != 0)
+    if (((call_retain)find("cuDevicePrimaryCtxRetain"))(&context, 0) != 0
+        || ((call_set)find("cuCtxSetCurrent"))(context) != 0)
         return 6;
     while ((rc = ((call_alloc)find("cuMemAlloc_v2"))(&at, 2 << 20)) == 0)
         units++;

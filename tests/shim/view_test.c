@@ -144,11 +144,10 @@ see_memory(void *self)
     CHECK(first.used == wanted->used * BH_SHARE_UNIT_BYTES);
     CHECK(first.free == first.total - first.used);
     OK(nvmlDeviceGetMemoryInfo_v2(device, &second));
-    CHECK(second.total == first.total && second.used == first.used &&
-          second.free == first.free && second.reserved == 0);
+    CHECK(second.total == first.total && second.used == first.used && second.free == first.free
+          && second.reserved == 0);
     second.version++;
-    CHECK(nvmlDeviceGetMemoryInfo_v2(device, &second) ==
-          NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    CHECK(nvmlDeviceGetMemoryInfo_v2(device, &second) == NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
     CHECK(nvmlDeviceGetMemoryInfo(device, NULL) == NVML_ERROR_INVALID_ARGUMENT);
     OK(nvmlDeviceGetHandleByIndex_v2(1, &device));
     OK(nvmlDeviceGetMemoryInfo(device, &first));
@@ -209,8 +208,7 @@ see_users(void *self)
     OK(nvmlDeviceGetRunningProcessDetailList(device, &detail));
     CHECK(detail.numProcArrayEntries == 2 && details[1].pid == pids[1]);
     count = 0;
-    CHECK(nvmlDeviceGetComputeRunningProcesses_v2(device, &count, NULL) ==
-          NVML_ERROR_INSUFFICIENT_SIZE);
+    CHECK(nvmlDeviceGetComputeRunningProcesses_v2(device, &count, NULL) == NVML_ERROR_INSUFFICIENT_SIZE);
     CHECK(count == 2);
     OK(nvmlDeviceGetGraphicsRunningProcesses_v3(device, &count, list));
     CHECK(count == 0);
@@ -250,8 +248,7 @@ see_table(void *self)
     CHECK(list[0].gpu_instance == NVML_INSTANCE_ID_NONE);
     CHECK(strstr(list[0].name, "view") != NULL);
     count = 1;
-    CHECK(((list_call *)slots[BH_SMI_COMPUTE])(device, &count, list) ==
-          NVML_ERROR_INSUFFICIENT_SIZE);
+    CHECK(((list_call *)slots[BH_SMI_COMPUTE])(device, &count, list) == NVML_ERROR_INSUFFICIENT_SIZE);
     CHECK(count == 2);
     OK(((list_call *)slots[BH_SMI_GRAPHICS])(device, &count, list));
     CHECK(count == 0);
@@ -386,8 +383,7 @@ busy_with_the_leases_work(void **state)
         { "rounded", BH_SHARE_BUSY_KNOWN | 255, 1, NVML_SUCCESS, 26 },
         { "all of it", BH_SHARE_BUSY_KNOWN | 1000, 1, NVML_SUCCESS, 100 },
         { "nothing", BH_SHARE_BUSY_KNOWN, 1, NVML_SUCCESS, 0 },
-        { "nobody else was there", BH_SHARE_BUSY_KNOWN | BH_SHARE_BUSY_FREE | 1000, 1,
-          NVML_SUCCESS, 0 },
+        { "nobody else was there", BH_SHARE_BUSY_KNOWN | BH_SHARE_BUSY_FREE | 1000, 1, NVML_SUCCESS, 0 },
         { "long ago", BH_SHARE_BUSY_KNOWN | 250, 10, NVML_ERROR_NOT_SUPPORTED, 77 },
     };
 
@@ -400,8 +396,7 @@ busy_with_the_leases_work(void **state)
         do { /* what is two seconds old is known no more: again where the look itself came late */
             now_s = bh_box_now_ns() / UINT64_C(1000000000);
             open_share();
-            bh_box.limits->device[0].busy =
-                one.flags == 0 ? 0 : (now_s - one.age_s) << 32 | one.flags;
+            bh_box.limits->device[0].busy = one.flags == 0 ? 0 : (now_s - one.age_s) << 32 | one.flags;
             status = bh_box_run(see_busy, &one);
         } while (status != 0 && bh_box_now_ns() / UINT64_C(1000000000) > now_s);
         BH_CHECK_EQ(one.name, status, 0);

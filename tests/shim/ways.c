@@ -7,8 +7,8 @@
 static CUmemAllocationProp
 property(void)
 {
-    return (CUmemAllocationProp) { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    return (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 }
 
 static CUmemoryPool pool;
@@ -314,8 +314,7 @@ static uint64_t small_seed = 88172645463325252u;
 static uint64_t
 draw_small(uint64_t below)
 {
-    small_seed ^= small_seed << 13, small_seed ^= small_seed >> 7,
-        small_seed ^= small_seed << 17;
+    small_seed ^= small_seed << 13, small_seed ^= small_seed >> 7, small_seed ^= small_seed << 17;
     return small_seed % below;
 }
 

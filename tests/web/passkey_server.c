@@ -41,13 +41,13 @@ relying_party(void)
     static const char *origin;
 
     origin = site.origin;
-    return (struct bh_webauthn_site) { "localhost", "Example's GPUs", { &origin, 1 } };
+    return (struct bh_webauthn_site){ "localhost", "Example's GPUs", { &origin, 1 } };
 }
 
 static struct bh_page_frame
 frame_of(const char *account, enum bh_notice notice)
 {
-    return (struct bh_page_frame) {
+    return (struct bh_page_frame){
         .site = "Example's GPUs", .account = account, .csrf = site.csrf, .notice = notice
     };
 }
@@ -60,8 +60,8 @@ show_account(struct bh_reply *reply, enum bh_notice notice)
 
     for (; view.passkey_count < site.count; view.passkey_count++)
         views[view.passkey_count] =
-            (struct bh_passkey_view) { .id = site.passkeys[view.passkey_count].id,
-                                       .name = site.passkeys[view.passkey_count].name };
+            (struct bh_passkey_view){ .id = site.passkeys[view.passkey_count].id,
+                                      .name = site.passkeys[view.passkey_count].name };
     bh_page_headers(reply, 200, true);
     bh_account_page(&reply->body, &view);
 }
@@ -128,8 +128,7 @@ take_assertion(const struct bh_webauthn_response *answer)
     struct bh_webauthn_site party = relying_party();
     struct bh_webauthn_owner owner = { &party, &user, { site.passkeys, site.count } };
     struct bh_webauthn_proof proof;
-    enum bh_identity_fault fault =
-        bh_webauthn_assert(&owner, &site.ceremony, answer, bh_time_now(), &proof);
+    enum bh_identity_fault fault = bh_webauthn_assert(&owner, &site.ceremony, answer, bh_time_now(), &proof);
 
     if (fault != BH_FAULT_NONE)
         return fault;
@@ -144,16 +143,13 @@ take_answer(const struct bh_request *request, struct bh_reply *reply, const char
 {
     enum bh_webauthn_kind kind = site.ceremony.kind;
     struct bh_webauthn_response answer;
-    enum bh_identity_fault fault =
-        bh_webauthn_parse(text, strlen(text), kind, request->arena, &answer);
+    enum bh_identity_fault fault = bh_webauthn_parse(text, strlen(text), kind, request->arena, &answer);
 
     if (fault == BH_FAULT_NONE)
-        fault =
-            kind == BH_WEBAUTHN_CREATE ? take_creation(&answer) : take_assertion(&answer);
+        fault = kind == BH_WEBAUTHN_CREATE ? take_creation(&answer) : take_assertion(&answer);
     snprintf(site.verdict, sizeof site.verdict, "%s", bh_fault_name(fault));
     if (kind == BH_WEBAUTHN_CREATE)
-        show_account(reply,
-                     fault == BH_FAULT_NONE ? BH_NOTICE_PASSKEY_ADDED : BH_NOTICE_REFUSED);
+        show_account(reply, fault == BH_FAULT_NONE ? BH_NOTICE_PASSKEY_ADDED : BH_NOTICE_REFUSED);
     else if (fault == BH_FAULT_NONE)
         show_account(reply, BH_NOTICE_NONE);
     else
@@ -229,9 +225,7 @@ int
 main(int argc, char **argv)
 {
     char certificate[4096], key[2048], path[] = "/tmp/bh-passkey-XXXXXX", byte;
-    struct bh_server_options options = { .handler = serve,
-                                         .certificate = certificate,
-                                         .key = key };
+    struct bh_server_options options = { .handler = serve, .certificate = certificate, .key = key };
     struct bh_server *server = NULL;
     struct bh_err err;
     int file;
@@ -239,12 +233,10 @@ main(int argc, char **argv)
     if (argc != 2)
         return 2;
     site.golden = argv[1];
-    if (crypto->make_certificate("localhost", certificate, sizeof certificate, key,
-                                 sizeof key, &err) != BH_OK ||
-        bh_tcp_listen("127.0.0.1", 0, &options.fd, &err) != BH_OK)
+    if (crypto->make_certificate("localhost", certificate, sizeof certificate, key, sizeof key, &err) != BH_OK
+        || bh_tcp_listen("127.0.0.1", 0, &options.fd, &err) != BH_OK)
         return 1;
-    snprintf(site.origin, sizeof site.origin, "https://localhost:%u",
-             bh_tcp_port(options.fd));
+    snprintf(site.origin, sizeof site.origin, "https://localhost:%u", bh_tcp_port(options.fd));
     bh_csrf_token(secret, site.csrf);
     file = mkstemp(path);
     if (file < 0 || bh_fd_write_all(file, certificate, strlen(certificate), &err) != BH_OK)

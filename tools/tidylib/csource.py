@@ -10,6 +10,7 @@ NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|->|\.\.\.|\n|[^\s\w]")
+MARK = re.compile(r"^[ \t]*/\* clang-format (?:off|on) \*/\n", re.M)     # around a table: no line of code
 COMMENT_ONLY = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 CONTROL = {"if", "for", "while", "switch"}
 
@@ -206,13 +207,16 @@ def read_declarations(source, tokens):
 
 
 def read(path, text):
+    marks = [text.count("\n", 0, match.start()) + 1 for match in MARK.finditer(text)]
     code = NOISE.sub(blank, text)
     without_comments = COMMENT_ONLY.sub(lambda m: "\n" * m.group(0).count("\n"), text)
     includes = [(without_comments.count("\n", 0, m.start(m.lastindex)) + 1, m.group(1) or m.group(2),
                  m.group(1) is not None) for m in INCLUDE.finditer(without_comments)]
     body = DIRECTIVE.sub(lambda m: "\n" * m.group(0).count("\n"), code)
-    source = Source(path, text.count("\n") + (not text.endswith("\n")), includes,
+    source = Source(path, text.count("\n") + (not text.endswith("\n")) - len(marks), includes,
                     tokenize(DIRECTIVE.sub(lambda m: re.sub(r"#[ \t]*include[^\n]*", "", m.group(0)), code)),
                     text=text)
     read_declarations(source, tokenize(body))
+    for function in source.functions:
+        function.lines -= sum(function.line < mark < function.line + function.lines for mark in marks)
     return source

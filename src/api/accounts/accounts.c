@@ -4,11 +4,9 @@
 
 enum { SECRET_MAX = 1024, BINARY_MAX = 8192, HOST_MAX = 120 };
 
-#define TEXT(type, member, most, text)                                                     \
-    BH_F(struct type, member, BH_FIELD_TEXT, .max = most, .doc = text)
-#define NEEDED(type, member, most, text)                                                   \
-    BH_F(struct type, member, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = most,      \
-         .doc = text)
+#define TEXT(type, member, most, text) BH_F(struct type, member, BH_FIELD_TEXT, .max = most, .doc = text)
+#define NEEDED(type, member, most, text)                                                                     \
+    BH_F(struct type, member, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = most, .doc = text)
 
 static const struct bh_field sign_in_rows[] = {
     TEXT(bh_sign_in_request, account, 200, "whose"),
@@ -131,6 +129,6 @@ bh_accounts_target(struct bh_call *call)
     struct bh_account_request request = { 0 };
     struct bh_err ignored;
 
-    return bh_call_body(call, &bh_account_request_fields, &request, &ignored) == BH_OK
-               ? request.principal : NULL;
+    return bh_call_body(call, &bh_account_request_fields, &request, &ignored) == BH_OK ? request.principal
+                                                                                       : NULL;
 }

@@ -18,11 +18,11 @@ const char *bh_accounts_target(struct bh_call *call);
 /* Signing in: an account's password with a code, a recovery code, or a passkey alone. */
 struct bh_sign_in_request {
     const char *account, *password;
-    const char *code;            /* of the authenticator app, or a recovery code */
-    const char *challenge;       /* the id that SIGN_IN_CHALLENGE gave, with a passkey */
+    const char *code;      /* of the authenticator app, or a recovery code */
+    const char *challenge; /* the id that SIGN_IN_CHALLENGE gave, with a passkey */
     const char *credential, *client_data, *authenticator_data, *signature, *user_handle;
-    const char *host;            /* what the session is for, to tell it from others */
-    const char *device;          /* as an earlier sign-in gave it: not a stranger's attempt */
+    const char *host;   /* what the session is for, to tell it from others */
+    const char *device; /* as an earlier sign-in gave it: not a stranger's attempt */
 };
 
 struct bh_sign_in_device_request {
@@ -31,7 +31,7 @@ struct bh_sign_in_device_request {
 
 struct bh_sign_in_issuer_request {
     const char *issuer;
-    bool again;                  /* who is signed in shows once more that it is him */
+    bool again; /* who is signed in shows once more that it is him */
 };
 
 /* The browser's query, whole, as the provider sent it back. */
@@ -82,10 +82,9 @@ struct bh_account_request {
 };
 
 extern const struct bh_fields bh_sign_in_request_fields, bh_sign_in_device_request_fields,
-    bh_sign_in_issuer_request_fields, bh_sign_in_return_request_fields,
-    bh_sign_in_logout_request_fields, bh_sign_in_grant_request_fields,
-    bh_sign_in_code_request_fields, bh_sign_in_first_request_fields, bh_password_request_fields,
-    bh_code_request_fields, bh_passkey_request_fields, bh_reason_request_fields,
+    bh_sign_in_issuer_request_fields, bh_sign_in_return_request_fields, bh_sign_in_logout_request_fields,
+    bh_sign_in_grant_request_fields, bh_sign_in_code_request_fields, bh_sign_in_first_request_fields,
+    bh_password_request_fields, bh_code_request_fields, bh_passkey_request_fields, bh_reason_request_fields,
     bh_account_request_fields;
 
 #endif

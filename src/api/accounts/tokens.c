@@ -8,8 +8,7 @@
 static const struct bh_field request_fields[] = {
     BH_F(struct bh_token_request, lifetime, BH_FIELD_TEXT, .max = 32,
          .doc = "\"30d\"; 90 days when absent, which is the most"),
-    BH_F(struct bh_token_request, note, BH_FIELD_TEXT, .max = 120,
-         .doc = "what it is for, for people"),
+    BH_F(struct bh_token_request, note, BH_FIELD_TEXT, .max = 120, .doc = "what it is for, for people"),
     BH_F(struct bh_token_request, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX,
          .doc = "for whom; oneself when absent, others need token.any"),
     BH_F(struct bh_token_request, scopes, BH_FIELD_TEXT, .max = 1000,
@@ -60,8 +59,8 @@ bh_tokens_create(struct bh_call *call, struct bh_err *err)
 struct token_list {
     struct bh_call *call;
     struct bh_json_writer w;
-    bool any;                    /* the caller sees everybody's */
-    bool found;                  /* revoking: it is there, and his */
+    bool any;   /* the caller sees everybody's */
+    bool found; /* revoking: it is there, and his */
 };
 
 static bool
@@ -104,8 +103,7 @@ put_token(void *self, const struct bh_token_row *row)
 static bool
 tokens_may_see_all(const struct bh_call *call)
 {
-    return bh_authz_check(call->dir, &call->caller.subject, "token.any", (bh_tenant_id){ 0 })
-        .allow;
+    return bh_authz_check(call->dir, &call->caller.subject, "token.any", (bh_tenant_id){ 0 }).allow;
 }
 
 bh_rc
@@ -119,9 +117,9 @@ bh_tokens_list(struct bh_call *call, struct bh_err *err)
     bh_json_open(&list.w, NULL, '{');
     bh_json_open(&list.w, "items", '[');
     if (list.any || own)
-        rc = store->ops->list_tokens(
-            store->self, &(struct bh_token_filter){ .principal_id = list.any ? 0 : own },
-            put_token, &list, err);
+        rc = store->ops->list_tokens(store->self,
+                                     &(struct bh_token_filter){ .principal_id = list.any ? 0 : own },
+                                     put_token, &list, err);
     bh_json_close(&list.w, ']');
     bh_json_close(&list.w, '}');
     return rc;

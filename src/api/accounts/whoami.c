@@ -28,8 +28,10 @@ static const char *
 via_name(uint32_t via)
 {
     static const char *const names[BH_VIAS] = {
-        [BH_VIA_SYSTEM] = "system",       [BH_VIA_PEER] = "peer",
-        [BH_VIA_TOKEN] = "token",         [BH_VIA_SESSION] = "session",
+        [BH_VIA_SYSTEM] = "system",
+        [BH_VIA_PEER] = "peer",
+        [BH_VIA_TOKEN] = "token",
+        [BH_VIA_SESSION] = "session",
         [BH_VIA_CERTIFICATE] = "certificate",
     };
 

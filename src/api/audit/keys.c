@@ -13,8 +13,8 @@ static const struct bh_field request_fields[] = {
     BH_F(struct bh_shred_request, name, BH_FIELD_TEXT, .max = NAME_MAX_BYTES,
          .doc = "instead of tenant and month: the name of a tenant, principal, group or dataset that "
                 "was removed, as \"principal:bob\"; its id stays"),
-    BH_F(struct bh_shred_request, reason, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = REASON_MAX, .doc = "why; it is sealed in the record, under the site's key"),
+    BH_F(struct bh_shred_request, reason, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = REASON_MAX,
+         .doc = "why; it is sealed in the record, under the site's key"),
     BH_F(struct bh_shred_request, tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
          .doc = "path, also of a tenant that was removed; \"*\" for the site's own"),
     BH_F(struct bh_shred_request, token, BH_FIELD_TEXT, .max = TOKEN_MAX,
@@ -39,8 +39,7 @@ static const char *const kind_names[BH_KEY_KINDS] = {
 static void
 keys_put_tenant(const struct key_list *list, struct bh_json_writer *w, uint32_t id)
 {
-    const struct bh_dir_tenant *tenant =
-        bh_directory_tenant(list->call->dir, (bh_tenant_id){ id });
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(list->call->dir, (bh_tenant_id){ id });
 
     bh_json_str(w, "tenant", id == 0 ? "*" : tenant ? tenant->path : "");
 }
@@ -90,8 +89,7 @@ bh_key_shred(struct bh_call *call, struct bh_err *err)
     struct bh_command command = { .shred = &request };
     bh_rc rc = bh_call_body(call, &bh_shred_request_fields, &request, err);
 
-    if (rc == BH_OK && (request.name ? request.tenant || request.month
-                                     : !request.tenant || !request.month))
+    if (rc == BH_OK && (request.name ? request.tenant || request.month : !request.tenant || !request.month))
         rc = bh_err_set(err, BH_INVALID, "say a tenant and a month, or a name");
     if (rc == BH_OK && !request.reason[0])
         rc = bh_err_set(err, BH_INVALID, "reason: say why");

@@ -45,8 +45,7 @@ log_find_newest(const struct bh_call *call, uint64_t least, struct newest *ret, 
     for (uint64_t back = 1 << 10; rc == BH_OK && !ret->note; back <<= 4) {
         uint64_t from = last > back ? last - back : 0;
 
-        rc = store->ops->list_checkpoints(store->self, from > least ? from : least, log_find_newer, ret,
-                                          err);
+        rc = store->ops->list_checkpoints(store->self, from > least ? from : least, log_find_newer, ret, err);
         if (from <= least)
             break;
     }
@@ -107,8 +106,7 @@ log_find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struc
     if (ret->leaf && bh_slice_get(leaf, "tenant", &value))
         (void)bh_slice_u64(value, &tenant);
     others = ret->leaf && bh_slice_get(leaf, "do", &value);
-    if (ret->leaf
-        && (visible.all || (tenant && !others && bh_visible_has(&visible, (uint32_t)tenant))))
+    if (ret->leaf && (visible.all || (tenant && !others && bh_visible_has(&visible, (uint32_t)tenant))))
         return BH_OK;
     call->probed = true;
     return bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see whole", seq);
@@ -117,7 +115,7 @@ log_find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struc
 /* The proof takes the record along as its `extra`. */
 static bh_rc
 log_put_proof(struct bh_call *call, struct bh_tlog_proof *proof, const struct log_found *record,
-          uint64_t size, struct bh_err *err)
+              uint64_t size, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
     size_t extra_size = record->length / 3 * 4 + 8;
@@ -160,8 +158,7 @@ bh_log_prove(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (!newest.note) {
-        bh_err_set(err, BH_UNAVAILABLE, "no checkpoint covers record %" PRIu64 " yet",
-                   proof.index);
+        bh_err_set(err, BH_UNAVAILABLE, "no checkpoint covers record %" PRIu64 " yet", proof.index);
         return bh_err_hint(err, "one is signed every checkpoint_interval while records come");
     }
     where[0] = proof.index;
@@ -280,8 +277,7 @@ static void
 log_begin_tile(struct bh_call *call, bool entries)
 {
     call->reply->content_type = "application/octet-stream";
-    log_cache(call, entries ? "private, max-age=31536000, immutable"
-                        : "public, max-age=31536000, immutable");
+    log_cache(call, entries ? "private, max-age=31536000, immutable" : "public, max-age=31536000, immutable");
 }
 
 struct leaf_tile {

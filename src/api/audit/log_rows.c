@@ -15,9 +15,9 @@ enum { PAGE_BYTES = 4 << 20, JOBS_AT_ONCE = 1000, DOCUMENTS_AT_ONCE = 1000 };
 
 struct rows_page {
     struct bh_buf *out;
-    uint64_t size;               /* how many records count */
-    uint64_t before_ns;          /* what ended before it is in them, where no record is known */
-    uint64_t after, last;        /* what comes next, and what was seen */
+    uint64_t size;        /* how many records count */
+    uint64_t before_ns;   /* what ended before it is in them, where no record is known */
+    uint64_t after, last; /* what comes next, and what was seen */
     uint32_t seen;
 };
 
@@ -36,7 +36,8 @@ log_rows_put_name(void *self, const struct bh_name_row *row)
 {
     struct rows_page *page = self;
     bool erased = strcmp(row->name, BH_ERASED) == 0;
-    struct bh_row_name name = { .id = row->id, .name = erased ? NULL : row->name,
+    struct bh_row_name name = { .id = row->id,
+                                .name = erased ? NULL : row->name,
                                 .erased_by = erased ? row->record : 0 };
 
     if (row->record >= page->size && !erased)
@@ -62,15 +63,31 @@ log_rows_put_job(void *self, const struct bh_job_row *row)
 {
     struct rows_page *page = self;
     struct bh_row_job job = {
-        .job = row->job, .tenant_id = row->tenant_id, .principal_id = row->principal_id,
-        .count = row->count, .tenant = row->tenant, .principal = row->principal,
-        .sku = row->sku, .state = row->state, .reason = row->reason,
-        .submitted_ns = row->submitted_ns, .started_ns = row->started_ns,
-        .ended_ns = row->ended_ns, .exit_status = row->exit_status,
-        .priority = row->priority, .gang = row->gang, .checkpoint_signal = row->checkpoint_signal,
-        .kind = row->kind, .contract = row->contract, .time_limit_ns = row->time_limit_ns,
-        .deadline_ns = row->deadline_ns, .lease = row->lease, .restarts = row->restarts,
-        .node = row->node, .partitions = row->partitions, .grade = row->grade,
+        .job = row->job,
+        .tenant_id = row->tenant_id,
+        .principal_id = row->principal_id,
+        .count = row->count,
+        .tenant = row->tenant,
+        .principal = row->principal,
+        .sku = row->sku,
+        .state = row->state,
+        .reason = row->reason,
+        .submitted_ns = row->submitted_ns,
+        .started_ns = row->started_ns,
+        .ended_ns = row->ended_ns,
+        .exit_status = row->exit_status,
+        .priority = row->priority,
+        .gang = row->gang,
+        .checkpoint_signal = row->checkpoint_signal,
+        .kind = row->kind,
+        .contract = row->contract,
+        .time_limit_ns = row->time_limit_ns,
+        .deadline_ns = row->deadline_ns,
+        .lease = row->lease,
+        .restarts = row->restarts,
+        .node = row->node,
+        .partitions = row->partitions,
+        .grade = row->grade,
     };
 
     page->last = row->job;
@@ -83,7 +100,7 @@ log_rows_put_job(void *self, const struct bh_job_row *row)
 
 static bool
 log_rows_put_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
-         size_t length)
+                  size_t length)
 {
     struct rows_page *page = self;
     struct bh_row_text row = { .number = number, .text = text };
@@ -145,7 +162,7 @@ static const struct kind {
 struct listed {
     struct bh_arena *arena;
     uint32_t count;
-    bool full;                   /* there may be more behind them */
+    bool full; /* there may be more behind them */
     struct bh_document_row rows[DOCUMENTS_AT_ONCE];
 };
 
@@ -153,7 +170,7 @@ struct documents {
     struct rows_page *page;
     const struct bh_store *store;
     const struct kind *kind;
-    uint64_t passed;             /* documents of all kinds so far: their numbers */
+    uint64_t passed; /* documents of all kinds so far: their numbers */
     bool full;
     struct listed *listed;
 };
@@ -222,8 +239,8 @@ log_rows_put_document(struct documents *documents, const struct bh_document_row 
 
     if (!log_rows_is_final(documents, number))
         return;
-    document.number = documents->kind->of == OF_REVISION ? documents->passed + 1 + number
-                                                         : ++documents->passed;
+    document.number =
+        documents->kind->of == OF_REVISION ? documents->passed + 1 + number : ++documents->passed;
     if (document.number <= documents->page->after)
         return;
     snprintf(document.kind, sizeof document.kind, "%s", bh_claimed_kinds[documents->kind->claimed]);
@@ -286,8 +303,11 @@ rows_put_documents(const struct bh_call *call, struct rows_page *page, struct bh
 static bool
 log_rows_put_key(void *self, const struct bh_key_row *row)
 {
-    const struct bh_row_key key = { .id = row->id, .kind = row->kind, .tenant_id = row->tenant_id,
-                                    .month = row->month, .created_ns = row->created_ns,
+    const struct bh_row_key key = { .id = row->id,
+                                    .kind = row->kind,
+                                    .tenant_id = row->tenant_id,
+                                    .month = row->month,
+                                    .created_ns = row->created_ns,
                                     .destroyed_ns = row->shredded_ns };
 
     (void)log_rows_put_line(self, &bh_row_key_fields, &key);

@@ -172,18 +172,12 @@ files_are_there_for_outsiders(void **state)
         const char *path;
         uint32_t uid, status;
     } rows[] = {
-        { "/v1/log/checkpoint", STRANGER, 200 },
-        { "/v1/log/tile/0/000", STRANGER, 200 },
-        { "/v1/log/tile/0/002.p/88", STRANGER, 200 },
-        { "/v1/log/tile/0/002.p/12", STRANGER, 200 },
-        { "/v1/log/tile/1/000.p/2", STRANGER, 200 },
-        { "/v1/log/tile/0/002.p/89", STRANGER, 404 },
-        { "/v1/log/tile/0/003", STRANGER, 404 },
-        { "/v1/log/tile/2/000.p/1", STRANGER, 404 },
-        { "/v1/log/tile/0/0", STRANGER, 404 },
-        { "/v1/log/tile/entries/000", STRANGER, 401 },
-        { "/v1/log/tile/entries/000", ALICE, 403 },
-        { "/v1/log/tile/entries/000", CAROL, 200 },
+        { "/v1/log/checkpoint", STRANGER, 200 },      { "/v1/log/tile/0/000", STRANGER, 200 },
+        { "/v1/log/tile/0/002.p/88", STRANGER, 200 }, { "/v1/log/tile/0/002.p/12", STRANGER, 200 },
+        { "/v1/log/tile/1/000.p/2", STRANGER, 200 },  { "/v1/log/tile/0/002.p/89", STRANGER, 404 },
+        { "/v1/log/tile/0/003", STRANGER, 404 },      { "/v1/log/tile/2/000.p/1", STRANGER, 404 },
+        { "/v1/log/tile/0/0", STRANGER, 404 },        { "/v1/log/tile/entries/000", STRANGER, 401 },
+        { "/v1/log/tile/entries/000", ALICE, 403 },   { "/v1/log/tile/entries/000", CAROL, 200 },
         { "/v1/log/tile/entries/003", CAROL, 404 },
     };
 
@@ -258,11 +252,9 @@ rows_of_jobs_are_those_that_the_records_ended(void **state)
         bool given;
     } rows[] = {
         { 901, 900, 550, false }, /* told late */
-        { 902, 900, 450, true },
-        { 903, 900, SIGNED, false },
-        { 904, 900, SIGNED - 1, true },
-        { 905, 2000, 450, true }, /* a node's clock is its own */
-        { 906, 900, 0, true },    /* of a store of before: by the time */
+        { 902, 900, 450, true },        { 903, 900, SIGNED, false },
+        { 904, 900, SIGNED - 1, true }, { 905, 2000, 450, true }, /* a node's clock is its own */
+        { 906, 900, 0, true },                                    /* of a store of before: by the time */
         { 907, 1000, 0, false },
     };
     char query[40], wanted[40];

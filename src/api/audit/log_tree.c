@@ -62,19 +62,18 @@ log_tree_store_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
 }
 
 static bh_rc
-tree_root_of_leaves(const struct bh_log_tree *tree, unsigned level, uint64_t index,
-               uint8_t ret_hash[32], struct bh_err *err)
+tree_root_of_leaves(const struct bh_log_tree *tree, unsigned level, uint64_t index, uint8_t ret_hash[32],
+                    struct bh_err *err)
 {
     struct leaves leaves = { .first = index << level, .wanted = 1u << level };
-    bh_rc rc = tree->store.ops->list_hashes(tree->store.self, leaves.first, log_tree_store_leaf, &leaves,
-                                            err);
+    bh_rc rc =
+        tree->store.ops->list_hashes(tree->store.self, leaves.first, log_tree_store_leaf, &leaves, err);
 
     BH_ASSERT(level <= BLOCK_LEVEL);
     if (rc != BH_OK)
         return rc;
     if (leaves.count < leaves.wanted)
-        return bh_err_set(err, BH_NOT_FOUND, "there is no record %" PRIu64,
-                          leaves.first + leaves.count);
+        return bh_err_set(err, BH_NOT_FOUND, "there is no record %" PRIu64, leaves.first + leaves.count);
     bh_merkle_root(tree->crypto, (const uint8_t(*)[32])leaves.hashes, leaves.count, ret_hash);
     return BH_OK;
 }
@@ -109,8 +108,7 @@ tree_grow_by_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
     if (leaves->count < BLOCK)
         return true;
     log_tree_reserve(tree);
-    bh_merkle_root(tree->crypto, (const uint8_t(*)[32])leaves->hashes, BLOCK,
-                   tree->blocks[tree->count++]);
+    bh_merkle_root(tree->crypto, (const uint8_t(*)[32])leaves->hashes, BLOCK, tree->blocks[tree->count++]);
     leaves->first += BLOCK;
     leaves->count = 0;
     return tree->count < growth->wanted;
@@ -119,16 +117,14 @@ tree_grow_by_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
 static bh_rc
 log_tree_grow(struct bh_log_tree *tree, uint64_t wanted, struct bh_err *err)
 {
-    struct growth growth = { .tree = tree, .leaves.first = tree->count * BLOCK,
-                             .wanted = wanted };
+    struct growth growth = { .tree = tree, .leaves.first = tree->count * BLOCK, .wanted = wanted };
     bh_rc rc = BH_OK;
 
     if (tree->count < wanted)
-        rc = tree->store.ops->list_hashes(tree->store.self, growth.leaves.first, tree_grow_by_leaf,
-                                          &growth, err);
+        rc = tree->store.ops->list_hashes(tree->store.self, growth.leaves.first, tree_grow_by_leaf, &growth,
+                                          err);
     if (rc == BH_OK && tree->count < wanted)
-        return bh_err_set(err, BH_NOT_FOUND, "there are no %" PRIu64 " records",
-                          wanted * BLOCK);
+        return bh_err_set(err, BH_NOT_FOUND, "there are no %" PRIu64 " records", wanted * BLOCK);
     return rc;
 }
 
@@ -145,8 +141,7 @@ log_tree_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32
     pthread_mutex_lock(&tree->mutex);
     rc = log_tree_grow(tree, (index + 1) * width, err);
     if (rc == BH_OK)
-        bh_merkle_root(tree->crypto, (const uint8_t(*)[32])tree->blocks + index * width, width,
-                       ret_hash);
+        bh_merkle_root(tree->crypto, (const uint8_t(*)[32])tree->blocks + index * width, width, ret_hash);
     pthread_mutex_unlock(&tree->mutex);
     return rc;
 }

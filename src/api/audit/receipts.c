@@ -8,20 +8,26 @@
 #include "api/request/visible.h"
 #include "base/num.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, ROW_ARENA_MAX = 64 << 10, EARLIER_MAX = 256, UNCLEAN_MAX = 16 };
+enum {
+    LIMIT_DEFAULT = 100,
+    LIMIT_MAX = 10000,
+    ROW_ARENA_MAX = 64 << 10,
+    EARLIER_MAX = 256,
+    UNCLEAN_MAX = 16
+};
 
 struct receipts {
     const struct bh_call *call;
     struct bh_json_writer *w;
     struct bh_visible visible;
-    struct bh_arena *arena;      /* of one row */
-    uint64_t job;                /* only its; 0: all */
+    struct bh_arena *arena;        /* of one row */
+    uint64_t job;                  /* only its; 0: all */
     uint64_t earlier[EARLIER_MAX]; /* numbers that its receipts refer to */
     uint32_t earlier_count;
-    const char *gpu;             /* only of it; NULL: all */
+    const char *gpu; /* only of it; NULL: all */
     uint64_t after, capacity, last;
-    bool of_one_job;             /* the caller sees the job, whatever else it sees */
-    bool opened;                 /* the list is, when its first row comes */
+    bool of_one_job;               /* the caller sees the job, whatever else it sees */
+    bool opened;                   /* the list is, when its first row comes */
     uint64_t unclean[UNCLEAN_MAX]; /* partitions whose scrub for the job failed, or was cut off */
     uint32_t unclean_count;
 };
@@ -94,7 +100,8 @@ receipts_add_unclean(struct receipts *r, const struct bh_msg_receipt *receipt)
 static bool
 receipts_is_visible(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
-    bool visible = r->of_one_job || receipts_may_see(r, receipt->tenant) || receipts_is_referred_to(r, receipt);
+    bool visible =
+        r->of_one_job || receipts_may_see(r, receipt->tenant) || receipts_is_referred_to(r, receipt);
 
     for (uint32_t i = 0; i < receipt->from_count; i++)
         visible = visible || receipts_may_see(r, receipt->from[i].tenant);
@@ -106,8 +113,7 @@ receipts_is_visible(const struct receipts *r, const struct bh_msg_receipt *recei
 static void
 receipts_put_tenant(const struct receipts *r, const char *key, uint32_t id)
 {
-    const struct bh_dir_tenant *tenant =
-        bh_directory_tenant(r->call->dir, (bh_tenant_id){ id });
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(r->call->dir, (bh_tenant_id){ id });
 
     if (id == 0)
         bh_json_str(r->w, key, "");
@@ -206,8 +212,7 @@ receipts_put_row(struct receipts *r, const struct bh_receipt_row *row)
     receipts_put_from(r, receipt);
     bh_json_str(w, "gpu", receipt->gpu);
     bh_json_u64(w, "id", receipt->order);
-    if (receipt->job
-        && (receipts_may_see(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job)))
+    if (receipt->job && (receipts_may_see(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job)))
         bh_json_u64(w, "job", receipt->job);
     bh_json_u64(w, "memory_bytes", receipt->memory_bytes);
     bh_json_str(w, "method", bh_scrub_method_names[receipt->method]);
@@ -241,13 +246,14 @@ receipts_may_name(const char *json, uint64_t job)
 
 static bool
 receipts_read_row(const struct receipts *r, const struct bh_document_row *document,
-         struct bh_receipt_row *ret_row)
+                  struct bh_receipt_row *ret_row)
 {
     struct bh_err ignored;
 
     bh_arena_reset(r->arena);
-    return bh_json_decode(document->value, strlen(document->value), &bh_receipt_row_fields,
-                          ret_row, r->arena, &ignored) == BH_OK;
+    return bh_json_decode(document->value, strlen(document->value), &bh_receipt_row_fields, ret_row, r->arena,
+                          &ignored)
+           == BH_OK;
 }
 
 /* What they refer to came before them, and names other jobs. */
@@ -271,7 +277,8 @@ receipts_add(void *self, const struct bh_document_row *document)
     struct receipts *r = self;
     struct bh_receipt_row row;
 
-    if (r->job && r->earlier_count == 0 && r->unclean_count == 0 && !receipts_may_name(document->value, r->job))
+    if (r->job && r->earlier_count == 0 && r->unclean_count == 0
+        && !receipts_may_name(document->value, r->job))
         return true;
     if (!receipts_read_row(r, document, &row))
         return true;
@@ -309,11 +316,9 @@ receipts_put_all(struct receipts *r, struct bh_err *err)
 /* ---- calls ---- */
 
 bh_rc
-bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
-                struct bh_err *err)
+bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
 {
-    struct receipts r = { .call = call, .w = w, .job = job, .capacity = LIMIT_DEFAULT,
-                          .of_one_job = true };
+    struct receipts r = { .call = call, .w = w, .job = job, .capacity = LIMIT_DEFAULT, .of_one_job = true };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
 
     if (rc != BH_OK)
@@ -326,7 +331,7 @@ bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t j
 
 static bh_rc
 receipts_read_number(const struct bh_call *call, const char *key, uint64_t most, uint64_t *number,
-            struct bh_err *err)
+                     struct bh_err *err)
 {
     const char *text = bh_call_query(call, key);
     bh_rc rc = text ? bh_parse_u64(text, number, err) : BH_OK;
@@ -340,8 +345,9 @@ bh_rc
 bh_receipts_list(struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
-    struct receipts r = { .call = call, .w = &w, .capacity = LIMIT_DEFAULT, .opened = true,
-                          .gpu = bh_call_query(call, "gpu") };
+    struct receipts r = {
+        .call = call, .w = &w, .capacity = LIMIT_DEFAULT, .opened = true, .gpu = bh_call_query(call, "gpu")
+    };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
 
     if (rc == BH_OK)

@@ -11,7 +11,7 @@ bh_rc bh_receipts_list(struct bh_call *call, struct bh_err *err);
 
 /* The member "receipts" of a job that the caller may see: of its partitions before it began, and
  * of what it left. */
-BH_MUST_USE bh_rc bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w,
-                                  uint64_t job, struct bh_err *err);
+BH_MUST_USE bh_rc bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
+                                  struct bh_err *err);
 
 #endif

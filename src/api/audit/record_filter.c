@@ -29,8 +29,7 @@ filter_read_moment(const struct bh_call *call, const char *name, uint64_t *ret_n
 static bool
 record_filter_may_see_site(const struct bh_call *call)
 {
-    return bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ 0 })
-        .allow;
+    return bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ 0 }).allow;
 }
 
 /* A name that is nobody's finds nothing, as that of somebody does of whom the caller may see
@@ -90,8 +89,7 @@ filter_read_object(const struct bh_call *call, struct bh_record_filter *filter, 
         return rc;
     if (!slash || filter_read_id(call, filter->object_type, slash + 1, &filter->object))
         return BH_OK;
-    return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number",
-                      text);
+    return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number", text);
 }
 
 static bh_rc
@@ -107,8 +105,7 @@ filter_read_decision(const struct bh_call *call, struct bh_record_filter *filter
 }
 
 bh_rc
-bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_filter,
-                      struct bh_err *err)
+bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_filter, struct bh_err *err)
 {
     struct bh_record_filter filter = { .verb = bh_call_query(call, "verb"),
                                        .text = bh_call_query(call, "text"),
@@ -126,13 +123,11 @@ bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_f
     if (rc == BH_OK)
         rc = filter_read_decision(call, &filter, err);
     if (rc == BH_OK && filter.text && strlen(filter.text) < TEXT_LEAST)
-        rc = bh_err_set(err, BH_INVALID, "text: at least %d characters of an id are needed",
-                        TEXT_LEAST);
+        rc = bh_err_set(err, BH_INVALID, "text: at least %d characters of an id are needed", TEXT_LEAST);
     if (rc != BH_OK)
         return rc;
-    filter.any = filter.verb || filter.text || filter.object_type || filter.has_actor
-                 || filter.has_decision || filter.since_ns || filter.until_ns != UINT64_MAX
-                 || bh_call_query(call, "tenant");
+    filter.any = filter.verb || filter.text || filter.object_type || filter.has_actor || filter.has_decision
+                 || filter.since_ns || filter.until_ns != UINT64_MAX || bh_call_query(call, "tenant");
     *ret_filter = filter;
     return BH_OK;
 }
@@ -228,5 +223,6 @@ bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf
     ts_ns = record_filter_number_in(leaf, "ts");
     return ts_ns >= filter->since_ns && ts_ns < filter->until_ns
            && (!filter->verb || filter_text_is(leaf, "verb", filter->verb)) && filter_is_object(filter, leaf)
-           && filter_is_actor(filter, leaf) && filter_is_decision(filter, leaf) && record_filter_has_text(filter, leaf);
+           && filter_is_actor(filter, leaf) && filter_is_decision(filter, leaf)
+           && record_filter_has_text(filter, leaf);
 }

@@ -13,14 +13,13 @@ struct bh_record_filter {
     const char *text;            /* beginning of an id; NULL: any */
     uint64_t since_ns, until_ns; /* from, and before */
     bool has_object, has_actor, has_decision, allow;
-    bool any;                    /* something is asked for */
+    bool any; /* something is asked for */
 };
 
 /* Read the query, but for its tenant: bh_visible_narrow sees to that.
  *   BH_INVALID    malformed
  *   BH_NOT_FOUND  no such principal */
-BH_MUST_USE bh_rc bh_record_filter_read(const struct bh_call *call,
-                                        struct bh_record_filter *ret_filter,
+BH_MUST_USE bh_rc bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_filter,
                                         struct bh_err *err);
 
 /* Whether the leaf's result is that somebody was denied something. */

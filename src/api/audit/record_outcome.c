@@ -11,11 +11,13 @@ enum { OUTCOME_BYTES_MAX = 100 };
 /* Events that answer, and which member of them says how it went; left out, it is "ok". */
 static const struct {
     const char *event, *member;
+    /* clang-format off */
 } answers[] = {
     { "carved", "outcome" },    { "checked", "outcome" },  { "destroyed", "outcome" },
     { "ended", "cause" },       { "resumed", "outcome" },  { "serviced", "outcome" },
     { "started", "outcome" },   { "suspended", "outcome" },
 };
+/* clang-format on */
 
 static const char *
 member_of(const char *event)
@@ -43,8 +45,8 @@ bh_record_outcome_put(struct bh_json_writer *w, struct bh_slice leaf)
     struct bh_buf text;
     uint64_t number;
 
-    if (!bh_slice_get(leaf, "ev", &events)
-        || !bh_slice_first_key(events, name, sizeof name, &event) || !(member = member_of(name)))
+    if (!bh_slice_get(leaf, "ev", &events) || !bh_slice_first_key(events, name, sizeof name, &event)
+        || !(member = member_of(name)))
         return;
     if (!bh_slice_get(event, member, &value))
         memcpy(word, "ok", sizeof "ok");

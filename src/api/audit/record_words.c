@@ -46,8 +46,7 @@ record_words_check(const struct words *words, const char *word, struct bh_err *e
             return BH_OK;
         bh_nearest_try(&nearest, word, words->items[i]);
     }
-    bh_err_set(err, BH_INVALID, "%s: no record has the %s \"%.60s\"", words->parameter, words->what,
-               word);
+    bh_err_set(err, BH_INVALID, "%s: no record has the %s \"%.60s\"", words->parameter, words->what, word);
     if (nearest.word)
         return bh_err_hint(err, "did you mean %s?", nearest.word);
     return bh_err_hint(err, "one like %s: bulkhead audit tail shows what there is", words->example);
@@ -64,8 +63,7 @@ bh_record_words_check_verb(const char *verb, struct bh_err *err)
 bh_rc
 bh_record_words_check_object(const char *type, struct bh_err *err)
 {
-    static const struct words words = { "object", "type", "job or job/7", objects,
-                                        BH_COUNT(objects) };
+    static const struct words words = { "object", "type", "job or job/7", objects, BH_COUNT(objects) };
 
     return record_words_check(&words, type, err);
 }

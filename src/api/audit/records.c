@@ -20,8 +20,8 @@ struct records {
     struct bh_record_filter filter;
     bool raw;
     uint64_t capacity, last;
-    uint64_t minimum;            /* records below it were pruned */
-    bool any;                    /* a record was looked at */
+    uint64_t minimum; /* records below it were pruned */
+    bool any;         /* a record was looked at */
 };
 
 static uint64_t

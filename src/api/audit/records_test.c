@@ -9,9 +9,9 @@ static struct received got;
 
 #define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
 
-#define LEAF(seq, tenant)                                                                \
-    "{\"actor\":{\"id\":1,\"uid\":1001,\"via\":\"peer\"},\"dec\":{\"allow\":true,"       \
-    "\"rule\":6},\"obj\":{\"id\":7,\"type\":\"job\"},\"phase\":\"intent\",\"res\":\"ok\","\
+#define LEAF(seq, tenant)                                                                                    \
+    "{\"actor\":{\"id\":1,\"uid\":1001,\"via\":\"peer\"},\"dec\":{\"allow\":true,"                           \
+    "\"rule\":6},\"obj\":{\"id\":7,\"type\":\"job\"},\"phase\":\"intent\",\"res\":\"ok\","                   \
     "\"seq\":" #seq ",\"tenant\":" #tenant ",\"ts\":\"1000\",\"v\":1,\"verb\":\"job.submit\"}"
 
 static int
@@ -136,12 +136,13 @@ only_a_socket_has_a_user(void **state)
     for (uint64_t i = 0; i < BH_COUNT(rows); i++) {
         snprintf(leaf, sizeof leaf,
                  "{\"actor\":{%s},\"phase\":\"intent\",\"seq\":%d,\"tenant\":2,\"ts\":\"1000\","
-                 "\"v\":1,\"verb\":\"x\"}", rows[i].actor, (int)(4 + i));
+                 "\"v\":1,\"verb\":\"x\"}",
+                 rows[i].actor, (int)(4 + i));
         bh_fixture_put_record(f, 4 + i, leaf);
         snprintf(leaf, sizeof leaf, "after=%d", (int)(3 + i));
         SEND(BH_GET, "/v1/records", .query = leaf, .uid = CAROL);
-        BH_CHECK(rows[i].name, rows[i].tells ? strstr(got.text, rows[i].tells) != NULL
-                                             : !strstr(got.text, "\"uid\""));
+        BH_CHECK(rows[i].name,
+                 rows[i].tells ? strstr(got.text, rows[i].tells) != NULL : !strstr(got.text, "\"uid\""));
     }
     BH_CHECK_DONE();
 }
@@ -203,19 +204,18 @@ searches_find_what_they_ask_for(void **state)
     BH_CHECK_DONE();
 }
 
-#define LATER(seq, ts, more)                                                             \
-    "{" more "\"phase\":\"event\",\"req\":\"c0ffee00000000000000000000000000\",\"seq\":" #seq   \
+#define LATER(seq, ts, more)                                                                                 \
+    "{" more "\"phase\":\"event\",\"req\":\"c0ffee00000000000000000000000000\",\"seq\":" #seq                \
     ",\"ts\":\"" #ts "\",\"v\":1,\"verb\":\"token_use\"}"
 
-#define NO_RULE                                                                          \
-    "{\"actor\":{\"id\":1},\"phase\":\"intent\",\"res\":\"denied\",\"seq\":6,\"ts\":\"3000000000\"," \
+#define NO_RULE                                                                                              \
+    "{\"actor\":{\"id\":1},\"phase\":\"intent\",\"res\":\"denied\",\"seq\":6,\"ts\":\"3000000000\","         \
     "\"v\":1,\"verb\":\"job.cancel\"}"
 /* As versions of before wrote it. */
-#define ALLOWED_AND_DENIED                                                               \
-    "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":41},\"phase\":\"event\",\"res\":"       \
+#define ALLOWED_AND_DENIED                                                                                   \
+    "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":41},\"phase\":\"event\",\"res\":"                \
     "\"denied\",\"seq\":7,\"ts\":\"3000000000\",\"v\":4,\"verb\":\"key.shred\"}"
-#define DENIED                                                                           \
-    "\"actor\":{\"token\":\"bhk12345\",\"via\":\"token\"},\"dec\":{\"allow\":false},"
+#define DENIED "\"actor\":{\"token\":\"bhk12345\",\"via\":\"token\"},\"dec\":{\"allow\":false},"
 
 static void
 searches_know_times_and_ids(void **state)
@@ -224,7 +224,8 @@ searches_know_times_and_ids(void **state)
     bh_fixture_put_record(f, 5, LATER(5, 3000000000, DENIED));
     SEND(BH_GET, "/v1/records", .query = "since=1970-01-01T00:00:02Z", .uid = CAROL);
     BH_CHECK_EQ("since", count_in(got.text, "\"seq\":"), 2);
-    SEND(BH_GET, "/v1/records", .query = "since=1970-01-01T00:00:02Z&until=1970-01-01T00:00:03Z", .uid = CAROL);
+    SEND(BH_GET, "/v1/records", .query = "since=1970-01-01T00:00:02Z&until=1970-01-01T00:00:03Z",
+         .uid = CAROL);
     BH_CHECK_EQ("between", count_in(got.text, "\"seq\":"), 1);
     SEND(BH_GET, "/v1/records", .query = "text=c0ffee", .uid = CAROL);
     BH_CHECK_EQ("request", count_in(got.text, "\"seq\":"), 2);
@@ -246,10 +247,10 @@ searches_know_times_and_ids(void **state)
     BH_CHECK_DONE();
 }
 
-#define HELD(seq, tenant, more)                                                          \
-    "{\"dec\":{\"allow\":true}," more "\"ev\":{\"cordon\":{\"gpu\":1,\"held\":\"drain\"}},"        \
-    "\"phase\":\"intent\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":" #tenant ",\"text\":\""        \
-    "00000000000000000000000000000000000000000000000000000000000000ab\",\"ts\":\"2000\","   \
+#define HELD(seq, tenant, more)                                                                              \
+    "{\"dec\":{\"allow\":true}," more "\"ev\":{\"cordon\":{\"gpu\":1,\"held\":\"drain\"}},"                  \
+    "\"phase\":\"intent\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":" #tenant ",\"text\":\""                \
+    "00000000000000000000000000000000000000000000000000000000000000ab\",\"ts\":\"2000\","                    \
     "\"v\":4,\"verb\":\"gpu.cordon\"}"
 
 /* What happened is told as the leaf has it to who sees that, and the digest of its text. */
@@ -273,9 +274,9 @@ events_are_told(void **state)
     BH_CHECK_DONE();
 }
 
-#define MOUNTED                                                                          \
-    "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":3100},\"obj\":{\"id\":1,\"type\":"  \
-    "\"dataset\"},\"order\":8193,\"phase\":\"event\",\"res\":\"ok\",\"seq\":4,\"tenant\":2,"      \
+#define MOUNTED                                                                                              \
+    "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":3100},\"obj\":{\"id\":1,\"type\":"               \
+    "\"dataset\"},\"order\":8193,\"phase\":\"event\",\"res\":\"ok\",\"seq\":4,\"tenant\":2,"                 \
     "\"ts\":\"2000\",\"v\":1,\"verb\":\"dataset.read\"}"
 
 static void
@@ -284,11 +285,13 @@ searches_know_datasets_by_name(void **state)
     static const struct {
         const char *query;
         uint32_t uid, count;
+        /* clang-format off */
     } rows[] = {
         { "object=dataset/imagenet", CAROL, 1 }, { "object=dataset/1", CAROL, 1 },
         { "object=dataset/imagenet", ALICE, 1 }, { "object=dataset/imagenet", BOB, 0 },
         { "object=dataset/nothing", CAROL, 0 },  { "object=dataset/nothing", BOB, 0 },
     };
+    /* clang-format on */
 
     bh_fixture_put_record(f, 4, MOUNTED);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
@@ -300,9 +303,9 @@ searches_know_datasets_by_name(void **state)
     BH_CHECK_DONE();
 }
 
-#define ANSWER(seq, verb, ev)                                                            \
-    "{\"dec\":{\"allow\":true},\"ev\":" ev ",\"obj\":{\"id\":1,\"type\":\"lease\"}," \
-    "\"phase\":\"outcome\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":2,\"ts\":\"2000\",\"v\":4," \
+#define ANSWER(seq, verb, ev)                                                                                \
+    "{\"dec\":{\"allow\":true},\"ev\":" ev ",\"obj\":{\"id\":1,\"type\":\"lease\"},"                         \
+    "\"phase\":\"outcome\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":2,\"ts\":\"2000\",\"v\":4,"            \
     "\"verb\":\"" verb "\"}"
 
 /* The result says that the answer was taken, the outcome what it was. */
@@ -317,8 +320,7 @@ outcomes_are_told(void **state)
           "\"outcome\":\"failed: " },
         { ANSWER(6, "node.ended", "{\"ended\":{\"cause\":\"start_failed\",\"lease\":1}}"),
           "\"outcome\":\"start_failed\"," },
-        { ANSWER(7, "node.ended",
-                 "{\"ended\":{\"cause\":\"exited\",\"exit_status\":127,\"lease\":1}}"),
+        { ANSWER(7, "node.ended", "{\"ended\":{\"cause\":\"exited\",\"exit_status\":127,\"lease\":1}}"),
           "\"outcome\":\"exited, status 127\"," },
         { ANSWER(8, "node.suspended", "{\"suspended\":{\"lease\":1,\"outcome\":\"context_held\"}}"),
           "\"outcome\":\"context_held\"," },
@@ -333,8 +335,8 @@ outcomes_are_told(void **state)
         snprintf(query, sizeof query, "limit=1&after=%zu", 3 + i);
         SEND(BH_GET, "/v1/records", .query = query, .uid = ALICE);
         BH_CHECK_EQ(rows[i].leaf, count_in(got.text, "\"seq\":"), 1);
-        BH_CHECK(rows[i].leaf, !!strstr(got.text, rows[i].says ? rows[i].says : "\"outcome\":")
-                                   == !!rows[i].says);
+        BH_CHECK(rows[i].leaf,
+                 !!strstr(got.text, rows[i].says ? rows[i].says : "\"outcome\":") == !!rows[i].says);
     }
     BH_CHECK_DONE();
 }

@@ -25,7 +25,8 @@ open_with_a_job(void)
 }
 
 static void
-refused_request_check(const char *name, const struct bh_refused_request *is, const struct bh_refused_request *wanted)
+refused_request_check(const char *name, const struct bh_refused_request *is,
+                      const struct bh_refused_request *wanted)
 {
     BH_CHECK_STR(name, is->verb ? is->verb : bh_operation_recorded_verb(is->op), wanted->verb);
     BH_CHECK_EQ(name, is->tenant.v, wanted->tenant.v);
@@ -42,53 +43,115 @@ static const struct {
     struct bh_refused_request tried;
     const char *target;
 } denials[] = {
-    { "a read of a job", { BH_GET, "/v1/jobs/1/logs", .uid = DAVE }, 403,
-      { .verb = "job.logs", .job = { 1 }, .tenant = { VISION } }, "" },
-    { "a job that is not seen", { BH_GET, "/v1/jobs/1", .uid = BOB }, 404,
-      { .verb = "job.view", .job = { 1 } }, "" },
-    { "a folder", { BH_POST, "/v1/jobs", .uid = ALICE, .body = SUBMIT(",\"mounts\":[{\"source\":\"/x\"}]") }, 403,
-      { .verb = "job.submit", .tenant = { VISION } }, "" },
-    { "a working directory", { BH_POST, "/v1/jobs", .uid = ALICE, .body = SUBMIT(",\"cwd\":\"/x\"") }, 403,
-      { .verb = "job.submit", .tenant = { VISION } }, "" },
-    { "an SKU that there is not", { BH_POST, "/v1/jobs", .uid = ALICE,
-      .body = "{\"args\":[\"a\"],\"sku\":\"no\",\"tenant\":\"acme/vision\"}" }, 404,
-      { .verb = "job.submit", .tenant = { VISION } }, "" },
-    { "a tenant that is not seen", { BH_POST, "/v1/jobs", .uid = BOB, .body = SUBMIT("") }, 404,
-      { .verb = "job.submit" }, "" },
-    { "what if quota", { BH_POST, "/v1/whatif", .uid = DAVE,
-      .body = "{\"quota\":{\"limit\":\"1\",\"tenant\":\"acme/vision\"}}" }, 403,
-      { .verb = "site.apply", .object = { "tenant", VISION } }, "" },
-    { "of no tenant", { BH_POST, "/v1/whatif", .uid = DAVE,
-      .body = "{\"quota\":{\"limit\":\"1\",\"tenant\":\"none\"}}" }, 403, { .verb = "site.apply" }, "" },
-    { "what if drain", { BH_POST, "/v1/whatif", .uid = ALICE, .body = "{\"drain\":\"n1\"}" }, 403,
-      { .verb = "site.view" }, "n1" },
-    { "what if apply", { BH_POST, "/v1/whatif", .uid = ALICE,
-      .body = "{\"site\":{\"tenants\":[{\"name\":\"mine\"}]}}" }, 403, { .verb = "site.apply" }, "" },
-    { "what if cancel", { BH_POST, "/v1/whatif", .uid = DAVE, .body = "{\"cancel\":1}" }, 403,
-      { .verb = "job.cancel", .job = { 1 }, .tenant = { VISION } }, "" },
-    { "of a job that is not seen", { BH_POST, "/v1/whatif", .uid = BOB, .body = "{\"cancel\":1}" }, 404,
-      { .verb = "job.cancel", .job = { 1 } }, "" },
-    { "what if submit", { BH_POST, "/v1/whatif", .uid = DAVE, .body = ASK_SUBMIT("") }, 403,
-      { .verb = "job.submit", .tenant = { VISION } }, "" },
-    { "at a higher priority", { BH_POST, "/v1/whatif", .uid = ALICE, .body = ASK_SUBMIT(",\"priority\":\"high\"") },
-      403, { .verb = "job.submit", .tenant = { VISION } }, "" },
-    { "with a folder", { BH_POST, "/v1/whatif", .uid = ALICE,
-      .body = ASK_SUBMIT(",\"mounts\":[{\"source\":\"/x\"}]") }, 403,
-      { .verb = "job.submit", .tenant = { VISION } }, "" },
-    { "with a network", { BH_POST, "/v1/whatif", .uid = ALICE, .body = ASK_SUBMIT(",\"network\":\"egress\"") },
-      403, { .verb = "job.submit", .tenant = { VISION }, .verdict = { .rule = RULE_NETWORKS } }, "" },
-    { "a submission beside a cancellation", { BH_POST, "/v1/whatif", .uid = ALICE,
-      .body = "{\"cancel\":1,\"submit\":" SUBMIT(",\"cwd\":\"/x\"") "}" }, 403,
-      { .verb = "job.submit", .tenant = { VISION } }, "" },
-    { "walls of a node", { BH_POST, "/v1/verify", .query = "node=n1", .uid = ALICE }, 403,
-      { .verb = "isolation.verify" }, "n1" },
-    { "a drain", { BH_POST, "/v1/drain", .uid = ALICE, .body = "{\"target\":\"GPU-a\"}" }, 403,
-      { .verb = "gpu.cordon" }, "GPU-a" },
-    { "a key", { BH_POST, "/v1/keys/shred", .uid = ALICE,
-      .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme/vision\"}" }, 403,
-      { .verb = "key.shred", .object = { "tenant", VISION } }, "" },
-    { "an account", { BH_DELETE, "/v1/accounts/bob", .uid = ALICE }, 403,
-      { .verb = "account.reset" }, "bob" },
+    { "a read of a job",
+      { BH_GET, "/v1/jobs/1/logs", .uid = DAVE },
+      403,
+      { .verb = "job.logs", .job = { 1 }, .tenant = { VISION } },
+      "" },
+    { "a job that is not seen",
+      { BH_GET, "/v1/jobs/1", .uid = BOB },
+      404,
+      { .verb = "job.view", .job = { 1 } },
+      "" },
+    { "a folder",
+      { BH_POST, "/v1/jobs", .uid = ALICE, .body = SUBMIT(",\"mounts\":[{\"source\":\"/x\"}]") },
+      403,
+      { .verb = "job.submit", .tenant = { VISION } },
+      "" },
+    { "a working directory",
+      { BH_POST, "/v1/jobs", .uid = ALICE, .body = SUBMIT(",\"cwd\":\"/x\"") },
+      403,
+      { .verb = "job.submit", .tenant = { VISION } },
+      "" },
+    { "an SKU that there is not",
+      { BH_POST, "/v1/jobs", .uid = ALICE,
+        .body = "{\"args\":[\"a\"],\"sku\":\"no\",\"tenant\":\"acme/vision\"}" },
+      404,
+      { .verb = "job.submit", .tenant = { VISION } },
+      "" },
+    { "a tenant that is not seen",
+      { BH_POST, "/v1/jobs", .uid = BOB, .body = SUBMIT("") },
+      404,
+      { .verb = "job.submit" },
+      "" },
+    { "what if quota",
+      { BH_POST, "/v1/whatif", .uid = DAVE,
+        .body = "{\"quota\":{\"limit\":\"1\",\"tenant\":\"acme/vision\"}}" },
+      403,
+      { .verb = "site.apply", .object = { "tenant", VISION } },
+      "" },
+    { "of no tenant",
+      { BH_POST, "/v1/whatif", .uid = DAVE, .body = "{\"quota\":{\"limit\":\"1\",\"tenant\":\"none\"}}" },
+      403,
+      { .verb = "site.apply" },
+      "" },
+    { "what if drain",
+      { BH_POST, "/v1/whatif", .uid = ALICE, .body = "{\"drain\":\"n1\"}" },
+      403,
+      { .verb = "site.view" },
+      "n1" },
+    { "what if apply",
+      { BH_POST, "/v1/whatif", .uid = ALICE, .body = "{\"site\":{\"tenants\":[{\"name\":\"mine\"}]}}" },
+      403,
+      { .verb = "site.apply" },
+      "" },
+    { "what if cancel",
+      { BH_POST, "/v1/whatif", .uid = DAVE, .body = "{\"cancel\":1}" },
+      403,
+      { .verb = "job.cancel", .job = { 1 }, .tenant = { VISION } },
+      "" },
+    { "of a job that is not seen",
+      { BH_POST, "/v1/whatif", .uid = BOB, .body = "{\"cancel\":1}" },
+      404,
+      { .verb = "job.cancel", .job = { 1 } },
+      "" },
+    { "what if submit",
+      { BH_POST, "/v1/whatif", .uid = DAVE, .body = ASK_SUBMIT("") },
+      403,
+      { .verb = "job.submit", .tenant = { VISION } },
+      "" },
+    { "at a higher priority",
+      { BH_POST, "/v1/whatif", .uid = ALICE, .body = ASK_SUBMIT(",\"priority\":\"high\"") },
+      403,
+      { .verb = "job.submit", .tenant = { VISION } },
+      "" },
+    { "with a folder",
+      { BH_POST, "/v1/whatif", .uid = ALICE, .body = ASK_SUBMIT(",\"mounts\":[{\"source\":\"/x\"}]") },
+      403,
+      { .verb = "job.submit", .tenant = { VISION } },
+      "" },
+    { "with a network",
+      { BH_POST, "/v1/whatif", .uid = ALICE, .body = ASK_SUBMIT(",\"network\":\"egress\"") },
+      403,
+      { .verb = "job.submit", .tenant = { VISION }, .verdict = { .rule = RULE_NETWORKS } },
+      "" },
+    { "a submission beside a cancellation",
+      { BH_POST, "/v1/whatif", .uid = ALICE,
+        .body = "{\"cancel\":1,\"submit\":" SUBMIT(",\"cwd\":\"/x\"") "}" },
+      403,
+      { .verb = "job.submit", .tenant = { VISION } },
+      "" },
+    { "walls of a node",
+      { BH_POST, "/v1/verify", .query = "node=n1", .uid = ALICE },
+      403,
+      { .verb = "isolation.verify" },
+      "n1" },
+    { "a drain",
+      { BH_POST, "/v1/drain", .uid = ALICE, .body = "{\"target\":\"GPU-a\"}" },
+      403,
+      { .verb = "gpu.cordon" },
+      "GPU-a" },
+    { "a key",
+      { BH_POST, "/v1/keys/shred", .uid = ALICE,
+        .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme/vision\"}" },
+      403,
+      { .verb = "key.shred", .object = { "tenant", VISION } },
+      "" },
+    { "an account",
+      { BH_DELETE, "/v1/accounts/bob", .uid = ALICE },
+      403,
+      { .verb = "account.reset" },
+      "bob" },
 };
 
 static void
@@ -125,24 +188,45 @@ a_dataset_that_is_asked_about_is_recorded_twice(void **state)
         uint32_t status, count;
         struct bh_refused_request tried[2];
     } cases[] = {
-        { "for writing", ALICE, ASK_SUBMIT(",\"mounts\":[{\"dataset\":\"imagenet\",\"write\":true}]"), 403, 2,
+        { "for writing",
+          ALICE,
+          ASK_SUBMIT(",\"mounts\":[{\"dataset\":\"imagenet\",\"write\":true}]"),
+          403,
+          2,
           { { .verb = "job.submit", .tenant = { VISION }, .verdict = { .rule = RULE_LACKS } },
-            { .verb = "dataset.write", .tenant = { VISION }, .object = { "dataset", 1 },
+            { .verb = "dataset.write",
+              .tenant = { VISION },
+              .object = { "dataset", 1 },
               .verdict = { .rule = RULE_LACKS } } } },
-        { "hidden", BOB, "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\"," NAMED("imagenet") "}}",
-          404, 2, { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } },
-                    { .verb = "dataset.read", .tenant = { VISION }, .object = { "dataset", 1 },
-                      .verdict = { .rule = 3002 } } } },
-        { "none", BOB, "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\"," NAMED("none") "}}",
-          404, 1, { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } } } },
-        { "an image", BOB, "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\","
-                           "\"image\":\"dir:/nowhere\"}}",
-          403, 1, { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } } } },
+        { "hidden",
+          BOB,
+          "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\"," NAMED("imagenet") "}}",
+          404,
+          2,
+          { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } },
+            { .verb = "dataset.read",
+              .tenant = { VISION },
+              .object = { "dataset", 1 },
+              .verdict = { .rule = 3002 } } } },
+        { "none",
+          BOB,
+          "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\"," NAMED("none") "}}",
+          404,
+          1,
+          { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } } } },
+        { "an image",
+          BOB,
+          "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\","
+          "\"image\":\"dir:/nowhere\"}}",
+          403,
+          1,
+          { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } } } },
     };
     struct fixture *f = open_with_a_job();
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        bh_fixture_send(f, &(struct sent){ BH_POST, "/v1/whatif", .uid = cases[i].uid, .body = cases[i].body }, &got);
+        bh_fixture_send(
+            f, &(struct sent){ BH_POST, "/v1/whatif", .uid = cases[i].uid, .body = cases[i].body }, &got);
         BH_CHECK_EQ(cases[i].name, got.status, cases[i].status);
         BH_CHECK_EQ(cases[i].name, f->refusals, cases[i].count);
         BH_CHECK_EQ(cases[i].name, f->refused_rc, BH_DENIED);
@@ -170,11 +254,14 @@ every_operation_has_its_deed(void **state)
         f = open_with_a_job();
         snprintf(path, sizeof path, "%.*s%s%s", id ? (int)(id - row->path) : 70, row->path, id ? "1" : "",
                  id ? id + 4 : "");
-        bh_fixture_send(f, &(struct sent){ row->method, path, .uid = BOB, .body = row->has_body ? "{}" : NULL }, &got);
+        bh_fixture_send(
+            f, &(struct sent){ row->method, path, .uid = BOB, .body = row->has_body ? "{}" : NULL }, &got);
         BH_CHECK_EQ(row->name, got.status, of_job ? 404 : 403);
         BH_CHECK_EQ(row->name, f->refusals, 1);
-        refused_request_check(row->name, &f->tried[0],
-              &(struct bh_refused_request){ .verb = bh_operation_recorded_verb((enum bh_operation)op), .job = { of_job } });
+        refused_request_check(
+            row->name, &f->tried[0],
+            &(struct bh_refused_request){ .verb = bh_operation_recorded_verb((enum bh_operation)op),
+                                          .job = { of_job } });
         bh_fixture_close(f);
     }
     BH_CHECK_DONE();
@@ -191,6 +278,7 @@ a_stranger_is_his_uid(void **state)
         uint32_t refusals, uid;
         const char *verb;
         uint32_t unauthenticated;
+        /* clang-format off */
     } cases[] = {
         { "a read", { BH_GET, "/v1/jobs", .uid = STRANGER }, 1, STRANGER, "job.view" },
         { "a job", { BH_GET, "/v1/jobs/1", .uid = STRANGER }, 1, STRANGER, "job.view" },
@@ -204,6 +292,7 @@ a_stranger_is_his_uid(void **state)
         { "with a bad token", { BH_GET, "/v1/jobs", .token = "bh_no", .tcp = true }, .unauthenticated = 1 },
         { "what is open", { BH_GET, "/healthz", .uid = STRANGER } },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct fixture *f = open_with_a_job();
@@ -217,7 +306,8 @@ a_stranger_is_his_uid(void **state)
             BH_CHECK_EQ(cases[i].name, f->refused.subject.principal.v, 0);
             BH_CHECK_EQ(cases[i].name, f->refused.via, BH_VIA_PEER);
             BH_CHECK_STR(cases[i].name, f->target, "");
-            refused_request_check(cases[i].name, &f->tried[0], &(struct bh_refused_request){ .verb = cases[i].verb });
+            refused_request_check(cases[i].name, &f->tried[0],
+                                  &(struct bh_refused_request){ .verb = cases[i].verb });
         }
         bh_fixture_close(f);
     }
@@ -235,8 +325,10 @@ the_owner_is_told_the_tenant(void **state)
     bh_fixture_send(f, &(struct sent){ BH_POST, "/v1/jobs", .uid = ALICE, .body = SUBMIT("") }, &got);
     BH_CHECK_EQ("of a submission", f->command.tenant.v, VISION);
     f->rc = BH_DENIED;
-    bh_fixture_send(f, &(struct sent){ BH_POST, "/v1/whatif", .uid = CAROL,
-                                       .body = "{\"site\":{\"tenants\":[{\"name\":\"mine\"}]}}" }, &got);
+    bh_fixture_send(f,
+                    &(struct sent){ BH_POST, "/v1/whatif", .uid = CAROL,
+                                    .body = "{\"site\":{\"tenants\":[{\"name\":\"mine\"}]}}" },
+                    &got);
     BH_CHECK_EQ("what it refused it recorded", f->refusals, 0);
     bh_fixture_close(f);
     BH_CHECK_DONE();

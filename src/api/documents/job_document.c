@@ -22,20 +22,17 @@ static const struct bh_field carried_rows[] = {
     BH_F(struct bh_carried_row, leases, BH_FIELD_U64),
     BH_F(struct bh_carried_row, sums, BH_FIELD_STRUCT, .of = &bh_carried_fields),
 };
-const struct bh_fields bh_carried_row_fields =
-    BH_FIELDS("carried_row", struct bh_carried_row, carried_rows);
+const struct bh_fields bh_carried_row_fields = BH_FIELDS("carried_row", struct bh_carried_row, carried_rows);
 
 static const struct bh_field failure_rows[] = {
     BH_F(struct bh_failure_row, text, BH_FIELD_HEX),
 };
-const struct bh_fields bh_failure_row_fields =
-    BH_FIELDS("failure_row", struct bh_failure_row, failure_rows);
+const struct bh_fields bh_failure_row_fields = BH_FIELDS("failure_row", struct bh_failure_row, failure_rows);
 
 static const struct bh_field image_rows[] = {
     BH_F(struct bh_image_row, digest, BH_FIELD_HEX),
 };
-const struct bh_fields bh_image_row_fields =
-    BH_FIELDS("image_row", struct bh_image_row, image_rows);
+const struct bh_fields bh_image_row_fields = BH_FIELDS("image_row", struct bh_image_row, image_rows);
 
 static const struct bh_field notice_rows[] = {
     BH_F(struct bh_job_notice_item, count, BH_FIELD_U64),
@@ -43,8 +40,7 @@ static const struct bh_field notice_rows[] = {
     BH_F_ENUM(struct bh_job_notice_item, kind, bh_job_notice_names),
     BH_F(struct bh_job_notice_item, last_ns, BH_FIELD_NS),
 };
-static const struct bh_fields notice_fields =
-    BH_FIELDS("job_notice", struct bh_job_notice_item, notice_rows);
+static const struct bh_fields notice_fields = BH_FIELDS("job_notice", struct bh_job_notice_item, notice_rows);
 
 static const struct bh_field notices_rows[] = {
     BH_F_ARRAY(struct bh_job_notices_row, items, item_count, notice_fields, BH_JOB_NOTICES),
@@ -53,10 +49,8 @@ const struct bh_fields bh_job_notices_fields =
     BH_FIELDS("job_notices", struct bh_job_notices_row, notices_rows);
 
 static const struct bh_fields *const kinds[BH_DOCUMENT_KINDS] = {
-    [BH_DOCUMENT_CARRIED] = &bh_carried_row_fields,
-    [BH_DOCUMENT_CARRIED_TENANT] = &bh_carried_row_fields,
-    [BH_DOCUMENT_FAILURE] = &bh_failure_row_fields,
-    [BH_DOCUMENT_IMAGE] = &bh_image_row_fields,
+    [BH_DOCUMENT_CARRIED] = &bh_carried_row_fields, [BH_DOCUMENT_CARRIED_TENANT] = &bh_carried_row_fields,
+    [BH_DOCUMENT_FAILURE] = &bh_failure_row_fields, [BH_DOCUMENT_IMAGE] = &bh_image_row_fields,
     [BH_DOCUMENT_NOTICES] = &bh_job_notices_fields,
 };
 
@@ -67,8 +61,7 @@ bh_job_document_key(uint64_t number, char ret_key[BH_JOB_DOCUMENT_KEY_SIZE])
 }
 
 bh_rc
-bh_job_document_decode(enum bh_document_kind kind, const char *value, void *ret_row,
-                       struct bh_err *err)
+bh_job_document_decode(enum bh_document_kind kind, const char *value, void *ret_row, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ROW_ARENA_MAX);
 
@@ -77,8 +70,8 @@ bh_job_document_decode(enum bh_document_kind kind, const char *value, void *ret_
 }
 
 bh_rc
-bh_job_document_get(const struct bh_store *store, enum bh_document_kind kind, uint64_t number,
-                    void *ret_row, struct bh_err *err)
+bh_job_document_get(const struct bh_store *store, enum bh_document_kind kind, uint64_t number, void *ret_row,
+                    struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ROW_ARENA_MAX);
     char key[BH_JOB_DOCUMENT_KEY_SIZE];
@@ -100,6 +93,5 @@ bh_job_document_spec(struct bh_keys *keys, const struct bh_digest *digest, struc
     const char *text;
     bh_rc rc = bh_keys_get_text(keys, digest, arena, &text, err);
 
-    return rc == BH_OK ? bh_json_decode(text, strlen(text), &bh_job_spec_fields, ret_spec, arena, err)
-                       : rc;
+    return rc == BH_OK ? bh_json_decode(text, strlen(text), &bh_job_spec_fields, ret_spec, arena, err) : rc;
 }

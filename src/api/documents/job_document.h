@@ -30,13 +30,13 @@ extern const struct bh_fields bh_carried_end_fields, bh_carried_row_fields;
 /* BH_DOCUMENT_FAILURE: why the job could not be started.  The text is the node's, sealed like the
  * specification; its digest stands in the record of the outcome, too. */
 struct bh_failure_row {
-    uint8_t text[32];            /* digest of the sealed item */
+    uint8_t text[32]; /* digest of the sealed item */
 };
 extern const struct bh_fields bh_failure_row_fields;
 
 /* BH_DOCUMENT_IMAGE: the image that the job has; the record job.image has the digest, too. */
 struct bh_image_row {
-    uint8_t digest[32];          /* SHA-256 of the manifest */
+    uint8_t digest[32]; /* SHA-256 of the manifest */
 };
 extern const struct bh_fields bh_image_row_fields;
 
@@ -54,8 +54,8 @@ struct bh_job_notices_row {
 extern const struct bh_fields bh_job_notices_fields;
 
 /* The value of a document of that kind as its row.  BH_INVALID. */
-BH_MUST_USE bh_rc bh_job_document_decode(enum bh_document_kind kind, const char *value,
-                                         void *ret_row, struct bh_err *err);
+BH_MUST_USE bh_rc bh_job_document_decode(enum bh_document_kind kind, const char *value, void *ret_row,
+                                         struct bh_err *err);
 
 /* What the store has; all zeros when it has none.  Any thread.  Results of
  * bh_store_ops.get_document but BH_NOT_FOUND; BH_INVALID. */
@@ -69,14 +69,17 @@ BH_MUST_USE bh_rc bh_job_document_spec(struct bh_keys *keys, const struct bh_dig
                                        struct bh_err *err);
 
 /* As src/daemon still calls them. */
-enum { BH_CARRIED_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE, BH_FAILURE_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE,
-       BH_IMAGE_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE, BH_JOB_NOTICES_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE };
+enum {
+    BH_CARRIED_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE,
+    BH_FAILURE_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE,
+    BH_IMAGE_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE,
+    BH_JOB_NOTICES_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE
+};
 #define bh_carried_key bh_job_document_key
 #define bh_failure_key bh_job_document_key
 #define bh_image_key bh_job_document_key
 #define bh_job_notices_key bh_job_document_key
 #define bh_carried_get bh_job_document_get
-#define bh_carried_parse(value, ret_row, err)                                                      \
-    bh_job_document_decode(BH_DOCUMENT_CARRIED, value, ret_row, err)
+#define bh_carried_parse(value, ret_row, err) bh_job_document_decode(BH_DOCUMENT_CARRIED, value, ret_row, err)
 
 #endif

@@ -11,7 +11,6 @@
 #define BH_META_CARRIED "carried"
 
 /* 0 while nothing was pruned.  Any thread.  Failures of the store; BH_BUG: it is no number. */
-BH_MUST_USE bh_rc bh_minimum_read(const struct bh_store *store, uint64_t *ret_minimum,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_minimum_read(const struct bh_store *store, uint64_t *ret_minimum, struct bh_err *err);
 
 #endif

@@ -6,8 +6,8 @@
 /* A scrub's receipt as the store has it: a document of kind BH_DOCUMENT_RECEIPT. */
 
 struct bh_receipt_row {
-    uint64_t record;             /* the record that has its digest */
-    uint8_t digest[32];          /* SHA-256 of `receipt` as canonical JSON */
+    uint64_t record;    /* the record that has its digest */
+    uint8_t digest[32]; /* SHA-256 of `receipt` as canonical JSON */
     struct bh_msg_receipt receipt;
 };
 extern const struct bh_fields bh_receipt_row_fields;

@@ -38,8 +38,7 @@ bh_revision_decode(const struct bh_document_row *row, struct bh_arena *arena,
 {
     struct bh_err unused;
 
-    return bh_json_decode(row->value, strlen(row->value), &bh_revision_fields, ret_revision, arena,
-                          &unused)
+    return bh_json_decode(row->value, strlen(row->value), &bh_revision_fields, ret_revision, arena, &unused)
                == BH_OK
            && read_key(row->key, &ret_revision->number);
 }
@@ -60,14 +59,13 @@ bh_revision_read(const struct bh_store *store, uint64_t number, struct bh_arena 
         return bh_err_hint(err, "`bulkhead site history` lists the last %d", BH_REVISIONS_MAX);
     }
     if (rc == BH_OK && !bh_revision_decode(&row, arena, ret_revision))
-        return bh_err_set(err, BH_BUG, "what the store says of revision %" PRIu64 " is damaged",
-                          number);
+        return bh_err_set(err, BH_BUG, "what the store says of revision %" PRIu64 " is damaged", number);
     return rc;
 }
 
 bh_rc
-bh_revision_text(const struct bh_store *store, const struct bh_revision *revision,
-                 struct bh_arena *arena, const char **ret_text, struct bh_err *err)
+bh_revision_text(const struct bh_store *store, const struct bh_revision *revision, struct bh_arena *arena,
+                 const char **ret_text, struct bh_err *err)
 {
     struct bh_digest digest;
 

@@ -12,11 +12,11 @@
  * one's number is in the store's meta "site_revision"; 0: the file in force is older than
  * revisions are, or there is none. */
 struct bh_revision {
-    uint64_t number;             /* not in the document: its key */
+    uint64_t number; /* not in the document: its key */
     uint64_t at_ns;
-    uint32_t changes;            /* lines of the difference from the one before */
-    uint8_t digest[32];          /* of the file's canonical text */
-    uint32_t principal;          /* who applied it; 0: the system, or root */
+    uint32_t changes;   /* lines of the difference from the one before */
+    uint8_t digest[32]; /* of the file's canonical text */
+    uint32_t principal; /* who applied it; 0: the system, or root */
 };
 extern const struct bh_fields bh_revision_fields;
 
@@ -24,14 +24,12 @@ enum { BH_REVISION_KEY_SIZE = 21, BH_REVISIONS_MAX = 640 };
 void bh_revision_key(uint64_t number, char ret_key[BH_REVISION_KEY_SIZE]);
 
 /* BH_NOT_FOUND: that revision is not kept, or never was; failures of the store. */
-BH_MUST_USE bh_rc bh_revision_read(const struct bh_store *store, uint64_t number,
-                                   struct bh_arena *arena, struct bh_revision *ret_revision,
-                                   struct bh_err *err);
+BH_MUST_USE bh_rc bh_revision_read(const struct bh_store *store, uint64_t number, struct bh_arena *arena,
+                                   struct bh_revision *ret_revision, struct bh_err *err);
 
 /* Its canonical text, in the arena. */
-BH_MUST_USE bh_rc bh_revision_text(const struct bh_store *store,
-                                   const struct bh_revision *revision, struct bh_arena *arena,
-                                   const char **ret_text, struct bh_err *err);
+BH_MUST_USE bh_rc bh_revision_text(const struct bh_store *store, const struct bh_revision *revision,
+                                   struct bh_arena *arena, const char **ret_text, struct bh_err *err);
 
 /* What a row of the store says; false: it is damaged. */
 bool bh_revision_decode(const struct bh_document_row *row, struct bh_arena *arena,

@@ -28,9 +28,8 @@ site_changes_parse_line(void *self, const char *text, size_t length)
 }
 
 void
-bh_site_changes_find(const struct bh_crypto_ops *crypto, const struct bh_site *from,
-                     const struct bh_site *to, struct bh_arena *arena,
-                     struct bh_site_changes *ret_changes)
+bh_site_changes_find(const struct bh_crypto_ops *crypto, const struct bh_site *from, const struct bh_site *to,
+                     struct bh_arena *arena, struct bh_site_changes *ret_changes)
 {
     struct changes_finding finding = { .changes = ret_changes, .crypto = crypto };
 

@@ -9,9 +9,9 @@
 /* How one site file differs from another (model/site_edits.h): what apply, its dry run, whatif,
  * `site diff` and the audit record call changes. */
 struct bh_site_changes {
-    const char *lines;           /* the first of them, each with its end; NULL: none */
-    uint32_t count, listed;      /* all; those in `lines` */
-    uint8_t digest[32];          /* SHA-256 of all of them, each with its end */
+    const char *lines;      /* the first of them, each with its end; NULL: none */
+    uint32_t count, listed; /* all; those in `lines` */
+    uint8_t digest[32];     /* SHA-256 of all of them, each with its end */
 };
 
 enum { BH_SITE_CHANGES_BYTES_MAX = 256 << 10 };

@@ -15,8 +15,7 @@ failure_text(const struct bh_call *call, uint64_t job)
     if (bh_job_document_get(&options->store, BH_DOCUMENT_FAILURE, job, &row, &ignored) != BH_OK)
         return NULL;
     memcpy(digest.bytes, row.text, sizeof digest.bytes); /* zeros are no text's */
-    return bh_keys_get_text(options->keys, &digest, call->arena, &text, &ignored) == BH_OK ? text
-                                                                                           : NULL;
+    return bh_keys_get_text(options->keys, &digest, call->arena, &text, &ignored) == BH_OK ? text : NULL;
 }
 
 /* The node says both in one line: "cause; what to do". */

@@ -24,7 +24,7 @@ rank(bh_json_value item)
     const char *stage = bh_json_text(bh_json_get(item, "stage"), "");
     uint64_t at = strcmp(stage, bh_image_stage_names[BH_IMAGE_FETCHING]) == 0   ? 0
                   : strcmp(stage, bh_image_stage_names[BH_IMAGE_CHECKING]) == 0 ? 1
-                                                                                 : 2;
+                                                                                : 2;
 
     return (at << 60) + (bh_json_number(bh_json_get(item, "done_bytes"), 0) >> 4);
 }
@@ -36,8 +36,7 @@ find_slowest(bh_json_value items, uint64_t job, bh_json_value *slowest)
     for (size_t i = 0; i < bh_json_count(items); i++) {
         bh_json_value item = bh_json_at(items, i);
 
-        if (bh_json_number(bh_json_get(item, "job"), 0) == job
-            && (!*slowest || rank(item) < rank(*slowest)))
+        if (bh_json_number(bh_json_get(item, "job"), 0) == job && (!*slowest || rank(item) < rank(*slowest)))
             *slowest = item;
     }
 }
@@ -60,8 +59,8 @@ bh_image_describe(const struct bh_call *call, uint64_t job, char ret_text[BH_IMA
     done = bh_json_number(bh_json_get(item, "done_bytes"), 0);
     total = bh_json_number(bh_json_get(item, "total_bytes"), 0);
     if (total > 0)
-        snprintf(ret_text, BH_IMAGE_TEXT_SIZE, "%.20s %" PRIu64 " of %" PRIu64 " MiB", stage,
-                 done >> 20, (total + (1 << 20) - 1) >> 20);
+        snprintf(ret_text, BH_IMAGE_TEXT_SIZE, "%.20s %" PRIu64 " of %" PRIu64 " MiB", stage, done >> 20,
+                 (total + (1 << 20) - 1) >> 20);
     else
         snprintf(ret_text, BH_IMAGE_TEXT_SIZE, "%.20s", stage);
 }

@@ -13,12 +13,10 @@ job_notices_put_item(struct bh_json_writer *w, const struct bh_job_notice_item *
 }
 
 bh_rc
-bh_job_notices_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
-                   struct bh_err *err)
+bh_job_notices_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
 {
     struct bh_job_notices_row row;
-    bh_rc rc =
-        bh_job_document_get(&call->api->options.store, BH_DOCUMENT_NOTICES, job, &row, err);
+    bh_rc rc = bh_job_document_get(&call->api->options.store, BH_DOCUMENT_NOTICES, job, &row, err);
 
     if (rc != BH_OK || row.item_count == 0)
         return rc;

@@ -26,8 +26,7 @@ enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, NAME_SIZE = 512 };
 bool
 bh_jobs_ended(const char *state)
 {
-    return strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0
-           || strcmp(state, "cancelled") == 0;
+    return strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "cancelled") == 0;
 }
 
 struct row_copy {
@@ -41,8 +40,8 @@ jobs_copy_row(void *self, const struct bh_job_row *row)
 {
     struct row_copy *copy = self;
     const char **texts[] = {
-        &copy->row.name, &copy->row.tenant, &copy->row.principal, &copy->row.sku,
-        &copy->row.kind, &copy->row.state, &copy->row.contract, &copy->row.reason,
+        &copy->row.name, &copy->row.tenant,     &copy->row.principal, &copy->row.sku,
+        &copy->row.kind, &copy->row.state,      &copy->row.contract,  &copy->row.reason,
         &copy->row.node, &copy->row.partitions, &copy->row.grade,
     };
 
@@ -56,8 +55,7 @@ jobs_copy_row(void *self, const struct bh_job_row *row)
 }
 
 bool
-bh_jobs_read(const struct bh_call *call, uint64_t job, struct bh_arena *arena,
-             struct bh_job_row *ret_row)
+bh_jobs_read(const struct bh_call *call, uint64_t job, struct bh_arena *arena, struct bh_job_row *ret_row)
 {
     const struct bh_store *store = &call->api->options.store;
     struct row_copy copy = { .arena = arena };
@@ -123,8 +121,8 @@ bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row, struct bh_err
     call->verdict = bh_authz_check(call->dir, &call->caller.subject, call->op->verb, tenant);
     if (call->verdict.allow)
         return BH_OK;
-    return bh_call_deny(call, (struct bh_denial){ call->op->verb, call->verdict, BH_REACH_OBJECT },
-                        tenant, err);
+    return bh_call_deny(call, (struct bh_denial){ call->op->verb, call->verdict, BH_REACH_OBJECT }, tenant,
+                        err);
 }
 
 /* ---- writing jobs ---- */
@@ -176,8 +174,8 @@ jobs_put_name(const struct bh_call *call, struct bh_json_writer *w, const char *
 /* The members of a job, in byte order of their names but for those that only GET one
  * adds. */
 static void
-jobs_put_members(const struct bh_call *call, struct bh_json_writer *w,
-            const struct bh_job_row *row, const struct awaited *awaited)
+jobs_put_members(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+                 const struct awaited *awaited)
 {
     bool ended = bh_jobs_ended(row->state);
 
@@ -219,10 +217,10 @@ jobs_put_members(const struct bh_call *call, struct bh_json_writer *w,
 
 struct jobs_page {
     const struct bh_call *call;
-    bool start;                  /* say when jobs are expected to start */
+    bool start;                          /* say when jobs are expected to start */
     struct bh_reservations reservations; /* known where `start` is */
     struct bh_json_writer *w;
-    uint32_t capacity;               /* rows that still fit */
+    uint32_t capacity; /* rows that still fit */
     uint64_t last;
     bool more;
 };
@@ -452,9 +450,9 @@ jobs_put_ending(const struct bh_call *call, struct bh_json_writer *w, const stru
     if (row->exit_status >= 0)
         bh_buf_printf(&text, ", exit status %" PRId32, row->exit_status);
     if (strcmp(row->reason, bh_end_cause_names[BH_END_DATASET]) == 0)
-        bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, &why)
-                                         ? why.msg
-                                         : "it might not have a dataset that it mounts");
+        bh_buf_printf(&text, ": %s",
+                      bh_datasets_why(call, row, &why) ? why.msg
+                                                       : "it might not have a dataset that it mounts");
     if (jobs_ended_by_node(row) && bh_failure_read(call, row->job, cause, hint))
         bh_buf_printf(&text, ": %s", cause);
     bh_json_str(w, "next", *hint ? hint : why.hint);
@@ -466,7 +464,7 @@ jobs_put_ending(const struct bh_call *call, struct bh_json_writer *w, const stru
 
 static bh_rc
 jobs_put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
-                struct bh_err *err)
+                     struct bh_err *err)
 {
     if (!bh_jobs_ended(row->state))
         return jobs_put_why(call, w, row->job, err);
@@ -477,7 +475,7 @@ jobs_put_state_words(struct bh_call *call, struct bh_json_writer *w, const struc
 /* As submitted; what was erased is left out and said to be. */
 static bh_rc
 jobs_put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
-         struct bh_err *err)
+              struct bh_err *err)
 {
     const char *text;
     bh_rc rc = bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, err);
@@ -580,8 +578,7 @@ jobs_choose_tenant(struct bh_call *call, struct bh_job_spec *spec, struct bh_err
 {
     struct bh_visible visible;
     const struct bh_dir_tenant *only = NULL;
-    const struct bh_dir_principal *caller =
-        bh_directory_principal(call->dir, call->caller.subject.principal);
+    const struct bh_dir_principal *caller = bh_directory_principal(call->dir, call->caller.subject.principal);
     uint32_t found = 0;
     bh_rc rc;
 
@@ -593,8 +590,7 @@ jobs_choose_tenant(struct bh_call *call, struct bh_job_spec *spec, struct bh_err
     if (rc != BH_OK)
         return rc;
     for (uint32_t i = 0; i < visible.count; i++) {
-        const struct bh_dir_tenant *tenant =
-            bh_directory_tenant(call->dir, (bh_tenant_id){ visible.ids[i] });
+        const struct bh_dir_tenant *tenant = bh_directory_tenant(call->dir, (bh_tenant_id){ visible.ids[i] });
 
         if (tenant && !tenant->gone) {
             only = tenant;
@@ -621,7 +617,7 @@ jobs_may_know(const struct bh_call *call, bh_tenant_id tenant)
 /* The tenant, if the caller may know of it.  The owner decides whether it may submit. */
 static bh_rc
 jobs_find_tenant(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id *ret_tenant,
-            struct bh_err *err)
+                 struct bh_err *err)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant_named(call->dir, spec->tenant);
 
@@ -651,15 +647,15 @@ jobs_check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_e
 /* Only folders that the site file gives to the job's tenant; datasets are the owner's to judge. */
 static bh_rc
 jobs_check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id tenant,
-             struct bh_err *err)
+                  struct bh_err *err)
 {
     const struct bh_mount_spec *mount = spec->mounts.items;
 
     for (uint32_t i = 0; i < spec->mounts.count; i++, mount++) {
         if (mount->dataset || bh_directory_mount(call->dir, tenant, mount->source, mount->write))
             continue;
-        bh_err_set(err, BH_DENIED, "mounts[%" PRIu32 "]: %s may not mount %.80s%s", i,
-                   spec->tenant, mount->source, mount->write ? " for writing" : "");
+        bh_err_set(err, BH_DENIED, "mounts[%" PRIu32 "]: %s may not mount %.80s%s", i, spec->tenant,
+                   mount->source, mount->write ? " for writing" : "");
         bh_datasets_hint(call, spec->tenant, mount->source, err);
         return err->rc;
     }
@@ -670,9 +666,8 @@ jobs_check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenan
 }
 
 bh_rc
-bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec,
-                   struct bh_job_numbers *ret_numbers, bh_tenant_id *ret_tenant,
-                   struct bh_err *err)
+bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
+                   bh_tenant_id *ret_tenant, struct bh_err *err)
 {
     bh_rc rc = bh_spec_check(spec, ret_numbers, err);
 
@@ -686,8 +681,7 @@ bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec,
 }
 
 static bh_rc
-jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *command,
-          struct bh_err *err)
+jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *command, struct bh_err *err)
 {
     bh_tenant_id tenant;
     bh_rc rc = bh_call_body(call, &bh_job_spec_fields, spec, err);
@@ -703,7 +697,7 @@ jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command
  * one (who may not submit it learns nothing of nodes, and the denial is recorded). */
 static bh_rc
 jobs_refuse_unserved(struct bh_call *call, struct bh_command *command, const struct bh_err *unserved,
-                struct bh_err *err)
+                     struct bh_err *err)
 {
     struct bh_answer answer;
     bh_rc rc;

@@ -13,12 +13,10 @@ bh_rc bh_jobs_command(struct bh_call *call, struct bh_err *err); /* cancel, rele
 /* The job in the path, if the caller may see it, with its texts in the call's arena.
  *   BH_INVALID    no number
  *   BH_NOT_FOUND  no such job, or one of a tenant that the caller may not view */
-BH_MUST_USE bh_rc bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *err);
 
 /* Whether the caller may do the operation's verb on the job's tenant; BH_DENIED. */
-BH_MUST_USE bh_rc bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row, struct bh_err *err);
 
 /* Check what a submission says as far as the API can: its texts, and that tenant, SKU and
  * mounts exist for the caller.  Whether it may submit there is not asked.
@@ -26,8 +24,8 @@ BH_MUST_USE bh_rc bh_jobs_permit(struct bh_call *call, const struct bh_job_row *
  *   BH_NOT_FOUND          no such tenant or SKU
  *   BH_DENIED             a mount that the tenant may not have */
 BH_MUST_USE bh_rc bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec,
-                                     struct bh_job_numbers *ret_numbers,
-                                     bh_tenant_id *ret_tenant, struct bh_err *err);
+                                     struct bh_job_numbers *ret_numbers, bh_tenant_id *ret_tenant,
+                                     struct bh_err *err);
 
 /* Whether a job in that state has ended. */
 bool bh_jobs_ended(const char *state);

@@ -41,8 +41,7 @@ jobs_walk(uint32_t uid, const char *filter, uint32_t limit, uint8_t seen[256])
         bh_json_value items;
         struct bh_err err;
 
-        snprintf(query, sizeof query, "limit=%u%s%s%s", limit, filter, next[0] ? "&after=" : "",
-                 next);
+        snprintf(query, sizeof query, "limit=%u%s%s%s", limit, filter, next[0] ? "&after=" : "", next);
         SEND(BH_GET, "/v1/jobs", .query = query, .uid = uid);
         assert_int_equal(got.status, 200);
         assert_int_equal(bh_json_parse(got.text, strlen(got.text), &json, &err), BH_OK);
@@ -50,8 +49,7 @@ jobs_walk(uint32_t uid, const char *filter, uint32_t limit, uint8_t seen[256])
         for (size_t i = 0; i < bh_json_count(items); i++)
             seen[bh_json_number(bh_json_get(bh_json_at(items, i), "id"), 255)]++;
         BH_CHECK("page size", bh_json_count(items) <= limit);
-        snprintf(next, sizeof next, "%s",
-                 bh_json_text(bh_json_get(bh_json_root(json), "next"), ""));
+        snprintf(next, sizeof next, "%s", bh_json_text(bh_json_get(bh_json_root(json), "next"), ""));
         pages++;
     } while (next[0] && pages < 300);
     return pages;
@@ -93,8 +91,7 @@ pages_cover_every_job_once(void **state)
         BH_CHECK_EQ(cases[i].name, jobs_walk(cases[i].uid, cases[i].filter, cases[i].limit, seen),
                     cases[i].pages);
         for (uint32_t job = 1; job <= 250; job++)
-            BH_CHECK_EQ(cases[i].name, seen[job],
-                        job % cases[i].modulo == cases[i].rest ? 1 : 0);
+            BH_CHECK_EQ(cases[i].name, seen[job], job % cases[i].modulo == cases[i].rest ? 1 : 0);
     }
     BH_CHECK_DONE();
 }
@@ -113,14 +110,15 @@ static void
 a_job_has_all_its_members(void **state)
 {
     SEND(BH_GET, "/v1/jobs/2", .uid = ALICE);
-    BH_CHECK_STR("ended", got.text,
-                 "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"deadline_ns\":\"0\","
-                 "\"ended_ns\":\"2000\",\"exit_status\":3,\"gang\":1,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
-                 "\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"pieces\":\"\","
-                 "\"priority\":\"normal\",\"reason\":\"none\",\"restarts\":0,\"sku\":\"small\","
-                 "\"started_ns\":\"0\",\"state\":\"completed\",\"submitted_ns\":\"1000\","
-                 "\"tenant\":\"acme/vision\",\"time_limit_ns\":\"0\",\"user\":\"alice\","
-                 "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}}");
+    BH_CHECK_STR(
+        "ended", got.text,
+        "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"deadline_ns\":\"0\","
+        "\"ended_ns\":\"2000\",\"exit_status\":3,\"gang\":1,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
+        "\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"pieces\":\"\","
+        "\"priority\":\"normal\",\"reason\":\"none\",\"restarts\":0,\"sku\":\"small\","
+        "\"started_ns\":\"0\",\"state\":\"completed\",\"submitted_ns\":\"1000\","
+        "\"tenant\":\"acme/vision\",\"time_limit_ns\":\"0\",\"user\":\"alice\","
+        "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}}");
     BH_CHECK_DONE();
 }
 
@@ -212,12 +210,14 @@ replies_are_as_the_api_describes_them(void **state)
 {
     static const struct {
         const char *path, *query, *schema;
+        /* clang-format off */
     } cases[] = {
         { "/v1/jobs", "start=true&limit=1", "job_list" },
         { "/v1/jobs/1", NULL, "job_shown" },     { "/v1/jobs/2", NULL, "job_shown" },
         { "/v1/jobs/403", NULL, "job_shown" },   { "/v1/jobs/1/why", NULL, "job_why" },
         { "/v1/jobs/403/why", NULL, "job_why" }, { "/v1/jobs/2/why", NULL, "job_why" },
     };
+    /* clang-format on */
     BH_AUTO(bh_json_free) struct bh_json *described = NULL;
     struct bh_err err;
 
@@ -261,7 +261,9 @@ static void
 put_image_document(void)
 {
     const struct bh_document_row document = {
-        .kind = BH_DOCUMENT_IMAGE, .version = 1, .key = "00000000000000000301",
+        .kind = BH_DOCUMENT_IMAGE,
+        .version = 1,
+        .key = "00000000000000000301",
         .value = "{\"digest\":\"" DIGEST "\"}",
     };
     struct bh_err err;
@@ -275,16 +277,19 @@ put_image_document(void)
 static void
 one_that_starts_shows_how_far_its_image_is(void **state)
 {
-    f->inventory = "{\"images\":[{\"done_bytes\":629145600,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801},"
-                   "{\"done_bytes\":1,\"job\":302,\"stage\":\"fetching\",\"total_bytes\":2}],\"node\":\"n1\"}";
-    f->inventory_of_second = "{\"images\":[{\"done_bytes\":125829120,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801},"
-                              "{\"done_bytes\":0,\"job\":301,\"stage\":\"unpacking\",\"total_bytes\":0}],\"node\":\"n2\"}";
+    f->inventory =
+        "{\"images\":[{\"done_bytes\":629145600,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801},"
+        "{\"done_bytes\":1,\"job\":302,\"stage\":\"fetching\",\"total_bytes\":2}],\"node\":\"n1\"}";
+    f->inventory_of_second =
+        "{\"images\":[{\"done_bytes\":125829120,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801},"
+        "{\"done_bytes\":0,\"job\":301,\"stage\":\"unpacking\",\"total_bytes\":0}],\"node\":\"n2\"}";
     bh_fixture_put_job(f, 301, 2, 1, "starting");
     SEND(BH_GET, "/v1/jobs/301", .uid = ALICE);
     BH_CHECK("how far", strstr(got.text, "\"image\":\"fetching 120 of 801 MiB\""));
     BH_CHECK("no digest yet", !strstr(got.text, "image_digest"));
     f->inventory_of_second = NULL;
-    f->inventory = "{\"images\":[{\"done_bytes\":0,\"job\":301,\"stage\":\"unpacking\",\"total_bytes\":0}],\"node\":\"n1\"}";
+    f->inventory =
+        "{\"images\":[{\"done_bytes\":0,\"job\":301,\"stage\":\"unpacking\",\"total_bytes\":0}],\"node\":\"n1\"}";
     SEND(BH_GET, "/v1/jobs/301", .uid = ALICE);
     BH_CHECK("no amounts", strstr(got.text, "\"image\":\"unpacking\""));
     put_image_document();
@@ -309,8 +314,9 @@ what_to_do_after_an_end(void **state)
 
     bh_fixture_put_job(f, 301, 2, 1, "failed");
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        const struct bh_job_change change = { .job = 301, .state = "failed", .exit_status = -1,
-                                              .reason = cases[i].reason };
+        const struct bh_job_change change = {
+            .job = 301, .state = "failed", .exit_status = -1, .reason = cases[i].reason
+        };
         struct bh_err err;
 
         assert_int_equal(f->store.ops->begin(f->store.self, &err), BH_OK);

@@ -22,8 +22,7 @@ ask_members(void *self, const struct bh_engine *engine, uint64_t now_ns)
     struct members *members = self;
 
     while (members->count < BH_JOB_GANG_MAX
-           && bh_view_member(engine, members->job, members->count,
-                             &members->views[members->count]))
+           && bh_view_member(engine, members->job, members->count, &members->views[members->count]))
         members->count++;
 }
 
@@ -40,7 +39,8 @@ members_read_name(void *self, const struct bh_name_row *row)
 }
 
 static void
-members_put_partition(const struct bh_call *call, struct bh_json_writer *w, const struct bh_partition *partition)
+members_put_partition(const struct bh_call *call, struct bh_json_writer *w,
+                      const struct bh_partition *partition)
 {
     char name[BH_PARTITION_NAME_MAX];
     const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, partition->gpu);
@@ -59,8 +59,7 @@ static bh_json_value
 members_sample_of(const struct bh_facts *facts, uint64_t lease)
 {
     for (uint32_t i = 0; i < facts->node_count; i++) {
-        bh_json_value samples =
-            bh_json_get(bh_json_get(facts->nodes[i].root, "samples"), "samples");
+        bh_json_value samples = bh_json_get(bh_json_get(facts->nodes[i].root, "samples"), "samples");
 
         for (size_t n = 0; n < bh_json_count(samples); n++)
             if (bh_json_number(bh_json_get(bh_json_at(samples, n), "lease"), 0) == lease)
@@ -93,7 +92,7 @@ members_put_share(struct bh_json_writer *w, bh_json_value sample)
 
 static void
 members_put_member(const struct bh_call *call, struct bh_json_writer *w, const struct members *members,
-           uint32_t at)
+                   uint32_t at)
 {
     const struct bh_member_view *view = &members->views[at];
 
@@ -146,6 +145,6 @@ bh_rc
 bh_members_refuse_ended(uint64_t job, const char *state, struct bh_err *err)
 {
     bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run: it is %s", job, state);
-    return bh_err_hint(err, "`bulkhead logs %" PRIu64 "` has its output, `bulkhead why %" PRIu64 "` its state", job,
-                       job);
+    return bh_err_hint(
+        err, "`bulkhead logs %" PRIu64 "` has its output, `bulkhead why %" PRIu64 "` its state", job, job);
 }

@@ -9,8 +9,7 @@ BH_MUST_USE bh_rc bh_members_put(struct bh_call *call, struct bh_json_writer *w,
                                  struct bh_err *err);
 
 /* Whether a job of `gang` members (0 is 1) has that one; BH_NOT_FOUND. */
-BH_MUST_USE bh_rc bh_members_check(uint64_t job, uint32_t gang, uint32_t member,
-                                       struct bh_err *err);
+BH_MUST_USE bh_rc bh_members_check(uint64_t job, uint32_t gang, uint32_t member, struct bh_err *err);
 
 /* Of what needs a job that runs and met one that ended: BH_CONFLICT, with what is left to do. */
 bh_rc bh_members_refuse_ended(uint64_t job, const char *state, struct bh_err *err);

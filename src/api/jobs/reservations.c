@@ -44,7 +44,7 @@ bh_reservations_of(const struct bh_reservations *all, uint64_t job)
 
 /* A claim or a reservation with the nodes that its places stand on. */
 struct reservations_placement {
-    struct bh_reservation_view kept;    /* without partitions: there is none */
+    struct bh_reservation_view kept; /* without partitions: there is none */
     bh_node_id nodes[BH_JOB_PARTITIONS_MAX];
     const char *names[BH_JOB_PARTITIONS_MAX];
 };
@@ -102,7 +102,7 @@ reservations_read_name(void *self, const struct bh_name_row *row)
 
 static void
 put_placements(const struct bh_call *call, struct bh_json_writer *w, const char *key,
-         const struct reservations_placement *placement)
+               const struct reservations_placement *placement)
 {
     if (placement->kept.partition_count == 0)
         return;

@@ -24,6 +24,6 @@ uint64_t bh_reservations_of(const struct bh_reservations *all, uint64_t job);
 /* What is kept for a job: "claimed_on" and "reserved_on" are the places, and
  * "reserved_ns" from when on; left out where nothing is. */
 BH_MUST_USE bh_rc bh_reservations_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job,
-                              struct bh_err *err);
+                                      struct bh_err *err);
 
 #endif

@@ -16,7 +16,7 @@ struct bh_start_estimates {
     pthread_mutex_t mutex;
     /* under mutex */
     struct bh_simulation simulation; /* its outlooks are kept, and no more */
-    bh_ns made_ns, cost_ns;      /* by the monotonic clock; made 0: none yet */
+    bh_ns made_ns, cost_ns;          /* by the monotonic clock; made 0: none yet */
     bool making;
 };
 

@@ -28,22 +28,22 @@ enum { CHUNK_BYTES = 32 << 10, CHANGES_MAX = 64, EVENTS_BYTES_MAX = 1 << 20 };
 
 /* A stream of events: what was made and not yet taken stands in `out`. */
 struct events {
-    struct bh_call call;         /* copied: the request lives until the stream closes */
-    bh_principal_id holder;      /* whose it counts as */
+    struct bh_call call;    /* copied: the request lives until the stream closes */
+    bh_principal_id holder; /* whose it counts as */
     struct bh_buf out;
-    struct bh_arena *scratch;    /* for one event; reset after each */
+    struct bh_arena *scratch;            /* for one event; reset after each */
     bool (*next)(struct events *events); /* makes events; false: the stream is over */
     bool over;
-    uint64_t change;             /* number of the last change seen */
-    uint64_t job;                /* logs: whose; watch: only this one, 0 all */
-    const char *tenant;          /* watch: only this one and below, NULL all */
+    uint64_t change;    /* number of the last change seen */
+    uint64_t job;       /* logs: whose; watch: only this one, 0 all */
+    const char *tenant; /* watch: only this one and below, NULL all */
     /* logs */
     int fd;
     const char *path;
     uint64_t offset;
     uint64_t pause_ns, checked_ns;
     bool ended;
-    bool gone;                   /* the job began, has ended, and its log is not there */
+    bool gone; /* the job began, has ended, and its log is not there */
 };
 
 static size_t
@@ -78,7 +78,7 @@ stream_close_events(void *self)
 /* Results of bh_stream_gate_enter. */
 static bh_rc
 stream_events_open(struct bh_call *call, bool (*next)(struct events *), struct events **ret_events,
-            struct bh_err *err)
+                   struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     struct events *events;
@@ -201,8 +201,7 @@ stream_find_watched(struct events *events, struct bh_visible *ret_visible)
         return false;
     if (!ret_visible->all && ret_visible->count == 0)
         return false;
-    return !events->tenant
-           || bh_visible_narrow(&events->call, events->tenant, ret_visible, &unused) == BH_OK;
+    return !events->tenant || bh_visible_narrow(&events->call, events->tenant, ret_visible, &unused) == BH_OK;
 }
 
 static bool
@@ -291,8 +290,8 @@ stream_put_chunk(struct events *events, const char *bytes, size_t length)
 
     if (whole == 0 && cut)
         return 0;
-    bh_buf_printf(&events->out, "event: log\nid: %" PRIu64 "\ndata: ",
-                  events->offset + (whole ? whole : length));
+    bh_buf_printf(&events->out,
+                  "event: log\nid: %" PRIu64 "\ndata: ", events->offset + (whole ? whole : length));
     w = bh_json_begin(&events->out);
     bh_json_open(&w, NULL, '{');
     if (whole == 0) {
@@ -380,7 +379,8 @@ stream_recheck(struct events *events)
     if (bh_jobs_read(&events->call, events->job, events->scratch, &row)) {
         allowed = allowed
                   && bh_authz_check(events->call.dir, &events->call.caller.subject, "job.logs",
-                                    (bh_tenant_id){ row.tenant_id }).allow;
+                                    (bh_tenant_id){ row.tenant_id })
+                         .allow;
         events->ended = bh_jobs_ended(row.state);
     }
     stream_leave(events);
@@ -397,8 +397,7 @@ stream_pause_log(struct events *events)
 
     BH_ASSERT(changes);
     count = stream_wait_changes(events, events->pause_ns, changes);
-    events->pause_ns = events->pause_ns * 2 < POLL_LAST_NS ? events->pause_ns * 2
-                                                           : POLL_LAST_NS;
+    events->pause_ns = events->pause_ns * 2 < POLL_LAST_NS ? events->pause_ns * 2 : POLL_LAST_NS;
     for (uint32_t i = 0; i < count; i++)
         if (changes[i].job == events->job)
             events->checked_ns = 0;
@@ -477,8 +476,7 @@ stream_find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_p
         rc = bh_members_check(row->job, row->gang, (uint32_t)member, err);
     if (rc != BH_OK)
         return rc;
-    *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, (uint32_t)member,
-                                     call->arena);
+    *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, (uint32_t)member, call->arena);
     return *ret_path ? BH_OK : bh_err_set(err, BH_FULL, "the answer is too large");
 }
 

@@ -123,8 +123,7 @@ watching_shows_what_may_be_seen(void **state)
     SEND(BH_GET, "/v1/watch", .query = "job=13", .uid = ALICE);
     BH_CHECK("only one job", strstr(got.text, "\"job\":13") && !strstr(got.text, "\"job\":11"));
     SEND(BH_GET, "/v1/watch", .query = "tenant=other", .uid = CAROL);
-    BH_CHECK("only one tenant", strstr(got.text, "\"job\":12")
-                                    && !strstr(got.text, "\"job\":11"));
+    BH_CHECK("only one tenant", strstr(got.text, "\"job\":12") && !strstr(got.text, "\"job\":11"));
     BH_CHECK_DONE();
 }
 
@@ -133,9 +132,11 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_streams, close_streams)
     const struct CMUnitTest tests[] = {
-        TEST(a_log_is_read_whole),          TEST(following_ends_with_the_exit_status),
+        TEST(a_log_is_read_whole),
+        TEST(following_ends_with_the_exit_status),
         TEST(bytes_that_are_no_text_stay_what_they_are),
-        TEST(a_running_job_is_waited_for),  TEST(watching_shows_what_may_be_seen),
+        TEST(a_running_job_is_waited_for),
+        TEST(watching_shows_what_may_be_seen),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

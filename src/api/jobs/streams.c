@@ -12,33 +12,35 @@
 
 #define PROTOCOL "bulkhead-stream"
 
-enum { ARGS_MAX = 1000, ARG_BYTES_MAX = 32 << 10, SIDE_MAX = 10000, PORT_MAX = 65535,
-       ARGS_BYTES_MAX = 48 << 10, CALLER_ARENA_MAX = 256 << 10 };
+enum {
+    ARGS_MAX = 1000,
+    ARG_BYTES_MAX = 32 << 10,
+    SIDE_MAX = 10000,
+    PORT_MAX = 65535,
+    ARGS_BYTES_MAX = 48 << 10,
+    CALLER_ARENA_MAX = 256 << 10
+};
 
 static const struct bh_field exec_fields[] = {
-    BH_F(struct bh_stream_request, args, BH_FIELD_TEXTS, .flags = BH_FIELD_REQUIRED,
-         .max = ARGS_MAX, .doc = "the program and its arguments, looked for inside the job"),
-    BH_F(struct bh_stream_request, columns, BH_FIELD_U32, .max = SIDE_MAX,
-         .doc = "of the terminal at first"),
+    BH_F(struct bh_stream_request, args, BH_FIELD_TEXTS, .flags = BH_FIELD_REQUIRED, .max = ARGS_MAX,
+         .doc = "the program and its arguments, looked for inside the job"),
+    BH_F(struct bh_stream_request, columns, BH_FIELD_U32, .max = SIDE_MAX, .doc = "of the terminal at first"),
     BH_F(struct bh_stream_request, input, BH_FIELD_BOOL, .doc = "it gets input; else an empty one"),
     BH_F(struct bh_stream_request, member, BH_FIELD_U32, .max = BH_JOB_GANG_MAX,
          .doc = "of a gang, counted from 0"),
-    BH_F(struct bh_stream_request, rows, BH_FIELD_U32, .max = SIDE_MAX,
-         .doc = "of the terminal at first"),
+    BH_F(struct bh_stream_request, rows, BH_FIELD_U32, .max = SIDE_MAX, .doc = "of the terminal at first"),
     BH_F(struct bh_stream_request, tty, BH_FIELD_BOOL, .doc = "in a terminal of its own"),
 };
 const struct bh_fields bh_exec_request_fields =
     BH_FIELDS("exec_request", struct bh_stream_request, exec_fields);
 
 static const struct bh_field attach_fields[] = {
-    BH_F(struct bh_stream_request, columns, BH_FIELD_U32, .max = SIDE_MAX,
-         .doc = "of the terminal at first"),
+    BH_F(struct bh_stream_request, columns, BH_FIELD_U32, .max = SIDE_MAX, .doc = "of the terminal at first"),
     BH_F(struct bh_stream_request, input, BH_FIELD_BOOL,
          .doc = "to write to the job, too, if nobody else does"),
     BH_F(struct bh_stream_request, member, BH_FIELD_U32, .max = BH_JOB_GANG_MAX,
          .doc = "of a gang, counted from 0"),
-    BH_F(struct bh_stream_request, rows, BH_FIELD_U32, .max = SIDE_MAX,
-         .doc = "of the terminal at first"),
+    BH_F(struct bh_stream_request, rows, BH_FIELD_U32, .max = SIDE_MAX, .doc = "of the terminal at first"),
 };
 const struct bh_fields bh_attach_request_fields =
     BH_FIELDS("attach_request", struct bh_stream_request, attach_fields);
@@ -55,10 +57,9 @@ const struct bh_fields bh_forward_request_fields =
 static bh_rc
 streams_read_request(struct bh_call *call, struct bh_stream_request *request, struct bh_err *err)
 {
-    const struct bh_fields *fields = call->op->id == BH_OP_JOB_EXEC ? &bh_exec_request_fields
-                                     : call->op->id == BH_OP_JOB_ATTACH
-                                         ? &bh_attach_request_fields
-                                         : &bh_forward_request_fields;
+    const struct bh_fields *fields = call->op->id == BH_OP_JOB_EXEC     ? &bh_exec_request_fields
+                                     : call->op->id == BH_OP_JOB_ATTACH ? &bh_attach_request_fields
+                                                                        : &bh_forward_request_fields;
     size_t bytes = 0;
     bh_rc rc = bh_call_body(call, fields, request, err);
 
@@ -66,8 +67,7 @@ streams_read_request(struct bh_call *call, struct bh_stream_request *request, st
         return rc;
     for (uint32_t i = 0; i < request->args.count; i++)
         bytes += strlen(request->args.items[i]) + 1;
-    if (call->op->id == BH_OP_JOB_EXEC
-        && (request->args.count == 0 || !request->args.items[0][0]))
+    if (call->op->id == BH_OP_JOB_EXEC && (request->args.count == 0 || !request->args.items[0][0]))
         return bh_err_set(err, BH_INVALID, "args: no command to run");
     if (bytes > ARGS_BYTES_MAX)
         return bh_err_set(err, BH_RANGE, "args: a command has at most %d bytes", ARGS_BYTES_MAX);
@@ -77,8 +77,7 @@ streams_read_request(struct bh_call *call, struct bh_stream_request *request, st
 }
 
 static bh_rc
-find_streams(const struct bh_call *call, const struct bh_streams_port **ret_streams,
-             struct bh_err *err)
+find_streams(const struct bh_call *call, const struct bh_streams_port **ret_streams, struct bh_err *err)
 {
     *ret_streams = &call->api->options.streams;
     if (!(*ret_streams)->ops)
@@ -167,8 +166,7 @@ streams_permit_still(void *self, const char *verb, bh_tenant_id tenant)
 
     bh_arena_reset(permit->scratch);
     permit->call.dir = owner->ops->directory_get(owner->self);
-    if (bh_auth_identify(&permit->call, &ignored) == BH_OK
-        && subject->principal.v == permit->principal)
+    if (bh_auth_identify(&permit->call, &ignored) == BH_OK && subject->principal.v == permit->principal)
         verdict = bh_authz_check(permit->call.dir, subject, verb, tenant);
     owner->ops->directory_put(owner->self, permit->call.dir);
     permit->call.dir = NULL;
@@ -213,8 +211,9 @@ streams_permit_new(const struct bh_call *call)
         .arena = permit->scratch,
         .query = streams_no_query,
     };
-    permit->call = (struct bh_call){ .api = call->api, .request = &permit->request,
-                                     .arena = permit->scratch, .op = call->op };
+    permit->call = (struct bh_call){
+        .api = call->api, .request = &permit->request, .arena = permit->scratch, .op = call->op
+    };
     permit->principal = call->caller.subject.principal.v;
     return permit;
 }

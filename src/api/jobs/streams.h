@@ -14,7 +14,6 @@ struct bh_call;
 bh_rc bh_streams_ask(struct bh_call *call, struct bh_err *err);
 bh_rc bh_streams_open(struct bh_call *call, struct bh_err *err);
 
-extern const struct bh_fields bh_exec_request_fields, bh_attach_request_fields,
-    bh_forward_request_fields;
+extern const struct bh_fields bh_exec_request_fields, bh_attach_request_fields, bh_forward_request_fields;
 
 #endif

@@ -3,8 +3,8 @@
 #include "api/documents/job_document.h"
 #include "api/request/facts.h"
 
-static const char *const keys[] = { "denied_bytes", "denied_packets", "rx_bytes", "rx_packets",
-                                    "tx_bytes", "tx_packets" };
+static const char *const keys[] = { "denied_bytes", "denied_packets", "rx_bytes",
+                                    "rx_packets",   "tx_bytes",       "tx_packets" };
 
 /* A job that was queued again, and a gang, have several leases: they add up. */
 static bool
@@ -27,15 +27,15 @@ traffic_add(bh_json_value items, uint64_t job, uint64_t sums[BH_COUNT(keys)])
 /* What is committed leaves the owner's memory in the same turn: for these microseconds a
  * lease is in both, or, when it ends between the two reads, in neither. */
 bh_rc
-bh_traffic_put_job(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
-                   struct bh_err *err)
+bh_traffic_put_job(const struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
 {
     struct bh_carried_row kept;
     bh_rc rc = bh_job_document_get(&call->api->options.store, BH_DOCUMENT_CARRIED, job, &kept, err);
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
-    uint64_t sums[BH_COUNT(keys)] = { kept.sums.denied_bytes, kept.sums.denied_packets,
-                                      kept.sums.rx_bytes, kept.sums.rx_packets,
-                                      kept.sums.tx_bytes, kept.sums.tx_packets };
+    uint64_t sums[BH_COUNT(keys)] = {
+        kept.sums.denied_bytes, kept.sums.denied_packets, kept.sums.rx_bytes,
+        kept.sums.rx_packets,   kept.sums.tx_bytes,       kept.sums.tx_packets
+    };
     bool found = kept.leases > 0;
 
     if (rc != BH_OK)

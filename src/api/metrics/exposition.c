@@ -8,9 +8,13 @@
 #define TOTAL "_total"
 
 static const struct bh_metric_row rows[BH_METRICS] = {
-#define BH_METRIC(id, text, kind, in, whose, exposition_names, what)                                \
-    [BH_METRIC_##id] = { .name = text, .type = BH_METRIC_##kind, .unit = in,             \
-                         .sees = BH_METRIC_SEES_##whose, .labels = exposition_names, .help = what },
+#define BH_METRIC(id, text, kind, in, whose, exposition_names, what)                                         \
+    [BH_METRIC_##id] = { .name = text,                                                                       \
+                         .type = BH_METRIC_##kind,                                                           \
+                         .unit = in,                                                                         \
+                         .sees = BH_METRIC_SEES_##whose,                                                     \
+                         .labels = exposition_names,                                                         \
+                         .help = what },
 #include "tables/metrics.tbl"
 #undef BH_METRIC
 };
@@ -125,8 +129,10 @@ static const char *
 exposition_type_name(const struct bh_exposition *x, const struct bh_metric_row *row)
 {
     static const char *const type_names[BH_METRIC_TYPES] = {
-        [BH_METRIC_GAUGE] = "gauge", [BH_METRIC_COUNTER] = "counter",
-        [BH_METRIC_HISTOGRAM] = "histogram", [BH_METRIC_INFO] = "info",
+        [BH_METRIC_GAUGE] = "gauge",
+        [BH_METRIC_COUNTER] = "counter",
+        [BH_METRIC_HISTOGRAM] = "histogram",
+        [BH_METRIC_INFO] = "info",
     };
 
     if (row->type == BH_METRIC_INFO && !x->open_metrics)
@@ -245,8 +251,7 @@ bh_exposition_milli(struct bh_exposition *x, const char *const *values, uint64_t
 }
 
 void
-bh_exposition_put_histogram(struct bh_exposition *x,
-                            const struct bh_exposition_histogram *histogram)
+bh_exposition_put_histogram(struct bh_exposition *x, const struct bh_exposition_histogram *histogram)
 {
     const char *name = bh_metric_get(x->metric)->name;
     uint64_t count = 0;

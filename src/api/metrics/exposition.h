@@ -17,16 +17,21 @@ enum bh_metric {
     BH_METRICS
 };
 
-enum bh_metric_type { BH_METRIC_GAUGE, BH_METRIC_COUNTER, BH_METRIC_HISTOGRAM, BH_METRIC_INFO,
-                      BH_METRIC_TYPES };
+enum bh_metric_type {
+    BH_METRIC_GAUGE,
+    BH_METRIC_COUNTER,
+    BH_METRIC_HISTOGRAM,
+    BH_METRIC_INFO,
+    BH_METRIC_TYPES
+};
 enum bh_metric_sees { BH_METRIC_SEES_TENANT, BH_METRIC_SEES_SITE };
 
 struct bh_metric_row {
     const char *name;
     enum bh_metric_type type;
-    const char *unit;            /* "" without one */
+    const char *unit; /* "" without one */
     enum bh_metric_sees sees;
-    const char *labels, *help;   /* labels "" without any */
+    const char *labels, *help; /* labels "" without any */
 };
 const struct bh_metric_row *bh_metric_get(enum bh_metric metric);
 
@@ -35,8 +40,8 @@ enum { BH_METRIC_LABELS_MAX = 6 };
 struct bh_exposition {
     struct bh_buf *out;
     bool open_metrics;
-    enum bh_metric metric;       /* of the family that is being written */
-    bool begun;                  /* its first series was */
+    enum bh_metric metric; /* of the family that is being written */
+    bool begun;            /* its first series was */
 };
 
 /* Whether the header Accept (NULL: absent) would rather have OpenMetrics than text. */
@@ -61,8 +66,7 @@ struct bh_exposition_histogram {
     uint32_t bound_count;
     uint64_t sum_ns;
 };
-void bh_exposition_put_histogram(struct bh_exposition *x,
-                                 const struct bh_exposition_histogram *histogram);
+void bh_exposition_put_histogram(struct bh_exposition *x, const struct bh_exposition_histogram *histogram);
 
 void bh_exposition_end(struct bh_exposition *x);
 

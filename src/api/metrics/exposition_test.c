@@ -48,8 +48,8 @@ exposition_check_labels(const struct bh_metric_row *row)
     }
     BH_CHECK(row->name, count <= BH_METRIC_LABELS_MAX);
     BH_CHECK(row->name, row->type != BH_METRIC_HISTOGRAM || count == 0);
-    BH_CHECK(row->name, row->sees == BH_METRIC_SEES_SITE
-                            || strncmp(row->labels, "tenant", strlen("tenant")) == 0);
+    BH_CHECK(row->name,
+             row->sees == BH_METRIC_SEES_SITE || strncmp(row->labels, "tenant", strlen("tenant")) == 0);
 }
 
 static void
@@ -64,11 +64,9 @@ rows_keep_their_rules(void **state)
         BH_CHECK(row->name, row->help[0] && !strchr(row->help, '\n'));
         BH_CHECK(row->name, ours || strncmp(row->name, "DCGM_FI_DEV_", strlen("DCGM_FI_DEV_")) == 0
                                 || strncmp(row->name, "DCGM_FI_PROF_", strlen("DCGM_FI_PROF_")) == 0);
-        BH_CHECK_EQ(row->name, ours && row->type == BH_METRIC_COUNTER,
-                    ours && ends_in(row->name, "_total"));
+        BH_CHECK_EQ(row->name, ours && row->type == BH_METRIC_COUNTER, ours && ends_in(row->name, "_total"));
         BH_CHECK_EQ(row->name, row->type == BH_METRIC_INFO, ends_in(row->name, "_info"));
-        snprintf(wanted, sizeof wanted, "_%s%s", row->unit,
-                 row->type == BH_METRIC_COUNTER ? "_total" : "");
+        snprintf(wanted, sizeof wanted, "_%s%s", row->unit, row->type == BH_METRIC_COUNTER ? "_total" : "");
         if (ours && strcmp(row->unit, "seconds") == 0)
             BH_CHECK(row->name, ends_in(row->name, wanted));
         if (ours && strcmp(row->unit, "bytes") == 0)
@@ -103,12 +101,14 @@ labels_without_value_are_left_out(void **state)
 {
     static const struct {
         const char *name, *values[3], *wanted;
+        /* clang-format off */
     } cases[] = {
         { "all",    { "unusable", "fault", "memory" }, "{use=\"unusable\",cause=\"fault\",dimension=\"memory\"} 1\n" },
         { "middle", { "idle", "", "memory" },          "{use=\"idle\",dimension=\"memory\"} 1\n" },
         { "first",  { NULL, "fault", NULL },           "{cause=\"fault\"} 1\n" },
         { "none",   { "", "", "" },                    "bulkhead_parts 1\n" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         exposition_begin(false);
@@ -127,10 +127,10 @@ fractions_are_exact(void **state)
         bh_part_ns nanos;
         const char *wanted;
     } cases[] = {
-        { "zero",      0,                        " 0.0\n" },
-        { "one nano",  1,                        " 0.000000001\n" },
-        { "a second",  1000000000,               " 1.0\n" },
-        { "trailing",  1500000000,               " 1.5\n" },
+        { "zero", 0, " 0.0\n" },
+        { "one nano", 1, " 0.000000001\n" },
+        { "a second", 1000000000, " 1.0\n" },
+        { "trailing", 1500000000, " 1.5\n" },
         { "beyond 64", ((bh_part_ns)1 << 64) * 10, " 184467440737.09551616\n" },
     };
 
@@ -202,14 +202,14 @@ buckets_are_cumulative(void **state)
 
     exposition_begin(false);
     bh_exposition_family(&x, BH_METRIC_COMMIT);
-    bh_exposition_put_histogram(&x, &(struct bh_exposition_histogram){
-        .bounds_ns = bounds, .counts = counts, .bound_count = 2, .sum_ns = 12000000000 });
-    BH_CHECK("text", ends_in(bh_buf_text(&out),
-                             "bulkhead_commit_seconds_bucket{le=\"0.00025\"} 2\n"
-                             "bulkhead_commit_seconds_bucket{le=\"1.0\"} 2\n"
-                             "bulkhead_commit_seconds_bucket{le=\"+Inf\"} 7\n"
-                             "bulkhead_commit_seconds_sum 12.0\n"
-                             "bulkhead_commit_seconds_count 7\n"));
+    bh_exposition_put_histogram(
+        &x, &(struct bh_exposition_histogram){
+                .bounds_ns = bounds, .counts = counts, .bound_count = 2, .sum_ns = 12000000000 });
+    BH_CHECK("text", ends_in(bh_buf_text(&out), "bulkhead_commit_seconds_bucket{le=\"0.00025\"} 2\n"
+                                                "bulkhead_commit_seconds_bucket{le=\"1.0\"} 2\n"
+                                                "bulkhead_commit_seconds_bucket{le=\"+Inf\"} 7\n"
+                                                "bulkhead_commit_seconds_sum 12.0\n"
+                                                "bulkhead_commit_seconds_count 7\n"));
     BH_CHECK_DONE();
 }
 
@@ -227,7 +227,8 @@ accept_chooses(void **state)
         { "application/openmetrics-text", true },
         { "application/openmetrics-text; version=1.0.0; charset=utf-8", true },
         { "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;"
-          "version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2", true },
+          "version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+          true },
         { "text/plain;q=0.9, application/openmetrics-text;q=0.8", false },
         { "text/plain;q=0.25 , application/openmetrics-text ;q=0.3", true },
         { "application/openmetrics-text;q=0", false },

@@ -37,8 +37,7 @@ metrics_put_jobs(struct bh_exposition *x, const struct bh_scrape *s)
     bh_exposition_family(x, BH_METRIC_QUEUE_OLDEST);
     for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));)
         if (tenant->oldest_ns)
-            bh_exposition_nano(x, &path, s->now_ns > tenant->oldest_ns
-                                             ? s->now_ns - tenant->oldest_ns : 0);
+            bh_exposition_nano(x, &path, s->now_ns > tenant->oldest_ns ? s->now_ns - tenant->oldest_ns : 0);
 }
 
 static void
@@ -51,8 +50,7 @@ metrics_put_held(struct bh_exposition *x, const struct bh_scrape *s)
     for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));)
         for (int grade = 0; grade < BH_GRADES; grade++)
             if (tenant->leases[grade])
-                bh_exposition_u64(x, (const char *[]){ path, bh_grade_names[grade] },
-                                  tenant->leases[grade]);
+                bh_exposition_u64(x, (const char *[]){ path, bh_grade_names[grade] }, tenant->leases[grade]);
     bh_exposition_family(x, BH_METRIC_TENANT_PARTS);
     for (uint32_t at = 0; (tenant = metrics_next_tenant(s, &at, &path));) {
         bh_exposition_u64(x, (const char *[]){ path, "compute" }, tenant->compute);
@@ -120,7 +118,7 @@ metrics_number_of(const struct bh_scrape_job *job, enum of_job what)
 /* The next job of a visible tenant of which nodes told, with its labels. */
 static const struct bh_scrape_job *
 metrics_next_job(const struct bh_scrape *s, uint32_t *at, bool network, const char *ret_values[2],
-         char ret_number[24])
+                 char ret_number[24])
 {
     for (; *at < s->job_count; ++*at) {
         const struct bh_scrape_job *job = &s->jobs[*at];
@@ -138,7 +136,7 @@ metrics_next_job(const struct bh_scrape *s, uint32_t *at, bool network, const ch
 
 static void
 metrics_put_job_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metric metric,
-                enum of_job what)
+                        enum of_job what)
 {
     const struct bh_scrape_job *job;
     const char *values[2];
@@ -172,7 +170,7 @@ metrics_put_running(struct bh_exposition *x, const struct bh_scrape *s)
 
 static void
 metrics_put_share_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metric metric,
-                  enum of_share what)
+                          enum of_share what)
 {
     const struct bh_scrape_job *job;
     const char *values[2];

@@ -45,14 +45,11 @@ metrics_site_put_parts(struct bh_exposition *x, const struct bh_scrape *s)
 
     bh_exposition_family(x, BH_METRIC_PARTS);
     for (size_t d = 0; d < BH_COUNT(dimensions); d++) {
-        bh_exposition_u64(x, (const char *[]){ "leased", "", dimensions[d] },
-                          site_part_of(uses.leased, d));
-        bh_exposition_u64(x, (const char *[]){ "idle", "", dimensions[d] },
-                          site_part_of(uses.idle, d));
+        bh_exposition_u64(x, (const char *[]){ "leased", "", dimensions[d] }, site_part_of(uses.leased, d));
+        bh_exposition_u64(x, (const char *[]){ "idle", "", dimensions[d] }, site_part_of(uses.idle, d));
         for (int cause = 0; cause < BH_UNUSABLES; cause++)
-            bh_exposition_u64(
-                x, (const char *[]){ "unusable", bh_unusable_names[cause], dimensions[d] },
-                site_part_of(uses.causes[cause], d));
+            bh_exposition_u64(x, (const char *[]){ "unusable", bh_unusable_names[cause], dimensions[d] },
+                              site_part_of(uses.causes[cause], d));
     }
 }
 
@@ -69,9 +66,8 @@ metrics_site_put_time(struct bh_exposition *x, const struct bh_scrape *s)
                            d ? ledger->idle_memory : ledger->idle_compute);
         for (int cause = 0; cause < BH_UNUSABLES; cause++)
             if (cause != BH_UNUSABLE_UNHEARD) /* which falls */
-                bh_exposition_nano(
-                    x, (const char *[]){ "unusable", bh_unusable_names[cause], dimensions[d] },
-                    d ? ledger->causes_memory[cause] : ledger->causes_compute[cause]);
+                bh_exposition_nano(x, (const char *[]){ "unusable", bh_unusable_names[cause], dimensions[d] },
+                                   d ? ledger->causes_memory[cause] : ledger->causes_compute[cause]);
     }
     bh_exposition_family(x, BH_METRIC_TIME_UNHEARD);
     for (size_t d = 0; d < BH_COUNT(dimensions); d++)
@@ -98,15 +94,17 @@ site_put_health(struct bh_exposition *x, const struct bh_scrape *s)
     bh_exposition_family(x, BH_METRIC_GPU_HEALTH);
     for (uint32_t i = 0; i < dir->gpu_count; i++)
         if (s->gpus[i].gpu.v)
-            bh_exposition_u64(x, (const char *[]){ dir->gpus[i].uuid,
-                                                   site_hostname_of(&s->facts, dir->gpus[i].uuid),
-                                                   bh_gpus_health(&s->gpus[i]) }, 1);
+            bh_exposition_u64(x,
+                              (const char *[]){ dir->gpus[i].uuid,
+                                                site_hostname_of(&s->facts, dir->gpus[i].uuid),
+                                                bh_gpus_health(&s->gpus[i]) },
+                              1);
     bh_exposition_family(x, BH_METRIC_GPU_FENCED);
     for (uint32_t i = 0; i < dir->gpu_count; i++)
         if (s->gpus[i].gpu.v)
-            bh_exposition_u64(x, (const char *[]){ dir->gpus[i].uuid,
-                                                   site_hostname_of(&s->facts, dir->gpus[i].uuid) },
-                              s->gpus[i].fenced);
+            bh_exposition_u64(
+                x, (const char *[]){ dir->gpus[i].uuid, site_hostname_of(&s->facts, dir->gpus[i].uuid) },
+                s->gpus[i].fenced);
     bh_exposition_family(x, BH_METRIC_HEALTH_CHANGES);
     for (int health = 0; health < BH_HEALTHS; health++)
         bh_exposition_u64(x, &bh_gpu_health_names[health], s->tally[BH_TALLY_HEALTH + health]);
@@ -118,9 +116,9 @@ site_put_tallies(struct bh_exposition *x, const struct bh_scrape *s)
     bh_exposition_family(x, BH_METRIC_SCRUBS);
     for (uint32_t method = 0; method < BH_SCRUB_METHODS; method++)
         for (uint32_t result = 0; result < BH_SCRUB_RESULTS; result++)
-            bh_exposition_u64(x, (const char *[]){ bh_scrub_method_names[method],
-                                                   bh_scrub_result_names[result] },
-                              s->tally[bh_tally_scrub(method, result)]);
+            bh_exposition_u64(
+                x, (const char *[]){ bh_scrub_method_names[method], bh_scrub_result_names[result] },
+                s->tally[bh_tally_scrub(method, result)]);
     bh_exposition_family(x, BH_METRIC_VERDICTS);
     bh_exposition_u64(x, (const char *[]){ "broken" }, s->tally[BH_TALLY_VERDICTS]);
     bh_exposition_u64(x, (const char *[]){ "held" }, s->tally[BH_TALLY_VERDICTS + 1]);
@@ -143,9 +141,11 @@ site_put_daemon(struct bh_exposition *x, const struct bh_scrape *s)
     if (last.at_ns)
         bh_exposition_nano(x, NULL, s->now_ns > last.at_ns ? s->now_ns - last.at_ns : 0);
     bh_exposition_family(x, BH_METRIC_COMMIT);
-    bh_exposition_put_histogram(x, &(struct bh_exposition_histogram){
-        .bounds_ns = bh_tally_commit_bounds_ns, .bound_count = BH_TALLY_COMMIT_BOUNDS,
-        .counts = &s->tally[BH_TALLY_COMMITS], .sum_ns = s->tally[BH_TALLY_COMMIT_NS] });
+    bh_exposition_put_histogram(x,
+                                &(struct bh_exposition_histogram){ .bounds_ns = bh_tally_commit_bounds_ns,
+                                                                   .bound_count = BH_TALLY_COMMIT_BOUNDS,
+                                                                   .counts = &s->tally[BH_TALLY_COMMITS],
+                                                                   .sum_ns = s->tally[BH_TALLY_COMMIT_NS] });
     bh_exposition_family(x, BH_METRIC_BUILD);
     bh_exposition_u64(x, (const char *[]){ options->version, options->store.ops->name }, 1);
 }
@@ -205,8 +205,8 @@ site_put_activity(struct bh_exposition *x, enum bh_metric metric, const struct d
         [BH_METRIC_DEV_TENSOR - BH_METRIC_DEV_GR_ACTIVE] = "tensor_bp",
         [BH_METRIC_DEV_DRAM - BH_METRIC_DEV_GR_ACTIVE] = "dram_bp",
     };
-    uint64_t parts = bh_json_number(
-        bh_json_get(device->sample, members[metric - BH_METRIC_DEV_GR_ACTIVE]), UINT64_MAX);
+    uint64_t parts =
+        bh_json_number(bh_json_get(device->sample, members[metric - BH_METRIC_DEV_GR_ACTIVE]), UINT64_MAX);
 
     if (parts <= 10000)
         bh_exposition_nano(x, device->values, (bh_part_ns)parts * 100000);
@@ -250,8 +250,8 @@ site_put_devices(struct bh_exposition *x, const struct bh_scrape *s)
         bh_exposition_family(x, (enum bh_metric)metric);
         for (uint32_t i = 0; i < s->call->dir->gpu_count; i++)
             if (site_read_device(s, i, &device))
-                (metric < BH_METRIC_DEV_GR_ACTIVE ? site_put_device : site_put_activity)(
-                    x, (enum bh_metric)metric, &device);
+                (metric < BH_METRIC_DEV_GR_ACTIVE ? site_put_device
+                                                  : site_put_activity)(x, (enum bh_metric)metric, &device);
     }
 }
 

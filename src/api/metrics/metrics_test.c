@@ -47,16 +47,19 @@ put_notices(struct fixture *f, uint64_t job)
 
     bh_job_document_key(job, key);
     metrics_put(f, &(struct bh_document_row){
-               .kind = BH_DOCUMENT_NOTICES, .key = key, .version = 1,
-               .value = "{\"items\":[{\"count\":3,\"first_ns\":\"1\",\"kind\":\"more\","
-                        "\"last_ns\":\"2\"}]}" });
+                       .kind = BH_DOCUMENT_NOTICES,
+                       .key = key,
+                       .version = 1,
+                       .value = "{\"items\":[{\"count\":3,\"first_ns\":\"1\",\"kind\":\"more\","
+                                "\"last_ns\":\"2\"}]}" });
 }
 
 static void
 put_carried(struct fixture *f, enum bh_document_kind kind, uint64_t number, uint64_t rx_bytes)
 {
-    const struct bh_carried_row row = { { .counted = true, .rx_bytes = rx_bytes,
-                                          .tx_bytes = 2 * rx_bytes, .denied_packets = 4 }, 1 };
+    const struct bh_carried_row row = {
+        { .counted = true, .rx_bytes = rx_bytes, .tx_bytes = 2 * rx_bytes, .denied_packets = 4 }, 1
+    };
     char key[BH_JOB_DOCUMENT_KEY_SIZE], json_memory[400];
     struct bh_document_row document = { .kind = kind, .key = key, .version = 1 };
     struct bh_buf json;
@@ -93,8 +96,8 @@ metrics_open_site(void)
 static void
 scrape(struct fixture *f, uint32_t uid, const char *accept)
 {
-    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/metrics", .uid = uid,
-                                       .accept = accept }, &got);
+    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/metrics", .uid = uid, .accept = accept },
+                    &got);
     BH_CHECK_EQ("status", got.status, 200);
 }
 
@@ -108,8 +111,7 @@ the_text_is_the_golden_one(void **state)
     scrape(f, CAROL, NULL);
     BH_CHECK_STR("type", got.content_type, "text/plain; version=0.0.4; charset=utf-8");
     if (update)
-        assert_int_equal(bh_file_replace(golden_path, got.text, strlen(got.text), 0644, &err),
-                         BH_OK);
+        assert_int_equal(bh_file_replace(golden_path, got.text, strlen(got.text), 0644, &err), BH_OK);
     bh_buf_init(&golden, 1 << 20);
     assert_int_equal(bh_file_read(golden_path, 1 << 20, &golden, &err), BH_OK);
     BH_CHECK_STR("text", got.text, bh_buf_text(&golden));
@@ -125,8 +127,8 @@ sum_in(const char *text, const char *name, const char *dimension)
     size_t length = strlen(name);
 
     for (const char *at = text; *at; at = strchr(at, '\n') + 1)
-        if (strncmp(at, name, length) == 0 && at[length] == '{'
-            && strstr(at, dimension) && strstr(at, dimension) < strchr(at, '\n'))
+        if (strncmp(at, name, length) == 0 && at[length] == '{' && strstr(at, dimension)
+            && strstr(at, dimension) < strchr(at, '\n'))
             sum += strtoull(strchr(at, '}') + 2, NULL, 10);
     return sum;
 }
@@ -152,8 +154,7 @@ all_parts_are_somewhere(void **state)
     scrape(f, CAROL, "text/plain");
     BH_CHECK_EQ("compute", sum_in(got.text, "bulkhead_parts", "\"compute\""), 2 * 4200);
     BH_CHECK_EQ("memory", sum_in(got.text, "bulkhead_parts", "\"memory\""), 2 * 4200);
-    BH_CHECK_EQ("a small piece and a whole GPU",
-                sum_in(got.text, "bulkhead_tenant_parts", "\"compute\""),
+    BH_CHECK_EQ("a small piece and a whole GPU", sum_in(got.text, "bulkhead_tenant_parts", "\"compute\""),
                 600 + 4200);
     BH_CHECK_DONE();
     bh_fixture_close(f);
@@ -165,12 +166,13 @@ a_tenants_viewer_sees_its_subtree_alone(void **state)
     static const struct {
         const char *name;
         uint32_t uid;
-        const char *sees, *not[4];
+        const char *sees, *not [4];
     } cases[] = {
-        { "alice", ALICE, "tenant=\"acme/vision\"",
-          { "other", "\"acme\"", "acme/speech", "DCGM" } },
+        { "alice", ALICE, "tenant=\"acme/vision\"", { "other", "\"acme\"", "acme/speech", "DCGM" } },
         { "bob", BOB, "tenant=\"other\"", { "acme", "UUID=", "bulkhead_queue_jobs", "n\\\"1" } },
-        { "dave", DAVE, "tenant=\"acme/vision\",job_id=\"1\"",
+        { "dave",
+          DAVE,
+          "tenant=\"acme/vision\",job_id=\"1\"",
           { "other", "UUID=", "bulkhead_parts", "bulkhead_commit" } },
     };
 
@@ -179,8 +181,8 @@ a_tenants_viewer_sees_its_subtree_alone(void **state)
 
         scrape(f, cases[i].uid, NULL);
         BH_CHECK(cases[i].name, strstr(got.text, cases[i].sees));
-        for (size_t n = 0; n < BH_COUNT(cases[i].not); n++)
-            BH_CHECK(cases[i].not[n], !strstr(got.text, cases[i].not[n]));
+        for (size_t n = 0; n < BH_COUNT(cases[i].not ); n++)
+            BH_CHECK(cases[i].not [n], !strstr(got.text, cases[i].not [n]));
         bh_fixture_close(f);
     }
     BH_CHECK_DONE();
@@ -192,8 +194,7 @@ open_metrics_is_for_who_asks(void **state)
     struct fixture *f = metrics_open_site();
 
     scrape(f, ALICE, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5");
-    BH_CHECK_STR("type", got.content_type,
-                 "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    BH_CHECK_STR("type", got.content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
     BH_CHECK_STR("end", got.text + strlen(got.text) - 6, "# EOF\n");
     BH_CHECK("of ended leases and of those that run",
              strstr(got.text, "bulkhead_job_network_receive_bytes_total{tenant=\"acme/vision\","

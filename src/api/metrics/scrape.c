@@ -22,15 +22,15 @@ scrape_tenant_of(const struct bh_scrape *s, bh_tenant_id id)
 
 static void
 scrape_take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view,
-             struct bh_scrape_tenant *tenant)
+                    struct bh_scrape_tenant *tenant)
 {
     struct bh_member_view member;
     bool fits;
 
     fits = bh_vec_reserve(&s->jobs, &s->job_capacity, (size_t)s->job_count + 1, UINT32_MAX);
     BH_ASSERT(fits);
-    s->jobs[s->job_count++] = (struct bh_scrape_job){ .job = view->job.v,
-                                                      .tenant = (uint32_t)(tenant - s->tenants) };
+    s->jobs[s->job_count++] =
+        (struct bh_scrape_job){ .job = view->job.v, .tenant = (uint32_t)(tenant - s->tenants) };
     for (uint32_t i = 0; bh_view_member(engine, view->job, i, &member); i++) {
         if (member.done)
             continue;
@@ -49,8 +49,7 @@ scrape_take_job(struct bh_scrape *s, const struct bh_engine *engine, const struc
     if (!tenant || view->state >= BH_JOB_COMPLETED)
         return;
     tenant->jobs[view->state]++;
-    if (view->state == BH_JOB_PENDING
-        && (!tenant->oldest_ns || view->submitted_ns < tenant->oldest_ns))
+    if (view->state == BH_JOB_PENDING && (!tenant->oldest_ns || view->submitted_ns < tenant->oldest_ns))
         tenant->oldest_ns = view->submitted_ns;
     if (view->lease.v)
         scrape_take_members(s, engine, view, tenant);

@@ -10,12 +10,12 @@
  * Folder-internal. */
 
 struct bh_scrape_tenant {
-    bool visible;                /* to the caller, and not gone */
-    bool metered;                /* it has a row of the ledger that the caller may see */
+    bool visible; /* to the caller, and not gone */
+    bool metered; /* it has a row of the ledger that the caller may see */
     uint32_t jobs[BH_JOB_STATES];
     uint32_t leases[BH_GRADES];
-    uint64_t compute, memory;    /* parts that its leases hold */
-    uint64_t oldest_ns;          /* submission of the pending job that is oldest; 0: none pends */
+    uint64_t compute, memory; /* parts that its leases hold */
+    uint64_t oldest_ns;       /* submission of the pending job that is oldest; 0: none pends */
     bh_part_ns compute_ns, memory_ns;
     struct bh_msg_carried carried; /* of leases that ended */
 };
@@ -28,13 +28,13 @@ struct bh_scrape_share {
 /* A job that has leases. */
 struct bh_scrape_job {
     uint64_t job;
-    uint32_t tenant;             /* place in `tenants` */
-    bool sampled, networked;     /* nodes told of it */
+    uint32_t tenant;                               /* place in `tenants` */
+    bool sampled, networked;                       /* nodes told of it */
     uint64_t cpu_ns, memory_bytes, gpu_memory_mib; /* of its leases together */
     struct bh_scrape_share share;
-    uint64_t notices[BH_JOB_NOTICES]; /* how often, by kind */
+    uint64_t notices[BH_JOB_NOTICES];   /* how often, by kind */
     uint32_t busy_percent, busy_leases; /* sum over the leases of which it is known; how many */
-    struct bh_msg_carried carried; /* of those that ended, too */
+    struct bh_msg_carried carried;      /* of those that ended, too */
 };
 
 struct bh_scrape_lease {
@@ -43,19 +43,19 @@ struct bh_scrape_lease {
 
 struct bh_scrape {
     const struct bh_call *call;
-    bool all;                    /* the caller sees the whole site */
+    bool all; /* the caller sees the whole site */
     uint64_t now_ns;
     struct bh_scrape_tenant *tenants; /* beside call->dir->tenants */
-    struct bh_scrape_job *jobs;  /* ascending */
-    struct bh_scrape_lease *leases; /* ascending */
+    struct bh_scrape_job *jobs;       /* ascending */
+    struct bh_scrape_lease *leases;   /* ascending */
     uint32_t job_count, job_capacity, lease_count, lease_capacity;
-    uint32_t cursor;             /* of the walk over jobs, which has several turns */
+    uint32_t cursor; /* of the walk over jobs, which has several turns */
     bool walked;
-    struct bh_gpu_view *gpus;    /* beside call->dir->gpus; gpu.v 0: unknown */
+    struct bh_gpu_view *gpus; /* beside call->dir->gpus; gpu.v 0: unknown */
     struct bh_ledger_view ledger;
     struct bh_facts facts;
     uint64_t tally[BH_TALLIES];
-    uint64_t records;            /* of the audit log */
+    uint64_t records; /* of the audit log */
 };
 
 /* Results of the owner's ask and of the store; bh_scrape_fini in any case. */

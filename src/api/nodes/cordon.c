@@ -2,12 +2,11 @@
 
 enum { TARGET_MAX = 119, REASON_MAX = 400 };
 
-#define TARGET                                                                            \
-    BH_F(struct bh_cordon_request, target, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,     \
-         .max = TARGET_MAX, .doc = "a node's name, or a GPU's UUID or its beginning")
-#define REASON                                                                            \
-    BH_F(struct bh_cordon_request, reason, BH_FIELD_TEXT, .max = REASON_MAX,              \
-         .doc = "why, for the record")
+#define TARGET                                                                                               \
+    BH_F(struct bh_cordon_request, target, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = TARGET_MAX,     \
+         .doc = "a node's name, or a GPU's UUID or its beginning")
+#define REASON                                                                                               \
+    BH_F(struct bh_cordon_request, reason, BH_FIELD_TEXT, .max = REASON_MAX, .doc = "why, for the record")
 
 static const struct bh_field cordon_fields[] = { REASON, TARGET };
 static const struct bh_field uncordon_fields[] = {
@@ -28,8 +27,7 @@ const struct bh_fields bh_cordon_request_fields =
     BH_FIELDS("cordon", struct bh_cordon_request, cordon_fields);
 const struct bh_fields bh_uncordon_request_fields =
     BH_FIELDS("uncordon", struct bh_cordon_request, uncordon_fields);
-const struct bh_fields bh_drain_request_fields =
-    BH_FIELDS("drain", struct bh_cordon_request, drain_fields);
+const struct bh_fields bh_drain_request_fields = BH_FIELDS("drain", struct bh_cordon_request, drain_fields);
 
 /* NULL: of another operation. */
 static const struct bh_fields *
@@ -54,8 +52,7 @@ bh_cordon_target(struct bh_call *call)
     struct bh_cordon_request request = { 0 };
     struct bh_err ignored;
 
-    return fields && bh_call_body(call, fields, &request, &ignored) == BH_OK ? request.target
-                                                                             : NULL;
+    return fields && bh_call_body(call, fields, &request, &ignored) == BH_OK ? request.target : NULL;
 }
 
 bh_rc

@@ -4,8 +4,7 @@
 #include "api/request/call.h"
 
 /* POST /v1/cordon, /v1/uncordon and /v1/drain. */
-extern const struct bh_fields bh_cordon_request_fields, bh_uncordon_request_fields,
-    bh_drain_request_fields;
+extern const struct bh_fields bh_cordon_request_fields, bh_uncordon_request_fields, bh_drain_request_fields;
 
 /* What the request names, also of one that is refused; NULL: nothing, or it cannot be read. */
 const char *bh_cordon_target(struct bh_call *call);

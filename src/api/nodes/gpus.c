@@ -13,7 +13,7 @@ enum { PARTITIONS_A_GPU = 24, UNMANAGED_TEXT_MAX = 4096 };
 
 struct gpu_question {
     const struct bh_directory *dir;
-    struct bh_gpu_view *gpus;    /* beside dir->gpus; gpu.v 0: unknown */
+    struct bh_gpu_view *gpus; /* beside dir->gpus; gpu.v 0: unknown */
     struct bh_partition_view *partitions;
     uint32_t partition_count, partition_max;
 };
@@ -39,7 +39,7 @@ struct gpu_list {
     struct bh_json_writer w;
     struct bh_visible visible;
     const struct gpu_question *q;
-    struct bh_facts facts;       /* of the connected nodes */
+    struct bh_facts facts; /* of the connected nodes */
 };
 
 /* Whether others hold it, who stay unseen: of what they have the GPU's `used` tells. */
@@ -78,19 +78,20 @@ gpus_put_share(struct bh_json_writer *w, enum bh_gpu_model model, uint32_t profi
 }
 
 static void
-gpus_put_partition(struct gpu_list *list, const struct bh_gpu_view *gpu, const struct bh_partition_view *partition)
+gpus_put_partition(struct gpu_list *list, const struct bh_gpu_view *gpu,
+                   const struct bh_partition_view *partition)
 {
-    const struct bh_profile *profile =
-        bh_profile_get((bh_profile_id){ partition->partition.profile });
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ partition->partition.profile });
     struct bh_json_writer *w = &list->w;
     char name[BH_PARTITION_NAME_MAX];
 
     bh_partition_name((enum bh_gpu_model)gpu->model, partition->partition.profile, name);
 
     bh_json_open(w, NULL, '{');
-    bh_json_bool(w, "assumed", profile ? profile->assumed
-                                       : bh_profile_is_share((bh_profile_id){ partition->partition.profile })
-                                             && bh_share_is_assumed((enum bh_gpu_model)gpu->model));
+    bh_json_bool(w, "assumed",
+                 profile ? profile->assumed
+                         : bh_profile_is_share((bh_profile_id){ partition->partition.profile })
+                               && bh_share_is_assumed((enum bh_gpu_model)gpu->model));
     gpus_put_share(w, (enum bh_gpu_model)gpu->model, partition->partition.profile);
     if (profile) {
         bh_json_u64(w, "memory_mib", profile->memory_mib);
@@ -244,10 +245,13 @@ gpus_unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *
 {
     bh_json_value partitions = bh_json_get(facts->node->root, "pieces");
     struct bh_unmanaged unmanaged = {
-        .gpu = named->uuid, .node = facts->node->name, .in_site = named->managed,
+        .gpu = named->uuid,
+        .node = facts->node->name,
+        .in_site = named->managed,
         .allowed = bh_json_truth(bh_json_get(facts->gpu, "allowed")),
         .scrub_off = strcmp(bh_json_text(bh_json_get(facts->node->root, "driver_scrub"), ""),
-                            bh_driver_scrub_names[BH_DRIVER_SCRUB_OFF]) == 0,
+                            bh_driver_scrub_names[BH_DRIVER_SCRUB_OFF])
+                     == 0,
     };
 
     for (size_t i = 0; i < bh_json_count(partitions); i++) {
@@ -256,9 +260,9 @@ gpus_unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *
         if (bh_json_number(bh_json_get(partition, "partition"), 0) == 0
             && strcmp(bh_json_text(bh_json_get(partition, "gpu"), ""), named->uuid) == 0)
             bh_unmanaged_add(&unmanaged, &(struct bh_unmanaged_instance){
-                bh_json_text(bh_json_get(partition, "profile"), "?"),
-                (uint32_t)bh_json_number(bh_json_get(partition, "start"), 0),
-                (uint32_t)bh_json_number(bh_json_get(partition, "gi"), 0) });
+                                             bh_json_text(bh_json_get(partition, "profile"), "?"),
+                                             (uint32_t)bh_json_number(bh_json_get(partition, "start"), 0),
+                                             (uint32_t)bh_json_number(bh_json_get(partition, "gi"), 0) });
     }
     return unmanaged;
 }
@@ -266,7 +270,7 @@ gpus_unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *
 /* Why Bulkhead changes nothing on it, by what its node said last. */
 static void
 gpus_put_unmanaged(struct bh_json_writer *w, const struct bh_dir_gpu *named,
-              const struct bh_gpu_facts_of *facts)
+                   const struct bh_gpu_facts_of *facts)
 {
     struct bh_unmanaged unmanaged = gpus_unmanaged_of(named, facts);
     struct bh_buf why, fix;

@@ -32,7 +32,8 @@ others_partitions_are_used_parts_alone(void **state)
     BH_CHECK("no piece", !strstr(got.text, "\"profile\":\"1g.10gb\""));
     BH_CHECK("what is used", strstr(got.text, "\"used\":{\"compute\":600,"));
     BH_CHECK("not whose", !strstr(got.text, "4242") && !strstr(got.text, "\"tenant\""));
-    BH_CHECK("not what it does", !strstr(got.text, "power_mw")); /* it is on GPU-a, which alone has a sample */
+    BH_CHECK("not what it does",
+             !strstr(got.text, "power_mw")); /* it is on GPU-a, which alone has a sample */
     SEND(BH_GET, "/v1/gpus", .uid = BOB);
     BH_CHECK("his own", strstr(got.text, "\"job\":4242,\"tenant\":\"other\""));
     SEND(BH_GET, "/v1/gpus", .uid = 0);
@@ -54,9 +55,9 @@ facts_come_from_the_node(void **state)
     BH_CHECK_EQ("without a node too", got.status, 200);
     BH_CHECK("no facts then", !strstr(got.text, "product"));
     SEND(BH_GET, "/v1/nodes", .uid = ALICE);
-    BH_CHECK("its node is down",
-             strstr(got.text, "{\"items\":[{\"held\":\"no\",\"name\":\"n1\",")
-                 && strstr(got.text, "\"state\":\"down\"") && strstr(got.text, "\"total\":1}"));
+    BH_CHECK("its node is down", strstr(got.text, "{\"items\":[{\"held\":\"no\",\"name\":\"n1\",")
+                                     && strstr(got.text, "\"state\":\"down\"")
+                                     && strstr(got.text, "\"total\":1}"));
     SEND(BH_GET, "/v1/status", .uid = ALICE);
     BH_CHECK("not connected", strstr(got.text, "\"connected\":false"));
     BH_CHECK_DONE();
@@ -84,8 +85,12 @@ why_a_gpu_is_fenced_is_with_it_and_its_node(void **state)
         "{\"gpus\":[{\"index\":0,\"uuid\":\"GPU-a\"},{\"index\":1,\"uuid\":\"GPU-b\"}],\"node\":\"n1\","
         "\"samples\":{\"gpus\":[{\"fence_why\":\"\",\"uuid\":\"GPU-a\"},"
         "{\"fault\":5,\"fence_why\":\"job 7: seccomp\",\"uuid\":\"GPU-b\"}]}}";
-    const struct bh_ev_gpu gpu = { .gpu = { 2 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
-                                   .managed = true, .mig_capable = true, .fenced = true,
+    const struct bh_ev_gpu gpu = { .gpu = { 2 },
+                                   .node = { 1 },
+                                   .model = BH_GPU_H100_80GB,
+                                   .managed = true,
+                                   .mig_capable = true,
+                                   .fenced = true,
                                    .keeps = true };
 
     f->inventory = fenced;

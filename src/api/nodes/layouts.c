@@ -13,10 +13,10 @@ enum { PARTITIONS_A_GPU = 16 };
 /* A GPU as it is and, where the document names it, as it shall be. */
 struct layouts_row {
     const struct bh_dir_gpu *named;
-    const char *node;            /* "" while no node speaks of it */
-    const char *trouble;         /* why the last change on the node failed; "": it did not */
+    const char *node;    /* "" while no node speaks of it */
+    const char *trouble; /* why the last change on the node failed; "": it did not */
     uint64_t index;
-    bool known, divides;         /* the engine knows it; it is managed and can be divided */
+    bool known, divides; /* the engine knows it; it is managed and can be divided */
     struct bh_gpu_view gpu;
     struct bh_layout_view gpu_layout;
     const struct bh_layout_entry *entry; /* NULL: it is not named */
@@ -28,7 +28,7 @@ struct layouts {
     struct bh_json_writer w;
     struct bh_facts facts;
     struct bh_visible visible;
-    struct layouts_row *rows;            /* beside dir->gpus */
+    struct layouts_row *rows; /* beside dir->gpus */
     struct bh_partition_view *partitions;
     uint32_t row_count, partition_count, partition_max;
     uint32_t changes;
@@ -64,8 +64,7 @@ layouts_name_rows(struct layouts *l)
         l->rows[i].named = &l->call->dir->gpus[i];
         facts = bh_facts_gpu(&l->facts, l->rows[i].named->uuid);
         l->rows[i].node = facts ? facts->node->name : "";
-        l->rows[i].trouble =
-            facts ? bh_json_text(bh_json_get(facts->gpu, "trouble"), "") : "";
+        l->rows[i].trouble = facts ? bh_json_text(bh_json_get(facts->gpu, "trouble"), "") : "";
         l->rows[i].index = facts ? bh_json_number(bh_json_get(facts->gpu, "index"), 0) : 0;
     }
 }
@@ -102,8 +101,7 @@ layouts_unload_auto(struct layouts *l)
 static bool
 layouts_is_at(const struct layouts_row *row, const char *node, size_t length, uint64_t index)
 {
-    return strlen(row->node) == length && strncmp(row->node, node, length) == 0
-           && row->index == index;
+    return strlen(row->node) == length && strncmp(row->node, node, length) == 0 && row->index == index;
 }
 
 /* Whether an entry's "GPU-..." or "node/0" means the row. */
@@ -130,12 +128,13 @@ layouts_explain_unmanaged(const struct layouts_row *row, struct bh_err *err)
         return bh_err_set(err, BH_CONFLICT, "GPU %s is not there: no node speaks of it", uuid);
     if (!row->gpu.managed) {
         bh_err_set(err, BH_CONFLICT, "GPU %s is not Bulkhead's to change", uuid);
-        return bh_err_hint(err, "it needs `managed: true` in the site file, gpus = %s in the "
-                           "node's node.conf, and no instances that others made", uuid);
+        return bh_err_hint(err,
+                           "it needs `managed: true` in the site file, gpus = %s in the "
+                           "node's node.conf, and no instances that others made",
+                           uuid);
     }
     if (!row->gpu.mig_capable)
-        return bh_err_set(err, BH_CONFLICT, "GPU %s cannot be divided: it has no MIG mode",
-                          uuid);
+        return bh_err_set(err, BH_CONFLICT, "GPU %s cannot be divided: it has no MIG mode", uuid);
     bh_err_set(err, BH_CONFLICT, "GPU %s is fenced", uuid);
     return bh_err_hint(err, "`bulkhead gpu` says why; it must answer again first");
 }
@@ -152,8 +151,7 @@ layouts_name_row(struct layouts_row *row, const struct bh_layout_entry *entry, s
     if (!row->divides || row->gpu.fenced)
         return layouts_explain_unmanaged(row, err);
     if (entry->forget && entry->partitions.count)
-        return bh_err_set(err, BH_INVALID, "\"%s\": forget stands alone, without pieces",
-                          entry->gpu);
+        return bh_err_set(err, BH_INVALID, "\"%s\": forget stands alone, without pieces", entry->gpu);
     rc = bh_layout_plan_partitions((enum bh_gpu_model)row->gpu.model, &entry->partitions, &row->plan, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "GPU %s", row->named->uuid);
@@ -180,7 +178,7 @@ layouts_resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, st
         return rc;
     bh_err_set(err, BH_INVALID, "there is no GPU \"%.80s\"", entry->gpu);
     return bh_err_hint(err, "name it by its UUID, by its node and index as gpu1/0, or say all; "
-                       "`bulkhead gpu -o wide` lists them");
+                            "`bulkhead gpu -o wide` lists them");
 }
 
 static bh_rc
@@ -264,7 +262,8 @@ layouts_put_unplanned(struct layouts *l, const struct layouts_row *row, const ch
                     || (partition->state == BH_PARTITION_CARVING && partition->lease.v);
 
         if (!bh_same(partition->partition.gpu, row->gpu.gpu) || partition->state == BH_PARTITION_CLEARING
-            || layouts_plans(&row->plan, partition->partition.profile, partition->partition.start) || used != leased)
+            || layouts_plans(&row->plan, partition->partition.profile, partition->partition.start)
+            || used != leased)
             continue;
         if (leased)
             layouts_put_wait(l, partition);
@@ -323,7 +322,8 @@ layouts_put_partitions(struct layouts *l, const char *key, const struct bh_layou
 
 /* Whether the partition is shown: those that others hold are not, to who may not see their jobs. */
 static bool
-layouts_is_shown(const struct layouts *l, const struct layouts_row *row, const struct bh_partition_view *partition)
+layouts_is_shown(const struct layouts *l, const struct layouts_row *row,
+                 const struct bh_partition_view *partition)
 {
     return bh_same(partition->partition.gpu, row->gpu.gpu)
            && (partition->state == BH_PARTITION_IDLE || !partition->tenant.v
@@ -356,7 +356,8 @@ layouts_put_partition_places(struct layouts *l, const struct layouts_row *row)
     bh_json_open(&l->w, "standing", '[');
     for (uint32_t i = 0; i < l->partition_count; i++)
         if (layouts_is_shown(l, row, &l->partitions[i]))
-            layouts_put_placement(&l->w, NULL, l->partitions[i].partition.profile, l->partitions[i].partition.start);
+            layouts_put_placement(&l->w, NULL, l->partitions[i].partition.profile,
+                                  l->partitions[i].partition.start);
     bh_json_close(&l->w, ']');
 }
 
@@ -441,7 +442,7 @@ layouts_event_of(const struct layouts_row *row)
     event.partition_count = row->plan.count;
     for (uint32_t i = 0; i < row->plan.count; i++)
         event.partitions[i] = (struct bh_ev_layout_partition){ row->plan.partitions[i].profile->id.v,
-                                                      row->plan.partitions[i].start };
+                                                               row->plan.partitions[i].start };
     return event;
 }
 

@@ -10,14 +10,14 @@
 /* What nodes have for jobs, by the numbers of those that have a name. */
 struct host_question {
     struct bh_host_view *hosts;
-    uint32_t count;              /* ids below that */
+    uint32_t count; /* ids below that */
 };
 
 struct node_list {
     struct bh_json_writer w;
     struct bh_visible visible;
     struct bh_facts facts;
-    bool *shown;                 /* beside facts.nodes */
+    bool *shown; /* beside facts.nodes */
     struct host_question hosts;
     uint64_t total;
 };
@@ -137,8 +137,7 @@ nodes_put_node(struct node_list *list, const char *name, uint32_t id)
         bh_json_str(w, "checkpoint", bh_json_text(bh_json_get(from, "checkpoint"), "unknown"));
         bh_json_u64(w, "cpus", bh_json_number(bh_json_get(from, "cpus"), 0));
         bh_json_str(w, "driver", bh_json_text(bh_json_get(from, "driver"), ""));
-        bh_json_str(w, "driver_scrub",
-                    bh_json_text(bh_json_get(from, "driver_scrub"), "unknown"));
+        bh_json_str(w, "driver_scrub", bh_json_text(bh_json_get(from, "driver_scrub"), "unknown"));
         nodes_put_faults(w, bh_json_text(bh_json_get(from, "driver"), ""));
         nodes_put_fenced(list, facts);
         bh_json_u64(w, "gpus", bh_json_count(bh_json_get(from, "gpus")));
@@ -187,8 +186,7 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
     bh_rc rc = store->ops->list_names(store->self, nodes_count_ids, &list.hosts, err);
 
     if (rc == BH_OK)
-        rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts,
-                           &list.hosts.hosts, err);
+        rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts, &list.hosts.hosts, err);
     if (rc == BH_OK)
         rc = bh_visible_find(call, "job.view", &list.visible, err);
     if (rc == BH_OK)

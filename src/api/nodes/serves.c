@@ -69,9 +69,12 @@ serves_gives_image(bh_json_value node, const struct bh_image *image, char ret_wh
     bool packed = image->kind == BH_IMAGE_OCI || image->kind == BH_IMAGE_REGISTRY;
 
     if (packed && !bh_json_truth(bh_json_get(node, "unpacks")))
-        snprintf(ret_why, WHY_MAX, "has no umoci, and images need it: install umoci, or set umoci in node.conf");
+        snprintf(ret_why, WHY_MAX,
+                 "has no umoci, and images need it: install umoci, or set umoci in node.conf");
     else if (image->kind == BH_IMAGE_REGISTRY && !bh_json_truth(bh_json_get(node, "fetches")))
-        snprintf(ret_why, WHY_MAX, "has no skopeo, and images of registries need it: install skopeo, or set skopeo in node.conf");
+        snprintf(
+            ret_why, WHY_MAX,
+            "has no skopeo, and images of registries need it: install skopeo, or set skopeo in node.conf");
     else if (image->kind == BH_IMAGE_REGISTRY && !serves_fetches_from(node, image->path))
         snprintf(ret_why, WHY_MAX, "fetches nothing from %.*s (registries)",
                  (int)serves_host_length(image->path), image->path);
@@ -146,19 +149,20 @@ serves_all(bh_json_value node, const struct serves_wanted *wanted, char ret_why[
 static bool
 serves_reads(const struct bh_job_spec *spec, struct serves_wanted *ret_wanted)
 {
-    bool image = spec->image && strcmp(spec->image, "host") != 0
-                 && !bh_image_parse(spec->image, &ret_wanted->image);
+    bool image =
+        spec->image && strcmp(spec->image, "host") != 0 && !bh_image_parse(spec->image, &ret_wanted->image);
 
-    return image || spec->network != BH_NETWORK_NONE || spec->mounts.count > 0
-           || bh_spec_cwd_folder(spec) || spec->memory;
+    return image || spec->network != BH_NETWORK_NONE || spec->mounts.count > 0 || bh_spec_cwd_folder(spec)
+           || spec->memory;
 }
 
 bh_rc
-bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec,
-                const struct bh_job_numbers *numbers, struct bh_err *err)
+bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec, const struct bh_job_numbers *numbers,
+                struct bh_err *err)
 {
-    struct serves_wanted wanted = { .spec = spec, .datasets = &call->dir->datasets,
-                             .memory_mib = numbers->memory_bytes >> 20 };
+    struct serves_wanted wanted = { .spec = spec,
+                                    .datasets = &call->dir->datasets,
+                                    .memory_mib = numbers->memory_bytes >> 20 };
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
     char why[WHY_MAX] = "";
 

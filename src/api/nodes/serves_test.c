@@ -26,17 +26,18 @@ static const struct {
     { "a dataset", DATASET, NODE("n1", ""), NULL,
       "n1 mounts nothing where dataset imagenet lies (mount_roots)" },
     { "above the dataset", DATASET, NODE("n1", ",\"mount_roots\":[\"/data\"]"), NULL, NULL },
-    { "the dataset on the second", DATASET, NODE("n1", ""),
-      NODE("n2", ",\"mount_roots\":[\"/data\"]"), NULL },
+    { "the dataset on the second", DATASET, NODE("n1", ""), NODE("n2", ",\"mount_roots\":[\"/data\"]"),
+      NULL },
     { "a working directory that each has", JOB(",\"cwd\":\"/tmp\""), NODE("n1", ""), NULL, NULL },
     { "the root", JOB(",\"cwd\":\"/\""), NODE("n1", ""), NULL, NULL },
     { "a network", JOB(",\"network\":\"egress\""), NODE("n1", ",\"networks\":[\"none\"]"), NULL,
       "n1 has no network egress (networks)" },
-    { "a network that is there", JOB(",\"network\":\"egress\""), NODE("n1", ",\"networks\":[\"egress\"]"), NULL, NULL },
+    { "a network that is there", JOB(",\"network\":\"egress\""), NODE("n1", ",\"networks\":[\"egress\"]"),
+      NULL, NULL },
     { "an image", JOB(",\"image\":\"dir:/images/a\""), NODE("n1", ",\"image_roots\":[\"/srv\"]"), NULL,
       "n1 has no images at /images/a (image_roots)" },
-    { "nothing unpacks", JOB(",\"image\":\"oci:/images/a:b\""), NODE("n1", ",\"image_roots\":[\"/images\"]"), NULL,
-      "n1 has no umoci" },
+    { "nothing unpacks", JOB(",\"image\":\"oci:/images/a:b\""), NODE("n1", ",\"image_roots\":[\"/images\"]"),
+      NULL, "n1 has no umoci" },
     { "a registry", JOB(",\"image\":\"docker://reg.example/a:1\""),
       NODE("n1", ",\"unpacks\":true,\"fetches\":true,\"registries\":[\"other.example\"]"), NULL,
       "n1 fetches nothing from reg.example (registries)" },
@@ -44,7 +45,8 @@ static const struct {
       NODE("n1", ",\"unpacks\":true,\"fetches\":true,\"registries\":[\"reg.example\"]"), NULL, NULL },
     { "memory", JOB(",\"memory\":\"48Gi\""), NODE("n1", ",\"job_memory_mib\":32000"), NULL,
       "n1 gives a job 32000 MiB of memory at most (memory_max_mib)" },
-    { "more than there is", JOB(",\"memory\":\"96Gi\""), NODE("n1", ",\"job_memory_mib\":32000"), NULL, NULL },
+    { "more than there is", JOB(",\"memory\":\"96Gi\""), NODE("n1", ",\"job_memory_mib\":32000"), NULL,
+      NULL },
     { "memory on the second", JOB(",\"memory\":\"48Gi\""), NODE("n1", ",\"job_memory_mib\":32000"),
       NODE("n2", ",\"job_memory_mib\":65536"), NULL },
     { "memory beside it", JOB(",\"memory\":\"48Gi\",\"network\":\"egress\""),
@@ -61,8 +63,13 @@ a_node_is_asked_before_a_job_is_taken(void **state)
 
         f->inventory = rows[i].node;
         f->inventory_of_second = rows[i].second;
-        bh_fixture_send(f, &(struct sent){ .method = BH_POST, .path = "/v1/jobs", .body = rows[i].job,
-                                           .uid = ALICE, .query = "dry_run=true" }, &got);
+        bh_fixture_send(f,
+                        &(struct sent){ .method = BH_POST,
+                                        .path = "/v1/jobs",
+                                        .body = rows[i].job,
+                                        .uid = ALICE,
+                                        .query = "dry_run=true" },
+                        &got);
         BH_CHECK_EQ(rows[i].name, got.status, rows[i].says ? 400 : 200);
         if (rows[i].says)
             BH_CHECK(got.text, strstr(got.text, rows[i].says) != NULL);

@@ -5,8 +5,7 @@
 #include "base/json.h"
 
 static void
-answer_put_job(struct bh_json_writer *w, const struct bh_command *command,
-        const struct bh_answer *answer)
+answer_put_job(struct bh_json_writer *w, const struct bh_command *command, const struct bh_answer *answer)
 {
     if (command->dry_run)
         bh_json_bool(w, "dry_run", true);
@@ -41,8 +40,8 @@ bh_answer_put_site(struct bh_json_writer *w, const struct bh_answer *answer, boo
 }
 
 static void
-put_token(struct bh_json_writer *w, const struct bh_command *command,
-          const struct bh_answer *answer, bool keep)
+put_token(struct bh_json_writer *w, const struct bh_command *command, const struct bh_answer *answer,
+          bool keep)
 {
     const char *id = command->op == BH_OP_TOKEN_REVOKE ? command->token_id : answer->token_id;
 
@@ -70,8 +69,7 @@ put_declared(struct bh_json_writer *w, const struct bh_answer *answer)
 }
 
 static void
-put_shredded(struct bh_json_writer *w, const struct bh_command *command,
-             const struct bh_answer *answer)
+put_shredded(struct bh_json_writer *w, const struct bh_command *command, const struct bh_answer *answer)
 {
     bool asked = answer->shred_token && answer->shred_token[0];
 
@@ -90,8 +88,7 @@ put_shredded(struct bh_json_writer *w, const struct bh_command *command,
 }
 
 static void
-put_held(struct bh_json_writer *w, const struct bh_command *command,
-         const struct bh_answer *answer)
+put_held(struct bh_json_writer *w, const struct bh_command *command, const struct bh_answer *answer)
 {
     bh_json_str(w, "held", bh_held_names[answer->held]);
     bh_json_str(w, "target", command->cordon->target);
@@ -106,8 +103,8 @@ put_pruned(struct bh_json_writer *w, const struct bh_answer *answer)
 }
 
 void
-bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
-                 const struct bh_answer *answer, bool keep)
+bh_answer_encode(struct bh_buf *out, const struct bh_command *command, const struct bh_answer *answer,
+                 bool keep)
 {
     struct bh_json_writer w = bh_json_begin(out);
 

@@ -9,8 +9,8 @@
  *
  * With `keep` no secret is written: what is stored must not open anything, so a repeated
  * TOKEN_CREATE shows the token's id only. */
-void bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
-                      const struct bh_answer *answer, bool keep);
+void bh_answer_encode(struct bh_buf *out, const struct bh_command *command, const struct bh_answer *answer,
+                      bool keep);
 
 /* Members of SITE_APPLY's: "change_count", "changes", "changes_sha256" (api/documents/site_changes.h),
  * "dry_run", "removes", "revision", "warnings". */

@@ -41,8 +41,7 @@ auth_bad_token(struct bh_err *err)
 }
 
 static bh_rc
-auth_find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
-           struct bh_err *err)
+auth_find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row, struct bh_err *err)
 {
     const struct bh_api_options *options = &call->api->options;
     struct bh_token token;
@@ -52,8 +51,7 @@ auth_find_token(struct bh_call *call, const char *text, struct bh_token_row *ret
 
     if (!whole && !bh_token_id_of(text, token.id))
         return auth_bad_token(err);
-    rc = options->store.ops->list_tokens(options->store.self,
-                                         &(struct bh_token_filter){ .id = token.id },
+    rc = options->store.ops->list_tokens(options->store.self, &(struct bh_token_filter){ .id = token.id },
                                          auth_match_token, &search, err);
     if (rc != BH_OK)
         return rc;
@@ -83,8 +81,7 @@ auth_identify_token(struct bh_call *call, const char *text, struct bh_err *err)
         /* the right secret of a token that is dead: whose it was goes into the record */
         call->caller.via = BH_VIA_TOKEN;
         call->caller.token = bh_arena_strdup(call->arena, row.id);
-        call->caller.subject = (struct bh_subject){ .principal = { row.principal_id },
-                                                    .uid = UINT32_MAX };
+        call->caller.subject = (struct bh_subject){ .principal = { row.principal_id }, .uid = UINT32_MAX };
         return auth_bad_token(err);
     }
     call->caller.via = BH_VIA_TOKEN;
@@ -136,8 +133,10 @@ auth_unknown_peer(const struct bh_call *call, uint32_t uid, struct bh_err *err)
     bh_err_set(err, BH_UNAUTHENTICATED, "no principal is known for uid %" PRIu32, uid);
     if (auth_never_anybody(call, uid))
         return bh_err_hint(err, "this uid belongs to jobs or to nobody; send an API token");
-    return bh_err_hint(err, "an admin adds to the site file: principals: [{name: NAME, uid: %"
-                       PRIu32 "}] and a binding, then `bulkhead apply`", uid);
+    return bh_err_hint(err,
+                       "an admin adds to the site file: principals: [{name: NAME, uid: %" PRIu32
+                       "}] and a binding, then `bulkhead apply`",
+                       uid);
 }
 
 static bh_rc
@@ -175,8 +174,7 @@ auth_identify(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (token && strncmp(token, "bs_", 3) == 0 && call->api->options.accounts.ops)
-        return call->api->options.accounts.ops->identify(call->api->options.accounts.self, token, call,
-                                                       err);
+        return call->api->options.accounts.ops->identify(call->api->options.accounts.self, token, call, err);
     if (token)
         return auth_identify_token(call, token, err);
     if (call->request->transport->unix_socket)
@@ -207,6 +205,5 @@ bh_auth_identify(struct bh_call *call, struct bh_err *err)
 bh_rc
 bh_auth_number(struct bh_call *call, struct bh_err *err)
 {
-    return call->api->options.crypto->random(call->caller.request_id,
-                                             sizeof call->caller.request_id, err);
+    return call->api->options.crypto->random(call->caller.request_id, sizeof call->caller.request_id, err);
 }

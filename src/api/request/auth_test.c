@@ -35,8 +35,11 @@ close_tokens(void **state)
 static struct bh_token_row
 auth_row_of(const char *scopes)
 {
-    struct bh_token_row row = { .principal_id = 1, .scopes = scopes, .note = "n",
-                                .created_ns = 1, .expires_ns = UINT64_C(2000000000000000) };
+    struct bh_token_row row = { .principal_id = 1,
+                                .scopes = scopes,
+                                .note = "n",
+                                .created_ns = 1,
+                                .expires_ns = UINT64_C(2000000000000000) };
 
     memcpy(row.id, token.id, sizeof token.id);
     memcpy(row.secret.bytes, token.secret, 32);
@@ -74,10 +77,10 @@ the_checksum_is_crc_32(void **state)
     struct bh_token read;
 
     /* crc32 of "bh_aaaaaaaaaaaa_" and 43 zeros, by zlib */
-    BH_CHECK("zlib agrees",
-             bh_token_parse(&bh_crypto_openssl,
-                            "bh_aaaaaaaaaaaa_0000000000000000000000000000000000000000000_"
-                            "94bdc090", &read));
+    BH_CHECK("zlib agrees", bh_token_parse(&bh_crypto_openssl,
+                                           "bh_aaaaaaaaaaaa_0000000000000000000000000000000000000000000_"
+                                           "94bdc090",
+                                           &read));
     BH_CHECK_DONE();
 }
 
@@ -193,8 +196,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_tokens, close_tokens)
     const struct CMUnitTest tests[] = {
         TEST(tokens_look_as_written), TEST(the_checksum_is_crc_32), TEST(a_token_is_its_owner),
-        TEST(scopes_cut_down),        TEST(bad_tokens_are_nobody),
-        TEST(tokens_are_made_listed_and_revoked),
+        TEST(scopes_cut_down),        TEST(bad_tokens_are_nobody),  TEST(tokens_are_made_listed_and_revoked),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

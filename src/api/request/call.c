@@ -33,8 +33,8 @@ bh_call_flag(const struct bh_call *call, const char *name, bool *ret_flag, struc
 }
 
 bh_rc
-bh_call_number(const struct bh_call *call, const char *name, uint64_t most,
-               uint64_t *ret_number, struct bh_err *err)
+bh_call_number(const struct bh_call *call, const char *name, uint64_t most, uint64_t *ret_number,
+               struct bh_err *err)
 {
     const char *text = bh_call_query(call, name);
     uint64_t number;
@@ -67,9 +67,9 @@ call_read_type(const struct bh_call *call, bool *ret_yaml, struct bh_err *err)
 {
     const char *type = call->request->content_type;
 
-    *ret_yaml = type && (call_content_is(type, "application/yaml")
-                         || call_content_is(type, "application/x-yaml")
-                         || call_content_is(type, "text/yaml"));
+    *ret_yaml = type
+                && (call_content_is(type, "application/yaml") || call_content_is(type, "application/x-yaml")
+                    || call_content_is(type, "text/yaml"));
     if (!type || *ret_yaml || call_content_is(type, "application/json"))
         return BH_OK;
     bh_err_set(err, BH_INVALID, "content type %.60s is not understood", type);
@@ -77,8 +77,7 @@ call_read_type(const struct bh_call *call, bool *ret_yaml, struct bh_err *err)
 }
 
 static bh_rc
-call_decode_yaml(struct bh_call *call, const struct bh_fields *fields, void *ret_struct,
-            struct bh_err *err)
+call_decode_yaml(struct bh_call *call, const struct bh_fields *fields, void *ret_struct, struct bh_err *err)
 {
     struct bh_buf json;
     bh_rc rc;
@@ -92,8 +91,7 @@ call_decode_yaml(struct bh_call *call, const struct bh_fields *fields, void *ret
 }
 
 bh_rc
-bh_call_body(struct bh_call *call, const struct bh_fields *fields, void *ret_struct,
-             struct bh_err *err)
+bh_call_body(struct bh_call *call, const struct bh_fields *fields, void *ret_struct, struct bh_err *err)
 {
     const struct bh_request *request = call->request;
     bool yaml;
@@ -107,8 +105,7 @@ bh_call_body(struct bh_call *call, const struct bh_fields *fields, void *ret_str
     }
     if (yaml)
         return call_decode_yaml(call, fields, ret_struct, err);
-    return bh_json_decode(request->body, request->body_length, fields, ret_struct, call->arena,
-                          err);
+    return bh_json_decode(request->body, request->body_length, fields, ret_struct, call->arena, err);
 }
 
 /* ---- the owner ---- */
@@ -163,8 +160,8 @@ bh_call_deny(struct bh_call *call, struct bh_denial denial, bh_tenant_id tenant,
 
     call->verdict = denial.verdict;
     call->tenant = tenant;
-    return bh_authz_explain(&denial, call->caller.name, &call->caller.subject,
-                            where ? where->path : NULL, err);
+    return bh_authz_explain(&denial, call->caller.name, &call->caller.subject, where ? where->path : NULL,
+                            err);
 }
 
 bh_rc

@@ -58,8 +58,7 @@ bh_facts_load(const struct bh_owner *owner, struct bh_facts *ret_facts)
     *ret_facts = (struct bh_facts){ 0 };
     bh_buf_init(&text, INVENTORY_JSON_MAX);
     for (uint32_t cursor = 0; owner->ops->inventory(owner->self, &cursor, &text);) {
-        if (bh_buf_text(&text)
-            && bh_json_parse(bh_buf_text(&text), text.length, &json, &unused) == BH_OK)
+        if (bh_buf_text(&text) && bh_json_parse(bh_buf_text(&text), text.length, &json, &unused) == BH_OK)
             facts_add_node(ret_facts, json);
         bh_buf_clear(&text);
     }
@@ -102,7 +101,8 @@ bh_facts_fence_why(const struct bh_gpu_facts_of *gpu, bool sees_all)
     if (sees_all || !*why)
         return why;
     return bh_json_number(bh_json_get(sample, "fault"), 0) == BH_FAULT_ISOLATION
-               ? "an isolation check failed" : "its driver does not answer for it";
+               ? "an isolation check failed"
+               : "its driver does not answer for it";
 }
 
 bh_json_value

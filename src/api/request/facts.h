@@ -6,7 +6,7 @@
 /* What the connected nodes last said about themselves and their GPUs, by name. */
 struct bh_node_facts {
     const char *name;
-    bh_json_value root;          /* an inventory with its samples */
+    bh_json_value root; /* an inventory with its samples */
     struct bh_json *json;
 };
 
@@ -17,7 +17,7 @@ struct bh_gpu_facts_of {
 };
 
 struct bh_facts {
-    struct bh_node_facts *nodes; /* by name */
+    struct bh_node_facts *nodes;  /* by name */
     struct bh_gpu_facts_of *gpus; /* by UUID */
     uint32_t node_count, node_capacity, gpu_count;
 };

@@ -15,17 +15,17 @@ struct bh_api_options {
     struct bh_owner owner;
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
-    struct bh_keys *keys;        /* opens what is sealed */
+    struct bh_keys *keys; /* opens what is sealed */
     const char *version;
-    uint32_t job_uid_first;      /* Unix ids from here up belong to jobs: never anybody;
-                                    0: no such range */
-    uint64_t (*now)(void);       /* nanoseconds since the epoch; NULL: the wall clock */
+    uint32_t job_uid_first; /* Unix ids from here up belong to jobs: never anybody;
+                               0: no such range */
+    uint64_t (*now)(void);  /* nanoseconds since the epoch; NULL: the wall clock */
     struct bh_accounts_port accounts;
-    struct bh_streams_port streams; /* ops NULL: there are none */
+    struct bh_streams_port streams;  /* ops NULL: there are none */
     uint32_t rates[BH_RATE_CLASSES]; /* requests a second of a caller (policy/rate.h); 0: any */
-    uint64_t silence_ns;         /* streams: a comment after this long; 0: two seconds */
-    uint32_t streams_max;        /* of changes and logs of one principal at once; 0: any number */
-    bh_http_crowded crowded;     /* told who wants more of them; may be NULL */
+    uint64_t silence_ns;             /* streams: a comment after this long; 0: two seconds */
+    uint32_t streams_max;            /* of changes and logs of one principal at once; 0: any number */
+    bh_http_crowded crowded;         /* told who wants more of them; may be NULL */
 };
 
 #endif

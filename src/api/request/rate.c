@@ -18,7 +18,7 @@ bh_rate_limiter_new(const uint32_t per_second[BH_RATE_CLASSES])
 
     BH_ASSERT(limiter);
     pthread_mutex_init(&limiter->mutex, NULL);
-    for (int class = 0; class < BH_RATE_CLASSES; class++)
+    for (int class = 0; class < BH_RATE_CLASSES; class ++)
         limiter->rates.per_second[class] = per_second[class];
     return limiter;
 }
@@ -31,9 +31,8 @@ bh_rate_limiter_free(struct bh_rate_limiter *limiter)
 }
 
 /* What asks the engine for much, or the nodes for anything. */
-static const enum bh_operation expensive[] = { BH_OP_JOB_VERIFY,  BH_OP_NODE_VERIFY,
-                                               BH_OP_WHATIF,      BH_OP_POLICY_TEST,
-                                               BH_OP_DEFRAG_SHOW, BH_OP_FORECAST };
+static const enum bh_operation expensive[] = { BH_OP_JOB_VERIFY,  BH_OP_NODE_VERIFY, BH_OP_WHATIF,
+                                               BH_OP_POLICY_TEST, BH_OP_DEFRAG_SHOW, BH_OP_FORECAST };
 
 /* What a change says is kept, so it counts by its length. */
 static struct bh_rate_request
@@ -66,8 +65,7 @@ rate_key_of(const struct bh_call *call)
     bool admin;
 
     if (!call->identified)
-        return (struct bh_rate_key){ false, peer->unix_socket ? peer->uid : rate_hash_of(peer->block),
-                                     1 };
+        return (struct bh_rate_key){ false, peer->unix_socket ? peer->uid : rate_hash_of(peer->block), 1 };
     admin = bh_authz_check(call->dir, subject, "site.apply", (bh_tenant_id){ 0 }).allow;
     return (struct bh_rate_key){ true, subject->principal.v, admin ? BH_RATE_ADMIN : 1 };
 }

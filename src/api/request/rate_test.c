@@ -56,8 +56,10 @@ who_asks_too_often_waits(void **state)
         { "root", { .method = BH_POST, .path = "/v1/tokens", .uid = 0 }, 100, 100 },
         { "a stranger on the socket", { .path = "/v1/skus", .uid = STRANGER }, 20, 40 },
         { "strangers far away", { .path = "/healthz", .uid = UINT32_MAX, .tcp = true }, 20, 40 },
-        { "expensive", { .method = BH_POST, .path = "/v1/whatif", .uid = BOB,
-                         .body = "{\"cancel\":1}" }, 10, 30 },
+        { "expensive",
+          { .method = BH_POST, .path = "/v1/whatif", .uid = BOB, .body = "{\"cancel\":1}" },
+          10,
+          30 },
     };
 
     for (size_t i = 0; i < BH_COUNT(steps); i++) {
@@ -83,8 +85,7 @@ it_is_said_when_to_come_again(void **state)
 static void
 bad_credentials_are_a_strangers(void **state)
 {
-    struct sent guess = { .path = "/v1/skus", .tcp = true, .uid = UINT32_MAX,
-                          .token = "bh_aaaaaaaaaaaa_x" };
+    struct sent guess = { .path = "/v1/skus", .tcp = true, .uid = UINT32_MAX, .token = "bh_aaaaaaaaaaaa_x" };
     uint32_t served = rate_ask(&guess);
 
     BH_CHECK("few", served >= 20 && served <= 40);

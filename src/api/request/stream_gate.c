@@ -19,7 +19,7 @@ struct bh_stream_gate {
     bh_http_crowded crowded;
     pthread_mutex_t mutex;
     /* under mutex */
-    struct holder *holders;      /* who has some */
+    struct holder *holders; /* who has some */
     size_t count, room;
     struct bh_crowd_news news;
     uint32_t untold;
@@ -63,13 +63,13 @@ gate_find(struct bh_stream_gate *gate, uint32_t principal)
 /* Whether to tell of it. */
 static bool
 gate_note(struct bh_stream_gate *gate, const struct holder *holder, const char *who,
-     struct bh_crowding *ret_crowding)
+          struct bh_crowding *ret_crowding)
 {
     gate->untold++;
     if (!gate->crowded || !bh_crowd_news_due(&gate->news, holder->principal, bh_time_monotonic()))
         return false;
-    *ret_crowding = (struct bh_crowding){ .who = who ? who : "", .held = holder->count,
-                                          .refused = gate->untold };
+    *ret_crowding =
+        (struct bh_crowding){ .who = who ? who : "", .held = holder->count, .refused = gate->untold };
     gate->untold = 0;
     return true;
 }
@@ -78,8 +78,10 @@ static bh_rc
 gate_refuse(struct bh_call *call, struct bh_err *err)
 {
     call->retry_after_s = RETRY_AFTER_S;
-    bh_err_set(err, BH_TOO_MANY, "you have %" PRIu32 " streams of changes and logs open, as many as "
-               "one may (streams_max)", call->api->streams->most);
+    bh_err_set(err, BH_TOO_MANY,
+               "you have %" PRIu32 " streams of changes and logs open, as many as "
+               "one may (streams_max)",
+               call->api->streams->most);
     return bh_err_hint(err, "close one, or have an admin raise the limit");
 }
 

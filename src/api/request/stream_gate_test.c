@@ -14,13 +14,12 @@ hear(const struct bh_crowding *crowding)
 }
 
 static bh_rc
-enter(struct bh_api *api, uint32_t principal, const struct bh_transport *from,
-      uint32_t *ret_retry_s)
+enter(struct bh_api *api, uint32_t principal, const struct bh_transport *from, uint32_t *ret_retry_s)
 {
     struct bh_request request = { .transport = from };
-    struct bh_call call = { .api = api, .request = &request,
-                            .caller = { .subject = { .principal = { principal } },
-                                        .name = "alice" } };
+    struct bh_call call = { .api = api,
+                            .request = &request,
+                            .caller = { .subject = { .principal = { principal } }, .name = "alice" } };
     struct bh_err err;
     bh_rc rc = bh_stream_gate_enter(&call, &err);
 
@@ -41,16 +40,11 @@ each_principal_has_so_many(void **state)
         const struct bh_transport *from;
         bool leaves, may;
     } steps[] = {
-        { "one", 1, &near, false, true },
-        { "two, elsewhere", 1, &far, false, true },
-        { "three", 1, &near, false, false },
-        { "three, elsewhere", 1, &far, false, false },
-        { "another's", 2, &far, false, true },
-        { "one leaves", 1, &near, true, true },
-        { "there is room", 1, &far, false, true },
-        { "and again none", 1, &far, false, false },
-        { "root", 3, &root, false, true },
-        { "root's second", 3, &root, false, true },
+        { "one", 1, &near, false, true },          { "two, elsewhere", 1, &far, false, true },
+        { "three", 1, &near, false, false },       { "three, elsewhere", 1, &far, false, false },
+        { "another's", 2, &far, false, true },     { "one leaves", 1, &near, true, true },
+        { "there is room", 1, &far, false, true }, { "and again none", 1, &far, false, false },
+        { "root", 3, &root, false, true },         { "root's second", 3, &root, false, true },
         { "root's third", 3, &root, false, true },
     };
     struct bh_api api = { .streams = bh_stream_gate_new(2, hear) };

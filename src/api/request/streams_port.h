@@ -32,7 +32,7 @@ struct bh_stream_permit {
 struct bh_stream_claim {
     const char *ticket;
     bh_principal_id principal;
-    uint32_t port;               /* 0: not for a connection */
+    uint32_t port; /* 0: not for a connection */
     struct bh_stream_permit permit;
 };
 
@@ -47,8 +47,8 @@ struct bh_streams_ops {
      *   BH_NOT_FOUND    no such ticket of this principal, or used, or too old
      *   BH_QUOTA        too many connections
      *   BH_UNAVAILABLE  its node is not there */
-    bh_rc (*open)(void *self, const struct bh_stream_claim *claim,
-                  struct bh_upgrade *ret_upgrade, struct bh_err *err);
+    bh_rc (*open)(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *ret_upgrade,
+                  struct bh_err *err);
 };
 
 struct bh_streams_port {

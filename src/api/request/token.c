@@ -6,11 +6,13 @@
 #include "base/assert.h"
 
 static const char id_letters[] = "abcdefghijklmnopqrstuvwxyz234567";
-static const char secret_letters[] =
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+static const char secret_letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-enum { ID_AT = 3, SECRET_AT = ID_AT + BH_TOKEN_ID_LENGTH + 1,
-       CHECK_AT = SECRET_AT + BH_TOKEN_SECRET_LENGTH + 1 };
+enum {
+    ID_AT = 3,
+    SECRET_AT = ID_AT + BH_TOKEN_ID_LENGTH + 1,
+    CHECK_AT = SECRET_AT + BH_TOKEN_SECRET_LENGTH + 1
+};
 
 static const char *const prefixes[] = { [BH_TOKEN_API] = "bh_", [BH_TOKEN_SESSION] = "bs_" };
 
@@ -31,7 +33,7 @@ crc32(const char *bytes, size_t length)
 /* `count` random letters of an alphabet, each equally likely. */
 static bh_rc
 token_draw(const struct bh_crypto_ops *crypto, const char *letters, char *ret_text, size_t count,
-     struct bh_err *err)
+           struct bh_err *err)
 {
     size_t size = strlen(letters), limit = 256 / size * size, done = 0;
 
@@ -49,8 +51,8 @@ token_draw(const struct bh_crypto_ops *crypto, const char *letters, char *ret_te
 }
 
 bh_rc
-bh_token_make(const struct bh_crypto_ops *crypto, struct bh_token *token,
-              char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err)
+bh_token_make(const struct bh_crypto_ops *crypto, struct bh_token *token, char ret_text[BH_TOKEN_LENGTH + 1],
+              struct bh_err *err)
 {
     char text[BH_TOKEN_LENGTH + 1] = "";
     bool fits;
@@ -104,8 +106,7 @@ bh_token_parse(const struct bh_crypto_ops *crypto, const char *text, struct bh_t
 
     bool session = strncmp(text, prefixes[BH_TOKEN_SESSION], ID_AT) == 0;
 
-    if (strlen(text) != BH_TOKEN_LENGTH
-        || (!session && strncmp(text, prefixes[BH_TOKEN_API], ID_AT) != 0)
+    if (strlen(text) != BH_TOKEN_LENGTH || (!session && strncmp(text, prefixes[BH_TOKEN_API], ID_AT) != 0)
         || text[SECRET_AT - 1] != '_' || text[CHECK_AT - 1] != '_'
         || !all_of(text + ID_AT, BH_TOKEN_ID_LENGTH, id_letters)
         || !all_of(text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, secret_letters))

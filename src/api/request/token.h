@@ -20,7 +20,7 @@ enum bh_token_kind { BH_TOKEN_API, BH_TOKEN_SESSION };
 struct bh_token {
     enum bh_token_kind kind;
     char id[BH_TOKEN_ID_LENGTH + 1];
-    uint8_t secret[32];          /* SHA-256 of the secret part */
+    uint8_t secret[32]; /* SHA-256 of the secret part */
 };
 
 /* Make a token of the kind that `token` says: its parts and the whole text, to be shown once.
@@ -29,8 +29,7 @@ BH_MUST_USE bh_rc bh_token_make(const struct bh_crypto_ops *crypto, struct bh_to
                                 char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err);
 
 /* Read a token's text.  False: not of the form, or a wrong checksum. */
-bool bh_token_parse(const struct bh_crypto_ops *crypto, const char *text,
-                    struct bh_token *ret_token);
+bool bh_token_parse(const struct bh_crypto_ops *crypto, const char *text, struct bh_token *ret_token);
 
 /* The id in a text that begins as an API token does, whatever follows.  False: it does not. */
 bool bh_token_id_of(const char *text, char ret_id[BH_TOKEN_ID_LENGTH + 1]);

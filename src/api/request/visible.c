@@ -5,13 +5,11 @@ bh_visible_find(const struct bh_call *call, const char *verb, struct bh_visible 
                 struct bh_err *err)
 {
     struct bh_visible visible = { 0 };
-    bh_rc rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *visible.ids, &visible.ids,
-                             err);
+    bh_rc rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *visible.ids, &visible.ids, err);
 
     if (rc != BH_OK)
         return rc;
-    visible.count = bh_authz_visible(call->dir, &call->caller.subject, verb, visible.ids,
-                                     &visible.all);
+    visible.count = bh_authz_visible(call->dir, &call->caller.subject, verb, visible.ids, &visible.all);
     *ret_visible = visible;
     return BH_OK;
 }
@@ -53,8 +51,10 @@ bh_visible_explain(const struct bh_call *call, struct bh_explain *ret_how, struc
     bh_rc rc = bh_visible_find(call, "job.view", &visible, err);
 
     if (rc == BH_OK)
-        *ret_how = (struct bh_explain){ .dir = call->dir, .visible = visible.ids,
-                                        .visible_count = visible.count, .all = visible.all,
+        *ret_how = (struct bh_explain){ .dir = call->dir,
+                                        .visible = visible.ids,
+                                        .visible_count = visible.count,
+                                        .all = visible.all,
                                         .now_ns = bh_call_now(call) };
     return rc;
 }

@@ -7,8 +7,7 @@ enum { WORDS_MAX = 4096 };
 static bool
 why_may_name(const struct bh_explain *how, uint32_t tenant)
 {
-    const struct bh_visible visible = { (uint32_t *)(uintptr_t)how->visible,
-                                        how->visible_count, how->all };
+    const struct bh_visible visible = { (uint32_t *)(uintptr_t)how->visible, how->visible_count, how->all };
 
     return tenant != 0 && bh_visible_has(&visible, tenant);
 }

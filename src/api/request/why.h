@@ -8,12 +8,12 @@
 
 /* Operands of a reason as a JSON object, with names instead of ids where the caller may
  * see them. */
-void bh_why_put_operands(struct bh_json_writer *w, const char *key,
-                         const struct bh_explain *how, const struct bh_reason *reason);
+void bh_why_put_operands(struct bh_json_writer *w, const char *key, const struct bh_explain *how,
+                         const struct bh_reason *reason);
 
 /* The members "next", "operands", "reason" and "sentence"; `more` is said behind the sentence, ""
  * nothing. */
-void bh_why_put(struct bh_json_writer *w, const struct bh_explain *how,
-                const struct bh_reason *reason, const char *more);
+void bh_why_put(struct bh_json_writer *w, const struct bh_explain *how, const struct bh_reason *reason,
+                const char *more);
 
 #endif

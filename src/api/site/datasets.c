@@ -17,8 +17,7 @@ struct datasets_list {
 static bool
 datasets_may_see_all_of(const struct datasets_list *list, const struct bh_dataset *dataset)
 {
-    const struct bh_dir_tenant *owner =
-        bh_directory_tenant_named(list->call->dir, dataset->text->tenant);
+    const struct bh_dir_tenant *owner = bh_directory_tenant_named(list->call->dir, dataset->text->tenant);
 
     return list->views.all || (owner && bh_visible_has(&list->views, owner->id.v));
 }
@@ -27,8 +26,7 @@ datasets_may_see_all_of(const struct datasets_list *list, const struct bh_datase
 static struct bh_data_request
 datasets_request_of(const struct datasets_list *list, uint32_t tenant)
 {
-    const struct bh_dir_tenant *row =
-        bh_directory_tenant(list->call->dir, (bh_tenant_id){ tenant });
+    const struct bh_dir_tenant *row = bh_directory_tenant(list->call->dir, (bh_tenant_id){ tenant });
 
     return (struct bh_data_request){ .tenant = row && !row->gone ? row->path : "",
                                      .principal = list->principal,
@@ -41,8 +39,7 @@ datasets_is_named(const struct datasets_list *list, const struct bh_dataset *dat
     for (uint32_t i = 0; i < list->submits.count; i++) {
         struct bh_data_request request = datasets_request_of(list, list->submits.ids[i]);
 
-        if (request.tenant[0]
-            && bh_datasets_names(&list->call->dir->datasets, dataset, &request))
+        if (request.tenant[0] && bh_datasets_names(&list->call->dir->datasets, dataset, &request))
             return true;
     }
     return false;
@@ -140,8 +137,9 @@ bh_rc
 bh_datasets_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_datasets *datasets = &call->dir->datasets;
-    struct datasets_list list = { .call = call, .w = bh_call_writer(call),
-                         .principal = datasets_principal_of(call) };
+    struct datasets_list list = { .call = call,
+                                  .w = bh_call_writer(call),
+                                  .principal = datasets_principal_of(call) };
     bh_rc rc = bh_visible_find(call, "job.submit", &list.submits, err);
 
     if (rc == BH_OK)
@@ -151,7 +149,8 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
     bh_json_open(&list.w, NULL, '{');
     bh_json_open(&list.w, "items", '[');
     for (uint32_t i = 0; i < datasets->count; i++)
-        if (datasets_may_see_all_of(&list, &datasets->items[i]) || datasets_is_named(&list, &datasets->items[i]))
+        if (datasets_may_see_all_of(&list, &datasets->items[i])
+            || datasets_is_named(&list, &datasets->items[i]))
             put_dataset(&list, &datasets->items[i]);
     bh_json_close(&list.w, ']');
     bh_json_close(&list.w, '}');
@@ -168,7 +167,7 @@ struct judgement {
 /* Whether the job may have its datasets; BH_OK, or why not in the caller's words. */
 static bh_rc
 datasets_judge(const struct bh_call *call, const struct bh_job_spec *spec,
-      const struct bh_data_request *request, struct judgement *ret, struct bh_err *err)
+               const struct bh_data_request *request, struct judgement *ret, struct bh_err *err)
 {
     const struct bh_data_denial *denial = &ret->denial;
 
@@ -178,8 +177,7 @@ datasets_judge(const struct bh_call *call, const struct bh_job_spec *spec,
     if (denial->dataset)
         ret->owner = bh_directory_tenant_named(call->dir, denial->dataset->text->tenant);
     ret->hidden = !ret->owner
-                  || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view",
-                                     ret->owner->id).allow;
+                  || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view", ret->owner->id).allow;
     return bh_datasets_explain(spec, request, denial, ret->hidden, err);
 }
 
@@ -204,8 +202,8 @@ datasets_record_denial(struct bh_call *call, const struct bh_job_spec *spec, con
     owner->ops->refused(owner->self, &call->caller, &tried, &err);
     if (!dataset || !judged->owner)
         return;
-    tried.verb = denial->where == BH_DATA_IN_MOUNT && mounts[denial->mount].write ? "dataset.write"
-                                                                                : "dataset.read";
+    tried.verb =
+        denial->where == BH_DATA_IN_MOUNT && mounts[denial->mount].write ? "dataset.write" : "dataset.read";
     tried.tenant = judged->owner->id;
     tried.verdict.rule = rule;
     tried.object = (struct bh_record_object){ "dataset", dataset->id.v };
@@ -235,7 +233,8 @@ bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct b
 bool
 bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, struct bh_err *ret_words)
 {
-    struct bh_data_request request = { .tenant = row->tenant, .principal = row->principal,
+    struct bh_data_request request = { .tenant = row->tenant,
+                                       .principal = row->principal,
                                        .node = row->node[0] ? row->node : NULL,
                                        .now_ns = bh_call_now(call) };
     struct judgement unused;
@@ -252,15 +251,13 @@ bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, struct
 }
 
 void
-bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path,
-                 struct bh_err *err)
+bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path, struct bh_err *err)
 {
     const struct bh_data_request request = { .tenant = tenant, .principal = datasets_principal_of(call) };
     const struct bh_dataset *dataset = bh_datasets_at(&call->dir->datasets, path);
 
     if (dataset && bh_datasets_names(&call->dir->datasets, dataset, &request))
-        (void)bh_err_hint(err, "mount it by its name: --mount dataset=%.63s",
-                          dataset->text->name);
+        (void)bh_err_hint(err, "mount it by its name: --mount dataset=%.63s", dataset->text->name);
     else
         (void)bh_err_hint(err, "an admin can add the folder under mounts in the site file");
 }

@@ -12,16 +12,13 @@ bh_rc bh_datasets_list(struct bh_call *call, struct bh_err *err);
 
 /* Whether the caller's job might have its datasets, as bh_datasets_explain has it; a denial is
  * recorded as of a submission (daemon/batch/access.h).  For suppositions: the owner decides. */
-BH_MUST_USE bh_rc bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec,
-                                    struct bh_err *err);
+BH_MUST_USE bh_rc bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err);
 
 /* What to do about a folder that the tenant may not mount. */
-void bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path,
-                      struct bh_err *err);
+void bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path, struct bh_err *err);
 
 /* Why a job's dataset is denied now, in the caller's words: the sentence and the next step of a job
  * that ended for that.  False: it would be allowed now. */
-bool bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row,
-                     struct bh_err *ret_words);
+bool bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, struct bh_err *ret_words);
 
 #endif

@@ -59,7 +59,7 @@ bh_site_apply(struct bh_call *call, struct bh_err *err)
 struct revisions {
     struct bh_call *call;
     struct bh_revision rows[BH_REVISIONS_MAX]; /* the newest: before one goes there may be more */
-    uint32_t count;              /* of all; one stands at its number's remainder */
+    uint32_t count;                            /* of all; one stands at its number's remainder */
 };
 
 static bool
@@ -73,8 +73,7 @@ site_take_revision(void *self, const struct bh_document_row *row)
 }
 
 static void
-site_put_revision(struct bh_json_writer *w, const struct bh_call *call,
-             const struct bh_revision *revision)
+site_put_revision(struct bh_json_writer *w, const struct bh_call *call, const struct bh_revision *revision)
 {
     const struct bh_dir_principal *by =
         bh_directory_principal(call->dir, (bh_principal_id){ revision->principal });

@@ -4,7 +4,7 @@
 
 struct sku_question {
     const struct bh_directory *dir;
-    struct bh_ev_sku *skus;      /* beside dir->skus; sku.v 0 where unknown */
+    struct bh_ev_sku *skus; /* beside dir->skus; sku.v 0 where unknown */
 };
 
 static void

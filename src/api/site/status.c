@@ -34,8 +34,7 @@ ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
     while (bh_view_next_gpu(engine, &cursor, &gpu)) {
         q->gpus++;
         q->managed += gpu.managed;
-        q->fenced += gpu.fenced
-                     || (gpu.health != BH_HEALTH_OK && gpu.health != BH_HEALTH_WATCHED);
+        q->fenced += gpu.fenced || (gpu.health != BH_HEALTH_OK && gpu.health != BH_HEALTH_WATCHED);
     }
     for (uint32_t model = 0; model < BH_GPU_MODELS; model++)
         if (!bh_view_demand(engine, model, &q->asked[model]))

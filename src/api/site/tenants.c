@@ -21,8 +21,7 @@ ask_tenants(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
 /* GPUs of a model, or partitions of a SKU; null where there is no limit. */
 static void
-put_quota_amount(struct bh_json_writer *w, const char *key, enum bh_quota_scope scope,
-                 uint64_t amount)
+put_quota_amount(struct bh_json_writer *w, const char *key, enum bh_quota_scope scope, uint64_t amount)
 {
     if (scope == BH_QUOTA_MODEL || amount == BH_UNLIMITED)
         bh_put_gpus(w, key, amount);
@@ -31,8 +30,7 @@ put_quota_amount(struct bh_json_writer *w, const char *key, enum bh_quota_scope 
 }
 
 static void
-put_quota(struct bh_call *call, struct bh_json_writer *w, const struct bh_tenant_quota *quota,
-          uint64_t used)
+put_quota(struct bh_call *call, struct bh_json_writer *w, const struct bh_tenant_quota *quota, uint64_t used)
 {
     const struct bh_dir_sku *sku = bh_directory_sku(call->dir, (bh_sku_id){ quota->of });
     bool of_sku = quota->scope == BH_QUOTA_SKU;
@@ -69,8 +67,7 @@ tenants_put_budget(struct bh_json_writer *w, const struct bh_tenant_view *view)
     bh_put_decimal(w, "gpu_hours", budget->gpu_s, 3600);
     bh_put_decimal(w, "money", budget->money, BH_MONEY_UNIT);
     bh_json_str(w, "period", bh_period_names[budget->period]);
-    bh_put_decimal(w, "spent_gpu_hours",
-                (uint64_t)(view->spent_gpu / BH_GPU_PARTS / BH_NS_PER_S), 3600);
+    bh_put_decimal(w, "spent_gpu_hours", (uint64_t)(view->spent_gpu / BH_GPU_PARTS / BH_NS_PER_S), 3600);
     bh_put_decimal(w, "spent_money", view->spent_money, BH_MONEY_UNIT);
     bh_json_close(w, '}');
 }
@@ -78,13 +75,12 @@ tenants_put_budget(struct bh_json_writer *w, const struct bh_tenant_view *view)
 static enum bh_boundary
 boundary_of(const struct bh_ev_tenant *settings)
 {
-    return settings->boundary == BH_BOUNDARY_UNSET ? bh_boundary_default(settings->kind)
-                                                   : settings->boundary;
+    return settings->boundary == BH_BOUNDARY_UNSET ? bh_boundary_default(settings->kind) : settings->boundary;
 }
 
 static void
 tenants_put_tenant(struct bh_call *call, struct bh_json_writer *w, const struct bh_dir_tenant *named,
-           const struct bh_tenant_view *view)
+                   const struct bh_tenant_view *view)
 {
     const struct bh_ev_tenant *settings = &view->settings;
 
@@ -135,8 +131,7 @@ bh_tenants_list(struct bh_call *call, struct bh_err *err)
     for (uint32_t i = 0; i < call->dir->tenant_count; i++) {
         const struct bh_dir_tenant *named = &call->dir->tenants[i];
 
-        if (named->gone || !q.views[i].settings.tenant.v
-            || !bh_visible_has(&visible, named->id.v))
+        if (named->gone || !q.views[i].settings.tenant.v || !bh_visible_has(&visible, named->id.v))
             continue;
         tenants_put_tenant(call, &w, named, &q.views[i]);
         total++;

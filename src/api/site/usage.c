@@ -11,13 +11,13 @@ struct usage_amounts {
 /* What a tenant used by itself, and with all that is or was below it. */
 struct usage {
     struct usage_amounts own, all;
-    struct usage_amounts dedicated;    /* of its own: what its dedicated nodes kept from others */
-    bool metered;                /* it, or something below it, has a row of the ledger */
+    struct usage_amounts dedicated; /* of its own: what its dedicated nodes kept from others */
+    bool metered;                   /* it, or something below it, has a row of the ledger */
 };
 
 struct usage_question {
     const struct bh_directory *dir;
-    struct usage *usages;        /* beside dir->tenants */
+    struct usage *usages; /* beside dir->tenants */
     struct bh_ledger_view ledger;
     uint64_t now_ns;
 };
@@ -78,8 +78,7 @@ put_both(struct bh_json_writer *w, const char *key, bh_part_ns compute, bh_part_
 }
 
 static void
-usage_put_tenant(struct bh_json_writer *w, const struct bh_dir_tenant *tenant,
-           const struct usage *usage)
+usage_put_tenant(struct bh_json_writer *w, const struct bh_dir_tenant *tenant, const struct usage *usage)
 {
     bh_json_open(w, NULL, '{');
     put_amount(w, "compute_part_ns", usage->own.compute);
@@ -97,10 +96,9 @@ usage_put_tenant(struct bh_json_writer *w, const struct bh_dir_tenant *tenant,
 static void
 put_sums(struct bh_json_writer *w, const struct bh_ledger_view *ledger)
 {
-    static const enum bh_unusable by_name[] = { BH_UNUSABLE_AWAY, BH_UNUSABLE_CARVING,
-                                                BH_UNUSABLE_CORDONED,
-                                                BH_UNUSABLE_RESERVE, BH_UNUSABLE_FAULT,
-                                                BH_UNUSABLE_GEOMETRY };
+    static const enum bh_unusable by_name[] = { BH_UNUSABLE_AWAY,     BH_UNUSABLE_CARVING,
+                                                BH_UNUSABLE_CORDONED, BH_UNUSABLE_RESERVE,
+                                                BH_UNUSABLE_FAULT,    BH_UNUSABLE_GEOMETRY };
     bh_part_ns compute = ledger->causes_compute[BH_UNUSABLE_UNHEARD];
     bh_part_ns memory = ledger->causes_memory[BH_UNUSABLE_UNHEARD];
 

@@ -52,8 +52,7 @@ two_of_acme_use_something(void)
     ended.u.ended.lease = view.lease;
     step_at(SECOND_NS, ended);
     step_at(SECOND_NS, (struct bh_event){ .kind = BH_EV_TICK });
-    step_at(SECOND_NS, (struct bh_event){ .kind = BH_EV_TENANT_REMOVE,
-                                          .u.tenant.tenant = { SPEECH } });
+    step_at(SECOND_NS, (struct bh_event){ .kind = BH_EV_TENANT_REMOVE, .u.tenant.tenant = { SPEECH } });
 }
 
 static uint64_t
@@ -159,8 +158,7 @@ a_silent_node_has_a_line_of_its_own(void **state)
         BH_CHECK_EQ("physical", sum, usage_number_at(bh_json_get(sums, "physical"), "compute_part_ns"));
         BH_CHECK_EQ("unheard", usage_number_at(bh_json_get(sums, "unheard"), "compute_part_ns"),
                     turn == 0 ? UINT64_C(600) * (NOW_NS - SECOND_NS) : 0);
-        BH_CHECK("no cause of the rest",
-                 !bh_json_get(bh_json_get(sums, "unusable_by"), "unheard"));
+        BH_CHECK("no cause of the rest", !bh_json_get(bh_json_get(sums, "unusable_by"), "unheard"));
         unusable[turn] = usage_number_at(bh_json_get(sums, "unusable"), "compute_part_ns");
         bh_json_free(json);
     }

@@ -57,24 +57,25 @@ check_policy(const struct bh_admit *admit, const struct bh_admission_policy *pol
         if (bh_admission_sku_partitions(policy, admit->spec->sku) != UINT64_MAX)
             counts.partitions = count_partitions(admit, id);
     }
-    rc = bh_admission_check(policy, request, admit->engine ? &counts : NULL, &ret_denial->rule,
-                            err);
+    rc = bh_admission_check(policy, request, admit->engine ? &counts : NULL, &ret_denial->rule, err);
     if (rc != BH_OK)
         ret_denial->owner = policy->owner;
     return rc;
 }
 
 bh_rc
-bh_admit_check(const struct bh_admit *admit, struct bh_admit_denial *ret_denial,
-               struct bh_err *err)
+bh_admit_check(const struct bh_admit *admit, struct bh_admit_denial *ret_denial, struct bh_err *err)
 {
     const struct bh_ev_submit *submit = admit->submit;
-    const struct bh_admission_request request = {
-        .spec = admit->spec, .count = submit->count, .gang = submit->gang ? submit->gang : 1,
-        .cpu_milli = submit->cpu_milli, .memory_mib = submit->memory_mib,
-        .time_limit_ns = submit->time_limit_ns, .priority = submit->priority,
-        .models = admit->models, .now_ns = admit->now_ns
-    };
+    const struct bh_admission_request request = { .spec = admit->spec,
+                                                  .count = submit->count,
+                                                  .gang = submit->gang ? submit->gang : 1,
+                                                  .cpu_milli = submit->cpu_milli,
+                                                  .memory_mib = submit->memory_mib,
+                                                  .time_limit_ns = submit->time_limit_ns,
+                                                  .priority = submit->priority,
+                                                  .models = admit->models,
+                                                  .now_ns = admit->now_ns };
     const struct bh_admission_policy *policy;
     uint32_t cursor = 0;
     bh_rc rc = BH_OK;

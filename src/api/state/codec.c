@@ -46,16 +46,14 @@ find_kind(const char *name, enum bh_event_kind *ret_kind)
 }
 
 bh_rc
-bh_codec_get_event(const char *json, struct bh_event *ret_event, struct bh_arena *arena,
-                   struct bh_err *err)
+bh_codec_get_event(const char *json, struct bh_event *ret_event, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_slice whole = { json, strlen(json) }, payload;
     const struct bh_fields *fields;
     char name[32];
 
     *ret_event = (struct bh_event){ 0 };
-    if (!bh_slice_first_key(whole, name, sizeof name, &payload)
-        || !find_kind(name, &ret_event->kind))
+    if (!bh_slice_first_key(whole, name, sizeof name, &payload) || !find_kind(name, &ret_event->kind))
         return bh_err_set(err, BH_INVALID, "unknown engine event: %.60s", json);
     fields = bh_event_fields(ret_event->kind);
     if (!fields)
@@ -76,8 +74,7 @@ bh_codec_get_decisions(const char *json, struct bh_decision *ret_decisions, uint
 
         if (count == BH_DECISIONS_MAX)
             return bh_err_set(err, BH_INVALID, "more than %d decisions", BH_DECISIONS_MAX);
-        rc = bh_json_decode(item.text, item.length, &bh_decision_fields, &ret_decisions[count],
-                            arena, err);
+        rc = bh_json_decode(item.text, item.length, &bh_decision_fields, &ret_decisions[count], arena, err);
         if (rc != BH_OK)
             return rc;
         count++;

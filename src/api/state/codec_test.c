@@ -94,10 +94,11 @@ a_full_step_fits_in_a_record(void **state)
     for (uint32_t i = 0; i < BH_DECISIONS_MAX; i++) {
         struct bh_decision *decision = &decisions[i];
 
-        *decision = (struct bh_decision){ .kind = BH_DO_PLACE, .job = { job }, .lease = { job },
+        *decision = (struct bh_decision){ .kind = BH_DO_PLACE,
+                                          .job = { job },
+                                          .lease = { job },
                                           .member = 63,
-                                          .partition_count = BH_DECIDED_PARTITIONS_MAX
-                                                         / BH_DECISIONS_MAX };
+                                          .partition_count = BH_DECIDED_PARTITIONS_MAX / BH_DECISIONS_MAX };
         for (uint32_t k = 0; k < decision->partition_count; k++)
             decision->partitions[k] = (struct bh_partition){ { job }, { UINT32_MAX }, 999, 7, true };
     }
@@ -108,9 +109,14 @@ a_full_step_fits_in_a_record(void **state)
 static void
 what_is_no_event_is_refused(void **state)
 {
-    static const char *const rows[] = { "", "[]", "{}", "{\"dance\":{}}", "{\"submit\":[]}",
+    static const char *const rows[] = { "",
+                                        "[]",
+                                        "{}",
+                                        "{\"dance\":{}}",
+                                        "{\"submit\":[]}",
                                         "{\"submit\":{\"job\":\"x\"}}",
-                                        "{\"cancel\":{\"nobody\":1}}", "{\"submit\":{" };
+                                        "{\"cancel\":{\"nobody\":1}}",
+                                        "{\"submit\":{" };
     struct bh_event event;
 
     (void)state;

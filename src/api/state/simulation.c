@@ -36,7 +36,8 @@ void
 bh_simulation_begin(struct bh_simulation *simulation, uint64_t now_ns)
 {
     struct bh_job_forecasts *forecasts = &simulation->forecasts;
-    struct bh_future_options options = { .now_ns = now_ns, .notify = bh_job_forecasts_notify,
+    struct bh_future_options options = { .now_ns = now_ns,
+                                         .notify = bh_job_forecasts_notify,
                                          .self = forecasts };
     bh_rc rc;
 

@@ -57,8 +57,8 @@ bh_state_step(struct bh_state *state, const struct bh_event *event, struct bh_st
 }
 
 bh_rc
-bh_state_replay(struct bh_state *state, const struct bh_event *event,
-                const struct bh_decision *decisions, uint32_t count, struct bh_step *step)
+bh_state_replay(struct bh_state *state, const struct bh_event *event, const struct bh_decision *decisions,
+                uint32_t count, struct bh_step *step)
 {
     bh_rc rc;
 
@@ -89,8 +89,7 @@ bh_state_copy_engine(const struct bh_engine *engine, struct bh_state *ret_copy)
     struct bh_engine_caps caps = bh_engine_caps(engine);
     size_t bytes = bh_engine_size(&caps);
 
-    *ret_copy = (struct bh_state){ .bytes = bytes,
-                                   .block = aligned_alloc(64, (bytes + 63) & ~(size_t)63) };
+    *ret_copy = (struct bh_state){ .bytes = bytes, .block = aligned_alloc(64, (bytes + 63) & ~(size_t)63) };
     BH_ASSERT(ret_copy->block);
     memcpy(ret_copy->block, engine, bytes);
     ret_copy->engine = bh_engine_adopt(ret_copy->block, bytes);
@@ -123,8 +122,7 @@ state_put(void *self, const void *bytes, size_t length)
 }
 
 void
-bh_state_digest(const struct bh_state *state, const struct bh_crypto_ops *crypto,
-                uint8_t ret_digest[32])
+bh_state_digest(const struct bh_state *state, const struct bh_crypto_ops *crypto, uint8_t ret_digest[32])
 {
     struct hashing hashing = { .crypto = crypto };
 

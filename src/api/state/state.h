@@ -21,11 +21,9 @@ void bh_state_init(struct bh_state *state);
 void bh_state_fini(struct bh_state *state);
 
 /* As bh_engine_step and bh_engine_replay, growing as needed; never BH_FULL. */
-BH_MUST_USE bh_rc bh_state_step(struct bh_state *state, const struct bh_event *event,
-                                struct bh_step *step);
+BH_MUST_USE bh_rc bh_state_step(struct bh_state *state, const struct bh_event *event, struct bh_step *step);
 BH_MUST_USE bh_rc bh_state_replay(struct bh_state *state, const struct bh_event *event,
-                                  const struct bh_decision *decisions, uint32_t count,
-                                  struct bh_step *step);
+                                  const struct bh_decision *decisions, uint32_t count, struct bh_step *step);
 
 /* Take over a copy of a block's bytes; BH_INVALID when this build cannot use it. */
 BH_MUST_USE bh_rc bh_state_adopt(struct bh_state *state, const void *bytes, size_t length,

@@ -8,8 +8,7 @@ cores_of(const struct bh_job_numbers *numbers, const struct bh_dir_sku *sku)
     struct bh_err err;
     uint64_t milli;
 
-    if (numbers->cpu_milli || !sku->cpu
-        || bh_parse_parts(sku->cpu, 1000, &milli, &err) != BH_OK
+    if (numbers->cpu_milli || !sku->cpu || bh_parse_parts(sku->cpu, 1000, &milli, &err) != BH_OK
         || milli > UINT32_MAX / BH_JOB_COUNT_MAX)
         return numbers->cpu_milli;
     return (uint32_t)milli * numbers->count;
@@ -23,8 +22,7 @@ memory_of(const struct bh_job_numbers *numbers, const struct bh_dir_sku *sku)
     struct bh_err err;
 
     if (bytes == 0 && sku->memory
-        && (bh_parse_bytes(sku->memory, &bytes, &err) != BH_OK
-            || !bh_mul_u64(bytes, numbers->count, &bytes)))
+        && (bh_parse_bytes(sku->memory, &bytes, &err) != BH_OK || !bh_mul_u64(bytes, numbers->count, &bytes)))
         bytes = 0; /* the node's default */
     mib = (bytes >> 20) + ((bytes & 0xfffff) != 0);
     return mib < UINT32_MAX ? (uint32_t)mib : UINT32_MAX;
@@ -32,8 +30,7 @@ memory_of(const struct bh_job_numbers *numbers, const struct bh_dir_sku *sku)
 
 void
 bh_submission_fill(const struct bh_job_spec *spec, const struct bh_job_numbers *numbers,
-                   const struct bh_dir_sku *sku, uint64_t now_ns,
-                   struct bh_ev_submit *ret_submit)
+                   const struct bh_dir_sku *sku, uint64_t now_ns, struct bh_ev_submit *ret_submit)
 {
     ret_submit->sku = sku->id;
     ret_submit->count = numbers->count;

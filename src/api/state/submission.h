@@ -10,7 +10,6 @@
  * cores and memory is the SKU's default, for each of a member's partitions.  `now_ns` is where a
  * deadline given as a span counts from. */
 void bh_submission_fill(const struct bh_job_spec *spec, const struct bh_job_numbers *numbers,
-                        const struct bh_dir_sku *sku, uint64_t now_ns,
-                        struct bh_ev_submit *ret_submit);
+                        const struct bh_dir_sku *sku, uint64_t now_ns, struct bh_ev_submit *ret_submit);
 
 #endif

@@ -12,8 +12,7 @@ the_sku_says_what_the_job_does_not(void **state)
         uint32_t cpu_milli, memory_mib;
     } cases[] = {
         { "nobody says anything", NULL, NULL, { .count = 1 }, 0, 0 },
-        { "the job does", "4", "8Gi",
-          { .count = 2, .cpu_milli = 500, .memory_bytes = 1 << 30 }, 500, 1024 },
+        { "the job does", "4", "8Gi", { .count = 2, .cpu_milli = 500, .memory_bytes = 1 << 30 }, 500, 1024 },
         { "the SKU does, for each piece", "1.5", "8Gi", { .count = 2 }, 3000, 16384 },
         { "one each", "2", "8Gi", { .count = 1, .memory_bytes = 1 << 20 }, 2000, 1 },
         { "a part of a MiB counts as one", NULL, NULL, { .count = 1, .memory_bytes = 1 }, 0, 1 },

@@ -11,8 +11,8 @@
 enum { TOKEN_MAX = 16 };
 
 static const struct bh_field request_fields[] = {
-    BH_F(struct bh_defrag_request, token, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = TOKEN_MAX, .doc = "of the plan, as it was shown"),
+    BH_F(struct bh_defrag_request, token, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = TOKEN_MAX,
+         .doc = "of the plan, as it was shown"),
 };
 const struct bh_fields bh_defrag_request_fields =
     BH_FIELDS("defrag", struct bh_defrag_request, request_fields);
@@ -36,7 +36,7 @@ defrag_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
 static bh_rc
 defrag_propose(struct bh_call *call, struct bh_proposal *ret_proposal, uint64_t *ret_now_ns,
-        struct bh_err *err)
+               struct bh_err *err)
 {
     struct defrag_copying copying;
     bh_rc rc = bh_whatif_acquire(call->api->whatif_lock, err);
@@ -92,7 +92,7 @@ defrag_put_from(struct defrag_writing *writing, const struct bh_job_view *view)
         if (bh_view_member(engine, view->job, i, &member))
             for (uint32_t k = 0; k < member.partition_count; k++)
                 defrag_put_placement(writing, member.partitions[k].gpu, member.partitions[k].profile,
-                          member.partitions[k].start);
+                                     member.partitions[k].start);
     bh_json_close(&writing->w, ']');
 }
 
@@ -137,8 +137,7 @@ defrag_put_moves(struct defrag_writing *writing)
 static void
 defrag_put_emptied(struct defrag_writing *writing)
 {
-    const struct bh_dir_gpu *gpu =
-        bh_directory_gpu(writing->call->dir, writing->proposal->plan.empties);
+    const struct bh_dir_gpu *gpu = bh_directory_gpu(writing->call->dir, writing->proposal->plan.empties);
 
     if (gpu)
         bh_json_str(&writing->w, "empties", gpu->uuid);

@@ -17,8 +17,10 @@ static void
 defrag_wait(void)
 {
     static const uint8_t kinds[BH_EFFECT_KINDS] = {
-        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
-        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_CARVE] = BH_EV_CARVED,
+        [BH_FX_DESTROY] = BH_EV_DESTROYED,
+        [BH_FX_START] = BH_EV_STARTED,
+        [BH_FX_STOP] = BH_EV_ENDED,
     };
     struct bh_effect effect;
 
@@ -54,8 +56,11 @@ defrag_open_site(void **state)
     f = bh_fixture_open();
     set_mode(BH_DEFRAG_SUGGEST);
     for (uint64_t job = 301; job <= 308; job++) {
-        event.u.submit = (struct bh_ev_submit){ .job = { job }, .tenant = { 3 },
-                                                .principal = { 1 }, .sku = { 1 }, .count = 1,
+        event.u.submit = (struct bh_ev_submit){ .job = { job },
+                                                .tenant = { 3 },
+                                                .principal = { 1 },
+                                                .sku = { 1 },
+                                                .count = 1,
                                                 .priority = BH_PRIORITY_NORMAL,
                                                 .contract = BH_CONTRACT_CHECKPOINT,
                                                 .grace_ns = 10000000000 };
@@ -198,10 +203,8 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, defrag_open_site, defrag_close_site)
     const struct CMUnitTest tests[] = { TEST(the_plan_is_shown_with_its_operands),
-                                        TEST(it_is_for_those_who_may),
-                                        TEST(another_token_moves_nobody),
-                                        TEST(the_plan_that_was_shown_is_carried_out),
-                                        TEST(off_is_off) };
+                                        TEST(it_is_for_those_who_may), TEST(another_token_moves_nobody),
+                                        TEST(the_plan_that_was_shown_is_carried_out), TEST(off_is_off) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

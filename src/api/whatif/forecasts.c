@@ -18,7 +18,7 @@ struct fact {
 
 struct forecasts_picture {
     struct bh_forecast_series series; /* a copy: bounds are made on the worker's thread */
-    struct fact *facts;            /* beside its rows */
+    struct fact *facts;               /* beside its rows */
     struct bh_ev_settings settings;
     uint64_t now_ns;
 };
@@ -43,7 +43,7 @@ forecasts_know(struct forecasts_picture *picture, const struct bh_engine *engine
 
 static void
 forecasts_ask_picture(void *self, const struct bh_forecast_series *series, const struct bh_engine *engine,
-            uint64_t now_ns)
+                      uint64_t now_ns)
 {
     struct forecasts_picture *picture = self;
     size_t bytes = series->count * sizeof *series->rows;
@@ -66,7 +66,7 @@ struct forecast_view {
     struct bh_json_writer w;
     struct bh_visible visible;
     struct forecasts_picture picture;
-    uint32_t at;                 /* the row that is put */
+    uint32_t at;                                           /* the row that is put */
     struct bh_forecast_bound bounds[BH_FORECAST_HORIZONS]; /* its own */
 };
 
@@ -114,8 +114,7 @@ forecasts_put_series(struct forecast_view *o)
     for (uint32_t i = 0; i < bh_forecast_row_horizons((enum bh_forecast_of)forecasts_row_of(o)->of); i++)
         forecasts_put_bound(o, i);
     bh_json_close(&o->w, '}');
-    forecasts_put_value(&o->w, parts ? "level_parts" : "level", parts ? "level" : NULL,
-              o->bounds[0].level);
+    forecasts_put_value(&o->w, parts ? "level_parts" : "level", parts ? "level" : NULL, o->bounds[0].level);
 }
 
 static void
@@ -143,9 +142,9 @@ forecasts_model_name(uint32_t model)
 static void
 forecasts_put_pool(struct forecast_view *o)
 {
-    static const char *const moves[] = { [BH_HEADROOM_KEEP] = "keep",
-                                         [BH_HEADROOM_GROW] = "grow",
-                                         [BH_HEADROOM_SHRINK] = "shrink" };
+    static const char *const moves[] = {
+        [BH_HEADROOM_KEEP] = "keep", [BH_HEADROOM_GROW] = "grow", [BH_HEADROOM_SHRINK] = "shrink"
+    };
     struct bh_headroom_pool pool = o->picture.facts[o->at].pool;
     struct bh_headroom_scale scale;
 
@@ -210,8 +209,10 @@ static void
 forecasts_put_rows(struct forecast_view *o, enum bh_forecast_of of, const char *key)
 {
     static void (*const put[BH_FORECAST_OFS])(struct forecast_view *) = {
-        [BH_FORECAST_OF_TENANT] = forecasts_put_tenant, [BH_FORECAST_OF_POOL] = forecasts_put_pool,
-        [BH_FORECAST_OF_PARTITIONS] = forecasts_put_partitions, [BH_FORECAST_OF_NODE] = forecasts_put_node,
+        [BH_FORECAST_OF_TENANT] = forecasts_put_tenant,
+        [BH_FORECAST_OF_POOL] = forecasts_put_pool,
+        [BH_FORECAST_OF_PARTITIONS] = forecasts_put_partitions,
+        [BH_FORECAST_OF_NODE] = forecasts_put_node,
     };
 
     bh_json_open(&o->w, key, '[');
@@ -261,8 +262,7 @@ forecasts_read_name(void *self, const struct bh_name_row *row)
             : NULL;
 
     if (sight)
-        o->picture.facts[sight - o->picture.series.rows].name =
-            bh_arena_strdup(o->call->arena, row->name);
+        o->picture.facts[sight - o->picture.series.rows].name = bh_arena_strdup(o->call->arena, row->name);
     return true;
 }
 

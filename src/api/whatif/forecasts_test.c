@@ -18,9 +18,11 @@ open_forecast(void **state)
 
     f = bh_fixture_open();
     f->slots = LEARNT;
-    event.u.tenant = (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
+    event.u.tenant = (struct bh_ev_tenant){ .tenant = { 2 },
+                                            .parent = { 1 },
                                             .kind = BH_TENANT_DEPARTMENT,
-                                            .limit = BH_UNLIMITED, .guarantee = 8400 };
+                                            .limit = BH_UNLIMITED,
+                                            .guarantee = 8400 };
     bh_fixture_step(f, event);
     bh_fixture_submit(f, 1, 2, 1, 2);
     return 0;
@@ -62,8 +64,8 @@ static void
 a_tenant_is_told_what_may_be_lent(void **state)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = forecasts_fetch(0);
-    bh_json_value tenant = first_of(json, "tenants"), near = bh_json_get(
-        bh_json_get(tenant, "bounds"), "near");
+    bh_json_value tenant = first_of(json, "tenants"),
+                  near = bh_json_get(bh_json_get(tenant, "bounds"), "near");
 
     BH_CHECK_STR("who", bh_json_text(bh_json_get(tenant, "name"), ""), "acme/vision");
     BH_CHECK_EQ("guarantee", forecasts_number(tenant, "guarantee_parts"), 8400);
@@ -73,8 +75,9 @@ a_tenant_is_told_what_may_be_lent(void **state)
     BH_CHECK("firm", bh_json_truth(bh_json_get(near, "firm")));
     BH_CHECK_EQ("changes", forecasts_number(near, "changes"), LEARNT - 2);
     BH_CHECK_EQ("ahead", forecasts_number(near, "ahead_ns"), 2000000000);
-    BH_CHECK("kept what was judged", forecasts_number(near, "judged") > 0
-                                         && forecasts_number(near, "kept") == forecasts_number(near, "judged"));
+    BH_CHECK("kept what was judged",
+             forecasts_number(near, "judged") > 0
+                 && forecasts_number(near, "kept") == forecasts_number(near, "judged"));
     BH_CHECK_DONE();
 }
 
@@ -143,8 +146,7 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_forecast, close_forecast)
     const struct CMUnitTest tests[] = { TEST(a_tenant_is_told_what_may_be_lent),
-                                        TEST(on_a_guess_nothing_is_lent),
-                                        TEST(a_pool_is_proposed_to_grow),
+                                        TEST(on_a_guess_nothing_is_lent), TEST(a_pool_is_proposed_to_grow),
                                         TEST(a_full_node_is_hot), TEST(who_sees_what) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -13,7 +13,7 @@ struct outcome_writing {
     struct bh_call *call;
     struct bh_json_writer w;
     const struct bh_outcome *outcome;
-    struct bh_explain how;           /* who may be named */
+    struct bh_explain how; /* who may be named */
     struct bh_visible visible;
 };
 
@@ -37,8 +37,7 @@ static void
 outcome_put_subject(struct outcome_writing *writing)
 {
     const struct bh_outcome *outcome = writing->outcome;
-    const struct bh_job_forecast *row =
-        bh_job_forecasts_find(&outcome->after.forecasts, outcome->subject);
+    const struct bh_job_forecast *row = bh_job_forecasts_find(&outcome->after.forecasts, outcome->subject);
     const struct bh_dir_gpu *gpu = row ? bh_directory_gpu(writing->call->dir, row->gpu) : NULL;
     struct bh_explain how = writing->how;
     struct bh_json_writer *w = &writing->w;
@@ -62,8 +61,7 @@ static void
 outcome_put_difference(struct outcome_writing *writing, const struct bh_difference *difference)
 {
     const struct bh_outcome *outcome = writing->outcome;
-    const struct bh_dir_tenant *tenant =
-        bh_directory_tenant(writing->call->dir, difference->tenant);
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(writing->call->dir, difference->tenant);
     const struct bh_job_forecast *holder =
         bh_job_forecasts_find(&outcome->after.forecasts, difference->for_job);
     bool for_this = outcome->submitted && bh_same(difference->for_job, outcome->subject);
@@ -86,7 +84,7 @@ outcome_put_difference(struct outcome_writing *writing, const struct bh_differen
 
 static void
 outcome_put_differences(struct outcome_writing *writing, const struct bh_difference *differences,
-                uint32_t count)
+                        uint32_t count)
 {
     bool hidden[BH_DIFF_KINDS] = { false }; /* whether there are any, not how many */
     struct bh_json_writer *w = &writing->w;
@@ -115,8 +113,7 @@ outcome_put_all(struct outcome_writing *writing, const struct bh_difference *dif
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "assumption", bh_simulation_assumption);
     outcome_put_differences(writing, differences, count);
-    bh_json_bool(w, "complete",
-                 !outcome->before.forecasts.open && !outcome->after.forecasts.open);
+    bh_json_bool(w, "complete", !outcome->before.forecasts.open && !outcome->after.forecasts.open);
     if (outcome->subject.v)
         outcome_put_subject(writing);
     bh_json_ns(w, "now_ns", outcome->after.future->begin_ns);
@@ -144,8 +141,8 @@ bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct 
         return rc;
     differences = calloc((size_t)max + 1, sizeof *differences);
     BH_ASSERT(differences);
-    count = bh_whatif_compare(&outcome->before.forecasts, &outcome->after.forecasts, least_ns,
-                              differences, max);
+    count =
+        bh_whatif_compare(&outcome->before.forecasts, &outcome->after.forecasts, least_ns, differences, max);
     writing.how.now_ns = outcome->after.future->begin_ns;
     outcome_put_all(&writing, differences, count);
     free(differences);

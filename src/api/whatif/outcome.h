@@ -7,12 +7,12 @@
 /* The answer to a what-if question: two futures that were played. */
 struct bh_outcome {
     struct bh_simulation before, after;
-    bh_job_id subject;               /* the job asked about; 0: none */
-    bool submitted;                  /* it is new: its number is nobody's */
-    struct bh_job_view view;         /* the subject as it stands right after the change */
-    struct bh_reason reason;         /* and why */
-    bh_tenant_id holder;             /* tenant of reason.job */
-    const struct bh_answer *site;    /* the dry run of the file asked about; NULL: none was */
+    bh_job_id subject;            /* the job asked about; 0: none */
+    bool submitted;               /* it is new: its number is nobody's */
+    struct bh_job_view view;      /* the subject as it stands right after the change */
+    struct bh_reason reason;      /* and why */
+    bh_tenant_id holder;          /* tenant of reason.job */
+    const struct bh_answer *site; /* the dry run of the file asked about; NULL: none was */
 };
 
 /* Write it.  Jobs of tenants that the caller may not view are counted, not named.

@@ -9,12 +9,11 @@
 #include "model/path.h"
 #include "model/spec.h"
 
-enum { JOBS_MAX = 1000, ITEMS_DEFAULT = 1000, ITEMS_MAX = 10000, PAGE = 200,
-       SCRATCH_BYTES = 4 << 20 };
+enum { JOBS_MAX = 1000, ITEMS_DEFAULT = 1000, ITEMS_MAX = 10000, PAGE = 200, SCRATCH_BYTES = 4 << 20 };
 
 static const struct bh_field request_fields[] = {
-    BH_F(struct bh_policy_test_request, jobs, BH_FIELD_LIST, .of = &bh_job_spec_fields,
-         .max = JOBS_MAX, .doc = "submissions to test, as if made now; those recorded when absent"),
+    BH_F(struct bh_policy_test_request, jobs, BH_FIELD_LIST, .of = &bh_job_spec_fields, .max = JOBS_MAX,
+         .doc = "submissions to test, as if made now; those recorded when absent"),
     BH_F(struct bh_policy_test_request, site, BH_FIELD_STRUCT, .of = &bh_site_fields,
          .doc = "the site file whose policies are tested; the one in force when absent"),
 };
@@ -27,10 +26,10 @@ struct policy_test {
     const struct bh_site *site;
     struct bh_admission admission;
     struct bh_datasets datasets;
-    struct bh_arena *scratch;        /* of one job, and then of the next */
+    struct bh_arena *scratch; /* of one job, and then of the next */
     struct bh_json_writer w;
-    uint64_t capacity, tested, denied;   /* `room`: items that are still written out */
-    uint64_t erased;                 /* recorded, and destroyed since: not tested */
+    uint64_t capacity, tested, denied; /* `room`: items that are still written out */
+    uint64_t erased;                   /* recorded, and destroyed since: not tested */
 };
 
 /* A submission, recorded or given. */
@@ -57,10 +56,11 @@ policy_find_sku(const struct bh_site *site, const char *name)
  * a file are nobody's: only grants that name no principal and no role are for them. */
 static bh_rc
 policy_judge_datasets(const struct policy_test *test, const struct submission *s, uint32_t *ret_rule,
-               struct bh_err *err)
+                      struct bh_err *err)
 {
-    const struct bh_data_request request = { .tenant = s->tenant, .principal = s->user,
-                                             .labels = &s->spec.labels, .now_ns = s->at_ns };
+    const struct bh_data_request request = {
+        .tenant = s->tenant, .principal = s->user, .labels = &s->spec.labels, .now_ns = s->at_ns
+    };
     struct bh_data_denial denial;
 
     if (bh_datasets_allow(&test->datasets, &s->spec, &request, &denial))
@@ -72,10 +72,11 @@ policy_judge_datasets(const struct policy_test *test, const struct submission *s
 /* BH_OK, or why it would be denied; `ret_denial` has no rule where no policy is the reason. */
 static bh_rc
 policy_judge(const struct policy_test *test, const struct submission *s, struct bh_admit_denial *ret_denial,
-      struct bh_err *err)
+             struct bh_err *err)
 {
-    struct bh_admit admit = { .admission = &test->admission, .tenant = s->tenant,
-                              .spec = &s->spec, .now_ns = s->at_ns };
+    struct bh_admit admit = {
+        .admission = &test->admission, .tenant = s->tenant, .spec = &s->spec, .now_ns = s->at_ns
+    };
     struct bh_ev_submit submit = { .count = 0 };
     struct bh_job_numbers numbers;
     const struct bh_site_sku *sku;
@@ -99,15 +100,13 @@ policy_judge(const struct policy_test *test, const struct submission *s, struct 
 
 static void
 policy_put_denial(struct policy_test *test, const struct submission *s, const struct bh_admit_denial *denial,
-           uint32_t data_rule, const struct bh_err *err)
+                  uint32_t data_rule, const struct bh_err *err)
 {
     struct bh_json_writer *w = &test->w;
     bool policy = denial->rule != BH_ADMISSION_NONE;
 
     bh_json_open(w, NULL, '{');
-    bh_json_str(w, "entry", policy      ? bh_admission_entry(denial->rule)
-                            : data_rule ? "datasets"
-                                        : "");
+    bh_json_str(w, "entry", policy ? bh_admission_entry(denial->rule) : data_rule ? "datasets" : "");
     bh_json_u64(w, "job", s->job);
     bh_json_str(w, "name", s->spec.name ? s->spec.name : "");
     bh_json_str(w, "next", err->hint);
@@ -166,8 +165,7 @@ policy_add_row(void *self, const struct bh_job_row *row)
     struct policy_page *page = self;
     struct recorded *kept = &page->rows[page->count++];
 
-    *kept = (struct recorded){ .job = row->job, .submitted_ns = row->submitted_ns,
-                               .spec = row->spec };
+    *kept = (struct recorded){ .job = row->job, .submitted_ns = row->submitted_ns, .spec = row->spec };
     policy_copy_text(kept->tenant, sizeof kept->tenant, row->tenant);
     policy_copy_text(kept->user, sizeof kept->user, row->principal);
     return page->count < PAGE;
@@ -176,8 +174,9 @@ policy_add_row(void *self, const struct bh_job_row *row)
 static bh_rc
 policy_test_recorded(struct policy_test *test, const struct recorded *row, struct bh_err *err)
 {
-    struct submission s = { .job = row->job, .at_ns = row->submitted_ns, .tenant = row->tenant,
-                            .user = row->user };
+    struct submission s = {
+        .job = row->job, .at_ns = row->submitted_ns, .tenant = row->tenant, .user = row->user
+    };
     bh_rc rc;
 
     bh_arena_reset(test->scratch);
@@ -220,9 +219,11 @@ policy_test_given(struct policy_test *test, const struct bh_list *jobs)
     const struct bh_job_spec *specs = jobs->items;
 
     for (uint32_t i = 0; i < jobs->count; i++)
-        policy_test_one(test, &(struct submission){ .spec = specs[i], .job = i + 1,
-                                         .at_ns = bh_call_now(test->call),
-                                         .tenant = specs[i].tenant, .user = "" });
+        policy_test_one(test, &(struct submission){ .spec = specs[i],
+                                                    .job = i + 1,
+                                                    .at_ns = bh_call_now(test->call),
+                                                    .tenant = specs[i].tenant,
+                                                    .user = "" });
 }
 
 /* The site file in force, as the store has it; an empty one before the first. */
@@ -253,7 +254,8 @@ policy_is_given(const struct bh_site *site)
 }
 
 static bh_rc
-policy_write_answer(struct policy_test *test, const struct bh_policy_test_request *request, struct bh_err *err)
+policy_write_answer(struct policy_test *test, const struct bh_policy_test_request *request,
+                    struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -278,8 +280,9 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
 {
     struct bh_policy_test_request request = { .jobs = { NULL, 0 } };
     BH_AUTO(bh_arena_free) struct bh_arena *scratch = bh_arena_new(SCRATCH_BYTES);
-    struct policy_test test = { .call = call, .site = &request.site, .scratch = scratch,
-                         .capacity = ITEMS_DEFAULT };
+    struct policy_test test = {
+        .call = call, .site = &request.site, .scratch = scratch, .capacity = ITEMS_DEFAULT
+    };
     bh_rc rc = bh_call_body(call, &bh_policy_test_request_fields, &request, err);
 
     if (rc == BH_OK)

@@ -11,19 +11,18 @@
 /* The present plan of moves, played on a copy before anybody sees it. */
 struct bh_proposal {
     struct bh_ev_settings settings;
-    struct bh_move_left_view left;     /* of this hour's budget */
-    bool found;                        /* there is a plan by the site's terms */
+    struct bh_move_left_view left; /* of this hour's budget */
+    bool found;                    /* there is a plan by the site's terms */
     struct bh_defrag_plan plan;
-    uint64_t token;                    /* names it */
+    uint64_t token; /* names it */
     struct bh_defrag_verdict verdict;
-    bool complete;                     /* both futures were played to their end */
-    struct bh_simulation present;        /* the copy, before the plan: to name things by */
+    bool complete;                /* both futures were played to their end */
+    struct bh_simulation present; /* the copy, before the plan: to name things by */
 };
 
 /* Find the plan of a copy of the engine (taken, and not begun) at that time and play it.
  * Takes the copy over; to be freed.  Any thread.  With the mode off nothing is looked for. */
-void bh_proposal_make(struct bh_simulation *taken, uint64_t now_ns,
-                      struct bh_proposal *ret_proposal);
+void bh_proposal_make(struct bh_simulation *taken, uint64_t now_ns, struct bh_proposal *ret_proposal);
 void bh_proposal_free(struct bh_proposal *proposal);
 static inline void
 bh_proposal_free_auto(struct bh_proposal *proposal)

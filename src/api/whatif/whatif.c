@@ -106,14 +106,14 @@ bh_whatif_release(struct bh_whatif_lock *whatif_lock)
  * deed. */
 struct whatif_question {
     struct bh_whatif_request request;
-    struct bh_answer site;           /* of a site file's dry run */
+    struct bh_answer site; /* of a site file's dry run */
     bool has_site;
-    struct bh_ev_submit submit;      /* job 0: none */
+    struct bh_ev_submit submit; /* job 0: none */
     bh_job_id cancel;
-    bh_tenant_id tenant;             /* whose quota; 0: nobody's */
+    bh_tenant_id tenant; /* whose quota; 0: nobody's */
     bool set_limit, set_guarantee;
     uint64_t limit, guarantee;
-    bh_gpu_id drained;               /* or one of the node's that is; 0: nothing is */
+    bh_gpu_id drained; /* or one of the node's that is; 0: nothing is */
     bool drain_node;
 };
 
@@ -123,14 +123,13 @@ whatif_permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struc
     call->verdict = bh_authz_check(call->dir, &call->caller.subject, verb, tenant);
     if (call->verdict.allow)
         return BH_OK;
-    return bh_call_deny(call, (struct bh_denial){ verb, call->verdict, BH_REACH_OBJECT }, tenant,
-                        err);
+    return bh_call_deny(call, (struct bh_denial){ verb, call->verdict, BH_REACH_OBJECT }, tenant, err);
 }
 
 struct admitting {
     struct bh_admit admit;
     struct bh_err *err;
-    uint32_t rule;                   /* of a denial */
+    uint32_t rule; /* of a denial */
     bh_rc rc;
 };
 
@@ -152,12 +151,14 @@ static bh_rc
 whatif_admit(struct bh_call *call, const struct whatif_question *q, struct bh_err *err)
 {
     const struct bh_job_spec *spec = &q->request.submit;
-    struct admitting admitting = {
-        .admit = { .admission = &call->dir->admission, .dir = call->dir, .tenant = spec->tenant,
-                   .spec = spec, .submit = &q->submit,
-                   .models = bh_directory_sku_named(call->dir, spec->sku)->models },
-        .err = err
-    };
+    struct admitting admitting = { .admit = { .admission = &call->dir->admission,
+                                              .dir = call->dir,
+                                              .tenant = spec->tenant,
+                                              .spec = spec,
+                                              .submit = &q->submit,
+                                              .models =
+                                                  bh_directory_sku_named(call->dir, spec->sku)->models },
+                                   .err = err };
     bh_rc rc = bh_call_ask(call, whatif_ask_admission, &admitting, err);
 
     if (rc == BH_OK && admitting.rc == BH_DENIED)
@@ -187,8 +188,8 @@ whatif_read_submit(struct bh_call *call, struct whatif_question *q, struct bh_er
         return rc;
     q->submit.job.v = NEW_JOB;
     q->submit.principal = call->caller.subject.principal;
-    bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku),
-                       bh_call_now(call), &q->submit);
+    bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku), bh_call_now(call),
+                       &q->submit);
     rc = whatif_admit(call, q, err);
     return rc == BH_OK ? bh_datasets_admit(call, spec, err) : rc;
 }
@@ -210,13 +211,11 @@ whatif_read_cancel(struct bh_call *call, struct whatif_question *q, struct bh_er
         return rc;
     own = row.principal_id == call->caller.subject.principal.v;
     q->cancel.v = row.job;
-    return whatif_permit(call, own ? "job.cancel" : "job.cancel.any", (bh_tenant_id){ row.tenant_id },
-                  err);
+    return whatif_permit(call, own ? "job.cancel" : "job.cancel.any", (bh_tenant_id){ row.tenant_id }, err);
 }
 
 static bh_rc
-whatif_read_amount(const char *name, const char *text, bool *ret_set, uint64_t *ret_parts,
-            struct bh_err *err)
+whatif_read_amount(const char *name, const char *text, bool *ret_set, uint64_t *ret_parts, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -276,8 +275,7 @@ whatif_find_on_node(struct bh_call *call, const char *name)
     node = bh_facts_node(&facts, name);
     gpus = node ? bh_json_get(node->root, "gpus") : NULL;
     for (size_t i = 0; i < bh_json_count(gpus) && !gpu; i++)
-        gpu = bh_directory_gpu_uuid(call->dir,
-                                    bh_json_text(bh_json_get(bh_json_at(gpus, i), "uuid"), ""));
+        gpu = bh_directory_gpu_uuid(call->dir, bh_json_text(bh_json_get(bh_json_at(gpus, i), "uuid"), ""));
     return gpu ? gpu->id : (bh_gpu_id){ 0 };
 }
 
@@ -313,8 +311,9 @@ static bh_rc
 whatif_ask_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
-    struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = call->caller,
-                                  .dry_run = true, .site = &q->request.site, .text = "" };
+    struct bh_command command = {
+        .op = BH_OP_SITE_APPLY, .caller = call->caller, .dry_run = true, .site = &q->request.site, .text = ""
+    };
     bh_rc rc = owner->ops->command(owner->self, &command, call->arena, &q->site, err);
 
     q->has_site = rc == BH_OK;
@@ -348,8 +347,7 @@ whatif_read_question(struct bh_call *call, struct whatif_question *q, struct bh_
 
     for (size_t i = 0; i < BH_COUNT(readers) && rc == BH_OK; i++)
         rc = readers[i](call, q, err);
-    if (rc == BH_OK && !q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained.v
-        && !q->has_site) {
+    if (rc == BH_OK && !q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained.v && !q->has_site) {
         bh_err_set(err, BH_INVALID, "nothing is asked");
         return bh_err_hint(err, "say site, quota, drain, cancel or submit; see /openapi.json");
     }
@@ -363,8 +361,7 @@ static bh_rc
 whatif_refuse(struct bh_call *call, const struct bh_simulation *simulation, bh_rc rc, struct bh_err *err)
 {
     const struct bh_reason *reason = &simulation->future->step.verdict;
-    struct bh_explain how = { .dir = call->dir, .all = true,
-                              .now_ns = simulation->future->begin_ns };
+    struct bh_explain how = { .dir = call->dir, .all = true, .now_ns = simulation->future->begin_ns };
     struct bh_buf text;
 
     call->reason = *reason;
@@ -399,8 +396,7 @@ static bh_rc
 whatif_send_drain(struct bh_simulation *simulation, const struct whatif_question *q)
 {
     struct bh_event event = { .kind = BH_EV_CORDON,
-                              .u.cordon.held = q->request.now ? BH_HELD_DRAIN_NOW
-                                                              : BH_HELD_DRAINING };
+                              .u.cordon.held = q->request.now ? BH_HELD_DRAIN_NOW : BH_HELD_DRAINING };
     struct bh_gpu_view gpu;
 
     if (!bh_view_gpu(simulation->state.engine, q->drained, &gpu))
@@ -464,7 +460,7 @@ whatif_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
 static bh_rc
 whatif_play(struct bh_call *call, const struct whatif_question *q, struct bh_outcome *outcome,
-     struct bh_err *err)
+            struct bh_err *err)
 {
     struct whatif_copying copying = { .simulation = &outcome->before };
     bh_rc rc = bh_call_ask(call, whatif_copy, &copying, err);

@@ -10,17 +10,17 @@
  * things are and one with the change, and compared; the live engine is only copied. */
 
 struct bh_whatif_quota {
-    const char *tenant;              /* path */
-    const char *limit, *guarantee;   /* GPUs; limit "none"; NULL: as it is */
+    const char *tenant;            /* path */
+    const char *limit, *guarantee; /* GPUs; limit "none"; NULL: as it is */
 };
 
 /* The body: one change or several, which then happen in this order. */
 struct bh_whatif_request {
-    struct bh_site site;             /* the whole file in the place of the present one */
+    struct bh_site site; /* the whole file in the place of the present one */
     struct bh_whatif_quota quota;
-    const char *drain;               /* a GPU's UUID, or a node's name: no new work there */
-    bool now;                        /* what runs on what is drained ends or is queued again */
-    uint64_t cancel;                 /* a job */
+    const char *drain; /* a GPU's UUID, or a node's name: no new work there */
+    bool now;          /* what runs on what is drained ends or is queued again */
+    uint64_t cancel;   /* a job */
     struct bh_job_spec submit;
 };
 extern const struct bh_fields bh_whatif_request_fields;

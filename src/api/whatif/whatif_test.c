@@ -59,53 +59,51 @@ questions_are_answered(void **state)
         uint32_t uid;
         const char *body;
         uint32_t status;
-        const char *says, *not;
+        const char *says, *not ;
     } cases[] = {
         { "a job that waits for its limit", ALICE,
           "{\"submit\":{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"}}", 200,
           "\"decision\":\"waits\",\"estimated_start_ns\":\"", "\"id\":" },
-        { "and why", ALICE,
-          "{\"submit\":{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"}}", 200,
-          "\"reason\":\"quota_sku\"", NULL },
+        { "and why", ALICE, "{\"submit\":{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"}}",
+          200, "\"reason\":\"quota_sku\"", NULL },
         { "a job that starts at once", CAROL,
           "{\"submit\":{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/speech\"}}", 200,
           "\"decision\":\"starts\"", "\"decision\":\"waits\"" },
         { "cancel: the next one starts earlier", ALICE, "{\"cancel\":301}", 200,
           "\"job\":302,\"kind\":\"earlier\",\"tenant\":\"acme/vision\"", NULL },
-        { "cancel: itself", ALICE, "{\"cancel\":301}", 200,
-          "\"job\":301,\"kind\":\"cancelled\"", NULL },
+        { "cancel: itself", ALICE, "{\"cancel\":301}", 200, "\"job\":301,\"kind\":\"cancelled\"", NULL },
         { "cancel: whose job is not seen", BOB, "{\"cancel\":301}", 404, "no job 301", NULL },
-        { "a lower limit", CAROL, "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":\"1/12\"}}",
-          200, "\"job\":302,\"kind\":\"never\"", NULL },
+        { "a lower limit", CAROL, "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":\"1/12\"}}", 200,
+          "\"job\":302,\"kind\":\"never\"", NULL },
         { "drain a GPU", CAROL, "{\"drain\":\"GPU-a\"}", 200, "\"changes\":[", NULL },
         { "drain a node", CAROL, "{\"drain\":\"n1\"}", 200, "\"changes\":[", NULL },
         { "drain a GPU now", CAROL, "{\"drain\":\"GPU-a\",\"now\":true}", 200,
           "\"job\":301,\"kind\":\"requeued\"", NULL },
-        { "drain a node now", CAROL, "{\"drain\":\"n1\",\"now\":true}", 200,
-          "\"job\":303", NULL },
+        { "drain a node now", CAROL, "{\"drain\":\"n1\",\"now\":true}", 200, "\"job\":303", NULL },
         { "what goes on", CAROL, "{\"drain\":\"n1\"}", 200, "\"changes\":[", "\"job\":303" },
         { "now what?", CAROL, "{\"cancel\":301,\"now\":true}", 400, "now: only with drain", NULL },
         { "drain nothing", CAROL, "{\"drain\":\"n2\"}", 404, "no GPU or node n2", NULL },
         { "drain is not for developers", ALICE, "{\"drain\":\"GPU-a\"}", 403, "site.view", NULL },
-        { "nor quotas", ALICE, "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":2}}", 403,
-          "site.apply", NULL },
+        { "nor quotas", ALICE, "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":2}}", 403, "site.apply",
+          NULL },
         { "nor high priority", ALICE,
           "{\"submit\":{\"args\":[\"true\"],\"priority\":\"high\",\"sku\":\"small\","
-          "\"tenant\":\"acme/vision\"}}", 403, "priority.high", NULL },
+          "\"tenant\":\"acme/vision\"}}",
+          403, "priority.high", NULL },
         { "a viewer may not submit", DAVE,
           "{\"submit\":{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"}}", 403,
           "job.submit", NULL },
         { "over the limit for ever", ALICE,
           "{\"submit\":{\"args\":[\"true\"],\"count\":2,\"sku\":\"small\","
-          "\"tenant\":\"acme/vision\"}}", 422, "\"reason\":\"never_quota\"", NULL },
+          "\"tenant\":\"acme/vision\"}}",
+          422, "\"reason\":\"never_quota\"", NULL },
         { "a site file is not for developers", ALICE,
-          "{\"site\":{\"tenants\":[{\"kind\":\"organization\",\"name\":\"acme\"}]}}", 403,
-          "site.apply", NULL },
+          "{\"site\":{\"tenants\":[{\"kind\":\"organization\",\"name\":\"acme\"}]}}", 403, "site.apply",
+          NULL },
         { "nothing asked", ALICE, "{}", 400, "nothing is asked", NULL },
-        { "an amount that is none", CAROL,
-          "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":\"many\"}}", 400, "limit", NULL },
-        { "no such tenant", CAROL, "{\"quota\":{\"tenant\":\"nobody\",\"limit\":1}}", 404,
-          "nobody", NULL },
+        { "an amount that is none", CAROL, "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":\"many\"}}", 400,
+          "limit", NULL },
+        { "no such tenant", CAROL, "{\"quota\":{\"tenant\":\"nobody\",\"limit\":1}}", 404, "nobody", NULL },
         { "neither", CAROL, "{\"quota\":{\"tenant\":\"acme/vision\"}}", 400, "neither", NULL },
     };
     uint64_t before = digest();
@@ -114,8 +112,8 @@ questions_are_answered(void **state)
         ASK(cases[i].uid, cases[i].body);
         BH_CHECK_EQ(cases[i].name, got.status, cases[i].status);
         BH_CHECK(cases[i].name, strstr(got.text, cases[i].says));
-        if (cases[i].not)
-            BH_CHECK(cases[i].name, !strstr(got.text, cases[i].not));
+        if (cases[i].not )
+            BH_CHECK(cases[i].name, !strstr(got.text, cases[i].not ));
         if (got.status != cases[i].status || !strstr(got.text, cases[i].says))
             print_message("# %s: %u %s\n", cases[i].name, got.status, got.text);
         BH_CHECK(cases[i].name, !f->commanded);
@@ -193,10 +191,8 @@ int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, whatif_open_site, whatif_close_site)
-    const struct CMUnitTest tests[] = { TEST(questions_are_answered),
-                                        TEST(policies_are_asked_first),
-                                        TEST(strangers_are_not_counted),
-                                        TEST(starts_are_estimated) };
+    const struct CMUnitTest tests[] = { TEST(questions_are_answered), TEST(policies_are_asked_first),
+                                        TEST(strangers_are_not_counted), TEST(starts_are_estimated) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,18 +19,18 @@ enum { TAIL_STANDARD = 20, PAGE = 1000 };
 
 /* ---- the log as lines: a record each, and signed checkpoints as JSON strings ---- */
 
-struct export {
+struct audit_export {
     const struct bh_cli *cli;
     int fd;
     bh_json_value checkpoints; /* ascending by size */
     size_t checkpoint;
-    uint64_t next;             /* number of the next record */
+    uint64_t next; /* number of the next record */
     bool last;
 };
 
 /* Checkpoints that cover exactly the records so far. */
 static void
-audit_put_checkpoints(struct export *x, struct bh_buf *out)
+audit_put_checkpoints(struct audit_export *x, struct bh_buf *out)
 {
     for (; x->checkpoint < bh_json_count(x->checkpoints); x->checkpoint++) {
         bh_json_value row = bh_json_at(x->checkpoints, x->checkpoint);
@@ -43,7 +43,7 @@ audit_put_checkpoints(struct export *x, struct bh_buf *out)
 }
 
 static bh_rc
-audit_put_leaf(struct export *x, bh_json_value row, struct bh_buf *out, struct bh_err *err)
+audit_put_leaf(struct audit_export *x, bh_json_value row, struct bh_buf *out, struct bh_err *err)
 {
     const char *leaf = bh_json_text(bh_json_get(row, "leaf"), NULL);
 
@@ -61,7 +61,7 @@ audit_put_leaf(struct export *x, bh_json_value row, struct bh_buf *out, struct b
 }
 
 static bh_rc
-audit_export_page(struct export *x, struct bh_err *err)
+audit_export_page(struct audit_export *x, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[96];
@@ -71,8 +71,7 @@ audit_export_page(struct export *x, struct bh_err *err)
 
     snprintf(path, sizeof path, "/v1/records?raw=true&limit=%d", PAGE);
     if (x->next > 0)
-        snprintf(path, sizeof path, "/v1/records?raw=true&limit=%d&after=%" PRIu64, PAGE,
-                 x->next - 1);
+        snprintf(path, sizeof path, "/v1/records?raw=true&limit=%d&after=%" PRIu64, PAGE, x->next - 1);
     rc = bh_cli_fetch(x->cli, path, &json, err);
     if (rc != BH_OK)
         return rc;
@@ -94,7 +93,7 @@ static bh_rc
 audit_export_log(const struct bh_cli *cli, int fd, uint64_t *ret_size, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct export x = { .cli = cli, .fd = fd };
+    struct audit_export x = { .cli = cli, .fd = fd };
     bh_rc rc = bh_cli_fetch(cli, "/v1/checkpoints", &json, err);
 
     if (rc == BH_OK)
@@ -136,8 +135,8 @@ audit_export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && bh_audit_tables[i]; i++)
-        rc = bh_audit_rows_fetch(cli, bh_audit_tables[i], size,
-                                 (struct bh_row_pages){ audit_put_rows, &fd }, err);
+        rc = bh_audit_rows_fetch(cli, bh_audit_tables[i], size, (struct bh_row_pages){ audit_put_rows, &fd },
+                                 err);
     return rc;
 }
 
@@ -153,8 +152,7 @@ audit_print_raw(const struct bh_cli *cli, const char *path, struct bh_err *err)
     for (size_t i = 0; rc == BH_OK && i < bh_json_count(items); i++) {
         bh_json_value row = bh_json_at(items, i);
 
-        printf("%s\n", bh_json_text(bh_json_get(row, "leaf"),
-                                    bh_json_text(bh_json_get(row, "hash"), "")));
+        printf("%s\n", bh_json_text(bh_json_get(row, "leaf"), bh_json_text(bh_json_get(row, "hash"), "")));
     }
     return rc;
 }
@@ -207,8 +205,7 @@ bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
     rc = audit_put_tail_path(cli, path, sizeof path, err);
     if (rc != BH_OK)
         return rc;
-    return raw ? audit_print_raw(cli, path, err)
-               : bh_cli_list(cli, path, true, &bh_view_records, err);
+    return raw ? audit_print_raw(cli, path, err) : bh_cli_list(cli, path, true, &bh_view_records, err);
 }
 
 static bh_rc
@@ -222,8 +219,8 @@ audit_refuse_record(uint64_t number, const char *folder, struct bh_err *err)
 
 /* The record of that number, with what the API says of it or as an export has it. */
 static bh_rc
-audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json,
-            bh_json_value *ret_record, struct bh_err *err)
+audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json, bh_json_value *ret_record,
+                  struct bh_err *err)
 {
     const char *folder = cli->args->options[BH_OPT_EXPORT].text;
     char path[96];
@@ -235,8 +232,7 @@ audit_find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **js
     rc = folder ? bh_audit_exported(folder, number, json, err) : bh_cli_fetch(cli, path, json, err);
     if (rc != BH_OK)
         return rc;
-    *ret_record = folder ? bh_json_root(*json)
-                         : bh_json_at(bh_json_get(bh_json_root(*json), "items"), 0);
+    *ret_record = folder ? bh_json_root(*json) : bh_json_at(bh_json_get(bh_json_root(*json), "items"), 0);
     if (bh_json_number(bh_json_get(*ret_record, "seq"), UINT64_MAX) != number)
         return audit_refuse_record(number, folder, err);
     return BH_OK;
@@ -295,7 +291,7 @@ audit_copy_file(const char *path, int to, struct bh_err *err)
 /* What the verifier reads, and the file that the key stands beside. */
 static bh_rc
 audit_read_source(const struct bh_cli *cli, char source[PATH_MAX], const char **ret_option,
-            struct bh_err *err)
+                  struct bh_err *err)
 {
     static const enum bh_option_id sources[] = { BH_OPT_STORE, BH_OPT_RECORDS, BH_OPT_EXPORT };
     const struct bh_option_value *options = cli->args->options;
@@ -314,8 +310,7 @@ audit_read_source(const struct bh_cli *cli, char source[PATH_MAX], const char **
     }
     if (given > 1)
         return bh_err_set(err, BH_INVALID, "audit verify: --store, --records or --export, only one");
-    if (options[BH_OPT_WITNESS].given && !options[BH_OPT_EXPORT].given
-        && !options[BH_OPT_KEPT].given)
+    if (options[BH_OPT_WITNESS].given && !options[BH_OPT_EXPORT].given && !options[BH_OPT_KEPT].given)
         return bh_err_set(err, BH_INVALID, "audit verify: --witness goes with --kept or --export");
     if (options[BH_OPT_QUORUM].given && !options[BH_OPT_WITNESS].given)
         return bh_err_set(err, BH_INVALID, "audit verify: --quorum goes with --witness");
@@ -329,7 +324,7 @@ enum { ARGUMENTS_MAX = 12 + 2 * BH_OPTION_TEXTS_MAX };
 /* The arguments: the key, what to verify, and what was kept. */
 static void
 audit_put_arguments(struct bh_cli *cli, const char *source, const char *key,
-              const char *ret_arguments[ARGUMENTS_MAX])
+                    const char *ret_arguments[ARGUMENTS_MAX])
 {
     const struct bh_option_value *options = cli->args->options;
     const struct bh_option_value *stored = &options[BH_OPT_KEPT];
@@ -372,8 +367,7 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = bh_verifier_key(cli, option ? source : NULL,
-                             cli->args->options[BH_OPT_EXPORT].given ? "vkey" : "audit.vkey", key,
-                             err);
+                             cli->args->options[BH_OPT_EXPORT].given ? "vkey" : "audit.vkey", key, err);
     if (rc != BH_OK)
         return rc;
     audit_put_arguments(cli, source, key, arguments);

@@ -26,11 +26,13 @@ bh_cli_audit_search(struct bh_cli *cli, struct bh_err *err)
     static const struct {
         enum bh_option_id option;
         const char *parameter;
+        /* clang-format off */
     } filters[] = {
         { BH_OPT_VERB, "verb" },     { BH_OPT_ACTOR, "actor" },       { BH_OPT_TENANT, "tenant" },
         { BH_OPT_OBJECT, "object" }, { BH_OPT_DECISION, "decision" }, { BH_OPT_SINCE, "since" },
         { BH_OPT_UNTIL, "until" },   { BH_OPT_ID, "text" },           { BH_OPT_AFTER, "after" },
     };
+    /* clang-format on */
     char memory[PATH_BYTES_MAX], join = '?';
     struct bh_buf path;
 
@@ -69,8 +71,7 @@ bh_cli_audit_prove(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_parse_u64(cli->args->arguments[0], &number, err);
 
     if (rc != BH_OK)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record",
-                          cli->args->arguments[0]);
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record", cli->args->arguments[0]);
     snprintf(path, sizeof path, "/v1/records/%" PRIu64 "/proof", number);
     rc = bh_cli_fetch(cli, path, &json, err);
     if (rc != BH_OK)
@@ -90,8 +91,9 @@ bh_cli_audit_check(struct bh_cli *cli, struct bh_err *err)
 {
     const char *record = cli->args->options[BH_OPT_RECORD].text;
     char key[PATH_MAX];
-    const char *const arguments[] = { "--vkey", key, "--check", cli->args->arguments[0],
-                                      record ? "--record" : NULL, record, NULL };
+    const char *const arguments[] = {
+        "--vkey", key, "--check", cli->args->arguments[0], record ? "--record" : NULL, record, NULL
+    };
     struct bh_verifier verifier;
     bh_rc rc = bh_verifier_key(cli, NULL, "", key, err);
 
@@ -130,8 +132,7 @@ log_feed_hashes(const struct bh_cli *cli, const uint64_t sizes[2], int fd, struc
     char path[96];
     bh_rc rc;
 
-    snprintf(path, sizeof path, "/v1/consistency?old=%" PRIu64 "&new=%" PRIu64, sizes[0],
-             sizes[1]);
+    snprintf(path, sizeof path, "/v1/consistency?old=%" PRIu64 "&new=%" PRIu64, sizes[0], sizes[1]);
     rc = bh_cli_fetch(cli, path, &json, err);
     hashes = json ? bh_json_get(bh_json_root(json), "hashes") : NULL;
     for (size_t i = 0; rc == BH_OK && i < bh_json_count(hashes); i++) {
@@ -261,8 +262,8 @@ fetch_log(const struct bh_cli *cli, struct bh_err *err)
     if (rc == BH_OK)
         rc = log_read_size(path, &size, err);
     if (rc == BH_OK)
-        rc = log_fetch_tiles(cli, (struct bh_tile){ .entries = true, .index = minimum / BH_TILE_WIDTH },
-                         size, err);
+        rc = log_fetch_tiles(cli, (struct bh_tile){ .entries = true, .index = minimum / BH_TILE_WIDTH }, size,
+                             err);
     for (uint32_t level = 0; rc == BH_OK && level < BH_TILE_LEVELS; level++)
         rc = log_fetch_tiles(cli, (struct bh_tile){ .level = level }, size, err);
     return rc == BH_OK ? bh_audit_rows_save(cli, cli->args->arguments[0], size, err) : rc;
@@ -318,22 +319,19 @@ log_read_bundle(const char *folder, uint64_t number, struct bh_buf *out, struct 
         return bh_err_set(err, BH_INVALID, "%.60s...: the name is too long", folder);
     rc = log_read_size(path, &size, err);
     if (rc == BH_OK && number >= size)
-        rc = bh_err_set(err, BH_NOT_FOUND, "the exported log has %" PRIu64 " records, numbered from 0",
-                        size);
+        rc = bh_err_set(err, BH_NOT_FOUND, "the exported log has %" PRIu64 " records, numbered from 0", size);
     if (rc != BH_OK)
         return rc;
     tile.width = bh_tile_width(0, tile.index, size);
     bh_buf_init_fixed(&text, name, sizeof name);
     bh_tile_path_format(&text, &tile);
-    if (!bh_buf_text(&text)
-        || (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+    if (!bh_buf_text(&text) || (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
         return bh_err_set(err, BH_INVALID, "%.60s...: the name is too long", folder);
     return bh_file_read(path, BH_FOLDER_FILE_MAX, out, err);
 }
 
 bh_rc
-bh_audit_exported(const char *folder, uint64_t number, struct bh_json **ret_json,
-                  struct bh_err *err)
+bh_audit_exported(const char *folder, uint64_t number, struct bh_json **ret_json, struct bh_err *err)
 {
     struct bh_buf bundle;
     size_t at = 0, length = 0;

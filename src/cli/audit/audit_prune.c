@@ -48,7 +48,7 @@ prune_fetch_checkpoint(const struct bh_cli *cli, struct bh_buf *checkpoint, stru
     bh_rc rc = bh_client_send(&cli->client, &request, &exchange, err);
 
     return rc == BH_OK && !bh_buf_text(checkpoint) ? bh_err_set(err, BH_IO, "the checkpoint is too long")
-                                             : rc;
+                                                   : rc;
 }
 
 static void
@@ -86,7 +86,7 @@ audit_prune_request(struct bh_cli *cli, struct bh_json **ret_json, struct bh_err
 
 static void
 prune_print_answer(const struct bh_cli *cli, uint64_t pruned, bh_json_value answer, bh_rc *rc,
-           struct bh_err *err)
+                   struct bh_err *err)
 {
     if (!bh_cli_print_document(cli, answer, rc, err))
         audit_prune_print(cli, pruned, bh_json_number(bh_json_get(answer, "minimum"), 0));

@@ -11,8 +11,8 @@
 #include "base/fd.h"
 #include "base/slice.h"
 
-const char *const bh_audit_tables[] = { BH_ROWS_NAMES, BH_ROWS_JOBS, BH_ROWS_TEXTS,
-                                           BH_ROWS_DOCUMENTS, BH_ROWS_KEYS, NULL };
+const char *const bh_audit_tables[] = { BH_ROWS_NAMES,     BH_ROWS_JOBS, BH_ROWS_TEXTS,
+                                        BH_ROWS_DOCUMENTS, BH_ROWS_KEYS, NULL };
 
 static bool
 append_bytes(void *self, const char *bytes, size_t length)
@@ -41,8 +41,8 @@ last_of(const struct bh_buf *page)
 }
 
 bh_rc
-bh_audit_rows_fetch(const struct bh_cli *cli, const char *table, uint64_t size,
-                    struct bh_row_pages pages, struct bh_err *err)
+bh_audit_rows_fetch(const struct bh_cli *cli, const char *table, uint64_t size, struct bh_row_pages pages,
+                    struct bh_err *err)
 {
     uint64_t after = 0, last = 0;
     bool more = true;
@@ -54,8 +54,7 @@ bh_audit_rows_fetch(const struct bh_cli *cli, const char *table, uint64_t size,
         struct bh_buf page;
         struct bh_exchange exchange = { .sink = append_bytes, .self = &page };
 
-        snprintf(path, sizeof path, "/v1/log/rows/%s?size=%" PRIu64 "&after=%" PRIu64, table,
-                 size, after);
+        snprintf(path, sizeof path, "/v1/log/rows/%s?size=%" PRIu64 "&after=%" PRIu64, table, size, after);
         bh_buf_init(&page, BH_HTTP_BODY_MAX);
         rc = bh_client_send(&cli->client, &request, &exchange, err);
         if (rc == BH_OK && page.overflow)
@@ -83,7 +82,7 @@ write_page(void *self, const char *table, const char *lines, size_t length, stru
 /* Readable by those who may read the folder; an export that fails leaves the file of before. */
 static bh_rc
 audit_rows_save(const struct bh_cli *cli, const char *folder, const char *table, uint64_t size,
-     struct bh_err *err)
+                struct bh_err *err)
 {
     char path[PATH_MAX], fresh[PATH_MAX];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -106,8 +105,7 @@ audit_rows_save(const struct bh_cli *cli, const char *folder, const char *table,
 }
 
 bh_rc
-bh_audit_rows_save(const struct bh_cli *cli, const char *folder, uint64_t size,
-                   struct bh_err *err)
+bh_audit_rows_save(const struct bh_cli *cli, const char *folder, uint64_t size, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 

@@ -10,8 +10,7 @@ extern const char *const bh_audit_tables[];
 
 /* What takes a page of whole lines. */
 struct bh_row_pages {
-    bh_rc (*append)(void *self, const char *table, const char *lines, size_t length,
-                  struct bh_err *err);
+    bh_rc (*append)(void *self, const char *table, const char *lines, size_t length, struct bh_err *err);
     void *self;
 };
 

@@ -33,8 +33,8 @@ static const char *const standard_keys[] = { "/var/lib/bulkhead/audit.vkey",
                                              "/var/lib/bulkhead/daemon/audit.vkey" };
 
 bh_rc
-bh_verifier_key(const struct bh_cli *cli, const char *sibling, const char *name,
-                char ret_path[PATH_MAX], struct bh_err *err)
+bh_verifier_key(const struct bh_cli *cli, const char *sibling, const char *name, char ret_path[PATH_MAX],
+                struct bh_err *err)
 {
     const char *key = cli->args->options[BH_OPT_VKEY].text;
 
@@ -57,8 +57,7 @@ bh_verifier_key(const struct bh_cli *cli, const char *sibling, const char *name,
 static bh_rc
 find_program(char found[PATH_MAX], struct bh_err *err)
 {
-    static const char *const candidates[] = { "../libexec/bulkhead/bulkhead-audit",
-                                          "bulkhead-audit" };
+    static const char *const candidates[] = { "../libexec/bulkhead/bulkhead-audit", "bulkhead-audit" };
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && i < BH_COUNT(candidates); i++) {
@@ -99,8 +98,8 @@ verifier_start(const char *const argv[], struct bh_verifier *ret_verifier, struc
 }
 
 bh_rc
-bh_verifier_start(const struct bh_cli *cli, const char *const *arguments,
-                  struct bh_verifier *ret_verifier, struct bh_err *err)
+bh_verifier_start(const struct bh_cli *cli, const char *const *arguments, struct bh_verifier *ret_verifier,
+                  struct bh_err *err)
 {
     enum bh_cli_output how = bh_cli_output(cli);
     const char *argv[ARGUMENTS_MAX + 1] = { NULL };

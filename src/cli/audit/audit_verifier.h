@@ -10,7 +10,7 @@
  * cryptography. */
 struct bh_verifier {
     pid_t pid;
-    int fd;                      /* its standard input */
+    int fd; /* its standard input */
 };
 
 /* The audit log's public key: as said with --vkey, in the folder of the file `beside` (NULL:

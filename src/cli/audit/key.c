@@ -33,9 +33,8 @@ what_of(const struct bh_cli *cli, bh_json_value answer)
     const char *name = key_text(answer, "name");
 
     return *name ? bh_arena_printf(cli->arena, "the name %s", name)
-                 : bh_arena_printf(cli->arena, "%" PRIu64 " keys of %s (%s)",
-                                   key_number(answer, "keys"), key_text(answer, "tenant"),
-                                   key_text(answer, "month"));
+                 : bh_arena_printf(cli->arena, "%" PRIu64 " keys of %s (%s)", key_number(answer, "keys"),
+                                   key_text(answer, "tenant"), key_text(answer, "month"));
 }
 
 /* What came of it; the token is for another person, so it stands alone. */

@@ -14,8 +14,14 @@
 
 #define SOCKET_STANDARD "/run/bulkhead/bulkhead.sock"
 
-enum { IDLE_MS = 200, SILENCE_MS = 120000, ERROR_BODY_MAX = 64 << 10, TOKEN_BYTES_MAX = 4096,
-       RETRIES_MAX = 10, RETRY_AFTER_MAX_S = 30 };
+enum {
+    IDLE_MS = 200,
+    SILENCE_MS = 120000,
+    ERROR_BODY_MAX = 64 << 10,
+    TOKEN_BYTES_MAX = 4096,
+    RETRIES_MAX = 10,
+    RETRY_AFTER_MAX_S = 30
+};
 
 static const char *
 client_setting(const struct bh_args *args, enum bh_option_id option, const char *variable)
@@ -69,8 +75,7 @@ bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_a
     if (!client->socket)
         client->socket = SOCKET_STANDARD;
     if (client->server && strncmp(client->server, "https://", 8) != 0) {
-        bh_err_set(err, BH_INVALID, "server: \"%.80s\" does not begin with https://",
-                   client->server);
+        bh_err_set(err, BH_INVALID, "server: \"%.80s\" does not begin with https://", client->server);
         return BH_INVALID;
     }
     if (!client->cert != !client->key)
@@ -174,7 +179,7 @@ client_read_reply(int fd, struct client_receiver *r, struct bh_err *err)
 
 static bh_rc
 client_send_unix(const struct bh_client *client, const struct bh_http_request *request,
-          struct client_receiver *r, struct bh_err *err)
+                 struct client_receiver *r, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     struct bh_buf out;
@@ -200,14 +205,22 @@ client_send_unix(const struct bh_client *client, const struct bh_http_request *r
 
 static bh_rc
 client_send_https(const struct bh_client *client, const struct bh_http_request *request,
-           struct client_receiver *r, struct bh_err *err)
+                  struct client_receiver *r, struct bh_err *err)
 {
     struct bh_https_options https = {
-        .server = client->server, .ca_file = client->ca_file, .pin = client->pin,
-        .cert = client->cert, .key = client->key,
-        .sink = client_receive, .self = r, .idle = r->exchange->idle, .idle_self = r->exchange->self,
-        .ret_status = &r->parser.status, .ret_stopped = &r->exchange->stopped,
-        .ret_challenge = r->parser.challenge, .ret_retry_after_s = &r->parser.retry_after_s,
+        .server = client->server,
+        .ca_file = client->ca_file,
+        .pin = client->pin,
+        .cert = client->cert,
+        .key = client->key,
+        .sink = client_receive,
+        .self = r,
+        .idle = r->exchange->idle,
+        .idle_self = r->exchange->self,
+        .ret_status = &r->parser.status,
+        .ret_stopped = &r->exchange->stopped,
+        .ret_challenge = r->parser.challenge,
+        .ret_retry_after_s = &r->parser.retry_after_s,
     };
 
     return bh_https_send(&https, request, err);
@@ -221,7 +234,7 @@ struct client_wanted {
 
 static bh_rc
 client_send_once(const struct bh_client *client, const struct bh_http_request *request,
-          struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)
+                 struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)
 {
     struct bh_http_request with_token = *request;
     struct client_receiver r = { .exchange = exchange };
@@ -233,8 +246,7 @@ client_send_once(const struct bh_client *client, const struct bh_http_request *r
     rc = client->server ? client_send_https(client, &with_token, &r, err)
                         : client_send_unix(client, &with_token, &r, err);
     if (rc == BH_OK && !exchange->stopped && r.parser.status / 100 != 2)
-        rc = bh_client_error(r.parser.status, r.error.bytes ? r.error.bytes : "", r.error.length,
-                             err);
+        rc = bh_client_error(r.parser.status, r.error.bytes ? r.error.bytes : "", r.error.length, err);
     memcpy(ret_wanted->challenge, r.parser.challenge, sizeof ret_wanted->challenge);
     ret_wanted->retry_after_s = r.parser.retry_after_s;
     bh_buf_fini(&r.error);
@@ -260,12 +272,13 @@ client_wait_for(uint32_t seconds, struct bh_exchange *exchange)
 /* A server that says when to come again has done nothing: then we do. */
 static bh_rc
 client_send_patiently(const struct bh_client *client, const struct bh_http_request *request,
-               struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)
+                      struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)
 {
     bh_rc rc = client_send_once(client, request, exchange, ret_wanted, err);
 
     for (int i = 0; i < RETRIES_MAX && rc == BH_TOO_MANY && ret_wanted->retry_after_s
-                    && ret_wanted->retry_after_s <= RETRY_AFTER_MAX_S; i++) {
+                    && ret_wanted->retry_after_s <= RETRY_AFTER_MAX_S;
+         i++) {
         if (!client_wait_for(ret_wanted->retry_after_s, exchange))
             return BH_OK;
         rc = client_send_once(client, request, exchange, ret_wanted, err);

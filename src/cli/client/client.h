@@ -8,10 +8,10 @@
 
 /* Talks to bulkheadd: over its unix socket or, with a server's URL, over HTTPS. */
 struct bh_client {
-    const char *socket;                    /* used when `server` is NULL */
-    const char *server, *ca_file, *pin;    /* pin: base 64, SHA-256 of the public key */
-    const char *cert, *key;                /* files of the client certificate; NULL: none */
-    const char *token;                     /* NULL: none */
+    const char *socket;                 /* used when `server` is NULL */
+    const char *server, *ca_file, *pin; /* pin: base 64, SHA-256 of the public key */
+    const char *cert, *key;             /* files of the client certificate; NULL: none */
+    const char *token;                  /* NULL: none */
     /* Asked after a 401: BH_OK sends the request once more, with `token` as it is then; an
      * error is the outcome.  `challenge` is the WWW-Authenticate header, `err` what the
      * server said.  NULL: never asked. */
@@ -22,16 +22,16 @@ struct bh_client {
 /* Where the body of a good reply goes, and who is asked whether to go on. */
 struct bh_exchange {
     bh_http_sink sink;
-    bool (*idle)(void *self);  /* every 200 ms and after signals; false ends it; NULL: never */
+    bool (*idle)(void *self); /* every 200 ms and after signals; false ends it; NULL: never */
     void *self;
-    bool stopped;              /* out: the sink or `idle` ended it */
+    bool stopped; /* out: the sink or `idle` ended it */
 };
 
 /* Settings from options and environment; texts in `arena`.  Failures of reading the
  * token's file; BH_INVALID: an URL that is not https, a certificate without
  * its key. */
-BH_MUST_USE bh_rc bh_client_init(struct bh_client *client, const struct bh_args *args,
-                                 struct bh_arena *arena, struct bh_err *err);
+BH_MUST_USE bh_rc bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_arena *arena,
+                                 struct bh_err *err);
 
 /* Send the request; again when client->refused says so, and when the server says that it came too
  * often and may come again within 30 s.  A status other than 2xx becomes an error with the
@@ -39,13 +39,11 @@ BH_MUST_USE bh_rc bh_client_init(struct bh_client *client, const struct bh_args 
  *   BH_UNAVAILABLE  nobody listens
  *   BH_UNCERTAIN    the connection broke before the answer was complete
  *   BH_IO           the answer is no HTTP */
-BH_MUST_USE bh_rc bh_client_send(const struct bh_client *client,
-                                 const struct bh_http_request *request,
+BH_MUST_USE bh_rc bh_client_send(const struct bh_client *client, const struct bh_http_request *request,
                                  struct bh_exchange *exchange, struct bh_err *err);
 
 /* As bh_client_send for a reply in JSON; free it.  NULL after an empty body. */
-BH_MUST_USE bh_rc bh_client_json(const struct bh_client *client,
-                                 const struct bh_http_request *request,
+BH_MUST_USE bh_rc bh_client_json(const struct bh_client *client, const struct bh_http_request *request,
                                  struct bh_json **ret_json, struct bh_err *err);
 
 /* The error in a reply's body; `status` speaks when there is none. */

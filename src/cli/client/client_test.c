@@ -16,9 +16,9 @@
 /* A server on a unix socket that gives one canned answer and keeps the request. */
 struct server {
     char folder[64], path[96], request[65536];
-    const char *answer;   /* to the last request, */
-    const char *first;    /* and to the one before it; NULL: there is one */
-    size_t step;          /* bytes written at once */
+    const char *answer; /* to the last request, */
+    const char *first;  /* and to the one before it; NULL: there is one */
+    size_t step;        /* bytes written at once */
     int listener;
     pthread_t thread;
 };
@@ -76,8 +76,9 @@ start_two(struct server *server, const char *first, const char *answer, size_t s
 {
     struct bh_err err;
 
-    *server = (struct server){ .folder = "/tmp/bulkhead-cli-test.XXXXXX", .answer = answer,
-                               .first = first, .step = step };
+    *server = (struct server){
+        .folder = "/tmp/bulkhead-cli-test.XXXXXX", .answer = answer, .first = first, .step = step
+    };
     assert_non_null(mkdtemp(server->folder));
     snprintf(server->path, sizeof server->path, "%s/s", server->folder);
     assert_int_equal(bh_unix_listen(server->path, 0600, &server->listener, &err), BH_OK);
@@ -99,7 +100,7 @@ client_test_stop(struct server *server)
     rmdir(server->folder);
 }
 
-#define JSON(status, length, body)                                                       \
+#define JSON(status, length, body)                                                                           \
     "HTTP/1.1 " status "\r\nContent-Type: application/json\r\nContent-Length: " length "\r\n\r\n" body
 
 static const struct {
@@ -110,16 +111,16 @@ static const struct {
 } answers[] = {
     { "good", JSON("200 OK", "9", "{\"a\":\"b\"}"), BH_OK, "b", "" },
     { "chunked",
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{\"a\"\r\n5\r\n:\"b\"}\r\n0\r\n\r\n",
-      BH_OK, "b", "" },
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{\"a\"\r\n5\r\n:\"b\"}\r\n0\r\n\r\n", BH_OK,
+      "b", "" },
     { "denied",
       JSON("403 Forbidden", "69",
            "{\"error\":{\"code\":\"denied\",\"message\":\"no\",\"next\":\"ask an admin\"}}     "),
       BH_DENIED, "no", "ask an admin" },
-    { "over quota",
-      JSON("422 X", "52", "{\"error\":{\"code\":\"over_quota\",\"message\":\"too much\"}}"),
+    { "over quota", JSON("422 X", "52", "{\"error\":{\"code\":\"over_quota\",\"message\":\"too much\"}}"),
       BH_QUOTA, "too much", "" },
-    { "unknown code", JSON("418 X", "42", "{\"error\":{\"code\":\"teapot\",\"message\":\"x\"}}  "), BH_BUG, "x", "" },
+    { "unknown code", JSON("418 X", "42", "{\"error\":{\"code\":\"teapot\",\"message\":\"x\"}}  "), BH_BUG,
+      "x", "" },
     { "an error that is no JSON", JSON("500 X", "4", "oops"), BH_UNAVAILABLE,
       "the server answered with HTTP status 500", "" },
     { "no HTTP", "hello\r\n", BH_IO, "the server's reply is no HTTP/1.1: bad status line", "" },
@@ -222,10 +223,12 @@ static const struct {
 } jobs[] = {
     { "a program", "bulkhead run -t acme -s small -n 2 -- ls -l", NULL, BH_OK,
       "{\"args\":[\"ls\",\"-l\"],\"tenant\":\"acme\",\"sku\":\"small\",\"count\":2}" },
-    { "datasets", "bulkhead run -s small --mount dataset=imagenet --mount dataset=out:/o:rw true", NULL, BH_OK,
+    { "datasets", "bulkhead run -s small --mount dataset=imagenet --mount dataset=out:/o:rw true", NULL,
+      BH_OK,
       "{\"args\":[\"true\"],\"sku\":\"small\",\"mounts\":[{\"dataset\":\"imagenet\"},"
       "{\"dataset\":\"out\",\"target\":\"/o\",\"write\":true}]}" },
-    { "lists and flags", "bulkhead run -s small -e A=1 -e B=2 --hold --mount /data:/d:rw --mount /x true", NULL, BH_OK,
+    { "lists and flags", "bulkhead run -s small -e A=1 -e B=2 --hold --mount /data:/d:rw --mount /x true",
+      NULL, BH_OK,
       "{\"args\":[\"true\"],\"sku\":\"small\",\"env\":[\"A=1\",\"B=2\"],"
       "\"mounts\":[{\"source\":\"/data\",\"target\":\"/d\",\"write\":true},{\"source\":\"/x\"}],\"hold\":true}" },
     { "a mount's mode", "bulkhead run -s small --mount /x:/y:rx true", NULL, BH_INVALID, NULL },
@@ -236,8 +239,9 @@ static const struct {
       "{\"sku\":\"large\",\"priority\":\"low\",\"args\":[\"a\",\"b c\"],\"count\":2}" },
     { "options over JSON", "bulkhead submit FILE -s large", "{\"args\": [\"a\"], \"sku\": \"x\"}", BH_OK,
       "{\"sku\":\"large\",\"args\":[\"a\"]}" },
-    { "a program over a file", "bulkhead submit FILE -s large -- sh -c x", "sku: small\nargs: [a, b]\ncount: 2\n",
-      BH_OK, "{\"args\":[\"sh\",\"-c\",\"x\"],\"sku\":\"large\",\"count\":2}" },
+    { "a program over a file", "bulkhead submit FILE -s large -- sh -c x",
+      "sku: small\nargs: [a, b]\ncount: 2\n", BH_OK,
+      "{\"args\":[\"sh\",\"-c\",\"x\"],\"sku\":\"large\",\"count\":2}" },
     { "a program is all that replaces", "bulkhead submit FILE -- true", "{\"sku\": \"small\"}", BH_OK,
       "{\"args\":[\"true\"],\"sku\":\"small\"}" },
     { "a tenant of the environment", "bulkhead run -s small true", NULL, BH_OK,
@@ -292,8 +296,7 @@ test_jobs(void **state)
     snprintf(path, sizeof path, "%s/job", folder);
     for (size_t i = 0; i < BH_COUNT(jobs); i++) {
         if (jobs[i].file)
-            assert_int_equal(bh_file_replace(path, jobs[i].file, strlen(jobs[i].file), 0600, &err),
-                             BH_OK);
+            assert_int_equal(bh_file_replace(path, jobs[i].file, strlen(jobs[i].file), 0600, &err), BH_OK);
         check_job(i, path);
     }
     unlink(path);
@@ -330,7 +333,8 @@ test_job_files(void **state)
         make_cli(line, &args, &cli);
         BH_CHECK_EQ(job_files[i].name, bh_jobspec_file(&args, &file, &err), job_files[i].rc);
         if (job_files[i].rc == BH_OK)
-            BH_CHECK_STR(job_files[i].name, file ? file : "none", job_files[i].file ? job_files[i].file : "none");
+            BH_CHECK_STR(job_files[i].name, file ? file : "none",
+                         job_files[i].file ? job_files[i].file : "none");
         bh_arena_free(cli.arena);
         bh_args_fini(&args);
     }
@@ -389,12 +393,14 @@ test_crun_holes(void **state)
 static const struct {
     bh_rc rc;
     int status;
+    /* clang-format off */
 } statuses[] = {
     { BH_OK, 0 },       { BH_INVALID, 3 }, { BH_RANGE, 3 },   { BH_CONFLICT, 3 },
     { BH_DENIED, 4 },   { BH_UNAUTHENTICATED, 4 },            { BH_NOT_FOUND, 5 },
     { BH_QUOTA, 6 },    { BH_TOO_MANY, 8 }, { BH_TIMEOUT, 7 }, { BH_UNAVAILABLE, 8 }, { BH_UNCERTAIN, 8 },
     { BH_FULL, 8 },     { BH_IO, 8 },      { BH_BUG, 8 },
 };
+/* clang-format on */
 
 static void
 test_exit_statuses(void **state)
@@ -408,11 +414,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),        cmocka_unit_test(test_nobody),
-        cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_jobs),           cmocka_unit_test(test_job_files),
-        cmocka_unit_test(test_change_has_key),
-        cmocka_unit_test(test_crun_holes),     cmocka_unit_test(test_exit_statuses),
+        cmocka_unit_test(test_answers),    cmocka_unit_test(test_nobody),
+        cmocka_unit_test(test_patience),   cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_job_files),  cmocka_unit_test(test_change_has_key),
+        cmocka_unit_test(test_crun_holes), cmocka_unit_test(test_exit_statuses),
     };
 
     signal(SIGPIPE, SIG_IGN); /* the client closes when it has seen enough */

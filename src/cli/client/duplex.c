@@ -18,7 +18,7 @@ enum { HEAD_MAX = 32 << 10, BODY_MAX = 64 << 10, PATIENCE_MS = 30000 };
 struct bh_duplex {
     int fd;
     struct bh_https_connection *tls; /* NULL: the unix socket */
-    size_t length, used;         /* of the bytes below; used: by the last frame */
+    size_t length, used;             /* of the bytes below; used: by the last frame */
     char bytes[2 * BH_STREAM_FRAME_MAX];
 };
 
@@ -71,8 +71,11 @@ duplex_send_all(struct bh_duplex *duplex, const char *bytes, size_t length, stru
 static bh_rc
 duplex_connect_to(const struct bh_client *client, struct bh_duplex *duplex, struct bh_err *err)
 {
-    struct bh_https_options https = { .server = client->server, .ca_file = client->ca_file,
-                              .pin = client->pin, .cert = client->cert, .key = client->key };
+    struct bh_https_options https = { .server = client->server,
+                                      .ca_file = client->ca_file,
+                                      .pin = client->pin,
+                                      .cert = client->cert,
+                                      .key = client->key };
 
     if (client->server)
         return bh_https_connect(&https, &duplex->tls, &duplex->fd, err);
@@ -93,15 +96,15 @@ duplex_host_of(const struct bh_client *client, char *memory, size_t size)
 
 static bh_rc
 duplex_send_head(const struct bh_client *client, struct bh_duplex *duplex, const char *path,
-          struct bh_err *err)
+                 struct bh_err *err)
 {
     char host[256];
     struct bh_buf out;
     bh_rc rc;
 
     bh_buf_init(&out, HEAD_MAX);
-    bh_buf_printf(&out, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\n",
-                  path, duplex_host_of(client, host, sizeof host), BH_STREAM_PROTOCOL);
+    bh_buf_printf(&out, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\n", path,
+                  duplex_host_of(client, host, sizeof host), BH_STREAM_PROTOCOL);
     if (client->token)
         bh_buf_printf(&out, "Authorization: Bearer %s\r\n", client->token);
     bh_buf_puts(&out, "\r\n");
@@ -156,8 +159,8 @@ duplex_read_head(struct bh_duplex *duplex, struct bh_err *err)
 
     while (!end) {
         struct pollfd polled = { .fd = duplex->fd, .events = POLLIN };
-        ssize_t got = duplex_receive(duplex, duplex->bytes + duplex->length,
-                              sizeof duplex->bytes - duplex->length);
+        ssize_t got =
+            duplex_receive(duplex, duplex->bytes + duplex->length, sizeof duplex->bytes - duplex->length);
 
         if (got == 0 || bh_time_monotonic() > until || duplex->length > HEAD_MAX)
             return duplex_broken(err);
@@ -166,8 +169,7 @@ duplex_read_head(struct bh_duplex *duplex, struct bh_err *err)
             continue;
         }
         duplex->length += (size_t)got;
-        if (duplex->length >= sizeof wanted - 1
-            && memcmp(duplex->bytes, wanted, sizeof wanted - 1) != 0)
+        if (duplex->length >= sizeof wanted - 1 && memcmp(duplex->bytes, wanted, sizeof wanted - 1) != 0)
             return duplex_read_refusal(duplex, err);
         end = memmem(duplex->bytes, duplex->length, "\r\n\r\n", 4);
     }
@@ -234,8 +236,7 @@ bh_duplex_next(struct bh_duplex *duplex, struct bh_stream_frame *ret_frame, stru
             duplex->used = ret_frame->size;
         if (rc != BH_NOT_FOUND)
             return rc;
-        got = duplex_receive(duplex, duplex->bytes + duplex->length,
-                      sizeof duplex->bytes - duplex->length);
+        got = duplex_receive(duplex, duplex->bytes + duplex->length, sizeof duplex->bytes - duplex->length);
         if (got == 0)
             return duplex_broken(err);
         if (got < 0)

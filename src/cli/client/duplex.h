@@ -10,9 +10,8 @@ struct bh_duplex;
 
 /* Open the stream of a ticket; `port` 0: not a connection of a forward.  Errors of the server
  * as bh_client_send has them. */
-BH_MUST_USE bh_rc bh_duplex_open(const struct bh_client *client, const char *ticket,
-                                 uint32_t port, struct bh_duplex **ret_duplex,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_duplex_open(const struct bh_client *client, const char *ticket, uint32_t port,
+                                 struct bh_duplex **ret_duplex, struct bh_err *err);
 void bh_duplex_close(struct bh_duplex *duplex);
 BH_AUTO_DEFINE(struct bh_duplex *, bh_duplex_close)
 

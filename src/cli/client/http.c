@@ -93,10 +93,8 @@ static const struct {
     const char *name;
     bh_rc (*take)(struct bh_http_parser *p, const char *value, struct bh_err *err);
 } headers[] = {
-    { "content-length", http_parse_length },
-    { "transfer-encoding", http_parse_encoding },
-    { "content-type", http_parse_type },
-    { "www-authenticate", http_parse_challenge },
+    { "content-length", http_parse_length }, { "transfer-encoding", http_parse_encoding },
+    { "content-type", http_parse_type },     { "www-authenticate", http_parse_challenge },
     { "retry-after", http_parse_retry },
 };
 
@@ -248,14 +246,13 @@ http_in_body(const struct bh_http_parser *p)
 }
 
 bh_rc
-bh_http_parser_feed(struct bh_http_parser *p, const char *bytes, size_t length,
-                    struct bh_err *err)
+bh_http_parser_feed(struct bh_http_parser *p, const char *bytes, size_t length, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && length > 0 && p->step != BH_HTTP_DONE && !p->stopped)
         rc = http_in_body(p) ? http_feed_body(p, &bytes, &length, err)
-                        : http_feed_line(p, &bytes, &length, err);
+                             : http_feed_line(p, &bytes, &length, err);
     return rc;
 }
 
@@ -303,8 +300,8 @@ bh_http_format(struct bh_buf *out, const struct bh_http_request *request, struct
 
     if (rc != BH_OK)
         return rc;
-    bh_buf_printf(out, "%s %s HTTP/1.1\r\nHost: bulkhead\r\nConnection: close\r\n",
-                  request->method, request->path);
+    bh_buf_printf(out, "%s %s HTTP/1.1\r\nHost: bulkhead\r\nConnection: close\r\n", request->method,
+                  request->path);
     http_put_header(out, "Accept", "", request->accept);
     http_put_header(out, "Idempotency-Key", "", request->idempotency_key);
     http_put_header(out, "Authorization", "Bearer ", request->token);

@@ -15,9 +15,9 @@
 enum { BH_HTTP_HEADERS_MAX = 32 << 10, BH_HTTP_BODY_MAX = 64 << 20, BH_HTTP_CHALLENGE_MAX = 256 };
 
 struct bh_http_request {
-    const char *method, *path;      /* the path with its query, encoded */
-    const char *body;               /* NULL: none */
-    const char *content_type;       /* of the body; NULL: JSON */
+    const char *method, *path; /* the path with its query, encoded */
+    const char *body;          /* NULL: none */
+    const char *content_type;  /* of the body; NULL: JSON */
     size_t body_length;
     const char *accept, *idempotency_key, *token; /* NULL: left out */
 };
@@ -27,16 +27,24 @@ typedef bool (*bh_http_sink)(void *self, const char *bytes, size_t length);
 
 /* Reads a reply as it comes, in pieces of any size. */
 struct bh_http_parser {
-    enum bh_http_step { BH_HTTP_STATUS, BH_HTTP_HEADER, BH_HTTP_LENGTH, BH_HTTP_TO_CLOSE,
-                        BH_HTTP_CHUNK_SIZE, BH_HTTP_CHUNK, BH_HTTP_CHUNK_END, BH_HTTP_TRAILER,
-                        BH_HTTP_DONE } step;
+    enum bh_http_step {
+        BH_HTTP_STATUS,
+        BH_HTTP_HEADER,
+        BH_HTTP_LENGTH,
+        BH_HTTP_TO_CLOSE,
+        BH_HTTP_CHUNK_SIZE,
+        BH_HTTP_CHUNK,
+        BH_HTTP_CHUNK_END,
+        BH_HTTP_TRAILER,
+        BH_HTTP_DONE
+    } step;
     uint32_t status;
     bool has_length, chunked;
-    bool stopped;                   /* the sink wants no more */
-    uint64_t left;                  /* of the body or of the chunk */
+    bool stopped;  /* the sink wants no more */
+    uint64_t left; /* of the body or of the chunk */
     uint64_t body_bytes, header_bytes;
     char content_type[64];
-    uint32_t retry_after_s;         /* Retry-After, when it is a number; 0: absent */
+    uint32_t retry_after_s;                /* Retry-After, when it is a number; 0: absent */
     char challenge[BH_HTTP_CHALLENGE_MAX]; /* WWW-Authenticate; "" when absent or longer */
     size_t line_length;
     char line[4096];
@@ -48,8 +56,8 @@ void bh_http_parser_init(struct bh_http_parser *parser, bh_http_sink sink, void 
 
 /* Take the next bytes of the connection; all are consumed unless the reply is over or
  * the sink stopped it.  BH_IO: not HTTP/1.1, or larger than the limits. */
-BH_MUST_USE bh_rc bh_http_parser_feed(struct bh_http_parser *parser, const char *bytes,
-                                      size_t length, struct bh_err *err);
+BH_MUST_USE bh_rc bh_http_parser_feed(struct bh_http_parser *parser, const char *bytes, size_t length,
+                                      struct bh_err *err);
 
 /* The connection was closed.  BH_UNCERTAIN: in the middle of the reply. */
 BH_MUST_USE bh_rc bh_http_parser_end(struct bh_http_parser *parser, struct bh_err *err);

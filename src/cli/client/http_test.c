@@ -27,6 +27,7 @@ static const struct {
     bh_rc rc;
     uint32_t status;
     const char *body;
+    /* clang-format off */
 } replies[] = {
     { "length", OK "Content-Length: 5\r\n\r\nhello", BH_OK, 200, "hello" },
     { "length 0", OK "Content-Length: 0\r\n\r\n", BH_OK, 200, "" },
@@ -60,6 +61,7 @@ static const struct {
     { "cut before the last chunk", OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n", BH_UNCERTAIN, 200, NULL },
     { "nothing", "", BH_UNCERTAIN, 0, NULL },
 };
+/* clang-format on */
 
 /* The whole reply in pieces of `step` bytes. */
 static bh_rc
@@ -83,11 +85,13 @@ static const struct {
     { "as it is", "WWW-Authenticate: Bearer realm=\"bulkhead\"\r\n", "Bearer realm=\"bulkhead\"" },
     { "in any case", "www-authenticate:  x \r\n", "x" },
     { "another header", "X-WWW-Authenticate: x\r\n", "" },
-    { "too long", "WWW-Authenticate: "
+    { "too long",
+      "WWW-Authenticate: "
       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-      "\r\n", "" },
+      "\r\n",
+      "" },
 };
 
 /* What the server wants to be shown. */
@@ -100,8 +104,7 @@ test_challenges(void **state)
         struct bh_http_parser parser;
         char reply[1024];
 
-        snprintf(reply, sizeof reply, "HTTP/1.1 401 X\r\n%sContent-Length: 0\r\n\r\n",
-                 challenges[i].header);
+        snprintf(reply, sizeof reply, "HTTP/1.1 401 X\r\n%sContent-Length: 0\r\n\r\n", challenges[i].header);
         BH_CHECK_EQ(challenges[i].name, http_test_parse(reply, 7, &parser, &taken), BH_OK);
         BH_CHECK_STR(challenges[i].name, parser.challenge, challenges[i].challenge);
     }
@@ -180,17 +183,17 @@ test_sink_stops(void **state)
 static void
 test_format(void **state)
 {
-    struct bh_http_request request = { .method = "POST", .path = "/v1/jobs", .body = "{}",
-                                       .body_length = 2, .idempotency_key = "k" };
+    struct bh_http_request request = {
+        .method = "POST", .path = "/v1/jobs", .body = "{}", .body_length = 2, .idempotency_key = "k"
+    };
     struct bh_buf out;
     struct bh_err err;
 
     bh_buf_init(&out, 65536);
     assert_int_equal(bh_http_format(&out, &request, &err), BH_OK);
-    assert_string_equal(bh_buf_text(&out),
-                        "POST /v1/jobs HTTP/1.1\r\nHost: bulkhead\r\nConnection: close\r\n"
-                        "Idempotency-Key: k\r\nContent-Type: application/json\r\n"
-                        "Content-Length: 2\r\n\r\n{}");
+    assert_string_equal(bh_buf_text(&out), "POST /v1/jobs HTTP/1.1\r\nHost: bulkhead\r\nConnection: close\r\n"
+                                           "Idempotency-Key: k\r\nContent-Type: application/json\r\n"
+                                           "Content-Length: 2\r\n\r\n{}");
     bh_buf_clear(&out);
     request.idempotency_key = "k\r\nX-Evil: 1";
     assert_int_equal(bh_http_format(&out, &request, &err), BH_INVALID);
@@ -204,9 +207,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replies), cmocka_unit_test(test_challenges),      cmocka_unit_test(test_endless_headers),
-        cmocka_unit_test(test_one_long_line), cmocka_unit_test(test_sink_stops),
-        cmocka_unit_test(test_format),
+        cmocka_unit_test(test_replies),         cmocka_unit_test(test_challenges),
+        cmocka_unit_test(test_endless_headers), cmocka_unit_test(test_one_long_line),
+        cmocka_unit_test(test_sink_stops),      cmocka_unit_test(test_format),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -10,11 +10,12 @@
 #include "base/num.h"
 
 /* The functions of libcurl that are used, with their real types. */
-#define CURL_CALLS(CALL)                                                                 \
-    CALL(curl_easy_init) CALL(curl_easy_setopt) CALL(curl_easy_perform)                  \
-    CALL(curl_easy_getinfo) CALL(curl_easy_cleanup) CALL(curl_easy_strerror)             \
-    CALL(curl_slist_append) CALL(curl_slist_free_all) CALL(curl_easy_recv)               \
-    CALL(curl_easy_send)
+#define CURL_CALLS(CALL)                                                                                     \
+    CALL(curl_easy_init)                                                                                     \
+    CALL(curl_easy_setopt)                                                                                   \
+    CALL(curl_easy_perform)                                                                                  \
+    CALL(curl_easy_getinfo) CALL(curl_easy_cleanup) CALL(curl_easy_strerror) CALL(curl_slist_append)         \
+        CALL(curl_slist_free_all) CALL(curl_easy_recv) CALL(curl_easy_send)
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
@@ -40,9 +41,9 @@ https_load_curl(struct bh_err *err)
         bh_err_set(err, BH_UNAVAILABLE, "HTTPS needs libcurl.so.4: %s", dlerror());
         return bh_err_hint(err, "install libcurl4, or use the unix socket");
     }
-#define CALL(name)                                                                       \
-    curl.name = (__typeof__(name) *)dlsym(library, #name);                               \
-    if (!curl.name)                                                                      \
+#define CALL(name)                                                                                           \
+    curl.name = (__typeof__(name) *)dlsym(library, #name);                                                   \
+    if (!curl.name)                                                                                          \
         return bh_err_set(err, BH_UNAVAILABLE, "libcurl.so.4 has no " #name);
     CURL_CALLS(CALL)
 #undef CALL
@@ -65,8 +66,7 @@ https_receive_body(char *bytes, size_t size, size_t count, void *self)
 
 /* The value in a header line, if it is that header's and not too long: true. */
 static bool
-https_read_header(const char *bytes, size_t length, const char *name,
-            char ret_value[BH_HTTP_CHALLENGE_MAX])
+https_read_header(const char *bytes, size_t length, const char *name, char ret_value[BH_HTTP_CHALLENGE_MAX])
 {
     size_t from = strlen(name);
 
@@ -138,7 +138,7 @@ https_make_headers(const struct bh_http_request *request)
     if (!request->body)
         return list;
     return https_add_header(list, "Content-Type",
-                      request->content_type ? request->content_type : "application/json");
+                            request->content_type ? request->content_type : "application/json");
 }
 
 static void
@@ -189,14 +189,10 @@ https_explain(const struct bh_https_options *https, CURLcode code, struct bh_err
         CURLcode code;
         bh_rc rc;
     } known[] = {
-        { CURLE_COULDNT_CONNECT, BH_UNAVAILABLE },
-        { CURLE_COULDNT_RESOLVE_HOST, BH_UNAVAILABLE },
-        { CURLE_PEER_FAILED_VERIFICATION, BH_DENIED },
-        { CURLE_SSL_PINNEDPUBKEYNOTMATCH, BH_DENIED },
-        { CURLE_SSL_CACERT_BADFILE, BH_NOT_FOUND },
-        { CURLE_SSL_CERTPROBLEM, BH_INVALID },
-        { CURLE_URL_MALFORMAT, BH_INVALID },
-        { CURLE_SSL_CONNECT_ERROR, BH_UNAVAILABLE },
+        { CURLE_COULDNT_CONNECT, BH_UNAVAILABLE },     { CURLE_COULDNT_RESOLVE_HOST, BH_UNAVAILABLE },
+        { CURLE_PEER_FAILED_VERIFICATION, BH_DENIED }, { CURLE_SSL_PINNEDPUBKEYNOTMATCH, BH_DENIED },
+        { CURLE_SSL_CACERT_BADFILE, BH_NOT_FOUND },    { CURLE_SSL_CERTPROBLEM, BH_INVALID },
+        { CURLE_URL_MALFORMAT, BH_INVALID },           { CURLE_SSL_CONNECT_ERROR, BH_UNAVAILABLE },
     };
     bh_rc rc = BH_UNCERTAIN;
 
@@ -213,13 +209,11 @@ static void
 https_write_pin(const struct bh_https_options *https, char *pin, size_t size)
 {
     if (https->pin)
-        snprintf(pin, size, "%s%s", strncmp(https->pin, "sha256//", 8) == 0 ? "" : "sha256//",
-                 https->pin);
+        snprintf(pin, size, "%s%s", strncmp(https->pin, "sha256//", 8) == 0 ? "" : "sha256//", https->pin);
 }
 
 bh_rc
-bh_https_send(const struct bh_https_options *https, const struct bh_http_request *request,
-              struct bh_err *err)
+bh_https_send(const struct bh_https_options *https, const struct bh_http_request *request, struct bh_err *err)
 {
     struct transfer t = { .https = https };
     struct curl_slist *headers;

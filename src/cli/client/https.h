@@ -8,17 +8,17 @@
 /* HTTPS by libcurl, which is loaded only here: at program start it would cost more
  * than a whole `bulkhead ps`. */
 struct bh_https_options {
-    const char *server;              /* "https://host:port" */
-    const char *ca_file, *pin;       /* NULL: the system's authorities, no pin */
-    const char *cert, *key;          /* files that show who we are; NULL: none */
+    const char *server;        /* "https://host:port" */
+    const char *ca_file, *pin; /* NULL: the system's authorities, no pin */
+    const char *cert, *key;    /* files that show who we are; NULL: none */
     bh_http_sink sink;
     void *self;
-    bool (*idle)(void *self);        /* NULL: never asked */
+    bool (*idle)(void *self); /* NULL: never asked */
     void *idle_self;
-    uint32_t *ret_status;            /* set before the sink is called */
-    bool *ret_stopped;               /* the sink or `idle` ended it */
-    uint32_t *ret_retry_after_s;     /* Retry-After in seconds; kept when absent */
-    char *ret_challenge;             /* WWW-Authenticate; BH_HTTP_CHALLENGE_MAX bytes */
+    uint32_t *ret_status;        /* set before the sink is called */
+    bool *ret_stopped;           /* the sink or `idle` ended it */
+    uint32_t *ret_retry_after_s; /* Retry-After in seconds; kept when absent */
+    char *ret_challenge;         /* WWW-Authenticate; BH_HTTP_CHALLENGE_MAX bytes */
 };
 
 /* Send the request and pass the reply's body on.
@@ -27,8 +27,8 @@ struct bh_https_options {
  *   BH_INVALID      our certificate or key cannot be used
  *   BH_UNCERTAIN    the connection broke after the request was sent
  *   BH_IO */
-BH_MUST_USE bh_rc bh_https_send(const struct bh_https_options *https,
-                                const struct bh_http_request *request, struct bh_err *err);
+BH_MUST_USE bh_rc bh_https_send(const struct bh_https_options *https, const struct bh_http_request *request,
+                                struct bh_err *err);
 
 /* A connection that carries bytes instead of a request; of `https` only who is trusted and who
  * we are counts.  Results as above. */

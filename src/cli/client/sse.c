@@ -25,8 +25,7 @@ dispatch(struct bh_sse *sse)
     bool more = text != NULL;
 
     if (more && sse->has_text)
-        more = sse->sink(sse->sink_self, *sse->event ? sse->event : "message", text,
-                         sse->text.length);
+        more = sse->sink(sse->sink_self, *sse->event ? sse->event : "message", text, sse->text.length);
     bh_buf_clear(&sse->text);
     *sse->event = '\0';
     sse->has_text = false;
@@ -47,8 +46,7 @@ sse_take_line(struct bh_sse *sse, const char *line)
             bh_buf_putc(&sse->text, '\n');
         bh_buf_puts(&sse->text, value);
         sse->has_text = true;
-    } else if (name == 5 && strncmp(line, "event", name) == 0
-               && strlen(value) < sizeof sse->event) {
+    } else if (name == 5 && strncmp(line, "event", name) == 0 && strlen(value) < sizeof sse->event) {
         memcpy(sse->event, value, strlen(value) + 1);
     }
     return true; /* comments, ids and retry times say nothing to us */

@@ -49,9 +49,8 @@ test_streams(void **state)
 
             bh_sse_init(&sse, sse_test_receive, &received);
             for (size_t at = 0; at < length; at += steps[s])
-                BH_CHECK(streams[i].name,
-                         bh_sse_feed(&sse, streams[i].stream + at,
-                                     length - at < steps[s] ? length - at : steps[s]));
+                BH_CHECK(streams[i].name, bh_sse_feed(&sse, streams[i].stream + at,
+                                                      length - at < steps[s] ? length - at : steps[s]));
             bh_sse_fini(&sse);
             BH_CHECK_STR(streams[i].name, received.text, streams[i].received);
         }

@@ -35,11 +35,9 @@ bh_cli_flag(const struct bh_cli *cli, enum bh_option_id option)
 }
 
 bh_rc
-bh_cli_fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_json,
-             struct bh_err *err)
+bh_cli_fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_json, struct bh_err *err)
 {
-    struct bh_http_request request = { .method = "GET", .path = path,
-                                       .accept = "application/json" };
+    struct bh_http_request request = { .method = "GET", .path = path, .accept = "application/json" };
 
     return bh_client_json(&cli->client, &request, ret_json, err);
 }
@@ -60,8 +58,8 @@ cli_make_key(char ret_key[2 * KEY_BYTES + 1], struct bh_err *err)
 }
 
 bh_rc
-bh_cli_change(const struct bh_cli *cli, const char *what, struct bh_document *body,
-              struct bh_json **ret_json, struct bh_err *err)
+bh_cli_change(const struct bh_cli *cli, const char *what, struct bh_document *body, struct bh_json **ret_json,
+              struct bh_err *err)
 {
     struct bh_http_request request = { .accept = "application/json" };
     char key[2 * KEY_BYTES + 1], method[16];
@@ -90,8 +88,7 @@ bh_cli_change(const struct bh_cli *cli, const char *what, struct bh_document *bo
 }
 
 bh_rc
-bh_cli_job_path(const char *job, const char *rest, char *ret_path, size_t size,
-                struct bh_err *err)
+bh_cli_job_path(const char *job, const char *rest, char *ret_path, size_t size, struct bh_err *err)
 {
     uint64_t id;
     bh_rc rc = bh_parse_u64(job, &id, err);
@@ -105,8 +102,7 @@ bh_cli_job_path(const char *job, const char *rest, char *ret_path, size_t size,
 }
 
 bool
-bh_cli_print_document(const struct bh_cli *cli, bh_json_value value, bh_rc *ret_rc,
-                      struct bh_err *err)
+bh_cli_print_document(const struct bh_cli *cli, bh_json_value value, bh_rc *ret_rc, struct bh_err *err)
 {
     enum bh_cli_output how = bh_cli_output(cli);
     struct bh_buf out;

@@ -11,8 +11,8 @@ struct bh_cli {
     const struct bh_args *args;
     struct bh_client client;
     const struct bh_stored_session *session; /* whose secret client.token is; NULL: none kept is used */
-    struct bh_arena *arena;   /* lives as long as the command */
-    int status;               /* exit status when the command returns BH_OK */
+    struct bh_arena *arena;                  /* lives as long as the command */
+    int status;                              /* exit status when the command returns BH_OK */
 };
 
 /* A command of tables/commands.tbl: BH_OK ends the program with cli->status, an error with its own status. */
@@ -26,8 +26,8 @@ enum bh_cli_output bh_cli_output(const struct bh_cli *cli);
 bool bh_cli_flag(const struct bh_cli *cli, enum bh_option_id option);
 
 /* GET `path`; free ret_json. */
-BH_MUST_USE bh_rc bh_cli_fetch(const struct bh_cli *cli, const char *path,
-                               struct bh_json **ret_json, struct bh_err *err);
+BH_MUST_USE bh_rc bh_cli_fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_json,
+                               struct bh_err *err);
 
 /* What is sent with a change. */
 struct bh_document {
@@ -37,17 +37,16 @@ struct bh_document {
 
 /* Send a change ("POST /v1/jobs") with an idempotency key of its own, or the one given,
  * and repeat it once under that key when its outcome is not known. */
-BH_MUST_USE bh_rc bh_cli_change(const struct bh_cli *cli, const char *what,
-                                struct bh_document *body, struct bh_json **ret_json,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_cli_change(const struct bh_cli *cli, const char *what, struct bh_document *body,
+                                struct bh_json **ret_json, struct bh_err *err);
 
 /* "/v1/jobs/12" + `rest` for a job as one writes it; BH_INVALID: no number. */
-BH_MUST_USE bh_rc bh_cli_job_path(const char *job, const char *rest, char *ret_path,
-                                  size_t size, struct bh_err *err);
+BH_MUST_USE bh_rc bh_cli_job_path(const char *job, const char *rest, char *ret_path, size_t size,
+                                  struct bh_err *err);
 
 /* Print a document as -o json or yaml asks; false when a table was asked for. */
-BH_MUST_USE bool bh_cli_print_document(const struct bh_cli *cli, bh_json_value value,
-                                       bh_rc *ret_rc, struct bh_err *err);
+BH_MUST_USE bool bh_cli_print_document(const struct bh_cli *cli, bh_json_value value, bh_rc *ret_rc,
+                                       struct bh_err *err);
 
 /* Fetch a list and print it, as one table or one document: all pages with --all, as
  * many rows as --limit says, or one page; a line on standard error says what is left.
@@ -64,7 +63,6 @@ BH_MUST_USE bh_rc bh_cli_read_document(const char *path, struct bh_document *ret
 int bh_cli_report(const struct bh_err *err);
 
 /* The folder of this program with `relative` behind it, "../libexec/bulkhead". */
-BH_MUST_USE bh_rc bh_cli_program_path(const char *relative, char *ret_path, size_t size,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_cli_program_path(const char *relative, char *ret_path, size_t size, struct bh_err *err);
 
 #endif

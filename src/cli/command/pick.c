@@ -19,7 +19,7 @@ pick_text(bh_json_value object, const char *key)
 
 struct gpu_word {
     char node[BH_PICK_NAME_MAX]; /* "": any */
-    const char *uuid;          /* or the beginning of one; NULL: by number */
+    const char *uuid;            /* or the beginning of one; NULL: by number */
     uint32_t index;
 };
 
@@ -70,8 +70,7 @@ pick_refuse_gpu(bh_json_value items, const char *word, struct bh_err *err)
     bh_buf_init_fixed(&hint, memory, sizeof memory);
     bh_buf_puts(&hint, count ? "by number, NODE/NUMBER or UUID:" : "no node is connected");
     for (; i < count && hint.length + BH_PICK_NAME_MAX / 2 < sizeof memory; i++)
-        bh_buf_printf(&hint, "%s %.40s/%" PRIu64, i ? "," : "",
-                      pick_text(bh_json_at(items, i), "node"),
+        bh_buf_printf(&hint, "%s %.40s/%" PRIu64, i ? "," : "", pick_text(bh_json_at(items, i), "node"),
                       bh_json_number(bh_json_get(bh_json_at(items, i), "index"), 0));
     if (i < count)
         bh_buf_printf(&hint, " and %zu more", count - i);
@@ -145,8 +144,8 @@ pick_is_named(bh_json_value object, const char *key, const char *name)
 }
 
 bh_rc
-bh_pick_named(bh_json_value items, const struct bh_pick_by *by, const char *word,
-              bh_json_value *ret_object, struct bh_err *err)
+bh_pick_named(bh_json_value items, const struct bh_pick_by *by, const char *word, bh_json_value *ret_object,
+              struct bh_err *err)
 {
     struct bh_nearest nearest = { 0 };
 

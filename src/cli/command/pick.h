@@ -24,8 +24,8 @@ struct bh_pick_by {
 
 /* The object whose member `key`, or `also`, is the word.  BH_NOT_FOUND: none; the hint has the
  * name that was probably meant. */
-BH_MUST_USE bh_rc bh_pick_named(bh_json_value items, const struct bh_pick_by *by,
-                                const char *word, bh_json_value *ret_object, struct bh_err *err);
+BH_MUST_USE bh_rc bh_pick_named(bh_json_value items, const struct bh_pick_by *by, const char *word,
+                                bh_json_value *ret_object, struct bh_err *err);
 
 /* The first argument as a node's name or a GPU's UUID, by the GPUs that the daemon has; what is
  * meant by neither stays as it is, for the daemon to find.  BH_INVALID: several GPUs are meant. */

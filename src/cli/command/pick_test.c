@@ -2,10 +2,9 @@
 
 #include "base/test.h"
 
-static const char gpus[] =
-    "{\"items\":[{\"index\":0,\"node\":\"gpu1\",\"uuid\":\"GPU-1bd7ab2e-68fb\"},"
-    "{\"index\":1,\"node\":\"gpu1\",\"uuid\":\"GPU-1bd7ffff-0000\"},"
-    "{\"index\":0,\"node\":\"gpu2\",\"uuid\":\"GPU-2a2a2a2a-0000\"}]}";
+static const char gpus[] = "{\"items\":[{\"index\":0,\"node\":\"gpu1\",\"uuid\":\"GPU-1bd7ab2e-68fb\"},"
+                           "{\"index\":1,\"node\":\"gpu1\",\"uuid\":\"GPU-1bd7ffff-0000\"},"
+                           "{\"index\":0,\"node\":\"gpu2\",\"uuid\":\"GPU-2a2a2a2a-0000\"}]}";
 
 static const struct {
     const char *word;
@@ -65,7 +64,8 @@ test_gpus(void **state)
 static void
 test_named(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json =
+    BH_AUTO(bh_json_free)
+    struct bh_json *json =
         pick_test_parse("[{\"name\":\"acme/vision\",\"id\":4},{\"name\":\"acme/speech\",\"id\":7}]");
     static const struct {
         const char *word;
@@ -85,8 +85,8 @@ test_named(void **state)
         struct bh_err err = { .rc = BH_OK };
         bh_json_value object;
 
-        BH_CHECK_EQ(rows[i].word, bh_pick_named(bh_json_root(json), &by, rows[i].word, &object,
-                                                &err), rows[i].rc);
+        BH_CHECK_EQ(rows[i].word, bh_pick_named(bh_json_root(json), &by, rows[i].word, &object, &err),
+                    rows[i].rc);
         BH_CHECK_STR(rows[i].word, err.hint, rows[i].hint);
     }
     BH_CHECK_DONE();

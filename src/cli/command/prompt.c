@@ -60,7 +60,7 @@ prompt_forbid_core_dumps(void)
 {
     struct rlimit none = { 0, 0 };
 
-    setrlimit(RLIMIT_CORE, &none); /* it may only fall: this cannot fail */
+    setrlimit(RLIMIT_CORE, &none);      /* it may only fall: this cannot fail */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* nor this; core_pattern's programs heed no limit */
 }
 
@@ -83,7 +83,7 @@ prompt_read_byte(int fd, const sigset_t *mask, char *ret_byte, bool *ret_end, st
 /* *ret_end: the input ended before the line did. */
 static bh_rc
 prompt_read_line(int fd, const sigset_t *mask, char ret_text[BH_PROMPT_MAX], bool *ret_end,
-          struct bh_err *err)
+                 struct bh_err *err)
 {
     size_t length = 0;
     bool strange = false;
@@ -103,8 +103,8 @@ prompt_read_line(int fd, const sigset_t *mask, char ret_text[BH_PROMPT_MAX], boo
         strange = memchr(ret_text, '\r', length) != NULL;
     }
     if (rc == BH_OK && (length == BH_PROMPT_MAX || strange))
-        rc = bh_err_set(err, BH_INVALID, strange ? "a control character in the answer"
-                                                 : "the answer is too long");
+        rc = bh_err_set(err, BH_INVALID,
+                        strange ? "a control character in the answer" : "the answer is too long");
     ret_text[rc == BH_OK ? length : 0] = '\0';
     return rc;
 }
@@ -120,8 +120,7 @@ bh_prompt_read_line(int fd, char ret_text[BH_PROMPT_MAX], struct bh_err *err)
 
 /* One question.  BH_UNCERTAIN: a signal came in between, and has done its work. */
 static bh_rc
-prompt_ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
-         struct bh_err *err)
+prompt_ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX], struct bh_err *err)
 {
     struct before signals_before;
     struct termios before, now;
@@ -150,8 +149,7 @@ prompt_ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT
 }
 
 bh_rc
-bh_prompt_ask_on(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
-                 struct bh_err *err)
+bh_prompt_ask_on(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX], struct bh_err *err)
 {
     bh_rc rc;
 

@@ -21,8 +21,8 @@ BH_MUST_USE bh_rc bh_prompt_ask(const char *question, bool echo, char ret_text[B
                                 struct bh_err *err);
 
 /* The same on the terminal `fd`. */
-BH_MUST_USE bh_rc bh_prompt_ask_on(int fd, const char *question, bool echo,
-                                   char ret_text[BH_PROMPT_MAX], struct bh_err *err);
+BH_MUST_USE bh_rc bh_prompt_ask_on(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
+                                   struct bh_err *err);
 
 /* The next line of `fd`, without its end and read byte by byte, so that what follows is
  * left for others; "" at the end of input.  BH_INVALID, BH_IO as above. */

@@ -17,10 +17,10 @@
 
 /* A terminal and a person at it, who types when the question is there. */
 struct terminal {
-    int ours, theirs;        /* the person's end, the program's */
+    int ours, theirs; /* the person's end, the program's */
     const char *typed;
-    char output[512];          /* until the program is done */
-    bool echoed;             /* whether the terminal echoed while it was asked */
+    char output[512]; /* until the program is done */
+    bool echoed;      /* whether the terminal echoed while it was asked */
     pthread_t person;
 };
 
@@ -172,8 +172,7 @@ test_lines(void **state)
         int ends[2];
 
         assert_int_equal(pipe(ends), 0);
-        assert_int_equal(bh_fd_write_all(ends[1], inputs[i].input, strlen(inputs[i].input), &err),
-                         BH_OK);
+        assert_int_equal(bh_fd_write_all(ends[1], inputs[i].input, strlen(inputs[i].input), &err), BH_OK);
         close(ends[1]);
         BH_CHECK_EQ(inputs[i].name, bh_prompt_read_line(ends[0], first, &err), inputs[i].rc);
         BH_CHECK_EQ(inputs[i].name, bh_prompt_read_line(ends[0], second, &err), BH_OK);

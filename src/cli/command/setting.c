@@ -31,8 +31,7 @@ trimmed(const char *value, size_t length)
 }
 
 bool
-bh_setting_read(const char *file, const char *name, const char *standard, char *ret_value,
-                size_t size)
+bh_setting_read(const char *file, const char *name, const char *standard, char *ret_value, size_t size)
 {
     FILE *stream = fopen(file, "re");
     char line[PATH_MAX + 64];

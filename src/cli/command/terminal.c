@@ -31,8 +31,8 @@ restore_and_end(int number)
 void
 bh_terminal_raw(void)
 {
-    static const int ends[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGALRM,
-                                SIGXCPU, SIGUSR1, SIGUSR2 };
+    static const int ends[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT,
+                                SIGSYS,  SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2 };
     struct termios raw;
 
     if (is_raw || tcgetattr(STDIN_FILENO, &before) != 0)
@@ -51,8 +51,7 @@ bh_terminal_size(uint16_t *ret_rows, uint16_t *ret_columns)
 {
     struct winsize size;
 
-    if ((ioctl(STDIN_FILENO, TIOCGWINSZ, &size) != 0
-         && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+    if ((ioctl(STDIN_FILENO, TIOCGWINSZ, &size) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
         || size.ws_row == 0 || size.ws_col == 0)
         return false;
     *ret_rows = size.ws_row;

@@ -11,7 +11,7 @@ enum bh_verdict_kind { BH_CHECK_OK, BH_CHECK_WARN, BH_CHECK_FAIL };
 struct bh_finding {
     enum bh_verdict_kind verdict;
     char found[200];
-    char fix[200];          /* "" when nothing has to be done */
+    char fix[200]; /* "" when nothing has to be done */
 };
 
 struct bh_doctor_check {

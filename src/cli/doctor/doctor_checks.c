@@ -27,12 +27,20 @@
 #include "cli/doctor/driver_probe.h"
 #include "device/holders.h"
 
-enum { CGROUP2_MAGIC = 0x63677270, NOFILE_WANTED = 8192, MEMLOCK_WANTED_KIB = 8192,
-       DISK_LEAST_MIB = 512, DISK_WANTED_MIB = 4096, KERNEL_MAJOR = 5, KERNEL_MINOR = 15,
-       PROBE_TEXT_MAX = 4096, CLOCK_AHEAD_MOST_MS = 5000 };
+enum {
+    CGROUP2_MAGIC = 0x63677270,
+    NOFILE_WANTED = 8192,
+    MEMLOCK_WANTED_KIB = 8192,
+    DISK_LEAST_MIB = 512,
+    DISK_WANTED_MIB = 4096,
+    KERNEL_MAJOR = 5,
+    KERNEL_MINOR = 15,
+    PROBE_TEXT_MAX = 4096,
+    CLOCK_AHEAD_MOST_MS = 5000
+};
 
 static void BH_PRINTF(3, 4)
-doctor_report(struct bh_finding *finding, enum bh_verdict_kind verdict, const char *format, ...)
+    doctor_report(struct bh_finding *finding, enum bh_verdict_kind verdict, const char *format, ...)
 {
     va_list args;
 
@@ -42,8 +50,7 @@ doctor_report(struct bh_finding *finding, enum bh_verdict_kind verdict, const ch
     va_end(args);
 }
 
-static void BH_PRINTF(2, 3)
-doctor_advise(struct bh_finding *finding, const char *format, ...)
+static void BH_PRINTF(2, 3) doctor_advise(struct bh_finding *finding, const char *format, ...)
 {
     va_list args;
 
@@ -191,11 +198,11 @@ check_cgroups(const struct bh_cli *cli, struct bh_finding *f)
             used += (size_t)snprintf(missing + used, sizeof missing - used, " %s", wanted[i]);
     }
     doctor_report(f, *missing ? BH_CHECK_FAIL : BH_CHECK_WARN, "cgroup %s%s%s",
-           statfs("/sys/fs/cgroup/unified", &unified) == 0 ? "v1 with v2 beside it (hybrid)" : "v1",
-           *missing ? "; missing:" : "", missing);
+                  statfs("/sys/fs/cgroup/unified", &unified) == 0 ? "v1 with v2 beside it (hybrid)" : "v1",
+                  *missing ? "; missing:" : "", missing);
     doctor_advise(f, *missing ? "boot with systemd.unified_cgroup_hierarchy=1"
-                       : "supported; cgroup v2 is the product's path: boot with "
-                         "systemd.unified_cgroup_hierarchy=1");
+                              : "supported; cgroup v2 is the product's path: boot with "
+                                "systemd.unified_cgroup_hierarchy=1");
 }
 
 /* What an unprivileged process of a job depends on: can a user namespace be made? */
@@ -207,8 +214,7 @@ check_user_namespaces(const struct bh_cli *cli, struct bh_finding *f)
     struct bh_err unread;
 
     bh_buf_init_fixed(&text, memory, sizeof memory - 1);
-    if (bh_file_read("/proc/sys/user/max_user_namespaces", sizeof memory - 1, &text, &unread)
-        != BH_OK) {
+    if (bh_file_read("/proc/sys/user/max_user_namespaces", sizeof memory - 1, &text, &unread) != BH_OK) {
         doctor_report(f, BH_CHECK_FAIL, "this kernel has no user namespaces");
         doctor_advise(f, "use a kernel with CONFIG_USER_NS");
         return;
@@ -226,7 +232,9 @@ static void
 check_idmapped_mounts(const struct bh_cli *cli, struct bh_finding *f)
 {
     /* A wrong descriptor is refused before anything else: EBADF proves the call. */
-    struct { uint64_t set, clear, propagation, userns; } attributes = { 0x00100000, 0, 0, 0 };
+    struct {
+        uint64_t set, clear, propagation, userns;
+    } attributes = { 0x00100000, 0, 0, 0 };
     long rc = syscall(SYS_mount_setattr, -1, "", 0x1000, &attributes, sizeof attributes);
 
     if (rc == 0 || errno != ENOSYS) {
@@ -258,15 +266,15 @@ check_limits(const struct bh_cli *cli, struct bh_finding *f)
     getrlimit(RLIMIT_MEMLOCK, &locked);
     if (locked.rlim_max != RLIM_INFINITY)
         snprintf(amount, sizeof amount, "%llu KiB", (unsigned long long)locked.rlim_max / 1024);
-    doctor_report(f, BH_CHECK_OK, "%llu open files, %s of locked memory",
-           (unsigned long long)files.rlim_max, amount);
+    doctor_report(f, BH_CHECK_OK, "%llu open files, %s of locked memory", (unsigned long long)files.rlim_max,
+                  amount);
     if (files.rlim_max < NOFILE_WANTED) {
         f->verdict = BH_CHECK_WARN;
         doctor_advise(f, "raise LimitNOFILE to %d: a connection and a job take one each", NOFILE_WANTED);
     } else if (locked.rlim_max / 1024 < MEMLOCK_WANTED_KIB) {
         f->verdict = BH_CHECK_WARN;
         doctor_advise(f, "raise LimitMEMLOCK to %d KiB: device rules of jobs are locked memory",
-               MEMLOCK_WANTED_KIB);
+                      MEMLOCK_WANTED_KIB);
     }
 }
 
@@ -315,7 +323,7 @@ check_clock(const struct bh_cli *cli, struct bh_finding *f)
         doctor_advise(f, "set it: records carry the time");
     } else if (ahead_ms > CLOCK_AHEAD_MOST_MS || ahead_ms < -CLOCK_AHEAD_MOST_MS) {
         doctor_report(f, BH_CHECK_WARN, "engine time is %lld s %s the wall clock",
-               (long long)llabs(ahead_ms) / 1000, ahead_ms > 0 ? "behind" : "ahead of");
+                      (long long)llabs(ahead_ms) / 1000, ahead_ms > 0 ? "behind" : "ahead of");
         doctor_advise(f, "it approaches it by 36 s an hour; docs/time.md");
     } else if (rc == TIME_ERROR || state.status & STA_UNSYNC) {
         doctor_report(f, BH_CHECK_WARN, "the clock is not synchronised");
@@ -333,7 +341,8 @@ bh_doctor_crun_holes(uint32_t major, uint32_t minor, uint32_t patch)
     static const struct {
         uint32_t minor, patch;
         const char *holes;
-    } fixed[] = { /* the first version without them, oldest first */
+    } fixed[] = {
+        /* the first version without them, oldest first */
         { 4, 4, "CVE-2022-27650, CVE-2026-30892, CVE-2026-47766, CVE-2026-88264" },
         { 27, 0, "CVE-2026-30892, CVE-2026-47766, CVE-2026-88264" },
         { 28, 0, "CVE-2026-47766, CVE-2026-88264" },
@@ -364,10 +373,10 @@ check_crun(const struct bh_cli *cli, struct bh_finding *f)
     }
     holes = bh_doctor_crun_holes(major, minor, patch);
     doctor_report(f, holes ? BH_CHECK_WARN : BH_CHECK_OK, "crun %u.%u.%u%s%s", major, minor, patch,
-           holes ? "; known holes: " : "", holes ? holes : "");
+                  holes ? "; known holes: " : "", holes ? holes : "");
     if (holes)
         doctor_advise(f, "out of reach: jobs get a tmpfs on /dev and numeric users, and crun exec is never "
-                  "used; 1.30 has none of them");
+                         "used; 1.30 has none of them");
 }
 
 static void
@@ -398,9 +407,11 @@ check_site(const struct bh_cli *cli, struct bh_finding *f)
     bh_doctor_folder(cli, folder, sizeof folder);
     if (!checks_has_site(cli)) {
         doctor_report(f, bh_cli_flag(cli, BH_OPT_DIR) ? BH_CHECK_FAIL : BH_CHECK_WARN,
-               doctor_is_there(folder) ? "no site is configured in %.160s" : "there is no folder %.160s",
-               folder);
-        doctor_advise(f, "bulkhead up makes a site, up --dir DIR one in a folder; doctor --dir DIR looks at that");
+                      doctor_is_there(folder) ? "no site is configured in %.160s"
+                                              : "there is no folder %.160s",
+                      folder);
+        doctor_advise(
+            f, "bulkhead up makes a site, up --dir DIR one in a folder; doctor --dir DIR looks at that");
         return;
     }
     if (bh_cli_flag(cli, BH_OPT_DIR) || cli->client.server || checks_is_of_socket(cli, folder)) {
@@ -408,7 +419,7 @@ check_site(const struct bh_cli *cli, struct bh_finding *f)
         return;
     }
     doctor_report(f, BH_CHECK_WARN, "%.60s is read, whose daemon is not on %.100s", folder,
-           cli->client.socket);
+                  cli->client.socket);
     doctor_advise(f, "bulkhead doctor --dir DIR looks at the site whose configuration is in DIR");
 }
 
@@ -430,7 +441,7 @@ check_driver(const struct bh_cli *cli, struct bh_finding *f)
     }
     doctor_report(f, BH_CHECK_FAIL, "%s", err.msg);
     doctor_advise(f, rc == BH_NOT_FOUND ? "install NVIDIA's driver, or use the simulated one: bulkhead up"
-                                 : "nvidia-smi should work first");
+                                        : "nvidia-smi should work first");
 }
 
 /* ---- this installation ---- */
@@ -450,7 +461,7 @@ check_holders(const struct bh_cli *cli, struct bh_finding *f)
         return;
     }
     doctor_report(f, BH_CHECK_WARN, "%u processes hold GPUs open; while they do, MIG modes cannot change%s",
-           count, bh_holders_has_drm("/proc") ? ", and nvidia_drm is loaded" : "");
+                  count, bh_holders_has_drm("/proc") ? ", and nvidia_drm is loaded" : "");
     if (!bh_buf_text(&held) || held.overflow)
         doctor_advise(f, "fuser -v /dev/nvidia*");
 }
@@ -509,8 +520,7 @@ check_node_conf(const struct bh_cli *cli, struct bh_finding *f)
 
     doctor_put_file(cli, "node.conf", path);
     if (stat(path, &status) != 0) {
-        doctor_report(f, errno == ENOENT ? BH_CHECK_WARN : BH_CHECK_FAIL, "%s: %s", path,
-               strerror(errno));
+        doctor_report(f, errno == ENOENT ? BH_CHECK_WARN : BH_CHECK_FAIL, "%s: %s", path, strerror(errno));
         doctor_advise(f, "bulkhead up writes it; examples are in share/doc/bulkhead");
         return;
     }
@@ -533,7 +543,7 @@ check_daemon(const struct bh_cli *cli, struct bh_finding *f)
     checks_put_client(cli, &inner, socket);
     if (bh_cli_fetch(&inner, "/healthz", &json, &err) == BH_OK) {
         doctor_report(f, BH_CHECK_OK, "bulkheadd serves on %s",
-               inner.client.server ? inner.client.server : inner.client.socket);
+                      inner.client.server ? inner.client.server : inner.client.socket);
         return;
     }
     doctor_report(f, BH_CHECK_FAIL, "%.180s", err.msg);
@@ -554,8 +564,8 @@ check_node(const struct bh_cli *cli, struct bh_finding *f)
     node = bh_json_get(bh_json_root(json), "node");
     if (bh_json_truth(bh_json_get(node, "connected"))) {
         doctor_report(f, BH_CHECK_OK, "%.60s is connected, driver %.40s",
-               bh_json_text(bh_json_get(node, "name"), "?"),
-               bh_json_text(bh_json_get(node, "driver"), "?"));
+                      bh_json_text(bh_json_get(node, "name"), "?"),
+                      bh_json_text(bh_json_get(node, "driver"), "?"));
         return;
     }
     doctor_report(f, BH_CHECK_FAIL, "no bulkhead-node is connected");
@@ -584,9 +594,10 @@ check_lost(const struct bh_cli *cli, struct bh_finding *f)
         return;
     }
     doctor_report(f, BH_CHECK_WARN, "%u of %zu lost, the first: %.48s: %.100s", lost, bh_json_count(items),
-           bh_json_text(bh_json_get(first, "uuid"), "?"),
-           bh_json_text(bh_json_get(first, "fenced_why"), "its node does not have it"));
-    doctor_advise(f, "the kernel's log says why; reset it or reboot its node: it serves again when it answers");
+                  bh_json_text(bh_json_get(first, "uuid"), "?"),
+                  bh_json_text(bh_json_get(first, "fenced_why"), "its node does not have it"));
+    doctor_advise(f,
+                  "the kernel's log says why; reset it or reboot its node: it serves again when it answers");
 }
 
 /* GPUs that Bulkhead would manage, were it not for instances that are not in a node's journal. */
@@ -611,8 +622,8 @@ check_unmanaged(const struct bh_cli *cli, struct bh_finding *f)
         return;
     }
     doctor_report(f, BH_CHECK_WARN, "%u of %zu unmanaged, the first: %.48s: %.120s", count,
-           bh_json_count(items), bh_json_text(bh_json_get(first, "uuid"), "?"),
-           bh_json_text(bh_json_get(first, "unmanaged_why"), "instances of others"));
+                  bh_json_count(items), bh_json_text(bh_json_get(first, "uuid"), "?"),
+                  bh_json_text(bh_json_get(first, "unmanaged_why"), "instances of others"));
     doctor_advise(f, "%.140s; docs/mig.md", bh_json_text(bh_json_get(first, "unmanaged_fix"), ""));
 }
 

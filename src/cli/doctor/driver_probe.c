@@ -14,7 +14,7 @@ enum { SECONDS_MAX = 10 };
 /* What the child says: of one size, and small enough to be written at once. */
 struct probe_answer {
     uint32_t loaded;
-    int32_t code;   /* of nvmlInit_v2, or of the count */
+    int32_t code; /* of nvmlInit_v2, or of the count */
     uint32_t gpus;
 };
 
@@ -23,8 +23,7 @@ driver_probe_ask(const char *library)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     int (*init)(void) = handle ? (int (*)(void))dlsym(handle, "nvmlInit_v2") : NULL;
-    int (*count)(unsigned *) =
-        handle ? (int (*)(unsigned *))dlsym(handle, "nvmlDeviceGetCount_v2") : NULL;
+    int (*count)(unsigned *) = handle ? (int (*)(unsigned *))dlsym(handle, "nvmlDeviceGetCount_v2") : NULL;
     struct probe_answer answer = { .loaded = init && count };
     unsigned gpus = 0;
 
@@ -49,8 +48,7 @@ run_child(const char *library, char *environment, int to)
 }
 
 bh_rc
-bh_driver_probe(const char *library, const char *environment, uint32_t *ret_gpus,
-                struct bh_err *err)
+bh_driver_probe(const char *library, const char *environment, uint32_t *ret_gpus, struct bh_err *err)
 {
     char variable[4096];
     struct probe_answer answer;
@@ -72,8 +70,8 @@ bh_driver_probe(const char *library, const char *environment, uint32_t *ret_gpus
     if (!answer.loaded)
         return bh_err_set(err, BH_NOT_FOUND, "%s cannot be loaded", library);
     if (answer.code != 0)
-        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_NVML, answer.code,
-                          "%s refuses with NVML code %d", library, answer.code);
+        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_NVML, answer.code, "%s refuses with NVML code %d",
+                          library, answer.code);
     *ret_gpus = answer.gpus;
     return BH_OK;
 }

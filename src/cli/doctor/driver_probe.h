@@ -11,7 +11,7 @@
  *   BH_UNAVAILABLE  nvmlInit failed; err->sys is its code
  *   BH_TIMEOUT      the child did not answer
  *   BH_IO           no child could be started */
-BH_MUST_USE bh_rc bh_driver_probe(const char *library, const char *environment,
-                                  uint32_t *ret_gpus, struct bh_err *err);
+BH_MUST_USE bh_rc bh_driver_probe(const char *library, const char *environment, uint32_t *ret_gpus,
+                                  struct bh_err *err);
 
 #endif

@@ -20,11 +20,12 @@ enum { BODY_MAX = 256 << 10, STATUS_INTERRUPTED = 130 };
 /* ---- asking ---- */
 
 bh_rc
-bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_target *target,
-              const char **ret_ticket, struct bh_err *err)
+bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_target *target, const char **ret_ticket,
+              struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_http_request request = { .method = "POST", .body = target->body,
+    struct bh_http_request request = { .method = "POST",
+                                       .body = target->body,
                                        .body_length = strlen(target->body) };
     char path[160];
     bh_rc rc = bh_cli_job_path(target->job, target->rest, path, sizeof path, err);
@@ -34,8 +35,7 @@ bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_target *target,
         rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK)
         return rc;
-    *ret_ticket = bh_arena_strdup(cli->arena,
-                                  bh_json_text(bh_json_get(bh_json_root(json), "ticket"), ""));
+    *ret_ticket = bh_arena_strdup(cli->arena, bh_json_text(bh_json_get(bh_json_root(json), "ticket"), ""));
     return *ret_ticket ? BH_OK : bh_err_set(err, BH_FULL, "the answer is too large");
 }
 
@@ -58,14 +58,14 @@ attach_put_size(struct bh_json_writer *w, bool columns)
 /* Ask, and open what was let in; the body is the wish's and goes. */
 static bh_rc
 attach_open_stream(const struct bh_cli *cli, struct bh_stream_target target, struct bh_buf *body,
-            struct bh_duplex **ret_duplex, struct bh_err *err)
+                   struct bh_duplex **ret_duplex, struct bh_err *err)
 {
     const char *ticket;
     bh_rc rc;
 
     target.body = bh_buf_text(body);
     rc = target.body ? bh_stream_ask(cli, &target, &ticket, err)
-                   : bh_err_set(err, BH_RANGE, "the command is too long");
+                     : bh_err_set(err, BH_RANGE, "the command is too long");
     bh_buf_fini(body);
 
     return rc == BH_OK ? bh_duplex_open(&cli->client, ticket, 0, ret_duplex, err) : rc;
@@ -119,8 +119,7 @@ bh_cli_exec(struct bh_cli *cli, struct bh_err *err)
 /* ---- attach ---- */
 
 static bh_rc
-attach_once(struct bh_cli *cli, const char *job, struct bh_interact *interact,
-            struct bh_err *err)
+attach_once(struct bh_cli *cli, const char *job, struct bh_interact *interact, struct bh_err *err)
 {
     BH_AUTO(bh_duplex_close) struct bh_duplex *duplex = NULL;
     struct bh_json_writer w;
@@ -143,8 +142,7 @@ attach_once(struct bh_cli *cli, const char *job, struct bh_interact *interact,
 }
 
 bh_rc
-bh_attach(struct bh_cli *cli, const char *job, bool input, enum bh_attach_end *ret_end,
-          struct bh_err *err)
+bh_attach(struct bh_cli *cli, const char *job, bool input, enum bh_attach_end *ret_end, struct bh_err *err)
 {
     struct bh_interact interact = { .input = input, .detach = true };
     bh_ns since = bh_time_monotonic();
@@ -157,7 +155,7 @@ bh_attach(struct bh_cli *cli, const char *job, bool input, enum bh_attach_end *r
         rc = attach_once(cli, job, &interact, err);
         was = was || interact.ready;
         if (rc == BH_OK || (rc == BH_CONFLICT && !interact.ready)) {
-            *ret_end = rc != BH_OK          ? (was ? BH_ATTACH_JOB_ENDED : BH_ATTACH_NEVER)
+            *ret_end = rc != BH_OK         ? (was ? BH_ATTACH_JOB_ENDED : BH_ATTACH_NEVER)
                        : interact.detached ? BH_ATTACH_LEFT
                                            : BH_ATTACH_JOB_ENDED;
             cli->status = interact.detached ? interact.status : 0;
@@ -193,12 +191,11 @@ bh_attach_conclude(struct bh_cli *cli, const char *job, struct bh_err *err)
         state = bh_json_text(bh_json_get(root, "state"), "");
         if (bh_job_has_ended(state)) {
             cli->status = bh_job_exit_status(state, bh_json_text(bh_json_get(root, "cause"), ""),
-                                        bh_json_integer(bh_json_get(root, "exit_status"), -1));
+                                             bh_json_integer(bh_json_get(root, "exit_status"), -1));
             return BH_OK;
         }
         if (bh_time_monotonic() > until)
-            return bh_err_set(err, BH_TIMEOUT, "job %s gives no output any more, and is %s", job,
-                              state);
+            return bh_err_set(err, BH_TIMEOUT, "job %s gives no output any more, and is %s", job, state);
         bh_time_sleep(RETRY_NS / 4);
     }
 }
@@ -216,8 +213,7 @@ bh_cli_attach(struct bh_cli *cli, struct bh_err *err)
         return bh_attach_conclude(cli, job, err);
     if (end == BH_ATTACH_NEVER) {
         bh_err_set(err, BH_CONFLICT, "job %s does not run", job);
-        return bh_err_hint(err, "bulkhead logs %s has its output, bulkhead why %s its state", job,
-                           job);
+        return bh_err_hint(err, "bulkhead logs %s has its output, bulkhead why %s its state", job, job);
     }
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
         fprintf(stderr, "bulkhead: job %s runs on\n", job);

@@ -12,15 +12,15 @@ BH_MUST_USE bh_rc bh_attach_check(const struct bh_cli *cli, struct bh_err *err);
 
 /* What becomes of an attachment. */
 enum bh_attach_end {
-    BH_ATTACH_JOB_ENDED,         /* or its stream did: its state says the rest */
-    BH_ATTACH_LEFT,              /* by Ctrl-P Ctrl-Q, or a signal */
-    BH_ATTACH_NEVER,             /* it had ended before: its output is in the log */
+    BH_ATTACH_JOB_ENDED, /* or its stream did: its state says the rest */
+    BH_ATTACH_LEFT,      /* by Ctrl-P Ctrl-Q, or a signal */
+    BH_ATTACH_NEVER,     /* it had ended before: its output is in the log */
 };
 
 /* Attach to a job that runs; when the connection breaks, again, for a minute.  `input`: with our
  * standard input. */
-BH_MUST_USE bh_rc bh_attach(struct bh_cli *cli, const char *job, bool input,
-                            enum bh_attach_end *ret_end, struct bh_err *err);
+BH_MUST_USE bh_rc bh_attach(struct bh_cli *cli, const char *job, bool input, enum bh_attach_end *ret_end,
+                            struct bh_err *err);
 
 /* A stream to ask for: POST /v1/jobs/JOB + `rest` with `body`. */
 struct bh_stream_target {

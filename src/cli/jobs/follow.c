@@ -22,8 +22,8 @@ enum { PATH_BYTES_MAX = 4096 };
 struct output {
     struct bh_follow *follow;
     struct bh_err *err;
-    bh_rc rc;          /* of writing */
-    bool some;         /* something came over this connection */
+    bh_rc rc;  /* of writing */
+    bool some; /* something came over this connection */
 };
 
 static bool
@@ -50,7 +50,7 @@ follow_read_log(struct output *out, const char *text, size_t length)
 
         bh_buf_init_fixed(&decoded, bytes, length + 1);
         ok = bh_base64_decode(&decoded, value.text + 1, value.length - 2)
-          && follow_write_bytes(out, decoded.bytes, decoded.length);
+             && follow_write_bytes(out, decoded.bytes, decoded.length);
     }
     free(bytes);
     return ok;
@@ -97,8 +97,8 @@ follow_once(struct output *out, struct bh_err *err)
     char path[160], rest[100];
     bh_rc rc;
 
-    snprintf(rest, sizeof rest, "/logs?follow=true&member=%" PRIu64 "&offset=%" PRIu64,
-             out->follow->member, out->follow->offset);
+    snprintf(rest, sizeof rest, "/logs?follow=true&member=%" PRIu64 "&offset=%" PRIu64, out->follow->member,
+             out->follow->offset);
     rc = bh_cli_job_path(out->follow->job, rest, path, sizeof path, err);
     if (rc != BH_OK)
         return rc;
@@ -168,8 +168,7 @@ follow_print_change(void *self, const char *event, const char *text, size_t leng
     if (bh_cli_output(self) == BH_OUT_JSON)
         printf("%s\n", text);
     else
-        printf("%s  job %" PRIu64 "  %s  %s\n", memory,
-               bh_json_number(bh_json_get(change, "job"), 0),
+        printf("%s  job %" PRIu64 "  %s  %s\n", memory, bh_json_number(bh_json_get(change, "job"), 0),
                bh_json_text(bh_json_get(change, "state"), "-"),
                bh_json_text(bh_json_get(change, "reason"), ""));
     return fflush(stdout) == 0;

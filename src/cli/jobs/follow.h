@@ -8,12 +8,12 @@
 struct bh_follow {
     const struct bh_cli *cli;
     const char *job;
-    uint64_t member;             /* of its gang */
-    uint64_t offset;             /* bytes of output seen so far */
-    bool (*idle)(void *self);    /* asked several times a second; false leaves; NULL */
+    uint64_t member;          /* of its gang */
+    uint64_t offset;          /* bytes of output seen so far */
+    bool (*idle)(void *self); /* asked several times a second; false leaves; NULL */
     void *idle_self;
-    bool ended;                  /* out: the job is over */
-    bool left;                   /* out: `idle` wanted to leave */
+    bool ended; /* out: the job is over */
+    bool left;  /* out: `idle` wanted to leave */
 };
 
 /* Write the job's output to standard output until the job ends.

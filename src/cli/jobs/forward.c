@@ -145,7 +145,8 @@ forward_accept_port(const struct forward *forward, const struct port *port)
     pthread_t thread;
 
     BH_ASSERT(c);
-    *c = (struct connection){ .client = &forward->cli->client, .ticket = forward->ticket,
+    *c = (struct connection){ .client = &forward->cli->client,
+                              .ticket = forward->ticket,
                               .remote = port->remote,
                               .fd = accept4(port->listener, NULL, NULL, SOCK_CLOEXEC) };
     pthread_attr_init(&attr);
@@ -161,8 +162,7 @@ forward_accept_port(const struct forward *forward, const struct port *port)
 /* ---- ports ---- */
 
 static bh_rc
-forward_read_port(const char *text, size_t length, uint64_t least, uint16_t *ret_port,
-          struct bh_err *err)
+forward_read_port(const char *text, size_t length, uint64_t least, uint16_t *ret_port, struct bh_err *err)
 {
     char word[8];
     uint64_t number;
@@ -193,7 +193,8 @@ forward_read_pair(const char *text, struct port *ret_port, struct bh_err *err)
 static bh_rc
 forward_listen_at(struct port *port, struct bh_err *err)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port->local),
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons(port->local),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t size = sizeof address;
     int on = 1;
@@ -202,8 +203,7 @@ forward_listen_at(struct port *port, struct bh_err *err)
     if (port->listener < 0)
         return bh_err_errno(err, "make a socket");
     setsockopt(port->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(port->listener, (struct sockaddr *)&address, size) != 0
-        || listen(port->listener, 64) != 0
+    if (bind(port->listener, (struct sockaddr *)&address, size) != 0 || listen(port->listener, 64) != 0
         || getsockname(port->listener, (struct sockaddr *)&address, &size) != 0)
         return bh_err_set(err, BH_CONFLICT, "127.0.0.1:%u: %s", port->local, strerror(errno));
     port->local = ntohs(address.sin_port);
@@ -237,8 +237,8 @@ forward_show_ports(const struct forward *forward, struct bh_err *err)
     bool json = bh_cli_output(forward->cli) == BH_OUT_JSON;
 
     for (uint32_t i = 0; i < forward->count; i++)
-        printf(json ? "{\"local\":%u,\"remote\":%u}\n" : "127.0.0.1:%u -> %u\n",
-               forward->ports[i].local, forward->ports[i].remote);
+        printf(json ? "{\"local\":%u,\"remote\":%u}\n" : "127.0.0.1:%u -> %u\n", forward->ports[i].local,
+               forward->ports[i].remote);
     return fflush(stdout) == 0 ? BH_OK : bh_err_errno(err, "standard output");
 }
 

@@ -215,8 +215,9 @@ static void
 get_put_sums(struct bh_buf *out, bh_json_value sums)
 {
     static const char *const rows[] = { "tenants", "idle", "unusable", "unheard", "physical" };
-    static const char *const causes[] = { "away", "carving", "cordoned", "fault", "geometry",
-                                         "driver_reserve" };
+    static const char *const causes[] = {
+        "away", "carving", "cordoned", "fault", "geometry", "driver_reserve"
+    };
     bh_json_value by = bh_json_get(sums, "unusable_by");
 
     for (size_t i = 0; sums && i < BH_COUNT(rows); i++) {

@@ -19,7 +19,7 @@ struct interact_session {
     struct bh_interact *interact;
     uint32_t credit;
     uint8_t flags;
-    bool input_over, held;       /* held: a Ctrl-P that waits for what follows */
+    bool input_over, held; /* held: a Ctrl-P that waits for what follows */
     bool over;
 };
 

@@ -6,12 +6,12 @@
 /* Our standard streams and a stream's frames, until one side is done. */
 struct bh_interact {
     struct bh_duplex *duplex;
-    bool input;                  /* pass standard input on */
-    bool detach;                 /* Ctrl-P Ctrl-Q leaves; signals end us instead of being sent */
+    bool input;  /* pass standard input on */
+    bool detach; /* Ctrl-P Ctrl-Q leaves; signals end us instead of being sent */
     /* out */
-    int status;                  /* EXIT's */
-    bool ready;                  /* it had begun */
-    bool detached;               /* by keys, or by a signal */
+    int status;    /* EXIT's */
+    bool ready;    /* it had begun */
+    bool detached; /* by keys, or by a signal */
 };
 
 /* BH_OK: it ended by EXIT, or was left.  The server's ERROR is the result, BH_UNAVAILABLE a

@@ -40,11 +40,9 @@ bh_job_exit_status(const char *state, const char *cause, int64_t status)
 }
 
 bh_rc
-bh_cli_send_job(struct bh_cli *cli, const char *file, struct bh_json **ret_json,
-               struct bh_err *err)
+bh_cli_send_job(struct bh_cli *cli, const char *file, struct bh_json **ret_json, struct bh_err *err)
 {
-    const char *what = bh_cli_flag(cli, BH_OPT_DRY_RUN) ? "POST /v1/jobs?dry_run=true"
-                                                       : "POST /v1/jobs";
+    const char *what = bh_cli_flag(cli, BH_OPT_DRY_RUN) ? "POST /v1/jobs?dry_run=true" : "POST /v1/jobs";
     struct bh_document body;
     bh_rc rc = bh_jobspec_build(cli->args, file, cli->arena, &body, err);
 
@@ -62,8 +60,8 @@ jobs_warn_of_input(const struct bh_args *args, const char *file)
 
     if (file && strcmp(file, "-") == 0)
         return; /* the job file itself */
-    if (args->program && !args->options[BH_OPT_STDIN].given
-        && fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+    if (args->program && !args->options[BH_OPT_STDIN].given && fstat(STDIN_FILENO, &status) == 0
+        && S_ISREG(status.st_mode) && status.st_size > 0)
         fprintf(stderr, "bulkhead: a submitted job does not read this command's input: mount the "
                         "file, or use bulkhead run -i\n");
 }
@@ -103,7 +101,7 @@ void
 bh_jobs_put_filter(const struct bh_cli *cli, struct bh_buf *path)
 {
     bool active = !bh_cli_flag(cli, BH_OPT_ALL_TENANTS) && !bh_cli_flag(cli, BH_OPT_STATE)
-               && cli->args->command == BH_CMD_PS;
+                  && cli->args->command == BH_CMD_PS;
 
     bool jobs = strcmp(bh_buf_text(path), "/v1/jobs") == 0;
     bool start = bh_cli_flag(cli, BH_OPT_START) || (jobs && bh_cli_output(cli) != BH_OUT_TABLE);
@@ -137,8 +135,8 @@ bh_cli_ps(struct bh_cli *cli, struct bh_err *err)
 
 /* Fetch one document about a job and print it whole. */
 static bh_rc
-fetch_job(const struct bh_cli *cli, const char *job, const char *rest,
-          struct bh_json **ret_json, struct bh_err *err)
+fetch_job(const struct bh_cli *cli, const char *job, const char *rest, struct bh_json **ret_json,
+          struct bh_err *err)
 {
     char path[128];
     bh_rc rc = bh_cli_job_path(job, rest, path, sizeof path, err);
@@ -275,8 +273,9 @@ bh_cli_logs(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc;
 
     if (bh_cli_flag(cli, BH_OPT_FOLLOW)) {
-        struct bh_follow follow = { .cli = cli, .job = cli->args->arguments[0],
-                                    .member = member, .offset = offset };
+        struct bh_follow follow = {
+            .cli = cli, .job = cli->args->arguments[0], .member = member, .offset = offset
+        };
         return bh_follow_output(&follow, err);
     }
     snprintf(rest, sizeof rest, "/logs?member=%" PRIu64 "&offset=%" PRIu64, member, offset);
@@ -307,8 +306,7 @@ jobs_wait_for(struct bh_cli *cli, const char *job, bh_ns deadline, struct bh_err
     for (;;) {
         BH_AUTO(bh_json_free) struct bh_json *json = NULL;
         bh_rc rc = fetch_job(cli, job, "", &json, err);
-        const char *state =
-            bh_json_text(bh_json_get(json ? bh_json_root(json) : NULL, "state"), "");
+        const char *state = bh_json_text(bh_json_get(json ? bh_json_root(json) : NULL, "state"), "");
 
         if (rc != BH_OK && rc != BH_UNAVAILABLE && rc != BH_UNCERTAIN)
             return rc;
@@ -320,8 +318,7 @@ jobs_wait_for(struct bh_cli *cli, const char *job, bh_ns deadline, struct bh_err
             return BH_OK;
         }
         if (bh_time_monotonic() + pause > deadline)
-            return bh_err_set(err, BH_TIMEOUT, "job %s is still %s", job,
-                              *state ? state : "unknown");
+            return bh_err_set(err, BH_TIMEOUT, "job %s is still %s", job, *state ? state : "unknown");
         bh_time_sleep(pause);
         pause = pause < BH_NS_PER_S / 2 ? pause * 2 : BH_NS_PER_S;
     }

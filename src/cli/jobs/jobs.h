@@ -24,8 +24,8 @@ bool bh_job_has_ended(const char *state);
 int bh_job_exit_status(const char *state, const char *cause, int64_t status);
 
 /* Submit what the command line (and the job file, unless NULL) describes. */
-BH_MUST_USE bh_rc bh_cli_send_job(struct bh_cli *cli, const char *file,
-                                 struct bh_json **ret_json, struct bh_err *err);
+BH_MUST_USE bh_rc bh_cli_send_job(struct bh_cli *cli, const char *file, struct bh_json **ret_json,
+                                  struct bh_err *err);
 
 /* Append the query that the options of `ps` make. */
 void bh_jobs_put_filter(const struct bh_cli *cli, struct bh_buf *path);

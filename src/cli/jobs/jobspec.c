@@ -30,9 +30,8 @@ jobspec_make_absolute(const struct jobspec_writing *w, const char *path, const c
         return bh_err_errno(w->err, "the working directory");
     while (strncmp(path, "./", 2) == 0)
         path += 2;
-    *ret_path = strcmp(path, ".") == 0 || !*path
-        ? bh_arena_printf(w->arena, "%s", here)
-        : bh_arena_printf(w->arena, "%s/%s", here, path);
+    *ret_path = strcmp(path, ".") == 0 || !*path ? bh_arena_printf(w->arena, "%s", here)
+                                                 : bh_arena_printf(w->arena, "%s/%s", here, path);
     return *ret_path ? BH_OK : bh_err_set(w->err, BH_FULL, "too many paths");
 }
 
@@ -98,8 +97,9 @@ jobspec_put_text_item(const struct jobspec_writing *w, const char *text)
 static bh_rc
 jobspec_put_texts(const struct jobspec_writing *w, enum bh_option_id id, const struct bh_option_value *value)
 {
-    bh_rc (*put)(const struct jobspec_writing *, const char *) =
-        id == BH_OPT_MOUNT ? jobspec_put_mount : id == BH_OPT_ENV ? jobspec_put_env : jobspec_put_text_item;
+    bh_rc (*put)(const struct jobspec_writing *, const char *) = id == BH_OPT_MOUNT ? jobspec_put_mount
+                                                                 : id == BH_OPT_ENV ? jobspec_put_env
+                                                                                    : jobspec_put_text_item;
     bh_rc rc = BH_OK;
 
     bh_json_open(w->json, bh_cli_options[id].key, '[');
@@ -228,8 +228,7 @@ jobspec_put_options(const struct jobspec_writing *w, const struct bh_args *args)
     if (interactive && !args->options[BH_OPT_KIND].given)
         bh_json_str(w->json, bh_cli_options[BH_OPT_KIND].key, "interactive");
     for (uint32_t i = 0; rc == BH_OK && i < BH_OPTIONS; i++)
-        if (args->options[i].given && *bh_cli_options[i].key
-            && !(interactive && i == BH_OPT_ENV))
+        if (args->options[i].given && *bh_cli_options[i].key && !(interactive && i == BH_OPT_ENV))
             rc = jobspec_put_option(w, (enum bh_option_id)i, &args->options[i]);
     if (rc == BH_OK && interactive)
         rc = jobspec_put_env_of_terminal(w, args);
@@ -270,8 +269,7 @@ jobspec_build_merged(const struct jobspec_writing *w, const struct bh_args *args
 
     bh_buf_init(&json, 2 * BH_JSON_BYTES_MAX);
     if (file->yaml)
-        rc = bh_yaml_to_json(file->text.bytes ? file->text.bytes : "", file->text.length, &json,
-                             w->err);
+        rc = bh_yaml_to_json(file->text.bytes ? file->text.bytes : "", file->text.length, &json, w->err);
     else
         bh_buf_put(&json, file->text.bytes, file->text.length);
     bh_json_open(w->json, NULL, '{');
@@ -313,8 +311,10 @@ jobspec_refuse_script(const char *file, const struct bh_document *text, struct b
     if (text->text.length < 2 || memcmp(text->text.bytes, "#!", 2) != 0)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "%s is a script, and a job file is YAML or JSON", file);
-    return bh_err_hint(err, "a program stands behind --: bulkhead submit --sku small -- sh %.80s; "
-                            "--mount . --cwd . shows it this folder", file);
+    return bh_err_hint(err,
+                       "a program stands behind --: bulkhead submit --sku small -- sh %.80s; "
+                       "--mount . --cwd . shows it this folder",
+                       file);
 }
 
 bh_rc

@@ -95,8 +95,7 @@ run_poll_job(void *self)
         run_cancel(job, "is being cancelled; Ctrl-C again leaves it");
     if (!job->started && now - job->asked >= WHY_EVERY_NS)
         run_show_why(job);
-    if (!job->started && !job->cancelled && limit->given
-        && now - job->submitted > limit->number) {
+    if (!job->started && !job->cancelled && limit->given && now - job->submitted > limit->number) {
         run_show_why(job);
         job->out_of_time = !job->started;
         if (job->out_of_time)
@@ -120,8 +119,8 @@ run_finish(struct run_job *job, struct bh_err *err)
         return rc;
     state = bh_json_text(bh_json_get(bh_json_root(json), "state"), "");
     cause = bh_json_text(bh_json_get(bh_json_root(json), "cause"), "");
-    job->cli->status = bh_job_exit_status(
-        state, cause, bh_json_integer(bh_json_get(bh_json_root(json), "exit_status"), -1));
+    job->cli->status =
+        bh_job_exit_status(state, cause, bh_json_integer(bh_json_get(bh_json_root(json), "exit_status"), -1));
     if (job->out_of_time)
         return bh_err_set(err, BH_TIMEOUT, "job %s did not start within --wait", job->id);
     if (strcmp(state, "completed") != 0 && strcmp(cause, "exited") != 0) {
@@ -144,8 +143,10 @@ run_print_member(const struct run_job *job)
 
     if (!gang->given || gang->number < 2)
         return;
-    snprintf(text, sizeof text, "has %" PRIu64 " members: this was the first's output; bulkhead logs %s "
-             "--member 1%s", gang->number, job->id, gang->number > 2 ? ", 2, ..." : "");
+    snprintf(text, sizeof text,
+             "has %" PRIu64 " members: this was the first's output; bulkhead logs %s "
+             "--member 1%s",
+             gang->number, job->id, gang->number > 2 ? ", 2, ..." : "");
     run_print(job, text);
 }
 
@@ -215,8 +216,7 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
         rc = bh_cli_send_job(cli, NULL, &json, err);
     if (rc != BH_OK)
         return rc;
-    snprintf(job.id, sizeof job.id, "%" PRIu64,
-             bh_json_number(bh_json_get(bh_json_root(json), "id"), 0));
+    snprintf(job.id, sizeof job.id, "%" PRIu64, bh_json_number(bh_json_get(bh_json_root(json), "id"), 0));
     run_print(&job, bh_json_text(bh_json_get(bh_json_root(json), "state"), "submitted"));
     run_catch_interrupts();
     /* A job that starts at once need not be explained. */

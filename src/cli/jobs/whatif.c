@@ -162,7 +162,8 @@ static bh_rc
 whatif_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_http_request request = { .method = "POST", .path = "/v1/whatif",
+    struct bh_http_request request = { .method = "POST",
+                                       .path = "/v1/whatif",
                                        .accept = "application/json",
                                        .body = bh_buf_text(body),
                                        .body_length = body->length };
@@ -184,7 +185,7 @@ whatif_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 /* The document as JSON, whatever it is written in. */
 static bh_rc
 whatif_put_document(struct bh_buf *body, const char *key, const struct bh_document *document,
-             struct bh_err *err)
+                    struct bh_err *err)
 {
     const struct bh_buf *text = &document->text;
     bh_rc rc = BH_OK;

@@ -92,7 +92,9 @@ bh_cli_account_password(struct bh_cli *cli, struct bh_err *err)
     bool enrol = bh_cli_flag(cli, BH_OPT_ENROL);
     char before[BH_PROMPT_MAX], password[BH_PROMPT_MAX];
     struct bh_member members[] = {
-        { "account", NULL }, { enrol ? "enrol" : "old", before }, { "password", password },
+        { "account", NULL },
+        { enrol ? "enrol" : "old", before },
+        { "password", password },
         { NULL, NULL },
     };
     bh_rc rc = account_name(cli, &members[0].text, err);
@@ -120,7 +122,7 @@ account_print_recovery(const struct bh_cli *cli, bh_json_value codes)
     if (bh_json_count(codes) == 0)
         return;
     bh_session_print(cli, "Recovery codes: each signs in once when the app is lost. They are shown "
-                        "this once; keep them where the app is not. Earlier ones are void.");
+                          "this once; keep them where the app is not. Earlier ones are void.");
     for (size_t i = 0; i < bh_json_count(codes); i++)
         account_print_line(bh_json_text(bh_json_at(codes, i), ""));
 }
@@ -185,8 +187,7 @@ bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err)
     if (cli->args->count == 0)
         return account_add_totp(cli, err);
     if (strcmp(cli->args->arguments[0], "remove") != 0) {
-        bh_err_set(err, BH_INVALID, "account totp: \"%.40s\" is nothing it does",
-                   cli->args->arguments[0]);
+        bh_err_set(err, BH_INVALID, "account totp: \"%.40s\" is nothing it does", cli->args->arguments[0]);
         return bh_err_hint(err, "account totp adds the app, account totp remove removes it");
     }
     rc = account_remove_named(cli, "DELETE /v1/account/totp", "", err);
@@ -284,11 +285,12 @@ bh_cli_account_enroll(struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_session_print(cli, "One-time code for %s, good until %s, shown this once. To set a password "
-                        "with it: bulkhead account password --enrol --account %s",
-                   account_member(bh_json_root(json), "name"),
-                   bh_session_time(cli, bh_json_root(json), "expires_ns"),
-                   account_member(bh_json_root(json), "name"));
+    bh_session_print(cli,
+                     "One-time code for %s, good until %s, shown this once. To set a password "
+                     "with it: bulkhead account password --enrol --account %s",
+                     account_member(bh_json_root(json), "name"),
+                     bh_session_time(cli, bh_json_root(json), "expires_ns"),
+                     account_member(bh_json_root(json), "name"));
     account_print_line(account_member(bh_json_root(json), "code"));
     return BH_OK;
 }
@@ -300,9 +302,10 @@ bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = account_remove_named(cli, "DELETE /v1/accounts/", name, err);
 
     if (rc == BH_OK)
-        bh_session_print(cli, "the account of %s has no password and no factors any more, and its "
-                            "sessions are ended; bulkhead account enrol %s lets it begin anew",
-                       name, name);
+        bh_session_print(cli,
+                         "the account of %s has no password and no factors any more, and its "
+                         "sessions are ended; bulkhead account enrol %s lets it begin anew",
+                         name, name);
     if (rc == BH_OK)
         bh_session_recheck(cli);
     return rc;

@@ -35,7 +35,7 @@ static void
 login_store_device(const struct bh_cli *cli, const char *path, bh_json_value session)
 {
     struct bh_stored_device device = { bh_session_address(cli), login_member(session, "device"),
-                                     login_member(session, "name") };
+                                       login_member(session, "name") };
     struct bh_err err;
 
     if (*device.device && bh_stored_device_put(path, &device, cli->arena, &err) != BH_OK)
@@ -46,8 +46,10 @@ static bh_rc
 login_store(const struct bh_cli *cli, const char *path, bh_json_value session, struct bh_err *err)
 {
     struct bh_stored_session stored = {
-        .address = bh_session_address(cli), .id = login_member(session, "id"),
-        .name = login_member(session, "name"), .session = login_member(session, "session"),
+        .address = bh_session_address(cli),
+        .id = login_member(session, "id"),
+        .name = login_member(session, "name"),
+        .session = login_member(session, "session"),
         .expires_ns = bh_json_number(bh_json_get(session, "expires_ns"), 0),
     };
     bh_rc rc;
@@ -60,7 +62,7 @@ login_store(const struct bh_cli *cli, const char *path, bh_json_value session, s
         return bh_err_wrap(err, "the session could not be kept");
     login_store_device(cli, path, session);
     bh_session_print(cli, "signed in at %s as %s until %s; bulkhead logout ends it", stored.address,
-                   stored.name, bh_session_time(cli, session, "expires_ns"));
+                     stored.name, bh_session_time(cli, session, "expires_ns"));
     return BH_OK;
 }
 
@@ -72,19 +74,15 @@ login_sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struc
     char password[BH_PROMPT_MAX], code[BH_PROMPT_MAX] = "", host[BH_SESSION_HOST_MAX];
     const char *account = cli->args->options[BH_OPT_ACCOUNT].text;
     struct bh_member members[] = {
-        { "account", account },
-        { "code", NULL },
-        { "device", bh_session_device(cli, account) },
-        { "host", host },
-        { "password", password },
-        { NULL, NULL },
+        { "account", account }, { "code", NULL },         { "device", bh_session_device(cli, account) },
+        { "host", host },       { "password", password }, { NULL, NULL },
     };
     bh_rc rc = bh_session_ask(cli, "password: ", password, err);
 
     bh_session_host(host);
     if (rc == BH_OK)
-        rc = bh_session_ask(cli, "code of the authenticator app, or a recovery code (empty: none): ",
-                            code, err);
+        rc = bh_session_ask(cli, "code of the authenticator app, or a recovery code (empty: none): ", code,
+                            err);
     if (*code)
         members[1].text = code;
     if (rc == BH_OK)
@@ -118,7 +116,10 @@ login_sign_in_first(const struct bh_cli *cli, struct bh_json **ret_json, struct 
 {
     char code[BH_PROMPT_MAX], name[BH_PROMPT_MAX], password[BH_PROMPT_MAX];
     struct bh_member members[] = {
-        { "account", name }, { "code", code }, { "password", password }, { NULL, NULL },
+        { "account", name },
+        { "code", code },
+        { "password", password },
+        { NULL, NULL },
     };
     bh_rc rc = login_ask_account(cli, name, err);
 
@@ -169,9 +170,8 @@ login_sign_in_by_methods(const struct bh_cli *cli, struct bh_json **ret_json, st
 
     if (rc != BH_OK)
         return rc;
-    return bh_cli_flag(cli, BH_OPT_DEVICE)
-         ? bh_login_device(cli, bh_json_root(json), ret_json, err)
-         : bh_login_browser(cli, bh_json_root(json), ret_json, err);
+    return bh_cli_flag(cli, BH_OPT_DEVICE) ? bh_login_device(cli, bh_json_root(json), ret_json, err)
+                                           : bh_login_browser(cli, bh_json_root(json), ret_json, err);
 }
 
 static bh_rc

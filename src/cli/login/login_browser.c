@@ -22,7 +22,7 @@ browser_is_address(const char *address)
                                   "0123456789-._~:/?#[]@=%&+,";
 
     return (strncmp(address, "https://", 8) == 0 || strncmp(address, "http://", 7) == 0)
-        && address[strspn(address, allowed)] == '\0' && strlen(address) < ADDRESS_MAX;
+           && address[strspn(address, allowed)] == '\0' && strlen(address) < ADDRESS_MAX;
 }
 
 bool
@@ -32,8 +32,7 @@ bh_login_find_program(const char *name, char *ret_path, size_t size)
 
     for (size_t length; path && *path; path += length + (path[length] == ':')) {
         length = strcspn(path, ":");
-        if (*path == '/'
-            && (size_t)snprintf(ret_path, size, "%.*s/%s", (int)length, path, name) < size
+        if (*path == '/' && (size_t)snprintf(ret_path, size, "%.*s/%s", (int)length, path, name) < size
             && access(ret_path, X_OK) == 0)
             return true;
     }
@@ -75,7 +74,7 @@ open_browser(const struct bh_cli *cli, const char *address)
  * commands use when it names none. */
 static bh_rc
 browser_put_address(const struct bh_cli *cli, bh_json_value ways, const struct bh_pkce *pkce,
-            struct bh_buf *out, struct bh_err *err)
+                    struct bh_buf *out, struct bh_err *err)
 {
     const char *base = bh_json_text(bh_json_get(ways, "address"), "");
     char host[BH_SESSION_HOST_MAX];
@@ -92,15 +91,14 @@ browser_put_address(const struct bh_cli *cli, bh_json_value ways, const struct b
         ;
     bh_session_host(host);
     bh_buf_put(out, base, length);
-    bh_buf_printf(out, "/sign-in/command-line?challenge=%s&state=%s&host=", pkce->challenge,
-                  pkce->state);
+    bh_buf_printf(out, "/sign-in/command-line?challenge=%s&state=%s&host=", pkce->challenge, pkce->state);
     bh_http_put_encoded(out, host);
     return BH_OK;
 }
 
 static bh_rc
 login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct bh_pkce *pkce, uint16_t port,
-       struct bh_err *err)
+                     struct bh_err *err)
 {
     char address[ADDRESS_MAX];
     struct bh_buf out;
@@ -114,8 +112,9 @@ login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct 
     if (rc != BH_OK)
         return rc;
     /* Not held back by --quiet: without it nobody gets any further. */
-    fprintf(stderr, "open in a browser on this machine:\n%s\n"
-                    "and check that it shows the code %.*s\n",
+    fprintf(stderr,
+            "open in a browser on this machine:\n%s\n"
+            "and check that it shows the code %.*s\n",
             address, SHOWN_CHARACTERS, pkce->challenge);
     open_browser(cli, address);
     return BH_OK;
@@ -123,18 +122,19 @@ login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct 
 
 static bh_rc
 login_browser_exchange(const struct bh_cli *cli, const struct bh_pkce *pkce, const char *code,
-         struct bh_json **ret_json, struct bh_err *err)
+                       struct bh_json **ret_json, struct bh_err *err)
 {
     struct bh_member members[] = {
-        { "code", code }, { "verifier", pkce->verifier }, { NULL, NULL },
+        { "code", code },
+        { "verifier", pkce->verifier },
+        { NULL, NULL },
     };
 
     return bh_session_send(cli, "POST /v1/sign-in/code", members, ret_json, err);
 }
 
 bh_rc
-bh_login_browser(const struct bh_cli *cli, bh_json_value ways, struct bh_json **ret_json,
-                 struct bh_err *err)
+bh_login_browser(const struct bh_cli *cli, bh_json_value ways, struct bh_json **ret_json, struct bh_err *err)
 {
     char code[BH_LOOPBACK_CODE_MAX];
     struct bh_loopback loopback;

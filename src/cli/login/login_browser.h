@@ -10,8 +10,8 @@
  *   BH_INVALID      its address is not fit for one
  *   BH_TIMEOUT      the browser did not come back
  *   BH_DENIED       the person said no */
-BH_MUST_USE bh_rc bh_login_browser(const struct bh_cli *cli, bh_json_value ways,
-                                   struct bh_json **ret_json, struct bh_err *err);
+BH_MUST_USE bh_rc bh_login_browser(const struct bh_cli *cli, bh_json_value ways, struct bh_json **ret_json,
+                                   struct bh_err *err);
 
 /* The program of that name in PATH. */
 BH_MUST_USE bool bh_login_find_program(const char *name, char *ret_path, size_t size);

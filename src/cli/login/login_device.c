@@ -71,8 +71,8 @@ is_passing(bh_rc rc)
 }
 
 static bh_rc
-poll_until_done(const struct bh_cli *cli, const char *what, uint64_t interval_s,
-                struct bh_json **ret_json, struct bh_err *err)
+poll_until_done(const struct bh_cli *cli, const char *what, uint64_t interval_s, struct bh_json **ret_json,
+                struct bh_err *err)
 {
     bh_ns until = bh_time_monotonic() + WAIT_NS;
 
@@ -113,8 +113,7 @@ login_device_invite(bh_json_value begun)
 }
 
 bh_rc
-bh_login_device(const struct bh_cli *cli, bh_json_value ways, struct bh_json **ret_json,
-                struct bh_err *err)
+bh_login_device(const struct bh_cli *cli, bh_json_value ways, struct bh_json **ret_json, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char host[BH_SESSION_HOST_MAX], memory[PATH_BYTES_MAX];
@@ -133,6 +132,5 @@ bh_login_device(const struct bh_cli *cli, bh_json_value ways, struct bh_json **r
     if (!bh_buf_text(&what))
         return bh_err_set(err, BH_IO, "the server's answer names no sign-in");
     login_device_invite(bh_json_root(json));
-    return poll_until_done(cli, memory, interval_of(bh_json_root(json), INTERVAL_STANDARD_S),
-                           ret_json, err);
+    return poll_until_done(cli, memory, interval_of(bh_json_root(json), INTERVAL_STANDARD_S), ret_json, err);
 }

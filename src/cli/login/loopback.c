@@ -41,8 +41,7 @@ bh_loopback_open(const char *state, struct bh_loopback *ret_loopback, struct bh_
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
     socklen_t length = sizeof at;
 
-    *ret_loopback = (struct bh_loopback){ .state = state, .wait_ns = WAIT_NS,
-                                          .client_ns = CLIENT_NS };
+    *ret_loopback = (struct bh_loopback){ .state = state, .wait_ns = WAIT_NS, .client_ns = CLIENT_NS };
     ret_loopback->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (ret_loopback->fd < 0 || bind(ret_loopback->fd, (struct sockaddr *)&at, sizeof at) != 0
         || listen(ret_loopback->fd, BACKLOG) != 0
@@ -93,8 +92,7 @@ loopback_read_query(const char *query, struct loopback_parameter *parameters, si
         bool taken = false;
 
         for (size_t i = 0; name < whole && i < count; i++)
-            if (strlen(parameters[i].name) == name
-                && strncmp(parameters[i].name, query, name) == 0)
+            if (strlen(parameters[i].name) == name && strncmp(parameters[i].name, query, name) == 0)
                 taken = loopback_read_parameter(&parameters[i], query + name + 1, whole - name - 1);
         if (!taken)
             return false;
@@ -105,10 +103,9 @@ loopback_read_query(const char *query, struct loopback_parameter *parameters, si
 
 static enum bh_loopback_outcome
 loopback_judge_query(const struct bh_loopback *loopback, const char *query,
-            char ret_code[BH_LOOPBACK_CODE_MAX])
+                     char ret_code[BH_LOOPBACK_CODE_MAX])
 {
-    struct loopback_parameter parameters[] = { { .name = "code" }, { .name = "state" },
-                                      { .name = "error" } };
+    struct loopback_parameter parameters[] = { { .name = "code" }, { .name = "state" }, { .name = "error" } };
     const char *code = parameters[0].value, *error = parameters[2].value;
 
     if (!loopback_read_query(query, parameters, BH_COUNT(parameters)) || !*code == !*error)
@@ -144,8 +141,7 @@ loopback_is_our_host(const struct bh_loopback *loopback, const char *headers)
 }
 
 enum bh_loopback_outcome
-bh_loopback_judge(const struct bh_loopback *loopback, char *text,
-                  char ret_code[BH_LOOPBACK_CODE_MAX])
+bh_loopback_judge(const struct bh_loopback *loopback, char *text, char ret_code[BH_LOOPBACK_CODE_MAX])
 {
     char *end = strchr(text, '\n'), *target = text + 4, *query;
 
@@ -238,8 +234,7 @@ loopback_drain(int fd)
 }
 
 static enum bh_loopback_outcome
-loopback_receive(const struct bh_loopback *loopback, int fd, bh_ns until,
-        char ret_code[BH_LOOPBACK_CODE_MAX])
+loopback_receive(const struct bh_loopback *loopback, int fd, bh_ns until, char ret_code[BH_LOOPBACK_CODE_MAX])
 {
     char text[BH_LOOPBACK_REQUEST_MAX];
     bh_ns patience = bh_time_monotonic() + loopback->client_ns;
@@ -255,14 +250,12 @@ loopback_receive(const struct bh_loopback *loopback, int fd, bh_ns until,
 }
 
 bh_rc
-bh_loopback_wait(const struct bh_loopback *loopback, char ret_code[BH_LOOPBACK_CODE_MAX],
-                 struct bh_err *err)
+bh_loopback_wait(const struct bh_loopback *loopback, char ret_code[BH_LOOPBACK_CODE_MAX], struct bh_err *err)
 {
     bh_ns until = bh_time_monotonic() + loopback->wait_ns;
 
     while (loopback_await(loopback->fd, until)) {
-        BH_AUTO(bh_fd_close) int fd = accept4(loopback->fd, NULL, NULL,
-                                              SOCK_CLOEXEC | SOCK_NONBLOCK);
+        BH_AUTO(bh_fd_close) int fd = accept4(loopback->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         enum bh_loopback_outcome outcome;
 
         if (fd < 0 && (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED))

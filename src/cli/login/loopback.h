@@ -15,30 +15,34 @@
 enum { BH_LOOPBACK_CODE_MAX = 129, BH_LOOPBACK_REQUEST_MAX = 8 << 10 };
 
 struct bh_loopback {
-    int fd;             /* -1: closed */
+    int fd; /* -1: closed */
     uint16_t port;
-    const char *state;  /* borrowed */
-    bh_ns wait_ns;      /* how long to wait in all; 5 minutes unless set */
+    const char *state; /* borrowed */
+    bh_ns wait_ns;     /* how long to wait in all; 5 minutes unless set */
     bh_ns client_ns;   /* how long one visitor may take; 5 seconds unless set */
 };
 
 /* What a visitor wants, which is how he is answered. */
 enum bh_loopback_outcome {
-    BH_LOOPBACK_DONE,      /* he brings the code */
-    BH_LOOPBACK_NO,        /* the person said no */
-    BH_LOOPBACK_STATE, BH_LOOPBACK_QUERY, BH_LOOPBACK_PATH, BH_LOOPBACK_METHOD, BH_LOOPBACK_HOST,
-    BH_LOOPBACK_LARGE, BH_LOOPBACK_SLOW,
+    BH_LOOPBACK_DONE, /* he brings the code */
+    BH_LOOPBACK_NO,   /* the person said no */
+    BH_LOOPBACK_STATE,
+    BH_LOOPBACK_QUERY,
+    BH_LOOPBACK_PATH,
+    BH_LOOPBACK_METHOD,
+    BH_LOOPBACK_HOST,
+    BH_LOOPBACK_LARGE,
+    BH_LOOPBACK_SLOW,
     BH_LOOPBACK_OUTCOMES
 };
 
 /* Judge the head of a request, a text of whole lines, which is changed; the code of
  * BH_LOOPBACK_DONE. */
 enum bh_loopback_outcome bh_loopback_judge(const struct bh_loopback *loopback, char *text,
-                                char ret_code[BH_LOOPBACK_CODE_MAX]);
+                                           char ret_code[BH_LOOPBACK_CODE_MAX]);
 
 /* Listen on a free port.  BH_IO. */
-BH_MUST_USE bh_rc bh_loopback_open(const char *state, struct bh_loopback *ret_loopback,
-                                   struct bh_err *err);
+BH_MUST_USE bh_rc bh_loopback_open(const char *state, struct bh_loopback *ret_loopback, struct bh_err *err);
 void bh_loopback_close(struct bh_loopback *loopback);
 
 /* Wait for the browser, answering one visitor after the other; what is anything else than
@@ -46,7 +50,7 @@ void bh_loopback_close(struct bh_loopback *loopback);
  *   BH_TIMEOUT  nobody came
  *   BH_DENIED   the person said no in the browser
  *   BH_IO */
-BH_MUST_USE bh_rc bh_loopback_wait(const struct bh_loopback *loopback,
-                                   char ret_code[BH_LOOPBACK_CODE_MAX], struct bh_err *err);
+BH_MUST_USE bh_rc bh_loopback_wait(const struct bh_loopback *loopback, char ret_code[BH_LOOPBACK_CODE_MAX],
+                                   struct bh_err *err);
 
 #endif

@@ -17,7 +17,8 @@
 static int
 loopback_test_connect(uint16_t port)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port),
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons(port),
                               .sin_addr = { htonl(INADDR_LOOPBACK) } };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -94,6 +95,7 @@ loopback_test_receive(struct visitors *v, char ret_code[BH_LOOPBACK_CODE_MAX], s
 /* Each is answered so; a good one after it is still heard. */
 static const struct {
     const char *name, *request, *status;
+    /* clang-format off */
 } refused[] = {
     { "another state", "GET /?code=abc&state=x HTTP/1.1\r\n" OK_HEAD, "400" },
     { "a state of the same length",
@@ -122,13 +124,15 @@ static const struct {
     { "no host", "GET /?code=abc&state=" STATE " HTTP/1.1\r\n\r\n", "400" },
     { "slow", "GET /?code=abc", "408" },
 };
+/* clang-format on */
 
 static void
 test_refused(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(refused); i++) {
         const char *requests[] = { refused[i].request, GOOD };
-        struct visitors v = { .requests = requests, .count = 2,
+        struct visitors v = { .requests = requests,
+                              .count = 2,
                               .slow = strcmp(refused[i].status, "408") == 0 };
         char code[BH_LOOPBACK_CODE_MAX] = "";
         struct bh_err err;
@@ -226,8 +230,8 @@ test_challenge(void **state)
     struct bh_pkce one, other;
     struct bh_err err;
 
-    assert_int_equal(bh_pkce_challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", challenge,
-                                       &err), BH_OK);
+    assert_int_equal(bh_pkce_challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", challenge, &err),
+                     BH_OK);
     assert_string_equal(challenge, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
     assert_int_equal(bh_pkce_make(&one, &err), BH_OK);
     assert_int_equal(bh_pkce_make(&other, &err), BH_OK);

@@ -28,8 +28,8 @@ bh_session_address(const struct bh_cli *cli)
             length--;
         text = bh_arena_strndup(cli->arena, server, length);
     } else {
-        text = bh_arena_printf(cli->arena, "unix:%s", realpath(cli->client.socket, path)
-                                                          ? path : cli->client.socket);
+        text = bh_arena_printf(cli->arena, "unix:%s",
+                               realpath(cli->client.socket, path) ? path : cli->client.socket);
     }
     return text ? text : "";
 }
@@ -118,7 +118,8 @@ bh_session_ask(const struct bh_cli *cli, const char *question, char ret_text[BH_
         return bh_prompt_read_line(STDIN_FILENO, ret_text, err);
     rc = bh_prompt_ask(question, false, ret_text, err);
     return rc == BH_UNAVAILABLE && bh_command_takes(cli->args->command, BH_OPT_PASSWORD_STDIN)
-         ? bh_err_hint(err, "--password-stdin reads it from standard input") : rc;
+               ? bh_err_hint(err, "--password-stdin reads it from standard input")
+               : rc;
 }
 
 bh_rc
@@ -157,7 +158,8 @@ bh_session_device(const struct bh_cli *cli, const char *name)
     struct bh_err unread;
 
     return bh_stored_session_path(path, &unread) == BH_OK
-         ? bh_stored_device(path, bh_session_address(cli), name, cli->arena) : NULL;
+               ? bh_stored_device(path, bh_session_address(cli), name, cli->arena)
+               : NULL;
 }
 
 bh_rc
@@ -178,10 +180,9 @@ static bh_rc
 session_ended(const struct bh_cli *cli, const char *name, struct bh_err *err)
 {
     bh_err_set(err, BH_UNAUTHENTICATED, "your session as %.100s has ended", name);
-    return bh_err_hint(err, cli->client.server
-                                ? "bulkhead login signs in again"
-                                : "bulkhead login signs in again; without, you are again who "
-                                  "you are on this machine");
+    return bh_err_hint(err, cli->client.server ? "bulkhead login signs in again"
+                                               : "bulkhead login signs in again; without, you are again who "
+                                                 "you are on this machine");
 }
 
 /* Forget the kept session if the server does not know it any more; else `err` stands. */

@@ -25,8 +25,7 @@ const char *bh_session_device(const struct bh_cli *cli, const char *name);
 void bh_session_recheck(struct bh_cli *cli);
 
 /* Show a second factor again for the session in use.  BH_UNAUTHENTICATED: a wrong code. */
-BH_MUST_USE bh_rc bh_session_prove(const struct bh_cli *cli, const char *code,
-                                   struct bh_err *err);
+BH_MUST_USE bh_rc bh_session_prove(const struct bh_cli *cli, const char *code, struct bh_err *err);
 
 /* A member of a request; NULL text: left out.  A list ends with a NULL key. */
 struct bh_member {
@@ -35,14 +34,13 @@ struct bh_member {
 
 /* Send "POST /v1/..." with an object of these members, once and without an idempotency key:
  * what is said here may be a secret, and its copies are wiped.  Free ret_json. */
-BH_MUST_USE bh_rc bh_session_send(const struct bh_cli *cli, const char *what,
-                                  const struct bh_member *members, struct bh_json **ret_json,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_session_send(const struct bh_cli *cli, const char *what, const struct bh_member *members,
+                                  struct bh_json **ret_json, struct bh_err *err);
 
 /* Ask for a secret: on the terminal, or with --password-stdin the next line of standard
  * input. */
-BH_MUST_USE bh_rc bh_session_ask(const struct bh_cli *cli, const char *question,
-                                 char ret_text[BH_PROMPT_MAX], struct bh_err *err);
+BH_MUST_USE bh_rc bh_session_ask(const struct bh_cli *cli, const char *question, char ret_text[BH_PROMPT_MAX],
+                                 struct bh_err *err);
 
 /* Ask for a new password, on the terminal twice.  BH_INVALID: the two differ. */
 BH_MUST_USE bh_rc bh_session_ask_new(const struct bh_cli *cli, char ret_text[BH_PROMPT_MAX],

@@ -39,8 +39,7 @@ bh_cli_logout(struct bh_cli *cli, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_stored_session_find(path, bh_session_address(cli), cli->arena, &stored, err);
     if (rc == BH_NOT_FOUND)
-        return bh_err_set(err, BH_NOT_FOUND, "you are not signed in at %s",
-                          bh_session_address(cli));
+        return bh_err_set(err, BH_NOT_FOUND, "you are not signed in at %s", bh_session_address(cli));
     if (rc != BH_OK)
         return rc;
     cli->client.token = stored.session;
@@ -139,10 +138,11 @@ bh_cli_break_glass(struct bh_cli *cli, struct bh_err *err)
     rc = bh_session_send(cli, "POST /v1/break-glass", members, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    fprintf(stderr, "THE GLASS IS BROKEN until %s.\n"
-                    "This session is an administrator of the whole site until then. Everybody is\n"
-                    "told who broke it and why; all that is done is on record under this reason.\n"
-                    "End it early with: bulkhead logout\n",
+    fprintf(stderr,
+            "THE GLASS IS BROKEN until %s.\n"
+            "This session is an administrator of the whole site until then. Everybody is\n"
+            "told who broke it and why; all that is done is on record under this reason.\n"
+            "End it early with: bulkhead logout\n",
             bh_session_time(cli, bh_json_root(json), "until_ns"));
     return BH_OK;
 }

@@ -26,8 +26,10 @@ struct session_file {
 #define NEEDED(type, member, how) BH_F(type, member, how, .flags = BH_FIELD_REQUIRED)
 
 static const struct bh_field stored_rows[] = {
-    NEEDED(struct bh_stored_session, address, BH_FIELD_TEXT), NEEDED(struct bh_stored_session, expires_ns, BH_FIELD_NS),
-    NEEDED(struct bh_stored_session, id, BH_FIELD_TEXT),      NEEDED(struct bh_stored_session, name, BH_FIELD_TEXT),
+    NEEDED(struct bh_stored_session, address, BH_FIELD_TEXT),
+    NEEDED(struct bh_stored_session, expires_ns, BH_FIELD_NS),
+    NEEDED(struct bh_stored_session, id, BH_FIELD_TEXT),
+    NEEDED(struct bh_stored_session, name, BH_FIELD_TEXT),
     NEEDED(struct bh_stored_session, session, BH_FIELD_TEXT),
 };
 static const struct bh_fields stored_fields = BH_FIELDS("session", struct bh_stored_session, stored_rows);
@@ -37,13 +39,12 @@ static const struct bh_field device_rows[] = {
     NEEDED(struct bh_stored_device, device, BH_FIELD_TEXT),
     NEEDED(struct bh_stored_device, name, BH_FIELD_TEXT),
 };
-static const struct bh_fields device_fields =
-    BH_FIELDS("device", struct bh_stored_device, device_rows);
+static const struct bh_fields device_fields = BH_FIELDS("device", struct bh_stored_device, device_rows);
 
 static const struct bh_field file_rows[] = {
     BH_F(struct session_file, devices, BH_FIELD_LIST, .of = &device_fields, .max = BH_STORED_SESSIONS_MAX),
-    BH_F(struct session_file, sessions, BH_FIELD_LIST, .of = &stored_fields,
-         .max = BH_STORED_SESSIONS_MAX, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct session_file, sessions, BH_FIELD_LIST, .of = &stored_fields, .max = BH_STORED_SESSIONS_MAX,
+         .flags = BH_FIELD_ALWAYS),
     NEEDED(struct session_file, version, BH_FIELD_U32),
 };
 static const struct bh_fields file_fields = BH_FIELDS("sessions", struct session_file, file_rows);
@@ -62,8 +63,7 @@ bh_stored_session_path(char ret_path[BH_STORED_SESSION_PATH_MAX], struct bh_err 
         bh_err_set(err, BH_NOT_FOUND, "no place to keep a session: HOME is not set");
         return BH_NOT_FOUND;
     }
-    return length < BH_STORED_SESSION_PATH_MAX ? BH_OK
-                                     : bh_err_set(err, BH_RANGE, "HOME is too long a path");
+    return length < BH_STORED_SESSION_PATH_MAX ? BH_OK : bh_err_set(err, BH_RANGE, "HOME is too long a path");
 }
 
 /* ---- whose it is ---- */
@@ -114,8 +114,8 @@ stored_session_open_file(int folder, const char *path, int *ret_fd, struct bh_er
 {
     struct stat found;
 
-    *ret_fd = openat(folder, strrchr(path, '/') + 1,
-                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    *ret_fd =
+        openat(folder, strrchr(path, '/') + 1, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (*ret_fd < 0 && errno == ELOOP)
         return bh_err_set(err, BH_DENIED, "%s is a symbolic link, so it is not used", path);
     if (*ret_fd < 0 || fstat(*ret_fd, &found) != 0)
@@ -137,7 +137,7 @@ stored_session_damaged(const char *path, struct bh_err *err)
 
 static bh_rc
 stored_session_read_file(int fd, const char *path, struct bh_arena *arena, struct session_file *ret_file,
-          struct bh_err *err)
+                         struct bh_err *err)
 {
     char *bytes = malloc(FILE_BYTES_MAX);
     size_t length = 0;
@@ -162,7 +162,7 @@ stored_session_read_file(int fd, const char *path, struct bh_arena *arena, struc
 /* All sessions of the file; none when there is no file. */
 static bh_rc
 stored_session_load(int folder, const char *path, struct bh_arena *arena, struct session_file *ret_file,
-     struct bh_err *err)
+                    struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     bh_rc rc = stored_session_open_file(folder, path, &fd, err);
@@ -225,8 +225,7 @@ session_remove_expired(struct session_file *file, const char *address, const cha
 
 /* All of the file, for reading. */
 static bh_rc
-read_stored(const char *path, struct bh_arena *arena, struct session_file *ret_file,
-          struct bh_err *err)
+read_stored(const char *path, struct bh_arena *arena, struct session_file *ret_file, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int folder = -1;
     bh_rc rc = session_open_folder(path, &folder, err);
@@ -236,8 +235,8 @@ read_stored(const char *path, struct bh_arena *arena, struct session_file *ret_f
 
 /* All of the file, for changing, with the folder's lock; makes the folder. */
 static bh_rc
-session_begin_change(const char *path, struct bh_arena *arena, int *ret_lock,
-             struct session_file *ret_file, struct bh_err *err)
+session_begin_change(const char *path, struct bh_arena *arena, int *ret_lock, struct session_file *ret_file,
+                     struct bh_err *err)
 {
     char folder[BH_STORED_SESSION_PATH_MAX];
     bh_rc rc;
@@ -265,7 +264,7 @@ stored_session_grow(struct bh_list *list, size_t size, struct bh_arena *arena)
 
 bh_rc
 bh_stored_session_find(const char *path, const char *address, struct bh_arena *arena,
-             struct bh_stored_session *ret_stored, struct bh_err *err)
+                       struct bh_stored_session *ret_stored, struct bh_err *err)
 {
     struct session_file file;
     bh_rc rc = read_stored(path, arena, &file, err);
@@ -285,7 +284,7 @@ bh_stored_session_find(const char *path, const char *address, struct bh_arena *a
 
 bh_rc
 bh_stored_session_put(const char *path, const struct bh_stored_session *stored, uint64_t now_ns,
-            struct bh_arena *arena, struct bh_err *err)
+                      struct bh_arena *arena, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int lock = -1;
     struct session_file file;
@@ -311,7 +310,7 @@ session_is_device_of(const struct bh_stored_device *device, const char *address,
 
 bh_rc
 bh_stored_device_put(const char *path, const struct bh_stored_device *device, struct bh_arena *arena,
-                   struct bh_err *err)
+                     struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int lock = -1;
     struct session_file file;
@@ -353,7 +352,7 @@ bh_stored_device(const char *path, const char *address, const char *name, struct
 
 bh_rc
 bh_stored_session_drop(const char *path, const char *address, const char *id, struct bh_arena *arena,
-             struct bh_err *err)
+                       struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int lock = -1;
     struct session_file file;

@@ -36,26 +36,25 @@ BH_MUST_USE bh_rc bh_stored_session_path(char ret_path[BH_STORED_SESSION_PATH_MA
  *   BH_INVALID    the file is damaged
  *   BH_IO */
 BH_MUST_USE bh_rc bh_stored_session_find(const char *path, const char *address, struct bh_arena *arena,
-                               struct bh_stored_session *ret_stored, struct bh_err *err);
+                                         struct bh_stored_session *ret_stored, struct bh_err *err);
 
 /* Keep a session, instead of an earlier one of that address; sessions that are over at
  * `now_ns` are dropped.  Makes the folder (0700) and the file (0600).  Failures of
  * bh_stored_session_find, and BH_FULL; the file is then as it was. */
-BH_MUST_USE bh_rc bh_stored_session_put(const char *path, const struct bh_stored_session *stored, uint64_t now_ns,
-                              struct bh_arena *arena, struct bh_err *err);
+BH_MUST_USE bh_rc bh_stored_session_put(const char *path, const struct bh_stored_session *stored,
+                                        uint64_t now_ns, struct bh_arena *arena, struct bh_err *err);
 
 /* Keep the device of an account, instead of an earlier one.  As bh_stored_session_put. */
 BH_MUST_USE bh_rc bh_stored_device_put(const char *path, const struct bh_stored_device *device,
-                                     struct bh_arena *arena, struct bh_err *err);
+                                       struct bh_arena *arena, struct bh_err *err);
 
 /* The device of the account at `address`, in `arena`; NULL where none is kept or the file is
  * of no use. */
-const char *bh_stored_device(const char *path, const char *address, const char *name,
-                           struct bh_arena *arena);
+const char *bh_stored_device(const char *path, const char *address, const char *name, struct bh_arena *arena);
 
 /* Forget the session of that address and id; BH_OK when there is none.  Failures of
  * bh_stored_session_find. */
 BH_MUST_USE bh_rc bh_stored_session_drop(const char *path, const char *address, const char *id,
-                               struct bh_arena *arena, struct bh_err *err);
+                                         struct bh_arena *arena, struct bh_err *err);
 
 #endif

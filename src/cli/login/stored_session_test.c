@@ -20,8 +20,7 @@ struct fixture {
 static void
 make_fixture(struct fixture *fixture)
 {
-    *fixture = (struct fixture){ .root = "/tmp/bulkhead-kept-test.XXXXXX",
-                             .arena = bh_arena_new(1 << 20) };
+    *fixture = (struct fixture){ .root = "/tmp/bulkhead-kept-test.XXXXXX", .arena = bh_arena_new(1 << 20) };
     assert_non_null(mkdtemp(fixture->root));
     snprintf(fixture->folder, sizeof fixture->folder, "%s/bulkhead", fixture->root);
     snprintf(fixture->path, sizeof fixture->path, "%s/sessions", fixture->folder);
@@ -50,8 +49,9 @@ id_at(struct fixture *fixture, const char *address)
 {
     struct bh_stored_session stored;
 
-    return bh_stored_session_find(fixture->path, address, fixture->arena, &stored, &fixture->err) == BH_OK ? stored.id
-                                                                                        : "";
+    return bh_stored_session_find(fixture->path, address, fixture->arena, &stored, &fixture->err) == BH_OK
+               ? stored.id
+               : "";
 }
 
 static mode_t
@@ -89,11 +89,14 @@ test_dropped(void **state)
     struct bh_err err;
 
     make_fixture(&fixture);
-    BH_CHECK_EQ("no file", bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &err), BH_OK);
+    BH_CHECK_EQ("no file", bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &err),
+                BH_OK);
     BH_CHECK_EQ("kept", stored_session_test_put(&fixture, "https://a", "s1", NOW + 1), BH_OK);
-    BH_CHECK_EQ("another id", bh_stored_session_drop(fixture.path, "https://a", "s0", fixture.arena, &err), BH_OK);
+    BH_CHECK_EQ("another id", bh_stored_session_drop(fixture.path, "https://a", "s0", fixture.arena, &err),
+                BH_OK);
     BH_CHECK_STR("a newer session stays", id_at(&fixture, "https://a"), "s1");
-    BH_CHECK_EQ("dropped", bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &err), BH_OK);
+    BH_CHECK_EQ("dropped", bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &err),
+                BH_OK);
     BH_CHECK_STR("gone", id_at(&fixture, "https://a"), "");
     BH_CHECK_EQ("ended", stored_session_test_put(&fixture, "https://a", "s2", NOW), BH_OK);
     BH_CHECK_EQ("another", stored_session_test_put(&fixture, "https://b", "s3", NOW + 1), BH_OK);
@@ -114,8 +117,9 @@ device_at(struct fixture *fixture, const char *address, const char *name)
 static void
 test_devices(void **state)
 {
-    struct bh_stored_device devices[] = { { "https://a", "d1", "ada" }, { "https://a", "d2", "bob" },
-                                        { "https://a", "d3", "ada" } };
+    struct bh_stored_device devices[] = { { "https://a", "d1", "ada" },
+                                          { "https://a", "d2", "bob" },
+                                          { "https://a", "d3", "ada" } };
     struct fixture fixture;
     char address[32];
 
@@ -125,8 +129,8 @@ test_devices(void **state)
         BH_CHECK_EQ("kept", bh_stored_device_put(fixture.path, &devices[i], fixture.arena, &fixture.err),
                     BH_OK);
     BH_CHECK_EQ("session", stored_session_test_put(&fixture, "https://a", "s1", NOW + 1), BH_OK);
-    BH_CHECK_EQ("dropped", bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &fixture.err),
-                BH_OK);
+    BH_CHECK_EQ("dropped",
+                bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &fixture.err), BH_OK);
     BH_CHECK_STR("the newest", device_at(&fixture, "https://a", "ada"), "d3");
     BH_CHECK_STR("however it is written", device_at(&fixture, "https://a", "Ada"), "d3");
     BH_CHECK_STR("another's", device_at(&fixture, "https://a", "bob"), "d2");
@@ -168,8 +172,8 @@ test_full(void **state)
 static const struct {
     const char *name;
     mode_t file, folder;
-    uid_t owner;        /* 0: the caller; needs root */
-    bool link;          /* the file is a symbolic link to a good one */
+    uid_t owner; /* 0: the caller; needs root */
+    bool link;   /* the file is a symbolic link to a good one */
     bh_rc rc;
     const char *message;
 } untrusted[] = {
@@ -208,7 +212,8 @@ check_untrusted(size_t i)
     BH_CHECK_EQ(untrusted[i].name, rc, untrusted[i].rc);
     if (rc != BH_OK)
         BH_CHECK(untrusted[i].name, strstr(fixture.err.msg, untrusted[i].message));
-    BH_CHECK_EQ(untrusted[i].name, stored_session_test_put(&fixture, "https://b", "s2", NOW + 1), untrusted[i].rc);
+    BH_CHECK_EQ(untrusted[i].name, stored_session_test_put(&fixture, "https://b", "s2", NOW + 1),
+                untrusted[i].rc);
     unlink(real);
     remove_fixture(&fixture);
 }
@@ -234,7 +239,8 @@ test_linked_folder(void **state)
     snprintf(real, sizeof real, "%s/real", fixture.root);
     assert_int_equal(mkdir(real, 0700), 0); /* nothing else is wrong with it */
     assert_int_equal(symlink(real, fixture.folder), 0);
-    BH_CHECK_EQ("found", bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err),
+    BH_CHECK_EQ("found",
+                bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err),
                 BH_DENIED);
     BH_CHECK_EQ("kept", stored_session_test_put(&fixture, "https://a", "s", NOW + 1), BH_DENIED);
     rmdir(real);
@@ -242,7 +248,7 @@ test_linked_folder(void **state)
     BH_CHECK_DONE();
 }
 
-#define ENTRY(more)                                                                      \
+#define ENTRY(more)                                                                                          \
     "{\"address\":\"https://a\",\"expires_ns\":\"2000\",\"id\":\"s1\",\"name\":\"ada\"" more "}"
 
 static const struct {
@@ -270,15 +276,17 @@ test_damaged(void **state)
 
         make_fixture(&fixture);
         BH_CHECK_EQ(damaged[i].name, bh_dir_make(fixture.folder, 0700, &fixture.err), BH_OK);
-        BH_CHECK_EQ(damaged[i].name,
-                    bh_file_replace(fixture.path, damaged[i].text, strlen(damaged[i].text), 0600,
-                                    &fixture.err), BH_OK);
+        BH_CHECK_EQ(
+            damaged[i].name,
+            bh_file_replace(fixture.path, damaged[i].text, strlen(damaged[i].text), 0600, &fixture.err),
+            BH_OK);
         rc = bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err);
         BH_CHECK_EQ(damaged[i].name, rc, damaged[i].rc);
         if (rc != BH_OK) {
             BH_CHECK(damaged[i].name, strstr(fixture.err.msg, "is damaged"));
             BH_CHECK(damaged[i].name, !strstr(fixture.err.msg, "bs_"));
-            BH_CHECK_EQ(damaged[i].name, stored_session_test_put(&fixture, "https://b", "s", NOW + 1), BH_INVALID);
+            BH_CHECK_EQ(damaged[i].name, stored_session_test_put(&fixture, "https://b", "s", NOW + 1),
+                        BH_INVALID);
         }
         remove_fixture(&fixture);
     }
@@ -297,7 +305,8 @@ test_oversized(void **state)
     memset(text, ' ', sizeof text);
     assert_int_equal(bh_dir_make(fixture.folder, 0700, &fixture.err), BH_OK);
     assert_int_equal(bh_file_replace(fixture.path, text, sizeof text, 0600, &fixture.err), BH_OK);
-    BH_CHECK_EQ("found", bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err),
+    BH_CHECK_EQ("found",
+                bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err),
                 BH_INVALID);
     remove_fixture(&fixture);
     BH_CHECK_DONE();
@@ -345,10 +354,15 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_entry_a_server), cmocka_unit_test(test_dropped),
-        cmocka_unit_test(test_full), cmocka_unit_test(test_devices),              cmocka_unit_test(test_untrusted),
-        cmocka_unit_test(test_linked_folder),      cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_oversized),          cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_one_entry_a_server),
+        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_untrusted),
+        cmocka_unit_test(test_linked_folder),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_oversized),
+        cmocka_unit_test(test_paths),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

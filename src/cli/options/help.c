@@ -92,9 +92,8 @@ bh_help_command(struct bh_buf *out, enum bh_command_id id)
 {
     const struct bh_cli_command *command = &bh_cli_commands[id];
 
-    bh_buf_printf(out, "usage: bulkhead %s%s%s%s\n\n", command->name,
-                  *command->options ? " [OPTION...]" : "", *command->arguments ? " " : "",
-                  command->arguments);
+    bh_buf_printf(out, "usage: bulkhead %s%s%s%s\n\n", command->name, *command->options ? " [OPTION...]" : "",
+                  *command->arguments ? " " : "", command->arguments);
     bh_buf_printf(out, "%c", command->summary[0] - ('a' - 'A'));
     help_put_wrapped(out, command->summary + 1, 0, 1);
     if (*command->details) {

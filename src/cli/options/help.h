@@ -15,6 +15,4 @@ void bh_help_command(struct bh_buf *out, enum bh_command_id command);
 /* The completion script for bash. */
 void bh_help_completion(struct bh_buf *out);
 
-
-
 #endif

@@ -24,8 +24,7 @@ static const struct man_parameter daemon_parameters[] = {
 #undef BH_PARAM
 };
 static const struct man_parameter node_parameters[] = {
-#define BH_NODE_PARAM(name, type, unit, min, max, value, sentence)                       \
-    { #name, QUOTED(value), sentence, unit },
+#define BH_NODE_PARAM(name, type, unit, min, max, value, sentence) { #name, QUOTED(value), sentence, unit },
 #include "tables/node_params.tbl"
 #undef BH_NODE_PARAM
 };
@@ -137,8 +136,7 @@ man_put_command(struct bh_buf *out, const struct bh_cli_command *command)
 {
     bh_buf_puts(out, ".SS \"bulkhead ");
     man_put(out, command->name);
-    bh_buf_printf(out, "%s%s", *command->options ? " [OPTION...]" : "",
-                  *command->arguments ? " " : "");
+    bh_buf_printf(out, "%s%s", *command->options ? " [OPTION...]" : "", *command->arguments ? " " : "");
     man_put(out, command->arguments);
     bh_buf_puts(out, "\"\n");
     bh_buf_putc(out, (char)toupper((unsigned char)command->summary[0]));
@@ -155,6 +153,7 @@ man_put_statuses(struct bh_buf *out)
     static const struct {
         int status;
         const char *doc;
+        /* clang-format off */
     } statuses[] = {
         { 0, "done" },
         { 1, "audit verify found a fault; a check of doctor failed" },
@@ -167,11 +166,12 @@ man_put_statuses(struct bh_buf *out)
         { 8, "the service is not available" },
         { 9, "the job failed and has no status of its own" },
     };
+    /* clang-format on */
     char number[8];
 
     man_put_section(out, "EXIT STATUS");
     man_put_line(out, "bulkhead run ends with the job's own status, 128 and the number of the "
-                  "signal when one ended it. Everything else:");
+                      "signal when one ended it. Everything else:");
     for (size_t i = 0; i < BH_COUNT(statuses); i++) {
         snprintf(number, sizeof number, "%d", statuses[i].status);
         man_put_term(out, number, "", statuses[i].doc);
@@ -186,7 +186,7 @@ bh_man_bulkhead(struct bh_buf *out)
     man_put_line(out, "bulkhead [OPTION...] COMMAND [ARGUMENT...]");
     man_put_section(out, "DESCRIPTION");
     man_put_line(out, "bulkhead asks bulkheadd(8) over its unix socket, where the caller's Unix "
-                  "identity counts, or over HTTPS with an API token.");
+                      "identity counts, or over HTTPS with an API token.");
     man_put_section(out, "COMMANDS");
     for (uint32_t i = 0; i < BH_COMMANDS; i++)
         man_put_command(out, &bh_cli_commands[i]);
@@ -203,8 +203,8 @@ bh_man_bulkhead(struct bh_buf *out)
     man_put_term(out, "BULKHEAD_CLIENT_KEY", "", "as --client-key");
     man_put_section(out, "FILES");
     man_put_term(out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
-             "the sessions that login keeps, an entry for each server; not used when others "
-             "could read it");
+                 "the sessions that login keeps, an entry for each server; not used when others "
+                 "could read it");
     man_put_statuses(out);
     man_put_see_also(out, "bulkheadd(8), bulkhead-node(8), bulkhead-site(5), bulkhead-job(5)");
 }
@@ -219,13 +219,14 @@ bh_man_bulkheadd(struct bh_buf *out)
     man_put_line(out, "bulkheadd [--config FILE] [--set KEY=VALUE]... [--rotate-root FILE] [--allow-root]");
     man_put_section(out, "DESCRIPTION");
     man_put_line(out, "Serves the API on a unix socket and on HTTPS, decides who gets which piece "
-                  "of which GPU and when, and journals every decision. Runs in the foreground "
-                  "as a user of its own, never as root.");
+                      "of which GPU and when, and journals every decision. Runs in the foreground "
+                      "as a user of its own, never as root.");
     man_put_section(out, "OPTIONS");
     man_put_term(out, "--config", "FILE", "configuration, /etc/bulkhead/bulkheadd.conf unless said");
-    man_put_term(out, "--rotate-root", "FILE", "wrap the key tree by the root key in FILE, 32 bytes, and leave; "
-             "the daemon must not run.  For sites whose root key is a credential of systemd's, "
-             "which then is to be replaced by FILE");
+    man_put_term(out, "--rotate-root", "FILE",
+                 "wrap the key tree by the root key in FILE, 32 bytes, and leave; "
+                 "the daemon must not run.  For sites whose root key is a credential of systemd's, "
+                 "which then is to be replaced by FILE");
     man_put_term(out, "--set", "KEY=VALUE", "set one parameter, over the file's");
     man_put_term(out, "--allow-root", "", "run as root nevertheless");
     man_put_term(out, "--help-config", "", "explain every parameter and leave");
@@ -242,8 +243,8 @@ bh_man_node(struct bh_buf *out)
     man_put_line(out, "bulkhead-node --config FILE [--log-json]");
     man_put_section(out, "DESCRIPTION");
     man_put_line(out, "Runs as root without a network listener and does what bulkheadd(8) orders, "
-                  "within what node.conf(5) allows: it makes and destroys GPU instances and "
-                  "runs jobs in sandboxes, each under a keeper that outlives it.");
+                      "within what node.conf(5) allows: it makes and destroys GPU instances and "
+                      "runs jobs in sandboxes, each under a keeper that outlives it.");
     man_put_section(out, "OPTIONS");
     man_put_term(out, "--config", "FILE", "node.conf, which only root may write");
     man_put_term(out, "--log-json", "", "log lines as JSON");
@@ -287,7 +288,7 @@ bh_man_node_conf(struct bh_buf *out)
     man_put_section(out, "DESCRIPTION");
     man_put_line(out, conf_form);
     man_put_paragraph(out, "The file belongs to root and nobody else may write it: whatever bulkheadd "
-                       "orders is checked against it.");
+                           "orders is checked against it.");
     man_put_parameters(out, node_parameters, BH_COUNT(node_parameters));
     man_put_see_also(out, "bulkhead-node(8)");
 }
@@ -316,15 +317,14 @@ man_installed_value(const char *file, const char *name)
 static void
 man_put_example(struct bh_buf *out, const char *file, const struct man_parameter *rows, size_t count)
 {
-    bh_buf_printf(out, "# %s: every parameter with its default; %s(5) says the same.\n", file,
-                  file);
+    bh_buf_printf(out, "# %s: every parameter with its default; %s(5) says the same.\n", file, file);
     for (size_t i = 0; i < count; i++) {
         const char *value = rows[i].standard, *other = man_installed_value(file, rows[i].name);
         size_t length = strlen(value);
         bool quoted = length >= 2 && *value == '"';
 
-        bh_buf_printf(out, "\n# %s%s%s%s\n#%s = ", rows[i].doc, *rows[i].unit ? " (" : "",
-                      rows[i].unit, *rows[i].unit ? ")" : "", rows[i].name);
+        bh_buf_printf(out, "\n# %s%s%s%s\n#%s = ", rows[i].doc, *rows[i].unit ? " (" : "", rows[i].unit,
+                      *rows[i].unit ? ")" : "", rows[i].name);
         bh_buf_put(out, value + quoted, length - 2 * (size_t)quoted);
         bh_buf_putc(out, '\n');
         if (other)
@@ -362,11 +362,11 @@ static void
 man_put_field(struct bh_buf *out, const struct bh_field *field)
 {
     static const char *const kinds[] = {
-        [BH_FIELD_BOOL] = "true|false", [BH_FIELD_U32] = "number",  [BH_FIELD_I32] = "number",
-        [BH_FIELD_U64] = "number",      [BH_FIELD_NS] = "ns",       [BH_FIELD_ENUM] = "name",
-        [BH_FIELD_STR] = "text",        [BH_FIELD_TEXT] = "text",   [BH_FIELD_TEXTS] = "[text...]",
-        [BH_FIELD_HEX] = "hex",         [BH_FIELD_STRUCT] = "mapping",
-        [BH_FIELD_ARRAY] = "[mapping...]", [BH_FIELD_LIST] = "[mapping...]",
+        [BH_FIELD_BOOL] = "true|false",   [BH_FIELD_U32] = "number",     [BH_FIELD_I32] = "number",
+        [BH_FIELD_U64] = "number",        [BH_FIELD_NS] = "ns",          [BH_FIELD_ENUM] = "name",
+        [BH_FIELD_STR] = "text",          [BH_FIELD_TEXT] = "text",      [BH_FIELD_TEXTS] = "[text...]",
+        [BH_FIELD_HEX] = "hex",           [BH_FIELD_STRUCT] = "mapping", [BH_FIELD_ARRAY] = "[mapping...]",
+        [BH_FIELD_LIST] = "[mapping...]",
     };
 
     bh_buf_printf(out, ".TP\n\\fB%s\\fR \\fI%s\\fR\n\\&", field->name, kinds[field->kind]);
@@ -408,7 +408,7 @@ man_put_roles(struct bh_buf *out)
 
     man_put_section(out, "ROLES");
     man_put_line(out, "What a binding allows, in its tenant and all below it. A principal with several "
-                  "bindings may do what any of them allows.");
+                      "bindings may do what any of them allows.");
     for (uint32_t role = BH_ROLE_NONE + 1; role < BH_ROLES; role++) {
         char memory[ROLE_VERBS_BYTES];
         struct bh_buf verbs;
@@ -427,8 +427,8 @@ bh_man_site(struct bh_buf *out)
     man_put_title(out, "bulkhead-site", "5", "the site file: tenants, sizes, people, GPUs");
     man_put_section(out, "DESCRIPTION");
     man_put_line(out, "YAML or JSON, put in force by bulkhead apply -f FILE and given back by bulkhead "
-                  "get site. It is applied whole: what it does not name any more is removed. "
-                  "Unknown keys, YAML aliases and tags are refused.");
+                      "get site. It is applied whole: what it does not name any more is removed. "
+                      "Unknown keys, YAML aliases and tags are refused.");
     man_put_section(out, "KEYS");
     man_put_fields(out, &bh_site_fields, "at the top", 0);
     man_put_roles(out);

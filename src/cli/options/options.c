@@ -17,13 +17,13 @@
 enum { OPTION_NAME_MAX = 32 };
 
 const struct bh_option bh_cli_options[BH_OPTIONS] = {
-#define BH_OPTION(id, name, letter, kind, value, key, doc)                               \
+#define BH_OPTION(id, name, letter, kind, value, key, doc)                                                   \
     [BH_OPT_##id] = { name, letter, BH_OPT_KIND_##kind, value, key, doc },
 #include "tables/commands.tbl"
 };
 
 const struct bh_cli_command bh_cli_commands[BH_COMMANDS] = {
-#define BH_COMMAND(id, name, arguments, least, most, operations, options, summary, details) \
+#define BH_COMMAND(id, name, arguments, least, most, operations, options, summary, details)                  \
     [BH_CMD_##id] = { name, arguments, least, most, operations, options, summary, details },
 #include "tables/commands.tbl"
 };
@@ -66,8 +66,8 @@ bh_command_takes(enum bh_command_id command, enum bh_option_id option)
     const char *name = bh_cli_options[option].name;
 
     return bh_words_have(bh_cli_global_options, ' ', name, strlen(name))
-        || (command < BH_COMMANDS
-            && bh_words_have(bh_cli_commands[command].options, ' ', name, strlen(name)));
+           || (command < BH_COMMANDS
+               && bh_words_have(bh_cli_commands[command].options, ' ', name, strlen(name)));
 }
 
 /* Is `word` the first word of a command of two? */
@@ -77,8 +77,7 @@ options_is_group(const char *word)
     size_t length = strlen(word);
 
     for (uint32_t i = 0; i < BH_COMMANDS; i++)
-        if (strncmp(bh_cli_commands[i].name, word, length) == 0
-            && bh_cli_commands[i].name[length] == ' ')
+        if (strncmp(bh_cli_commands[i].name, word, length) == 0 && bh_cli_commands[i].name[length] == ' ')
             return true;
     return false;
 }
@@ -128,8 +127,7 @@ options_hint_second(const char *first, struct bh_err *err)
 static bh_rc
 options_unknown_command(const char *name, struct bh_err *err)
 {
-    const char *hint =
-        options_find_habit(command_habits, BH_COUNT(command_habits), name, strlen(name));
+    const char *hint = options_find_habit(command_habits, BH_COUNT(command_habits), name, strlen(name));
     struct bh_nearest nearest = { 0 };
 
     bh_err_set(err, BH_INVALID, "no such command: %.80s", name);
@@ -140,8 +138,7 @@ options_unknown_command(const char *name, struct bh_err *err)
     for (uint32_t i = 0; i < BH_COMMANDS; i++)
         bh_nearest_try(&nearest, name, bh_cli_commands[i].name);
     if (nearest.word)
-        return bh_err_hint(err, "did you mean bulkhead %s? bulkhead help lists the commands",
-                           nearest.word);
+        return bh_err_hint(err, "did you mean bulkhead %s? bulkhead help lists the commands", nearest.word);
     return bh_err_hint(err, "bulkhead help lists the commands");
 }
 
@@ -179,8 +176,7 @@ options_check_choice(const struct bh_option *option, const char *text, struct bh
     snprintf(words, sizeof words, "%s", option->value);
     while ((word = strsep(&left, "|")))
         bh_nearest_try(&nearest, text, word);
-    bh_err_set(err, BH_INVALID, "--%s: \"%.80s\" is none of %s", option->name, text,
-               option->value);
+    bh_err_set(err, BH_INVALID, "--%s: \"%.80s\" is none of %s", option->name, text, option->value);
     return nearest.word ? bh_err_hint(err, "did you mean --%s %s?", option->name, nearest.word)
                         : bh_err_hint(err, "--%s: %s", option->name, option->doc);
 }
@@ -224,8 +220,7 @@ find_option(enum bh_command_id command, const char *name, size_t length, bool le
     for (uint32_t i = 0; i < BH_OPTIONS; i++) {
         const struct bh_option *option = &bh_cli_options[i];
         bool same = letter ? option->letter == *name
-                           : strlen(option->name) == length
-                                 && strncmp(option->name, name, length) == 0;
+                           : strlen(option->name) == length && strncmp(option->name, name, length) == 0;
 
         if (same && bh_command_takes(command, (enum bh_option_id)i))
             return (enum bh_option_id)i;
@@ -262,8 +257,7 @@ nearest_option(enum bh_command_id command, const char *name, size_t length)
 static bh_rc
 unknown_option(struct options_reader *r, const char *word)
 {
-    const char *name = r->args->command < BH_COMMANDS ? bh_cli_commands[r->args->command].name
-                                                      : "";
+    const char *name = r->args->command < BH_COMMANDS ? bh_cli_commands[r->args->command].name : "";
 
     const char *meant, *option = word + (strncmp(word, "--", 2) == 0 ? 2 : 1);
     size_t length = strcspn(option, "=");
@@ -293,8 +287,7 @@ static bh_rc
 options_parse_long(struct options_reader *r, const char *word)
 {
     const char *name = word + 2, *equals = strchrnul(name, '=');
-    enum bh_option_id id =
-        find_option(r->args->command, name, (size_t)(equals - name), false);
+    enum bh_option_id id = find_option(r->args->command, name, (size_t)(equals - name), false);
 
     if (id == BH_OPTIONS)
         return unknown_option(r, word);
@@ -312,7 +305,7 @@ static bool
 options_is_both(const struct options_reader *r, const char *word)
 {
     return (strcmp(word, "-it") == 0 || strcmp(word, "-ti") == 0)
-        && bh_command_takes(r->args->command, BH_OPT_TTY);
+           && bh_command_takes(r->args->command, BH_OPT_TTY);
 }
 
 /* "-A", "-Aw", "-ojson", "-o json" */
@@ -354,8 +347,9 @@ options_parse_word(struct options_reader *r)
     const char *word = r->argv[r->at++];
     bool known = r->args->command < BH_COMMANDS;
 
-    if (!known && (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0
-                   || (strcmp(word, "-v") == 0 && r->at == r->argc)))
+    if (!known
+        && (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0
+            || (strcmp(word, "-v") == 0 && r->at == r->argc)))
         word = bh_cli_commands[BH_CMD_VERSION].name; /* as of other programs */
     if (strcmp(word, "--") == 0) {
         r->args->program = true;
@@ -394,8 +388,7 @@ options_check_count(const struct bh_args *args, struct bh_err *err)
     bool file = bh_command_takes(args->command, BH_OPT_FILE) && !args->options[BH_OPT_FILE].given;
 
     if (args->count < command->least)
-        bh_err_set(err, BH_INVALID, "%s: missing argument: %s", command->name,
-                   command->arguments);
+        bh_err_set(err, BH_INVALID, "%s: missing argument: %s", command->name, command->arguments);
     else if (args->count > command->most && command->most < BH_ARGUMENTS_MANY)
         bh_err_set(err, BH_INVALID, "%s: superfluous argument: %.80s", command->name,
                    args->arguments[command->most]);
@@ -404,8 +397,7 @@ options_check_count(const struct bh_args *args, struct bh_err *err)
     if (file && args->count > command->most)
         return bh_err_hint(err, "a file is named by -f: bulkhead %s -f %.80s", command->name,
                            args->arguments[command->most]);
-    return bh_err_hint(err, "usage: bulkhead %s [OPTION...] %s", command->name,
-                       command->arguments);
+    return bh_err_hint(err, "usage: bulkhead %s [OPTION...] %s", command->name, command->arguments);
 }
 
 bh_rc

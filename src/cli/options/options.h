@@ -9,8 +9,14 @@
 
 /* The command line, read by tables/commands.tbl. */
 
-enum bh_option_kind { BH_OPT_KIND_FLAG, BH_OPT_KIND_TEXT, BH_OPT_KIND_NUMBER, BH_OPT_KIND_SPAN,
-                      BH_OPT_KIND_TEXTS, BH_OPT_KIND_CHOICE };
+enum bh_option_kind {
+    BH_OPT_KIND_FLAG,
+    BH_OPT_KIND_TEXT,
+    BH_OPT_KIND_NUMBER,
+    BH_OPT_KIND_SPAN,
+    BH_OPT_KIND_TEXTS,
+    BH_OPT_KIND_CHOICE
+};
 
 enum bh_option_id {
 #define BH_OPTION(id, ...) BH_OPT_##id,
@@ -48,9 +54,9 @@ enum { BH_ARGS_MAX = 1024, BH_OPTION_TEXTS_MAX = 64 };
 
 struct bh_option_value {
     bool given;
-    const char *text;      /* as written; the last one of TEXTS */
-    uint64_t number;       /* NUMBER; nanoseconds of SPAN */
-    const char **texts;    /* TEXTS */
+    const char *text;   /* as written; the last one of TEXTS */
+    uint64_t number;    /* NUMBER; nanoseconds of SPAN */
+    const char **texts; /* TEXTS */
     uint32_t count;
 };
 
@@ -60,8 +66,8 @@ struct bh_args {
     struct bh_option_value options[BH_OPTIONS];
     const char **arguments; /* not options, in order; NULL-terminated */
     uint32_t count;
-    bool program;           /* there was a "--" */
-    uint32_t before;        /* how many of the arguments stood before it; 0 without one */
+    bool program;    /* there was a "--" */
+    uint32_t before; /* how many of the arguments stood before it; 0 without one */
 };
 
 /* A word of the command line or of the environment that goes into a request.  BH_INVALID: it is not
@@ -74,8 +80,7 @@ BH_MUST_USE bh_rc bh_word_check(const char *word, struct bh_err *err);
  *   BH_INVALID  an unknown command or option, a missing or superfluous argument, a
  *               value of the wrong kind; ret_args->command is BH_COMMANDS when no
  *               command was understood */
-BH_MUST_USE bh_rc bh_args_parse(int argc, char **argv, struct bh_args *ret_args,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_args_parse(int argc, char **argv, struct bh_args *ret_args, struct bh_err *err);
 void bh_args_fini(struct bh_args *args);
 
 /* The command of that name ("audit verify"), or BH_COMMANDS. */

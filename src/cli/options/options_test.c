@@ -10,7 +10,8 @@ options_test_split(char *line, char **words)
     char *rest;
     int count = 0;
 
-    for (char *word = strtok_r(line, " ", &rest); word && count < WORDS_MAX; word = strtok_r(NULL, " ", &rest))
+    for (char *word = strtok_r(line, " ", &rest); word && count < WORDS_MAX;
+         word = strtok_r(NULL, " ", &rest))
         words[count++] = word;
     words[count] = NULL;
     return count;
@@ -22,6 +23,7 @@ static const struct {
     enum bh_command_id command;
     const char *arguments; /* joined by blanks */
     bool program;
+    /* clang-format off */
 } lines[] = {
     { "a command alone", "bulkhead ps", BH_OK, BH_CMD_PS, "", false },
     { "two words", "bulkhead audit verify", BH_OK, BH_CMD_AUDIT_VERIFY, "", false },
@@ -64,6 +66,7 @@ static const struct {
     { "and by the small one", "bulkhead -v", BH_OK, BH_CMD_VERSION, "", false },
     { "superfluous argument", "bulkhead why 1 2", BH_INVALID, BH_CMD_WHY, NULL, false },
 };
+/* clang-format on */
 
 static void
 check_arguments(const char *name, const struct bh_args *args, const char *want)
@@ -72,8 +75,8 @@ check_arguments(const char *name, const struct bh_args *args, const char *want)
     size_t used = 0;
 
     for (uint32_t i = 0; i < args->count; i++)
-        used += (size_t)snprintf(joined + used, sizeof joined - used, "%s%s", i ? " " : "",
-                                 args->arguments[i]);
+        used +=
+            (size_t)snprintf(joined + used, sizeof joined - used, "%s%s", i ? " " : "", args->arguments[i]);
     BH_CHECK_STR(name, joined, want);
 }
 
@@ -202,8 +205,9 @@ test_words_known(void **state)
 
             length = strcspn(word, " ");
             for (uint32_t o = 0; o < BH_OPTIONS; o++)
-                found = found || (strlen(bh_cli_options[o].name) == length
-                                  && strncmp(bh_cli_options[o].name, word, length) == 0);
+                found = found
+                        || (strlen(bh_cli_options[o].name) == length
+                            && strncmp(bh_cli_options[o].name, word, length) == 0);
             BH_CHECK(bh_cli_commands[i].name, found);
         }
     }
@@ -247,6 +251,7 @@ test_habits(void **state)
 {
     static const struct {
         const char *line, *hint;
+        /* clang-format off */
     } cases[] = {
         { "bulkhead squeue", "bulkhead ps" },
         { "bulkhead delete 12", "bulkhead cancel JOB" },
@@ -272,6 +277,7 @@ test_habits(void **state)
         { "bulkhead ps --frobnicate", "bulkhead ps --help lists the options" },
         { "bulkhead submit --name a\xff", "convert it with iconv" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         char line[64], *words[WORDS_MAX + 1];
@@ -279,7 +285,8 @@ test_habits(void **state)
         struct bh_err err = { .rc = BH_OK };
 
         snprintf(line, sizeof line, "%s", cases[i].line);
-        BH_CHECK_EQ(cases[i].line, bh_args_parse(options_test_split(line, words), words, &args, &err), BH_INVALID);
+        BH_CHECK_EQ(cases[i].line, bh_args_parse(options_test_split(line, words), words, &args, &err),
+                    BH_INVALID);
         if (!strstr(err.hint, cases[i].hint))
             BH_CHECK_STR(cases[i].line, err.hint, cases[i].hint);
         bh_args_fini(&args);
@@ -301,9 +308,8 @@ test_habits_are_no_commands(void **state)
 
     for (size_t i = 0; i < BH_COUNT(habits); i++) {
         for (uint32_t k = 0; k < BH_COMMANDS; k++)
-            BH_CHECK(bh_cli_commands[k].name,
-                     !bh_words_have(habits[i].words, ' ', bh_cli_commands[k].name,
-                                    strlen(bh_cli_commands[k].name)));
+            BH_CHECK(bh_cli_commands[k].name, !bh_words_have(habits[i].words, ' ', bh_cli_commands[k].name,
+                                                             strlen(bh_cli_commands[k].name)));
         BH_CHECK(habits[i].words, strlen(habits[i].hint) < sizeof err.hint);
     }
     BH_CHECK_DONE();

@@ -171,8 +171,8 @@ output_put_yaml_value(struct bh_buf *out, bh_json_value value, uint32_t depth, b
     void *cursor = NULL;
     const char *key;
     bh_json_value member;
-    bool empty = kind == BH_JSON_OBJECT ? !bh_json_next(value, &cursor, &key, &member)
-                                        : bh_json_count(value) == 0;
+    bool empty =
+        kind == BH_JSON_OBJECT ? !bh_json_next(value, &cursor, &key, &member) : bh_json_count(value) == 0;
 
     if (kind != BH_JSON_OBJECT && kind != BH_JSON_ARRAY) {
         bh_buf_putc(out, ' ');

@@ -42,12 +42,14 @@ bh_table_free(struct bh_table *table)
 static const struct {
     uint32_t first, last;
     uint8_t columns;
+    /* clang-format off */
 } widths[] = {
     { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200f, 0 },
     { 0x2e80, 0xa4cf, 2 },   { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },
     { 0xfe00, 0xfe0f, 0 },   { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },
     { 0xffe0, 0xffe6, 2 },   { 0x1f300, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 },
 };
+/* clang-format on */
 
 static size_t
 columns_of(uint32_t code)

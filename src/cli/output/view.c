@@ -369,8 +369,8 @@ view_put_gpu_state(struct bh_buf *out, bh_json_value gpu)
     if (bh_json_truth(bh_json_get(gpu, "fenced")))
         view_put_fence(out, gpu);
     else if (!bh_json_truth(bh_json_get(gpu, "managed")))
-        bh_buf_puts(out, bh_json_get(gpu, "foreign_instances") ? "unmanaged (foreign instances)"
-                                                               : "unmanaged");
+        bh_buf_puts(out,
+                    bh_json_get(gpu, "foreign_instances") ? "unmanaged (foreign instances)" : "unmanaged");
     else if (!view_is_well(health))
         view_put_clean(out, health);
     else if (view_is_held(gpu, "held") || view_is_held(gpu, "node_held"))
@@ -400,8 +400,7 @@ view_put_hits(struct bh_buf *out, bh_json_value bound)
     uint64_t judged = bh_json_number(bh_json_get(bound, "judged"), 0);
 
     if (judged)
-        bh_buf_printf(out, "%" PRIu64 "/%" PRIu64,
-                      bh_json_number(bh_json_get(bound, "kept"), 0), judged);
+        bh_buf_printf(out, "%" PRIu64 "/%" PRIu64, bh_json_number(bh_json_get(bound, "kept"), 0), judged);
     else
         bh_buf_putc(out, '-');
 }
@@ -434,22 +433,20 @@ static void (*const put_member[BH_CELLS])(struct bh_buf *out, bh_json_value valu
     [BH_CELL_PARTS] = view_put_parts,       [BH_CELL_MIB] = view_put_mib,
     [BH_CELL_GPU_TIME] = view_put_gpu_time, [BH_CELL_COUNT] = view_put_count,
     [BH_CELL_MODELS] = view_put_models,     [BH_CELL_QUOTAS] = view_put_quotas,
-    [BH_CELL_BUDGET] = view_put_budget,
-    [BH_CELL_PARTITIONS] = view_put_partitions,     [BH_CELL_BOUND] = view_put_forecast,
-    [BH_CELL_HITS] = view_put_hits,         [BH_CELL_PERMILLE] = view_put_permille,
-    [BH_CELL_PROPOSAL] = view_put_proposal,
+    [BH_CELL_BUDGET] = view_put_budget,     [BH_CELL_PARTITIONS] = view_put_partitions,
+    [BH_CELL_BOUND] = view_put_forecast,    [BH_CELL_HITS] = view_put_hits,
+    [BH_CELL_PERMILLE] = view_put_permille, [BH_CELL_PROPOSAL] = view_put_proposal,
 };
 
 /* Cells made of several members of the object. */
 static void (*const put_whole[BH_CELLS])(struct bh_buf *out, bh_json_value object) = {
-    [BH_CELL_PLACEMENT] = view_put_placement,         [BH_CELL_REASON] = view_put_reason,
-    [BH_CELL_NODE_STATE] = view_put_node_state,
-    [BH_CELL_GPU_STATE] = view_put_gpu_state, [BH_CELL_UNVERIFIED] = view_put_unverified,
+    [BH_CELL_PLACEMENT] = view_put_placement,   [BH_CELL_REASON] = view_put_reason,
+    [BH_CELL_NODE_STATE] = view_put_node_state, [BH_CELL_GPU_STATE] = view_put_gpu_state,
+    [BH_CELL_UNVERIFIED] = view_put_unverified,
 };
 
 void
-bh_view_cell(struct bh_buf *out, const struct bh_column *column, bh_json_value object,
-             uint64_t now_ns)
+bh_view_cell(struct bh_buf *out, const struct bh_column *column, bh_json_value object, uint64_t now_ns)
 {
     if (column->cell == BH_CELL_RUNTIME)
         view_put_runtime(out, object, now_ns);
@@ -540,8 +537,7 @@ static void view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_
 static bool
 view_holds_objects(bh_json_value list)
 {
-    return bh_json_kind(list) == BH_JSON_ARRAY
-        && bh_json_kind(bh_json_at(list, 0)) == BH_JSON_OBJECT;
+    return bh_json_kind(list) == BH_JSON_ARRAY && bh_json_kind(bh_json_at(list, 0)) == BH_JSON_OBJECT;
 }
 
 /* What a site file changed: sentences with commas in them, so each has its line. */
@@ -566,12 +562,12 @@ view_is_empty(bh_json_value value)
     const char *text = bh_json_text(value, NULL);
 
     return bh_json_kind(value) == BH_JSON_NULL || (text && !*text)
-        || (bh_json_kind(value) == BH_JSON_ARRAY && bh_json_count(value) == 0);
+           || (bh_json_kind(value) == BH_JSON_ARRAY && bh_json_count(value) == 0);
 }
 
 static void
 view_describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64_t now_ns,
-                uint32_t depth)
+                     uint32_t depth)
 {
     size_t length = strlen(key);
     bool is_time = length > 3 && strcmp(key + length - 3, "_ns") == 0;

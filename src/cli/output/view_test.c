@@ -16,10 +16,31 @@ test_table(void **state)
     struct bh_table *table = bh_table_new(3);
     struct bh_buf out;
     static const char *const cells[] = {
-        "ID", "NAME", "REASON", "1", "\xc3\xa4\xc3\xb6", "a long reason that is not cut",
-        "100", NULL, "", "2", "evil\x1b[2Jname", "r", "3", "\xe6\x97\xa5\xe6\x9c\xac", "two columns each",
-        "4", "e\xcc\x81", "a combining accent", "5", "a\xe2\x80\xae" "b", "right to left",
-        "6", "\xff\xc3", "no UTF-8",
+        "ID",
+        "NAME",
+        "REASON",
+        "1",
+        "\xc3\xa4\xc3\xb6",
+        "a long reason that is not cut",
+        "100",
+        NULL,
+        "",
+        "2",
+        "evil\x1b[2Jname",
+        "r",
+        "3",
+        "\xe6\x97\xa5\xe6\x9c\xac",
+        "two columns each",
+        "4",
+        "e\xcc\x81",
+        "a combining accent",
+        "5",
+        "a\xe2\x80\xae"
+        "b",
+        "right to left",
+        "6",
+        "\xff\xc3",
+        "no UTF-8",
     };
 
     for (size_t i = 0; i < BH_COUNT(cells); i++)
@@ -53,11 +74,17 @@ view_test_parse(const char *text)
 static void
 test_unseen_characters(void **state)
 {
-#define UNSEEN "\xe2\x80\xae" "\xe2\x80\x8b" "\xc2\x85" "\xef\xbb\xbf" "\x7f"
-    BH_AUTO(bh_json_free) struct bh_json *json = view_test_parse(
-        "{\"spec\":{\"args\":[\"a" UNSEEN "\",\"b\\n\"],\"env\":[\"A=" UNSEEN "\"],"
-        "\"mounts\":[{\"source\":\"/" UNSEEN "\",\"target\":\"/" UNSEEN "\"}],"
-        "\"m" UNSEEN "\":{\"k" UNSEEN "\":\"v" UNSEEN "\"}}}");
+#define UNSEEN                                                                                               \
+    "\xe2\x80\xae"                                                                                           \
+    "\xe2\x80\x8b"                                                                                           \
+    "\xc2\x85"                                                                                               \
+    "\xef\xbb\xbf"                                                                                           \
+    "\x7f"
+    BH_AUTO(bh_json_free)
+    struct bh_json *json =
+        view_test_parse("{\"spec\":{\"args\":[\"a" UNSEEN "\",\"b\\n\"],\"env\":[\"A=" UNSEEN "\"],"
+                        "\"mounts\":[{\"source\":\"/" UNSEEN "\",\"target\":\"/" UNSEEN "\"}],"
+                        "\"m" UNSEEN "\":{\"k" UNSEEN "\":\"v" UNSEEN "\"}}}");
     struct bh_buf out;
 
     bh_buf_init(&out, 65536);
@@ -100,16 +127,20 @@ static const struct {
     { "GiB", BH_CELL_MIB, "a", "{\"a\":81920}", "80GiB" },
     { "MiB", BH_CELL_MIB, "a", "{\"a\":9984}", "9984MiB" },
     { "GPU-hours", BH_CELL_GPU_TIME, "a", "{\"a\":\"15120000000000000\"}", "1.000" },
-    { "GPU-hours over 64 bits", BH_CELL_GPU_TIME, "a", "{\"a\":\"151200000000000000000000\"}", "10000000.000" },
+    { "GPU-hours over 64 bits", BH_CELL_GPU_TIME, "a", "{\"a\":\"151200000000000000000000\"}",
+      "10000000.000" },
     { "count", BH_CELL_COUNT, "a", "{\"a\":[1,2,3]}", "3" },
     { "not started", BH_CELL_RUNTIME, "", "{\"started_ns\":\"0\"}", "" },
     { "running", BH_CELL_RUNTIME, "", "{\"started_ns\":\"999999815000000000\"}", "3m05s" },
     { "ended", BH_CELL_RUNTIME, "", "{\"started_ns\":\"5000000000\",\"ended_ns\":\"9000000000\"}", "4s" },
-    { "place", BH_CELL_PLACEMENT, "", "{\"node\":\"n1\",\"pieces\":\"GPU-1 1g.10gb@0\"}", "n1/GPU-1 1g.10gb@0" },
+    { "place", BH_CELL_PLACEMENT, "", "{\"node\":\"n1\",\"pieces\":\"GPU-1 1g.10gb@0\"}",
+      "n1/GPU-1 1g.10gb@0" },
     { "no place", BH_CELL_PLACEMENT, "", "{\"node\":\"\",\"pieces\":\"\"}", "" },
     { "waits", BH_CELL_REASON, "", "{\"reason\":\"quota_gpu\",\"exit_status\":null}", "quota_gpu" },
-    { "ended well", BH_CELL_REASON, "", "{\"reason\":\"none\",\"cause\":\"exited\",\"exit_status\":0}", "exited" },
-    { "ended badly", BH_CELL_REASON, "", "{\"reason\":\"none\",\"cause\":\"exited\",\"exit_status\":7}", "exited(7)" },
+    { "ended well", BH_CELL_REASON, "", "{\"reason\":\"none\",\"cause\":\"exited\",\"exit_status\":0}",
+      "exited" },
+    { "ended badly", BH_CELL_REASON, "", "{\"reason\":\"none\",\"cause\":\"exited\",\"exit_status\":7}",
+      "exited(7)" },
     { "piece", BH_CELL_PARTITIONS, "p",
       "{\"p\":[{\"profile\":\"1g.10gb\",\"start\":2,\"state\":\"leased\",\"tenant\":\"acme\",\"job\":4},"
       "{\"profile\":\"whole\",\"start\":0,\"state\":\"idle\"}]}",
@@ -118,8 +149,8 @@ static const struct {
     { "fenced, and why", BH_CELL_GPU_STATE, "",
       "{\"fenced\":true,\"fenced_why\":\"job 7: device-fence\",\"managed\":true}",
       "fenced (job 7: device-fence)" },
-    { "cordoned by verb", BH_CELL_GPU_STATE, "",
-      "{\"managed\":true,\"health\":\"ok\",\"held\":\"cordon\"}", "cordoned" },
+    { "cordoned by verb", BH_CELL_GPU_STATE, "", "{\"managed\":true,\"health\":\"ok\",\"held\":\"cordon\"}",
+      "cordoned" },
     { "drained node", BH_CELL_GPU_STATE, "",
       "{\"managed\":true,\"held\":\"no\",\"node_held\":\"drain\",\"pieces\":[{\"state\":\"idle\"}]}",
       "drained" },
@@ -141,18 +172,20 @@ static const struct {
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"broken\"}", "up, isolation broken" },
     { "node verified", BH_CELL_NODE_STATE, "",
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"verified\"}", "up" },
-    { "node to reboot", BH_CELL_NODE_STATE, "",
-      "{\"state\":\"up\",\"held\":\"drain\",\"needs_reboot\":true}", "up, drained, needs a reboot" },
-    { "node to check", BH_CELL_NODE_STATE, "",
-      "{\"state\":\"up\",\"held\":\"no\",\"unchecked\":true}", "up, unchecked: jobs failed to start" },
+    { "node to reboot", BH_CELL_NODE_STATE, "", "{\"state\":\"up\",\"held\":\"drain\",\"needs_reboot\":true}",
+      "up, drained, needs a reboot" },
+    { "node to check", BH_CELL_NODE_STATE, "", "{\"state\":\"up\",\"held\":\"no\",\"unchecked\":true}",
+      "up, unchecked: jobs failed to start" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false}", "unmanaged" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false,\"foreign_instances\":2}",
       "unmanaged (foreign instances)" },
     { "assumed", BH_CELL_UNVERIFIED, "", "{\"assumed\":true}", "assumed" },
-    { "quotas", BH_CELL_QUOTAS, "l", "{\"l\":[{\"sku\":\"small\",\"used\":1,\"limit\":2},"
+    { "quotas", BH_CELL_QUOTAS, "l",
+      "{\"l\":[{\"sku\":\"small\",\"used\":1,\"limit\":2},"
       "{\"model\":\"H100-80GB\",\"used\":\"0.5\",\"limit\":null}]}",
       "small 1/2, H100-80GB 0.5/-" },
-    { "budget", BH_CELL_BUDGET, "b", "{\"b\":{\"spent_gpu_hours\":\"1.50\","
+    { "budget", BH_CELL_BUDGET, "b",
+      "{\"b\":{\"spent_gpu_hours\":\"1.50\","
       "\"gpu_hours\":\"2.00\",\"spent_money\":\"3.10\",\"period\":\"month\"}}",
       "1.50/2.00 GPU-h, 3.10/- a month" },
 };
@@ -176,7 +209,8 @@ test_cells(void **state)
 static void
 test_jobs_table(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = view_test_parse(
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = view_test_parse(
         "[{\"id\":12,\"name\":\"train\",\"user\":\"alice\",\"tenant\":\"acme/vision\",\"sku\":\"small\","
         "\"state\":\"running\",\"started_ns\":\"999999997000000000\",\"node\":\"n1\","
         "\"pieces\":\"GPU-1 1g.10gb@0\",\"reason\":\"\"},"
@@ -201,10 +235,22 @@ static void
 test_views_fit(void **state)
 {
     static const struct bh_view *const views[] = {
-        &bh_view_jobs,  &bh_view_gpus,   &bh_view_nodes,   &bh_view_tenants,     &bh_view_quota,
-        &bh_view_skus,  &bh_view_datasets, &bh_view_usage,  &bh_view_tokens,  &bh_view_records,
-        &bh_view_checkpoints, &bh_view_checks, &bh_view_forecast_tenants,
-        &bh_view_forecast_pools, &bh_view_forecast_partitions, &bh_view_forecast_nodes,
+        &bh_view_jobs,
+        &bh_view_gpus,
+        &bh_view_nodes,
+        &bh_view_tenants,
+        &bh_view_quota,
+        &bh_view_skus,
+        &bh_view_datasets,
+        &bh_view_usage,
+        &bh_view_tokens,
+        &bh_view_records,
+        &bh_view_checkpoints,
+        &bh_view_checks,
+        &bh_view_forecast_tenants,
+        &bh_view_forecast_pools,
+        &bh_view_forecast_partitions,
+        &bh_view_forecast_nodes,
     };
 
     for (size_t i = 0; i < BH_COUNT(views); i++) {
@@ -222,7 +268,8 @@ static const char document[] =
 static void
 test_json(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = view_test_parse("{\"a\":[1,{\"b\":\"c\"}],\"d\":{},\"e\":[]}");
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = view_test_parse("{\"a\":[1,{\"b\":\"c\"}],\"d\":{},\"e\":[]}");
     struct bh_buf out;
 
     bh_buf_init(&out, 65536);
@@ -260,8 +307,8 @@ test_yaml_round(void **state)
 static void
 test_yaml_text(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json =
-        view_test_parse("{\"a\":[{\"b\":\"c\",\"d\":[1]},\"no\"],\"e\":{\"f\":\"g/h\"}}");
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = view_test_parse("{\"a\":[{\"b\":\"c\",\"d\":[1]},\"no\"],\"e\":{\"f\":\"g/h\"}}");
     struct bh_buf out;
 
     bh_buf_init(&out, 65536);
@@ -274,13 +321,15 @@ test_yaml_text(void **state)
 static void
 test_describe_lines(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json =
+    BH_AUTO(bh_json_free)
+    struct bh_json *json =
         view_test_parse("{\"changes\":[\"a: 1 -> 2\",\"b: added (c, d)\"],\"args\":[\"sh\",\"-c\"]}");
     struct bh_buf out;
 
     bh_buf_init(&out, 4096);
     bh_view_describe(&out, bh_json_root(json), 0);
-    assert_string_equal(bh_buf_text(&out), "Changes:          \n  a: 1 -> 2\n  b: added (c, d)\nArgs:             sh, -c\n");
+    assert_string_equal(bh_buf_text(&out),
+                        "Changes:          \n  a: 1 -> 2\n  b: added (c, d)\nArgs:             sh, -c\n");
     bh_buf_fini(&out);
 }
 
@@ -312,11 +361,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table), cmocka_unit_test(test_unseen_characters),      cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_jobs_table), cmocka_unit_test(test_views_fit),
-        cmocka_unit_test(test_json),       cmocka_unit_test(test_yaml_round),
-        cmocka_unit_test(test_yaml_text),  cmocka_unit_test(test_describe_lines),
-        cmocka_unit_test(test_statuses),
+        cmocka_unit_test(test_table),          cmocka_unit_test(test_unseen_characters),
+        cmocka_unit_test(test_cells),          cmocka_unit_test(test_jobs_table),
+        cmocka_unit_test(test_views_fit),      cmocka_unit_test(test_json),
+        cmocka_unit_test(test_yaml_round),     cmocka_unit_test(test_yaml_text),
+        cmocka_unit_test(test_describe_lines), cmocka_unit_test(test_statuses),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,7 +1,6 @@
 #include "cli/output/views.h"
 
-#define VIEW(what)                                                                       \
-    const struct bh_view bh_view_##what = { what##_columns, BH_COUNT(what##_columns) }
+#define VIEW(what) const struct bh_view bh_view_##what = { what##_columns, BH_COUNT(what##_columns) }
 
 static const struct bh_column jobs_columns[] = {
     { "JOBID", "id", BH_CELL_TEXT, false },
@@ -88,14 +87,10 @@ static const struct bh_column nodes_columns[] = {
 VIEW(nodes);
 
 static const struct bh_column tenants_columns[] = {
-    { "TENANT", "name", BH_CELL_TEXT, false },
-    { "KIND", "kind", BH_CELL_TEXT, false },
-    { "BOUNDARY", "boundary", BH_CELL_TEXT, false },
-    { "DEDICATED", "dedicated_nodes", BH_CELL_TEXT, true },
-    { "LIMIT", "limit", BH_CELL_TEXT, false },
-    { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
-    { "USED", "used", BH_CELL_TEXT, false },
-    { "RUNNING", "running", BH_CELL_TEXT, false },
+    { "TENANT", "name", BH_CELL_TEXT, false },       { "KIND", "kind", BH_CELL_TEXT, false },
+    { "BOUNDARY", "boundary", BH_CELL_TEXT, false }, { "DEDICATED", "dedicated_nodes", BH_CELL_TEXT, true },
+    { "LIMIT", "limit", BH_CELL_TEXT, false },       { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
+    { "USED", "used", BH_CELL_TEXT, false },         { "RUNNING", "running", BH_CELL_TEXT, false },
     { "PENDING", "pending", BH_CELL_TEXT, false },
 };
 VIEW(tenants);
@@ -115,22 +110,16 @@ static const struct bh_column quota_columns[] = {
 VIEW(quota);
 
 static const struct bh_column skus_columns[] = {
-    { "SKU", "name", BH_CELL_TEXT, false },
-    { "GRADE", "grade", BH_CELL_TEXT, false },
-    { "CPU", "cpu", BH_CELL_TEXT, false },
-    { "MEMORY", "memory", BH_CELL_TEXT, false },
-    { "PRICE/H", "price", BH_CELL_TEXT, false },
-    { "MODELS", "models", BH_CELL_MODELS, false },
+    { "SKU", "name", BH_CELL_TEXT, false },      { "GRADE", "grade", BH_CELL_TEXT, false },
+    { "CPU", "cpu", BH_CELL_TEXT, false },       { "MEMORY", "memory", BH_CELL_TEXT, false },
+    { "PRICE/H", "price", BH_CELL_TEXT, false }, { "MODELS", "models", BH_CELL_MODELS, false },
 };
 VIEW(skus);
 
 static const struct bh_column datasets_columns[] = {
-    { "DATASET", "name", BH_CELL_TEXT, false },
-    { "ID", "id", BH_CELL_TEXT, true },
-    { "KIND", "kind", BH_CELL_TEXT, false },
-    { "MAY", "may", BH_CELL_TEXT, false },
-    { "UNTIL", "until_ns", BH_CELL_TIME, false },
-    { "OWNER", "owner", BH_CELL_TEXT, false },
+    { "DATASET", "name", BH_CELL_TEXT, false },      { "ID", "id", BH_CELL_TEXT, true },
+    { "KIND", "kind", BH_CELL_TEXT, false },         { "MAY", "may", BH_CELL_TEXT, false },
+    { "UNTIL", "until_ns", BH_CELL_TIME, false },    { "OWNER", "owner", BH_CELL_TEXT, false },
     { "PATH", "declared.path", BH_CELL_TEXT, true },
 };
 VIEW(datasets);
@@ -158,14 +147,10 @@ static const struct bh_column usage_columns[] = {
 VIEW(usage);
 
 static const struct bh_column tokens_columns[] = {
-    { "TOKEN", "id", BH_CELL_TEXT, false },
-    { "PRINCIPAL", "principal", BH_CELL_TEXT, false },
-    { "STATE", "state", BH_CELL_TEXT, false },
-    { "EXPIRES", "expires_ns", BH_CELL_TIME, false },
-    { "CREATED", "created_ns", BH_CELL_TIME, true },
-    { "LAST USED", "last_used_ns", BH_CELL_TIME, true },
-    { "SCOPES", "scopes", BH_CELL_TEXT, false },
-    { "NOTE", "note", BH_CELL_TEXT, false },
+    { "TOKEN", "id", BH_CELL_TEXT, false },          { "PRINCIPAL", "principal", BH_CELL_TEXT, false },
+    { "STATE", "state", BH_CELL_TEXT, false },       { "EXPIRES", "expires_ns", BH_CELL_TIME, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, true }, { "LAST USED", "last_used_ns", BH_CELL_TIME, true },
+    { "SCOPES", "scopes", BH_CELL_TEXT, false },     { "NOTE", "note", BH_CELL_TEXT, false },
     { "CHANGES", "changes", BH_CELL_COUNT, true },
 };
 VIEW(tokens);
@@ -182,41 +167,26 @@ static const struct bh_column keys_columns[] = {
 VIEW(keys);
 
 static const struct bh_column receipts_columns[] = {
-    { "RECEIPT", "id", BH_CELL_TEXT, false },
-    { "TIME", "ended_ns", BH_CELL_TIME, false },
-    { "GPU", "gpu", BH_CELL_TEXT, false },
-    { "PROFILE", "profile", BH_CELL_TEXT, false },
-    { "START", "start", BH_CELL_TEXT, true },
-    { "FOR", "tenant", BH_CELL_TEXT, false },
-    { "JOB", "job", BH_CELL_TEXT, false },
-    { "METHOD", "method", BH_CELL_TEXT, false },
-    { "BYTES", "bytes", BH_CELL_TEXT, false },
-    { "OF", "memory_bytes", BH_CELL_TEXT, false },
-    { "SAMPLES", "samples", BH_CELL_TEXT, false },
-    { "RESIDUE", "residue", BH_CELL_TEXT, false },
-    { "UNFILLED", "unfilled", BH_CELL_TEXT, true },
-    { "DRIVER", "driver_scrub", BH_CELL_TEXT, true },
-    { "RECORD", "record", BH_CELL_TEXT, false },
-    { "RESULT", "result", BH_CELL_TEXT, false },
+    { "RECEIPT", "id", BH_CELL_TEXT, false },       { "TIME", "ended_ns", BH_CELL_TIME, false },
+    { "GPU", "gpu", BH_CELL_TEXT, false },          { "PROFILE", "profile", BH_CELL_TEXT, false },
+    { "START", "start", BH_CELL_TEXT, true },       { "FOR", "tenant", BH_CELL_TEXT, false },
+    { "JOB", "job", BH_CELL_TEXT, false },          { "METHOD", "method", BH_CELL_TEXT, false },
+    { "BYTES", "bytes", BH_CELL_TEXT, false },      { "OF", "memory_bytes", BH_CELL_TEXT, false },
+    { "SAMPLES", "samples", BH_CELL_TEXT, false },  { "RESIDUE", "residue", BH_CELL_TEXT, false },
+    { "UNFILLED", "unfilled", BH_CELL_TEXT, true }, { "DRIVER", "driver_scrub", BH_CELL_TEXT, true },
+    { "RECORD", "record", BH_CELL_TEXT, false },    { "RESULT", "result", BH_CELL_TEXT, false },
     { "WHY", "why", BH_CELL_TEXT, true },
 };
 VIEW(receipts);
 
 static const struct bh_column records_columns[] = {
-    { "SEQ", "seq", BH_CELL_TEXT, false },
-    { "TIME", "ts_ns", BH_CELL_TIME, false },
-    { "WHO", "actor.name", BH_CELL_TEXT, false },
-    { "UID", "actor.uid", BH_CELL_TEXT, true },
-    { "VIA", "actor.via", BH_CELL_TEXT, true },
-    { "VERB", "verb", BH_CELL_TEXT, false },
-    { "TENANT", "tenant", BH_CELL_TEXT, false },
-    { "OBJECT", "object", BH_CELL_TEXT, false },
-    { "PHASE", "phase", BH_CELL_TEXT, true },
-    { "RESULT", "result", BH_CELL_TEXT, false },
-    { "OUTCOME", "outcome", BH_CELL_TEXT, false },
-    { "DECISION", "decision", BH_CELL_TEXT, false },
-    { "COUNT", "count", BH_CELL_TEXT, false },
-    { "NOTE", "note", BH_CELL_TEXT, false },
+    { "SEQ", "seq", BH_CELL_TEXT, false },         { "TIME", "ts_ns", BH_CELL_TIME, false },
+    { "WHO", "actor.name", BH_CELL_TEXT, false },  { "UID", "actor.uid", BH_CELL_TEXT, true },
+    { "VIA", "actor.via", BH_CELL_TEXT, true },    { "VERB", "verb", BH_CELL_TEXT, false },
+    { "TENANT", "tenant", BH_CELL_TEXT, false },   { "OBJECT", "object", BH_CELL_TEXT, false },
+    { "PHASE", "phase", BH_CELL_TEXT, true },      { "RESULT", "result", BH_CELL_TEXT, false },
+    { "OUTCOME", "outcome", BH_CELL_TEXT, false }, { "DECISION", "decision", BH_CELL_TEXT, false },
+    { "COUNT", "count", BH_CELL_TEXT, false },     { "NOTE", "note", BH_CELL_TEXT, false },
 };
 VIEW(records);
 
@@ -278,16 +248,11 @@ VIEW(checks);
 
 /* `forecast`: a table a kind of subject. */
 static const struct bh_column forecast_tenants_columns[] = {
-    { "TENANT", "name", BH_CELL_TEXT, false },
-    { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
-    { "NOW", "level", BH_CELL_TEXT, false },
-    { "NEXT", "bounds.near", BH_CELL_BOUND, false },
-    { "LATER", "bounds.later", BH_CELL_BOUND, false },
-    { "FAR", "bounds.far", BH_CELL_BOUND, false },
-    { "KEPT", "bounds.near", BH_CELL_HITS, false },
-    { "KEPT LATER", "bounds.later", BH_CELL_HITS, true },
-    { "KEPT FAR", "bounds.far", BH_CELL_HITS, true },
-    { "MAY BE LENT", "lends", BH_CELL_TEXT, false },
+    { "TENANT", "name", BH_CELL_TEXT, false },         { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
+    { "NOW", "level", BH_CELL_TEXT, false },           { "NEXT", "bounds.near", BH_CELL_BOUND, false },
+    { "LATER", "bounds.later", BH_CELL_BOUND, false }, { "FAR", "bounds.far", BH_CELL_BOUND, false },
+    { "KEPT", "bounds.near", BH_CELL_HITS, false },    { "KEPT LATER", "bounds.later", BH_CELL_HITS, true },
+    { "KEPT FAR", "bounds.far", BH_CELL_HITS, true },  { "MAY BE LENT", "lends", BH_CELL_TEXT, false },
 };
 VIEW(forecast_tenants);
 
@@ -309,14 +274,10 @@ static const struct bh_column forecast_pools_columns[] = {
 VIEW(forecast_pools);
 
 static const struct bh_column forecast_partitions_columns[] = {
-    { "PIECES", "profile", BH_CELL_TEXT, false },
-    { "MODEL", "model", BH_CELL_TEXT, false },
-    { "NOW", "level", BH_CELL_TEXT, false },
-    { "NEXT", "bounds.near", BH_CELL_BOUND, false },
-    { "LATER", "bounds.later", BH_CELL_BOUND, false },
-    { "FAR", "bounds.far", BH_CELL_BOUND, false },
-    { "KEPT", "bounds.near", BH_CELL_HITS, false },
-    { "READY", "ready", BH_CELL_TEXT, false },
+    { "PIECES", "profile", BH_CELL_TEXT, false },      { "MODEL", "model", BH_CELL_TEXT, false },
+    { "NOW", "level", BH_CELL_TEXT, false },           { "NEXT", "bounds.near", BH_CELL_BOUND, false },
+    { "LATER", "bounds.later", BH_CELL_BOUND, false }, { "FAR", "bounds.far", BH_CELL_BOUND, false },
+    { "KEPT", "bounds.near", BH_CELL_HITS, false },    { "READY", "ready", BH_CELL_TEXT, false },
 };
 VIEW(forecast_partitions);
 

@@ -36,8 +36,7 @@ cordon_put_body(const struct bh_cli *cli, const char *target, struct bh_buf *out
 
 /* `done` NULL: the caller says what came of it. */
 static bh_rc
-cordon_print(struct bh_cli *cli, const char *what, const char *done, const char *target,
-    struct bh_err *err)
+cordon_print(struct bh_cli *cli, const char *what, const char *done, const char *target, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_document body = { .yaml = false };
@@ -130,8 +129,7 @@ cordon_print_remaining_holds(const struct bh_cli *cli, const char *target, bool 
     cordon_put_blocked(&out, bh_json_root(gpus), target, tested);
     if (out.length == 0)
         bh_buf_printf(&out, "%s %s\n", target,
-                      tested ? "is tested, and gets new work when it is well"
-                             : "may get new work");
+                      tested ? "is tested, and gets new work when it is well" : "may get new work");
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
     return rc;
@@ -191,8 +189,7 @@ cordon_wait_until_empty(struct bh_cli *cli, const char *target, struct bh_err *e
         if (used == 0)
             break;
         if (bh_time_monotonic() >= deadline)
-            return bh_err_set(err, BH_TIMEOUT, "%s: %" PRIu32 " pieces are still in use", target,
-                              used);
+            return bh_err_set(err, BH_TIMEOUT, "%s: %" PRIu32 " pieces are still in use", target, used);
         bh_time_sleep(POLL_NS);
     }
     if (!bh_cli_flag(cli, BH_OPT_QUIET) && bh_cli_output(cli) <= BH_OUT_WIDE)
@@ -208,8 +205,8 @@ bh_cli_drain(struct bh_cli *cli, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = cordon_print(cli, "POST /v1/drain",
-                 bh_cli_flag(cli, BH_OPT_NOW) ? "is being emptied" : "gets empty as its jobs end",
-                 target, err);
+                          bh_cli_flag(cli, BH_OPT_NOW) ? "is being emptied" : "gets empty as its jobs end",
+                          target, err);
     if (rc != BH_OK || !cli->args->options[BH_OPT_WAIT].given)
         return rc;
     return cordon_wait_until_empty(cli, target, err);

@@ -24,11 +24,9 @@ static void
 defrag_put_gpu_time(struct bh_buf *out, uint64_t gpu_ms)
 {
     if (gpu_ms >= 3600000)
-        bh_buf_printf(out, "%" PRIu64 ".%02" PRIu64 " GPU-hours", gpu_ms / 3600000,
-                      gpu_ms % 3600000 / 36000);
+        bh_buf_printf(out, "%" PRIu64 ".%02" PRIu64 " GPU-hours", gpu_ms / 3600000, gpu_ms % 3600000 / 36000);
     else
-        bh_buf_printf(out, "%" PRIu64 ".%" PRIu64 " GPU-minutes", gpu_ms / 60000,
-                      gpu_ms % 60000 / 6000);
+        bh_buf_printf(out, "%" PRIu64 ".%" PRIu64 " GPU-minutes", gpu_ms / 60000, gpu_ms % 60000 / 6000);
 }
 
 /* "3g.40gb at 4 on GPU-1234, ..." */

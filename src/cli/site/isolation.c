@@ -37,8 +37,8 @@ name_request(const struct bh_cli *cli, char *ret_what, size_t size, struct bh_er
 {
     const char *target = cli->args->arguments[0] ? cli->args->arguments[0] : "all";
 
-    if (strspn(target, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._")
-        != strlen(target) || strlen(target) > 80)
+    if (strspn(target, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") != strlen(target)
+        || strlen(target) > 80)
         return bh_err_set(err, BH_INVALID, "verify: %.80s is neither a job nor a node", target);
     if (strspn(target, "0123456789") == strlen(target))
         snprintf(ret_what, size, "POST /v1/jobs/%s/verify", target);
@@ -69,7 +69,7 @@ print_verdict(bh_json_value verdict, bool each)
         bh_buf_printf(&out, "lease %" PRIu64 " on ", isolation_number(verdict, "lease"));
     bh_buf_printf(&out, "%s: %s: %" PRIu64 " tried, %" PRIu64 " need what is not here\n",
                   isolation_text(verdict, "node"),
-                  passed                       ? "all isolation checks pass"
+                  passed                     ? "all isolation checks pass"
                   : is_inconclusive(verdict) ? "an isolation check is inconclusive"
                                              : "AN ISOLATION CHECK FAILS",
                   isolation_number(verdict, "tried"), isolation_number(verdict, "skipped"));
@@ -98,8 +98,8 @@ bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
     verdicts = bh_json_get(bh_json_root(json), "verdicts");
     for (size_t i = 0; i < bh_json_count(verdicts); i++) {
         bh_json_value verdict = bh_json_at(verdicts, i);
-        bool its = printed ? isolation_passes(verdict)
-                           : print_verdict(verdict, bh_cli_output(cli) == BH_OUT_WIDE);
+        bool its =
+            printed ? isolation_passes(verdict) : print_verdict(verdict, bh_cli_output(cli) == BH_OUT_WIDE);
 
         passed = passed && its;
         failed = failed || (!its && !is_inconclusive(verdict));

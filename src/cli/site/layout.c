@@ -90,11 +90,13 @@ read_layout(const struct bh_cli *cli, struct bh_document *ret_document, struct b
 }
 
 static bh_rc
-layout_fetch_diff(const struct bh_cli *cli, const struct bh_document *document,
-           struct bh_json **ret_json, struct bh_err *err)
+layout_fetch_diff(const struct bh_cli *cli, const struct bh_document *document, struct bh_json **ret_json,
+                  struct bh_err *err)
 {
     struct bh_http_request request = {
-        .method = "POST", .path = "/v1/layouts/diff", .accept = "application/json",
+        .method = "POST",
+        .path = "/v1/layouts/diff",
+        .accept = "application/json",
         .body = document->text.bytes ? document->text.bytes : "",
         .body_length = document->text.length,
         .content_type = document->yaml ? "application/yaml" : "application/json",
@@ -153,7 +155,8 @@ layout_is_ready(bh_json_value item, const char *partition)
         bh_json_value at = bh_json_at(all, i);
 
         if (strcmp(layout_text(at, "piece"), partition) == 0
-            && (strcmp(layout_text(at, "state"), "idle") == 0 || strcmp(layout_text(at, "state"), "leased") == 0))
+            && (strcmp(layout_text(at, "state"), "idle") == 0
+                || strcmp(layout_text(at, "state"), "leased") == 0))
             return true;
     }
     return false;
@@ -217,7 +220,7 @@ layout_report_undone(bh_json_value item, struct bh_err *err)
                *layout_text(item, "trouble") ? ": " : "", layout_text(item, "trouble"));
     if (strcmp(layout_text(item, "state"), "failed") == 0)
         return bh_err_hint(err, "what stood before could not be made again either; "
-                           "`bulkhead layout get` shows what stands");
+                                "`bulkhead layout get` shows what stands");
     return bh_err_hint(err, "`bulkhead doctor` on the node names who holds its GPUs");
 }
 
@@ -323,6 +326,7 @@ bh_cli_layout_rollback(struct bh_cli *cli, struct bh_err *err)
 
 /* ---- showing ---- */
 
+/* clang-format off */
 static const struct bh_column columns[] = {
     { "NODE", "node", BH_CELL_TEXT, false },     { "GPU", "index", BH_CELL_TEXT, false },
     { "MODEL", "model", BH_CELL_TEXT, false },   { "STATE", "state", BH_CELL_TEXT, false },
@@ -330,6 +334,7 @@ static const struct bh_column columns[] = {
     { "STANDS", "standing", BH_CELL_TEXT, false }, { "UUID", "gpu", BH_CELL_TEXT, true },
     { "TROUBLE", "trouble", BH_CELL_TEXT, false },
 };
+/* clang-format on */
 static const struct bh_view view = { columns, BH_COUNT(columns) };
 
 bh_rc

@@ -15,8 +15,7 @@ write_out(void *self, const char *bytes, size_t length)
 bh_rc
 bh_cli_metrics(struct bh_cli *cli, struct bh_err *err)
 {
-    const struct bh_http_request request = { .method = "GET", .path = "/metrics",
-                                             .accept = "text/plain" };
+    const struct bh_http_request request = { .method = "GET", .path = "/metrics", .accept = "text/plain" };
     struct bh_exchange exchange = { .sink = write_out, .self = err };
     bh_rc rc = bh_client_send(&cli->client, &request, &exchange, err);
 

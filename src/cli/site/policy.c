@@ -52,8 +52,7 @@ bh_policy_put(struct bh_buf *out, bh_json_value answer)
 
 /* The document as JSON, behind its key; one job that stands alone becomes a list. */
 static bh_rc
-policy_put_document(struct bh_buf *body, const char *key, const char *file, bool list,
-             struct bh_err *err)
+policy_put_document(struct bh_buf *body, const char *key, const char *file, bool list, struct bh_err *err)
 {
     struct bh_document document = { .yaml = false };
     bh_rc rc = bh_cli_read_document(file, &document, err);
@@ -66,8 +65,8 @@ policy_put_document(struct bh_buf *body, const char *key, const char *file, bool
     else if (rc == BH_OK)
         bh_buf_put(&json, from->bytes, from->length);
     if (rc == BH_OK) {
-        bool alone = list && bh_buf_text(&json)
-                     && bh_buf_text(&json)[strspn(bh_buf_text(&json), " \t\r\n")] == '{';
+        bool alone =
+            list && bh_buf_text(&json) && bh_buf_text(&json)[strspn(bh_buf_text(&json), " \t\r\n")] == '{';
 
         bh_buf_printf(body, "%s\"%s\":%s", body->length > 1 ? "," : "", key, alone ? "[" : "");
         bh_buf_put(body, json.bytes ? json.bytes : "", json.length);
@@ -98,7 +97,8 @@ static bh_rc
 policy_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_http_request request = { .method = "POST", .path = "/v1/policy/test",
+    struct bh_http_request request = { .method = "POST",
+                                       .path = "/v1/policy/test",
                                        .accept = "application/json",
                                        .body = bh_buf_text(body),
                                        .body_length = body->length };

@@ -9,8 +9,8 @@
 #include "cli/output/views.h"
 
 bh_rc
-bh_site_send(const struct bh_cli *cli, const char *file, const char *query,
-             struct bh_json **ret_json, struct bh_err *err)
+bh_site_send(const struct bh_cli *cli, const char *file, const char *query, struct bh_json **ret_json,
+             struct bh_err *err)
 {
     char what[160];
     struct bh_document site;
@@ -51,8 +51,7 @@ site_put_applied(struct bh_buf *out, bh_json_value answer, bool pruned)
     bh_buf_printf(out, "%" PRIu64 " change%s", count, count == 1 ? "" : "s");
     if (dry_run)
         bh_buf_printf(out, "%s; nothing was changed\n",
-                      bh_json_count(bh_json_get(answer, "removes")) && !pruned
-                          ? "; it takes --prune" : "");
+                      bh_json_count(bh_json_get(answer, "removes")) && !pruned ? "; it takes --prune" : "");
     else
         bh_buf_printf(out, "; revision %" PRIu64 "\n", revision);
 }
@@ -129,8 +128,7 @@ bh_cli_site_diff(struct bh_cli *cli, struct bh_err *err)
     for (uint32_t i = 0; i < cli->args->count && rc == BH_OK; i++)
         rc = site_read_revision(cli->args->arguments[i], &numbers[i], err);
     if (cli->args->count > 1)
-        snprintf(path, sizeof path, "/v1/site/diff?from=%" PRIu64 "&to=%" PRIu64, numbers[0],
-                 numbers[1]);
+        snprintf(path, sizeof path, "/v1/site/diff?from=%" PRIu64 "&to=%" PRIu64, numbers[0], numbers[1]);
     else
         snprintf(path, sizeof path, "/v1/site/diff?from=%" PRIu64, numbers[0]);
     if (rc == BH_OK)
@@ -199,8 +197,7 @@ bh_cli_token_create(struct bh_cli *cli, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     for (size_t i = 0; i < BH_COUNT(token_members); i++)
         if (bh_cli_flag(cli, token_members[i].option))
-            bh_json_str(&w, token_members[i].key,
-                        cli->args->options[token_members[i].option].text);
+            bh_json_str(&w, token_members[i].key, cli->args->options[token_members[i].option].text);
     bh_json_close(&w, '}');
     rc = bh_cli_change(cli, "POST /v1/tokens", &body, &json, err);
     bh_buf_fini(&body.text);

@@ -158,8 +158,7 @@ up_announce(const struct bh_up *up, struct bh_err *err)
            "  state, logs     %s\n",
            up->socket, up->conf, up->conf, up->state);
     if (!up->real_driver)
-        printf("  GPUs            simulated (%s); bulkhead-simctl --state %s\n", up->gpus,
-               up->sim);
+        printf("  GPUs            simulated (%s); bulkhead-simctl --state %s\n", up->gpus, up->sim);
     if (up->cli->args->options[BH_OPT_DIR].given)
         printf("  export BULKHEAD_SOCKET=%s\n", up->socket);
     printf("%s", bh_buf_text(&missing));
@@ -228,8 +227,8 @@ up_await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *er
     }
     output[held] = '\0';
     if (*output == '+') {
-        printf("bulkhead: ready on %s; kill %d ends it; its output is in %s/up.log\n", up->socket,
-               (int)pid, up->state);
+        printf("bulkhead: ready on %s; kill %d ends it; its output is in %s/up.log\n", up->socket, (int)pid,
+               up->state);
         fputs(output + 1, stdout);
         return BH_OK;
     }

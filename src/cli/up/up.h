@@ -15,12 +15,12 @@ enum bh_up_program { BH_UP_NODE, BH_UP_SIGNER, BH_UP_DAEMON, BH_UP_PROGRAMS };
 struct bh_up {
     struct bh_cli *cli;
     bool real_driver;
-    bool made;                               /* --dir was not there before */
+    bool made; /* --dir was not there before */
     uint32_t daemon_uid, signer_uid, https_port;
-    char gpus[128];                          /* topology of the simulated driver */
+    char gpus[128];                                      /* topology of the simulated driver */
     char state[PATH_MAX], run[PATH_MAX], conf[PATH_MAX]; /* folders */
     char socket[PATH_MAX], node_socket[PATH_MAX], signer_socket[PATH_MAX];
-    char sim[PATH_MAX];                      /* state of the simulated driver */
+    char sim[PATH_MAX]; /* state of the simulated driver */
     char program[BH_UP_PROGRAMS][PATH_MAX];
     char library_dir[PATH_MAX], tools_dir[PATH_MAX], libexec_dir[PATH_MAX], shim_dir[PATH_MAX];
     char cgroup[64];

@@ -11,33 +11,38 @@
 #include "cli/command/setting.h"
 #include "cli/up/up.h"
 
-enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10, DAEMON_FILE_BYTES_MAX = 8192, UIDS_END = 1000000 };
+enum {
+    DAEMON_UID_STANDARD = 64101,
+    CONF_BYTES_MAX = 16 << 10,
+    DAEMON_FILE_BYTES_MAX = 8192,
+    UIDS_END = 1000000
+};
 
 /* Where a program may lie, seen from the folder of this one: an installed or staged
  * tree, then a build folder. */
 static const char *const program_candidates[BH_UP_PROGRAMS][4] = {
-    [BH_UP_NODE] = { "../sbin/bulkhead-node", "../libexec/bulkhead/bulkhead-node",
-                     "../node/bulkhead-node" },
+    [BH_UP_NODE] = { "../sbin/bulkhead-node", "../libexec/bulkhead/bulkhead-node", "../node/bulkhead-node" },
     [BH_UP_SIGNER] = { "../libexec/bulkhead/bulkhead-signer", "../signer/bulkhead-signer" },
-    [BH_UP_DAEMON] = { "../libexec/bulkhead/bulkheadd", "../sbin/bulkheadd",
-                       "../daemon/bulkheadd" },
+    [BH_UP_DAEMON] = { "../libexec/bulkhead/bulkheadd", "../sbin/bulkheadd", "../daemon/bulkheadd" },
 };
-static const char *const library_candidates[] = { "../lib/bulkhead/sim", "../lib64/bulkhead/sim",
-                                              "../lib/x86_64-linux-gnu/bulkhead/sim",
-                                              "../lib/aarch64-linux-gnu/bulkhead/sim",
-                                              "../../sim", NULL };
-static const char *const shim_candidates[] = { "../lib/bulkhead/shim", "../lib64/bulkhead/shim",
-                                           "../lib/x86_64-linux-gnu/bulkhead/shim",
-                                           "../lib/aarch64-linux-gnu/bulkhead/shim",
-                                           "../shim", NULL };
+static const char *const library_candidates[] = { "../lib/bulkhead/sim",
+                                                  "../lib64/bulkhead/sim",
+                                                  "../lib/x86_64-linux-gnu/bulkhead/sim",
+                                                  "../lib/aarch64-linux-gnu/bulkhead/sim",
+                                                  "../../sim",
+                                                  NULL };
+static const char *const shim_candidates[] = { "../lib/bulkhead/shim",
+                                               "../lib64/bulkhead/shim",
+                                               "../lib/x86_64-linux-gnu/bulkhead/shim",
+                                               "../lib/aarch64-linux-gnu/bulkhead/shim",
+                                               "../shim",
+                                               NULL };
 static const char *const libexec_candidates[] = { "../libexec/bulkhead", "../node", NULL };
 static const char *const tools_candidates[] = { "../libexec/bulkhead/tools", "../../sim/smi", NULL };
 #define NVIDIA_SMI "/usr/bin/nvidia-smi"
-static const char *const simctl_candidates[] = { "bulkhead-simctl", "../../sim/bulkhead-simctl",
-                                             NULL };
+static const char *const simctl_candidates[] = { "bulkhead-simctl", "../../sim/bulkhead-simctl", NULL };
 
-static bh_rc BH_PRINTF(3, 4)
-up_put_path(char written[PATH_MAX], struct bh_err *err, const char *format, ...)
+static bh_rc BH_PRINTF(3, 4) up_put_path(char written[PATH_MAX], struct bh_err *err, const char *format, ...)
 {
     va_list args;
     int length;
@@ -190,8 +195,8 @@ static bh_rc
 files_adopt_driver(struct bh_up *up, const char *conf, struct bh_err *err)
 {
     char library[PATH_MAX];
-    bool simulated = bh_setting_read(conf, "nvml_library", "", library, sizeof library)
-                     && strstr(library, "/sim");
+    bool simulated =
+        bh_setting_read(conf, "nvml_library", "", library, sizeof library) && strstr(library, "/sim");
 
     if (files_wanted_driver(up) && up->real_driver == simulated)
         return files_refuse_otherwise(up, "gpu", simulated ? "simulated GPUs" : "the vendor's driver", err);
@@ -211,8 +216,7 @@ files_adopt_user(struct bh_up *up, const char *conf, struct bh_err *err)
     if (bh_parse_u64(text, &uid, err) != BH_OK)
         return bh_err_wrap(err, "%s: daemon_uid", conf);
     if (uid == 0 || uid >= UIDS_END)
-        return bh_err_set(err, BH_RANGE, "%s: daemon_uid: %s is not of 1 to %d", conf, text,
-                          UIDS_END - 1);
+        return bh_err_set(err, BH_RANGE, "%s: daemon_uid: %s is not of 1 to %d", conf, text, UIDS_END - 1);
     snprintf(has, sizeof has, "user id %s", text);
     if (up->cli->args->options[BH_OPT_DAEMON_UID].given && up->daemon_uid != uid)
         return files_refuse_otherwise(up, "daemon-uid", has, err);
@@ -281,8 +285,7 @@ bh_up_locate(struct bh_up *up, struct bh_err *err)
 {
     const struct bh_option_value *options = up->cli->args->options;
     const char *gpu = files_wanted_driver(up);
-    uint64_t uid = options[BH_OPT_DAEMON_UID].given ? options[BH_OPT_DAEMON_UID].number
-                                                    : DAEMON_UID_STANDARD;
+    uint64_t uid = options[BH_OPT_DAEMON_UID].given ? options[BH_OPT_DAEMON_UID].number : DAEMON_UID_STANDARD;
     bh_rc rc;
 
     if (gpu && strcmp(gpu, "real") != 0 && strcmp(gpu, "sim") != 0)
@@ -347,8 +350,10 @@ files_check_reachable(const char *path, struct bh_err *err)
             return bh_err_errno(err, "%s", part);
         if (status.st_mode & S_IXOTH)
             continue;
-        bh_err_set(err, BH_DENIED, "%s may not be entered by other users, so bulkheadd cannot "
-                                   "reach %s", part, path);
+        bh_err_set(err, BH_DENIED,
+                   "%s may not be entered by other users, so bulkheadd cannot "
+                   "reach %s",
+                   part, path);
         return bh_err_hint(err, "chmod o+x %s, or stage elsewhere and use --dir", part);
     }
     return BH_OK;
@@ -475,17 +480,17 @@ files_put_node_conf(struct bh_buf *out, const struct bh_up *up)
         if (access(NVIDIA_SMI, X_OK) == 0)
             bh_buf_puts(out, "gpu_reset = " NVIDIA_SMI "\n");
         return;
-
     }
-    bh_buf_printf(out,
-                  "# the simulated driver, and the cores of a server that would have it: jobs share those of\n"
-                  "# this machine; memory cannot be shared so, and is what this machine has\n"
-                  "offer_cpu_milli = 256000\n"
-                  "nvml_library = %s/libnvidia-ml.so.1\ndriver_lib_dir = %s\n"
-                  "driver_env = BULKHEAD_SIM_STATE=%s\nproc_root = %s/proc\n"
-                  "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
-                  "job_driver_mount = %s/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n",
-                  up->library_dir, up->library_dir, up->sim, up->sim, up->sim, up->sim);
+    bh_buf_printf(
+        out,
+        "# the simulated driver, and the cores of a server that would have it: jobs share those of\n"
+        "# this machine; memory cannot be shared so, and is what this machine has\n"
+        "offer_cpu_milli = 256000\n"
+        "nvml_library = %s/libnvidia-ml.so.1\ndriver_lib_dir = %s\n"
+        "driver_env = BULKHEAD_SIM_STATE=%s\nproc_root = %s/proc\n"
+        "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
+        "job_driver_mount = %s/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n",
+        up->library_dir, up->library_dir, up->sim, up->sim, up->sim, up->sim);
     if (up_find(simctl_candidates, simctl, &ignored) == BH_OK)
         bh_buf_printf(out, "gpu_reset = %s\n", simctl);
 }
@@ -503,7 +508,7 @@ files_put_daemon_conf(struct bh_buf *out, const struct bh_up *up)
 /* Write the file unless it is there: what a person changed stays. */
 static bh_rc
 files_write_missing(const struct bh_up *up, const char *name,
-              void (*put)(struct bh_buf *out, const struct bh_up *up), struct bh_err *err)
+                    void (*put)(struct bh_buf *out, const struct bh_up *up), struct bh_err *err)
 {
     char path[PATH_MAX];
     struct bh_buf text;

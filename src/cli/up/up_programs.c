@@ -30,9 +30,9 @@ static const char *const names[BH_UP_PROGRAMS] = { "node", "signer", "daemon" };
 
 /* One of the programs. */
 struct programs_child {
-    pid_t pid;           /* 0: not running */
-    int output;          /* its standard output and error, -1 */
-    uint32_t restarts;   /* within the window */
+    pid_t pid;         /* 0: not running */
+    int output;        /* its standard output and error, -1 */
+    uint32_t restarts; /* within the window */
     bh_ns window_from;
     size_t held;
     char line[LINE_BYTES_MAX];
@@ -70,8 +70,7 @@ struct programs_command {
     int count;
 };
 
-static void BH_PRINTF(2, 3)
-programs_add_argument(struct programs_command *command, const char *format, ...)
+static void BH_PRINTF(2, 3) programs_add_argument(struct programs_command *command, const char *format, ...)
 {
     va_list args;
 
@@ -94,15 +93,14 @@ programs_make_command(const struct bh_up *up, enum bh_up_program which, struct p
         return;
     }
     programs_add_argument(command, "--config=%s/%s", up->conf,
-                 which == BH_UP_NODE ? "node.conf" : "bulkheadd.conf");
+                          which == BH_UP_NODE ? "node.conf" : "bulkheadd.conf");
     if (which == BH_UP_DAEMON)
         programs_add_argument(command, "--set=signer_socket=%s", up->signer_socket);
 }
 
 /* In a group of its own: Ctrl-C reaches the supervisor, which ends them in order. */
 static bh_rc
-up_spawn(const struct bh_up *up, enum bh_up_program which, int output, pid_t *ret_pid,
-         struct bh_err *err)
+up_spawn(const struct bh_up *up, enum bh_up_program which, int output, pid_t *ret_pid, struct bh_err *err)
 {
     struct programs_command command = { .count = 0 };
     uint32_t uid = which == BH_UP_DAEMON ? up->daemon_uid : up->signer_uid;
@@ -257,8 +255,8 @@ up_poll_once(struct supervisor *s)
     int asked = 0;
 
     for (int i = 0; i < BH_UP_PROGRAMS; i++)
-        watched[i + 1] = (struct pollfd){ .fd = s->children[i].pid ? s->children[i].output : -1,
-                                          .events = POLLIN };
+        watched[i + 1] =
+            (struct pollfd){ .fd = s->children[i].pid ? s->children[i].output : -1, .events = POLLIN };
     poll(watched, BH_COUNT(watched), POLL_MS);
     for (int i = 0; i < BH_UP_PROGRAMS; i++)
         programs_relay(&s->children[i], names[i]);
@@ -301,8 +299,8 @@ programs_await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
         up_reap(s);
         for (int i = 0; i < BH_UP_PROGRAMS; i++)
             if (s->children[i].pid == 0)
-                return bh_err_set(err, BH_UNAVAILABLE, "%.60s ended before it was ready: %s",
-                                  names[i], s->children[i].last);
+                return bh_err_set(err, BH_UNAVAILABLE, "%.60s ended before it was ready: %s", names[i],
+                                  s->children[i].last);
         passed = bh_time_monotonic() - begun;
         if (passed > READY_MAX_NS)
             return bh_err_set(err, BH_UNAVAILABLE, "not ready within eleven minutes");

@@ -28,8 +28,7 @@ bh_verify_put_orders(struct bh_verdict_text *verdict, const struct bh_audit_orde
                       "; unknown after a start: %" PRIu32,
                       orders->open, orders->oldest_open, orders->unknown);
     bh_buf_printf(&verdict->members,
-                  ",\"orders_abandoned\":%" PRIu32 ",\"orders_open\":%" PRIu32
-                  ",\"orders_unknown\":%" PRIu32,
+                  ",\"orders_abandoned\":%" PRIu32 ",\"orders_open\":%" PRIu32 ",\"orders_unknown\":%" PRIu32,
                   orders->abandoned, orders->open, orders->unknown);
 }
 

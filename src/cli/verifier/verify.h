@@ -29,14 +29,12 @@ struct bh_verdict_text {
 };
 
 /* Which orders are open at the end of a walk. */
-void bh_verify_put_orders(struct bh_verdict_text *verdict,
-                          const struct bh_audit_orders *orders);
+void bh_verify_put_orders(struct bh_verdict_text *verdict, const struct bh_audit_orders *orders);
 
 /* That the log continues so many. */
 void bh_verify_put_saved(struct bh_verdict_text *verdict, uint32_t count);
 
 /* A whole file as NUL-terminated text in `out`; a NUL inside is BH_CONFLICT. */
-BH_MUST_USE bh_rc bh_verify_read(const char *path, size_t max, struct bh_buf *out,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_verify_read(const char *path, size_t max, struct bh_buf *out, struct bh_err *err);
 
 #endif

@@ -30,16 +30,15 @@ verify_export_read_file(void *self, const char *path, struct bh_buf *out, struct
 static void
 put_whole(struct bh_verdict_text *verdict, const struct bh_audit_verifier *records)
 {
-    bh_buf_printf(&verdict->sentence,
-                  "exported log is whole: %" PRIu64 " records, signed by %s",
+    bh_buf_printf(&verdict->sentence, "exported log is whole: %" PRIu64 " records, signed by %s",
                   records->frontier.size, records->key.name);
     if (records->hashes_to)
         bh_buf_printf(&verdict->sentence, ", the first %" PRIu64 " of them by their hashes alone",
                       records->hashes_to);
     bh_verify_put_saved(verdict, records->kept.count);
     bh_verify_put_orders(verdict, &records->orders);
-    bh_buf_printf(&verdict->members, ",\"pruned\":%" PRIu64 ",\"records\":%" PRIu64,
-                  records->hashes_to, records->frontier.size);
+    bh_buf_printf(&verdict->members, ",\"pruned\":%" PRIu64 ",\"records\":%" PRIu64, records->hashes_to,
+                  records->frontier.size);
 }
 
 bh_rc

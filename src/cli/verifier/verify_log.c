@@ -32,8 +32,8 @@ log_judge_store(const char *path, bh_rc rc, struct bh_err *err)
 
 /* All of one moment, should bulkheadd go on writing meanwhile. */
 static bh_rc
-log_read_store(const char *path, struct bh_audit_verifier *verifier,
-               struct bh_claims_result *ret_result, struct bh_err *err)
+log_read_store(const char *path, struct bh_audit_verifier *verifier, struct bh_claims_result *ret_result,
+               struct bh_err *err)
 {
     struct bh_store store;
     bh_rc rc = bh_store_sqlite_open(path, BH_STORE_SNAPSHOT, &bh_crypto_openssl, &store, err);
@@ -54,8 +54,7 @@ log_read_store(const char *path, struct bh_audit_verifier *verifier,
 
 /* A record that was pruned, by the hash that is left of it. */
 static bh_rc
-log_add_hash(struct bh_audit_verifier *verifier, const char *line, size_t length,
-             struct bh_err *err)
+log_add_hash(struct bh_audit_verifier *verifier, const char *line, size_t length, struct bh_err *err)
 {
     uint8_t hash[32];
 
@@ -78,8 +77,8 @@ log_add_row(struct bh_verify_rows *rows, const char *line, size_t length, struct
 
 /* A record, a checkpoint as a JSON string, the hash of a record that was pruned, or a row. */
 static bh_rc
-log_add_line(struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, const char *line,
-             size_t length, struct bh_err *err)
+log_add_line(struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, const char *line, size_t length,
+             struct bh_err *err)
 {
     char note[BH_NODE_RECORD_BYTES_MAX + 1];
 
@@ -90,14 +89,13 @@ log_add_line(struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, co
     if (*line == '{')
         return bh_audit_verifier_record(verifier, line, length, NULL, err);
     if (!bh_slice_str((struct bh_slice){ line, length }, note, sizeof note))
-        return bh_err_set(err, BH_CONFLICT, "a checkpoint behind record %" PRIu64
-                          " is unreadable", verifier->frontier.size);
+        return bh_err_set(err, BH_CONFLICT, "a checkpoint behind record %" PRIu64 " is unreadable",
+                          verifier->frontier.size);
     return bh_audit_verifier_checkpoint(verifier, note, err);
 }
 
 static bh_rc
-log_read_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_verify_rows *rows,
-               struct bh_err *err)
+log_read_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, struct bh_err *err)
 {
     char *line = NULL;
     size_t size = 0;
@@ -121,15 +119,14 @@ log_put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *ve
     uint64_t size = verifier->frontier.size, open = size - verifier->sealed;
 
     bh_buf_printf(&verdict->sentence,
-                  "audit log is whole: %" PRIu64 " records, %" PRIu64 " signed checkpoints by %s",
-                  size, verifier->checkpoints, verifier->key.name);
+                  "audit log is whole: %" PRIu64 " records, %" PRIu64 " signed checkpoints by %s", size,
+                  verifier->checkpoints, verifier->key.name);
     bh_verify_put_saved(verdict, verifier->kept.count);
     if (verifier->hashes_to)
         bh_buf_printf(&verdict->sentence, "\npruned, with their hashes kept: those below %" PRIu64,
                       verifier->pruned_to);
     if (open)
-        bh_buf_printf(&verdict->sentence,
-                      "\nno checkpoint covers the newest of them yet: %" PRIu64, open);
+        bh_buf_printf(&verdict->sentence, "\nno checkpoint covers the newest of them yet: %" PRIu64, open);
     bh_verify_put_orders(verdict, &verifier->orders);
     bh_buf_printf(&verdict->members,
                   ",\"checkpoints\":%" PRIu64 ",\"pruned\":%" PRIu64 ",\"records\":%" PRIu64

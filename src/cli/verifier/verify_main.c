@@ -50,12 +50,14 @@ verify_target_of(struct bh_verify_args *args, const char *option)
 {
     const struct {
         const char *name, **target;
+        /* clang-format off */
     } options[] = {
         { "--vkey", &args->key },    { "--store", &args->store }, { "--export", &args->folder },
         { "--check", &args->proof }, { "--record", &args->record },
         { "--consistency", &args->old }, { "--witness", &args->witness },
         { "--quorum", &args->quorum_text },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(options); i++)
         if (strcmp(options[i].name, option) == 0)
@@ -92,7 +94,7 @@ verify_parse(int argc, char **argv, struct bh_verify_args *ret)
 
 static int
 verify_print(const struct bh_verify_args *args, const struct bh_verdict_text *verdict,
-    const struct bh_err *err)
+             const struct bh_err *err)
 {
     bool bad = err->rc == BH_CONFLICT || err->rc == BH_DENIED;
     struct bh_buf quoted;
@@ -106,11 +108,10 @@ verify_print(const struct bh_verify_args *args, const struct bh_verdict_text *ve
     if (args->json && bad)
         printf("{\"good\":false,\"message\":%s}\n", bh_buf_text(&quoted));
     else if (args->json)
-        printf("{\"good\":%s%.*s}\n", verdict->differs ? "false" : "true",
-               (int)verdict->members.length, verdict->members.bytes);
+        printf("{\"good\":%s%.*s}\n", verdict->differs ? "false" : "true", (int)verdict->members.length,
+               verdict->members.bytes);
     else if (bad)
-        printf("%s: %s\n", args->proof || args->old ? "NOT proved" : "audit log is NOT whole",
-               err->msg);
+        printf("%s: %s\n", args->proof || args->old ? "NOT proved" : "audit log is NOT whole", err->msg);
     else
         printf("%.*s\n", (int)verdict->sentence.length, verdict->sentence.bytes);
     bh_buf_fini(&quoted);
@@ -135,7 +136,7 @@ main(int argc, char **argv)
     bh_buf_init(&verdict.members, 1 << 20);
     rc = read_keys(args.key, keys, &err);
     if (rc == BH_OK)
-        rc = args.folder ? bh_verify_export(&args, keys, &verdict, &err)
+        rc = args.folder  ? bh_verify_export(&args, keys, &verdict, &err)
              : args.proof ? bh_verify_proof(&args, keys, &verdict, &err)
              : args.old   ? bh_verify_consistency(&args, keys, &verdict, &err)
                           : bh_verify_log(&args, keys, &verdict, &err);

@@ -18,8 +18,8 @@ static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 
 /* The record that is to be proved: of the file, or the one in the proof. */
 static bh_rc
-proof_find_record(const struct bh_verify_args *args, const struct bh_tlog_proof *proof,
-            struct bh_buf *out, struct bh_err *err)
+proof_find_record(const struct bh_verify_args *args, const struct bh_tlog_proof *proof, struct bh_buf *out,
+                  struct bh_err *err)
 {
     if (args->record)
         return bh_verify_read(args->record, BH_RECORD_BYTES_MAX + 2, out, err);
@@ -32,11 +32,11 @@ proof_find_record(const struct bh_verify_args *args, const struct bh_tlog_proof 
 
 static void
 proof_put_proved(struct bh_verdict_text *verdict, const struct bh_tlog_proof *proof,
-           const struct bh_buf *record)
+                 const struct bh_buf *record)
 {
     bh_buf_printf(&verdict->sentence,
-                  "record %" PRIu64 " is in the log of %" PRIu64 " records that %s signed:\n",
-                  proof->index, proof->tree.size, proof->tree.origin);
+                  "record %" PRIu64 " is in the log of %" PRIu64 " records that %s signed:\n", proof->index,
+                  proof->tree.size, proof->tree.origin);
     bh_buf_put(&verdict->sentence, record->bytes, record->length);
     bh_buf_printf(&verdict->members, ",\"index\":%" PRIu64 ",\"leaf\":", proof->index);
     bh_json_put_strn(&verdict->members, record->bytes, record->length);
@@ -45,7 +45,7 @@ proof_put_proved(struct bh_verdict_text *verdict, const struct bh_tlog_proof *pr
 
 static bh_rc
 verify_proof_check(const struct bh_note_key *key, struct bh_tlog_proof *proof, struct bh_buf *record,
-      struct bh_err *err)
+                   struct bh_err *err)
 {
     uint8_t hash[32];
 
@@ -83,8 +83,7 @@ bh_verify_proof(const struct bh_verify_args *args, const struct bh_note_key *key
 /* ---- consistency ---- */
 
 static bh_rc
-proof_open_head(const char *path, const struct bh_note_key *key, struct bh_tree_head *ret,
-          struct bh_err *err)
+proof_open_head(const char *path, const struct bh_note_key *key, struct bh_tree_head *ret, struct bh_err *err)
 {
     struct bh_checkpoint checkpoint;
     struct bh_buf text;
@@ -132,20 +131,19 @@ bh_verify_consistency(const struct bh_verify_args *args, const struct bh_note_ke
     if (rc == BH_OK)
         rc = proof_open_head(args->new, key, &heads[1], err);
     if (rc == BH_OK && heads[0].size > heads[1].size)
-        return bh_err_set(err, BH_CONFLICT, "the second checkpoint covers fewer records: %" PRIu64
-                          " after %" PRIu64, heads[1].size, heads[0].size);
+        return bh_err_set(err, BH_CONFLICT,
+                          "the second checkpoint covers fewer records: %" PRIu64 " after %" PRIu64,
+                          heads[1].size, heads[0].size);
     if (rc == BH_OK)
         rc = proof_read_hashes(&proof, err);
     if (rc != BH_OK)
         return rc;
     if (bh_proof_check_consistency(crypto, &proof, heads) != BH_OK)
-        return bh_err_set(err, BH_CONFLICT, "the log of %" PRIu64
-                          " records is not proved to begin with that of %" PRIu64,
+        return bh_err_set(err, BH_CONFLICT,
+                          "the log of %" PRIu64 " records is not proved to begin with that of %" PRIu64,
                           heads[1].size, heads[0].size);
-    bh_buf_printf(&verdict->sentence,
-                  "the log of %" PRIu64 " records begins with that of %" PRIu64, heads[1].size,
-                  heads[0].size);
-    bh_buf_printf(&verdict->members, ",\"new\":%" PRIu64 ",\"old\":%" PRIu64, heads[1].size,
-                  heads[0].size);
+    bh_buf_printf(&verdict->sentence, "the log of %" PRIu64 " records begins with that of %" PRIu64,
+                  heads[1].size, heads[0].size);
+    bh_buf_printf(&verdict->members, ",\"new\":%" PRIu64 ",\"old\":%" PRIu64, heads[1].size, heads[0].size);
     return BH_OK;
 }

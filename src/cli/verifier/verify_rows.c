@@ -69,8 +69,10 @@ rows_add_name(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *
 
     if (rc != BH_OK)
         return rc;
-    name = (struct bh_claimed_name){ .kind = bh_binding_kind(row.kind), .id = row.id,
-                                     .name = row.name ? row.name : BH_ERASED, .key = row.key,
+    name = (struct bh_claimed_name){ .kind = bh_binding_kind(row.kind),
+                                     .id = row.id,
+                                     .name = row.name ? row.name : BH_ERASED,
+                                     .key = row.key,
                                      .erased_by = row.erased_by };
     return bh_claims_name(rows->claims, &name, err);
 }
@@ -85,15 +87,27 @@ rows_add_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *e
     if (rc != BH_OK)
         return rc;
     job = (struct bh_claimed_job){
-        .job = row.job, .tenant_id = row.tenant_id, .principal_id = row.principal_id,
-        .count = row.count, .tenant = rows_text_or_none(row.tenant),
-        .principal = rows_text_or_none(row.principal), .sku = rows_text_or_none(row.sku),
-        .state = rows_text_or_none(row.state), .reason = rows_text_or_none(row.reason),
-        .submitted_ns = row.submitted_ns, .started_ns = row.started_ns,
-        .ended_ns = row.ended_ns, .exit_status = row.exit_status, .spec = row.spec,
-        .priority = row.priority, .gang = row.gang, .checkpoint_signal = row.checkpoint_signal,
-        .kind = rows_text_or_none(row.kind), .contract = rows_text_or_none(row.contract),
-        .time_limit_ns = row.time_limit_ns, .deadline_ns = row.deadline_ns,
+        .job = row.job,
+        .tenant_id = row.tenant_id,
+        .principal_id = row.principal_id,
+        .count = row.count,
+        .tenant = rows_text_or_none(row.tenant),
+        .principal = rows_text_or_none(row.principal),
+        .sku = rows_text_or_none(row.sku),
+        .state = rows_text_or_none(row.state),
+        .reason = rows_text_or_none(row.reason),
+        .submitted_ns = row.submitted_ns,
+        .started_ns = row.started_ns,
+        .ended_ns = row.ended_ns,
+        .exit_status = row.exit_status,
+        .spec = row.spec,
+        .priority = row.priority,
+        .gang = row.gang,
+        .checkpoint_signal = row.checkpoint_signal,
+        .kind = rows_text_or_none(row.kind),
+        .contract = rows_text_or_none(row.contract),
+        .time_limit_ns = row.time_limit_ns,
+        .deadline_ns = row.deadline_ns,
         .place = { row.lease, row.restarts, row.node, row.partitions, row.grade },
         .exported = true,
     };
@@ -110,8 +124,7 @@ rows_is_written_so(struct bh_slice line, const struct bh_row_text *row)
 
     bh_buf_init(&text, line.length + 1);
     bh_json_encode(&text, &bh_row_text_fields, row);
-    same = !text.overflow && text.length == line.length
-           && memcmp(text.bytes, line.text, line.length) == 0;
+    same = !text.overflow && text.length == line.length && memcmp(text.bytes, line.text, line.length) == 0;
     bh_buf_fini(&text);
     return same;
 }
@@ -151,8 +164,7 @@ rows_add_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *
         const char *text = rows_text_or_none(row.text);
 
         bh_crypto_openssl.sha256(text, strlen(text), "", 0, found);
-        bh_claims_text(rows->claims,
-                       &(struct bh_claimed_text){ row.digest, found, row.number, true });
+        bh_claims_text(rows->claims, &(struct bh_claimed_text){ row.digest, found, row.number, true });
     }
     free(memory);
     return good ? BH_OK : bh_err_set(err, BH_INVALID, "no text with its digest");
@@ -163,8 +175,7 @@ rows_add_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_e
 {
     struct bh_row_document row = { 0 };
     struct bh_claimed_document document = { .kind = BH_CLAIMED_KINDS };
-    bh_rc rc = bh_json_decode(line.text, line.length, &bh_row_document_fields, &row, rows->line,
-                              err);
+    bh_rc rc = bh_json_decode(line.text, line.length, &bh_row_document_fields, &row, rows->line, err);
 
     if (rc != BH_OK)
         return rc;
@@ -199,7 +210,7 @@ rows_add_key(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *e
 static const struct table {
     const char *name;
     enum bh_claims_table table;
-    uint32_t how;                /* BH_CLAIMS_ENDED, or 0 */
+    uint32_t how; /* BH_CLAIMS_ENDED, or 0 */
     bh_rc (*take)(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err);
 } tables[] = {
     { BH_ROWS_NAMES, BH_CLAIMS_NAMES, 0, rows_add_name },
@@ -210,8 +221,8 @@ static const struct table {
 };
 
 bh_rc
-bh_verify_rows_add(struct bh_verify_rows *rows, const char *table, const char *line,
-                    size_t length, struct bh_err *err)
+bh_verify_rows_add(struct bh_verify_rows *rows, const char *table, const char *line, size_t length,
+                   struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_CONFLICT, "no rows of %.40s are known", table);
 
@@ -231,8 +242,7 @@ bh_verify_rows_add(struct bh_verify_rows *rows, const char *table, const char *l
 
 /* BH_NOT_FOUND: there is no such file. */
 static bh_rc
-rows_add_file(struct bh_verify_rows *rows, const char *path, const struct table *table,
-          struct bh_err *err)
+rows_add_file(struct bh_verify_rows *rows, const char *path, const struct table *table, struct bh_err *err)
 {
     FILE *in = fopen(path, "re");
     char *line = NULL;
@@ -244,8 +254,7 @@ rows_add_file(struct bh_verify_rows *rows, const char *path, const struct table 
         return bh_err_errno(err, "%s", path);
     rows->tables |= table->table | table->how;
     while (rc == BH_OK && (length = getline(&line, &size, in)) > 0)
-        rc = bh_verify_rows_add(rows, table->name, line,
-                                 (size_t)length - (line[length - 1] == '\n'), err);
+        rc = bh_verify_rows_add(rows, table->name, line, (size_t)length - (line[length - 1] == '\n'), err);
     free(line);
     if (rc == BH_OK && ferror(in))
         rc = bh_err_set(err, BH_IO, "%s cannot be read", path);
@@ -254,8 +263,8 @@ rows_add_file(struct bh_verify_rows *rows, const char *path, const struct table 
 }
 
 bh_rc
-bh_verify_rows_folder(struct bh_verify_rows *rows, const char *folder,
-                      struct bh_verdict_text *verdict, struct bh_err *err)
+bh_verify_rows_folder(struct bh_verify_rows *rows, const char *folder, struct bh_verdict_text *verdict,
+                      struct bh_err *err)
 {
     char path[PATH_MAX];
 
@@ -284,8 +293,8 @@ verify_rows_put_count(struct bh_verdict_text *verdict, const char *name, const s
     if (count->unbound)
         bh_buf_printf(&verdict->sentence, ", %" PRIu64 " not bound", count->unbound);
     bh_buf_printf(&verdict->members,
-                  ",\"%s\":{\"erased\":%" PRIu64 ",\"good\":%" PRIu64 ",\"unbound\":%" PRIu64 "}",
-                  name, count->erased, count->good, count->unbound);
+                  ",\"%s\":{\"erased\":%" PRIu64 ",\"good\":%" PRIu64 ",\"unbound\":%" PRIu64 "}", name,
+                  count->erased, count->good, count->unbound);
 }
 
 /* The same as an array of a JSON object. */
@@ -331,17 +340,15 @@ bh_verify_rows_put(struct bh_verdict_text *verdict, const struct bh_claims_resul
     verify_rows_put_count(verdict, BH_ROWS_KEYS, &result->keys);
     verify_rows_put_count(verdict, "tokens", &result->tokens);
     if (result->bound_from != UINT64_MAX)
-        bh_buf_printf(&verdict->sentence,
-                      "\nnames of before record %" PRIu64 " are bound only from there",
+        bh_buf_printf(&verdict->sentence, "\nnames of before record %" PRIu64 " are bound only from there",
                       result->bound_from);
     if (result->rows_from != UINT64_MAX)
         bh_buf_printf(&verdict->sentence,
-                      "\ncolumns of jobs that ended before record %" PRIu64
-                      " are not all bound", result->rows_from);
+                      "\ncolumns of jobs that ended before record %" PRIu64 " are not all bound",
+                      result->rows_from);
     if (!verdict->differs)
         return;
-    bh_buf_printf(&verdict->sentence, "\nNOT what the log says: %" PRIu64 " rows",
-                  result->differences);
+    bh_buf_printf(&verdict->sentence, "\nNOT what the log says: %" PRIu64 " rows", result->differences);
     verify_rows_put_lines(verdict, result->differing);
 }
 

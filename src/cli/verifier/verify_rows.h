@@ -15,8 +15,8 @@ struct bh_claims *bh_verify_rows_claims(struct bh_verify_rows *rows);
 
 /* Take a row of the table "names", "jobs" or "texts" (audit/rows.h).  BH_CONFLICT: it is none;
  * BH_FULL. */
-BH_MUST_USE bh_rc bh_verify_rows_add(struct bh_verify_rows *rows, const char *table,
-                                      const char *line, size_t length, struct bh_err *err);
+BH_MUST_USE bh_rc bh_verify_rows_add(struct bh_verify_rows *rows, const char *table, const char *line,
+                                     size_t length, struct bh_err *err);
 
 /* All rows were taken: put what came out into the verdict. */
 void bh_verify_rows_end(struct bh_verify_rows *rows, struct bh_verdict_text *verdict);

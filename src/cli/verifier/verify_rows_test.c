@@ -26,8 +26,8 @@ static size_t line_count;
 struct trial {
     struct bh_audit_verifier verifier;
     struct bh_verify_rows *rows;
-    sqlite3 *sql;                /* a store that is being filled; NULL: none */
-    char early[80];              /* the verdict before the end; "": none yet */
+    sqlite3 *sql;   /* a store that is being filled; NULL: none */
+    char early[80]; /* the verdict before the end; "": none yet */
 };
 
 static void
@@ -143,8 +143,7 @@ verify_rows_test_add_row(struct trial *trial, const char *line)
     snprintf(table, sizeof table, "%.*s", (int)word, line);
     line += word + (line[word] == ' ');
     check_whole(trial);
-    if (!trial->early[0]
-        && bh_verify_rows_add(trial->rows, table, line, strlen(line), &err) != BH_OK)
+    if (!trial->early[0] && bh_verify_rows_add(trial->rows, table, line, strlen(line), &err) != BH_OK)
         snprintf(trial->early, sizeof trial->early, "malformed %s\n", table);
 }
 
@@ -279,7 +278,8 @@ verdicts(void **state)
 
     (void)state;
     for (size_t i = 0; i < line_count; i++) {
-        const char *good = verify_rows_test_behind(lines[i], "good"), *bad = verify_rows_test_behind(lines[i], "bad");
+        const char *good = verify_rows_test_behind(lines[i], "good"),
+                   *bad = verify_rows_test_behind(lines[i], "bad");
 
         cases += good || bad || verify_rows_test_behind(lines[i], "case");
         if (verify_rows_test_behind(lines[i], "case"))
@@ -288,7 +288,9 @@ verdicts(void **state)
             judge_line(lines[i], good ? good : bad, good);
         else
             BH_CHECK(lines[i], !*lines[i] || *lines[i] == '#' || verify_rows_test_behind(lines[i], "log")
-                                   || verify_rows_test_behind(lines[i], "record") || verify_rows_test_behind(lines[i], "sql") || strcmp(lines[i], "pruned") == 0);
+                                   || verify_rows_test_behind(lines[i], "record")
+                                   || verify_rows_test_behind(lines[i], "sql")
+                                   || strcmp(lines[i], "pruned") == 0);
     }
     printf("# %d cases\n", cases);
     BH_CHECK("all of them", cases >= CASES_AT_LEAST);

@@ -57,8 +57,8 @@ saved_read_witnesses(const struct bh_verify_args *args, struct witnesses *ret, s
     if (rc == BH_OK && args->quorum_text)
         rc = bh_parse_u64(args->quorum_text, &ret->quorum, err);
     if (rc == BH_OK && (ret->quorum == 0 || ret->quorum > ret->count))
-        rc = bh_err_set(err, BH_INVALID, "a quorum of %" PRIu64 " cannot be had of %" PRIu32
-                        " witnesses", ret->quorum, ret->count);
+        rc = bh_err_set(err, BH_INVALID, "a quorum of %" PRIu64 " cannot be had of %" PRIu32 " witnesses",
+                        ret->quorum, ret->count);
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", args->witness);
 }
 
@@ -91,7 +91,7 @@ struct bh_verify_saved {
 
 static bh_rc
 open_saved(const struct bh_verify_args *args, const struct bh_note_key *key,
-          const struct witnesses *witnesses, struct bh_checkpoint *ret_saved, struct bh_err *err)
+           const struct witnesses *witnesses, struct bh_checkpoint *ret_saved, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc = BH_OK;
@@ -112,7 +112,7 @@ open_saved(const struct bh_verify_args *args, const struct bh_note_key *key,
 
 bh_rc
 bh_verify_saved_open(const struct bh_verify_args *args, const struct bh_note_key *key,
-                    struct bh_verify_saved **ret_saved, struct bh_err *err)
+                     struct bh_verify_saved **ret_saved, struct bh_err *err)
 {
     struct bh_verify_saved *saved = calloc(1, sizeof *saved);
     bh_rc rc;

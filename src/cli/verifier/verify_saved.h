@@ -11,9 +11,8 @@ struct bh_verify_saved;
 
 /* Open those of the command line; *ret_saved is always the caller's, to be freed.  BH_CONFLICT: one
  * is not signed, or not cosigned by as many witnesses as it needs; failures of reading. */
-BH_MUST_USE bh_rc bh_verify_saved_open(const struct bh_verify_args *args,
-                                      const struct bh_note_key *key,
-                                      struct bh_verify_saved **ret_saved, struct bh_err *err);
+BH_MUST_USE bh_rc bh_verify_saved_open(const struct bh_verify_args *args, const struct bh_note_key *key,
+                                       struct bh_verify_saved **ret_saved, struct bh_err *err);
 void bh_verify_saved_free(struct bh_verify_saved *kept);
 
 /* For bh_audit_verifier. */
@@ -21,6 +20,6 @@ struct bh_trusted_checkpoints bh_verify_saved_checkpoints(const struct bh_verify
 
 /* Where none was kept, the checkpoint in that file needs the witnesses. */
 BH_MUST_USE bh_rc bh_verify_saved_check_own(const struct bh_verify_saved *kept, const char *path,
-                                     struct bh_err *err);
+                                            struct bh_err *err);
 
 #endif

@@ -63,7 +63,8 @@ bh_allowance_has_new_token(const struct bh_core *core, uint32_t principal)
 static bh_rc
 allowance_count_pending(struct bh_core *core, uint32_t principal, uint64_t *ret_count, struct bh_err *err)
 {
-    const struct bh_job_filter filter = { .principal_id = principal, .active_only = true,
+    const struct bh_job_filter filter = { .principal_id = principal,
+                                          .active_only = true,
                                           .state = bh_job_state_names[BH_JOB_PENDING] };
     bh_rc rc = core->store.ops->count_jobs(core->store.self, &filter, ret_count, err);
 
@@ -74,15 +75,17 @@ allowance_count_pending(struct bh_core *core, uint32_t principal, uint64_t *ret_
 static bh_rc
 allowance_refuse_jobs(const char *whose, uint64_t most, struct bh_err *err)
 {
-    bh_err_set(err, BH_QUOTA, "%.100s has %" PRIu64 " jobs that wait or are held, which is the "
-               "most", whose, most);
+    bh_err_set(err, BH_QUOTA,
+               "%.100s has %" PRIu64 " jobs that wait or are held, which is the "
+               "most",
+               whose, most);
     return bh_err_hint(err, "wait until some have begun, or cancel some; an administrator can "
                             "raise the limit in bulkheadd.conf");
 }
 
 bh_rc
-bh_allowance_check_job(struct bh_core *core, const struct bh_command *command,
-                       bh_tenant_id tenant, struct bh_err *err)
+bh_allowance_check_job(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
+                       struct bh_err *err)
 {
     const struct bh_daemon_config *config = core->config;
     const struct bh_caller *caller = &command->caller;
@@ -100,15 +103,15 @@ bh_allowance_check_job(struct bh_core *core, const struct bh_command *command,
         rc = allowance_count_pending(core, caller->subject.principal.v, &waiting, err);
     if (rc == BH_OK && config->jobs_waiting_max && waiting >= config->jobs_waiting_max)
         return allowance_refuse_jobs(caller->name ? caller->name : "the caller", config->jobs_waiting_max,
-                           err);
+                                     err);
     return rc;
 }
 
 /* ---- what people wrote ---- */
 
 bh_rc
-bh_allowance_check_text(struct bh_core *core, const struct bh_command *command,
-                        bh_tenant_id tenant, uint64_t bytes, struct bh_err *err)
+bh_allowance_check_text(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
+                        uint64_t bytes, struct bh_err *err)
 {
     uint64_t most = core->config->tenant_texts_max, kept;
     const char *name;
@@ -120,8 +123,10 @@ bh_allowance_check_text(struct bh_core *core, const struct bh_command *command,
     if (rc != BH_OK || (kept <= most && bytes <= most - kept))
         return rc;
     name = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
-    bh_err_set(err, BH_QUOTA, "%.80s keeps %" PRIu64 " KiB of its jobs' specifications, commands "
-               "and messages, of %" PRIu64 " at most", name ? name : "the tenant", kept >> 10, most >> 10);
+    bh_err_set(err, BH_QUOTA,
+               "%.80s keeps %" PRIu64 " KiB of its jobs' specifications, commands "
+               "and messages, of %" PRIu64 " at most",
+               name ? name : "the tenant", kept >> 10, most >> 10);
     return bh_err_hint(err, "an administrator erases months that are over (`bulkhead key shred`), "
                             "or raises tenant_texts_max in bulkheadd.conf");
 }
@@ -142,8 +147,8 @@ allowance_count_valid(void *self, const struct bh_token_row *row)
 }
 
 bh_rc
-bh_allowance_check_token(struct bh_core *core, const struct bh_command *command,
-                         uint32_t principal, struct bh_err *err)
+bh_allowance_check_token(struct bh_core *core, const struct bh_command *command, uint32_t principal,
+                         struct bh_err *err)
 {
     const struct bh_token_filter filter = { .principal_id = principal };
     struct allowance_tally tally = { .now_ns = bh_core_now(core) };
@@ -155,8 +160,7 @@ bh_allowance_check_token(struct bh_core *core, const struct bh_command *command,
     rc = core->store.ops->list_tokens(core->store.self, &filter, allowance_count_valid, &tally, err);
     if (rc != BH_OK || tally.valid + allowance_added_by(core, TOKEN, principal) < most)
         return rc;
-    bh_err_set(err, BH_QUOTA, "there are %" PRIu32 " valid tokens already, which is the most",
-               most);
+    bh_err_set(err, BH_QUOTA, "there are %" PRIu32 " valid tokens already, which is the most", most);
     return bh_err_hint(err, "revoke one that is not needed: `bulkhead token`");
 }
 
@@ -197,8 +201,7 @@ allowance_check_disk(struct bh_core *core)
 
 /* What ends something: refusing it would keep the disk full.  There are no more of them than there
  * are jobs and tokens, and they keep no text. */
-static const enum bh_operation relieving[] = { BH_OP_JOB_CANCEL, BH_OP_JOB_RELEASE,
-                                               BH_OP_TOKEN_REVOKE };
+static const enum bh_operation relieving[] = { BH_OP_JOB_CANCEL, BH_OP_JOB_RELEASE, BH_OP_TOKEN_REVOKE };
 
 static bool
 allowance_relieves(const struct bh_command *command)
@@ -210,8 +213,7 @@ allowance_relieves(const struct bh_command *command)
 }
 
 bh_rc
-bh_allowance_check_disk(struct bh_core *core, const struct bh_command *command,
-                        struct bh_err *err)
+bh_allowance_check_disk(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
     uint64_t reserve = core->config->disk_reserve, taken;
 

@@ -16,16 +16,14 @@ bool bh_allowance_is_free(struct bh_core *core, const struct bh_caller *caller);
  *   BH_QUOTA  that many are there; says how many, and how to have fewer */
 BH_MUST_USE bh_rc bh_allowance_check_job(struct bh_core *core, const struct bh_command *command,
                                          bh_tenant_id tenant, struct bh_err *err);
-BH_MUST_USE bh_rc bh_allowance_check_token(struct bh_core *core,
-                                           const struct bh_command *command,
+BH_MUST_USE bh_rc bh_allowance_check_token(struct bh_core *core, const struct bh_command *command,
                                            uint32_t principal, struct bh_err *err);
 
 /* Before `bytes` of what people wrote, sealed, are kept for the tenant (daemon/state/texts.h; 0: nothing
  * is).
  *   BH_QUOTA  it would keep more than tenant_texts_max; says what frees some */
 BH_MUST_USE bh_rc bh_allowance_check_text(struct bh_core *core, const struct bh_command *command,
-                                          bh_tenant_id tenant, uint64_t bytes,
-                                          struct bh_err *err);
+                                          bh_tenant_id tenant, uint64_t bytes, struct bh_err *err);
 
 /* Before anything is changed: with less than disk_reserve left on the disk of the state folder,
  * others than administrators change nothing.  Cancelling and releasing jobs, revoking tokens,

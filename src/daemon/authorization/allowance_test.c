@@ -33,8 +33,7 @@ token_command(const char *who, const char *whose)
     struct bh_token_request *request = bh_arena_alloc(f.arena, sizeof *request);
 
     *request = (struct bh_token_request){ .principal = whose };
-    return (struct bh_command){ .op = BH_OP_TOKEN_CREATE, .caller = caller_named(&f, who),
-                                .token = request };
+    return (struct bh_command){ .op = BH_OP_TOKEN_CREATE, .caller = caller_named(&f, who), .token = request };
 }
 
 /* ---- tokens that open nothing ---- */
@@ -59,8 +58,9 @@ token_rows(const char *id)
     const struct bh_token_filter filter = { .id = id };
     uint32_t count = 0;
 
-    assert_int_equal(f.core.store.ops->list_tokens(f.core.store.self, &filter, allowance_count_row, &count,
-                                                   &f.err), BH_OK);
+    assert_int_equal(
+        f.core.store.ops->list_tokens(f.core.store.self, &filter, allowance_count_row, &count, &f.err),
+        BH_OK);
     return count;
 }
 
@@ -86,8 +86,9 @@ dead_tokens_are_bounded(void **state)
     BH_CHECK_EQ("the one that is valid is there", token_rows(kept), 1);
     BH_CHECK_EQ("the oldest is forgotten", token_rows(first), 0);
     BH_CHECK_EQ("the newest is not", token_rows(revoke.token_id), 1);
-    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX,
-                                                    count_forgetting, &records, &f.err), BH_OK);
+    assert_int_equal(
+        f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, count_forgetting, &records, &f.err),
+        BH_OK);
     BH_CHECK("records say so", records >= 7);
     BH_CHECK_DONE();
 }
@@ -102,11 +103,9 @@ jobs_are_counted_in_one_batch(void **state)
     for (size_t i = 0; i < BH_COUNT(expected); i++) {
         struct bh_command command = submit_command(&f, alice_small);
 
-        assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err),
-                         expected[i]);
+        assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), expected[i]);
     }
-    assert_string_equal(f.err.msg,
-                        "alice has 3 jobs that wait or are held, which is the most");
+    assert_string_equal(f.err.msg, "alice has 3 jobs that wait or are held, which is the most");
     first_refused = f.core.next_job;
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     assert_int_equal(fixture_submit(&f, alice_small), BH_QUOTA);
@@ -133,8 +132,7 @@ a_tenant_has_a_limit_with_all_below_it(void **state)
     f.config.tenant_jobs_waiting_max = 1;
     assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     assert_int_equal(fixture_submit(&f, alice_small), BH_QUOTA);
-    assert_string_equal(f.err.msg,
-                        "the tenant has 1 jobs that wait or are held, which is the most");
+    assert_string_equal(f.err.msg, "the tenant has 1 jobs that wait or are held, which is the most");
 }
 
 static void
@@ -182,18 +180,20 @@ a_full_disk_stops_no_ending(void **state)
     static const struct {
         enum bh_operation op;
         bh_rc rc;
+        /* clang-format off */
     } rows[] = {
         { BH_OP_JOB_CANCEL, BH_OK },    { BH_OP_JOB_RELEASE, BH_OK },
         { BH_OP_TOKEN_REVOKE, BH_OK },  { BH_OP_TOKEN_CREATE, BH_FULL },
         { BH_OP_JOB_SUBMIT, BH_FULL },  { BH_OP_JOB_EXEC, BH_FULL },
     };
+    /* clang-format on */
 
     allowance_leave(1 << 20);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const struct bh_command command = { .op = rows[i].op, .caller = caller_named(&f, "alice") };
 
-        BH_CHECK_EQ(bh_operation_get(rows[i].op)->name,
-                    bh_allowance_check_disk(&f.core, &command, &f.err), rows[i].rc);
+        BH_CHECK_EQ(bh_operation_get(rows[i].op)->name, bh_allowance_check_disk(&f.core, &command, &f.err),
+                    rows[i].rc);
     }
     BH_CHECK_DONE();
 }
@@ -236,8 +236,10 @@ a_tenants_texts_are_bounded(void **state)
     f.config.tenant_texts_max = 16 << 10;
     BH_CHECK_EQ("as many as fit", submit_until_refused(), 11);
     BH_CHECK_EQ("as a limit", f.err.rc, BH_QUOTA);
-    BH_CHECK("which says whose and how much",
-             strstr(f.err.msg, "acme/vision/train keeps 15 KiB of its jobs' specifications, commands and messages, of 16"));
+    BH_CHECK(
+        "which says whose and how much",
+        strstr(f.err.msg,
+               "acme/vision/train keeps 15 KiB of its jobs' specifications, commands and messages, of 16"));
     BH_CHECK_EQ("an administrator's", submit_long("root"), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     cancel.caller = caller_named(&f, "alice");
@@ -285,8 +287,7 @@ the_last_of_the_disk_is_for_administrators(void **state)
     f.config.disk_reserve = UINT64_MAX;
     f.core.disk.checked_ns = 0;
     assert_int_equal(bh_allowance_check_disk(&f.core, &alices, &f.err), BH_FULL);
-    assert_string_equal(f.err.msg,
-                        "the disk is nearly full: what is left is kept for administrators");
+    assert_string_equal(f.err.msg, "the disk is nearly full: what is left is kept for administrators");
     assert_int_equal(bh_allowance_check_disk(&f.core, &roots, &f.err), BH_OK);
     assert_int_equal(bh_allowance_check_disk(&f.core, &dry, &f.err), BH_OK);
     assert_int_equal(bh_allowance_check_disk(&f.core, &own, &f.err), BH_OK);
@@ -301,8 +302,7 @@ tokens_are_counted(void **state)
     for (size_t i = 0; i < BH_COUNT(expected); i++) {
         struct bh_command command = token_command("alice", NULL);
 
-        assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err),
-                         expected[i]);
+        assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), expected[i]);
         if (i == 0)
             revoke.token_id = bh_arena_strdup(f.arena, f.answer.token_id);
     }
@@ -321,7 +321,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(jobs_are_counted_in_one_batch, allowance_begin, allowance_end),
         cmocka_unit_test_setup_teardown(a_cancelled_job_makes_room, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(a_tenant_has_a_limit_with_all_below_it, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(a_tenant_has_a_limit_with_all_below_it, allowance_begin,
+                                        allowance_end),
         cmocka_unit_test_setup_teardown(administrators_have_no_limit, allowance_begin, allowance_end),
         cmocka_unit_test_setup_teardown(tokens_are_counted, allowance_begin, allowance_end),
         cmocka_unit_test_setup_teardown(dead_tokens_are_bounded, allowance_begin, allowance_end),
@@ -329,7 +330,8 @@ main(void)
         cmocka_unit_test_setup_teardown(what_is_let_through_counts, allowance_begin, allowance_end),
         cmocka_unit_test_setup_teardown(a_full_disk_stops_no_ending, allowance_begin, allowance_end),
         cmocka_unit_test_setup_teardown(what_cannot_end_in_time_is_refused, allowance_begin, allowance_end),
-        cmocka_unit_test_setup_teardown(the_last_of_the_disk_is_for_administrators, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(the_last_of_the_disk_is_for_administrators, allowance_begin,
+                                        allowance_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

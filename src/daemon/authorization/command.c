@@ -32,8 +32,9 @@ bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant
 static struct bh_refused_request
 command_refused_request_by(const struct bh_core *core, const struct bh_command *command)
 {
-    struct bh_refused_request refused = { .op = command->op, .verdict = core->decided, .job = command->job,
-                              .tenant = command->tenant };
+    struct bh_refused_request refused = {
+        .op = command->op, .verdict = core->decided, .job = command->job, .tenant = command->tenant
+    };
     struct bh_job_owner whose;
     struct bh_err ignored;
 
@@ -55,16 +56,14 @@ bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenan
                 struct bh_denial denial, struct bh_err *err)
 {
     const char *path = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
-    struct bh_entry entry =
-        bh_command_entry(&command->caller, command->op, tenant, denial.verdict);
+    struct bh_entry entry = bh_command_entry(&command->caller, command->op, tenant, denial.verdict);
     struct bh_refused_request refused = command_refused_request_by(core, command);
     struct bh_err ignored;
 
     entry.phase = BH_PHASE_EVENT;
     entry.obj = bh_objects_of_request(core, &refused);
     if (bh_core_record(core, &entry, BH_DENIED, &ignored) != BH_OK)
-        return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
-                          ignored.msg);
+        return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s", ignored.msg);
     return bh_authz_explain(&denial, command->caller.name ? command->caller.name : "the caller",
                             &command->caller.subject, path, err);
 }
@@ -81,14 +80,12 @@ bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
         event.obj.id = 0; /* the number was not given out */
     bh_command_explain(core, rc, reason, err);
     if (bh_core_record(core, &event, rc, &ignored) != BH_OK)
-        return bh_err_set(err, ignored.rc, "the refusal could not be recorded: %.160s",
-                          ignored.msg);
+        return bh_err_set(err, ignored.rc, "the refusal could not be recorded: %.160s", ignored.msg);
     return rc;
 }
 
 void
-bh_command_explain(const struct bh_core *core, bh_rc rc, const struct bh_reason *reason,
-                   struct bh_err *err)
+bh_command_explain(const struct bh_core *core, bh_rc rc, const struct bh_reason *reason, struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
     struct bh_explain how = { .dir = dir, .all = true, .now_ns = bh_core_now(core) };
@@ -124,8 +121,7 @@ bh_command_holds(struct bh_core *core, const struct bh_command *command, const c
 }
 
 bh_rc
-bh_command_record_failure(struct bh_core *core, const struct bh_command *command,
-                          struct bh_err *err)
+bh_command_record_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
     const struct bh_counted_refusal what = { command_refused_request_by(core, command), err->rc, 1 };
     bh_rc rc = bh_command_refused(core, &command->caller, &what);

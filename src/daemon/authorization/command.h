@@ -6,18 +6,18 @@
 
 /* What the files of single commands share: who may, and what is recorded of who may not. */
 
-struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op,
-                                 bh_tenant_id tenant, struct bh_verdict verdict);
+struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant_id tenant,
+                                 struct bh_verdict verdict);
 /* Whether the caller may do what he asks: the record says so, whatever comes of it afterwards. */
-struct bh_verdict bh_command_authz(struct bh_core *core, const struct bh_command *command,
-                                   const char *verb, bh_tenant_id tenant);
+struct bh_verdict bh_command_authz(struct bh_core *core, const struct bh_command *command, const char *verb,
+                                   bh_tenant_id tenant);
 /* Whether he holds `verb` besides: that decides nothing by itself. */
-struct bh_verdict bh_command_holds(struct bh_core *core, const struct bh_command *command,
-                                   const char *verb, bh_tenant_id tenant);
+struct bh_verdict bh_command_holds(struct bh_core *core, const struct bh_command *command, const char *verb,
+                                   bh_tenant_id tenant);
 /* Record a denial of the operation's deed, for want of `denial.verb`; returns BH_DENIED with message
  * and hint. */
-bh_rc bh_command_deny(struct bh_core *core, const struct bh_command *command,
-                      bh_tenant_id tenant, struct bh_denial denial, struct bh_err *err);
+bh_rc bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
+                      struct bh_denial denial, struct bh_err *err);
 /* Record a refusal of the engine and put its reason in words; returns `rc`. */
 bh_rc bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
                          const struct bh_reason *reason, struct bh_err *err);

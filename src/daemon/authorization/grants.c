@@ -44,15 +44,15 @@ grants_same_person(const struct bh_site *before, const struct bh_site *after, co
     const struct bh_site_principal *was = grants_principal_of(before, name);
     const struct bh_site_principal *is = grants_principal_of(after, name);
 
-    return was && is && was->uid == is->uid && was->service == is->service
-           && was->account == is->account && grants_same_text(was->identity, is->identity)
+    return was && is && was->uid == is->uid && was->service == is->service && was->account == is->account
+           && grants_same_text(was->identity, is->identity)
            && grants_same_issuer(before, after, is->identity);
 }
 
 /* Whether the file in force gives the same role already. */
 static bool
 grants_given_before(const struct bh_site *before, const struct bh_site *after,
-             const struct bh_site_binding *binding)
+                    const struct bh_site_binding *binding)
 {
     const struct bh_site_binding *old = before->bindings.items;
 
@@ -89,11 +89,10 @@ grants_nearest(const struct bh_directory *dir, const char *path)
 }
 
 static bh_rc
-grants_deny(struct bh_core *core, const struct bh_command *command, const char *verb,
-     bh_tenant_id tenant, struct bh_err *err)
+grants_deny(struct bh_core *core, const struct bh_command *command, const char *verb, bh_tenant_id tenant,
+            struct bh_err *err)
 {
-    struct bh_denial denial = { verb, { .allow = false, .rule = BH_RULE_NOT_HELD },
-                                BH_REACH_OBJECT };
+    struct bh_denial denial = { verb, { .allow = false, .rule = BH_RULE_NOT_HELD }, BH_REACH_OBJECT };
 
     return bh_command_deny(core, command, tenant, denial, err);
 }
@@ -116,11 +115,11 @@ grants_new_break_glass(const struct bh_site *before, const struct bh_site *after
 
 static bh_rc
 grants_check_break_glass(struct bh_core *core, const struct bh_command *command, const char *who,
-            struct bh_err *err)
+                         struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
-    const char *lacks = bh_authz_not_held(dir, &command->caller.subject, BH_ROLE_ADMIN, NULL,
-                                          (bh_tenant_id){ 0 });
+    const char *lacks =
+        bh_authz_not_held(dir, &command->caller.subject, BH_ROLE_ADMIN, NULL, (bh_tenant_id){ 0 });
     bh_rc rc;
 
     bh_catalog_put(core->catalog, dir);
@@ -129,15 +128,16 @@ grants_check_break_glass(struct bh_core *core, const struct bh_command *command,
     rc = grants_deny(core, command, lacks, (bh_tenant_id){ 0 }, err);
     if (rc != BH_DENIED)
         return rc;
-    bh_err_set(err, BH_DENIED, "principals %.63s: you cannot let him break the glass, as you do not "
-               "hold %s", who, lacks);
+    bh_err_set(err, BH_DENIED,
+               "principals %.63s: you cannot let him break the glass, as you do not "
+               "hold %s",
+               who, lacks);
     return bh_err_hint(err, "nobody grants what he does not hold; an admin of the site can apply "
                             "this");
 }
 
 bh_rc
-bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
-                     struct bh_err *err)
+bh_grants_check_site(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
     const struct bh_site *before = bh_catalog_site(core->catalog), *after = command->site;
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
@@ -161,15 +161,17 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
     rc = grants_deny(core, command, lacks, tenant, err);
     if (rc != BH_DENIED)
         return rc;
-    bh_err_set(err, BH_DENIED, "bindings[%" PRIu32 "] %.119s: you cannot give the role %s there, "
-               "as you do not hold %s", at, binding->tenant, bh_role_names[binding->role], lacks);
+    bh_err_set(err, BH_DENIED,
+               "bindings[%" PRIu32 "] %.119s: you cannot give the role %s there, "
+               "as you do not hold %s",
+               at, binding->tenant, bh_role_names[binding->role], lacks);
     return bh_err_hint(err, "nobody grants what he does not hold; one who holds it can apply "
                             "this");
 }
 
 bh_rc
-bh_grants_check_token(struct bh_core *core, const struct bh_command *command,
-                      bh_principal_id owner, struct bh_err *err)
+bh_grants_check_token(struct bh_core *core, const struct bh_command *command, bh_principal_id owner,
+                      struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
     const char *scopes = command->token->scopes, *lacks = NULL;

@@ -11,8 +11,7 @@ enum { PREFIX_MIN = 8 }; /* "GPU-3f2a" */
 
 /* The GPU of that UUID, or the only one whose UUID begins so. */
 static bh_rc
-objects_find_gpu(const struct bh_core *core, const char *target, bh_gpu_id *ret_gpu,
-                 struct bh_err *err)
+objects_find_gpu(const struct bh_core *core, const char *target, bh_gpu_id *ret_gpu, struct bh_err *err)
 {
     uint32_t cursor = 0, id, found = bh_catalog_find(core->catalog, BH_NAME_GPU, target);
     const char *name;
@@ -51,8 +50,8 @@ objects_refuse_target(const struct bh_core *core, const char *target, struct bh_
 }
 
 bh_rc
-bh_objects_find_target(const struct bh_core *core, const char *target,
-                       struct bh_ev_cordon *ret_cordon, struct bh_err *err)
+bh_objects_find_target(const struct bh_core *core, const char *target, struct bh_ev_cordon *ret_cordon,
+                       struct bh_err *err)
 {
     bh_rc rc;
 
@@ -94,8 +93,7 @@ bh_objects_of_token(const struct bh_core *core, const char *id)
 }
 
 static struct bh_record_object
-objects_named(const struct bh_core *core, enum bh_name_kind kind, const char *type,
-              const char *name)
+objects_named(const struct bh_core *core, enum bh_name_kind kind, const char *type, const char *name)
 {
     struct bh_record_object object = { .id = bh_catalog_find(core->catalog, kind, name) };
 

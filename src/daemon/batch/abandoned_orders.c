@@ -19,8 +19,7 @@ abandoned_orders_put(struct bh_core *core, struct bh_record_object about, uint64
 }
 
 bh_rc
-bh_abandoned_orders_withhold(struct bh_core *core, const struct bh_effect *effect,
-                             struct bh_err *err)
+bh_abandoned_orders_withhold(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
 {
     const struct bh_record_object lease = { "lease", effect->lease.v };
 
@@ -46,8 +45,7 @@ struct meant {
 static bool
 abandoned_orders_is_meant(const struct meant *meant, const struct bh_open_order *order)
 {
-    return !order->done && order->since_ns < meant->before_ns
-           && order->number < meant->before_number
+    return !order->done && order->since_ns < meant->before_ns && order->number < meant->before_number
            && !(meant->is_sent && meant->is_sent(meant->self, order->number));
 }
 
@@ -55,8 +53,8 @@ static bh_rc
 abandoned_orders_record(struct bh_core *core, const struct meant *meant, struct bh_err *err)
 {
     struct bh_open_orders *open = &core->open_orders;
-    uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch,
-                                           BH_CORE_EFFECTS_MAX);
+    uint32_t count =
+        bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch, BH_CORE_EFFECTS_MAX);
     bh_rc rc = BH_OK;
 
     if (count == BH_CORE_EFFECTS_MAX)
@@ -66,8 +64,8 @@ abandoned_orders_record(struct bh_core *core, const struct meant *meant, struct 
 
         if (abandoned_orders_is_meant(meant, &order)
             && !abandoned_orders_is_awaited(core->scratch, count, order.number))
-            rc = abandoned_orders_put(core, (struct bh_record_object){ .type = "order" },
-                                      order.number, BH_UNAVAILABLE, err);
+            rc = abandoned_orders_put(core, (struct bh_record_object){ .type = "order" }, order.number,
+                                      BH_UNAVAILABLE, err);
     }
     return rc;
 }
@@ -82,12 +80,13 @@ bh_abandoned_orders_record(struct bh_core *core, uint64_t before_ns, struct bh_e
 
 bh_rc
 bh_abandoned_orders_record_unsent(struct bh_core *core, uint64_t before_seq,
-                                  bool (*is_sent)(const void *self, uint64_t order),
-                                  const void *self, struct bh_err *err)
+                                  bool (*is_sent)(const void *self, uint64_t order), const void *self,
+                                  struct bh_err *err)
 {
     const struct meant meant = { .before_ns = UINT64_MAX,
                                  .before_number = before_seq << BH_ORDER_BITS,
-                                 .is_sent = is_sent, .self = self };
+                                 .is_sent = is_sent,
+                                 .self = self };
 
     return abandoned_orders_record(core, &meant, err);
 }

@@ -8,8 +8,7 @@
 
 /* A record of verb BH_RECORD_ORDER_ABANDONED for each order given before `before_ns` whose
  * answer the engine does not wait for. */
-BH_MUST_USE bh_rc bh_abandoned_orders_record(struct bh_core *core, uint64_t before_ns,
-                                             struct bh_err *err);
+BH_MUST_USE bh_rc bh_abandoned_orders_record(struct bh_core *core, uint64_t before_ns, struct bh_err *err);
 
 /* The same for orders of a record before `before_seq` whose answer would not be taken: none for
  * which `is_sent` holds.  When a node has said what it did while nobody heard it. */

@@ -79,11 +79,9 @@ access_site_has_any(const struct bh_core *core)
 }
 
 static uint32_t
-access_owner_of(const struct bh_core *core, const struct bh_dataset *dataset,
-                bh_tenant_id otherwise)
+access_owner_of(const struct bh_core *core, const struct bh_dataset *dataset, bh_tenant_id otherwise)
 {
-    uint32_t id = dataset ? bh_catalog_find(core->catalog, BH_NAME_TENANT, dataset->text->tenant)
-                          : 0;
+    uint32_t id = dataset ? bh_catalog_find(core->catalog, BH_NAME_TENANT, dataset->text->tenant) : 0;
 
     return id ? id : otherwise.v;
 }
@@ -98,26 +96,26 @@ struct judging {
 };
 
 static struct judging
-access_judging_of(const struct bh_core *core, const struct bh_directory *dir,
-           const struct bh_job_view *view, const struct bh_job_spec *spec)
+access_judging_of(const struct bh_core *core, const struct bh_directory *dir, const struct bh_job_view *view,
+                  const struct bh_job_spec *spec)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(dir, view->tenant);
     const struct bh_dir_principal *principal = bh_directory_principal(dir, view->principal);
 
-    return (struct judging){
-        .dir = dir, .spec = spec,
-        .request = { .tenant = tenant ? tenant->path : "",
-                     .principal = principal ? principal->name : "",
-                     .labels = &spec->labels,
-                     .node = bh_catalog_name_of(core->catalog, BH_NAME_NODE, view->node.v),
-                     .now_ns = bh_core_now(core) }
-    };
+    return (
+        struct judging){ .dir = dir,
+                         .spec = spec,
+                         .request = { .tenant = tenant ? tenant->path : "",
+                                      .principal = principal ? principal->name : "",
+                                      .labels = &spec->labels,
+                                      .node = bh_catalog_name_of(core->catalog, BH_NAME_NODE, view->node.v),
+                                      .now_ns = bh_core_now(core) } };
 }
 
 /* What is recorded about a dataset: mount number `mount` of a job. */
 static struct bh_entry
 access_entry_of(const struct bh_core *core, const struct judging *j, uint32_t mount,
-         const struct bh_dataset *dataset, bh_tenant_id tenant)
+                const struct bh_dataset *dataset, bh_tenant_id tenant)
 {
     const struct bh_mount_spec *mounts = j->spec->mounts.items;
     const char *name = dataset ? dataset->text->name : mounts[mount].dataset;
@@ -125,8 +123,7 @@ access_entry_of(const struct bh_core *core, const struct judging *j, uint32_t mo
     return (struct bh_entry){
         .actor = { .via = BH_VIA_SYSTEM },
         .phase = BH_PHASE_EVENT,
-        .verb = mount < j->spec->mounts.count && mounts[mount].write ? "dataset.write"
-                                                                      : "dataset.read",
+        .verb = mount < j->spec->mounts.count && mounts[mount].write ? "dataset.write" : "dataset.read",
         .obj = { "dataset", name ? access_id_of(core, name) : 0 },
         .tenant = access_owner_of(core, dataset, tenant),
     };
@@ -134,7 +131,7 @@ access_entry_of(const struct bh_core *core, const struct judging *j, uint32_t mo
 
 static struct bh_entry
 access_denial_of(const struct bh_core *core, const struct judging *j, const struct bh_data_denial *denial,
-          bh_tenant_id tenant)
+                 bh_tenant_id tenant)
 {
     uint32_t mount = denial->where == BH_DATA_IN_MOUNT ? denial->mount : UINT32_MAX;
     struct bh_entry entry = access_entry_of(core, j, mount, denial->dataset, tenant);
@@ -163,8 +160,8 @@ access_refuse(struct bh_core *core, bh_job_id job, uint32_t rule)
 
 /* Of job.submit, in the job's tenant, and where there is one of the dataset, in its own. */
 static bh_rc
-access_record_denial(struct bh_core *core, const struct bh_entry *submission,
-              const struct bh_entry *dataset, bool hidden)
+access_record_denial(struct bh_core *core, const struct bh_entry *submission, const struct bh_entry *dataset,
+                     bool hidden)
 {
     const struct bh_data_verdict unknown = { .reason = BH_DATA_UNKNOWN };
     struct bh_entry job = *submission, beside = *dataset;
@@ -186,17 +183,16 @@ access_record_denial(struct bh_core *core, const struct bh_entry *submission,
 /* Whether the caller may not know of the dataset but by a grant. */
 static bool
 access_is_hidden(const struct bh_core *core, const struct judging *j, const struct bh_caller *caller,
-          const struct bh_data_denial *denial)
+                 const struct bh_data_denial *denial)
 {
     bh_tenant_id owner = { access_owner_of(core, denial->dataset, (bh_tenant_id){ 0 }) };
 
-    return !denial->named
-           && !bh_authz_check(j->dir, &caller->subject, "dataset.view", owner).allow;
+    return !denial->named && !bh_authz_check(j->dir, &caller->subject, "dataset.view", owner).allow;
 }
 
 bh_rc
-bh_access_submit(struct bh_core *core, const struct bh_command *command,
-                 const struct bh_entry *submission, struct bh_err *err)
+bh_access_submit(struct bh_core *core, const struct bh_command *command, const struct bh_entry *submission,
+                 struct bh_err *err)
 {
     const struct bh_job_view view = { .tenant = { submission->tenant },
                                       .principal = command->caller.subject.principal };
@@ -213,7 +209,7 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command,
         rc = bh_datasets_explain(j.spec, &j.request, &denial, hidden, err);
         entry = access_denial_of(core, &j, &denial, view.tenant);
         if (!denial.dataset)
-            entry.obj.id = 0; /* that there was one is no business of theirs */
+            entry.obj.id = 0;         /* that there was one is no business of theirs */
     } else if (command->image_away) { /* the same for who asks, here and in the log */
         hidden = true;
         rc = bh_datasets_refuse_image(j.spec, err);
@@ -240,7 +236,7 @@ bh_access_expect(struct bh_core *core, const uint8_t digest[32], const struct bh
 
 static bh_rc
 access_find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh_job_spec **ret_spec,
-          struct bh_err *err)
+                 struct bh_err *err)
 {
     struct bh_job_spec *spec;
     struct bh_digest key;
@@ -258,8 +254,7 @@ access_find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh
     BH_ASSERT(spec); /* it is empty */
     rc = bh_keys_get_text(core->ring.keys, &key, core->access->scratch, &text, err);
     if (rc == BH_OK)
-        rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, spec, core->access->scratch,
-                            err);
+        rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, spec, core->access->scratch, err);
     if (rc == BH_OK)
         *ret_spec = spec;
     return rc;
@@ -268,7 +263,7 @@ access_find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh
 /* Every mount of a start that is allowed, before it happens. */
 static bh_rc
 access_record_mounts(struct bh_core *core, const struct judging *j, const struct bh_effect *effect,
-              const struct bh_job_view *view, struct bh_err *err)
+                     const struct bh_job_view *view, struct bh_err *err)
 {
     const struct bh_mount_spec *mounts = j->spec->mounts.items;
     bh_rc rc = BH_OK;
@@ -296,7 +291,7 @@ access_record_mounts(struct bh_core *core, const struct judging *j, const struct
 
 static bh_rc
 access_record_refusal(struct bh_core *core, struct bh_entry entry, const struct bh_effect *effect,
-               const struct bh_job_view *view, struct bh_err *err)
+                      const struct bh_job_view *view, struct bh_err *err)
 {
     entry.actor.id = view->principal.v;
     entry.order = effect ? effect->order : 0;
@@ -305,8 +300,7 @@ access_record_refusal(struct bh_core *core, struct bh_entry entry, const struct 
 }
 
 bh_rc
-bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_allowed,
-                struct bh_err *err)
+bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_allowed, struct bh_err *err)
 {
     const struct bh_job_spec *spec;
     struct bh_data_denial denial;
@@ -321,24 +315,25 @@ bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_
     if (rc != BH_OK) { /* what it mounts cannot be known: a damaged text must not stop the site */
         *ret_allowed = false;
         return bh_core_is_fatal(rc) || !access_refuse(core, view.job, 0)
-                   ? bh_err_wrap(err, "what job %" PRIu64 " mounts", view.job.v) : BH_OK;
+                   ? bh_err_wrap(err, "what job %" PRIu64 " mounts", view.job.v)
+                   : BH_OK;
     }
     j = access_judging_of(core, bh_catalog_get(core->catalog), &view, spec);
     *ret_allowed = bh_datasets_allow(&j.dir->datasets, spec, &j.request, &denial);
     if (*ret_allowed)
         rc = access_record_mounts(core, &j, effect, &view, err);
     else
-        rc = access_record_refusal(core, access_denial_of(core, &j, &denial, view.tenant), effect, &view, err);
+        rc =
+            access_record_refusal(core, access_denial_of(core, &j, &denial, view.tenant), effect, &view, err);
     bh_catalog_put(core->catalog, j.dir);
-    if (rc == BH_OK && !*ret_allowed
-        && !access_refuse(core, view.job, bh_data_rule_number(&denial.verdict)))
+    if (rc == BH_OK && !*ret_allowed && !access_refuse(core, view.job, bh_data_rule_number(&denial.verdict)))
         rc = bh_err_set(err, BH_FULL, "too many refusals");
     return rc;
 }
 
 bh_rc
-bh_access_retry(struct bh_core *core, const struct bh_effect *effect,
-                const struct bh_job_view *view, const struct bh_job_spec *spec, struct bh_err *err)
+bh_access_retry(struct bh_core *core, const struct bh_effect *effect, const struct bh_job_view *view,
+                const struct bh_job_spec *spec, struct bh_err *err)
 {
     struct bh_data_denial denial;
     struct judging j;
@@ -356,8 +351,7 @@ bh_access_retry(struct bh_core *core, const struct bh_effect *effect,
 }
 
 bool
-bh_access_next_refused(struct bh_core *core, struct bh_entry *ret_entry,
-                       struct bh_event *ret_event)
+bh_access_next_refused(struct bh_core *core, struct bh_entry *ret_entry, struct bh_event *ret_event)
 {
     struct bh_job_view view;
 
@@ -373,8 +367,7 @@ bh_access_next_refused(struct bh_core *core, struct bh_entry *ret_entry,
                                         .tenant = view.tenant.v,
                                         .verb = "job.refuse",
                                         .obj = { "job", refused->job.v } };
-        *ret_event = (struct bh_event){ .kind = BH_EV_CANCEL,
-                                        .u.job = { refused->job, BH_END_DATASET } };
+        *ret_event = (struct bh_event){ .kind = BH_EV_CANCEL, .u.job = { refused->job, BH_END_DATASET } };
         return true;
     }
     return false;
@@ -402,8 +395,8 @@ access_is_reported(const struct bh_core *core, bh_job_id job)
 static void
 access_add_reported(struct access_scan *access_scan, bh_job_id job)
 {
-    bool fits = bh_vec_reserve(&access_scan->reported, &access_scan->capacity,
-                               (size_t)access_scan->count + 1, UINT32_MAX);
+    bool fits = bh_vec_reserve(&access_scan->reported, &access_scan->capacity, (size_t)access_scan->count + 1,
+                               UINT32_MAX);
 
     BH_ASSERT(fits);
     access_scan->reported[access_scan->count++] = job.v;
@@ -442,8 +435,7 @@ bh_access_readers(struct bh_core *core, const char *dataset)
 }
 
 static bh_rc
-access_check_job(struct access_scan *access_scan, const struct bh_job_view *view,
-                 struct bh_err *err)
+access_check_job(struct access_scan *access_scan, const struct bh_job_view *view, struct bh_err *err)
 {
     const struct bh_job_spec *spec;
     struct bh_data_denial denial;
@@ -458,8 +450,8 @@ access_check_job(struct access_scan *access_scan, const struct bh_job_view *view
     access_add_reported(access_scan, view->job);
     if (access_is_reported(access_scan->core, view->job))
         return BH_OK;
-    rc = access_record_refusal(access_scan->core, access_denial_of(access_scan->core, &j, &denial, view->tenant), NULL, view,
-                        err);
+    rc = access_record_refusal(
+        access_scan->core, access_denial_of(access_scan->core, &j, &denial, view->tenant), NULL, view, err);
     if (rc == BH_OK && denial.dataset && denial.dataset->text->on_expiry == BH_DATASET_STOP
         && !access_refuse(access_scan->core, view->job, bh_data_rule_number(&denial.verdict)))
         rc = bh_err_set(err, BH_FULL, "too many refusals");

@@ -18,12 +18,12 @@ struct bh_event;
  *
  * A site that never had a dataset pays nothing for it. */
 struct bh_access {
-    struct bh_arena *scratch;        /* of one specification, and then of the next */
-    struct bh_batch_spec *fresh;     /* submitted in the open batch, in the core's arena */
-    struct bh_refused_job *refused;  /* to be ended at the next commit, in the core's arena */
-    uint64_t check_ns;                /* when running jobs are next looked at; 0: now */
-    bool site_changed;               /* the open batch puts another site file in force */
-    uint64_t *reported;                  /* running jobs whose lost access is on record */
+    struct bh_arena *scratch;       /* of one specification, and then of the next */
+    struct bh_batch_spec *fresh;    /* submitted in the open batch, in the core's arena */
+    struct bh_refused_job *refused; /* to be ended at the next commit, in the core's arena */
+    uint64_t check_ns;              /* when running jobs are next looked at; 0: now */
+    bool site_changed;              /* the open batch puts another site file in force */
+    uint64_t *reported;             /* running jobs whose lost access is on record */
     uint32_t reported_count, reported_capacity;
 };
 
@@ -37,14 +37,13 @@ BH_MUST_USE bh_rc bh_access_submit(struct bh_core *core, const struct bh_command
 
 /* The specification of a job that this batch submits, before the engine is told: readers of the
  * store do not see it yet.  It lives until the commit. */
-void bh_access_expect(struct bh_core *core, const uint8_t digest[32],
-                      const struct bh_job_spec *spec);
+void bh_access_expect(struct bh_core *core, const uint8_t digest[32], const struct bh_job_spec *spec);
 
 /* A START that the engine orders, before it is released: each mount is recorded.
  * `ret_allowed` false: the denial is recorded, the order must not go out, and the job ends at the
  * next commit with the cause BH_END_DATASET. */
-BH_MUST_USE bh_rc bh_access_start(struct bh_core *core, const struct bh_effect *effect,
-                                  bool *ret_allowed, struct bh_err *err);
+BH_MUST_USE bh_rc bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_allowed,
+                                  struct bh_err *err);
 
 /* The same start said again to a node, some time after.
  *   BH_DENIED       it may not have its datasets any more; the job ends at the next commit
@@ -62,8 +61,7 @@ uint32_t bh_access_readers(struct bh_core *core, const char *dataset);
 
 /* Part of every commit, before it: the next job that was refused, how it ends and what is recorded of
  * that; false: there is none left. */
-bool bh_access_next_refused(struct bh_core *core, struct bh_entry *ret_entry,
-                            struct bh_event *ret_event);
+bool bh_access_next_refused(struct bh_core *core, struct bh_entry *ret_entry, struct bh_event *ret_event);
 
 /* Part of every commit, after it: what was of the batch is forgotten.  And of every abort: so are
  * records that it took back. */

@@ -11,15 +11,15 @@
 #include "daemon/nodes/orders.h"
 
 /* alice's jobs run in acme/vision, bob's in other; imagenet is acme's, out the site's other's. */
-#define SITE(vision_grant, more)                                                         \
-    "tenants: [{name: acme}, {name: acme/vision}, {name: other}]\n"                      \
-    "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"  \
-    "principals: [{name: alice, uid: 2001}, {name: bob, uid: 2002}, {name: erin, uid: 2003}]\n" \
-    "bindings: [{role: developer, principal: alice, tenant: acme/vision},\n"             \
-    "  {role: developer, principal: bob, tenant: other}, {role: admin, principal: erin, tenant: acme}]\n" \
-    "gpus: [{uuid: all, managed: true}]\n"                                               \
-    "datasets:\n"                                                                        \
-    "- {name: imagenet, path: /data/imagenet, tenant: acme, grants: [" vision_grant "]" more "}\n" \
+#define SITE(vision_grant, more)                                                                             \
+    "tenants: [{name: acme}, {name: acme/vision}, {name: other}]\n"                                          \
+    "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"                      \
+    "principals: [{name: alice, uid: 2001}, {name: bob, uid: 2002}, {name: erin, uid: 2003}]\n"              \
+    "bindings: [{role: developer, principal: alice, tenant: acme/vision},\n"                                 \
+    "  {role: developer, principal: bob, tenant: other}, {role: admin, principal: erin, tenant: acme}]\n"    \
+    "gpus: [{uuid: all, managed: true}]\n"                                                                   \
+    "datasets:\n"                                                                                            \
+    "- {name: imagenet, path: /data/imagenet, tenant: acme, grants: [" vision_grant "]" more "}\n"           \
     "- {name: secret, path: /data/secret, tenant: acme}\n"
 
 #define READERS "{tenant: acme/vision, may: [mount, read]}"
@@ -36,8 +36,9 @@ submit_networked(struct fixture *f, const char *who, const char *tenant, const s
     struct bh_buf text;
 
     *mounts = *mount;
-    *spec = (struct bh_job_spec){ .args = { args, 1 }, .tenant = tenant, .sku = "small", .mounts = { mounts, 1 },
-                                  .network = network };
+    *spec = (struct bh_job_spec){
+        .args = { args, 1 }, .tenant = tenant, .sku = "small", .mounts = { mounts, 1 }, .network = network
+    };
     assert_int_equal(bh_spec_check(spec, &command.numbers, &f->err), BH_OK);
     bh_buf_init(&text, 1 << 16);
     bh_json_encode(&text, &bh_job_spec_fields, spec);
@@ -67,8 +68,9 @@ access_carve(struct fixture *f)
     const struct bh_effect *effect = order_of(f, BH_FX_CARVE);
 
     assert_non_null(effect);
-    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_CARVED,
-                               .u.partition = { effect->partition.partition, BH_OUTCOME_OK, 0 } });
+    gpu_fixture_step(f,
+                     (struct bh_event){ .kind = BH_EV_CARVED,
+                                        .u.partition = { effect->partition.partition, BH_OUTCOME_OK, 0 } });
 }
 
 static void
@@ -77,7 +79,8 @@ answer_start(struct fixture *f)
     const struct bh_effect *effect = order_of(f, BH_FX_START);
 
     assert_non_null(effect);
-    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_STARTED, .u.lease = { effect->lease, BH_OUTCOME_OK, 0 } });
+    gpu_fixture_step(
+        f, (struct bh_event){ .kind = BH_EV_STARTED, .u.lease = { effect->lease, BH_OUTCOME_OK, 0 } });
     bh_core_released(&f->core);
 }
 
@@ -99,7 +102,7 @@ access_cause_of(const struct fixture *f, uint64_t job)
 /* ---- records ---- */
 
 struct records {
-    const char *part[4];         /* what a leaf must hold; NULL: no more */
+    const char *part[4]; /* what a leaf must hold; NULL: no more */
     uint32_t count;
 };
 
@@ -123,8 +126,9 @@ count_records(struct fixture *f, const char *a, const char *b, const char *c, co
 {
     struct records records = { { a, b, c, d }, 0 };
 
-    assert_int_equal(f->core.store.ops->list_records(f->core.store.self, 0, UINT64_MAX - 1, count_leaf, &records,
-                                                     &f->err), BH_OK);
+    assert_int_equal(
+        f->core.store.ops->list_records(f->core.store.self, 0, UINT64_MAX - 1, count_leaf, &records, &f->err),
+        BH_OK);
     return records.count;
 }
 
@@ -142,12 +146,17 @@ a_denied_submission_is_recorded_for_the_job_and_for_the_dataset(void **state)
 
     gpu_fixture_open_site(&f, SITE(READERS, ""));
     BH_CHECK_EQ("allowed", submit_reader(&f), BH_OK);
-    BH_CHECK_EQ("no right to write", submit_with(&f, "alice", "acme/vision",
-                    &(struct bh_mount_spec){ .dataset = "imagenet", .write = true }), BH_DENIED);
+    BH_CHECK_EQ("no right to write",
+                submit_with(&f, "alice", "acme/vision",
+                            &(struct bh_mount_spec){ .dataset = "imagenet", .write = true }),
+                BH_DENIED);
     BH_CHECK_STR("why", f.err.msg, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant write");
-    BH_CHECK_EQ("of the job", count_records(&f, "\"allow\":false", "\"rule\":3004}", "\"tenant\":2,",
-                                            "\"verb\":\"job.submit\""), 1);
-    BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, "\"verb\":\"dataset.write\""), 1);
+    BH_CHECK_EQ(
+        "of the job",
+        count_records(&f, "\"allow\":false", "\"rule\":3004}", "\"tenant\":2,", "\"verb\":\"job.submit\""),
+        1);
+    BH_CHECK_EQ("of the dataset",
+                count_records(&f, DATASET, "\"rule\":3004}", ACMES, "\"verb\":\"dataset.write\""), 1);
     BH_CHECK_EQ("no number was given out", f.core.next_job, 2);
     fixture_teardown(&f);
     BH_CHECK_DONE();
@@ -162,13 +171,15 @@ a_network_is_a_place_to_copy_to(void **state)
 
     gpu_fixture_open_site(&f, SITE(READERS, ""));
     for (uint32_t mode = BH_NETWORK_NONE + 1; mode < BH_NETWORK_MODES; mode++) {
-        BH_CHECK_EQ(bh_network_mode_names[mode], submit_networked(&f, "alice", "acme/vision", &mount, mode), BH_DENIED);
+        BH_CHECK_EQ(bh_network_mode_names[mode], submit_networked(&f, "alice", "acme/vision", &mount, mode),
+                    BH_DENIED);
         BH_CHECK_STR("why", f.err.msg, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy");
         BH_CHECK("names it", strstr(f.err.hint, bh_network_mode_names[mode]));
     }
     assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, READS), BH_NETWORK_MODES - 1);
+    BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, READS),
+                BH_NETWORK_MODES - 1);
     assert_int_equal(fixture_apply(&f, SITE(COPIERS, "")), BH_OK);
     BH_CHECK_EQ("with copy", submit_networked(&f, "alice", "acme/vision", &mount, BH_NETWORK_TENANT), BH_OK);
     fixture_teardown(&f);
@@ -182,19 +193,28 @@ a_hidden_dataset_is_like_none(void **state)
     struct fixture f;
 
     gpu_fixture_open_site(&f, SITE(READERS, ""));
-    BH_CHECK_EQ("none", submit_with(&f, "bob", "other", &(struct bh_mount_spec){ .dataset = "nothin" }), BH_NOT_FOUND);
+    BH_CHECK_EQ("none", submit_with(&f, "bob", "other", &(struct bh_mount_spec){ .dataset = "nothin" }),
+                BH_NOT_FOUND);
     of_none = f.err;
-    BH_CHECK_EQ("hidden", submit_with(&f, "bob", "other", &(struct bh_mount_spec){ .dataset = "secret" }), BH_NOT_FOUND);
+    BH_CHECK_EQ("hidden", submit_with(&f, "bob", "other", &(struct bh_mount_spec){ .dataset = "secret" }),
+                BH_NOT_FOUND);
     of_hidden = f.err;
     BH_CHECK_STR("none", of_none.msg, "mounts[0]: no dataset nothin that you may see");
     BH_CHECK_STR("hidden", of_hidden.msg, "mounts[0]: no dataset secret that you may see");
     BH_CHECK_STR("the same hint", of_hidden.hint, of_none.hint);
     assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    BH_CHECK_EQ("the same in his tenant's records", count_records(&f, "\"rule\":3001}", "\"tenant\":3,", "\"verb\":\"job.submit\"", NULL), 2);
-    BH_CHECK_EQ("but its owner knows", count_records(&f, "\"obj\":{\"id\":2,\"type\":\"dataset\"}", "\"rule\":3002}", ACMES, "\"actor\":{\"id\":"), 1);
-    BH_CHECK_EQ("also below its tenant", submit_with(&f, "alice", "acme/vision", &(struct bh_mount_spec){ .dataset = "secret" }), BH_NOT_FOUND);
-    BH_CHECK_EQ("who may see it", submit_with(&f, "erin", "acme", &(struct bh_mount_spec){ .dataset = "secret" }), BH_DENIED);
+    BH_CHECK_EQ("the same in his tenant's records",
+                count_records(&f, "\"rule\":3001}", "\"tenant\":3,", "\"verb\":\"job.submit\"", NULL), 2);
+    BH_CHECK_EQ("but its owner knows",
+                count_records(&f, "\"obj\":{\"id\":2,\"type\":\"dataset\"}", "\"rule\":3002}", ACMES,
+                              "\"actor\":{\"id\":"),
+                1);
+    BH_CHECK_EQ("also below its tenant",
+                submit_with(&f, "alice", "acme/vision", &(struct bh_mount_spec){ .dataset = "secret" }),
+                BH_NOT_FOUND);
+    BH_CHECK_EQ("who may see it",
+                submit_with(&f, "erin", "acme", &(struct bh_mount_spec){ .dataset = "secret" }), BH_DENIED);
     BH_CHECK_STR("is told why", f.err.msg, "mounts[0]: secret: no grant is for erin in acme");
     fixture_teardown(&f);
     BH_CHECK_DONE();
@@ -265,7 +285,10 @@ a_grant_that_is_taken_back_ends_the_job_at_its_start(void **state)
     BH_CHECK("it is not started", !order_of(&f, BH_FX_START));
     BH_CHECK("but stopped", stop);
     BH_CHECK_EQ("recorded", count_records(&f, DATASET, "\"rule\":3002}", ACMES, "\"res\":\"denied\""), 1);
-    BH_CHECK_EQ("as is the job's end", count_records(&f, "\"cancel\":{\"cause\":\"dataset\",\"job\":1}", "\"verb\":\"job.refuse\"", NULL, NULL), 1);
+    BH_CHECK_EQ("as is the job's end",
+                count_records(&f, "\"cancel\":{\"cause\":\"dataset\",\"job\":1}", "\"verb\":\"job.refuse\"",
+                              NULL, NULL),
+                1);
     end_lease(&f, stop->lease, BH_END_START_FAILED);
     BH_CHECK_EQ("and why", access_cause_of(&f, 1), BH_END_DATASET);
     close_core(&f);
@@ -281,7 +304,9 @@ a_grant_that_has_ended_does_too(void **state)
 
     gpu_fixture_open_site(&f, SITE(READERS, ""));
     assert_int_equal(submit_reader(&f), BH_OK);
-    assert_int_equal(fixture_apply(&f, SITE("{tenant: acme, may: [mount, read], until: '2020-01-01T00:00:00Z'}", "")), BH_OK);
+    assert_int_equal(
+        fixture_apply(&f, SITE("{tenant: acme, may: [mount, read], until: '2020-01-01T00:00:00Z'}", "")),
+        BH_OK);
     access_carve(&f);
     BH_CHECK("it is not started", !order_of(&f, BH_FX_START));
     BH_CHECK_EQ("recorded", count_records(&f, DATASET, "\"rule\":3005}", ACMES, READS), 1);
@@ -296,12 +321,15 @@ a_dataset_that_is_gone_cannot_be_mounted(void **state)
 
     gpu_fixture_open_site(&f, SITE(READERS, ""));
     assert_int_equal(submit_reader(&f), BH_OK);
-    assert_int_equal(fixture_apply(&f, "tenants: [{name: acme}, {name: acme/vision}]\n"
-                               "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
-                               "principals: [{name: alice, uid: 2001}]\ngpus: [{uuid: all, managed: true}]\n"), BH_OK);
+    assert_int_equal(
+        fixture_apply(&f, "tenants: [{name: acme}, {name: acme/vision}]\n"
+                          "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
+                          "principals: [{name: alice, uid: 2001}]\ngpus: [{uuid: all, managed: true}]\n"),
+        BH_OK);
     access_carve(&f);
     BH_CHECK("it is not started", !order_of(&f, BH_FX_START));
-    BH_CHECK_EQ("recorded under its old number", count_records(&f, DATASET, "\"rule\":3001}", READS, NULL), 1);
+    BH_CHECK_EQ("recorded under its old number", count_records(&f, DATASET, "\"rule\":3001}", READS, NULL),
+                1);
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }
@@ -337,7 +365,9 @@ an_order_that_is_said_again_is_judged_again(void **state)
     BH_CHECK_EQ("not said", bh_orders_message(&f.core, &start, f.arena, &order, &f.err), BH_DENIED);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK("but stopped", order_of(&f, BH_FX_STOP));
-    BH_CHECK_EQ("recorded", count_records(&f, "\"cancel\":{\"cause\":\"dataset\",\"job\":1}", "\"rule\":3002}", NULL, NULL), 1);
+    BH_CHECK_EQ(
+        "recorded",
+        count_records(&f, "\"cancel\":{\"cause\":\"dataset\",\"job\":1}", "\"rule\":3002}", NULL, NULL), 1);
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }
@@ -350,23 +380,31 @@ a_start_of_who_knows_what_is_refused(void **state)
 
     for (int datasets = 0; datasets < 2; datasets++) {
         struct bh_caller caller;
-        struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                                  .verb = "test", .job_name = "lost" };
+        struct bh_entry entry = {
+            .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .verb = "test", .job_name = "lost"
+        };
         struct bh_event event = { .kind = BH_EV_SUBMIT };
 
-        gpu_fixture_open_site(&f, datasets ? SITE(READERS, "")
-                               : "tenants: [{name: acme}, {name: acme/vision}]\n"
-                                 "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
-                                 "principals: [{name: alice, uid: 2001}]\ngpus: [{uuid: all, managed: true}]\n");
+        gpu_fixture_open_site(
+            &f, datasets ? SITE(READERS, "")
+                         : "tenants: [{name: acme}, {name: acme/vision}]\n"
+                           "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
+                           "principals: [{name: alice, uid: 2001}]\ngpus: [{uuid: all, managed: true}]\n");
         caller = caller_named(&f, "alice");
         entry.submitter = &caller;
-        event.u.submit = (struct bh_ev_submit){ .job = { 1 }, .tenant = { 2 }, .principal = { 1 }, .sku = { 1 },
-                                                .count = 1, .priority = BH_PRIORITY_NORMAL };
+        event.u.submit = (struct bh_ev_submit){ .job = { 1 },
+                                                .tenant = { 2 },
+                                                .principal = { 1 },
+                                                .sku = { 1 },
+                                                .count = 1,
+                                                .priority = BH_PRIORITY_NORMAL };
         assert_int_equal(bh_core_step(&f.core, &entry, &event, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
         access_carve(&f);
         BH_CHECK_EQ("only sites with datasets ask", order_of(&f, BH_FX_START) != NULL, !datasets);
-        BH_CHECK_EQ("it ends", count_records(&f, "\"cause\":\"dataset\"", "\"verb\":\"job.refuse\"", NULL, NULL), datasets);
+        BH_CHECK_EQ("it ends",
+                    count_records(&f, "\"cause\":\"dataset\"", "\"verb\":\"job.refuse\"", NULL, NULL),
+                    datasets);
         fixture_teardown(&f);
     }
     BH_CHECK_DONE();
@@ -398,11 +436,13 @@ a_running_job_whose_grant_ends_is_recorded_once(void **state)
         access_check(&f);
         BH_CHECK_EQ("once", count_records(&f, DATASET, "\"rule\":3002}", READS, NULL), 1);
         BH_CHECK_EQ(stop ? "stopped" : "kept", order_of(&f, BH_FX_STOP) != NULL, stop);
-        assert_int_equal(fixture_apply(&f, stop ? SITE(READERS, ", on_expiry: stop") : SITE(READERS, "")), BH_OK);
+        assert_int_equal(fixture_apply(&f, stop ? SITE(READERS, ", on_expiry: stop") : SITE(READERS, "")),
+                         BH_OK);
         access_check(&f);
         assert_int_equal(fixture_apply(&f, stop ? SITE("", ", on_expiry: stop") : SITE("", "")), BH_OK);
         access_check(&f);
-        BH_CHECK_EQ("again when it is lost again", count_records(&f, DATASET, "\"rule\":3002}", READS, NULL), 2 - stop);
+        BH_CHECK_EQ("again when it is lost again", count_records(&f, DATASET, "\"rule\":3002}", READS, NULL),
+                    2 - stop);
         fixture_teardown(&f);
     }
     BH_CHECK_DONE();

@@ -21,8 +21,7 @@ append_item_length(const char *note)
 
 /* The note as the leaf's list of sealed texts. */
 static bh_rc
-append_seal_note(struct bh_core *core, const struct bh_entry *entry, struct bh_buf *list,
-                 struct bh_err *err)
+append_seal_note(struct bh_core *core, const struct bh_entry *entry, struct bh_buf *list, struct bh_err *err)
 {
     const char *note = entry->note;
     bh_rc rc = BH_OK;

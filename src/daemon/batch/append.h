@@ -7,7 +7,7 @@
 /* Put `record`, completed by what `entry` says, into the batch's journal: names that wait are bound
  * with it or before it, and the note is sealed into it.
  *   BH_RANGE  the note takes more items than a record bears; failures of the store */
-BH_MUST_USE bh_rc bh_core_append(struct bh_core *core, const struct bh_entry *entry,
-                                 struct bh_record *record, struct bh_err *err);
+BH_MUST_USE bh_rc bh_core_append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
+                                 struct bh_err *err);
 
 #endif

@@ -21,8 +21,7 @@ enum { CORE_ARENA_MAX = 64 << 20 };
 static bh_rc
 batch_begin_epoch(struct bh_core *core, struct bh_err *err)
 {
-    struct bh_epoch next = { .job = core->next_job,
-                             .order = core->journal.next_seq << BH_ORDER_BITS };
+    struct bh_epoch next = { .job = core->next_job, .order = core->journal.next_seq << BH_ORDER_BITS };
 
     bh_view_next_numbers(core->state.engine, &next.lease, &next.partition);
     return bh_epochs_open(&core->epochs, core->config->state_dir, &next, core->crypto, err);
@@ -144,8 +143,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     }
     rc = batch_record_made_keys(core, err);
     if (rc == BH_OK && bh_catalog_unbound(core->catalog) > 0)
-        rc = bh_names_give(core, &(struct bh_entry){ .dec = { .allow = true } },
-                           bh_core_now(core), err);
+        rc = bh_names_give(core, &(struct bh_entry){ .dec = { .allow = true } }, bh_core_now(core), err);
     if (rc == BH_OK && bh_journal_signed(&core->journal))
         rc = bh_journal_checkpoint(&core->journal, err);
     if (rc == BH_OK)

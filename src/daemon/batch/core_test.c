@@ -33,9 +33,8 @@ count_jobs(struct fixture *f)
     struct bh_job_filter filter = { .limit = 10000 };
     uint32_t count = 0;
 
-    assert_int_equal(f->core.store.ops->list_jobs(f->core.store.self, &filter, core_count_row, &count,
-                                                  &f->err),
-                     BH_OK);
+    assert_int_equal(
+        f->core.store.ops->list_jobs(f->core.store.self, &filter, core_count_row, &count, &f->err), BH_OK);
     return count;
 }
 
@@ -140,8 +139,7 @@ make_keys(struct fixture *f, const char *tenant)
     bh_tenant_id id = { bh_catalog_find(f->core.catalog, BH_NAME_TENANT, tenant) };
 
     bh_buf_init_fixed(&item, memory, sizeof memory);
-    assert_int_equal(bh_core_seal(&f->core, id, (struct bh_slice){ "x", 1 }, &item, &f->err),
-                     BH_OK);
+    assert_int_equal(bh_core_seal(&f->core, id, (struct bh_slice){ "x", 1 }, &item, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 
@@ -151,8 +149,13 @@ static void
 test_what_nothing_waits_for_is_abandoned(void **unused)
 {
     enum { ORDER = 4711, SINCE = 1000 };
-    static const struct { const char *name; uint64_t before_ns, records; } turns[] = {
-        { "too young", SINCE, 0 }, { "old enough", SINCE + 1, 1 }, { "and no more", SINCE + 1, 0 },
+    static const struct {
+        const char *name;
+        uint64_t before_ns, records;
+    } turns[] = {
+        { "too young", SINCE, 0 },
+        { "old enough", SINCE + 1, 1 },
+        { "and no more", SINCE + 1, 0 },
     };
     struct fixture f;
 
@@ -176,8 +179,11 @@ static void
 test_snapshots_of_other_layouts_are_passed_over(void **unused)
 {
     static const uint8_t digest[32] = { 1 };
-    struct bh_entry entry = { .dec = { .allow = true }, .phase = BH_PHASE_EVENT,
-                              .verb = "snapshot", .obj = { "snapshot", 7 }, .text = digest };
+    struct bh_entry entry = { .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "snapshot",
+                              .obj = { "snapshot", 7 },
+                              .text = digest };
     struct fixture f;
 
     fixture_setup(&f);
@@ -204,8 +210,7 @@ test_refusals_change_nothing_and_are_recorded(void **unused)
         bh_rc rc;
     } cases[] = {
         { "another's tenant", { "alice", "acme/vision", "small", NULL, 0, 1 }, BH_DENIED },
-        { "high priority", { "alice", "acme/vision/train", "small", NULL, BH_PRIORITY_HIGH, 1 },
-          BH_DENIED },
+        { "high priority", { "alice", "acme/vision/train", "small", NULL, BH_PRIORITY_HIGH, 1 }, BH_DENIED },
         { "unknown tenant", { "alice", "acme/nobody", "small", NULL, 0, 1 }, BH_NOT_FOUND },
         { "unknown sku", { "alice", "acme/vision/train", "huge", NULL, 0, 1 }, BH_NOT_FOUND },
         { "never within quota", { "alice", "acme/vision/train", "small", NULL, 0, 3 }, BH_QUOTA },
@@ -280,10 +285,10 @@ test_scheduling_is_applied(void **unused)
 
     fixture_setup(&f);
     assert_int_equal(fixture_apply(&f, "scheduling: {order: drf, half_life: never, backfill: off,"
-                               " assumed_run: 2h, min_runtime: 10m, lending: forecast,"
-                               " hotspots: on, preshape: on, defrag: on,"
-                               " defrag_gain_percent: 300, defrag_gpu_hours: 1.5,"
-                               " defrag_moves: 3, defrag_rest: 1h}"),
+                                       " assumed_run: 2h, min_runtime: 10m, lending: forecast,"
+                                       " hotspots: on, preshape: on, defrag: on,"
+                                       " defrag_gain_percent: 300, defrag_gpu_hours: 1.5,"
+                                       " defrag_moves: 3, defrag_rest: 1h}"),
                      BH_OK);
     bh_view_settings(f.core.state.engine, &settings);
     BH_CHECK_EQ("order", settings.order, BH_ORDER_DRF);
@@ -319,10 +324,8 @@ static void
 test_a_key_repeated_in_one_batch_is_one_job(void **unused)
 {
     const char *args[] = { "true" };
-    struct bh_job_spec spec = { .args = { args, 1 }, .tenant = "acme/vision/train",
-                                .sku = "small" };
-    struct bh_command command = { .op = BH_OP_JOB_SUBMIT, .spec = &spec, .text = "{}",
-                                  .text_length = 2 };
+    struct bh_job_spec spec = { .args = { args, 1 }, .tenant = "acme/vision/train", .sku = "small" };
+    struct bh_command command = { .op = BH_OP_JOB_SUBMIT, .spec = &spec, .text = "{}", .text_length = 2 };
     struct fixture f;
 
     fixture_setup(&f);
@@ -347,12 +350,11 @@ test_a_key_repeated_in_one_batch_is_one_job(void **unused)
 static void
 test_a_removed_tenant_leaves_no_role_behind(void **unused)
 {
-    static const char without[] =
-        "tenants:\n"
-        "  - {name: acme, kind: organization}\n"
-        "principals: [{name: alice, uid: 2001}]\n"
-        "bindings: []\n"
-        "gpus: [{uuid: all, managed: true}]\n";
+    static const char without[] = "tenants:\n"
+                                  "  - {name: acme, kind: organization}\n"
+                                  "principals: [{name: alice, uid: 2001}]\n"
+                                  "bindings: []\n"
+                                  "gpus: [{uuid: all, managed: true}]\n";
     const struct bh_directory *dir;
     struct bh_subject alice;
     struct fixture f;
@@ -463,10 +465,9 @@ drop_last_record(const struct fixture *f)
 
     snprintf(path, sizeof path, "%s/bulkhead.db", f->folder);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db,
-                                  "delete from records where seq = (select max(seq) from records)",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db, "delete from records where seq = (select max(seq) from records)", NULL, NULL, NULL),
+        SQLITE_OK);
     sqlite3_close(db);
 }
 
@@ -516,8 +517,7 @@ write_watermark(const struct fixture *f, const char *text)
     snprintf(path, sizeof path, "%s/audit.signed", f->folder);
     assert_int_equal(unlink(path), 0);
     if (text)
-        assert_int_equal(bh_file_replace(path, text, strlen(text), 0600, &(struct bh_err){ 0 }),
-                         BH_OK);
+        assert_int_equal(bh_file_replace(path, text, strlen(text), 0600, &(struct bh_err){ 0 }), BH_OK);
 }
 
 /* The store as of an earlier moment, checkpoints and all: whole in itself. */
@@ -743,8 +743,7 @@ test_a_site_file_is_applied_wholly_or_not_at_all(void **unused)
                 BH_CONFLICT);
     digest_of(&f, after);
     BH_CHECK_EQ("nothing changed", memcmp(before, after, 32), 0);
-    BH_CHECK_EQ("no new name",
-                bh_catalog_find(f.core.catalog, BH_NAME_TENANT, "acme/new"), 0);
+    BH_CHECK_EQ("no new name", bh_catalog_find(f.core.catalog, BH_NAME_TENANT, "acme/new"), 0);
     BH_CHECK_DONE();
     fixture_teardown(&f);
 }
@@ -757,12 +756,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_snapshots_of_other_layouts_are_passed_over),
     cmocka_unit_test(test_refusals_change_nothing_and_are_recorded),
     cmocka_unit_test(test_a_grace_has_a_most),
-        cmocka_unit_test(test_a_repeated_key_is_one_job),
+    cmocka_unit_test(test_a_repeated_key_is_one_job),
     cmocka_unit_test(test_scheduling_is_applied),
     cmocka_unit_test(test_a_key_repeated_in_one_batch_is_one_job),
     cmocka_unit_test(test_a_removed_tenant_leaves_no_role_behind),
     cmocka_unit_test(test_a_failed_commit_leaves_nothing),
-        cmocka_unit_test(test_a_command_that_comes_too_late_names_the_state),
+    cmocka_unit_test(test_a_command_that_comes_too_late_names_the_state),
     cmocka_unit_test(test_a_log_shorter_than_signed_is_refused),
     cmocka_unit_test(test_a_store_put_back_to_an_earlier_day_is_refused),
     cmocka_unit_test(test_another_log_of_the_same_length_is_refused),

@@ -14,9 +14,13 @@ static const char bound_meta[] = "names";
 static bh_rc
 give_some(struct bh_core *core, const struct bh_entry *like, uint64_t ts_ns, struct bh_err *err)
 {
-    struct bh_record record = { .ts_ns = ts_ns, .actor = like->actor,
-                                .dec = like->dec, .obj = like->obj, .phase = BH_PHASE_EVENT,
-                                .res = bh_rc_name(BH_OK), .verb = like->verb };
+    struct bh_record record = { .ts_ns = ts_ns,
+                                .actor = like->actor,
+                                .dec = like->dec,
+                                .obj = like->obj,
+                                .phase = BH_PHASE_EVENT,
+                                .res = bh_rc_name(BH_OK),
+                                .verb = like->verb };
     char memory[LIST_BYTES_MAX];
     struct bh_buf list;
     bh_rc rc;
@@ -43,8 +47,7 @@ give_all(struct bh_core *core, const struct bh_entry *like, uint64_t ts_ns, stru
 }
 
 bh_rc
-bh_names_give(struct bh_core *core, const struct bh_entry *like, uint64_t ts_ns,
-              struct bh_err *err)
+bh_names_give(struct bh_core *core, const struct bh_entry *like, uint64_t ts_ns, struct bh_err *err)
 {
     struct bh_entry entry = *like;
 
@@ -73,8 +76,9 @@ static bh_rc
 bind_table(struct bh_core *core, const struct bh_record_object *why, struct bh_err *err)
 {
     bool upgrade = strcmp(why->type, BH_RECORD_UPGRADE) == 0;
-    const struct bh_entry like = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                                   .verb = BH_RECORD_NAMES_BIND, .obj = *why };
+    const struct bh_entry like = {
+        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .verb = BH_RECORD_NAMES_BIND, .obj = *why
+    };
     uint32_t count;
     bh_rc rc = bh_catalog_rebind(core->catalog, upgrade, &count, err);
 

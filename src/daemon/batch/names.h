@@ -14,9 +14,8 @@ enum { BH_NAMES_INLINE_MAX = 8, BH_NAMES_BYTES_MAX = 160 * BH_NAMES_INLINE_MAX }
 
 /* Have `record`, which is about to be appended for `entry`, bind the names that wait: its
  * member names_json points into `list`.  Failures of the store. */
-BH_MUST_USE bh_rc bh_names_bind(struct bh_core *core, const struct bh_entry *entry,
-                                struct bh_record *record, struct bh_buf *list,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_names_bind(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
+                                struct bh_buf *list, struct bh_err *err);
 
 /* The same in records of their own, of the time `ts_ns`, whose actor, decision, object and
  * request are those of `like`. */

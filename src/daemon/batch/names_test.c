@@ -25,8 +25,7 @@ count_verb(void *self, uint64_t seq, const char *leaf, size_t length)
     (void)seq;
     if (bh_slice_get((struct bh_slice){ leaf, length }, "verb", &value))
         bh_slice_str(value, verb, sizeof verb);
-    if (bh_slice_get((struct bh_slice){ leaf, length }, "obj", &value)
-        && bh_slice_get(value, "type", &value))
+    if (bh_slice_get((struct bh_slice){ leaf, length }, "obj", &value) && bh_slice_get(value, "type", &value))
         bh_slice_str(value, type, sizeof type);
     if (strncmp(verb, "name", 4) == 0)
         bh_buf_printf(verbs, "%s %s;", verb, type);
@@ -171,10 +170,11 @@ kept_at_a_pruning(void **state)
     ok(&f, fixture_apply(&f, site_yaml));
     store = &f.core.store;
     end = f.core.journal.next_seq;
-    ok(&f, bh_core_record(&f.core,
-                        &(struct bh_entry){ .verb = BH_RECORD_PRUNE, .dec = { .allow = true },
-                                            .obj = { BH_RECORD_LOG, end } },
-                        BH_OK, &f.err));
+    ok(&f,
+       bh_core_record(&f.core,
+                      &(struct bh_entry){
+                          .verb = BH_RECORD_PRUNE, .dec = { .allow = true }, .obj = { BH_RECORD_LOG, end } },
+                      BH_OK, &f.err));
     ok(&f, bh_names_keep(&f.core, end, &f.err));
     ok(&f, store->ops->prune_records(store->self, 0, end - 1, &f.err));
     ok(&f, bh_core_commit(&f.core, &f.err));
@@ -200,14 +200,14 @@ erased(void **state)
     fixture_setup(&f);
     ok(&f, fixture_apply(&f, site_yaml));
     id = bh_catalog_find(f.core.catalog, BH_NAME_PRINCIPAL, "alice");
-    BH_CHECK_EQ("in use", bh_catalog_erase(f.core.catalog, BH_NAME_PRINCIPAL, id, 1, &f.err),
-                BH_CONFLICT);
+    BH_CHECK_EQ("in use", bh_catalog_erase(f.core.catalog, BH_NAME_PRINCIPAL, id, 1, &f.err), BH_CONFLICT);
     ok(&f, bh_core_begin(&f.core, &f.err));
     ok(&f, bh_catalog_drop(f.core.catalog, BH_NAME_PRINCIPAL, id, &f.err));
     ok(&f, bh_core_record(&f.core,
-                        &(struct bh_entry){ .verb = BH_RECORD_NAME_ERASE, .dec = { .allow = true },
-                                            .obj = { "principal", id } },
-                        BH_OK, &f.err));
+                          &(struct bh_entry){ .verb = BH_RECORD_NAME_ERASE,
+                                              .dec = { .allow = true },
+                                              .obj = { "principal", id } },
+                          BH_OK, &f.err));
     ok(&f, bh_catalog_erase(f.core.catalog, BH_NAME_PRINCIPAL, id, f.core.journal.next_seq - 1, &f.err));
     ok(&f, bh_core_commit(&f.core, &f.err));
     close_core(&f);
@@ -231,9 +231,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_a_site),         cmocka_unit_test(of_many),
-        cmocka_unit_test(without_a_record),  cmocka_unit_test(of_before),
-        cmocka_unit_test(kept_at_a_pruning), cmocka_unit_test(erased),
+        cmocka_unit_test(of_a_site), cmocka_unit_test(of_many),           cmocka_unit_test(without_a_record),
+        cmocka_unit_test(of_before), cmocka_unit_test(kept_at_a_pruning), cmocka_unit_test(erased),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

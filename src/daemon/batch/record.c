@@ -14,7 +14,8 @@ static bh_rc
 record_counted(struct bh_core *core, const struct bh_entry *entry, bh_rc res, uint64_t count,
                struct bh_err *err)
 {
-    struct bh_record record = { .ts_ns = bh_core_now(core), .res = bh_rc_name(res),
+    struct bh_record record = { .ts_ns = bh_core_now(core),
+                                .res = bh_rc_name(res),
                                 .count = count > 1 ? count : 0 };
 
     BH_ASSERT(!record_is_refused(res) || !entry->dec.allow);
@@ -46,9 +47,13 @@ bh_core_record(struct bh_core *core, const struct bh_entry *entry, bh_rc res, st
 static bh_rc
 record_group(struct bh_core *core, struct bh_refusal_group *group, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = group->actor, .dec = group->dec, .obj = group->obj,
-                              .phase = BH_PHASE_EVENT, .tenant = group->tenant,
-                              .req = group->req, .verb = group->verb };
+    struct bh_entry entry = { .actor = group->actor,
+                              .dec = group->dec,
+                              .obj = group->obj,
+                              .phase = BH_PHASE_EVENT,
+                              .tenant = group->tenant,
+                              .req = group->req,
+                              .verb = group->verb };
     bh_rc rc;
 
     if (entry.obj.type[0] && group->object)

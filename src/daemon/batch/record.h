@@ -11,8 +11,8 @@ BH_MUST_USE bh_rc bh_core_record(struct bh_core *core, const struct bh_entry *en
                                  struct bh_err *err);
 
 /* The same for as many equal ones. */
-BH_MUST_USE bh_rc bh_core_record_times(struct bh_core *core, const struct bh_entry *entry,
-                                       bh_rc res, uint64_t times, struct bh_err *err);
+BH_MUST_USE bh_rc bh_core_record_times(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
+                                       uint64_t times, struct bh_err *err);
 
 /* Record the refusals that were counted in windows that are over; `all`: in all windows. */
 BH_MUST_USE bh_rc bh_core_record_refusals(struct bh_core *core, bool all, struct bh_err *err);

@@ -31,17 +31,15 @@ replay_apply_event(struct replay *replay, const struct bh_record *record)
     bh_rc rc = bh_codec_get_event(record->ev_json, &event, replay->arena, replay->err);
 
     if (rc == BH_OK && record->do_json)
-        rc = bh_codec_get_decisions(record->do_json, replay->decisions, &count, replay->arena,
-                                    replay->err);
+        rc = bh_codec_get_decisions(record->do_json, replay->decisions, &count, replay->arena, replay->err);
     if (rc != BH_OK)
         return rc;
     event.now_ns = record->ts_ns;
     event.seq = record->seq;
-    rc = bh_state_replay(&replay->core->state, &event, replay->decisions, count,
-                         &replay->core->step);
+    rc = bh_state_replay(&replay->core->state, &event, replay->decisions, count, &replay->core->step);
     if (rc != BH_OK)
-        return bh_err_set(replay->err, BH_CONFLICT, "%s does not apply to the state (%s)",
-                          record->verb, bh_reason_names[replay->core->step.verdict.code]);
+        return bh_err_set(replay->err, BH_CONFLICT, "%s does not apply to the state (%s)", record->verb,
+                          bh_reason_names[replay->core->step.verdict.code]);
     if (event.kind == BH_EV_SUBMIT && event.u.submit.job.v >= replay->core->next_job)
         replay->core->next_job = event.u.submit.job.v + 1;
     return BH_OK;
@@ -102,7 +100,8 @@ replay_check_minimum(const struct bh_core *core, struct bh_err *err)
         return rc;
     bh_err_set(err, BH_CONFLICT,
                "records below %" PRIu64 " were pruned, and the snapshot that stands for them "
-               "cannot be used", minimum);
+               "cannot be used",
+               minimum);
     return bh_err_hint(err, "put the state folder's snapshot back from a backup");
 }
 
@@ -119,16 +118,15 @@ replay_records(struct bh_core *core, struct bh_err *err)
     bh_rc rc;
 
     BH_ASSERT(replay.decisions && replay.scratch);
-    rc = core->store.ops->list_records(core->store.self, core->journal.next_seq, INT64_MAX,
-                                       replay_record, &replay, err);
+    rc = core->store.ops->list_records(core->store.self, core->journal.next_seq, INT64_MAX, replay_record,
+                                       &replay, err);
     free(replay.decisions);
     free(replay.scratch);
     bh_arena_free(replay.arena);
     if (rc == BH_OK)
         rc = replay.rc;
     if (rc == BH_OK)
-        bh_log(REPLAYED, BH_U64("records", replay.count),
-               BH_U64("from", core->snapshot_seq));
+        bh_log(REPLAYED, BH_U64("records", replay.count), BH_U64("from", core->snapshot_seq));
     return rc;
 }
 
@@ -136,14 +134,13 @@ replay_records(struct bh_core *core, struct bh_err *err)
 static void
 replay_open_as_snapshot(struct bh_core *core)
 {
-    uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch,
-                                           BH_CORE_EFFECTS_MAX);
+    uint32_t count =
+        bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch, BH_CORE_EFFECTS_MAX);
 
     bh_open_orders_reset(&core->open_orders);
     for (uint32_t i = 0; i < count; i++)
         if (core->scratch[i].kind != BH_FX_STOP)
-            bh_open_orders_add(&core->open_orders, core->scratch[i].order,
-                               core->journal.last_ts_ns);
+            bh_open_orders_add(&core->open_orders, core->scratch[i].order, core->journal.last_ts_ns);
 }
 
 bh_rc

@@ -15,16 +15,17 @@ rows_name_or_none(const char *name)
 }
 
 static void
-rows_record_change(struct bh_core *core, const struct bh_job_change *row, uint32_t tenant,
-            uint32_t principal, uint64_t now_ns)
+rows_record_change(struct bh_core *core, const struct bh_job_change *row, uint32_t tenant, uint32_t principal,
+                   uint64_t now_ns)
 {
     struct bh_change *change;
 
     if (core->change_count == BH_CORE_CHANGES_MAX)
         return; /* watchers see a gap and read the table */
     change = &core->changes[core->change_count++];
-    *change = (struct bh_change){ .job = row->job, .tenant_id = tenant,
-                                  .principal_id = principal, .at_ns = now_ns };
+    *change = (struct bh_change){
+        .job = row->job, .tenant_id = tenant, .principal_id = principal, .at_ns = now_ns
+    };
     snprintf(change->state, sizeof change->state, "%s", row->state);
     snprintf(change->reason, sizeof change->reason, "%s", row->reason);
 }
@@ -67,14 +68,15 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         .count = submit->count,
         .priority = submit->priority,
         .name = rows_name_or_none(name),
-        .tenant = rows_name_or_none(
-            bh_catalog_name_of(core->catalog, BH_NAME_TENANT, submit->tenant.v)),
+        .tenant = rows_name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_TENANT, submit->tenant.v)),
         .principal = rows_name_or_none(caller->name),
         .sku = rows_name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_SKU, submit->sku.v)),
         .kind = bh_job_kind_names[submit->kind],
         .state = bh_job_state_names[BH_JOB_PENDING],
         .contract = bh_contract_names[submit->contract],
-        .node = "", .partitions = "", .grade = "",
+        .node = "",
+        .partitions = "",
+        .grade = "",
         .submitted_ns = event->now_ns,
         .time_limit_ns = submit->time_limit_ns,
         .deadline_ns = submit->deadline_ns,
@@ -89,24 +91,24 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         (struct bh_shown){ (uint32_t)submit->job.v, core->added_reason.code };
     row.reason = bh_reason_names[core->added_reason.code];
     memcpy(row.spec.bytes, submit->spec, sizeof row.spec.bytes);
-    rows_record_change(core, &(struct bh_job_change){ .job = row.job, .state = row.state,
-                                               .reason = row.reason },
-                row.tenant_id, row.principal_id, event->now_ns);
+    rows_record_change(core,
+                       &(struct bh_job_change){ .job = row.job, .state = row.state, .reason = row.reason },
+                       row.tenant_id, row.principal_id, event->now_ns);
     return rows_put_named(core, &row, err);
 }
 
 /* "GPU-3f2a 1g.10gb@2", with "gpu7/" before it where it is on another node than the list's. */
 static void
 rows_put_partition(const struct bh_core *core, const struct bh_partition *partition, bh_node_id listed,
-          struct bh_buf *out)
+                   struct bh_buf *out)
 {
     char name[BH_PARTITION_NAME_MAX];
     struct bh_gpu_view gpu = { 0 };
     const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, partition->gpu.v);
 
     if (bh_view_gpu(core->state.engine, partition->gpu, &gpu) && !bh_same(gpu.node, listed))
-        bh_buf_printf(out, "%s/", rows_name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE,
-                                                                  gpu.node.v)));
+        bh_buf_printf(out, "%s/",
+                      rows_name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE, gpu.node.v)));
     bh_partition_name((enum bh_gpu_model)gpu.model, partition->profile, name);
     bh_buf_printf(out, "%.12s %s", rows_name_or_none(uuid), name);
     if (partition->profile != BH_PROFILE_WHOLE.v)
@@ -116,7 +118,7 @@ rows_put_partition(const struct bh_core *core, const struct bh_partition *partit
 /* One more of the list; false: it is full, and says so. */
 static bool
 rows_add_partition(const struct bh_core *core, const struct bh_partition *partition, bh_node_id listed,
-          struct bh_buf *out)
+                   struct bh_buf *out)
 {
     static const char more[] = ", ...";
     char text[160];
@@ -177,14 +179,13 @@ struct rows_placement {
 /* `standing`: what is said of its grade beside it; "": nothing. */
 static void
 rows_fill_placement(const struct bh_core *core, const struct bh_job_view *view, const char *suffix,
-           struct rows_placement *ret)
+                    struct rows_placement *ret)
 {
     struct bh_buf partitions;
 
     bh_buf_init_fixed(&partitions, ret->partitions, sizeof ret->partitions);
     rows_put_partitions(core, view, &partitions);
-    snprintf(ret->grade, sizeof ret->grade, "%s%s", view->lease.v ? bh_grade_names[view->grade] : "",
-             suffix);
+    snprintf(ret->grade, sizeof ret->grade, "%s%s", view->lease.v ? bh_grade_names[view->grade] : "", suffix);
     ret->columns = (struct bh_job_placement){
         .lease = view->lease.v,
         .restarts = view->restarts,
@@ -195,8 +196,8 @@ rows_fill_placement(const struct bh_core *core, const struct bh_job_view *view, 
 }
 
 static bh_rc
-rows_change_active(struct bh_core *core, const struct bh_job_view *view, const char *suffix,
-              uint64_t now_ns, struct bh_err *err)
+rows_change_active(struct bh_core *core, const struct bh_job_view *view, const char *suffix, uint64_t now_ns,
+                   struct bh_err *err)
 {
     struct rows_placement placement;
     struct bh_job_change row = {
@@ -219,8 +220,7 @@ rows_change_active(struct bh_core *core, const struct bh_job_view *view, const c
 
 /* No record says why a job waits, so nothing else of the row changes with it. */
 static bh_rc
-rows_change_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns,
-              struct bh_err *err)
+rows_change_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns, struct bh_err *err)
 {
     const struct bh_job_change row = { .job = view->job.v,
                                        .state = bh_job_state_names[view->state],
@@ -288,7 +288,7 @@ rows_end_of(const struct bh_job_view *view, uint64_t now_ns)
 /* Of a job that has not ended. */
 static void
 rows_put_active(const struct bh_core *core, const struct bh_job_view *view, const char *suffix,
-           struct bh_job_status *state)
+                struct bh_job_status *state)
 {
     struct rows_placement placement;
 
@@ -300,7 +300,7 @@ rows_put_active(const struct bh_core *core, const struct bh_job_view *view, cons
 
 void
 bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
-              struct bh_job_status *ret_state)
+               struct bh_job_status *ret_state)
 {
     struct bh_job_view view = { 0 };
     bool ended = rows_has_ended(core, effect, &view);
@@ -331,15 +331,14 @@ bh_rows_regraded(const struct bh_core *core, const struct bh_job_view *view, boo
 }
 
 bh_rc
-bh_rows_regrade(struct bh_core *core, const struct bh_job_view *view, bool verified,
-                struct bh_err *err)
+bh_rows_regrade(struct bh_core *core, const struct bh_job_view *view, bool verified, struct bh_err *err)
 {
     return rows_change_active(core, view, rows_grade_suffix(verified), bh_core_now(core), err);
 }
 
 bh_rc
-bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t recorded_by,
-               uint64_t now_ns, struct bh_err *err)
+bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t recorded_by, uint64_t now_ns,
+               struct bh_err *err)
 {
     struct bh_job_view view = { 0 };
     bool ended = rows_has_ended(core, effect, &view);
@@ -350,9 +349,8 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t re
         .reason = bh_end_cause_names[effect->cause],
         .ended_ns = rows_end_of(&view, now_ns),
         .ended_by = recorded_by,
-        .exit_status = effect->cause == BH_END_EXITED || effect->cause == BH_END_SIGNALLED
-                           ? effect->exit_status
-                           : -1,
+        .exit_status =
+            effect->cause == BH_END_EXITED || effect->cause == BH_END_SIGNALLED ? effect->exit_status : -1,
     };
 
     if (!ended)

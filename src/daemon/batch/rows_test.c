@@ -22,8 +22,7 @@ rows_add_node(struct fixture *f, uint32_t number)
         snprintf(gpus[i].uuid, sizeof gpus[i].uuid, "GPU-n%u-0000%u", number, i);
     }
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
-    assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, inventory.node, &node.v, &f->err),
-                     BH_OK);
+    assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, inventory.node, &node.v, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, NULL, &f->err), BH_OK);
     assert_int_equal(bh_inventory_apply(&f->core, node, &inventory, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, &(struct bh_node_offer){ 0, 0 }, &f->err), BH_OK);
@@ -45,14 +44,13 @@ partitions_of_all_members(void **state)
         uint32_t gang;
         const char *first, *last;
     } cases[] = {
-        { "one node",             3, "GPU-n1-00000 whole, GPU-n1-00001 whole, ", ", GPU-n1-00002 whole" },
-        { "another's is named",   9, "GPU-n1-00000 whole, ", ", n2/GPU-n2-00000 whole" },
-        { "more than fit",       24, "GPU-n1-00000 whole, ", " whole, ..." },
+        { "one node", 3, "GPU-n1-00000 whole, GPU-n1-00001 whole, ", ", GPU-n1-00002 whole" },
+        { "another's is named", 9, "GPU-n1-00000 whole, ", ", n2/GPU-n2-00000 whole" },
+        { "more than fit", 24, "GPU-n1-00000 whole, ", " whole, ..." },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct submission wanted = { "root", "acme/vision/train", "large", NULL, 0, 1,
-                                     cases[i].gang };
+        struct submission wanted = { "root", "acme/vision/train", "large", NULL, 0, 1, cases[i].gang };
         char partitions[512] = "";
         struct fixture f;
 

@@ -18,22 +18,19 @@ enum { SNAPSHOT_BYTES_MAX = 1 << 30 };
 
 /* What the store remembers about the last snapshot (meta "snapshot"). */
 struct manifest {
-    char file[64];          /* in the state folder */
+    char file[64]; /* in the state folder */
     char frontier[BH_MERKLE_TEXT_MAX];
     uint64_t next_job;
-    uint64_t seq;           /* records it covers */
-    uint64_t ts_ns;         /* time of the last of them */
+    uint64_t seq;   /* records it covers */
+    uint64_t ts_ns; /* time of the last of them */
     uint32_t boot;
-    uint8_t sha256[32];     /* of the file */
+    uint8_t sha256[32]; /* of the file */
 };
 
 static const struct bh_field manifest_fields[] = {
-    BH_F(struct manifest, boot, BH_FIELD_U32),
-    BH_F(struct manifest, file, BH_FIELD_STR),
-    BH_F(struct manifest, frontier, BH_FIELD_STR),
-    BH_F(struct manifest, next_job, BH_FIELD_U64),
-    BH_F(struct manifest, seq, BH_FIELD_U64),
-    BH_F(struct manifest, sha256, BH_FIELD_HEX),
+    BH_F(struct manifest, boot, BH_FIELD_U32),     BH_F(struct manifest, file, BH_FIELD_STR),
+    BH_F(struct manifest, frontier, BH_FIELD_STR), BH_F(struct manifest, next_job, BH_FIELD_U64),
+    BH_F(struct manifest, seq, BH_FIELD_U64),      BH_F(struct manifest, sha256, BH_FIELD_HEX),
     BH_F(struct manifest, ts_ns, BH_FIELD_NS),
 };
 static const struct bh_fields manifest_description = BH_FIELDS("snapshot", struct manifest, manifest_fields);
@@ -73,11 +70,13 @@ bh_snapshot_committed(struct bh_core *core)
 static bh_rc
 write_snapshot(struct bh_core *core, struct bh_err *err)
 {
-    struct manifest manifest = { .seq = core->journal.next_seq, .boot = core->journal.boot,
-                         .next_job = core->next_job, .ts_ns = core->journal.last_ts_ns };
-    struct bh_entry entry = { .phase = BH_PHASE_EVENT, .verb = "snapshot",
-                              .obj = { .id = manifest.seq },
-                              .dec = { .allow = true } };
+    struct manifest manifest = { .seq = core->journal.next_seq,
+                                 .boot = core->journal.boot,
+                                 .next_job = core->next_job,
+                                 .ts_ns = core->journal.last_ts_ns };
+    struct bh_entry entry = {
+        .phase = BH_PHASE_EVENT, .verb = "snapshot", .obj = { .id = manifest.seq }, .dec = { .allow = true }
+    };
     uint8_t digest[32];
     char path[4096];
     struct bh_buf frontier;
@@ -138,7 +137,7 @@ snapshot_read_manifest(struct bh_core *core, struct manifest *ret_manifest, stru
 /* The file, if it is what was written. */
 static bh_rc
 snapshot_read_block(const struct bh_core *core, const struct manifest *manifest, struct bh_buf *ret_bytes,
-           struct bh_err *err)
+                    struct bh_err *err)
 {
     char path[4096];
     uint8_t sha256[32];
@@ -151,8 +150,7 @@ snapshot_read_block(const struct bh_core *core, const struct manifest *manifest,
     core->crypto->sha256(ret_bytes->bytes, ret_bytes->length, "", 0, sha256);
     if (memcmp(sha256, manifest->sha256, sizeof sha256) == 0)
         return BH_OK;
-    return bh_err_set(err, BH_INVALID, "%s does not have the digest it was written with",
-                      manifest->file);
+    return bh_err_set(err, BH_INVALID, "%s does not have the digest it was written with", manifest->file);
 }
 
 bh_rc

@@ -36,8 +36,8 @@ step_accept_order(struct bh_core *core, const struct bh_effect *effect, struct b
 
 /* Rows of the jobs that changed, and the node's effects into the batch. */
 static bh_rc
-step_collect_effects(struct bh_core *core, const struct bh_entry *entry,
-                     const struct bh_event *event, struct bh_err *err)
+step_collect_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
+                     struct bh_err *err)
 {
     if (event->kind == BH_EV_SUBMIT) {
         bh_rc rc = bh_rows_add(core, event, entry->submitter, entry->job_name, err);
@@ -78,9 +78,9 @@ static const char *
 step_order_letters(const struct bh_core *core, char ret_letters[BH_EFFECTS_MAX + 1])
 {
     static const char letters[BH_EFFECT_KINDS] = {
-        [BH_FX_CARVE] = 'c',  [BH_FX_DESTROY] = 'd', [BH_FX_START] = 's', [BH_FX_SUSPEND] = 'p',
-        [BH_FX_RESUME] = 'r', [BH_FX_STOP] = 't',    [BH_FX_JOB] = '-',
-        [BH_FX_RESET] = 'z',  [BH_FX_TEST] = 'q',
+        [BH_FX_CARVE] = 'c',   [BH_FX_DESTROY] = 'd', [BH_FX_START] = 's',
+        [BH_FX_SUSPEND] = 'p', [BH_FX_RESUME] = 'r',  [BH_FX_STOP] = 't',
+        [BH_FX_JOB] = '-',     [BH_FX_RESET] = 'z',   [BH_FX_TEST] = 'q',
     };
     uint32_t length = 0;
 
@@ -126,10 +126,10 @@ step_set_recorded_by(struct bh_core *core, uint32_t first, uint32_t last)
 
 /* Those that found no room. */
 static bh_rc
-step_record_states(struct bh_core *core, const struct bh_event *event, uint32_t cursor,
-                   struct bh_err *err)
+step_record_states(struct bh_core *core, const struct bh_event *event, uint32_t cursor, struct bh_err *err)
 {
-    static const struct bh_entry entry = { .dec = { .allow = true }, .phase = BH_PHASE_EVENT,
+    static const struct bh_entry entry = { .dec = { .allow = true },
+                                           .phase = BH_PHASE_EVENT,
                                            .verb = BH_RECORD_JOB_STATES };
     char memory[EVENT_JSON_MAX / 2];
     bh_rc rc = BH_OK;
@@ -156,7 +156,8 @@ step_record(struct bh_core *core, const struct bh_entry *entry, const struct bh_
 {
     char event_memory[EVENT_JSON_MAX / 16], decision_memory[EVENT_JSON_MAX];
     char letters[BH_EFFECTS_MAX + 1], states_memory[STATES_INLINE_MAX];
-    struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK),
+    struct bh_record record = { .ts_ns = event->now_ns,
+                                .res = bh_rc_name(BH_OK),
                                 .orders = step_order_letters(core, letters) };
     struct bh_buf event_json, decision_json, states;
     uint32_t cursor = 0;
@@ -181,8 +182,7 @@ step_record(struct bh_core *core, const struct bh_entry *entry, const struct bh_
 }
 
 bh_rc
-bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event,
-             struct bh_err *err)
+bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event, struct bh_err *err)
 {
     bh_rc rc;
 

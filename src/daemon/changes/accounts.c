@@ -19,7 +19,7 @@ accounts_find_put(const struct bh_core *core, const struct bh_document_key *key)
 /* The version that the document has now; 0: there is none. */
 static bh_rc
 accounts_version_of(struct bh_core *core, const struct bh_document_key *key, uint64_t *ret_version,
-           struct bh_err *err)
+                    struct bh_err *err)
 {
     const struct bh_document_row *put = accounts_find_put(core, key);
     struct bh_document_row row = { 0 };
@@ -54,7 +54,7 @@ accounts_check_versions(struct bh_core *core, const struct bh_accounts_change *c
 /* Accounts and sessions hold what signs in: the store sees them sealed. */
 static bh_rc
 accounts_seal(struct bh_core *core, const struct bh_document_put *put, const char **ret_value,
-     struct bh_err *err)
+              struct bh_err *err)
 {
     const struct bh_key_use use = { .purpose = BH_KEY_IDENTITY, .now_ns = bh_core_now(core) };
     bool secret = put->row.kind == BH_DOCUMENT_ACCOUNT || put->row.kind == BH_DOCUMENT_SESSION;
@@ -65,10 +65,9 @@ accounts_seal(struct bh_core *core, const struct bh_document_put *put, const cha
     if (!secret || !put->row.value)
         return BH_OK;
     bh_buf_init(&item, 2 * BH_DOCUMENT_VALUE_MAX);
-    rc = bh_keys_seal(core->ring.keys, &use,
-                      (struct bh_slice){ put->row.value, strlen(put->row.value) }, &item, err);
-    *ret_value = rc == BH_OK && bh_buf_text(&item)
-                     ? bh_arena_strdup(core->arena, bh_buf_text(&item)) : NULL;
+    rc = bh_keys_seal(core->ring.keys, &use, (struct bh_slice){ put->row.value, strlen(put->row.value) },
+                      &item, err);
+    *ret_value = rc == BH_OK && bh_buf_text(&item) ? bh_arena_strdup(core->arena, bh_buf_text(&item)) : NULL;
     bh_buf_fini(&item);
     if (rc == BH_OK && !*ret_value)
         rc = bh_err_set(err, BH_BUG, "no room for a document");
@@ -77,7 +76,7 @@ accounts_seal(struct bh_core *core, const struct bh_document_put *put, const cha
 
 static bh_rc
 accounts_put_document(struct bh_core *core, const struct bh_document_put *put, uint32_t person,
-             struct bh_err *err)
+                      struct bh_err *err)
 {
     struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     struct bh_document_key key = { put->row.kind, put->row.key };
@@ -126,8 +125,7 @@ static bh_rc
 accounts_put_use(struct bh_core *core, const struct bh_token_use *use, struct bh_err *err)
 {
     struct use_search search = { .arena = core->arena };
-    bh_rc rc = core->store.ops->list_tokens(core->store.self,
-                                            &(struct bh_token_filter){ .id = use->id },
+    bh_rc rc = core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .id = use->id },
                                             accounts_match_use, &search, err);
 
     if (rc != BH_OK || !search.found || search.row.revoked || core->tokens_changed)
@@ -138,7 +136,7 @@ accounts_put_use(struct bh_core *core, const struct bh_token_use *use, struct bh
 
 static bh_rc
 accounts_find_person(struct bh_core *core, const struct bh_accounts_change *change, uint32_t *ret_id,
-            struct bh_err *err)
+                     struct bh_err *err)
 {
     uint32_t known;
     bh_rc rc = bh_core_begin(core, err);
@@ -154,7 +152,7 @@ accounts_find_person(struct bh_core *core, const struct bh_accounts_change *chan
 
 static bh_rc
 accounts_write_all(struct bh_core *core, const struct bh_accounts_change *change, uint32_t person,
-          struct bh_err *err)
+                   struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -206,7 +204,7 @@ accounts_reach_of(const struct bh_command *command)
 
 bh_rc
 bh_accounts_change(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
-                 struct bh_answer *ret_answer, struct bh_err *err)
+                   struct bh_answer *ret_answer, struct bh_err *err)
 {
     const struct bh_accounts_change *change = command->accounts;
     const char *verb = bh_operation_get(command->op)->verb;
@@ -287,8 +285,7 @@ bh_accounts_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
     for (size_t i = 0; i < BH_COUNT(kinds) && rc == BH_OK; i++) {
         struct bh_document_filter filter = { kinds[i], principal };
 
-        rc = core->store.ops->list_documents(core->store.self, &filter, accounts_add_leaving, leaving,
-                                             err);
+        rc = core->store.ops->list_documents(core->store.self, &filter, accounts_add_leaving, leaving, err);
     }
     if (rc != BH_OK || leaving->count == 0)
         return rc;

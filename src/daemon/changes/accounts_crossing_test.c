@@ -10,20 +10,19 @@
 #include "identity/passkey.h"
 #include "policy/operations.h"
 
-static const char crossing_site[] =
-    "tenants:\n"
-    "  - {name: acme}\n"
-    "principals:\n"
-    "  - {name: ada, account: true}\n"
-    "  - {name: bob, account: true, break_glass: true}\n"
-    "  - {name: carol, uid: 2003}\n"
-    "  - {name: dan, account: true}\n"
-    "bindings:\n"
-    "  - {role: admin, principal: ada, tenant: '*'}\n"
-    "  - {role: developer, principal: bob, tenant: acme}\n"
-    "  - {role: admin, principal: carol, tenant: '*'}\n"
-    "  - {role: developer, principal: dan, tenant: acme}\n"
-    "sign_in: {address: 'https://gpu.example'}\n";
+static const char crossing_site[] = "tenants:\n"
+                                    "  - {name: acme}\n"
+                                    "principals:\n"
+                                    "  - {name: ada, account: true}\n"
+                                    "  - {name: bob, account: true, break_glass: true}\n"
+                                    "  - {name: carol, uid: 2003}\n"
+                                    "  - {name: dan, account: true}\n"
+                                    "bindings:\n"
+                                    "  - {role: admin, principal: ada, tenant: '*'}\n"
+                                    "  - {role: developer, principal: bob, tenant: acme}\n"
+                                    "  - {role: admin, principal: carol, tenant: '*'}\n"
+                                    "  - {role: developer, principal: dan, tenant: acme}\n"
+                                    "sign_in: {address: 'https://gpu.example'}\n";
 
 enum caller { STRANGER, DAN, BOB, TOKEN, SCOPED_TOKEN, CALLERS };
 static const char *const caller_names[CALLERS] = { "a stranger", "dan", "bob", "a token",
@@ -39,7 +38,10 @@ enum outcome {
     EITHER,  /* as other tests say */
 };
 
-#define ALL(outcome) { outcome, outcome, outcome, outcome, outcome }
+#define ALL(outcome)                                                                                         \
+    {                                                                                                        \
+        outcome, outcome, outcome, outcome, outcome                                                          \
+    }
 #define JUNK "\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AAAA\""
 #define ADAS_SESSION "{ada's session}" /* stands for its id in a path */
 
@@ -53,7 +55,8 @@ static const struct reach {
     [BH_OP_SIGN_IN_ISSUER] = { ALL(REFUSED), "/v1/sign-in/issuer", "{\"issuer\":\"corp\"}" },
     [BH_OP_SIGN_IN_RETURN] = { ALL(REFUSED), "/v1/sign-in/issuer/x", "{\"query\":\"code=x\"}" },
     [BH_OP_SIGN_IN_LOGOUT] = { ALL(REFUSED), "/v1/sign-in/logout/corp", "{\"logout_token\":\"x\"}" },
-    [BH_OP_SIGN_IN_GRANT] = { { NOBODY, EITHER, EITHER, DENIED, DENIED }, "/v1/sign-in/grant",
+    [BH_OP_SIGN_IN_GRANT] = { { NOBODY, EITHER, EITHER, DENIED, DENIED },
+                              "/v1/sign-in/grant",
                               "{\"challenge\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}" },
     [BH_OP_SIGN_IN_DEVICE] = { ALL(REFUSED), "/v1/sign-in/device", "{\"issuer\":\"corp\"}" },
     [BH_OP_SIGN_IN_POLL] = { ALL(REFUSED), "/v1/sign-in/device/x", NULL },
@@ -61,30 +64,33 @@ static const struct reach {
     [BH_OP_SIGN_IN_FIRST] = { ALL(NOBODY), "/v1/sign-in/first",
                               "{\"account\":\"eve\",\"code\":\"x\",\"password\":\"" PASSWORD "\"}" },
     [BH_OP_SIGN_OUT] = { { NOBODY, OPEN, OPEN, DENIED, DENIED }, "/v1/sign-out", NULL },
-    [BH_OP_PROVE] = { { NOBODY, REFUSED, NOBODY, DENIED, DENIED }, "/v1/prove",
-                      "{\"code\":\"000000\"}" },
-    [BH_OP_BREAK_GLASS] = { { NOBODY, DENIED, OPEN, DENIED, DENIED }, "/v1/break-glass",
+    [BH_OP_PROVE] = { { NOBODY, REFUSED, NOBODY, DENIED, DENIED }, "/v1/prove", "{\"code\":\"000000\"}" },
+    [BH_OP_BREAK_GLASS] = { { NOBODY, DENIED, OPEN, DENIED, DENIED },
+                            "/v1/break-glass",
                             "{\"reason\":\"to see what it does\"}" },
     [BH_OP_SESSION_LIST] = { { NOBODY, OPEN, OPEN, DENIED, DENIED }, "/v1/sessions", NULL },
-    [BH_OP_SESSION_END] = { { NOBODY, HIDDEN, HIDDEN, DENIED, DENIED },
-                            "/v1/sessions/" ADAS_SESSION, NULL },
+    [BH_OP_SESSION_END] = { { NOBODY, HIDDEN, HIDDEN, DENIED, DENIED }, "/v1/sessions/" ADAS_SESSION, NULL },
     [BH_OP_ACCOUNT_GET] = { { NOBODY, OPEN, OPEN, DENIED, DENIED }, "/v1/account", NULL },
     [BH_OP_ACCOUNT_PASSWORD] = { ALL(NOBODY), "/v1/account/password",
                                  "{\"account\":\"ada\",\"old\":\"a guess\",\"password\":\"" PASSWORD "\"}" },
     [BH_OP_TOTP_BEGIN] = { { NOBODY, OPEN, OPEN, DENIED, DENIED }, "/v1/account/totp", NULL },
-    [BH_OP_TOTP_CONFIRM] = { { NOBODY, REFUSED, REFUSED, DENIED, DENIED }, "/v1/account/totp",
+    [BH_OP_TOTP_CONFIRM] = { { NOBODY, REFUSED, REFUSED, DENIED, DENIED },
+                             "/v1/account/totp",
                              "{\"code\":\"000000\"}" },
     [BH_OP_TOTP_REMOVE] = { { NOBODY, REFUSED, REFUSED, DENIED, DENIED }, "/v1/account/totp", NULL },
-    [BH_OP_RECOVERY_MAKE] = { { NOBODY, REFUSED, OPEN, DENIED, DENIED }, "/v1/account/recovery",
-                              NULL },
+    [BH_OP_RECOVERY_MAKE] = { { NOBODY, REFUSED, OPEN, DENIED, DENIED }, "/v1/account/recovery", NULL },
     [BH_OP_PASSKEY_BEGIN] = { { NOBODY, OPEN, OPEN, DENIED, DENIED },
-                              "/v1/account/passkeys/challenge", NULL },
-    [BH_OP_PASSKEY_ADD] = { { NOBODY, REFUSED, REFUSED, DENIED, DENIED }, "/v1/account/passkeys",
+                              "/v1/account/passkeys/challenge",
+                              NULL },
+    [BH_OP_PASSKEY_ADD] = { { NOBODY, REFUSED, REFUSED, DENIED, DENIED },
+                            "/v1/account/passkeys",
                             "{" JUNK ",\"challenge\":\"x\"}" },
     [BH_OP_PASSKEY_REMOVE] = { { NOBODY, HIDDEN, HIDDEN, DENIED, DENIED },
-                               "/v1/account/passkeys/AAAA", NULL },
+                               "/v1/account/passkeys/AAAA",
+                               NULL },
     [BH_OP_ACCOUNT_LIST] = { { NOBODY, DENIED, DENIED, DENIED, DENIED }, "/v1/accounts", NULL },
-    [BH_OP_ACCOUNT_ENROL] = { { NOBODY, DENIED, DENIED, DENIED, DENIED }, "/v1/accounts",
+    [BH_OP_ACCOUNT_ENROL] = { { NOBODY, DENIED, DENIED, DENIED, DENIED },
+                              "/v1/accounts",
                               "{\"principal\":\"ada\"}" },
     [BH_OP_ACCOUNT_RESET] = { { NOBODY, DENIED, DENIED, DENIED, DENIED }, "/v1/accounts/ada", NULL },
 };
@@ -95,10 +101,13 @@ static const struct {
     struct reach reach;
 } others[] = {
     { BH_OP_SIGN_IN, { ALL(NOBODY), "/v1/sign-in", "{" JUNK ",\"challenge\":\"x\",\"signature\":\"AA\"}" } },
-    { BH_OP_PROVE, { { NOBODY, REFUSED, NOBODY, DENIED, DENIED }, "/v1/prove",
-                     "{" JUNK ",\"challenge\":\"x\",\"signature\":\"AA\"}" } },
-    { BH_OP_ACCOUNT_PASSWORD, { ALL(NOBODY), "/v1/account/password",
-                                "{\"account\":\"ada\",\"enrol\":\"x\",\"password\":\"" PASSWORD "\"}" } },
+    { BH_OP_PROVE,
+      { { NOBODY, REFUSED, NOBODY, DENIED, DENIED },
+        "/v1/prove",
+        "{" JUNK ",\"challenge\":\"x\",\"signature\":\"AA\"}" } },
+    { BH_OP_ACCOUNT_PASSWORD,
+      { ALL(NOBODY), "/v1/account/password",
+        "{\"account\":\"ada\",\"enrol\":\"x\",\"password\":\"" PASSWORD "\"}" } },
 };
 
 static struct site s;
@@ -116,12 +125,13 @@ give_ada_a_passkey(void)
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_passkey_encode(&text, &passkey);
     assert_int_equal(store->ops->begin(store->self, &s.f.err), BH_OK);
-    assert_int_equal(store->ops->put_document(
-        store->self,
-        &(struct bh_document_row){ BH_DOCUMENT_PASSKEY, "AAAA", 1,
-                                   bh_catalog_find(s.f.core.catalog, BH_NAME_PRINCIPAL, "ada"),
-                                   bh_buf_text(&text) },
-        &s.f.err), BH_OK);
+    assert_int_equal(store->ops->put_document(store->self,
+                                              &(struct bh_document_row){
+                                                  BH_DOCUMENT_PASSKEY, "AAAA", 1,
+                                                  bh_catalog_find(s.f.core.catalog, BH_NAME_PRINCIPAL, "ada"),
+                                                  bh_buf_text(&text) },
+                                              &s.f.err),
+                     BH_OK);
     assert_int_equal(store->ops->commit(store->self, &s.f.err), BH_OK);
 }
 
@@ -170,12 +180,11 @@ kept_of_ada(void)
 
     bh_buf_init(&text, 1 << 20);
     for (size_t i = 0; i < BH_COUNT(kinds); i++) {
-        struct bh_document_filter filter = {
-            kinds[i], bh_catalog_find(s.f.core.catalog, BH_NAME_PRINCIPAL, "ada")
-        };
+        struct bh_document_filter filter = { kinds[i],
+                                             bh_catalog_find(s.f.core.catalog, BH_NAME_PRINCIPAL, "ada") };
 
-        assert_int_equal(store->ops->list_documents(store->self, &filter, append_row, &text,
-                                                    &s.f.err), BH_OK);
+        assert_int_equal(store->ops->list_documents(store->self, &filter, append_row, &text, &s.f.err),
+                         BH_OK);
     }
     copy = bh_arena_strdup(s.f.arena, bh_buf_text(&text));
     bh_buf_fini(&text);
@@ -209,8 +218,7 @@ accounts_crossing_path_of(const struct reach *reach)
 {
     const char *at = strstr(reach->path, ADAS_SESSION);
 
-    return at ? body_of(&s, "%.*s%s", (int)(at - reach->path), reach->path, adas_session)
-              : reach->path;
+    return at ? body_of(&s, "%.*s%s", (int)(at - reach->path), reach->path, adas_session) : reach->path;
 }
 
 static void
@@ -224,8 +232,8 @@ accounts_crossing_attempt(enum bh_operation op, const struct reach *reach)
     for (enum caller caller = 0; caller < CALLERS; caller++) {
         const char *name = body_of(&s, "%s, %s", row->name, caller_names[caller]);
 
-        SEND(&s, row->method, accounts_crossing_path_of(reach), .bearer = bearers[caller], .body = reach->body,
-             .address = body_of(&s, "192.0.2.%d", (int)caller));
+        SEND(&s, row->method, accounts_crossing_path_of(reach), .bearer = bearers[caller],
+             .body = reach->body, .address = body_of(&s, "192.0.2.%d", (int)caller));
         if (!is_outcome(reach->outcomes[caller]))
             BH_CHECK_EQ(name, s.status, (uint32_t)reach->outcomes[caller]);
         BH_CHECK_STR(name, kept_of_ada(), before);

@@ -32,8 +32,7 @@ records_say(const char *text)
 
     snprintf(walk.needle, sizeof walk.needle, "%s", text);
     assert_int_equal(store->ops->last_record(store->self, &last, &s.f.err), BH_OK);
-    assert_int_equal(store->ops->list_records(store->self, 0, last, find_text, &walk, &s.f.err),
-                     BH_OK);
+    assert_int_equal(store->ops->list_records(store->self, 0, last, find_text, &walk, &s.f.err), BH_OK);
     return walk.found;
 }
 
@@ -55,17 +54,27 @@ an_account_begins_with_a_one_time_code(void **state)
     SEND(&s, BH_POST, "/v1/accounts", .uid = 2003, .body = "{\"principal\":\"ada\"}");
     code = accounts_fixture_text_of(&s, "code");
     BH_CHECK_EQ("made", s.status, 200);
-    SEND(&s, BH_PUT, "/v1/account/password", .body = body_of(&s, "{\"account\":\"ada\",\"enrol\":\"%s\","
-         "\"password\":\"short\"}", code));
+    SEND(&s, BH_PUT, "/v1/account/password",
+         .body = body_of(&s,
+                         "{\"account\":\"ada\",\"enrol\":\"%s\","
+                         "\"password\":\"short\"}",
+                         code));
     BH_CHECK_EQ("too short", s.status, 400);
-    SEND(&s, BH_PUT, "/v1/account/password", .body = "{\"account\":\"ada\",\"enrol\":\"0\","
-         "\"password\":\"" PASSWORD "\"}");
+    SEND(&s, BH_PUT, "/v1/account/password",
+         .body = "{\"account\":\"ada\",\"enrol\":\"0\","
+                 "\"password\":\"" PASSWORD "\"}");
     BH_CHECK_EQ("another code", s.status, 401);
-    SEND(&s, BH_PUT, "/v1/account/password", .body = body_of(&s, "{\"account\":\"ada\",\"enrol\":\"%s\","
-         "\"password\":\"" PASSWORD "\"}", code));
+    SEND(&s, BH_PUT, "/v1/account/password",
+         .body = body_of(&s,
+                         "{\"account\":\"ada\",\"enrol\":\"%s\","
+                         "\"password\":\"" PASSWORD "\"}",
+                         code));
     BH_CHECK_EQ("set", s.status, 200);
-    SEND(&s, BH_PUT, "/v1/account/password", .body = body_of(&s, "{\"account\":\"ada\",\"enrol\":\"%s\","
-         "\"password\":\"" PASSWORD "\"}", code));
+    SEND(&s, BH_PUT, "/v1/account/password",
+         .body = body_of(&s,
+                         "{\"account\":\"ada\",\"enrol\":\"%s\","
+                         "\"password\":\"" PASSWORD "\"}",
+                         code));
     BH_CHECK_EQ("once", s.status, 401);
     session = accounts_steps_sign_in(&s, "ada", PASSWORD, NULL);
     BH_CHECK_EQ("in", s.status, 201);
@@ -108,8 +117,9 @@ accounts_and_sessions_are_sealed_in_the_store(void **state)
 
             snprintf(walk.needle, sizeof walk.needle, "%s", words[i]);
             assert_int_equal(store->ops->list_documents(
-                store->self, &(struct bh_document_filter){ (enum bh_document_kind)kind, 0 },
-                find_plain_text, &walk, &s.f.err), BH_OK);
+                                 store->self, &(struct bh_document_filter){ (enum bh_document_kind)kind, 0 },
+                                 find_plain_text, &walk, &s.f.err),
+                             BH_OK);
             BH_CHECK(words[i], !walk.found);
         }
     accounts_fixture_restart(&s);
@@ -156,15 +166,16 @@ one_answer_for_every_way_to_fail(void **state)
         "{\"account\":\"nobody\",\"password\":\"wrong wrong wrong\"}",
         "{\"account\":\"carol\",\"password\":\"wrong wrong wrong\"}", /* has no account */
         "{\"account\":\"ADA \",\"password\":\"" PASSWORD "\"}",       /* no code */
-        "{\"account\":\"\\u0000\"}", "{\"password\":\"x\"}", "{}",
+        "{\"account\":\"\\u0000\"}",
+        "{\"password\":\"x\"}",
+        "{}",
     };
     const char *first = NULL;
 
     accounts_fixture_open_site(&s, accounts_site);
     enrol_with_app(&s, "ada");
     for (size_t i = 0; i < BH_COUNT(bodies); i++) {
-        SEND(&s, BH_POST, "/v1/sign-in", .body = bodies[i],
-             .address = body_of(&s, "192.0.2.%zu", i));
+        SEND(&s, BH_POST, "/v1/sign-in", .body = bodies[i], .address = body_of(&s, "192.0.2.%zu", i));
         if (s.status == 400) /* no JSON of ours */
             continue;
         BH_CHECK_EQ(bodies[i], s.status, 401);
@@ -212,9 +223,7 @@ each_failure_is_in_the_log_alone_or_counted(void **state)
     }
     assert_int_equal(bh_core_record_refusals(&s.f.core, true, &s.f.err), BH_OK);
     assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
-    assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, add_refused, &sum,
-                                              &s.f.err),
-                     BH_OK);
+    assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, add_refused, &sum, &s.f.err), BH_OK);
     BH_CHECK_EQ("all of them", sum.attempts, 13);
     BH_CHECK_EQ("the first, and one for the others", sum.records, 2);
     BH_CHECK("none is allowed", !sum.allowed);
@@ -246,12 +255,13 @@ attempts_are_counted_over_restarts_and_names(void **state)
     accounts_fixture_restart(&s);
     accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     BH_CHECK("after a restart, too", strstr(s.text, "too many attempts"));
-    SEND(&s, BH_POST, "/v1/sign-in", .address = "198.51.100.7", .body = body_of(&s,
-         "{\"account\":\"ada\",\"code\":\"%s\",\"device\":\"%s\",\"password\":\"" PASSWORD "\"}",
-         code_of(&s, secret, clock_ns), device));
+    SEND(&s, BH_POST, "/v1/sign-in", .address = "198.51.100.7",
+         .body = body_of(
+             &s, "{\"account\":\"ada\",\"code\":\"%s\",\"device\":\"%s\",\"password\":\"" PASSWORD "\"}",
+             code_of(&s, secret, clock_ns), device));
     BH_CHECK_EQ("the way back: a device that signed in before", s.status, 201);
-    SEND(&s, BH_POST, "/v1/sign-in", .body = body_of(&s,
-         "{\"account\":\"bob\",\"device\":\"%s\",\"password\":\"x\"}", device));
+    SEND(&s, BH_POST, "/v1/sign-in",
+         .body = body_of(&s, "{\"account\":\"bob\",\"device\":\"%s\",\"password\":\"x\"}", device));
     BH_CHECK("and of that account alone", s.status == 401);
     clock_ns += 901 * BH_NS_PER_S;
     accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
@@ -323,7 +333,7 @@ verbs_ask_again(void **state)
     SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
     BH_CHECK_EQ("too long ago", s.status, 401);
     BH_CHECK("RFC 9470", strstr(s.challenge, "error=\"insufficient_user_authentication\", "
-                                "acr_values=\"code\", max_age=\"300\""));
+                                             "acr_values=\"code\", max_age=\"300\""));
     SEND(&s, BH_POST, "/v1/prove", .bearer = session, .body = "{\"code\":\"123456\"}");
     BH_CHECK_EQ("a wrong code", s.status, 401);
     SEND(&s, BH_POST, "/v1/prove", .bearer = session,
@@ -352,7 +362,8 @@ accounts_grant(const char *browsers)
          .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
     assert_int_equal(s.status, 200);
     SEND(&s, BH_POST, "/v1/sign-in/code",
-         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", accounts_fixture_text_of(&s, "code"), verifier));
+         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", accounts_fixture_text_of(&s, "code"),
+                         verifier));
     assert_int_equal(s.status, 201);
     return accounts_fixture_text_of(&s, "session");
 }
@@ -390,7 +401,8 @@ exchange_as(const char *browsers, uint8_t browser_shows, uint8_t shows)
          .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
     assert_int_equal(s.status, 200);
     SEND(&s, BH_POST, "/v1/sign-in/code", .certificate = shows,
-         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", accounts_fixture_text_of(&s, "code"), verifier));
+         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", accounts_fixture_text_of(&s, "code"),
+                         verifier));
     return s.status;
 }
 
@@ -504,8 +516,7 @@ tokens_say_when_they_were_used(void **state)
     SEND(&s, BH_DELETE, body_of(&s, "/v1/tokens/%.12s", other + 3), .uid = 2003);
     bh_accounts_maintain(s.accounts);
     SEND(&s, BH_GET, "/v1/tokens", .uid = 2003);
-    BH_CHECK("when", strstr(s.text, body_of(&s, "\"last_used_ns\":\"%llu\"",
-                                            (unsigned long long)clock_ns)));
+    BH_CHECK("when", strstr(s.text, body_of(&s, "\"last_used_ns\":\"%llu\"", (unsigned long long)clock_ns)));
     SEND(&s, BH_GET, "/v1/whoami", .bearer = other);
     BH_CHECK_EQ("revoked stays revoked", s.status, 401);
     BH_CHECK("recorded", records_have("use.note"));
@@ -629,7 +640,8 @@ guessers_delay_no_break_glass(void **state)
     for (size_t i = 0; i < 40; i++)
         accounts_steps_sign_in(&s, i % 2 ? "bob" : body_of(&s, "user%zu", i), "wrong wrong wrong", NULL);
     BH_CHECK("the name and the address are locked", strstr(s.text, "too many attempts"));
-    SEND(&s, BH_POST, "/v1/break-glass", .bearer = session, .body = "{\"reason\":\"the cluster is on fire\"}");
+    SEND(&s, BH_POST, "/v1/break-glass", .bearer = session,
+         .body = "{\"reason\":\"the cluster is on fire\"}");
     BH_CHECK_EQ("broken", s.status, 200);
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("an admin", s.status, 200);
@@ -650,21 +662,31 @@ the_first_admin_comes_with_a_code_from_a_file(void **state)
     assert_int_equal(bh_file_read(path, 60, &text, &s.f.err), BH_OK);
     code[32] = '\0';
     accounts_fixture_restart(&s); /* which wants no room on a full disk */
-    SEND(&s, BH_POST, "/v1/sign-in/first", .body = "{\"account\":\"eve\",\"code\":\"0\","
-         "\"password\":\"" PASSWORD "\"}");
+    SEND(&s, BH_POST, "/v1/sign-in/first",
+         .body = "{\"account\":\"eve\",\"code\":\"0\","
+                 "\"password\":\"" PASSWORD "\"}");
     BH_CHECK_EQ("a guess", s.status, 401);
-    SEND(&s, BH_POST, "/v1/sign-in/first", .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\","
-         "\"password\":\"short\"}", code));
+    SEND(&s, BH_POST, "/v1/sign-in/first",
+         .body = body_of(&s,
+                         "{\"account\":\"ada\",\"code\":\"%s\","
+                         "\"password\":\"short\"}",
+                         code));
     BH_CHECK_EQ("a bad password", s.status, 400);
-    SEND(&s, BH_POST, "/v1/sign-in/first", .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\","
-         "\"password\":\"" PASSWORD "\"}", code));
+    SEND(&s, BH_POST, "/v1/sign-in/first",
+         .body = body_of(&s,
+                         "{\"account\":\"ada\",\"code\":\"%s\","
+                         "\"password\":\"" PASSWORD "\"}",
+                         code));
     BH_CHECK_EQ("in", s.status, 201);
     session = accounts_fixture_text_of(&s, "session");
     SEND(&s, BH_POST, "/v1/account/totp", .bearer = session);
     BH_CHECK_EQ("goes on to a second factor", s.status, 200);
     BH_CHECK("the file is gone", access(path, F_OK) != 0);
-    SEND(&s, BH_POST, "/v1/sign-in/first", .body = body_of(&s, "{\"account\":\"eve\",\"code\":\"%s\","
-         "\"password\":\"" PASSWORD "\"}", code));
+    SEND(&s, BH_POST, "/v1/sign-in/first",
+         .body = body_of(&s,
+                         "{\"account\":\"eve\",\"code\":\"%s\","
+                         "\"password\":\"" PASSWORD "\"}",
+                         code));
     BH_CHECK_EQ("once", s.status, 401);
     accounts_fixture_restart(&s);
     BH_CHECK("and no other after a restart", access(path, F_OK) != 0);
@@ -684,7 +706,8 @@ who_leaves_takes_his_account_along(void **state)
     secret = enrol_with_app(&s, "ada");
     session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     BH_CHECK_EQ("not by mistake", fixture_apply(&s.f, without_ada), BH_CONFLICT);
-    BH_CHECK_STR("he has an account", s.f.err.msg, "1 name would be removed that has "
+    BH_CHECK_STR("he has an account", s.f.err.msg,
+                 "1 name would be removed that has "
                  "something: principals[ada]: 1 account, 2 sessions");
     s.f.prune = true;
     assert_int_equal(fixture_apply(&s.f, without_ada), BH_OK);

@@ -18,8 +18,7 @@ bh_cordon_run(struct bh_core *core, const struct bh_command *command, struct bh_
               struct bh_answer *ret_answer, struct bh_err *err)
 {
     static const char verb[] = "gpu.cordon";
-    const struct bh_verdict verdict =
-        bh_command_authz(core, command, verb, (bh_tenant_id){ 0 });
+    const struct bh_verdict verdict = bh_command_authz(core, command, verb, (bh_tenant_id){ 0 });
     struct bh_event event = { .kind = BH_EV_CORDON };
     struct bh_entry entry;
     bh_rc rc;
@@ -37,8 +36,7 @@ bh_cordon_run(struct bh_core *core, const struct bh_command *command, struct bh_
     entry.note = command->cordon->reason;
     rc = bh_core_step(core, &entry, &event, err);
     if (rc == BH_CONFLICT)
-        return bh_err_set(err, BH_CONFLICT,
-                          "the GPU is being reset or tested: clear its fault afterwards");
+        return bh_err_set(err, BH_CONFLICT, "the GPU is being reset or tested: clear its fault afterwards");
     if (rc == BH_OK)
         ret_answer->held = event.u.cordon.held;
     return rc;

@@ -9,7 +9,6 @@
  *   BH_INVALID    several GPUs begin so
  *   BH_CONFLICT   the GPU whose fault is to be cleared is being reset or tested */
 BH_MUST_USE bh_rc bh_cordon_run(struct bh_core *core, const struct bh_command *command,
-                                struct bh_arena *arena, struct bh_answer *ret_answer,
-                                struct bh_err *err);
+                                struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);
 
 #endif

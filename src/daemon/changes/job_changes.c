@@ -20,8 +20,8 @@ job_changes_explain_state(bh_job_id job, const char *state, bool ended, struct b
 
 /* The refusal is recorded, and names the state. */
 static bh_rc
-job_changes_refuse(struct bh_core *core, const struct bh_entry *entry,
-                   const struct bh_job_view *view, struct bh_err *err)
+job_changes_refuse(struct bh_core *core, const struct bh_entry *entry, const struct bh_job_view *view,
+                   struct bh_err *err)
 {
     bh_rc rc = bh_command_refusal(core, entry, BH_CONFLICT, &core->step.verdict, err);
 
@@ -35,8 +35,7 @@ bh_rc
 bh_job_changes_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
                    struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_event event = { .kind = command->op == BH_OP_JOB_CANCEL ? BH_EV_CANCEL
-                                                                      : BH_EV_RELEASE,
+    struct bh_event event = { .kind = command->op == BH_OP_JOB_CANCEL ? BH_EV_CANCEL : BH_EV_RELEASE,
                               .u.job = { .job = command->job, .at_once = command->at_once } };
     const char *verb = "job.cancel";
     struct bh_verdict verdict;

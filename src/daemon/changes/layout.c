@@ -25,7 +25,8 @@ layout_declare(struct layout_change *change, const struct bh_ev_layout *gpu_layo
     rc = bh_core_step(change->core, &change->entry, &event, err);
     if (rc == BH_OK || bh_core_is_fatal(rc))
         return rc;
-    return bh_err_set(err, BH_IO, "the layout of GPU %s could not be declared: the others' is "
+    return bh_err_set(err, BH_IO,
+                      "the layout of GPU %s could not be declared: the others' is "
                       "not, either",
                       bh_catalog_name_of(change->core->catalog, BH_NAME_GPU, gpu_layout->gpu.v));
 }
@@ -84,8 +85,7 @@ bh_rc
 bh_layout_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
               struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict =
-        bh_command_authz(core, command, "layout.apply", (bh_tenant_id){ 0 });
+    struct bh_verdict verdict = bh_command_authz(core, command, "layout.apply", (bh_tenant_id){ 0 });
     struct layout_change change = { .core = core };
     bh_rc rc;
 
@@ -94,8 +94,7 @@ bh_layout_run(struct bh_core *core, const struct bh_command *command, struct bh_
                                (struct bh_denial){ "layout.apply", verdict, BH_REACH_OBJECT }, err);
     change.entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     change.number = bh_view_applied(core->state.engine) + 1;
-    rc = command->op == BH_OP_LAYOUT_APPLY ? layout_apply(&change, command, err)
-                                           : roll_back(&change, err);
+    rc = command->op == BH_OP_LAYOUT_APPLY ? layout_apply(&change, command, err) : roll_back(&change, err);
     ret_answer->change = change.number;
     ret_answer->gpus = change.gpus;
     return rc;

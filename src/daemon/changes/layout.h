@@ -7,7 +7,6 @@
  * number of one change, and all in one batch.
  *   BH_CONFLICT  a rollback where nothing is left of the last change, or it was taken back */
 BH_MUST_USE bh_rc bh_layout_run(struct bh_core *core, const struct bh_command *command,
-                                struct bh_arena *arena, struct bh_answer *ret_answer,
-                                struct bh_err *err);
+                                struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);
 
 #endif

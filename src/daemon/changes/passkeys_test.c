@@ -40,12 +40,10 @@ passkeys_ask(const char *path, const char *session)
         return asked;
     options = bh_json_get(bh_json_root(s.json), "options");
     asked.id = accounts_fixture_text_of(&s, "challenge");
-    asked.challenge =
-        bh_arena_strdup(s.f.arena, bh_json_text(bh_json_get(options, "challenge"), ""));
+    asked.challenge = bh_arena_strdup(s.f.arena, bh_json_text(bh_json_get(options, "challenge"), ""));
     bh_buf_init_fixed(&handle, asked.user.handle, sizeof asked.user.handle);
     options = bh_json_get(bh_json_get(options, "user"), "id");
-    if (options && bh_base64url_decode(&handle, bh_json_text(options, ""),
-                                       strlen(bh_json_text(options, ""))))
+    if (options && bh_base64url_decode(&handle, bh_json_text(options, ""), strlen(bh_json_text(options, ""))))
         asked.user.handle_bytes = (uint32_t)handle.length;
     return asked;
 }
@@ -100,8 +98,7 @@ count_passkeys(const char *session)
 
 /* A site where ada has a password and a passkey; her session. */
 static const char *
-open_with(struct bh_test_authenticator *device, enum bh_passkey_alg alg,
-          struct bh_webauthn_user *ret_user)
+open_with(struct bh_test_authenticator *device, enum bh_passkey_alg alg, struct bh_webauthn_user *ret_user)
 {
     const char *session;
 
@@ -191,11 +188,9 @@ one_answer_for_every_wrong_passkey(void **state)
         bh_test_get(&changed, asked.challenge, row->other_user ? &other : &user, &response);
         body = answer_to(&asked, "");
         clock_ns += row->wait_s * BH_NS_PER_S;
-        SEND(&s, BH_POST, "/v1/sign-in", .body = body,
-             .address = body_of(&s, "192.0.2.%zu", i));
+        SEND(&s, BH_POST, "/v1/sign-in", .body = body, .address = body_of(&s, "192.0.2.%zu", i));
         BH_CHECK_EQ(row->name, s.status, row->status);
-        SEND(&s, BH_POST, "/v1/sign-in", .body = body,
-             .address = body_of(&s, "198.51.100.%zu", i));
+        SEND(&s, BH_POST, "/v1/sign-in", .body = body, .address = body_of(&s, "198.51.100.%zu", i));
         BH_CHECK_EQ("sent again", s.status, 401);
         if (!row->back)
             device.counter = changed.counter;
@@ -320,12 +315,11 @@ a_passkey_alone_is_for_local_accounts(void **state)
     assert_int_equal(s.status, 200);
     options = bh_json_get(bh_json_root(s.json), "options");
     asked.id = accounts_fixture_text_of(&s, "challenge");
-    asked.challenge =
-        bh_arena_strdup(s.f.arena, bh_json_text(bh_json_get(options, "challenge"), ""));
+    asked.challenge = bh_arena_strdup(s.f.arena, bh_json_text(bh_json_get(options, "challenge"), ""));
     bh_test_create(&device, asked.challenge, &response);
     SEND(&s, BH_POST, "/v1/account/passkeys", .uid = 2003, .body = answer_to(&asked, ""));
     BH_CHECK_EQ("kept", s.status, 201);
-    user = (struct bh_webauthn_user) { .handle_bytes = 0 };
+    user = (struct bh_webauthn_user){ .handle_bytes = 0 };
     passkeys_enter(&device, &user);
     BH_CHECK_EQ("but no way in", s.status, 401);
     close_with(&device);
@@ -514,12 +508,10 @@ passkeys_need_a_host_with_a_name(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         char site[2048];
 
-        snprintf(site, sizeof site, "%ssign_in: {address: '%s'}\n", accounts_site,
-                 cases[i].address);
+        snprintf(site, sizeof site, "%ssign_in: {address: '%s'}\n", accounts_site, cases[i].address);
         accounts_fixture_open_site(&s, site);
         SEND(&s, BH_GET, "/v1/sign-in");
-        BH_CHECK_EQ(cases[i].address, strstr(s.text, "\"passkeys\":true") != NULL,
-                    cases[i].offered);
+        BH_CHECK_EQ(cases[i].address, strstr(s.text, "\"passkeys\":true") != NULL, cases[i].offered);
         SEND(&s, BH_POST, "/v1/sign-in/challenge");
         BH_CHECK_EQ(cases[i].address, s.status, cases[i].offered ? 200 : 503);
         BH_CHECK(cases[i].address, strstr(s.text, cases[i].rp));

@@ -152,11 +152,12 @@ retention_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
 
 static bh_rc
 retention_read_range(struct bh_core *core, const uint64_t range[2], struct bh_claims *claims,
-           struct bh_err *err)
+                     struct bh_err *err)
 {
     const struct bh_store *store = &core->store;
-    struct retention_reading reading = { .claims = claims, .scratch = malloc(BH_RECORD_BYTES_MAX + 64),
-                               .err = err };
+    struct retention_reading reading = { .claims = claims,
+                                         .scratch = malloc(BH_RECORD_BYTES_MAX + 64),
+                                         .err = err };
     bh_rc rc;
 
     BH_ASSERT(reading.scratch);
@@ -169,10 +170,12 @@ retention_read_range(struct bh_core *core, const uint64_t range[2], struct bh_cl
 
 static bh_rc
 retention_write_bound(struct bh_core *core, struct bh_claims *claims, uint64_t from, uint64_t to,
-            struct bh_err *err)
+                      struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT, .verb = BH_RECORD_ROWS_BIND,
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = BH_RECORD_ROWS_BIND,
                               .obj = { .type = BH_RECORD_LOG, .id = to } };
     struct bh_bound_cursor cursor = { .table = 0 };
     struct bh_buf text;
@@ -230,7 +233,7 @@ retention_bind_remaining(struct bh_core *core, const uint64_t range[2], struct b
 /* Recorded before it happens, in the same transaction; also when there is nothing to prune. */
 static bh_rc
 retention_prune(struct bh_core *core, const struct bh_entry *like, const uint64_t range[2],
-      struct bh_err *err)
+                struct bh_err *err)
 {
     const struct bh_store *store = &core->store;
     struct bh_entry entry = *like;
@@ -256,8 +259,7 @@ bh_rc
 bh_retention_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
                  struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict =
-        bh_command_authz(core, command, BH_RECORD_PRUNE, (bh_tenant_id){ 0 });
+    struct bh_verdict verdict = bh_command_authz(core, command, BH_RECORD_PRUNE, (bh_tenant_id){ 0 });
     struct bh_entry entry;
     uint64_t range[2];
     bh_rc rc;

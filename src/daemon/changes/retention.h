@@ -17,7 +17,6 @@
  *                usable snapshot
  *   BH_INVALID   the checkpoint is not one that this log signed */
 BH_MUST_USE bh_rc bh_retention_run(struct bh_core *core, const struct bh_command *command,
-                                   struct bh_arena *arena, struct bh_answer *ret_answer,
-                                   struct bh_err *err);
+                                   struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);
 
 #endif

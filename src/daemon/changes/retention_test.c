@@ -16,7 +16,7 @@ enum { EARLY = 300, RECORDS = 700, LONG_AGO = 1 };
 
 struct log {
     struct fixture f;
-    char note[BH_NODE_RECORD_BYTES_MAX + 1]; /* of a checkpoint over all its records */
+    char note[BH_NODE_RECORD_BYTES_MAX + 1];  /* of a checkpoint over all its records */
     char early[BH_NODE_RECORD_BYTES_MAX + 1]; /* of one over the first EARLY */
 };
 
@@ -38,7 +38,8 @@ retention_sign(struct log *log)
     assert_true(bh_journal_signed(journal));
     keys_fixture_must(&log->f, bh_core_begin(&log->f.core, &log->f.err));
     keys_fixture_must(&log->f, bh_core_commit(&log->f.core, &log->f.err));
-    keys_fixture_must(&log->f, store->ops->list_checkpoints(store->self, 0, keep_note, log->note, &log->f.err));
+    keys_fixture_must(&log->f,
+                      store->ops->list_checkpoints(store->self, 0, keep_note, log->note, &log->f.err));
 }
 
 /* Records of something, in one transaction, until there are `count` of all. */
@@ -76,8 +77,10 @@ retention_fill(struct log *log, const char *site)
 static bh_rc
 prune_by(struct log *log, const char *who, bool dry_run)
 {
-    struct bh_command command = { .op = BH_OP_AUDIT_PRUNE, .caller = caller_named(&log->f, who),
-                                  .checkpoint = log->note, .dry_run = dry_run };
+    struct bh_command command = { .op = BH_OP_AUDIT_PRUNE,
+                                  .caller = caller_named(&log->f, who),
+                                  .checkpoint = log->note,
+                                  .dry_run = dry_run };
 
     return fixture_run(&log->f, &command);
 }
@@ -110,8 +113,7 @@ keep_time(void *self, uint64_t seq, const char *leaf, size_t length)
     struct bh_slice value;
 
     (void)seq;
-    return bh_slice_get((struct bh_slice){ leaf, length }, "ts", &value)
-           && bh_slice_u64(value, self);
+    return bh_slice_get((struct bh_slice){ leaf, length }, "ts", &value) && bh_slice_u64(value, self);
 }
 
 static void
@@ -158,7 +160,7 @@ by_age(void **state)
     BH_CHECK_EQ("none goes", log.f.answer.pruned, 0);
     now_ns = bh_core_now(&log.f.core);
     keys_fixture_must(&log.f, log.f.core.store.ops->list_records(log.f.core.store.self, 300, 300, keep_time,
-                                                    &log.f.config.audit_retention, &err));
+                                                                 &log.f.config.audit_retention, &err));
     log.f.config.audit_retention = now_ns - log.f.config.audit_retention;
     BH_CHECK_EQ("some are old", prune_by(&log, "carol", false), BH_OK);
     BH_CHECK("not all of them", log.f.answer.pruned == 256 || log.f.answer.pruned == 512);

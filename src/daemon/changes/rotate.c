@@ -8,8 +8,8 @@
 
 /* Recorded before it happens, in the same transaction. */
 static bh_rc
-rotate_key(struct bh_core *core, const struct bh_entry *entry, const uint8_t *next,
-       uint64_t *ret_count, struct bh_err *err)
+rotate_key(struct bh_core *core, const struct bh_entry *entry, const uint8_t *next, uint64_t *ret_count,
+           struct bh_err *err)
 {
     bh_rc rc = bh_core_begin(core, err);
 
@@ -26,8 +26,7 @@ bh_rc
 bh_rotate_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
               struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict =
-        bh_command_authz(core, command, "key.rotate", (bh_tenant_id){ 0 });
+    struct bh_verdict verdict = bh_command_authz(core, command, "key.rotate", (bh_tenant_id){ 0 });
     struct bh_entry entry;
     uint64_t count;
     bh_rc rc;
@@ -48,8 +47,7 @@ bh_rotate_run(struct bh_core *core, const struct bh_command *command, struct bh_
 }
 
 bh_rc
-bh_rotate_to_file(struct bh_core *core, const char *path, uint64_t *ret_count,
-                  struct bh_err *err)
+bh_rotate_to_file(struct bh_core *core, const char *path, uint64_t *ret_count, struct bh_err *err)
 {
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                                     .dec = { .allow = true },

@@ -80,8 +80,7 @@ a_crash_cuts_a_rotation_anywhere(void **state)
         reopen(&f);
         BH_CHECK(points[point], strstr(spec_of(&f, job), command_canary));
         assert_true(read_root(&f, "root.key", after));
-        BH_CHECK(points[point],
-                 memcmp(after, point < COMMITTED ? before : next, sizeof after) == 0);
+        BH_CHECK(points[point], memcmp(after, point < COMMITTED ? before : next, sizeof after) == 0);
         BH_CHECK(points[point], !read_root(&f, "root.key.next", staged));
         reopen(&f);
         BH_CHECK(points[point], strstr(spec_of(&f, job), command_canary));

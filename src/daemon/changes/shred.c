@@ -12,8 +12,7 @@
 #include "daemon/authorization/command.h"
 #include "daemon/batch/record.h"
 
-enum { TOKEN_BYTES = 8, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, META_KEY = 32,
-       TEXT_BYTES_MAX = 8 << 20 };
+enum { TOKEN_BYTES = 8, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, META_KEY = 32, TEXT_BYTES_MAX = 8 << 20 };
 
 static const uint64_t lifetime_ns = UINT64_C(24) * 3600 * BH_NS_PER_S;
 
@@ -21,13 +20,13 @@ static const uint64_t lifetime_ns = UINT64_C(24) * 3600 * BH_NS_PER_S;
 struct shredding {
     struct bh_core *core;
     const struct bh_command *command;
-    uint32_t tenant;             /* 0: the site's own texts */
-    uint32_t month;              /* 0: all */
+    uint32_t tenant; /* 0: the site's own texts */
+    uint32_t month;  /* 0: all */
     struct bh_erasure erasure;
-    uint64_t *ids;               /* in `arena` */
+    uint64_t *ids; /* in `arena` */
     uint32_t count, capacity;
-    char meta[META_KEY];         /* where the proposal is kept */
-    bool of_name;                /* a name, not keys: `ids` has `name` alone, for the token */
+    char meta[META_KEY]; /* where the proposal is kept */
+    bool of_name;        /* a name, not keys: `ids` has `name` alone, for the token */
     enum bh_name_kind kind;
     uint32_t name;
 };
@@ -77,8 +76,7 @@ shred_read_month(const char *text, uint32_t *ret_month, struct bh_erasure *erasu
         return true;
     if (strlen(text) != 7 || !shred_is_digits(text, 4) || text[4] != '-' || !shred_is_digits(text + 5, 2))
         return false;
-    year = (unsigned)((text[0] - '0') * 1000 + (text[1] - '0') * 100 + (text[2] - '0') * 10
-                      + text[3] - '0');
+    year = (unsigned)((text[0] - '0') * 1000 + (text[1] - '0') * 100 + (text[2] - '0') * 10 + text[3] - '0');
     month = (unsigned)((text[5] - '0') * 10 + text[6] - '0');
     if (year < 1970 || year > 2200 || month < 1 || month > 12)
         return false;
@@ -164,7 +162,7 @@ shred_find_name(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
 
 struct readable {
     const struct shredding *s;
-    struct bh_arena *arena;      /* of one text, and then of the next */
+    struct bh_arena *arena; /* of one text, and then of the next */
     bool found;
 };
 
@@ -177,10 +175,9 @@ shred_find_readable(void *self, const struct bh_job_row *row)
     const char *text;
 
     bh_arena_reset(readable->arena);
-    readable->found = row->submitted_ns >= s->erasure.from_ns
-                      && row->submitted_ns < s->erasure.before_ns
-                      && bh_keys_get_text(s->core->ring.keys, &row->spec, readable->arena, &text,
-                                          &ignored) == BH_OK;
+    readable->found =
+        row->submitted_ns >= s->erasure.from_ns && row->submitted_ns < s->erasure.before_ns
+        && bh_keys_get_text(s->core->ring.keys, &row->spec, readable->arena, &text, &ignored) == BH_OK;
     return !readable->found;
 }
 
@@ -190,13 +187,13 @@ static bool
 shred_has_plain(const struct shredding *s)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(TEXT_BYTES_MAX);
-    const struct bh_job_filter filter = { .tenants = &s->tenant, .tenant_count = 1,
-                                          .limit = UINT32_MAX };
+    const struct bh_job_filter filter = { .tenants = &s->tenant, .tenant_count = 1, .limit = UINT32_MAX };
     struct readable readable = { s, arena, false };
     struct bh_err ignored;
 
     return s->core->store.ops->list_jobs(s->core->store.self, &filter, shred_find_readable, &readable,
-                                         &ignored) == BH_OK
+                                         &ignored)
+               == BH_OK
            && readable.found;
 }
 
@@ -206,17 +203,18 @@ shred_find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
     const struct bh_shred_request *request = s->command->shred;
 
     if (!shred_find_tenant(s->core, request->tenant, &s->tenant))
-        return bh_err_set(err, BH_NOT_FOUND, "tenant: there never was a \"%.80s\"",
-                          request->tenant);
+        return bh_err_set(err, BH_NOT_FOUND, "tenant: there never was a \"%.80s\"", request->tenant);
     if (!shred_read_month(request->month, &s->month, &s->erasure))
-        return bh_err_set(err, BH_INVALID, "month: \"%.20s\" is neither a month such as "
-                          "2026-11 nor \"all\"", request->month);
+        return bh_err_set(err, BH_INVALID,
+                          "month: \"%.20s\" is neither a month such as "
+                          "2026-11 nor \"all\"",
+                          request->month);
     s->erasure.tenant_id = s->tenant;
     snprintf(s->meta, sizeof s->meta, "shred.%" PRIu32, s->tenant);
     bh_keys_each(s->core->ring.keys, shred_add_key, s);
     if (s->count == 0 && !shred_has_plain(s))
-        return bh_err_set(err, BH_NOT_FOUND, "%.80s has no key of %s to destroy",
-                          request->tenant, s->month ? request->month : "any month");
+        return bh_err_set(err, BH_NOT_FOUND, "%.80s has no key of %s to destroy", request->tenant,
+                          s->month ? request->month : "any month");
     s->ids = bh_arena_alloc(arena, (s->count + 1) * sizeof *s->ids);
     if (!s->ids)
         return bh_err_set(err, BH_RANGE, "%" PRIu32 " keys are too many at once", s->count);
@@ -344,8 +342,8 @@ shred_make_token(const struct shredding *s, const struct proposal *proposal, cha
     char head[120];
     struct bh_buf text;
 
-    snprintf(head, sizeof head, "shred %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64,
-             s->tenant, proposal->month, proposal->principal, proposal->asked_ns);
+    snprintf(head, sizeof head, "shred %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64, s->tenant,
+             proposal->month, proposal->principal, proposal->asked_ns);
     s->core->crypto->sha256_begin(&hash);
     s->core->crypto->sha256_put(&hash, head, strlen(head));
     s->core->crypto->sha256_put(&hash, s->ids, s->count * sizeof *s->ids);
@@ -356,15 +354,14 @@ shred_make_token(const struct shredding *s, const struct proposal *proposal, cha
 }
 
 static bh_rc
-shred_record(const struct shredding *s, const struct bh_entry *like, const char *verb,
-     struct bh_err *err)
+shred_record(const struct shredding *s, const struct bh_entry *like, const char *verb, struct bh_err *err)
 {
     const struct bh_shred_request *request = s->command->shred;
     struct bh_entry entry = *like;
     char text[BH_ENTRY_NOTE_ITEM_MAX];
 
-    snprintf(text, sizeof text, "%s, %s, %" PRIu32 " keys: %s", request->tenant,
-             request->month, s->count, request->reason);
+    snprintf(text, sizeof text, "%s, %s, %" PRIu32 " keys: %s", request->tenant, request->month, s->count,
+             request->reason);
     entry.verb = verb;
     entry.obj = (struct bh_record_object){ .type = "tenant", .id = s->tenant };
     if (s->of_name) { /* which is said by its id alone */
@@ -378,7 +375,7 @@ shred_record(const struct shredding *s, const struct bh_entry *like, const char 
 
 static bh_rc
 shred_ask(const struct shredding *s, const struct bh_entry *entry, struct bh_arena *arena,
-    struct bh_answer *ret_answer, struct bh_err *err)
+          struct bh_answer *ret_answer, struct bh_err *err)
 {
     const struct proposal proposal = { s->command->caller.subject.principal.v, s->month,
                                        bh_core_now(s->core) };
@@ -386,8 +383,8 @@ shred_ask(const struct shredding *s, const struct bh_entry *entry, struct bh_are
     bh_rc rc = shred_record(s, entry, s->of_name ? "name.erase.ask" : "key.shred.ask", err);
 
     shred_make_token(s, &proposal, token);
-    snprintf(value, sizeof value, "%" PRIu32 " %" PRIu32 " %" PRIu64, proposal.principal,
-             proposal.month, proposal.asked_ns);
+    snprintf(value, sizeof value, "%" PRIu32 " %" PRIu32 " %" PRIu64, proposal.principal, proposal.month,
+             proposal.asked_ns);
     if (rc == BH_OK)
         rc = s->core->store.ops->put_meta(s->core->store.self, s->meta, value, err);
     ret_answer->shred_token = bh_arena_strdup(arena, token);
@@ -397,7 +394,7 @@ shred_ask(const struct shredding *s, const struct bh_entry *entry, struct bh_are
 
 static bh_rc
 shred_find_proposal(const struct shredding *s, struct bh_arena *arena, struct proposal *ret,
-              struct bh_err *err)
+                    struct bh_err *err)
 {
     const char *value;
     bh_rc rc = s->core->store.ops->get_meta(s->core->store.self, s->meta, arena, &value, err);
@@ -405,8 +402,8 @@ shred_find_proposal(const struct shredding *s, struct bh_arena *arena, struct pr
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
     if (rc == BH_OK
-        && sscanf(value, "%" SCNu32 " %" SCNu32 " %" SCNu64, &ret->principal, &ret->month,
-                  &ret->asked_ns) == 3)
+        && sscanf(value, "%" SCNu32 " %" SCNu32 " %" SCNu64, &ret->principal, &ret->month, &ret->asked_ns)
+               == 3)
         return BH_OK;
     return bh_err_set(err, BH_NOT_FOUND, "nobody has asked for that");
 }
@@ -454,8 +451,7 @@ shred_check_confirmation(const struct shredding *s, struct bh_arena *arena, stru
 
 /* The row has the record's time: a verifier of an export compares them. */
 static bh_rc
-shred_destroy_key(const struct shredding *s, const struct bh_entry *like, uint64_t id,
-            struct bh_err *err)
+shred_destroy_key(const struct shredding *s, const struct bh_entry *like, uint64_t id, struct bh_err *err)
 {
     struct bh_entry entry = *like;
     bh_rc rc;
@@ -478,8 +474,7 @@ shred_erase_name(const struct shredding *s, const struct bh_entry *entry, struct
     bh_rc rc = shred_record(s, entry, BH_RECORD_NAME_ERASE, err);
 
     if (rc == BH_OK)
-        rc = bh_catalog_erase(s->core->catalog, s->kind, s->name, s->core->journal.next_seq - 1,
-                              err);
+        rc = bh_catalog_erase(s->core->catalog, s->kind, s->name, s->core->journal.next_seq - 1, err);
     if (rc == BH_OK)
         rc = store->ops->erase_name(store->self, s->kind, s->name, err);
     s->core->catalog_changed = true;
@@ -509,16 +504,14 @@ shred_destroy(const struct shredding *s, const struct bh_entry *entry, struct bh
         rc = store->ops->put_meta(store->self, s->meta, "", err);
     s->core->ring.scrub_due = true;
     s->core->ring.scrub_after_ns = 0;
-    return rc == BH_OK || bh_core_is_fatal(rc) ? rc
-                                               : bh_err_set(err, BH_IO, "%.200s", err->msg);
+    return rc == BH_OK || bh_core_is_fatal(rc) ? rc : bh_err_set(err, BH_IO, "%.200s", err->msg);
 }
 
 bh_rc
 bh_shred_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
              struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict =
-        bh_command_authz(core, command, "key.shred", (bh_tenant_id){ 0 });
+    struct bh_verdict verdict = bh_command_authz(core, command, "key.shred", (bh_tenant_id){ 0 });
     struct shredding s = { .core = core, .command = command };
     struct bh_entry entry;
     bh_rc rc;

@@ -16,12 +16,10 @@
  *
  * The destroyed keys are recorded one by one, all texts that they sealed, names and plain
  * texts of the jobs go with them, and the store is scrubbed after the commit. */
-BH_MUST_USE bh_rc bh_shred_run(struct bh_core *core, const struct bh_command *command,
-                               struct bh_arena *arena, struct bh_answer *ret_answer,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_shred_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+                               struct bh_answer *ret_answer, struct bh_err *err);
 
 /* BH_CONFLICT: the site file `fresh` would remove a tenant that is under a legal hold. */
-BH_MUST_USE bh_rc bh_hold_check(const struct bh_core *core, const struct bh_site *fresh,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_hold_check(const struct bh_core *core, const struct bh_site *fresh, struct bh_err *err);
 
 #endif

@@ -47,8 +47,11 @@ what_people_write_is_sealed(void **state)
 static void
 a_note_is_sealed_in_the_leaf(void **state)
 {
-    struct bh_entry entry = { .dec = { .allow = true }, .phase = BH_PHASE_EVENT, .tenant = 1,
-                              .verb = "test.note", .note = "canary-note" };
+    struct bh_entry entry = { .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .tenant = 1,
+                              .verb = "test.note",
+                              .note = "canary-note" };
     char scratch[4096], opened[64], too_long[BH_ENTRY_NOTE_ITEM_MAX + 2];
     struct bh_record record;
     struct bh_slice item;
@@ -65,8 +68,7 @@ a_note_is_sealed_in_the_leaf(void **state)
     BH_CHECK_EQ("hidden", seen.leaks, 0);
     keys_fixture_must(&f, bh_record_decode(seen.leaf, strlen(seen.leaf), scratch, &record, &f.err));
     assert_non_null(record.sealed_json);
-    assert_true(bh_slice_next_item((struct bh_slice){ record.sealed_json,
-                                                      strlen(record.sealed_json) },
+    assert_true(bh_slice_next_item((struct bh_slice){ record.sealed_json, strlen(record.sealed_json) },
                                    &cursor, &item));
     bh_buf_init_fixed(&plain, opened, sizeof opened);
     keys_fixture_must(&f, bh_keys_unseal(f.core.ring.keys, item, &plain, &f.err));
@@ -94,7 +96,8 @@ an_aborted_batch_made_no_keys(void **state)
     fixture_setup(&f);
     keys_fixture_must(&f, fixture_apply(&f, two_admins));
     bh_buf_init_fixed(&item, memory, sizeof memory);
-    keys_fixture_must(&f, bh_core_seal(&f.core, (bh_tenant_id){ 1 }, (struct bh_slice){ "x", 1 }, &item, &f.err));
+    keys_fixture_must(&f,
+                      bh_core_seal(&f.core, (bh_tenant_id){ 1 }, (struct bh_slice){ "x", 1 }, &item, &f.err));
     assert_true(bh_core_abort(&f.core));
     BH_CHECK_STR("works on", spec_of(&f, submit_canary(&f, "other")) ? "yes" : "", "yes");
     BH_CHECK_EQ("two keys beside the site's", leaves(&f, "key.make").count, 4);
@@ -131,8 +134,9 @@ it_takes_two_persons(void **state)
     month.token = token;
     BH_CHECK_EQ("not oneself", keys_fixture_shred(&f, "carol", month), BH_DENIED);
     reopen(&f);
-    BH_CHECK_EQ("of all is another request", keys_fixture_shred(&f, "dan",
-                (struct bh_shred_request){ "acme/vision", "all", NULL, token }), BH_CONFLICT);
+    BH_CHECK_EQ("of all is another request",
+                keys_fixture_shred(&f, "dan", (struct bh_shred_request){ "acme/vision", "all", NULL, token }),
+                BH_CONFLICT);
     BH_CHECK_EQ("another confirms", keys_fixture_shred(&f, "dan", month), BH_OK);
     BH_CHECK_STR("done", f.answer.shred_token ? f.answer.shred_token : "", "");
     BH_CHECK_STR("gone", spec_of(&f, job), "erased");
@@ -161,9 +165,10 @@ nothing_stays_behind(void **state)
     keys_fixture_cancel(&f, job);
     bh_keys_each(f.core.ring.keys, read_living, &key);
     BH_CHECK("the key is there", is_in_files(&f, key.wrapped, sizeof key.wrapped));
-    BH_CHECK_EQ("alone", keys_fixture_shred(&f, "carol",
-                               (struct bh_shred_request){ "acme/vision", this_month(&f), NULL,
-                                                          NULL }), BH_OK);
+    BH_CHECK_EQ("alone",
+                keys_fixture_shred(&f, "carol",
+                                   (struct bh_shred_request){ "acme/vision", this_month(&f), NULL, NULL }),
+                BH_OK);
     BH_CHECK_STR("at once", spec_of(&f, job), "erased");
     BH_CHECK("scrubbed", !f.core.ring.scrub_due);
     BH_CHECK("no canary", !keys_fixture_has_text(&f, "canary"));
@@ -249,7 +254,7 @@ root_is_no_second_person(void **state)
         "principals:\n  - {name: alice, uid: 2001}\n";
     static const struct {
         const char *name, *site, *asks, *confirms;
-        bh_rc confirmed;         /* BH_FULL: the first call did it */
+        bh_rc confirmed; /* BH_FULL: the first call did it */
     } rows[] = {
         { "the only admin", one_admin, "carol", NULL, BH_FULL },
         { "root where there is an admin", one_admin, "root", "carol", BH_OK },
@@ -272,13 +277,11 @@ root_is_no_second_person(void **state)
         keys_fixture_must(&f, fixture_apply(&f, rows[i].site));
         month.month = this_month(&f);
         BH_CHECK_EQ(rows[i].name, keys_fixture_shred(&f, rows[i].asks, month), BH_OK);
-        BH_CHECK_EQ(rows[i].name, strcmp(spec_of(&f, job), "erased") == 0,
-                    rows[i].confirmed == BH_FULL);
+        BH_CHECK_EQ(rows[i].name, strcmp(spec_of(&f, job), "erased") == 0, rows[i].confirmed == BH_FULL);
         if (rows[i].confirms) {
             month.token = f.answer.shred_token;
             BH_CHECK_EQ(rows[i].name, keys_fixture_shred(&f, rows[i].confirms, month), rows[i].confirmed);
-            BH_CHECK_EQ(rows[i].name, strcmp(spec_of(&f, job), "erased") == 0,
-                        rows[i].confirmed == BH_OK);
+            BH_CHECK_EQ(rows[i].name, strcmp(spec_of(&f, job), "erased") == 0, rows[i].confirmed == BH_OK);
         }
         fixture_teardown(&f);
     }
@@ -298,19 +301,23 @@ a_removed_tenants_keys_are_destroyed_when_asked(void **state)
     keys_fixture_cancel(&f, job);
     f.prune = true;
     keys_fixture_must(&f, fixture_apply(&f, "tenants: [{name: acme, kind: organization}]\n"
-                       "principals: [{name: carol, uid: 2003}]\n"
-                       "bindings: [{role: admin, principal: carol, tenant: '*'}]\n"));
+                                            "principals: [{name: carol, uid: 2003}]\n"
+                                            "bindings: [{role: admin, principal: carol, tenant: '*'}]\n"));
     BH_CHECK("not by itself", strstr(spec_of(&f, job), command_canary));
     keys_fixture_must(&f, bh_texts_bytes(&f.core, 3, &kept, &f.err));
     BH_CHECK("which counts against its tenant", kept > 0);
-    BH_CHECK_EQ("never was", keys_fixture_shred(&f, "carol",
-                (struct bh_shred_request){ "nobody", "all", NULL, NULL }), BH_NOT_FOUND);
-    BH_CHECK_EQ("no such month", keys_fixture_shred(&f, "carol",
-                (struct bh_shred_request){ "other", "1999-01", NULL, NULL }), BH_NOT_FOUND);
-    BH_CHECK_EQ("no month", keys_fixture_shred(&f, "carol",
-                (struct bh_shred_request){ "other", "2026-13", NULL, NULL }), BH_INVALID);
-    BH_CHECK_EQ("all of it", keys_fixture_shred(&f, "carol",
-                (struct bh_shred_request){ "other", "all", NULL, NULL }), BH_OK);
+    BH_CHECK_EQ("never was",
+                keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "nobody", "all", NULL, NULL }),
+                BH_NOT_FOUND);
+    BH_CHECK_EQ("no such month",
+                keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "other", "1999-01", NULL, NULL }),
+                BH_NOT_FOUND);
+    BH_CHECK_EQ("no month",
+                keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "other", "2026-13", NULL, NULL }),
+                BH_INVALID);
+    BH_CHECK_EQ("all of it",
+                keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "other", "all", NULL, NULL }),
+                BH_OK);
     BH_CHECK_STR("gone", spec_of(&f, job), "erased");
     keys_fixture_must(&f, bh_texts_bytes(&f.core, 3, &kept, &f.err));
     BH_CHECK_EQ("and counts no more", kept, 0);
@@ -323,11 +330,21 @@ static void
 texts_from_before_sealing_go_too(void **state)
 {
     static const char old[] = "{\"args\":[\"canary-old\"],\"sku\":\"small\"}";
-    struct bh_job_row row = { .job = 900, .tenant_id = 3, .name = "canary-old-name",
-                              .tenant = "other", .principal = "alice", .sku = "small",
-                              .kind = "batch", .state = "completed", .contract = "", .reason = "",
-                              .node = "", .partitions = "", .grade = "",
-                              .submitted_ns = UINT64_C(1736500000000000000), .ended_ns = 1 };
+    struct bh_job_row row = { .job = 900,
+                              .tenant_id = 3,
+                              .name = "canary-old-name",
+                              .tenant = "other",
+                              .principal = "alice",
+                              .sku = "small",
+                              .kind = "batch",
+                              .state = "completed",
+                              .contract = "",
+                              .reason = "",
+                              .node = "",
+                              .partitions = "",
+                              .grade = "",
+                              .submitted_ns = UINT64_C(1736500000000000000),
+                              .ended_ns = 1 };
     struct bh_shred_request january = { "other", "2025-01", NULL, NULL };
     struct fixture f;
 
@@ -335,12 +352,15 @@ texts_from_before_sealing_go_too(void **state)
     keys_fixture_must(&f, fixture_apply(&f, one_admin));
     f.core.crypto->sha256(old, strlen(old), "", 0, row.spec.bytes);
     keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
-    keys_fixture_must(&f, f.core.store.ops->put_text(f.core.store.self, &(struct bh_text_row){ row.spec, 0, { old, strlen(old) } }, &f.err));
+    keys_fixture_must(
+        &f, f.core.store.ops->put_text(f.core.store.self,
+                                       &(struct bh_text_row){ row.spec, 0, { old, strlen(old) } }, &f.err));
     keys_fixture_must(&f, f.core.store.ops->put_job(f.core.store.self, &row, &f.err));
     keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
     BH_CHECK_STR("read as it is", spec_of(&f, 900), old);
-    BH_CHECK_EQ("another month", keys_fixture_shred(&f, "carol",
-                (struct bh_shred_request){ "other", "2025-02", NULL, NULL }), BH_NOT_FOUND);
+    BH_CHECK_EQ("another month",
+                keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "other", "2025-02", NULL, NULL }),
+                BH_NOT_FOUND);
     BH_CHECK_EQ("its month", keys_fixture_shred(&f, "carol", january), BH_OK);
     BH_CHECK_STR("gone", spec_of(&f, 900), "erased");
     BH_CHECK_STR("its name", keys_fixture_row_of(&f, 900).name, BH_ERASED);
@@ -389,9 +409,11 @@ row_and_record_have_one_time(void **state)
     fixture_setup(&f);
     keys_fixture_must(&f, fixture_apply(&f, one_admin));
     keys_fixture_cancel(&f, submit_canary(&f, "acme/vision"));
-    keys_fixture_must(&f, keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "acme/vision", this_month(&f), NULL, NULL }));
-    keys_fixture_must(&f, f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, check_destruction, &seen,
-                                            &f.err));
+    keys_fixture_must(
+        &f, keys_fixture_shred(&f, "carol",
+                               (struct bh_shred_request){ "acme/vision", this_month(&f), NULL, NULL }));
+    keys_fixture_must(&f, f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, check_destruction,
+                                                         &seen, &f.err));
     bh_keys_each(f.core.ring.keys, check_destroyed_key, &seen);
     BH_CHECK("destroyed", seen.record_ns > 0);
     BH_CHECK_EQ("one time", seen.row_ns, seen.record_ns);
@@ -416,7 +438,8 @@ a_proposal_grows_old(void **state)
     all.token = token;
     bh_buf_init_fixed(&item, memory, sizeof memory);
     keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
-    keys_fixture_must(&f, bh_keys_seal(f.core.ring.keys, &next_year, (struct bh_slice){ "x", 1 }, &item, &f.err));
+    keys_fixture_must(&f,
+                      bh_keys_seal(f.core.ring.keys, &next_year, (struct bh_slice){ "x", 1 }, &item, &f.err));
     keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
     BH_CHECK_EQ("another key since", keys_fixture_shred(&f, "dan", all), BH_CONFLICT);
     keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
@@ -443,18 +466,26 @@ the_sites_present_month_stays(void **state)
     bh_buf_init_fixed(&item, memory, sizeof memory);
     bh_buf_init_fixed(&kept, secret, sizeof secret);
     keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
-    keys_fixture_must(&f, bh_keys_seal(f.core.ring.keys, &last_year, (struct bh_slice){ "x", 1 }, &item, &f.err));
-    keys_fixture_must(&f, bh_keys_seal(f.core.ring.keys, &identity, (struct bh_slice){ "y", 1 }, &kept, &f.err));
+    keys_fixture_must(&f,
+                      bh_keys_seal(f.core.ring.keys, &last_year, (struct bh_slice){ "x", 1 }, &item, &f.err));
+    keys_fixture_must(&f,
+                      bh_keys_seal(f.core.ring.keys, &identity, (struct bh_slice){ "y", 1 }, &kept, &f.err));
     keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
-    keys_fixture_must(&f, keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "*", "all", NULL, NULL }));
+    keys_fixture_must(&f,
+                      keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "*", "all", NULL, NULL }));
     BH_CHECK_EQ("last year's", f.answer.keys, 1);
-    BH_CHECK_EQ("nothing else", keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "*", "all", NULL, NULL }),
+    BH_CHECK_EQ("nothing else",
+                keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "*", "all", NULL, NULL }),
                 BH_NOT_FOUND);
     bh_buf_init(&plain, 100);
-    BH_CHECK_EQ("gone", bh_keys_unseal(f.core.ring.keys,
-                (struct bh_slice){ item.bytes, item.length }, &plain, &f.err), BH_NOT_FOUND);
-    BH_CHECK_EQ("identities stay", bh_keys_unseal(f.core.ring.keys,
-                (struct bh_slice){ kept.bytes, kept.length }, &plain, &f.err), BH_OK);
+    BH_CHECK_EQ(
+        "gone",
+        bh_keys_unseal(f.core.ring.keys, (struct bh_slice){ item.bytes, item.length }, &plain, &f.err),
+        BH_NOT_FOUND);
+    BH_CHECK_EQ(
+        "identities stay",
+        bh_keys_unseal(f.core.ring.keys, (struct bh_slice){ kept.bytes, kept.length }, &plain, &f.err),
+        BH_OK);
     bh_buf_fini(&plain);
     fixture_teardown(&f);
     BH_CHECK_DONE();
@@ -476,7 +507,8 @@ a_failed_write_destroys_nothing(void **state)
     keys_fixture_cancel(&f, job);
     open_failing(&f);
     do {
-        struct bh_command command = { .op = BH_OP_KEY_SHRED, .caller = caller_named(&f, "carol"),
+        struct bh_command command = { .op = BH_OP_KEY_SHRED,
+                                      .caller = caller_named(&f, "carol"),
                                       .shred = &request };
 
         failing.calls = 0;
@@ -501,8 +533,8 @@ main(void)
         cmocka_unit_test(a_note_is_sealed_in_the_leaf),
         cmocka_unit_test(an_aborted_batch_made_no_keys),
         cmocka_unit_test(it_takes_two_persons),
-    cmocka_unit_test(a_group_counts_as_another),
-    cmocka_unit_test(root_is_no_second_person),
+        cmocka_unit_test(a_group_counts_as_another),
+        cmocka_unit_test(root_is_no_second_person),
         cmocka_unit_test(nothing_stays_behind),
         cmocka_unit_test(a_legal_hold_keeps_keys),
         cmocka_unit_test(a_removed_tenants_keys_are_destroyed_when_asked),

@@ -27,8 +27,9 @@ submit_to_node(struct fixture *f)
     (void)submit_canary(f, "acme/vision");
     order = order_of(f, BH_FX_CARVE);
     if (order)
-        gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_CARVED,
-                                   .u.partition = { order->partition.partition, BH_OUTCOME_OK, 0 } });
+        gpu_fixture_step(
+            f, (struct bh_event){ .kind = BH_EV_CARVED,
+                                  .u.partition = { order->partition.partition, BH_OUTCOME_OK, 0 } });
     order = order_of(f, BH_FX_START);
     assert_non_null(order);
     start = *order;
@@ -41,8 +42,10 @@ static void
 fail_a_start(struct fixture *f)
 {
     struct bh_effect order = submit_to_node(f);
-    const struct bh_msg_outcome outcome = { .order = order.order, .outcome = BH_OUTCOME_FAILED,
-                                            .rc = BH_NOT_FOUND, .why = "canary-image is not there" };
+    const struct bh_msg_outcome outcome = { .order = order.order,
+                                            .outcome = BH_OUTCOME_FAILED,
+                                            .rc = BH_NOT_FOUND,
+                                            .why = "canary-image is not there" };
 
     keys_fixture_must(f, bh_orders_outcome(&f->core, &order, &outcome, &f->err));
     keys_fixture_must(f, bh_core_commit(&f->core, &f->err));
@@ -62,14 +65,16 @@ run_and_exec(struct fixture *f)
     struct bh_effect order = submit_to_node(f);
     const char *args[] = { "canary-added" };
     const struct bh_stream_request stream = { .args = { args, 1 } };
-    struct bh_command command = { .op = BH_OP_JOB_EXEC, .caller = caller_named(f, "alice"),
-                                  .job = order.job, .stream = &stream };
+    struct bh_command command = {
+        .op = BH_OP_JOB_EXEC, .caller = caller_named(f, "alice"), .job = order.job, .stream = &stream
+    };
 
-    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_STARTED, .u.lease = { order.lease, BH_OUTCOME_OK, 0 } });
+    gpu_fixture_step(
+        f, (struct bh_event){ .kind = BH_EV_STARTED, .u.lease = { order.lease, BH_OUTCOME_OK, 0 } });
     f->core.node_socket = any_socket;
     keys_fixture_must(f, fixture_run(f, &command));
-    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_ENDED,
-                               .u.ended = { order.lease, BH_END_EXITED, 0, 1, false } });
+    gpu_fixture_step(
+        f, (struct bh_event){ .kind = BH_EV_ENDED, .u.ended = { order.lease, BH_END_EXITED, 0, 1, false } });
     bh_core_released(&f->core);
 }
 
@@ -85,8 +90,7 @@ shred_texts_stored_of(struct fixture *f, uint32_t tenant)
 }
 
 static bool
-count_sealed(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
-             size_t length)
+count_sealed(void *self, uint64_t number, const struct bh_digest *digest, const char *text, size_t length)
 {
     *(uint32_t *)self += bh_keys_is_sealed((struct bh_slice){ text, length });
     return true;

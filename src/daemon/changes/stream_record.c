@@ -29,15 +29,13 @@ record_refuse_idle(const struct bh_job_view *view, struct bh_err *err)
 {
     bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run: it is %s", view->job.v,
                bh_job_state_names[view->state]);
-    return bh_err_hint(err, "`bulkhead wait --for start %" PRIu64 "` waits until it does",
-                       view->job.v);
+    return bh_err_hint(err, "`bulkhead wait --for start %" PRIu64 "` waits until it does", view->job.v);
 }
 
 /* The member's lease and node, if it runs. */
 static bh_rc
-record_find_member(struct bh_core *core, const struct bh_command *command,
-            const struct bh_job_view *view, struct bh_member_view *ret_member,
-            struct bh_err *err)
+record_find_member(struct bh_core *core, const struct bh_command *command, const struct bh_job_view *view,
+                   struct bh_member_view *ret_member, struct bh_err *err)
 {
     uint32_t member = command->stream->member;
     const char *state = bh_job_state_names[view->state];
@@ -50,8 +48,7 @@ record_find_member(struct bh_core *core, const struct bh_command *command,
     if (!bh_view_member(core->state.engine, view->job, member, ret_member))
         return record_refuse_idle(view, err);
     if (ret_member->done) {
-        bh_err_set(err, BH_CONFLICT, "member %" PRIu32 " of job %" PRIu64 " has ended", member,
-                   view->job.v);
+        bh_err_set(err, BH_CONFLICT, "member %" PRIu32 " of job %" PRIu64 " has ended", member, view->job.v);
         return bh_err_hint(err, "`bulkhead logs %" PRIu64 " --member %" PRIu32 "` shows what it wrote",
                            view->job.v, member);
     }
@@ -67,7 +64,7 @@ record_find_member(struct bh_core *core, const struct bh_command *command,
 /* The command as a JSON array, sealed; its digest is what stands in the record. */
 static bh_rc
 record_seal_command(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
-             struct bh_digest *ret_digest, struct bh_err *err)
+                    struct bh_digest *ret_digest, struct bh_err *err)
 {
     const struct bh_texts *args = &command->stream->args;
     struct bh_buf plain, item;
@@ -81,15 +78,15 @@ record_seal_command(struct bh_core *core, const struct bh_command *command, bh_t
     for (uint32_t i = 0; i < args->count; i++)
         bh_json_str(&w, NULL, args->items[i]);
     bh_json_close(&w, ']');
-    rc = plain.overflow ? bh_err_set(err, BH_RANGE, "args: too long")
-                        : bh_core_seal(core, tenant,
-                                       (struct bh_slice){ plain.bytes, plain.length }, &item, err);
+    rc = plain.overflow
+             ? bh_err_set(err, BH_RANGE, "args: too long")
+             : bh_core_seal(core, tenant, (struct bh_slice){ plain.bytes, plain.length }, &item, err);
     if (rc == BH_OK)
         rc = bh_allowance_check_text(core, command, tenant, item.length, err);
     if (rc == BH_OK) {
         core->crypto->sha256(item.bytes, item.length, "", 0, ret_digest->bytes);
-        rc = bh_texts_put(core, &(struct bh_text_row){ *ret_digest, tenant.v,
-                                                       { item.bytes, item.length } }, err);
+        rc = bh_texts_put(core, &(struct bh_text_row){ *ret_digest, tenant.v, { item.bytes, item.length } },
+                          err);
     }
     bh_buf_fini(&plain);
     bh_buf_fini(&item);
@@ -100,12 +97,13 @@ static bh_rc
 record_put_open(struct bh_core *core, const struct bh_entry *entry, uint64_t seq, struct bh_err *err)
 {
     char key[KEY_SIZE], value[VALUE_SIZE];
-    struct bh_document_row row = { .kind = BH_DOCUMENT_STREAM, .key = key, .version = 1,
-                                   .principal_id = entry->actor.id, .value = value };
+    struct bh_document_row row = {
+        .kind = BH_DOCUMENT_STREAM, .key = key, .version = 1, .principal_id = entry->actor.id, .value = value
+    };
 
     snprintf(key, sizeof key, "%" PRIu64, seq);
-    snprintf(value, sizeof value, "{\"job\":%" PRIu64 ",\"tenant\":%" PRIu32
-             ",\"verb\":\"%s\"}", entry->obj.id, entry->tenant, entry->verb);
+    snprintf(value, sizeof value, "{\"job\":%" PRIu64 ",\"tenant\":%" PRIu32 ",\"verb\":\"%s\"}",
+             entry->obj.id, entry->tenant, entry->verb);
     return core->store.ops->put_document(core->store.self, &row, err);
 }
 
@@ -130,13 +128,12 @@ record_begin(struct bh_core *core, const struct bh_command *command, struct bh_e
 static const char *
 record_verb_for(const struct bh_command *command, const struct bh_job_owner *whose)
 {
-    return bh_same(whose->principal, command->caller.subject.principal) ? "job.exec"
-                                                                       : "job.exec.any";
+    return bh_same(whose->principal, command->caller.subject.principal) ? "job.exec" : "job.exec.any";
 }
 
 static bh_rc
 stream_record_begin(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
-      struct bh_answer *ret_answer, struct bh_err *err)
+                    struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct bh_stream_grant *grant = &ret_answer->stream;
     struct bh_member_view member;
@@ -159,12 +156,9 @@ stream_record_begin(struct bh_core *core, const struct bh_command *command, stru
     if (rc != BH_OK)
         return rc;
     grant->lease = member.lease.v;
-    grant->socket = core->node_socket ? core->node_socket(core->node_socket_self, member.node,
-                                                          arena)
-                                      : NULL;
+    grant->socket = core->node_socket ? core->node_socket(core->node_socket_self, member.node, arena) : NULL;
     if (!grant->socket)
-        return bh_err_set(err, BH_UNAVAILABLE, "the node of job %" PRIu64 " is not connected",
-                          view.job.v);
+        return bh_err_set(err, BH_UNAVAILABLE, "the node of job %" PRIu64 " is not connected", view.job.v);
     entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = view.job.v };
     return record_begin(core, command, &entry, &grant->seq, err);
@@ -176,8 +170,9 @@ static bh_rc
 record_end(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct bh_err *err)
 {
     char key[KEY_SIZE];
-    struct bh_document_row gone = { .kind = BH_DOCUMENT_STREAM, .key = key, .version = 2,
-                                    .principal_id = entry->actor.id };
+    struct bh_document_row gone = {
+        .kind = BH_DOCUMENT_STREAM, .key = key, .version = 2, .principal_id = entry->actor.id
+    };
     bh_rc rc = bh_core_begin(core, err);
 
     snprintf(key, sizeof key, "%" PRIu64, entry->obj.id);
@@ -192,14 +187,18 @@ stream_record_end(struct bh_core *core, const struct bh_command *command, struct
     const struct bh_stream_end *what = command->stream_end;
     char note[160];
     struct bh_entry entry = {
-        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT,
-        .obj = { .type = "stream", .id = what->seq }, .tenant = what->tenant_id,
-        .verb = END, .note = note,
+        .actor = { .via = BH_VIA_SYSTEM },
+        .dec = { .allow = true },
+        .phase = BH_PHASE_EVENT,
+        .obj = { .type = "stream", .id = what->seq },
+        .tenant = what->tenant_id,
+        .verb = END,
+        .note = note,
     };
 
-    snprintf(note, sizeof note, "exit %" PRId32 ", %" PRIu64 " bytes in, %" PRIu64
-             " bytes out, %" PRIu64 " connections", what->status, what->in_bytes,
-             what->out_bytes, what->connections);
+    snprintf(note, sizeof note,
+             "exit %" PRId32 ", %" PRIu64 " bytes in, %" PRIu64 " bytes out, %" PRIu64 " connections",
+             what->status, what->in_bytes, what->out_bytes, what->connections);
     return record_end(core, &entry, what->res, err);
 }
 
@@ -229,10 +228,8 @@ record_take_lost(void *self, const struct bh_document_row *row)
 {
     struct lost *lost = self;
     struct one *one = &lost->items[lost->count];
-    
 
-    if (sscanf(row->value, "{\"job\":%" SCNu64 ",\"tenant\":%" SCNu32 "",
-               &one->job, &one->tenant) == 2)
+    if (sscanf(row->value, "{\"job\":%" SCNu64 ",\"tenant\":%" SCNu32 "", &one->job, &one->tenant) == 2)
         lost->count++;
     one->seq = strtoull(row->key, NULL, 10);
     return lost->count < LOST_AT_ONCE_MAX;
@@ -251,9 +248,12 @@ bh_stream_record_lost(struct bh_core *core, struct bh_err *err)
     for (uint32_t i = 0; i < lost->count && rc == BH_OK; i++) {
         const struct one *one = &lost->items[i];
         struct bh_entry entry = {
-            .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-            .phase = BH_PHASE_EVENT, .obj = { .type = "stream", .id = one->seq },
-            .tenant = one->tenant, .verb = END,
+            .actor = { .via = BH_VIA_SYSTEM },
+            .dec = { .allow = true },
+            .phase = BH_PHASE_EVENT,
+            .obj = { .type = "stream", .id = one->seq },
+            .tenant = one->tenant,
+            .verb = END,
         };
 
         rc = record_end(core, &entry, BH_UNCERTAIN, err);

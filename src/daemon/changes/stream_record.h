@@ -13,8 +13,7 @@
  *   BH_CONFLICT     it does not run; a forward to a batch job
  *   BH_UNAVAILABLE  its node is not connected */
 BH_MUST_USE bh_rc bh_stream_record(struct bh_core *core, const struct bh_command *command,
-                                   struct bh_arena *arena, struct bh_answer *ret_answer,
-                                   struct bh_err *err);
+                                   struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);
 
 /* At the start: the ends of those that the last run of the daemon left, which ended with it. */
 BH_MUST_USE bh_rc bh_stream_record_lost(struct bh_core *core, struct bh_err *err);

@@ -51,8 +51,7 @@ static const struct {
 static void
 only_who_may_goes_in(void **state)
 {
-    static const enum bh_operation ops[] = { BH_OP_JOB_EXEC, BH_OP_JOB_ATTACH,
-                                             BH_OP_JOB_FORWARD };
+    static const enum bh_operation ops[] = { BH_OP_JOB_EXEC, BH_OP_JOB_ATTACH, BH_OP_JOB_FORWARD };
     static const struct bh_stream_request request;
     struct fixture f;
 
@@ -61,10 +60,10 @@ only_who_may_goes_in(void **state)
     assert_int_equal(fixture_submit(&f, alices), BH_OK);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         for (size_t op = 0; op < BH_COUNT(ops); op++) {
-            struct bh_command command = { .op = ops[op], .job = { 1 }, .stream = &request,
-                                          .caller = caller_named(&f, cases[i].who) };
-            const uint64_t *noted = cases[i].rc == BH_OK ? &f.core.journal.next_seq
-                                                           : &f.core.refusals.seen;
+            struct bh_command command = {
+                .op = ops[op], .job = { 1 }, .stream = &request, .caller = caller_named(&f, cases[i].who)
+            };
+            const uint64_t *noted = cases[i].rc == BH_OK ? &f.core.journal.next_seq : &f.core.refusals.seen;
             uint64_t before = *noted;
 
             command.caller.subject.scopes = cases[i].scopes;
@@ -89,8 +88,7 @@ open_streams(struct fixture *f)
     const struct bh_document_filter all = { .kind = BH_DOCUMENT_STREAM };
     uint32_t count = 0;
 
-    assert_int_equal(f->core.store.ops->list_documents(f->core.store.self, &all, count_one, &count,
-                                                       &f->err),
+    assert_int_equal(f->core.store.ops->list_documents(f->core.store.self, &all, count_one, &count, &f->err),
                      BH_OK);
     return count;
 }
@@ -99,7 +97,9 @@ open_streams(struct fixture *f)
 static void
 what_was_left_open_is_ended(void **state)
 {
-    const struct bh_document_row row = { .kind = BH_DOCUMENT_STREAM, .key = "7", .version = 1,
+    const struct bh_document_row row = { .kind = BH_DOCUMENT_STREAM,
+                                         .key = "7",
+                                         .version = 1,
                                          .principal_id = 1,
                                          .value = "{\"job\":1,\"tenant\":2,\"verb\":\"job.exec\"}" };
     struct fixture f;

@@ -15,12 +15,11 @@
 
 static bh_rc
 submit_read_spec(const struct bh_directory *dir, const struct bh_command *command, uint64_t now_ns,
-          struct bh_ev_submit *ret_submit, struct bh_err *err)
+                 struct bh_ev_submit *ret_submit, struct bh_err *err)
 {
     const struct bh_job_spec *spec = command->spec;
     const struct bh_job_numbers *numbers = &command->numbers;
-    const struct bh_dir_tenant *tenant =
-        spec->tenant ? bh_directory_tenant_named(dir, spec->tenant) : NULL;
+    const struct bh_dir_tenant *tenant = spec->tenant ? bh_directory_tenant_named(dir, spec->tenant) : NULL;
     const struct bh_dir_sku *sku = bh_directory_sku_named(dir, spec->sku);
 
     if (!spec->tenant)
@@ -44,16 +43,15 @@ submit_check_grace(const struct bh_core *core, const struct bh_ev_submit *submit
 
     if (submit->grace_ns <= most_ns)
         return BH_OK;
-    bh_err_set(err, BH_RANGE, "grace: %" PRIu64 " s is more than the %" PRIu64
-               " s that this site allows", submit->grace_ns / BH_NS_PER_S,
-               most_ns / BH_NS_PER_S);
+    bh_err_set(err, BH_RANGE, "grace: %" PRIu64 " s is more than the %" PRIu64 " s that this site allows",
+               submit->grace_ns / BH_NS_PER_S, most_ns / BH_NS_PER_S);
     return bh_err_hint(err, "grace_max in bulkheadd.conf sets it");
 }
 
 /* The permissions a submission needs; the message of a denial is the caller's. */
 static bool
 submit_permitted(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
-          struct bh_denial *ret_check)
+                 struct bh_denial *ret_check)
 {
     ret_check->verb = "job.submit";
     ret_check->reach = BH_REACH_OBJECT;
@@ -69,8 +67,7 @@ submit_permitted(struct bh_core *core, const struct bh_command *command, bh_tena
 }
 
 static void
-submit_sign(const struct bh_core *core, const struct bh_command *command,
-            struct bh_ev_submit *submit)
+submit_sign(const struct bh_core *core, const struct bh_command *command, struct bh_ev_submit *submit)
 {
     submit->job.v = core->next_job;
     submit->principal = command->caller.subject.principal;
@@ -78,22 +75,20 @@ submit_sign(const struct bh_core *core, const struct bh_command *command,
 
 /* By the key that is there now; one that has to be made has sealed nothing yet. */
 static struct bh_same_spec
-submit_same_spec(struct bh_core *core, const struct bh_command *command,
-          const struct bh_ev_submit *submit)
+submit_same_spec(struct bh_core *core, const struct bh_command *command, const struct bh_ev_submit *submit)
 {
     const struct bh_key_use use = { BH_KEY_AUDIT, submit->tenant, bh_core_now(core) };
     uint8_t plain[32];
 
     core->crypto->sha256(command->text, command->text_length, "", 0, plain);
-    return bh_same_spec_of(bh_keys_number(core->ring.keys, &use), submit->tenant,
-                           submit->principal, plain);
+    return bh_same_spec_of(bh_keys_number(core->ring.keys, &use), submit->tenant, submit->principal, plain);
 }
 
 /* What people wrote is sealed before anything names it: the digest of the item is what
  * stands in the log for ever.  `item` stays empty when the store has it. */
 static bh_rc
 submit_seal_spec(struct bh_core *core, const struct bh_command *command, struct bh_ev_submit *submit,
-          struct bh_buf *item, struct bh_err *err)
+                 struct bh_buf *item, struct bh_err *err)
 {
     const struct bh_slice plain = { command->text, command->text_length };
     struct bh_same_spec spec = submit_same_spec(core, command, submit);
@@ -111,8 +106,7 @@ submit_seal_spec(struct bh_core *core, const struct bh_command *command, struct 
 
 /* The store has the item, as soon as it has the record. */
 static void
-submit_store_spec(struct bh_core *core, const struct bh_command *command,
-          const struct bh_ev_submit *submit)
+submit_store_spec(struct bh_core *core, const struct bh_command *command, const struct bh_ev_submit *submit)
 {
     struct bh_same_spec spec = submit_same_spec(core, command, submit);
 
@@ -132,8 +126,8 @@ submit_answer_from_view(struct bh_core *core, bh_job_id job, struct bh_answer *r
 }
 
 static bh_rc
-record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf *item,
-              struct bh_entry *entry, struct bh_err *err)
+record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf *item, struct bh_entry *entry,
+              struct bh_err *err)
 {
     struct bh_text_row text = { .tenant_id = event->u.submit.tenant.v,
                                 .text = { item->bytes, item->length } };
@@ -153,7 +147,7 @@ record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf 
 
 static bh_rc
 submit_seal_and_record(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
-                struct bh_entry *entry, struct bh_err *err)
+                       struct bh_entry *entry, struct bh_err *err)
 {
     struct bh_buf item;
     bh_rc rc;
@@ -176,7 +170,7 @@ submit_seal_and_record(struct bh_core *core, const struct bh_command *command, s
  * is refused. */
 static bh_rc
 submit_check_ever(struct bh_core *core, const struct bh_command *command, const struct bh_event *event,
-           const struct bh_entry *entry, struct bh_err *err)
+                  const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_engine *engine = core->state.engine;
     struct bh_reason why;
@@ -193,7 +187,7 @@ submit_check_ever(struct bh_core *core, const struct bh_command *command, const 
 /* What would happen, on a copy: nothing is recorded. */
 static bh_rc
 submit_rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *ret_answer,
-         struct bh_err *err)
+                struct bh_err *err)
 {
     struct bh_state copy, kept = core->state;
     bh_rc rc;
@@ -219,7 +213,7 @@ submit_rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *
 
 static bh_rc
 submit_prepare(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
-        struct bh_err *err)
+               struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
     bh_rc rc = submit_read_spec(dir, command, bh_core_now(core), &event->u.submit, err);
@@ -234,14 +228,17 @@ submit_prepare(struct bh_core *core, const struct bh_command *command, struct bh
 /* What the policies of the site file say; a denial is recorded with its rule. */
 static bh_rc
 submit_admit(struct bh_core *core, const struct bh_command *command, const struct bh_ev_submit *submit,
-      struct bh_err *err)
+             struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
-    struct bh_admit question = {
-        .admission = &dir->admission, .dir = dir, .engine = core->state.engine,
-        .tenant = command->spec->tenant, .spec = command->spec, .submit = submit,
-        .models = bh_directory_sku(dir, submit->sku)->models, .now_ns = bh_core_now(core)
-    };
+    struct bh_admit question = { .admission = &dir->admission,
+                                 .dir = dir,
+                                 .engine = core->state.engine,
+                                 .tenant = command->spec->tenant,
+                                 .spec = command->spec,
+                                 .submit = submit,
+                                 .models = bh_directory_sku(dir, submit->sku)->models,
+                                 .now_ns = bh_core_now(core) };
     struct bh_admit_denial denial = { .rule = BH_ADMISSION_NONE };
     bh_rc rc = bh_admit_check(&question, &denial, err);
     struct bh_entry entry;
@@ -254,14 +251,13 @@ submit_admit(struct bh_core *core, const struct bh_command *command, const struc
                              (struct bh_verdict){ false, bh_admission_number(denial.rule) });
     entry.phase = BH_PHASE_EVENT;
     if (bh_core_record(core, &entry, BH_DENIED, &ignored) != BH_OK)
-        return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
-                          ignored.msg);
+        return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s", ignored.msg);
     return BH_DENIED;
 }
 
 bh_rc
-bh_submit_run(struct bh_core *core, const struct bh_command *command,
-              struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
+bh_submit_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+              struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_SUBMIT };
     struct bh_denial check;
@@ -272,8 +268,7 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
         return rc;
     if (!submit_permitted(core, command, event.u.submit.tenant, &check))
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
-    entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,
-                             check.verdict);
+    entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant, check.verdict);
     rc = submit_admit(core, command, &event.u.submit, err);
     if (rc == BH_OK)
         rc = bh_access_submit(core, command, &entry, err);

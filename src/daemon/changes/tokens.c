@@ -41,15 +41,14 @@ tokens_decide(struct bh_core *core, const struct bh_command *command, const char
 /* For whom: oneself, or another with token.any on the whole site. */
 static bh_rc
 tokens_find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret_principal,
-           struct bh_err *err)
+                  struct bh_err *err)
 {
     const char *name = command->token->principal;
     struct bh_verdict any;
 
     *ret_principal = command->caller.subject.principal.v;
     if (!name)
-        return *ret_principal ? BH_OK
-                              : bh_err_set(err, BH_INVALID, "principal: say for whom it is");
+        return *ret_principal ? BH_OK : bh_err_set(err, BH_INVALID, "principal: say for whom it is");
     any = bh_command_holds(core, command, "token.any", (bh_tenant_id){ 0 });
     if (!any.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
@@ -121,7 +120,7 @@ tokens_find_parent(void *self, const struct bh_token_row *row)
 
 static bh_rc
 tokens_cap_lifetime(struct bh_core *core, const struct bh_command *command, uint64_t *expires_ns,
-             struct bh_err *err)
+                    struct bh_err *err)
 {
     struct bh_token_row parent = { .expires_ns = UINT64_MAX };
     bh_rc rc;
@@ -129,9 +128,8 @@ tokens_cap_lifetime(struct bh_core *core, const struct bh_command *command, uint
     if (!command->caller.token)
         return BH_OK;
     snprintf(parent.id, sizeof parent.id, "%s", command->caller.token);
-    rc = core->store.ops->list_tokens(core->store.self,
-                                      &(struct bh_token_filter){ .id = parent.id }, tokens_find_parent,
-                                      &parent, err);
+    rc = core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .id = parent.id },
+                                      tokens_find_parent, &parent, err);
     if (rc == BH_OK && parent.expires_ns < *expires_ns)
         *expires_ns = parent.expires_ns;
     return rc;
@@ -139,7 +137,7 @@ tokens_cap_lifetime(struct bh_core *core, const struct bh_command *command, uint
 
 static bh_rc
 tokens_make_row(struct bh_core *core, const struct bh_command *command, struct bh_token_row *ret_row,
-         char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err)
+                char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err)
 {
     struct bh_token token = { .kind = BH_TOKEN_API };
     uint64_t lifetime;
@@ -168,7 +166,7 @@ tokens_make_row(struct bh_core *core, const struct bh_command *command, struct b
 
 static bh_rc
 tokens_put_row(struct bh_core *core, const struct bh_entry *entry, const struct bh_token_row *row,
-        struct bh_err *err)
+               struct bh_err *err)
 {
     struct bh_entry with_object = *entry;
     bh_rc rc;
@@ -185,7 +183,7 @@ tokens_put_row(struct bh_core *core, const struct bh_entry *entry, const struct 
  * is sealed there. */
 static bh_rc
 tokens_put_new_row(struct bh_core *core, struct bh_entry *entry, const struct bh_token_row *row,
-            struct bh_err *err)
+                   struct bh_err *err)
 {
     const struct bh_token_facts facts = { row->expires_ns, row->principal_id, row->scopes };
     char memory[FACTS_BYTES_MAX];
@@ -249,8 +247,8 @@ tokens_match_id(void *self, const struct bh_token_row *row)
 }
 
 bh_rc
-bh_token_revoke(struct bh_core *core, const struct bh_command *command,
-                struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
+bh_token_revoke(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+                struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct bh_verdict verdict = tokens_decide(core, command, "token.revoke");
     struct tokens_search search = { .arena = arena };
@@ -260,8 +258,7 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "token.revoke", verdict, BH_REACH_ANYWHERE }, err);
-    rc = core->store.ops->list_tokens(core->store.self,
-                                      &(struct bh_token_filter){ .id = command->token_id },
+    rc = core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .id = command->token_id },
                                       tokens_match_id, &search, err);
     if (rc != BH_OK)
         return rc;
@@ -270,8 +267,7 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
     else if (!search.found)
         core->decided = (struct bh_verdict){ false, 0 };
     if (!search.found || !verdict.allow) /* another's is answered as one that there is not */
-        return bh_err_set(err, BH_NOT_FOUND, "there is no token \"%.20s\" of yours",
-                          command->token_id);
+        return bh_err_set(err, BH_NOT_FOUND, "there is no token \"%.20s\" of yours", command->token_id);
     search.row.revoked = true;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     rc = tokens_put_row(core, &entry, &search.row, err);
@@ -318,9 +314,9 @@ bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *er
         return bh_err_set(err, BH_BUG, "no room to revoke tokens");
     owned->core = core;
     owned->count = 0;
-    rc = core->store.ops->list_tokens(core->store.self,
-                                      &(struct bh_token_filter){ .principal_id = principal },
-                                      tokens_take_owned, owned, err);
+    rc =
+        core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .principal_id = principal },
+                                     tokens_take_owned, owned, err);
     if (rc == BH_OK && owned->count == REVOKED_AT_ONCE_MAX)
         return bh_err_set(err, BH_RANGE, "a principal that is removed holds over %d tokens",
                           REVOKED_AT_ONCE_MAX - 1);

@@ -6,7 +6,8 @@ static struct fixture f;
 static bh_rc
 tokens_make(const char *who, const struct bh_token_request *request)
 {
-    struct bh_command command = { .op = BH_OP_TOKEN_CREATE, .caller = caller_named(&f, who),
+    struct bh_command command = { .op = BH_OP_TOKEN_CREATE,
+                                  .caller = caller_named(&f, who),
                                   .token = request };
 
     return fixture_run(&f, &command);
@@ -15,9 +16,9 @@ tokens_make(const char *who, const struct bh_token_request *request)
 static void
 the_record_says_what_it_may(void **state)
 {
-    static const struct bh_token_request request = { .principal = "alice", .lifetime = "1h",
-                                                     .scopes = "job.view job.submit",
-                                                     .note = "canary-note" };
+    static const struct bh_token_request request = {
+        .principal = "alice", .lifetime = "1h", .scopes = "job.view job.submit", .note = "canary-note"
+    };
     uint32_t alice;
     char wanted[160];
     struct seen seen;

@@ -59,8 +59,7 @@ verify_join(const struct bh_core *core, bh_job_id job, bh_node_id node, struct b
     for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX && !request; i++) {
         const struct bh_verify_order *order = &core->verifies_asked[i];
 
-        if (verify_is_under_way(core, order) && order->job == job.v
-            && (job.v || bh_same(order->node, node)))
+        if (verify_is_under_way(core, order) && order->job == job.v && (job.v || bh_same(order->node, node)))
             request = order->request;
     }
     if (!request)
@@ -93,7 +92,7 @@ verify_ask(struct bh_core *core, const struct bh_command *command, struct bh_ver
 
 static bh_rc
 verify_record(struct bh_core *core, const struct bh_entry *entry, struct bh_answer *ret_answer,
-     struct bh_err *err)
+              struct bh_err *err)
 {
     ret_answer->verify_request = core->journal.next_seq;
     return bh_core_record(core, entry, BH_OK, err);
@@ -131,37 +130,33 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
         *ret_answer = of_another;
         return rc;
     }
-    for (uint32_t i = 0; rc == BH_OK
-                         && bh_view_member(core->state.engine, command->job, i, &member); i++) {
+    for (uint32_t i = 0; rc == BH_OK && bh_view_member(core->state.engine, command->job, i, &member); i++) {
         if (member.done || !member.node.v)
             continue;
-        verify_ask(core, command, &(struct bh_verify_order){ member.node, member.lease.v,
-                                                      ret_answer->verify_request,
-                                                      command->job.v, view.tenant.v });
+        verify_ask(core, command,
+                   &(struct bh_verify_order){ member.node, member.lease.v, ret_answer->verify_request,
+                                              command->job.v, view.tenant.v });
         ret_answer->verify_count++;
     }
     return rc;
 }
 
 static void
-verify_ask_node(struct bh_core *core, const struct bh_command *command, uint32_t id,
-         struct bh_answer *answer)
+verify_ask_node(struct bh_core *core, const struct bh_command *command, uint32_t id, struct bh_answer *answer)
 {
     struct bh_host_view host;
 
     if (!bh_view_host(core->state.engine, (bh_node_id){ id }, &host) || !host.up)
         return;
-    verify_ask(core, command, &(struct bh_verify_order){ .node = { id },
-                                                  .request = answer->verify_request });
+    verify_ask(core, command, &(struct bh_verify_order){ .node = { id }, .request = answer->verify_request });
     answer->verify_count++;
 }
 
 static bh_rc
-verify_nodes(struct bh_core *core, const struct bh_command *command,
-             struct bh_answer *ret_answer, struct bh_err *err)
+verify_nodes(struct bh_core *core, const struct bh_command *command, struct bh_answer *ret_answer,
+             struct bh_err *err)
 {
-    struct bh_verdict verdict =
-        bh_command_authz(core, command, "isolation.verify", (bh_tenant_id){ 0 });
+    struct bh_verdict verdict = bh_command_authz(core, command, "isolation.verify", (bh_tenant_id){ 0 });
     bool all = !command->text || !*command->text;
     struct bh_entry entry;
     struct bh_answer of_another = { 0 };

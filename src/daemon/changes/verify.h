@@ -14,7 +14,6 @@
  *   BH_NOT_FOUND    no such node
  *   BH_UNAVAILABLE  the node, or every one, is down */
 BH_MUST_USE bh_rc bh_verify_run(struct bh_core *core, const struct bh_command *command,
-                                struct bh_arena *arena, struct bh_answer *ret_answer,
-                                struct bh_err *err);
+                                struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);
 
 #endif

@@ -20,8 +20,10 @@ static struct fixture f;
 static void
 verify_add_node(const char *name)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT, .verb = "node.up" };
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "node.up" };
     struct bh_event event = { .kind = BH_EV_NODE };
     uint32_t id;
 
@@ -56,8 +58,7 @@ verify_end(void **state)
 static bh_rc
 verify_ask(const char *who, const char *node)
 {
-    struct bh_command command = { .op = BH_OP_NODE_VERIFY, .caller = caller_named(&f, who),
-                                  .text = node };
+    struct bh_command command = { .op = BH_OP_NODE_VERIFY, .caller = caller_named(&f, who), .text = node };
 
     return fixture_run(&f, &command);
 }
@@ -111,7 +112,8 @@ nobody_asks_for_many_at_once(void **state)
 static void
 an_aborted_wish_is_not_under_way(void **state)
 {
-    struct bh_command command = { .op = BH_OP_NODE_VERIFY, .caller = caller_named(&f, "alice"),
+    struct bh_command command = { .op = BH_OP_NODE_VERIFY,
+                                  .caller = caller_named(&f, "alice"),
                                   .text = "n1" };
 
     assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);

@@ -46,7 +46,7 @@ checkpoints_read_first(void *self, uint64_t seq, const char *leaf, size_t length
 struct pruned {
     struct bh_range *range;
     const struct bh_crypto_ops *crypto;
-    uint64_t end;                /* the first record that is left */
+    uint64_t end; /* the first record that is left */
 };
 
 static bool
@@ -64,10 +64,11 @@ checkpoints_append_hash(void *self, uint64_t seq, const struct bh_digest *hash)
  * others are computed from their bytes. */
 static bh_rc
 checkpoints_read_pruned(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
-            struct bh_err *err)
+                        struct bh_err *err)
 {
     struct pruned pruned = { &c->since_durable, c->crypto, from };
-    bh_rc rc = store->ops->list_records(store->self, from, INT64_MAX, checkpoints_read_first, &pruned.end, err);
+    bh_rc rc =
+        store->ops->list_records(store->self, from, INT64_MAX, checkpoints_read_first, &pruned.end, err);
 
     if (rc != BH_OK || pruned.end == from)
         return rc;
@@ -77,7 +78,7 @@ checkpoints_read_pruned(struct bh_checkpoints *c, const struct bh_store *store, 
 /* The range from `from` to the end of the store, of committed records. */
 static bh_rc
 checkpoints_read_range(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
-           struct bh_err *err)
+                       struct bh_err *err)
 {
     struct appended appended = { &c->since_durable, c->crypto };
     bh_rc rc;
@@ -209,7 +210,8 @@ checkpoints_receive_hello(struct bh_checkpoints *c, const struct bh_store *store
     checkpoints_store_watermark(c);
     c->keys_changed = strcmp(c->vkeys, c->answer.vkeys) != 0;
     memcpy(c->vkeys, c->answer.vkeys, sizeof c->vkeys);
-    if (c->since.from != c->watermark_size && checkpoints_read_range(c, store, c->watermark_size, &err) != BH_OK) {
+    if (c->since.from != c->watermark_size
+        && checkpoints_read_range(c, store, c->watermark_size, &err) != BH_OK) {
         checkpoints_signer_lost(c, &err);
         return;
     }
@@ -277,8 +279,7 @@ bh_checkpoints_poll(struct bh_checkpoints *c, const struct bh_store *store)
     rc = c->signing.ops->receive(c->signing.self, 0, &c->answer, &err);
     if (rc == BH_UNAVAILABLE)
         checkpoints_signer_lost(c, &err);
-    if (rc == BH_NOT_FOUND && c->state != BH_SIGNER_IDLE
-        && bh_time_monotonic() > c->sent_ns + answer_max_ns)
+    if (rc == BH_NOT_FOUND && c->state != BH_SIGNER_IDLE && bh_time_monotonic() > c->sent_ns + answer_max_ns)
         checkpoints_give_up(c);
     if (rc != BH_OK || c->answer.number != c->number)
         return;
@@ -326,7 +327,7 @@ checkpoints_ask_and_wait(struct bh_checkpoints *c, enum bh_signer_verb verb, str
     if (!c->signing.ops->connected(c->signing.self) || !checkpoints_send_request(c, verb)) {
         bh_err_set(err, BH_UNAVAILABLE, "the signer cannot be reached");
         return bh_err_hint(err, "restart bulkhead-signer, which makes its socket anew: systemctl "
-                           "restart bulkhead-signer, or end `bulkhead up` and start it again");
+                                "restart bulkhead-signer, or end `bulkhead up` and start it again");
     }
     do
         rc = c->signing.ops->receive(c->signing.self, answer_max_ns, &c->answer, err);
@@ -357,8 +358,7 @@ bh_checkpoints_check(struct bh_checkpoints *c, const struct bh_store *store,
     bh_rc rc;
 
     if (c->watermark_size > tree->size) {
-        bh_err_set(err, BH_CONFLICT,
-                   "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
+        bh_err_set(err, BH_CONFLICT, "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
                    tree->size, c->watermark_size);
         return bh_err_hint(err, BH_SIGNER_GO_BACK);
     }

@@ -15,22 +15,22 @@ struct bh_checkpoints {
     /* set by the owner before bh_checkpoints_open */
     struct bh_signing signing;
     const struct bh_crypto_ops *crypto;
-    const char *name;            /* the log's origin */
+    const char *name; /* the log's origin */
     /* what the signer said */
     char vkeys[BH_SIGNER_VKEYS_MAX]; /* one a line, the newest first */
-    bool keys_changed;           /* since the caller looked: bh_checkpoints_poll */
-    uint64_t watermark_size;          /* records of the largest tree that was ever signed */
-    bool has_watermark;                 /* there is a file that says so */
+    bool keys_changed;               /* since the caller looked: bh_checkpoints_poll */
+    uint64_t watermark_size;         /* records of the largest tree that was ever signed */
+    bool has_watermark;              /* there is a file that says so */
     /* what it must be told */
     struct bh_range since, since_durable; /* behind what it signed; of committed records */
     struct bh_range after, after_durable; /* behind what it is signing */
     enum { BH_SIGNER_DISCONNECTED, BH_SIGNER_HELLO_SENT, BH_SIGNER_IDLE, BH_SIGNER_BUSY } state;
-    uint64_t number;             /* of the question that waits for its answer */
-    uint64_t sent_ns;            /* when it was sent */
-    uint64_t hello_ns;           /* it is not asked again before, when it refuses even to say hello */
+    uint64_t number;   /* of the question that waits for its answer */
+    uint64_t sent_ns;  /* when it was sent */
+    uint64_t hello_ns; /* it is not asked again before, when it refuses even to say hello */
     bool logged_lost, logged_refused;
     /* what it signed last, until that is in the store */
-    uint64_t note_size;          /* 0: none */
+    uint64_t note_size; /* 0: none */
     char note[BH_SIGNER_NOTE_MAX];
     struct bh_signer_request question;
     struct bh_signer_reply answer;
@@ -43,10 +43,8 @@ BH_MUST_USE bh_rc bh_checkpoints_open(struct bh_checkpoints *checkpoints, struct
 /* Ask whether `tree`, the frontier of all records in the store, continues what was signed.
  *   BH_CONFLICT     it does not
  *   BH_UNAVAILABLE  the signer does not answer; failures of the store */
-BH_MUST_USE bh_rc bh_checkpoints_check(struct bh_checkpoints *checkpoints,
-                                       const struct bh_store *store,
-                                       const struct bh_merkle_frontier *tree,
-                                       struct bh_err *err);
+BH_MUST_USE bh_rc bh_checkpoints_check(struct bh_checkpoints *checkpoints, const struct bh_store *store,
+                                       const struct bh_merkle_frontier *tree, struct bh_err *err);
 
 /* A record was appended, by its leaf hash; those since the last commit were committed, or
  * were taken back. */
@@ -56,17 +54,14 @@ void bh_checkpoints_aborted(struct bh_checkpoints *checkpoints);
 
 /* Ask for a checkpoint over `tree`, all of whose records are committed and behind which
  * none was appended yet.  False when the signer cannot be asked now. */
-bool bh_checkpoints_ask(struct bh_checkpoints *checkpoints,
-                        const struct bh_merkle_frontier *tree);
+bool bh_checkpoints_ask(struct bh_checkpoints *checkpoints, const struct bh_merkle_frontier *tree);
 
 /* Wait until `tree`, all of whose records are committed, is signed: note_size is its size then.
  * For a clean stop; nothing else happens meanwhile.
  *   BH_UNAVAILABLE  the signer refuses or is gone
  *   BH_TIMEOUT      it took too long */
-BH_MUST_USE bh_rc bh_checkpoints_finish(struct bh_checkpoints *checkpoints,
-                                        const struct bh_store *store,
-                                        const struct bh_merkle_frontier *tree,
-                                        struct bh_err *err);
+BH_MUST_USE bh_rc bh_checkpoints_finish(struct bh_checkpoints *checkpoints, const struct bh_store *store,
+                                        const struct bh_merkle_frontier *tree, struct bh_err *err);
 
 /* Take the answer, if there is one: note_size tells.  A signer that is gone is looked for;
  * one that came back is asked how far it had signed, and `store` says what came since.  It may have

@@ -20,8 +20,7 @@ clock_read_boot_id(char ret_id[BH_CLOCK_BOOT_MAX])
     struct bh_err ignored;
 
     bh_buf_init_fixed(&text, ret_id, BH_CLOCK_BOOT_MAX);
-    if (bh_file_read("/proc/sys/kernel/random/boot_id", BH_CLOCK_BOOT_MAX - 1, &text, &ignored)
-        == BH_OK)
+    if (bh_file_read("/proc/sys/kernel/random/boot_id", BH_CLOCK_BOOT_MAX - 1, &text, &ignored) == BH_OK)
         ret_id[strcspn(bh_buf_text(&text), "\n")] = '\0';
     else
         ret_id[0] = '\0';
@@ -45,8 +44,7 @@ clock_load(struct bh_clock *clock)
 
     clock_path_of(clock, path);
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    if (!*clock->source.boot_id
-        || bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK
+    if (!*clock->source.boot_id || bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK
         || sscanf(bh_buf_text(&text), "%39s %" SCNd64, boot_id, &base) != 2
         || strcmp(boot_id, clock->source.boot_id) != 0)
         return false;
@@ -59,8 +57,7 @@ clock_store(struct bh_clock *clock)
 {
     char path[PATH_SIZE], text[FILE_BYTES_MAX];
     struct bh_err err;
-    int length = snprintf(text, sizeof text, "%s %" PRId64 "\n", clock->source.boot_id,
-                          clock->base_ns);
+    int length = snprintf(text, sizeof text, "%s %" PRId64 "\n", clock->source.boot_id, clock->base_ns);
 
     clock_path_of(clock, path);
     clock->stored_ns = clock->base_ns; /* also where the disk is full: again when it has moved */

@@ -16,24 +16,24 @@
 
 enum { BH_CLOCK_SLEW = 100, BH_CLOCK_BOOT_MAX = 40 };
 #define BH_CLOCK_SAVE_INTERVAL (1000 * BH_NS_PER_MS) /* turns are noted no closer than that */
-#define BH_CLOCK_STEP (500 * BH_NS_PER_MS)  /* less between two turns is no step */
+#define BH_CLOCK_STEP (500 * BH_NS_PER_MS)           /* less between two turns is no step */
 
 struct bh_clock_source {
-    bh_ns (*boot)(void);                    /* CLOCK_BOOTTIME; NULL: the machine's */
+    bh_ns (*boot)(void); /* CLOCK_BOOTTIME; NULL: the machine's */
     bh_ns (*wall)(void);
-    char boot_id[BH_CLOCK_BOOT_MAX];        /* "": the machine's */
+    char boot_id[BH_CLOCK_BOOT_MAX]; /* "": the machine's */
 };
 
 struct bh_clock {
-    struct bh_clock_source source;          /* set before open, by tests */
+    struct bh_clock_source source; /* set before open, by tests */
     const char *folder;
-    int64_t base_ns;                        /* engine time - CLOCK_BOOTTIME */
-    int64_t stored_ns;                        /* as the file has it */
-    int64_t offset_ns;                      /* the wall clock's lead, at the last turn */
-    bh_ns ticked_at;                           /* CLOCK_BOOTTIME at the last turn */
-    bh_ns log_from;                         /* no step is logged before */
-    bh_ns saved_ns;                         /* engine time of the last turn noted before it opened */
-    bh_ns save_from;                        /* CLOCK_BOOTTIME: no turn is noted before */
+    int64_t base_ns;   /* engine time - CLOCK_BOOTTIME */
+    int64_t stored_ns; /* as the file has it */
+    int64_t offset_ns; /* the wall clock's lead, at the last turn */
+    bh_ns ticked_at;   /* CLOCK_BOOTTIME at the last turn */
+    bh_ns log_from;    /* no step is logged before */
+    bh_ns saved_ns;    /* engine time of the last turn noted before it opened */
+    bh_ns save_from;   /* CLOCK_BOOTTIME: no turn is noted before */
 };
 
 /* Begin, with the file in that folder, which stays the caller's.  Without a file that fits, and

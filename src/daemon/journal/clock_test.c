@@ -162,8 +162,7 @@ test_log(void **state)
         { "none", 0, 3, 1, 0, "" },
         { "half a second is none", S / 2, 1, 1, 0, "" },
         { "more than that", S / 2 + 1, 1, 1, 1, "by=\"+500 ms\" ahead=\"+500 ms\"\n" },
-        { "2 h ahead, then nothing more", 2 * HOUR, 1, 60, 1,
-          "by=\"+7200000 ms\" ahead=\"+7200000 ms\"\n" },
+        { "2 h ahead, then nothing more", 2 * HOUR, 1, 60, 1, "by=\"+7200000 ms\" ahead=\"+7200000 ms\"\n" },
         { "2 h back", -2 * HOUR, 1, 1, 1, "by=\"-7200000 ms\" ahead=\"-7200000 ms\"\n" },
         { "one each second for a minute", HOUR, 60, 1, 6, "by=\"+3600000 ms\" ahead=\"+3600000 ms\"\n" },
         { "one in 10 s", HOUR, 3, 10, 3, "by=\"+3600000 ms\" ahead=\"+7199900 ms\"\n" },
@@ -323,9 +322,8 @@ test_damaged(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_steps),   cmocka_unit_test(test_never_back),
-    cmocka_unit_test(test_restarts), cmocka_unit_test(test_suspend),
-    cmocka_unit_test(test_damaged), cmocka_unit_test(test_saved),
+    cmocka_unit_test(test_steps),   cmocka_unit_test(test_never_back), cmocka_unit_test(test_restarts),
+    cmocka_unit_test(test_suspend), cmocka_unit_test(test_damaged),    cmocka_unit_test(test_saved),
     cmocka_unit_test(test_log),
 };
 BH_TEST_MAIN(tests)

@@ -7,9 +7,14 @@
 enum { CONFIG_BYTES_MAX = 64 << 10 };
 
 static const struct bh_param rows[] = {
-#define BH_PARAM(key, type, least, most, value, sentence)                                \
-    { .name = #key, .kind = BH_PARAM_##type, .offset = offsetof(struct bh_daemon_config, key), \
-      .low = least, .high = most, .standard = value, .doc = sentence },
+#define BH_PARAM(key, type, least, most, value, sentence)                                                    \
+    { .name = #key,                                                                                          \
+      .kind = BH_PARAM_##type,                                                                               \
+      .offset = offsetof(struct bh_daemon_config, key),                                                      \
+      .low = least,                                                                                          \
+      .high = most,                                                                                          \
+      .standard = value,                                                                                     \
+      .doc = sentence },
 #include "tables/daemon_params.tbl"
 #undef BH_PARAM
 };

@@ -18,14 +18,13 @@ struct bh_daemon_config {
     uint64_t refusal_window, disk_reserve, tenant_texts_max, grace_max;
     bool log_json;
     const char *root_key;
-    const char *credentials;         /* no parameter: systemd's folder, from the environment */
+    const char *credentials; /* no parameter: systemd's folder, from the environment */
 };
 
 extern const struct bh_params bh_daemon_params;
 
 /* Read the file (missing is fine when `required` is false); texts in `arena`. */
-BH_MUST_USE bh_rc bh_daemon_config_load(const char *path, bool required,
-                                        struct bh_daemon_config *ret_config,
+BH_MUST_USE bh_rc bh_daemon_config_load(const char *path, bool required, struct bh_daemon_config *ret_config,
                                         struct bh_arena *arena, struct bh_err *err);
 
 #endif

@@ -19,13 +19,13 @@ epoch_parse(struct bh_epochs *epochs, const char *text, struct bh_err *err)
         struct bh_epoch *epoch = &epochs->items[epochs->count];
 
         if (epochs->count == BH_EPOCHS_MAX || !strchr(line, '\n')
-            || sscanf(line, "%" SCNx32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-                      &epoch->id, &epoch->job, &epoch->order, &epoch->lease, &epoch->partition)
+            || sscanf(line, "%" SCNx32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &epoch->id,
+                      &epoch->job, &epoch->order, &epoch->lease, &epoch->partition)
                    != 5
             || epoch->id == 0) {
             bh_err_set(err, BH_INVALID, "line %u of epochs is damaged", epochs->count + 1);
             return bh_err_hint(err, "put back the file epochs of the state folder; moved away, "
-                               "it is made anew, and every job that runs is ended and queued again");
+                                    "it is made anew, and every job that runs is ended and queued again");
         }
         epochs->count++;
     }
@@ -56,8 +56,8 @@ epoch_save(const struct bh_epochs *epochs, struct bh_err *err)
     for (uint32_t i = 0; i < epochs->count; i++) {
         const struct bh_epoch *epoch = &epochs->items[i];
 
-        bh_buf_printf(&text, "%08" PRIx32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-                      epoch->id, epoch->job, epoch->order, epoch->lease, epoch->partition);
+        bh_buf_printf(&text, "%08" PRIx32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", epoch->id,
+                      epoch->job, epoch->order, epoch->lease, epoch->partition);
     }
     rc = text.overflow ? bh_err_set(err, BH_BUG, "epochs is too long")
                        : bh_file_replace(epochs->path, text.bytes, text.length, 0600, err);
@@ -142,7 +142,7 @@ bh_epochs_list(const struct bh_epochs *epochs, struct bh_msg_epoch *ret_items, u
     const struct bh_epoch *from = epochs->items + epochs->count - count;
 
     for (uint32_t i = 0; i < count; i++)
-        ret_items[i] = (struct bh_msg_epoch){ from[i].id, from[i].job, from[i].order,
-                                              from[i].lease, from[i].partition };
+        ret_items[i] =
+            (struct bh_msg_epoch){ from[i].id, from[i].job, from[i].order, from[i].lease, from[i].partition };
     return count;
 }

@@ -56,12 +56,9 @@ test_open(void **state)
     } cases[] = {
         { "the first", NULL, { 0, 1, 0, 1, 1 }, 1, BH_OK },
         { "after jobs", "0000000a 1 0 1 1\n", { 0, 5, 900, 4, 2 }, 2, BH_OK },
-        { "nothing was given out", "0000000a 1 0 1 1\n0000000b 5 900 4 2\n", { 0, 5, 900, 4, 2 },
-          2, BH_OK },
-        { "a store from before", "0000000a 1 0 1 1\n0000000b 5 900 4 2\n", { 0, 3, 500, 3, 2 },
-          2, BH_OK },
-        { "one from before all", "0000000a 2 0 1 1\n0000000b 5 900 4 2\n", { 0, 1, 0, 1, 1 }, 1,
-          BH_OK },
+        { "nothing was given out", "0000000a 1 0 1 1\n0000000b 5 900 4 2\n", { 0, 5, 900, 4, 2 }, 2, BH_OK },
+        { "a store from before", "0000000a 1 0 1 1\n0000000b 5 900 4 2\n", { 0, 3, 500, 3, 2 }, 2, BH_OK },
+        { "one from before all", "0000000a 2 0 1 1\n0000000b 5 900 4 2\n", { 0, 1, 0, 1, 1 }, 1, BH_OK },
         { "cut off", "0000000a 1 0 1 1\n0000000b 5", { 0, 9, 900, 4, 2 }, 0, BH_INVALID },
         { "no number", "0000000a 1 0 x 1\n", { 0, 9, 900, 4, 2 }, 0, BH_INVALID },
         { "no id", "0 1 0 1 1\n", { 0, 9, 900, 4, 2 }, 0, BH_INVALID },
@@ -73,8 +70,8 @@ test_open(void **state)
         static struct bh_epochs epochs;
         struct bh_err err;
 
-        BH_CHECK_EQ(cases[i].name,
-                    bh_epochs_open(&epochs, folder, &cases[i].next, &crypto, &err), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, bh_epochs_open(&epochs, folder, &cases[i].next, &crypto, &err),
+                    cases[i].rc);
         if (cases[i].rc == BH_OK) {
             BH_CHECK_EQ(cases[i].name, epochs.count, cases[i].count);
             BH_CHECK_EQ(cases[i].name, epochs.items[epochs.count - 1].id, 1);
@@ -92,7 +89,10 @@ test_restored(void **state)
     struct bh_crypto_ops crypto = epoch_begin(NULL);
     static struct bh_epochs epochs;
     static const struct bh_epoch starts[] = {
-        { 0, 1, 0, 1, 1 }, { 0, 4, 100, 4, 1 }, { 0, 9, 300, 9, 1 }, { 0, 4, 100, 4, 1 },
+        { 0, 1, 0, 1, 1 },
+        { 0, 4, 100, 4, 1 },
+        { 0, 9, 300, 9, 1 },
+        { 0, 4, 100, 4, 1 },
     };
     static const uint32_t of_job_5[] = { 1, 2, 2, 4 };
     struct bh_msg_epoch items[BH_WIRE_EPOCHS_MAX];

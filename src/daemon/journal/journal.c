@@ -68,8 +68,10 @@ journal_check_vouched(const struct bh_journal *journal, const char *known, struc
     while (journal_take_line(&at, line))
         if (journal_has_line(known, line))
             return BH_OK;
-    bh_err_set(err, BH_CONFLICT, "the signer has a key that %.150s/%s does not name, and no key of that "
-                                 "file signs beside it", journal->state_dir, public_key_file);
+    bh_err_set(err, BH_CONFLICT,
+               "the signer has a key that %.150s/%s does not name, and no key of that "
+               "file signs beside it",
+               journal->state_dir, public_key_file);
     return bh_err_hint(err, "put audit.key back from its copy; if there is none, write 0 into "
                             "audit.signed: who has the old audit.vkey sees the other key");
 }
@@ -142,8 +144,7 @@ journal_publish_keys(struct bh_journal *journal, struct bh_err *err)
 }
 
 bh_rc
-bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config,
-                struct bh_err *err)
+bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config, struct bh_err *err)
 {
     struct bh_checkpoints *checkpoints = &journal->checkpoints;
     bh_rc rc;
@@ -245,8 +246,7 @@ bh_rc
 bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err)
 {
     const struct bh_checkpoints *checkpoints = &journal->checkpoints;
-    const struct bh_checkpoint_row row = { .size = checkpoints->note_size,
-                                           .note = checkpoints->note };
+    const struct bh_checkpoint_row row = { .size = checkpoints->note_size, .note = checkpoints->note };
     bh_rc rc = journal->store.ops->put_checkpoint(journal->store.self, &row, err);
 
     if (rc == BH_OK)
@@ -311,8 +311,7 @@ journal_check_last_checkpoint(void *self, const struct bh_checkpoint_row *row)
     struct bh_checkpoint checkpoint;
     uint8_t root[32];
 
-    last->rc = bh_checkpoint_open(journal->crypto, &journal->key, row->note, &checkpoint,
-                                  last->err);
+    last->rc = bh_checkpoint_open(journal->crypto, &journal->key, row->note, &checkpoint, last->err);
     if (last->rc != BH_OK)
         return false;
     last->size = checkpoint.size;
@@ -320,9 +319,9 @@ journal_check_last_checkpoint(void *self, const struct bh_checkpoint_row *row)
         return true;
     bh_merkle_frontier_root(&journal->frontier, journal->crypto, root);
     if (memcmp(root, checkpoint.root, sizeof root) != 0)
-        last->rc = bh_err_set(last->err, BH_CONFLICT,
-                              "the log of %" PRIu64 " records is not the one that was signed",
-                              checkpoint.size);
+        last->rc =
+            bh_err_set(last->err, BH_CONFLICT,
+                       "the log of %" PRIu64 " records is not the one that was signed", checkpoint.size);
     return last->rc == BH_OK;
 }
 
@@ -338,9 +337,8 @@ journal_check_end(const struct bh_journal *journal, struct bh_err *err)
         return rc;
     if (size == journal->next_seq)
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT,
-                      "the log holds %" PRIu64 " records but %" PRIu64 " were written", size,
-                      journal->next_seq);
+    return bh_err_set(err, BH_CONFLICT, "the log holds %" PRIu64 " records but %" PRIu64 " were written",
+                      size, journal->next_seq);
 }
 
 /* The largest tree that was ever signed, as the signer knows it. */
@@ -348,8 +346,7 @@ static bh_rc
 journal_check_watermark(struct bh_journal *journal, uint64_t signed_size, struct bh_err *err)
 {
     if (journal->checkpoints.has_watermark || signed_size == 0)
-        return bh_checkpoints_check(&journal->checkpoints, &journal->store, &journal->frontier,
-                                    err);
+        return bh_checkpoints_check(&journal->checkpoints, &journal->store, &journal->frontier, err);
     bh_err_set(err, BH_CONFLICT,
                "the signer's file audit.signed is missing although checkpoints were signed");
     return bh_err_hint(err, BH_SIGNER_GO_BACK);
@@ -379,8 +376,7 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
     if (last.rc != BH_OK)
         return bh_err_wrap(err, "checkpoint");
     if (last.size > journal->frontier.size)
-        return bh_err_set(err, BH_CONFLICT,
-                          "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
+        return bh_err_set(err, BH_CONFLICT, "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
                           journal->frontier.size, last.size);
     rc = journal_check_watermark(journal, newest, err);
     if (rc != BH_OK)

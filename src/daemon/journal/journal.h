@@ -17,34 +17,33 @@ enum { BH_JOURNAL_KEYS_BYTES_MAX = 4096 };
 struct bh_journal {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
-    const char *origin;              /* the site's name, also the key's */
+    const char *origin; /* the site's name, also the key's */
     const char *state_dir;
-    struct bh_note_key key;          /* and, behind it, those before */
+    struct bh_note_key key; /* and, behind it, those before */
     struct bh_note_key keys[BH_NODE_RECORD_KEYS_MAX];
     char vkeys[BH_JOURNAL_KEYS_BYTES_MAX]; /* as audit.vkey has them, or shall have */
-    bool unpublished;                /* they are not in that file yet */
+    bool unpublished;                      /* they are not in that file yet */
     struct bh_merkle_frontier frontier;
     uint64_t next_seq;
     uint32_t boot;
-    uint64_t last_ts_ns;             /* no record is older than the one before */
+    uint64_t last_ts_ns;               /* no record is older than the one before */
     struct bh_merkle_frontier durable; /* of the records that are committed */
     struct bh_checkpoints checkpoints; /* its member `signing` is set before bh_journal_open */
-    uint64_t signing_size;           /* records that the open transaction's checkpoint covers */
-    uint64_t signed_size;            /* records that the last committed one covers */
-    uint64_t asked_ns;               /* when the signer was asked last */
+    uint64_t signing_size;             /* records that the open transaction's checkpoint covers */
+    uint64_t signed_size;              /* records that the last committed one covers */
+    uint64_t asked_ns;                 /* when the signer was asked last */
     char leaf[BH_RECORD_BYTES_MAX + 1];
 };
 
 /* Ask the signer for its key; nothing is read from the log, and nothing is written.  As
  * bh_checkpoints_open; BH_CONFLICT: audit.vkey in the state folder does not have that key, and none
  * that it has vouches for it. */
-BH_MUST_USE bh_rc bh_journal_open(struct bh_journal *journal,
-                                  const struct bh_daemon_config *config, struct bh_err *err);
+BH_MUST_USE bh_rc bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config,
+                                  struct bh_err *err);
 
 /* Complete `record` (seq, boot, and a salt, without which its public hash would tell who guesses
  * well what it says) and put it into the open transaction. */
-BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, struct bh_record *record,
-                                    struct bh_err *err);
+BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err);
 
 /* Take in a record that is in the store already, at replay. */
 void bh_journal_replayed(struct bh_journal *journal, const char *leaf, size_t length,

@@ -63,8 +63,9 @@ sign(struct fixture *f)
     uint64_t before = f->core.journal.signed_size;
 
     keys_fixture_must(f, bh_core_begin(&f->core, &f->err));
-    keys_fixture_must(f, bh_core_record(&f->core, &(struct bh_entry){ .verb = "test", .dec = { .allow = true } }, BH_OK,
-                         &f->err));
+    keys_fixture_must(f,
+                      bh_core_record(&f->core, &(struct bh_entry){ .verb = "test", .dec = { .allow = true } },
+                                     BH_OK, &f->err));
     keys_fixture_must(f, bh_core_commit(&f->core, &f->err));
     for (int i = 0; i < 2; i++) {
         f->core.journal.asked_ns = 0;
@@ -233,8 +234,8 @@ what_is_there_is_not_written_again(void **state)
     assert_int_equal(stat(path, &before), 0);
     reopen(&f);
     assert_int_equal(stat(path, &after), 0);
-    BH_CHECK("the same file", before.st_ino == after.st_ino
-                                  && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+    BH_CHECK("the same file",
+             before.st_ino == after.st_ino && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
     BH_CHECK_DONE();
     fixture_teardown(&f);
 }
@@ -243,10 +244,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_that_nobody_vouches_for),
-        cmocka_unit_test(a_key_that_was_turned),
-        cmocka_unit_test(a_key_that_was_turned_meanwhile),
-        cmocka_unit_test(a_file_of_keys),
+        cmocka_unit_test(a_key_that_nobody_vouches_for),      cmocka_unit_test(a_key_that_was_turned),
+        cmocka_unit_test(a_key_that_was_turned_meanwhile),    cmocka_unit_test(a_file_of_keys),
         cmocka_unit_test(what_is_there_is_not_written_again),
     };
 

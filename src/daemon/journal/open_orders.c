@@ -41,8 +41,7 @@ bh_open_orders_add(struct bh_open_orders *orders, uint64_t number, uint64_t sinc
     }
     fits = bh_vec_reserve(&orders->items, &orders->capacity, (size_t)orders->count + 1, UINT32_MAX);
     BH_ASSERT(fits);
-    memmove(&orders->items[at + 1], &orders->items[at],
-            (orders->count - at) * sizeof *orders->items);
+    memmove(&orders->items[at + 1], &orders->items[at], (orders->count - at) * sizeof *orders->items);
     orders->items[at] = (struct bh_open_order){ .number = number, .since_ns = since_ns };
     orders->count++;
 }

@@ -12,19 +12,21 @@ static const struct row {
         uint64_t answers;
         const char *orders;
     } lines[4];
-    uint64_t open[3];     /* 0: no more */
+    uint64_t open[3]; /* 0: no more */
 } rows[] = {
     { "given", { { "job.submit", 0, "-cs" } }, { ORDER(1, 1), ORDER(1, 2) } },
     { "a stop is none", { { "job.cancel", 0, "-t" } }, { 0 } },
     { "answered", { { "job.submit", 0, "-cs" }, { "node.carved", ORDER(1, 1) } }, { ORDER(1, 2) } },
-    { "unknown is no answer", { { "job.submit", 0, "-c" }, { "order.unknown", ORDER(1, 1) } },
+    { "unknown is no answer",
+      { { "job.submit", 0, "-c" }, { "order.unknown", ORDER(1, 1) } },
       { ORDER(1, 1) } },
     { "abandoned", { { "job.submit", 0, "-c" }, { "order.abandoned", ORDER(1, 1) } }, { 0 } },
     { "answered late",
       { { "job.submit", 0, "-c" }, { "order.abandoned", ORDER(1, 1) }, { "node.carved", ORDER(1, 1) } },
       { 0 } },
     { "an answer that orders",
-      { { "job.submit", 0, "-c" }, { "node.carved", ORDER(1, 1), "s" } }, { ORDER(2, 0) } },
+      { { "job.submit", 0, "-c" }, { "node.carved", ORDER(1, 1), "s" } },
+      { ORDER(2, 0) } },
     { "the answer to an order from before", { { "node.carved", ORDER(0, 7) } }, { 0 } },
 };
 
@@ -38,10 +40,12 @@ each_row(void **state)
 
         for (uint32_t l = 0; l < 4 && rows[i].lines[l].verb; l++) {
             const struct line *line = &rows[i].lines[l];
-            struct bh_record record = { .seq = l + 1, .verb = line->verb, .order = line->answers,
-                                        .orders = line->orders, .ts_ns = l,
-                                        .phase = line->answers ? BH_PHASE_OUTCOME
-                                                               : BH_PHASE_INTENT };
+            struct bh_record record = { .seq = l + 1,
+                                        .verb = line->verb,
+                                        .order = line->answers,
+                                        .orders = line->orders,
+                                        .ts_ns = l,
+                                        .phase = line->answers ? BH_PHASE_OUTCOME : BH_PHASE_INTENT };
 
             bh_open_orders_read(&orders, &record);
         }
@@ -63,8 +67,9 @@ bounded(void **state)
     (void)state;
     for (uint64_t seq = 1; seq < 100000; seq++) {
         struct bh_record given = { .seq = 2 * seq, .verb = "job.submit", .orders = "c" };
-        struct bh_record answer = { .seq = 2 * seq + 1, .verb = "node.carved",
-                                    .phase = BH_PHASE_OUTCOME, .order = ORDER(2 * seq, 0) };
+        struct bh_record answer = {
+            .seq = 2 * seq + 1, .verb = "node.carved", .phase = BH_PHASE_OUTCOME, .order = ORDER(2 * seq, 0)
+        };
 
         bh_open_orders_read(&orders, &given);
         bh_open_orders_read(&orders, &answer);

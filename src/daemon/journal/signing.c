@@ -27,15 +27,15 @@ static const bh_ns steady_ns = 60 * BH_NS_PER_S; /* after so long all is well ag
 
 /* Where the program may lie, seen from the folder of this one: installed, then built, then
  * beside. */
-static const char *const places[] = { "../libexec/bulkhead/bulkhead-signer",
-                                      "../signer/bulkhead-signer", "bulkhead-signer" };
+static const char *const places[] = { "../libexec/bulkhead/bulkhead-signer", "../signer/bulkhead-signer",
+                                      "bulkhead-signer" };
 
 struct bh_signing_process {
     const char *socket, *folder, *program;
-    int fd;                      /* -1: no connection */
-    pid_t pid;                   /* 0: no child */
+    int fd;    /* -1: no connection */
+    pid_t pid; /* 0: no child */
     bh_ns connect_ns, pause_ns, since_ns;
-    size_t held;                 /* bytes of the next answer */
+    size_t held; /* bytes of the next answer */
     struct bh_signer_reply answer;
 };
 
@@ -71,8 +71,7 @@ signing_disconnect(struct bh_signing_process *process)
     if (now - process->since_ns > steady_ns)
         process->pause_ns = pause_first_ns;
     process->connect_ns = now + process->pause_ns;
-    process->pause_ns =
-        2 * process->pause_ns < pause_most_ns ? 2 * process->pause_ns : pause_most_ns;
+    process->pause_ns = 2 * process->pause_ns < pause_most_ns ? 2 * process->pause_ns : pause_most_ns;
 }
 
 void
@@ -87,8 +86,7 @@ bh_signing_process_free(struct bh_signing_process *process)
 /* ---- connecting ---- */
 
 static bh_rc
-signing_find_program(const struct bh_signing_process *process, char ret_path[PATH_MAX],
-             struct bh_err *err)
+signing_find_program(const struct bh_signing_process *process, char ret_path[PATH_MAX], struct bh_err *err)
 {
     char own[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -102,8 +100,7 @@ signing_find_program(const struct bh_signing_process *process, char ret_path[PAT
     own[length] = '\0';
     dirname(own);
     for (size_t i = 0; i < BH_COUNT(places); i++)
-        if (snprintf(ret_path, PATH_MAX, "%s/%s", own, places[i]) < PATH_MAX
-            && access(ret_path, X_OK) == 0)
+        if (snprintf(ret_path, PATH_MAX, "%s/%s", own, places[i]) < PATH_MAX && access(ret_path, X_OK) == 0)
             return BH_OK;
     bh_err_set(err, BH_UNAVAILABLE, "bulkhead-signer is not beside %.150s", own);
     return bh_err_hint(err, "name it with `signer` in bulkheadd.conf");
@@ -238,8 +235,7 @@ signing_end_texts(struct bh_signer_reply *answer)
 }
 
 static bh_rc
-signing_process_receive(void *self, uint64_t wait_ns, struct bh_signer_reply *ret_answer,
-             struct bh_err *err)
+signing_process_receive(void *self, uint64_t wait_ns, struct bh_signer_reply *ret_answer, struct bh_err *err)
 {
     struct bh_signing_process *process = self;
     bh_ns deadline = bh_time_monotonic() + wait_ns;

@@ -35,8 +35,7 @@ signing_setup(struct fixture *f)
     *f = (struct fixture){ .folder = "/tmp/bh-signing-XXXXXX" };
     assert_non_null(mkdtemp(f->folder));
     snprintf(f->socket, sizeof f->socket, "%s/signer.sock", f->folder);
-    f->config = (struct bh_daemon_config){ .state_dir = f->folder, .signer = program,
-                                           .signer_socket = "" };
+    f->config = (struct bh_daemon_config){ .state_dir = f->folder, .signer = program, .signer_socket = "" };
     f->process = bh_signing_process_new(&f->config);
     f->port = bh_signing_process_port(f->process);
 }
@@ -59,8 +58,9 @@ signing_teardown(struct fixture *f)
 static bool
 signing_ask(struct fixture *f)
 {
-    const struct bh_signer_request hello = { .version = BH_SIGNER_VERSION, .number = 9,
-                                              .name = "log.example/a" };
+    const struct bh_signer_request hello = { .version = BH_SIGNER_VERSION,
+                                             .number = 9,
+                                             .name = "log.example/a" };
 
     return f->port.ops->ask(f->port.self, &hello);
 }
@@ -178,9 +178,14 @@ static pid_t
 start_signer(struct fixture *f, uint32_t uid)
 {
     char number[16];
-    char *const argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t)"--dir", f->folder,
-                           (char *)(uintptr_t)"--socket", f->socket,
-                           (char *)(uintptr_t)"--peer", number, NULL };
+    char *const argv[] = { (char *)(uintptr_t)program,
+                           (char *)(uintptr_t) "--dir",
+                           f->folder,
+                           (char *)(uintptr_t) "--socket",
+                           f->socket,
+                           (char *)(uintptr_t) "--peer",
+                           number,
+                           NULL };
     char *const environment[] = { NULL };
     pid_t pid;
 

@@ -17,9 +17,9 @@
 struct catalog_name {
     char *text;
     bool gone;
-    bool waits;                  /* to be bound: it has no row yet, or an older one */
-    struct bh_digest key;        /* zero: it is not bound, or erased */
-    uint64_t record;             /* as in its row */
+    bool waits;           /* to be bound: it has no row yet, or an older one */
+    struct bh_digest key; /* zero: it is not bound, or erased */
+    uint64_t record;      /* as in its row */
 };
 
 /* A name that waits to be bound. */
@@ -169,8 +169,7 @@ catalog_parse_site(struct bh_catalog *catalog, const char *text, struct bh_err *
     bh_arena_reset(catalog->site_arena);
     catalog->site = (struct bh_site){ 0 };
     if (text[0])
-        rc = bh_json_decode(text, strlen(text), &bh_site_fields, &catalog->site,
-                            catalog->site_arena, err);
+        rc = bh_json_decode(text, strlen(text), &bh_site_fields, &catalog->site, catalog->site_arena, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "site file in the store");
     free(catalog->site_text);
@@ -212,7 +211,7 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
 
 static struct catalog_name *
 catalog_find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text,
-          uint32_t *ret_id)
+                  uint32_t *ret_id)
 {
     const struct names *names = &catalog->names[kind];
 
@@ -226,8 +225,11 @@ static bh_rc
 catalog_put_name(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
 {
     const struct catalog_name *slot = &catalog->names[kind].items[id];
-    const struct bh_name_row row = { .kind = kind, .id = id, .name = slot->text,
-                                     .gone = slot->gone, .key = slot->key,
+    const struct bh_name_row row = { .kind = kind,
+                                     .id = id,
+                                     .name = slot->text,
+                                     .gone = slot->gone,
+                                     .key = slot->key,
                                      .record = slot->record };
 
     return catalog->store.ops->put_name(catalog->store.self, &row, err);
@@ -240,8 +242,8 @@ catalog_queue_unbound(struct bh_catalog *catalog, enum bh_name_kind kind, uint32
 
     if (catalog->unbound_from == catalog->unbound_to)
         catalog->unbound_from = catalog->unbound_to = 0;
-    fits = bh_vec_reserve(&catalog->unbound, &catalog->unbound_capacity,
-                          (size_t)catalog->unbound_to + 1, NAMES_MAX);
+    fits = bh_vec_reserve(&catalog->unbound, &catalog->unbound_capacity, (size_t)catalog->unbound_to + 1,
+                          NAMES_MAX);
     BH_ASSERT(fits);
     catalog->unbound[catalog->unbound_to++] = (struct unbound){ kind, id };
     catalog->names[kind].items[id].waits = true;
@@ -262,8 +264,8 @@ catalog_give_id(struct bh_catalog *catalog, struct bh_name_row *row, struct bh_e
 }
 
 bh_rc
-bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind, const char *text,
-                uint32_t *ret_id, struct bh_err *err)
+bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind, const char *text, uint32_t *ret_id,
+                struct bh_err *err)
 {
     struct bh_name_row row = { .kind = kind, .name = text };
     struct catalog_name *slot = catalog_find_name(catalog, kind, text, &row.id);
@@ -307,8 +309,7 @@ bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind, uin
 }
 
 const char *
-bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t *cursor,
-                uint32_t *ret_id)
+bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t *cursor, uint32_t *ret_id)
 {
     const struct names *names = &catalog->names[kind];
 
@@ -324,8 +325,7 @@ bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32
 }
 
 bh_rc
-bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
-                struct bh_err *err)
+bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
 {
     struct catalog_name *slot = catalog_slot_of(&catalog->names[kind], id);
 

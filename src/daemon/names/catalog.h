@@ -19,36 +19,32 @@
 struct bh_catalog;
 struct bh_published;
 
-BH_MUST_USE struct bh_catalog *bh_catalog_new(struct bh_store store,
-                                                const struct bh_crypto_ops *crypto);
+BH_MUST_USE struct bh_catalog *bh_catalog_new(struct bh_store store, const struct bh_crypto_ops *crypto);
 void bh_catalog_free(struct bh_catalog *catalog);
 
 /* Forget everything and read names and the site file from the store; to be published then. */
 BH_MUST_USE bh_rc bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err);
 
 /* The id of a name: the one it has, or had, else the next free one, which waits to be bound. */
-BH_MUST_USE bh_rc bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind,
-                                  const char *name, uint32_t *ret_id, struct bh_err *err);
+BH_MUST_USE bh_rc bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind, const char *name,
+                                  uint32_t *ret_id, struct bh_err *err);
 
 /* The id of a name that is in use, or 0. */
-uint32_t bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind,
-                         const char *name);
+uint32_t bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *name);
 
 /* The id that a name has, or had; 0: it never had one. */
-uint32_t bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind,
-                          const char *name);
+uint32_t bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *name);
 
 /* The name of an id, in use or not; NULL when it was never given. */
-const char *bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind,
-                               uint32_t id);
+const char *bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id);
 
 /* Walk the names in use: start with *cursor = 0; NULL at the end. */
-const char *bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind,
-                            uint32_t *cursor, uint32_t *ret_id);
+const char *bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t *cursor,
+                            uint32_t *ret_id);
 
 /* The name is not in use any more; its id stays taken. */
-BH_MUST_USE bh_rc bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind,
-                                  uint32_t id, struct bh_err *err);
+BH_MUST_USE bh_rc bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
+                                  struct bh_err *err);
 
 /* ---- binding ---- */
 
@@ -57,8 +53,8 @@ uint32_t bh_catalog_unbound(const struct bh_catalog *catalog);
 
 /* Bind up to `max` of them, oldest first, by record `seq`: their rows go into the open
  * transaction, their items are appended to `list`. */
-BH_MUST_USE bh_rc bh_catalog_bind(struct bh_catalog *catalog, uint32_t max, uint64_t seq,
-                                  struct bh_buf *list, struct bh_err *err);
+BH_MUST_USE bh_rc bh_catalog_bind(struct bh_catalog *catalog, uint32_t max, uint64_t seq, struct bh_buf *list,
+                                  struct bh_err *err);
 
 /* Have all names wait again, to be bound as they are; those that never were, get a key when
  * `fresh`.  Returns how many. */
@@ -80,8 +76,7 @@ uint64_t bh_catalog_revision(const struct bh_catalog *catalog);
 /* Put a new site file into the open transaction, as that revision; in force at once for the
  * owner. */
 BH_MUST_USE bh_rc bh_catalog_set_site(struct bh_catalog *catalog, const char *text,
-                                      const struct bh_digest *digest, uint64_t revision,
-                                      struct bh_err *err);
+                                      const struct bh_digest *digest, uint64_t revision, struct bh_err *err);
 
 /* Have workers read that picture of names and site (daemon/names/directory.h); the catalog takes the
  * reference over. */

@@ -183,7 +183,7 @@ directory_add_principals(struct directory_picture *p, const struct bh_catalog *c
         rows[i] = (struct bh_dir_principal){
             .id = { i + 1 },
             .name = directory_copy(p->arena, name),
-            .uid = strcmp(name, "root") == 0       ? 0
+            .uid = strcmp(name, "root") == 0  ? 0
                    : known && !known->service ? known->uid
                                               : UINT32_MAX,
             .service = known && known->service,
@@ -227,10 +227,10 @@ directory_add_gpus(struct directory_picture *p, const struct bh_catalog *catalog
     for (uint32_t i = 0; i < count; i++) {
         const char *uuid = bh_catalog_name_of(catalog, BH_NAME_GPU, i + 1);
 
-        rows[i] = (struct bh_dir_gpu){
-            .id = { i + 1 }, .uuid = directory_copy(p->arena, uuid),
-            .managed = bh_site_gpu_flags(bh_catalog_site(catalog), uuid, "").managed
-        };
+        rows[i] =
+            (struct bh_dir_gpu){ .id = { i + 1 },
+                                 .uuid = directory_copy(p->arena, uuid),
+                                 .managed = bh_site_gpu_flags(bh_catalog_site(catalog), uuid, "").managed };
     }
     p->directory.gpus = rows;
     p->directory.gpu_count = count;
@@ -259,7 +259,8 @@ directory_add_dataset_names(struct directory_picture *p, const struct bh_catalog
     for (uint32_t i = 0; i < count; i++) {
         const char *name = bh_catalog_name_of(catalog, BH_NAME_DATASET, i + 1);
 
-        rows[i] = (struct bh_dir_dataset){ { i + 1 }, directory_copy(p->arena, name),
+        rows[i] = (struct bh_dir_dataset){ { i + 1 },
+                                           directory_copy(p->arena, name),
                                            !bh_catalog_find(catalog, BH_NAME_DATASET, name) };
     }
     p->directory.dataset_names = rows;
@@ -279,7 +280,7 @@ directory_add_groups(struct directory_picture *p, const struct bh_catalog *catal
 }
 
 static const struct bh_dir_step_up standard_step_ups[] = {
-#define BH_STEP_UP(verb, level, seconds) { verb, BH_LEVEL_##level, (seconds) * UINT64_C(1000000000) },
+#define BH_STEP_UP(verb, level, seconds) { verb, BH_LEVEL_##level, (seconds)*UINT64_C(1000000000) },
 #include "tables/step_up.tbl"
 #undef BH_STEP_UP
 };

@@ -23,8 +23,8 @@ bh_carried_text(const struct bh_core *core, const struct bh_carried_end *end,
 
 /* Of the open batch, or what the store has: readers do not see the batch. */
 static bh_rc
-carried_find(struct bh_core *core, const struct bh_document_key *key,
-     struct bh_document_row *ret_row, struct bh_err *err)
+carried_find(struct bh_core *core, const struct bh_document_key *key, struct bh_document_row *ret_row,
+             struct bh_err *err)
 {
     bh_rc rc;
 
@@ -42,7 +42,7 @@ carried_find(struct bh_core *core, const struct bh_document_key *key,
 
 static bh_rc
 carried_add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
-    const struct bh_msg_carried *carried, struct bh_err *err)
+            const struct bh_msg_carried *carried, struct bh_err *err)
 {
     char key[BH_CARRIED_KEY_SIZE], memory[ROW_BYTES_MAX];
     const struct bh_document_key wanted = { kind, key };

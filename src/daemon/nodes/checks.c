@@ -42,19 +42,20 @@ checks_forget(struct bh_core *core, const bh_node_id *aside, uint32_t count)
 static bh_rc
 checks_ask(struct bh_core *core, struct bh_check *check, bh_ns now, struct bh_err *err)
 {
-    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                                    .phase = BH_PHASE_EVENT, .verb = "node.check",
+    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                                    .dec = { .allow = true },
+                                    .phase = BH_PHASE_EVENT,
+                                    .verb = "node.check",
                                     .obj = { .type = "node", .id = check->node.v } };
     const char *name = bh_catalog_name_of(core->catalog, BH_NAME_NODE, check->node.v);
     struct bh_host_view host;
 
-    if (core->verify_count == BH_CORE_VERIFIES_MAX
-        || !bh_view_host(core->state.engine, check->node, &host))
+    if (core->verify_count == BH_CORE_VERIFIES_MAX || !bh_view_host(core->state.engine, check->node, &host))
         return BH_OK;
     if (!check->pause)
         bh_log(NODE_UNCHECKED, BH_STR("node", name ? name : ""), BH_U64("job", host.failed[0].v),
                BH_U64("before", host.failed[1].v));
-    check->pause = !check->pause                    ? PAUSE_FIRST
+    check->pause = !check->pause                   ? PAUSE_FIRST
                    : check->pause > PAUSE_MOST / 2 ? PAUSE_MOST
                                                    : 2 * check->pause;
     check->retry_at = now + check->pause;
@@ -83,8 +84,8 @@ bh_checks_ask(struct bh_core *core, struct bh_err *err)
 }
 
 bool
-bh_checks_event(const struct bh_core *core, bh_node_id node,
-                const struct bh_msg_verdict *verdict, struct bh_event *ret_event)
+bh_checks_event(const struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,
+                struct bh_event *ret_event)
 {
     struct bh_host_view host;
 

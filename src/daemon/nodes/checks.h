@@ -13,7 +13,7 @@ BH_MUST_USE bh_rc bh_checks_ask(struct bh_core *core, struct bh_err *err);
 
 /* A verdict on a node as a whole: the event for it.  False: none, the node is not put aside, or the
  * verdict decides nothing. */
-bool bh_checks_event(const struct bh_core *core, bh_node_id node,
-                     const struct bh_msg_verdict *verdict, struct bh_event *ret_event);
+bool bh_checks_event(const struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,
+                     struct bh_event *ret_event);
 
 #endif

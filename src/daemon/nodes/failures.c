@@ -26,8 +26,8 @@ failures_put(struct bh_core *core, uint64_t job, const struct bh_digest *digest,
 }
 
 bh_rc
-bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why,
-                 struct bh_failure *ret_failure, struct bh_err *err)
+bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why, struct bh_failure *ret_failure,
+                 struct bh_err *err)
 {
     struct bh_digest *digest = &ret_failure->digest;
     char memory[SEALED_MAX];
@@ -44,8 +44,8 @@ bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why,
     if (rc != BH_OK)
         return rc;
     core->crypto->sha256(item.bytes, item.length, "", 0, digest->bytes);
-    rc = bh_texts_put(core, &(struct bh_text_row){ *digest, view.tenant.v,
-                                                   { item.bytes, item.length } }, err);
+    rc =
+        bh_texts_put(core, &(struct bh_text_row){ *digest, view.tenant.v, { item.bytes, item.length } }, err);
     if (rc == BH_OK)
         rc = failures_put(core, view.job.v, digest, err);
     ret_failure->kept = rc == BH_OK;

@@ -6,9 +6,9 @@
 /* Why a job could not be started, in the node's words: sealed under its tenant's key and kept for
  * its people (api/jobs/failure.h), in the batch of the record that says that it could not. */
 struct bh_failure {
-    bool kept;                   /* false: there is nothing to say, or no such lease */
-    bh_tenant_id tenant;         /* whose it is: of that record, too, else nobody knows that it went */
-    struct bh_digest digest;     /* of the sealed text: for that record */
+    bool kept;               /* false: there is nothing to say, or no such lease */
+    bh_tenant_id tenant;     /* whose it is: of that record, too, else nobody knows that it went */
+    struct bh_digest digest; /* of the sealed text: for that record */
 };
 
 /* Results of bh_core_seal and of the store. */

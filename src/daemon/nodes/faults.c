@@ -17,8 +17,8 @@ struct faults_report {
     struct bh_gpu_facts *facts;
     struct bh_fault_report seen;
     struct bh_fault_remedy remedy;
-    bh_partition_id partition;   /* 0: it names none that stands */
-    bh_tenant_id tenant;         /* who has that; 0: nobody, or several */
+    bh_partition_id partition; /* 0: it names none that stands */
+    bh_tenant_id tenant;       /* who has that; 0: nobody, or several */
 };
 
 static struct bh_entry
@@ -52,8 +52,7 @@ faults_set_fenced(struct bh_core *core, const struct faults_report *report, bool
     event.u.gpu.fenced = fenced;
     event.u.gpu.keeps = keeps;
     if (fenced)
-        bh_log(GPU_FENCED, BH_STR("gpu", report->health->gpu),
-               BH_STR("why", report->health->why));
+        bh_log(GPU_FENCED, BH_STR("gpu", report->health->gpu), BH_STR("why", report->health->why));
     else
         bh_log(GPU_ANSWERS, BH_STR("gpu", report->health->gpu));
     return bh_core_step(core, &entry, &event, err);
@@ -80,8 +79,7 @@ send_fault(struct bh_core *core, const struct faults_report *report, struct bh_e
 static bh_rc
 faults_report_recovered(struct bh_core *core, struct faults_report *report, struct bh_err *err)
 {
-    bool wanted = report->seen.recovery < BH_RECOVERIES
-                  && report->seen.recovery != BH_RECOVERY_NONE;
+    bool wanted = report->seen.recovery < BH_RECOVERIES && report->seen.recovery != BH_RECOVERY_NONE;
 
     if (report->view.health != BH_HEALTH_NEEDS_REBOOT || wanted)
         return BH_OK;
@@ -100,8 +98,8 @@ faults_find_tenant(const struct bh_core *core, struct faults_report *report)
     bool several = false, stands = false;
 
     while (bh_view_next_partition(core->state.engine, &cursor, &partition)) {
-        bool named = report->health->partition
-                     && partition.partition.partition.v == report->health->partition;
+        bool named =
+            report->health->partition && partition.partition.partition.v == report->health->partition;
 
         if (!bh_same(partition.partition.gpu, report->view.gpu))
             continue;
@@ -151,8 +149,7 @@ faults_count_of(struct bh_core *core, uint32_t tenant)
 static bool
 faults_is_apps(const struct faults_report *report)
 {
-    return report->remedy.class == BH_FAULT_CLASS_APP
-           || report->remedy.class == BH_FAULT_CLASS_APP_REPEAT;
+    return report->remedy.class == BH_FAULT_CLASS_APP || report->remedy.class == BH_FAULT_CLASS_APP_REPEAT;
 }
 
 /* Faults that change nothing, or next to nothing, may come by the thousand: by what a tenant
@@ -165,11 +162,12 @@ faults_may_record(struct bh_core *core, struct faults_report *report)
 
     if (bh_fault_is_cause(&report->remedy))
         return true;
-    capacity = owned ? faults_within(faults_count_of(core, report->tenant.v), now_ns, BH_FAULTS_TENANT_HOUR, &last)
-                 : faults_within(&report->facts->minor, now_ns, BH_FAULTS_GPU_HOUR, &last);
+    capacity =
+        owned ? faults_within(faults_count_of(core, report->tenant.v), now_ns, BH_FAULTS_TENANT_HOUR, &last)
+              : faults_within(&report->facts->minor, now_ns, BH_FAULTS_GPU_HOUR, &last);
     if (owned && capacity && last)
-        bh_log(TENANT_FAULTS, BH_U64("tenant", report->tenant.v),
-               BH_U64("faults", BH_FAULTS_TENANT_HOUR), BH_STR("gpu", report->health->gpu));
+        bh_log(TENANT_FAULTS, BH_U64("tenant", report->tenant.v), BH_U64("faults", BH_FAULTS_TENANT_HOUR),
+               BH_STR("gpu", report->health->gpu));
     return capacity;
 }
 
@@ -179,8 +177,7 @@ faults_is_redundant(const struct faults_report *report)
 {
     enum bh_gpu_health health = report->view.health;
 
-    return (health == BH_HEALTH_FENCED || health == BH_HEALTH_RESETTING
-            || health == BH_HEALTH_QUARANTINED)
+    return (health == BH_HEALTH_FENCED || health == BH_HEALTH_RESETTING || health == BH_HEALTH_QUARANTINED)
            && report->view.used.compute == 0 && report->view.used.memory == 0
            && report->remedy.then != BH_THEN_REBOOT && report->remedy.then != BH_THEN_RETIRE;
 }
@@ -208,7 +205,7 @@ faults_receive_fault(struct bh_core *core, struct faults_report *report, struct 
 
 bh_rc
 bh_faults_receive(struct bh_core *core, bh_node_id node, const struct bh_msg_health *health,
-               struct bh_err *err)
+                  struct bh_err *err)
 {
     struct faults_report report = { .health = health };
     uint32_t id = bh_catalog_find(core->catalog, BH_NAME_GPU, health->gpu);
@@ -218,10 +215,12 @@ bh_faults_receive(struct bh_core *core, bh_node_id node, const struct bh_msg_hea
         || !bh_same(report.view.node, node))
         return BH_OK;
     report.facts = bh_gpu_facts_of(core, report.view.gpu);
-    report.seen = (struct bh_fault_report){
-        .xid = health->fault == BH_FAULT_XID ? health->xid : 0, .recovery = health->recovery,
-        .sign = health->fault == BH_FAULT_HEALTH_RULE && health->sign < BH_HEALTH_RULES
-                    ? (enum bh_health_rule)health->sign : BH_HEALTH_RULE_NONE };
+    report.seen = (struct bh_fault_report){ .xid = health->fault == BH_FAULT_XID ? health->xid : 0,
+                                            .recovery = health->recovery,
+                                            .sign = health->fault == BH_FAULT_HEALTH_RULE
+                                                            && health->sign < BH_HEALTH_RULES
+                                                        ? (enum bh_health_rule)health->sign
+                                                        : BH_HEALTH_RULE_NONE };
     if (bh_fault_fences(health->fault))
         return faults_set_fenced(core, &report, true, err);
     if (health->fault == BH_FAULT_NONE) {

@@ -21,7 +21,7 @@ bh_fault_fences(uint32_t fault)
 }
 
 /* One report; a GPU that is not known is passed over.  Results of bh_core_step. */
-BH_MUST_USE bh_rc bh_faults_receive(struct bh_core *core, bh_node_id node,
-                                 const struct bh_msg_health *health, struct bh_err *err);
+BH_MUST_USE bh_rc bh_faults_receive(struct bh_core *core, bh_node_id node, const struct bh_msg_health *health,
+                                    struct bh_err *err);
 
 #endif

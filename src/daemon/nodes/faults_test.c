@@ -72,21 +72,36 @@ reports_are_judged(void **state)
         enum bh_gpu_health health;
         bool fenced;
     } cases[] = {
-        { "an XID that needs a reset", { .fault = BH_FAULT_XID, .xid = 95, .recovery = UINT32_MAX },
-          BH_HEALTH_RESETTING, false },
+        { "an XID that needs a reset",
+          { .fault = BH_FAULT_XID, .xid = 95, .recovery = UINT32_MAX },
+          BH_HEALTH_RESETTING,
+          false },
         { "the driver says that a drain will do",
-          { .fault = BH_FAULT_XID, .xid = 95, .recovery = 4 }, BH_HEALTH_RESETTING, false },
-        { "an application's", { .fault = BH_FAULT_XID, .xid = 31, .recovery = UINT32_MAX },
-          BH_HEALTH_OK, false },
-        { "off the bus", { .fault = BH_FAULT_XID, .xid = 79, .recovery = UINT32_MAX },
-          BH_HEALTH_NEEDS_REBOOT, false },
-        { "not remapped", { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULE_REMAP_FAILED },
-          BH_HEALTH_QUARANTINED, false },
-        { "hot", { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULE_THERMAL }, BH_HEALTH_WATCHED, false },
-        { "a sign of a newer node", { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULES }, BH_HEALTH_OK, false },
+          { .fault = BH_FAULT_XID, .xid = 95, .recovery = 4 },
+          BH_HEALTH_RESETTING,
+          false },
+        { "an application's",
+          { .fault = BH_FAULT_XID, .xid = 31, .recovery = UINT32_MAX },
+          BH_HEALTH_OK,
+          false },
+        { "off the bus",
+          { .fault = BH_FAULT_XID, .xid = 79, .recovery = UINT32_MAX },
+          BH_HEALTH_NEEDS_REBOOT,
+          false },
+        { "not remapped",
+          { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULE_REMAP_FAILED },
+          BH_HEALTH_QUARANTINED,
+          false },
+        { "hot",
+          { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULE_THERMAL },
+          BH_HEALTH_WATCHED,
+          false },
+        { "a sign of a newer node",
+          { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULES },
+          BH_HEALTH_OK,
+          false },
         { "it hangs", { .fault = BH_FAULT_HUNG }, BH_HEALTH_OK, true },
-        { "another's GPU", { .gpu = "GPU-nobody", .fault = BH_FAULT_XID, .xid = 95 },
-          BH_HEALTH_OK, false },
+        { "another's GPU", { .gpu = "GPU-nobody", .fault = BH_FAULT_XID, .xid = 95 }, BH_HEALTH_OK, false },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -113,10 +128,9 @@ what_answers_again_is_back(void **state)
     (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE, .recovery = UINT32_MAX });
     assert_false(faults_check(&f, first).fenced);
     assert_int_equal(faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE }), 0);
-    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_XID, .xid = 79,
-                                           .recovery = UINT32_MAX });
-    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE,
-                                           .recovery = BH_RECOVERY_REBOOT });
+    (void)faults_report(&f,
+                        (struct bh_msg_health){ .fault = BH_FAULT_XID, .xid = 79, .recovery = UINT32_MAX });
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE, .recovery = BH_RECOVERY_REBOOT });
     assert_int_equal(faults_check(&f, first).health, BH_HEALTH_NEEDS_REBOOT);
     (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE });
     assert_int_equal(faults_check(&f, first).health, BH_HEALTH_TESTING);
@@ -130,11 +144,15 @@ consequences_are_not_counted(void **state)
     struct fixture f;
 
     faults_open_site(&f);
-    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_XID, .xid = 63, .at_ns = 100 * S,
-                                           .recovery = UINT32_MAX, .gpu = "GPU-aaaaaaaa-0000" });
-    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_HEALTH_RULE, .at_ns = 105 * S,
-                                           .sign = BH_HEALTH_RULE_ECC_UNCORRECTED,
-                                           .recovery = UINT32_MAX });
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_XID,
+                                                    .xid = 63,
+                                                    .at_ns = 100 * S,
+                                                    .recovery = UINT32_MAX,
+                                                    .gpu = "GPU-aaaaaaaa-0000" });
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_HEALTH_RULE,
+                                                    .at_ns = 105 * S,
+                                                    .sign = BH_HEALTH_RULE_ECC_UNCORRECTED,
+                                                    .recovery = UINT32_MAX });
     assert_true(faults_check(&f, first).resets == 0);
     assert_int_equal(faults_check(&f, first).sign, BH_HEALTH_RULE_NONE);
     fixture_teardown(&f);

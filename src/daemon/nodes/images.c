@@ -80,8 +80,7 @@ images_is_known(struct bh_core *core, const char *key, const char *value)
     for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
         if (kept->row.kind == BH_DOCUMENT_IMAGE && strcmp(kept->row.key, key) == 0)
             return strcmp(kept->row.value, value) == 0;
-    return core->store.ops->get_document(core->store.self, &wanted, core->arena, &row, &ignored)
-               == BH_OK
+    return core->store.ops->get_document(core->store.self, &wanted, core->arena, &row, &ignored) == BH_OK
            && strcmp(row.value, value) == 0;
 }
 
@@ -94,7 +93,8 @@ images_put(struct bh_core *core, const char *key, const char *value, struct bh_e
         return bh_err_set(err, BH_FULL, "the batch is full");
     *kept = (struct bh_batch_document){
         .next = core->documents,
-        .row = { .kind = BH_DOCUMENT_IMAGE, .version = 1,
+        .row = { .kind = BH_DOCUMENT_IMAGE,
+                 .version = 1,
                  .key = bh_arena_strdup(core->arena, key),
                  .value = bh_arena_strdup(core->arena, value) },
     };
@@ -105,20 +105,20 @@ images_put(struct bh_core *core, const char *key, const char *value, struct bh_e
 }
 
 bh_rc
-bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_image *image,
-                 struct bh_err *err)
+bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_image *image, struct bh_err *err)
 {
     char key[BH_IMAGE_KEY_SIZE], memory[ROW_BYTES_MAX];
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT, .verb = "job.image" };
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "job.image" };
     struct bh_image_row row;
     struct bh_job_view view;
     struct bh_buf json;
     bh_rc rc = bh_core_begin(core, err);
 
     if (rc != BH_OK || !bh_image_row_read(image->digest, &row)
-        || !bh_view_lease(core->state.engine, (bh_lease_id){ image->lease }, &view)
-        || view.node.v != node.v)
+        || !bh_view_lease(core->state.engine, (bh_lease_id){ image->lease }, &view) || view.node.v != node.v)
         return rc;
     bh_image_key(view.job.v, key);
     bh_buf_init_fixed(&json, memory, sizeof memory);

@@ -27,7 +27,7 @@ void bh_images_put(const struct bh_images *images, struct bh_buf *out);
 
 /* Which image it is, when READY: a record and a document for its job, once.  Results of the
  * store; BH_FULL: the batch has no room.  What no lease of that node has is passed over. */
-BH_MUST_USE bh_rc bh_images_record(struct bh_core *core, bh_node_id node,
-                                   const struct bh_msg_image *image, struct bh_err *err);
+BH_MUST_USE bh_rc bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_image *image,
+                                   struct bh_err *err);
 
 #endif

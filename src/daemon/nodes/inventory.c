@@ -31,10 +31,9 @@ inventory_report(const char *verb, const char *type, uint64_t id)
 static bool
 inventory_same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
 {
-    return bh_same(view->node, gpu->node) && view->model == gpu->model
-           && view->managed == gpu->managed && view->cordoned == gpu->cordoned
-           && view->fenced == gpu->fenced && view->keeps == gpu->keeps && view->numa == gpu->numa
-           && view->layout == gpu->layout && view->lone_carve == gpu->lone_carve
+    return bh_same(view->node, gpu->node) && view->model == gpu->model && view->managed == gpu->managed
+           && view->cordoned == gpu->cordoned && view->fenced == gpu->fenced && view->keeps == gpu->keeps
+           && view->numa == gpu->numa && view->layout == gpu->layout && view->lone_carve == gpu->lone_carve
            && view->mig_capable == gpu->mig_capable && view->share_limit == gpu->share_limit;
 }
 
@@ -44,7 +43,7 @@ inventory_same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
  * it come with the inventory that its node sends when it can be read. */
 static bh_rc
 inventory_fence_unread(struct bh_core *core, const struct bh_gpu_view *view, const char *why,
-            struct bh_err *err)
+                       struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = bh_gpu_facts_known(view) };
     struct bh_entry entry = inventory_report("node.gpu", "gpu", view->gpu.v);
@@ -75,7 +74,7 @@ inventory_why_unread(const struct bh_gpu_view *view, const struct bh_msg_gpu *fr
 /* *ret_taken: it is one of those, and all is done for it. */
 static bh_rc
 inventory_apply_unread(struct bh_core *core, const struct bh_msg_gpu *from, bool *ret_taken,
-            struct bh_err *err)
+                       struct bh_err *err)
 {
     uint32_t id = *from->uuid ? bh_catalog_find(core->catalog, BH_NAME_GPU, from->uuid) : 0;
     struct bh_gpu_view view;
@@ -87,8 +86,7 @@ inventory_apply_unread(struct bh_core *core, const struct bh_msg_gpu *from, bool
         return BH_OK;
     if (known)
         return inventory_fence_unread(core, &view, why, err);
-    bh_log(GPU_UNREAD, BH_STR("gpu", from->uuid), BH_U64("index", from->index),
-           BH_STR("why", why));
+    bh_log(GPU_UNREAD, BH_STR("gpu", from->uuid), BH_U64("index", from->index), BH_STR("why", why));
     return BH_OK;
 }
 
@@ -107,7 +105,7 @@ inventory_names_gpu(const struct bh_msg_inventory *inventory, const char *uuid)
  * did not answer names none, and has found nothing out. */
 static bh_rc
 inventory_find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
-               struct bh_err *err)
+                         struct bh_err *err)
 {
     struct bh_gpu_view view;
     uint32_t cursor = 0;
@@ -132,7 +130,10 @@ inventory_warn_unmanaged(const struct bh_msg_inventory *inventory, const struct 
 {
     const struct bh_msg_partition *partitions = inventory->partitions.items;
     struct bh_unmanaged unmanaged = {
-        .gpu = from->uuid, .node = inventory->node, .in_site = true, .allowed = from->allowed,
+        .gpu = from->uuid,
+        .node = inventory->node,
+        .in_site = true,
+        .allowed = from->allowed,
         .scrub_off = inventory->driver_scrub == BH_DRIVER_SCRUB_OFF,
     };
     struct bh_buf why, fix;
@@ -140,7 +141,7 @@ inventory_warn_unmanaged(const struct bh_msg_inventory *inventory, const struct 
     for (uint32_t i = 0; i < inventory->partitions.count; i++)
         if (partitions[i].partition == 0 && strcmp(partitions[i].gpu, from->uuid) == 0)
             bh_unmanaged_add(&unmanaged, &(struct bh_unmanaged_instance){
-                partitions[i].profile, partitions[i].start, partitions[i].gi });
+                                             partitions[i].profile, partitions[i].start, partitions[i].gi });
     bh_buf_init(&why, UNMANAGED_TEXT_MAX);
     bh_buf_init(&fix, UNMANAGED_TEXT_MAX);
     if (bh_unmanaged_put(&unmanaged, &why, &fix))
@@ -154,7 +155,7 @@ inventory_warn_unmanaged(const struct bh_msg_inventory *inventory, const struct 
  * it holds instances that are not ours. */
 static bh_rc
 inventory_apply_read(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
-          const struct bh_msg_gpu *from, struct bh_err *err)
+                     const struct bh_msg_gpu *from, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_ev_gpu *gpu = &event.u.gpu;
@@ -196,7 +197,7 @@ inventory_apply_read(struct bh_core *core, bh_node_id node, const struct bh_msg_
 
 static bh_rc
 inventory_apply_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
-         const struct bh_msg_gpu *from, struct bh_err *err)
+                    const struct bh_msg_gpu *from, struct bh_err *err)
 {
     bool taken;
     bh_rc rc = inventory_apply_unread(core, from, &taken, err);
@@ -226,7 +227,7 @@ inventory_on_node(const struct bh_core *core, bh_gpu_id gpu, bh_node_id node)
 /* Pieces that should stand on the node and do not (it was restarted, say). */
 static bh_rc
 inventory_find_gone_partitions(struct bh_core *core, bh_node_id node,
-                 const struct bh_msg_inventory *inventory, struct bh_err *err)
+                               const struct bh_msg_inventory *inventory, struct bh_err *err)
 {
     struct bh_partition_view view;
     uint32_t cursor = 0;
@@ -263,7 +264,7 @@ inventory_has_lease(const struct bh_msg_inventory *inventory, uint64_t lease)
 /* Whether a member's start was confirmed, on that node, which does not know it. */
 static bool
 inventory_is_lost(const struct bh_member_view *member, bh_node_id node,
-        const struct bh_msg_inventory *inventory)
+                  const struct bh_msg_inventory *inventory)
 {
     bool confirmed = member->state == BH_JOB_RUNNING || member->state == BH_JOB_SUSPENDING
                      || member->state == BH_JOB_SUSPENDED || member->state == BH_JOB_STOPPING;
@@ -272,12 +273,13 @@ inventory_is_lost(const struct bh_member_view *member, bh_node_id node,
 }
 
 static bh_rc
-inventory_end_lost(struct bh_core *core, const struct bh_job_view *job,
-         const struct bh_member_view *member, struct bh_err *err)
+inventory_end_lost(struct bh_core *core, const struct bh_job_view *job, const struct bh_member_view *member,
+                   struct bh_err *err)
 {
-    struct bh_event event = { .kind = BH_EV_ENDED,
-                              .u.ended = { .lease = member->lease, .cause = BH_END_NODE_LOST,
-                                           .ended_ns = bh_core_now(core) } };
+    struct bh_event event = {
+        .kind = BH_EV_ENDED,
+        .u.ended = { .lease = member->lease, .cause = BH_END_NODE_LOST, .ended_ns = bh_core_now(core) }
+    };
     struct bh_entry entry = inventory_report("node.lease_lost", "lease", member->lease.v);
     bh_rc rc;
 
@@ -288,8 +290,8 @@ inventory_end_lost(struct bh_core *core, const struct bh_job_view *job,
 
 /* Leases whose start was confirmed and that the node does not know: it lost them. */
 static bh_rc
-inventory_find_lost_leases(struct bh_core *core, bh_node_id node,
-                 const struct bh_msg_inventory *inventory, struct bh_err *err)
+inventory_find_lost_leases(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
+                           struct bh_err *err)
 {
     struct bh_member_view member;
     struct bh_job_view view;
@@ -297,8 +299,7 @@ inventory_find_lost_leases(struct bh_core *core, bh_node_id node,
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && bh_view_next_job(core->state.engine, &cursor, &view))
-        for (uint32_t i = 0;
-             rc == BH_OK && bh_view_member(core->state.engine, view.job, i, &member); i++)
+        for (uint32_t i = 0; rc == BH_OK && bh_view_member(core->state.engine, view.job, i, &member); i++)
             if (inventory_is_lost(&member, node, inventory))
                 rc = inventory_end_lost(core, &view, &member, err);
     return rc;
@@ -306,8 +307,7 @@ inventory_find_lost_leases(struct bh_core *core, bh_node_id node,
 
 /* A GPU that another node's name still owns: nothing of this inventory can be taken. */
 bh_rc
-bh_inventory_check(const struct bh_core *core, const struct bh_msg_inventory *inventory,
-                   struct bh_err *err)
+bh_inventory_check(const struct bh_core *core, const struct bh_msg_inventory *inventory, struct bh_err *err)
 {
     const struct bh_msg_gpu *gpus = inventory->gpus.items;
 
@@ -321,17 +321,16 @@ bh_inventory_check(const struct bh_core *core, const struct bh_msg_inventory *in
         owner = bh_catalog_name_of(core->catalog, BH_NAME_NODE, view.node.v);
         if (!owner || strcmp(owner, inventory->node) == 0)
             continue;
-        bh_err_set(err, BH_CONFLICT, "node %s reports GPU %s, which is node %s's",
-                   inventory->node, gpus[i].uuid, owner);
-        return bh_err_hint(err, "if the machine was renamed, set node_name = %s in node.conf",
-                           owner);
+        bh_err_set(err, BH_CONFLICT, "node %s reports GPU %s, which is node %s's", inventory->node,
+                   gpus[i].uuid, owner);
+        return bh_err_hint(err, "if the machine was renamed, set node_name = %s in node.conf", owner);
     }
     return BH_OK;
 }
 
 bh_rc
-bh_inventory_apply(struct bh_core *core, bh_node_id node,
-                  const struct bh_msg_inventory *inventory, struct bh_err *err)
+bh_inventory_apply(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
+                   struct bh_err *err)
 {
     const struct bh_msg_gpu *gpus = inventory->gpus.items;
     bh_rc rc = BH_OK;
@@ -391,20 +390,17 @@ bh_inventory_lose_all(struct bh_core *core, bh_ns since_ns, struct bh_err *err)
 }
 
 bh_rc
-bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list *gpus,
-                     struct bh_err *err)
+bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list *gpus, struct bh_err *err)
 {
     const struct bh_msg_gpu *sampled = gpus->items;
 
     for (uint32_t i = 0; i < gpus->count; i++) {
-        struct bh_msg_health health = { .fault = sampled[i].fault, .gi = UINT32_MAX,
-                                        .recovery = UINT32_MAX };
+        struct bh_msg_health health = { .fault = sampled[i].fault, .gi = UINT32_MAX, .recovery = UINT32_MAX };
         uint32_t id = bh_catalog_find(core->catalog, BH_NAME_GPU, sampled[i].uuid);
         struct bh_gpu_view view;
         bh_rc rc;
 
-        if (health.fault == BH_FAULT_NONE || !id
-            || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view)
+        if (health.fault == BH_FAULT_NONE || !id || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view)
             || (view.fenced && !view.keeps))
             continue;
         memcpy(health.gpu, sampled[i].uuid, sizeof health.gpu);
@@ -426,8 +422,7 @@ inventory_list_members(const struct bh_core *core, bh_job_id job, bh_node_id nod
     struct bh_msg_retain_item *items = leases->items;
     struct bh_member_view member;
 
-    for (uint32_t i = 0; leases->count < KEEP_MOST
-                         && bh_view_member(core->state.engine, job, i, &member);
+    for (uint32_t i = 0; leases->count < KEEP_MOST && bh_view_member(core->state.engine, job, i, &member);
          i++)
         if (!member.done && bh_same(member.node, node))
             items[leases->count++].id = member.lease.v;

@@ -8,8 +8,9 @@
 
 static const char lost_uuid[] = "GPU-aaaaaaaa-0000", other_uuid[] = "GPU-bbbbbbbb-0000";
 
-static const struct bh_msg_gpu whole = { .model = "H100-80GB", .product = "NVIDIA H100",
-                                         .mig_capable = true, .allowed = true };
+static const struct bh_msg_gpu whole = {
+    .model = "H100-80GB", .product = "NVIDIA H100", .mig_capable = true, .allowed = true
+};
 /* As a driver answers for one that is off the bus: no name, no mode. */
 static const struct bh_msg_gpu unread = { .fault = BH_FAULT_LOST, .allowed = true };
 
@@ -49,8 +50,7 @@ inventory_find(const struct fixture *f, const char *uuid, struct bh_gpu_view *re
 static void
 report_answering(struct fixture *f)
 {
-    struct bh_msg_health health = { .fault = BH_FAULT_NONE, .gi = UINT32_MAX,
-                                    .recovery = UINT32_MAX };
+    struct bh_msg_health health = { .fault = BH_FAULT_NONE, .gi = UINT32_MAX, .recovery = UINT32_MAX };
     bh_node_id node = { bh_catalog_find(f->core.catalog, BH_NAME_NODE, "n1") };
 
     snprintf(health.gpu, sizeof health.gpu, "%s", lost_uuid);
@@ -63,19 +63,20 @@ report_answering(struct fixture *f)
 static void
 a_known_one_is_kept(void **state)
 {
-    const struct bh_msg_gpu other_model = { .model = "A100-80GB", .product = "NVIDIA A100",
-                                            .mig_capable = true, .allowed = true };
+    const struct bh_msg_gpu other_model = {
+        .model = "A100-80GB", .product = "NVIDIA A100", .mig_capable = true, .allowed = true
+    };
     const struct {
         const char *name, *uuid, *driver;
         const struct bh_msg_gpu *says;
         bool fenced;
     } cases[] = {
-        { "it has no model",              lost_uuid, "580", &unread,      true },
-        { "it has not even a name",       "",        "580", &unread,      true },
-        { "the driver names it no more",  "",        "580", NULL,         true },
-        { "the driver did not answer",    "",        "",    NULL,         false },
-        { "it is of another model",       lost_uuid, "580", &other_model, true },
-        { "it is as it was",              lost_uuid, "580", &whole,       false },
+        { "it has no model", lost_uuid, "580", &unread, true },
+        { "it has not even a name", "", "580", &unread, true },
+        { "the driver names it no more", "", "580", NULL, true },
+        { "the driver did not answer", "", "", NULL, false },
+        { "it is of another model", lost_uuid, "580", &other_model, true },
+        { "it is as it was", lost_uuid, "580", &whole, false },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

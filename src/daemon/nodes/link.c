@@ -42,31 +42,34 @@ struct bh_node_link {
     /* owner thread */
     struct bh_links_shared *shared;
     char *path;
-    struct bh_link *io;          /* NULL: not connected */
-    uint32_t watched;            /* events that epoll looks for */
-    bh_node_id node;             /* 0 until its first inventory */
-    bool has_inventory;                /* inventory seen on this connection */
-    bool recovered;                /* and all that happened before: the node is up */
-    uint64_t since_seq;          /* the log's next record when it connected */
-    struct bh_node_offer offer;  /* by its last inventory */
-    uint64_t marks;              /* the most that it ever told of its marks, as recorded */
-    bool down_unreported;              /* the connection went and the engine does not know */
-    bool resend;                 /* outstanding effects and KEEP are due after commit */
+    struct bh_link *io;         /* NULL: not connected */
+    uint32_t watched;           /* events that epoll looks for */
+    bh_node_id node;            /* 0 until its first inventory */
+    bool has_inventory;         /* inventory seen on this connection */
+    bool recovered;             /* and all that happened before: the node is up */
+    uint64_t since_seq;         /* the log's next record when it connected */
+    struct bh_node_offer offer; /* by its last inventory */
+    uint64_t marks;             /* the most that it ever told of its marks, as recorded */
+    bool down_unreported;       /* the connection went and the engine does not know */
+    bool resend;                /* outstanding effects and KEEP are due after commit */
     bool touched;
     struct bh_node_link *next_touched;
     bh_ns next_connect_ns, backoff_ns;
     struct bh_msg_ack *acks;
     uint32_t ack_count, ack_capacity;
-    struct bh_effect *orders;    /* sent on this connection and not answered */
+    struct bh_effect *orders; /* sent on this connection and not answered */
     uint32_t order_count, order_capacity;
     struct unsent *unsent;
     uint32_t unsent_count, unsent_capacity;
     /* shared, under shared->mutex */
     char *inventory;
     char *samples;
-    struct bh_traffic traffic;   /* kept when the connection goes */
+    struct bh_traffic traffic; /* kept when the connection goes */
     struct bh_images images;
-    struct { uint64_t request; char *json; } verdicts[BH_NODE_VERDICTS]; /* the last, in a ring */
+    struct {
+        uint64_t request;
+        char *json;
+    } verdicts[BH_NODE_VERDICTS]; /* the last, in a ring */
     uint32_t verdict_next;
 };
 
@@ -96,8 +99,7 @@ bh_node_link_is_connected(const struct bh_node_link *link)
 }
 
 static void
-link_publish(struct bh_node_link *link, char **place, const struct bh_fields *fields,
-        const void *message)
+link_publish(struct bh_node_link *link, char **place, const struct bh_fields *fields, const void *message)
 {
     struct bh_buf json;
     char *copy = NULL;
@@ -136,8 +138,7 @@ link_connect_at(struct bh_node_link *link, bh_ns when)
 static void
 link_back_off(struct bh_node_link *link)
 {
-    link->backoff_ns = 2 * link->backoff_ns < reconnect_most_ns ? 2 * link->backoff_ns
-                                                                : reconnect_most_ns;
+    link->backoff_ns = 2 * link->backoff_ns < reconnect_most_ns ? 2 * link->backoff_ns : reconnect_most_ns;
 }
 
 static void
@@ -206,8 +207,7 @@ link_put_message(struct bh_node_link *link, uint32_t number, const void *message
 {
     struct bh_err err;
 
-    if (link->io
-        && bh_link_put(link->io, number, bh_message_fields(number), message, &err) != BH_OK)
+    if (link->io && bh_link_put(link->io, number, bh_message_fields(number), message, &err) != BH_OK)
         link_break_off(link, &err);
 }
 
@@ -226,9 +226,10 @@ bh_node_link_connect(struct bh_node_link *link)
 {
     const struct bh_core *core = link->shared->core;
     struct bh_msg_epoch epochs[BH_WIRE_EPOCHS_MAX];
-    struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = core->journal.boot,
-                                  .epochs = { epochs, bh_epochs_list(&core->epochs, epochs,
-                                                              BH_WIRE_EPOCHS_MAX) } };
+    struct bh_msg_hello hello = { .version = BH_WIRE_VERSION,
+                                  .boot = core->journal.boot,
+                                  .epochs = { epochs,
+                                              bh_epochs_list(&core->epochs, epochs, BH_WIRE_EPOCHS_MAX) } };
     struct bh_err err;
     int fd;
 
@@ -309,8 +310,7 @@ link_claim_node(struct bh_node_link *link, uint32_t id)
     struct bh_links_shared *shared = link->shared;
 
     if (id >= shared->of_node_count) {
-        bool fits = bh_vec_reserve(&shared->of_node, &shared->of_node_count, (size_t)id + 1,
-                                   UINT32_MAX);
+        bool fits = bh_vec_reserve(&shared->of_node, &shared->of_node_count, (size_t)id + 1, UINT32_MAX);
 
         BH_ASSERT(fits);
     }
@@ -351,8 +351,7 @@ link_receive_inventory(struct bh_node_link *link, const void *message, struct bh
         return rc;
     link->shared->core->catalog_changed = true;
     if (!link->has_inventory)
-        bh_log(NODE_CONNECTED, BH_STR("node", inventory->node),
-               BH_STR("driver", inventory->driver));
+        bh_log(NODE_CONNECTED, BH_STR("node", inventory->node), BH_STR("driver", inventory->driver));
     link_claim_node(link, id);
     link_publish(link, &link->inventory, bh_message_fields(BH_MSG_INVENTORY), inventory);
     return BH_OK;
@@ -384,7 +383,7 @@ link_receive_recovered(struct bh_node_link *link, const void *message, struct bh
     (void)message;
     link->recovered = rc == BH_OK;
     return rc == BH_OK ? bh_abandoned_orders_record_unsent(link->shared->core, link->since_seq, link_is_sent,
-                                                  link->shared, err)
+                                                           link->shared, err)
                        : rc;
 }
 
@@ -478,8 +477,8 @@ link_receive_image(struct bh_node_link *link, const void *message, struct bh_err
     pthread_mutex_lock(&link->shared->mutex);
     bh_images_update(&link->images, image);
     pthread_mutex_unlock(&link->shared->mutex);
-    return image->stage == BH_IMAGE_READY
-               ? bh_images_record(link->shared->core, link->node, image, err) : BH_OK;
+    return image->stage == BH_IMAGE_READY ? bh_images_record(link->shared->core, link->node, image, err)
+                                          : BH_OK;
 }
 
 static bh_rc
@@ -544,18 +543,12 @@ static const struct {
     bh_rc (*receive)(struct bh_node_link *link, const void *message, struct bh_err *err);
     bool first;
 } receivers[] = {
-    { BH_MSG_INVENTORY, link_receive_inventory, true },
-    { BH_MSG_OUTCOME, link_receive_outcome, false },
-    { BH_MSG_ENDED, link_receive_ended, false },
-    { BH_MSG_SYNCED, link_receive_recovered, false },
-    { BH_MSG_MARKS, link_take_marks, false },
-    { BH_MSG_RECEIPT, link_receive_receipt, false },
-    { BH_MSG_SAMPLES, link_receive_samples, false },
-    { BH_MSG_HEALTH, link_receive_health, false },
-    { BH_MSG_TRAFFIC, link_receive_traffic, false },
-    { BH_MSG_IMAGE, link_receive_image, false },
-    { BH_MSG_VERDICT, link_receive_verdict, false },
-    { BH_MSG_NOTICE, link_receive_notice, false },
+    { BH_MSG_INVENTORY, link_receive_inventory, true }, { BH_MSG_OUTCOME, link_receive_outcome, false },
+    { BH_MSG_ENDED, link_receive_ended, false },        { BH_MSG_SYNCED, link_receive_recovered, false },
+    { BH_MSG_MARKS, link_take_marks, false },           { BH_MSG_RECEIPT, link_receive_receipt, false },
+    { BH_MSG_SAMPLES, link_receive_samples, false },    { BH_MSG_HEALTH, link_receive_health, false },
+    { BH_MSG_TRAFFIC, link_receive_traffic, false },    { BH_MSG_IMAGE, link_receive_image, false },
+    { BH_MSG_VERDICT, link_receive_verdict, false },    { BH_MSG_NOTICE, link_receive_notice, false },
 };
 
 static bh_rc
@@ -575,8 +568,7 @@ link_receive_frame(struct bh_node_link *link, const struct bh_frame *frame, stru
         rc = bh_frame_decode(frame, fields, message, link->shared->arena, err);
         return rc == BH_OK ? receivers[i].receive(link, message, err) : rc;
     }
-    return bh_err_set(err, BH_INVALID, "message %" PRIu32 " is not expected here",
-                      frame->number);
+    return bh_err_set(err, BH_INVALID, "message %" PRIu32 " is not expected here", frame->number);
 }
 
 static bh_rc
@@ -597,8 +589,7 @@ link_refuse(struct bh_node_link *link, const struct bh_err *why, struct bh_err *
         bh_log(FRAME_REFUSED, BH_STR("socket", link->path), BH_ERRLOG(why));
         return link_lost(link, why, err);
     }
-    bh_log(NODE_REFUSED, BH_STR("socket", link->path), BH_ERRLOG(why),
-           BH_STR("next", why->hint));
+    bh_log(NODE_REFUSED, BH_STR("socket", link->path), BH_ERRLOG(why), BH_STR("next", why->hint));
     link_disconnect(link);
     link_connect_at(link, bh_time_monotonic() + refused_pause_ns);
     return bh_node_link_report_down(link, err);
@@ -650,12 +641,12 @@ link_store_unsent(struct bh_node_link *link, const struct bh_effect *effect, con
     bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(why));
     if (why->rc == BH_DENIED)
         return;
-    fits = bh_vec_reserve(&link->unsent, &link->unsent_capacity, (size_t)link->unsent_count + 1,
-                          UINT32_MAX);
+    fits = bh_vec_reserve(&link->unsent, &link->unsent_capacity, (size_t)link->unsent_count + 1, UINT32_MAX);
     BH_ASSERT(fits);
     unsent = &link->unsent[link->unsent_count++];
-    *unsent = (struct unsent){ *effect, { .order = effect->order, .outcome = BH_OUTCOME_FAILED,
-                                          .rc = (uint32_t)why->rc } };
+    *unsent =
+        (struct unsent){ *effect,
+                         { .order = effect->order, .outcome = BH_OUTCOME_FAILED, .rc = (uint32_t)why->rc } };
     snprintf(unsent->outcome.why, sizeof unsent->outcome.why, "%s", why->msg);
     link->shared->down_pending = true;
 }
@@ -687,8 +678,7 @@ link_send_all(struct bh_node_link *link)
     bh_inventory_keep(core, link->node, link->shared->arena, &keep);
     keep.marks = link->marks;
     link_put_message(link, BH_MSG_RETAIN, &keep);
-    count = bh_engine_outstanding(core->state.engine, link->node, core->scratch,
-                                  BH_CORE_EFFECTS_MAX);
+    count = bh_engine_outstanding(core->state.engine, link->node, core->scratch, BH_CORE_EFFECTS_MAX);
     for (uint32_t i = 0; i < count; i++)
         bh_node_link_order(link, &core->scratch[i]);
 }

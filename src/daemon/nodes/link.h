@@ -16,18 +16,17 @@ struct bh_node_link;
 /* What all links of a daemon share; daemon/nodes/links.h keeps it. */
 struct bh_links_shared {
     struct bh_core *core;
-    struct bh_arena *arena;          /* of the message in hand */
-    int epoll_fd;                    /* every connected link is in it */
-    struct bh_node_link **of_node;   /* by node id: the link that speaks for it, or NULL */
+    struct bh_arena *arena;        /* of the message in hand */
+    int epoll_fd;                  /* every connected link is in it */
+    struct bh_node_link **of_node; /* by node id: the link that speaks for it, or NULL */
     uint32_t of_node_count;
-    struct bh_node_link *touched;    /* have something to do after the commit */
-    bool down_pending;                  /* a link went down outside a batch */
-    uint64_t connect_ns;                 /* when a link wants to connect next (monotonic) */
-    pthread_mutex_t mutex;           /* over every link's inventory and samples */
+    struct bh_node_link *touched; /* have something to do after the commit */
+    bool down_pending;            /* a link went down outside a batch */
+    uint64_t connect_ns;          /* when a link wants to connect next (monotonic) */
+    pthread_mutex_t mutex;        /* over every link's inventory and samples */
 };
 
-BH_MUST_USE struct bh_node_link *bh_node_link_new(struct bh_links_shared *shared,
-                                                  const char *path);
+BH_MUST_USE struct bh_node_link *bh_node_link_new(struct bh_links_shared *shared, const char *path);
 void bh_node_link_free(struct bh_node_link *link); /* as bh_node_link_reset before */
 
 const char *bh_node_link_path(const struct bh_node_link *link);

@@ -204,8 +204,9 @@ ended_of(struct scene *s, uint64_t job)
 {
     struct bh_job_row row = { 0 };
 
-    assert_int_equal(s->f.core.store.ops->get_job(s->f.core.store.self, job, link_orders_read_row, &row,
-                                                  &s->f.err), BH_OK);
+    assert_int_equal(
+        s->f.core.store.ops->get_job(s->f.core.store.self, job, link_orders_read_row, &row, &s->f.err),
+        BH_OK);
     return row.ended_ns;
 }
 
@@ -226,10 +227,10 @@ is_ended_by_its_record(struct scene *s, uint64_t job)
     const struct bh_store *store = &s->f.core.store;
 
     assert_int_equal(store->ops->get_job(store->self, job, link_orders_read_row, &row, &s->f.err), BH_OK);
-    assert_int_equal(store->ops->list_records(store->self, row.ended_by, row.ended_by, read_leaf,
-                                              leaf, &s->f.err), BH_OK);
-    snprintf(item, sizeof item, "\"ended\":\"%llu\",\"job\":%llu,",
-             (unsigned long long)row.ended_ns, (unsigned long long)job);
+    assert_int_equal(
+        store->ops->list_records(store->self, row.ended_by, row.ended_by, read_leaf, leaf, &s->f.err), BH_OK);
+    snprintf(item, sizeof item, "\"ended\":\"%llu\",\"job\":%llu,", (unsigned long long)row.ended_ns,
+             (unsigned long long)job);
     return strstr(leaf, item) != NULL;
 }
 
@@ -238,8 +239,7 @@ static void
 test_an_end_told_late(void **unused)
 {
     const uint64_t hour_ns = 3600 * BH_NS_PER_S;
-    struct bh_msg_ended ended = { .cause = BH_END_EXITED, .unasked = true,
-                                  .late_ns = hour_ns + hour_ns / 2 };
+    struct bh_msg_ended ended = { .cause = BH_END_EXITED, .unasked = true, .late_ns = hour_ns + hour_ns / 2 };
     struct bh_job_view job = { 0 };
     uint64_t ran_s;
     struct scene s;
@@ -255,8 +255,7 @@ test_an_end_told_late(void **unused)
     assert_int_equal(open_core(&s.f), BH_OK);
     s.links = bh_node_links_new(&s.f.core);
     s.f.core.clock.base_ns += (int64_t)(2 * hour_ns);
-    assert_int_equal(bh_inventory_lose_all(&s.f.core, bh_clock_last_saved(&s.f.core.clock), &s.f.err),
-                     BH_OK);
+    assert_int_equal(bh_inventory_lose_all(&s.f.core, bh_clock_last_saved(&s.f.core.clock), &s.f.err), BH_OK);
     assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
     BH_CHECK("pays for nothing that nobody heard of", used_s(&s, job.tenant) <= 60);
     ended.lease = s.peers[0].lease;

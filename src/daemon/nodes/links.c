@@ -23,8 +23,8 @@ static const char suffix[] = ".sock";
 struct bh_node_links {
     /* owner thread */
     struct bh_links_shared shared;
-    bh_ns scan_ns;               /* the folder is not read again before */
-    bool reported_down;                /* the engine believes no node up that is not */
+    bh_ns scan_ns;      /* the folder is not read again before */
+    bool reported_down; /* the engine believes no node up that is not */
     bool logged_full;
     /* read by any thread under shared.mutex, written by the owner thread under it */
     struct bh_node_link **items; /* in the order of their paths */
@@ -78,8 +78,7 @@ links_add_path(struct paths *paths, const char *folder, const char *name)
         paths->full = true;
         return;
     }
-    if (snprintf(path, sizeof path, "%s%s%s", folder, name[0] ? "/" : "", name)
-        >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s%s%s", folder, name[0] ? "/" : "", name) >= (int)sizeof path)
         return;
     paths->items[paths->count] = strdup(path);
     BH_ASSERT(paths->items[paths->count]);
@@ -108,8 +107,7 @@ links_find_sockets(const char *place)
     while ((entry = readdir(folder))) {
         size_t length = strlen(entry->d_name);
 
-        if (length >= sizeof suffix
-            && strcmp(entry->d_name + length - (sizeof suffix - 1), suffix) == 0)
+        if (length >= sizeof suffix && strcmp(entry->d_name + length - (sizeof suffix - 1), suffix) == 0)
             links_add_path(paths, place, entry->d_name);
     }
     closedir(folder);
@@ -184,8 +182,7 @@ links_scan(struct bh_node_links *links)
     links_merge(links, paths);
     pthread_mutex_unlock(&links->shared.mutex);
     links_free_paths(paths);
-    links->scan_ns =
-        bh_time_monotonic() + (links->count ? scan_pause_ns : scan_pause_empty_ns);
+    links->scan_ns = bh_time_monotonic() + (links->count ? scan_pause_ns : scan_pause_empty_ns);
 }
 
 /* ---- all of them ---- */
@@ -312,8 +309,8 @@ bh_node_links_verdict(struct bh_node_links *links, uint64_t request, uint32_t *c
 
     pthread_mutex_lock(&links->shared.mutex);
     for (; !found && *cursor < links->count * BH_NODE_VERDICTS; ++*cursor)
-        found = bh_node_link_verdict(links->items[*cursor / BH_NODE_VERDICTS],
-                                     *cursor % BH_NODE_VERDICTS, request, ret_json);
+        found = bh_node_link_verdict(links->items[*cursor / BH_NODE_VERDICTS], *cursor % BH_NODE_VERDICTS,
+                                     request, ret_json);
     pthread_mutex_unlock(&links->shared.mutex);
     return found;
 }

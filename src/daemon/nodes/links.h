@@ -41,14 +41,12 @@ void bh_node_links_release(struct bh_node_links *links);
 void bh_node_links_reset(struct bh_node_links *links);
 
 /* The path of a connected node's socket, in the arena, or NULL. */
-const char *bh_node_links_socket(const struct bh_node_links *links, bh_node_id node,
-                                 struct bh_arena *arena);
+const char *bh_node_links_socket(const struct bh_node_links *links, bh_node_id node, struct bh_arena *arena);
 
 /* Any thread: append the next connected node's last inventory, with samples, as one JSON
  * object; false at the end.  Start with *cursor = 0.  Nodes that come or go meanwhile may
  * be missed. */
-bool bh_node_links_inventory(struct bh_node_links *links, uint32_t *cursor,
-                             struct bh_buf *ret_json);
+bool bh_node_links_inventory(struct bh_node_links *links, uint32_t *cursor, struct bh_buf *ret_json);
 
 /* The same of verdicts on a request; behind a comma when the buffer holds one. */
 bool bh_node_links_verdict(struct bh_node_links *links, uint64_t request, uint32_t *cursor,

@@ -94,8 +94,7 @@ test_a_name_belongs_to_one_socket(void **unused)
     BH_CHECK("the first keeps its connection", s.peers[0].io != NULL);
     BH_CHECK("the second has none", s.peers[2].io == NULL);
     BH_CHECK_EQ("and heard nothing", s.peers[2].keeps, 0);
-    BH_CHECK_EQ("its GPU is not taken in",
-                bh_catalog_find(s.f.core.catalog, BH_NAME_GPU, "GPU-c"), 0);
+    BH_CHECK_EQ("its GPU is not taken in", bh_catalog_find(s.f.core.catalog, BH_NAME_GPU, "GPU-c"), 0);
     BH_CHECK_EQ("jobs go on", state_of(&s, 1), BH_JOB_RUNNING);
     BH_CHECK_EQ("jobs go on", state_of(&s, 2), BH_JOB_RUNNING);
     BH_CHECK_DONE();
@@ -129,7 +128,9 @@ test_the_daemon_restarts_with_both(void **unused)
 static void
 test_marks_are_kept(void **unused)
 {
-    static const struct { uint64_t says, hears; } turns[] = { { 40, 40 }, { 43, 43 }, { 41, 43 }, { 42, 43 }, { 44, 44 } };
+    static const struct {
+        uint64_t says, hears;
+    } turns[] = { { 40, 40 }, { 43, 43 }, { 41, 43 }, { 42, 43 }, { 44, 44 } };
     struct scene s;
     struct peer *peer;
 
@@ -184,11 +185,11 @@ test_a_reset_loses_nothing(void **unused)
 static void
 send_ended(struct peer *peer, enum bh_end_cause cause, uint64_t rx_bytes)
 {
-    struct bh_msg_ended ended = { .lease = peer->lease,
-                                  .cause = cause,
-                                  .carried = { .counted = rx_bytes > 0,
-                                               .rx_bytes = rx_bytes,
-                                               .tx_bytes = 10 * rx_bytes } };
+    struct bh_msg_ended ended = {
+        .lease = peer->lease,
+        .cause = cause,
+        .carried = { .counted = rx_bytes > 0, .rx_bytes = rx_bytes, .tx_bytes = 10 * rx_bytes }
+    };
 
     peer_send(peer, BH_MSG_ENDED, &ended);
 }
@@ -196,9 +197,7 @@ send_ended(struct peer *peer, enum bh_end_cause cause, uint64_t rx_bytes)
 static void
 send_traffic(struct peer *peer, uint64_t rx_bytes)
 {
-    struct bh_msg_traffic_item item = { .lease = peer->lease,
-                                        .job = 1,
-                                        .rx_bytes = rx_bytes };
+    struct bh_msg_traffic_item item = { .lease = peer->lease, .job = 1, .rx_bytes = rx_bytes };
 
     peer_send(peer, BH_MSG_TRAFFIC, &(struct bh_msg_traffic){ .items = { &item, 1 } });
 }
@@ -208,8 +207,7 @@ carried(struct scene *s, enum bh_document_kind kind, uint64_t number)
 {
     struct bh_carried_row row;
 
-    assert_int_equal(bh_carried_get(&s->f.core.store, kind, number, &row, &s->f.err),
-                     BH_OK);
+    assert_int_equal(bh_carried_get(&s->f.core.store, kind, number, &row, &s->f.err), BH_OK);
     return row;
 }
 
@@ -220,8 +218,8 @@ links_has_text(struct scene *s, const char *plain)
     const char *text;
 
     s->f.core.crypto->sha256(plain, strlen(plain), "", 0, digest.bytes);
-    return s->f.core.store.ops->get_text(s->f.core.store.self, &digest, s->f.arena, &text,
-                                         &s->f.err) == BH_OK;
+    return s->f.core.store.ops->get_text(s->f.core.store.self, &digest, s->f.arena, &text, &s->f.err)
+           == BH_OK;
 }
 
 /* Each end counts once, whatever is repeated, aborted or started again. */
@@ -252,10 +250,9 @@ test_what_networks_carried_is_kept(void **unused)
     scene_step_until(&s, 1);
     BH_CHECK_EQ("one lease", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 1);
     BH_CHECK_EQ("its bytes", carried(&s, BH_DOCUMENT_CARRIED, 1).sums.rx_bytes, 7);
-    BH_CHECK("the record's text",
-             links_has_text(&s, "{\"carried\":{\"counted\":true,\"rx_bytes\":7,"
-                          "\"tx_bytes\":70},\"job\":1,\"lease\":1,"
-                          "\"tenant\":3}"));
+    BH_CHECK("the record's text", links_has_text(&s, "{\"carried\":{\"counted\":true,\"rx_bytes\":7,"
+                                                     "\"tx_bytes\":70},\"job\":1,\"lease\":1,"
+                                                     "\"tenant\":3}"));
     BH_CHECK_EQ("queued again", peer->starts, 2);
 
     /* its machine goes down: what was said last counts */
@@ -267,11 +264,9 @@ test_what_networks_carried_is_kept(void **unused)
     close_core(&s.f);
     assert_int_equal(open_core(&s.f), BH_OK);
     s.links = bh_node_links_new(&s.f.core);
-    BH_CHECK_EQ("both leases, after a start", carried(&s, BH_DOCUMENT_CARRIED, 1).leases,
-                2);
+    BH_CHECK_EQ("both leases, after a start", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 2);
     BH_CHECK_EQ("their bytes", carried(&s, BH_DOCUMENT_CARRIED, 1).sums.rx_bytes, 107);
-    BH_CHECK_EQ("the tenant's",
-                carried(&s, BH_DOCUMENT_CARRIED_TENANT, tenant).sums.rx_bytes, 107);
+    BH_CHECK_EQ("the tenant's", carried(&s, BH_DOCUMENT_CARRIED_TENANT, tenant).sums.rx_bytes, 107);
     BH_CHECK_EQ("sent", carried(&s, BH_DOCUMENT_CARRIED_TENANT, tenant).sums.tx_bytes, 70);
     BH_CHECK_DONE();
     close_scene(&s);
@@ -295,8 +290,9 @@ inventory_says(struct scene *s, const char *part)
 static void
 send_image(struct peer *peer, uint32_t stage, uint64_t done_bytes, const char *digest)
 {
-    struct bh_msg_image image = { .lease = peer->lease, .job = 1, .stage = stage,
-                                  .done_bytes = done_bytes, .total_bytes = 800 };
+    struct bh_msg_image image = {
+        .lease = peer->lease, .job = 1, .stage = stage, .done_bytes = done_bytes, .total_bytes = 800
+    };
 
     snprintf(image.digest, sizeof image.digest, "%s", digest);
     peer_send(peer, BH_MSG_IMAGE, &image);
@@ -308,9 +304,7 @@ has_image(struct scene *s, const char *digest)
     const struct bh_document_key key = { BH_DOCUMENT_IMAGE, "00000000000000000001" };
     struct bh_document_row row;
 
-    return s->f.core.store.ops->get_document(s->f.core.store.self, &key, s->f.arena, &row,
-                                             &s->f.err)
-               == BH_OK
+    return s->f.core.store.ops->get_document(s->f.core.store.self, &key, s->f.arena, &row, &s->f.err) == BH_OK
            && strstr(row.value, digest) != NULL;
 }
 
@@ -345,8 +339,8 @@ test_how_far_an_image_is_is_memory_and_which_it_is_a_record(void **unused)
     BH_CHECK("how far", inventory_says(&s, fetching));
     send_image(peer, BH_IMAGE_READY, 0, "");
     scene_step(&s);
-    BH_CHECK("it came to nothing", !inventory_says(&s, fetching) && inventory_says(&s, none)
-                                       && !has_image(&s, ""));
+    BH_CHECK("it came to nothing",
+             !inventory_says(&s, fetching) && inventory_says(&s, none) && !has_image(&s, ""));
     send_image(other, BH_IMAGE_READY, 0, DIGEST);
     scene_step(&s);
     BH_CHECK_EQ("of another node's lease", s.f.core.journal.next_seq, records);

@@ -65,8 +65,7 @@ notices_put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *noti
     if (rc == BH_OK)
         rc = notices_find(core, key, &old, err);
     if (rc == BH_OK)
-        rc = bh_json_decode(old.value, strlen(old.value), &bh_job_notices_fields, &row,
-                            core->arena, err);
+        rc = bh_json_decode(old.value, strlen(old.value), &bh_job_notices_fields, &row, core->arena, err);
     if (rc != BH_OK)
         return rc;
     notices_add(&row, notice);
@@ -74,7 +73,8 @@ notices_put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *noti
     bh_json_encode(&json, &bh_job_notices_fields, &row);
     *kept = (struct bh_batch_document){
         .next = core->documents,
-        .row = { .kind = BH_DOCUMENT_NOTICES, .version = old.version + 1,
+        .row = { .kind = BH_DOCUMENT_NOTICES,
+                 .version = old.version + 1,
                  .key = bh_arena_strdup(core->arena, key),
                  .value = json.overflow ? NULL : bh_arena_strdup(core->arena, bh_buf_text(&json)) },
     };
@@ -86,8 +86,8 @@ notices_put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *noti
 
 /* What it says of the job's grade: the record binds the row that is written with it. */
 static bh_rc
-record_grade(struct bh_core *core, struct bh_entry *entry, const struct bh_job_view *view,
-              bool verified, struct bh_err *err)
+record_grade(struct bh_core *core, struct bh_entry *entry, const struct bh_job_view *view, bool verified,
+             struct bh_err *err)
 {
     char memory[BH_JOB_STATUS_ITEM_MAX + 3];
     struct bh_job_status state;
@@ -106,16 +106,17 @@ record_grade(struct bh_core *core, struct bh_entry *entry, const struct bh_job_v
 
 bh_rc
 bh_notices_record(struct bh_core *core, bh_node_id node, const struct bh_msg_notice *notice,
-                struct bh_err *err)
+                  struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT, .obj = { .type = "job" } };
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .obj = { .type = "job" } };
     struct bh_job_view view;
     bh_rc rc = bh_core_begin(core, err);
 
     if (rc != BH_OK || notice->kind >= BH_JOB_NOTICES
-        || !bh_view_lease(core->state.engine, (bh_lease_id){ notice->lease }, &view)
-        || view.node.v != node.v)
+        || !bh_view_lease(core->state.engine, (bh_lease_id){ notice->lease }, &view) || view.node.v != node.v)
         return rc;
     entry.verb = verbs[notice->kind];
     entry.tenant = view.tenant.v;

@@ -8,7 +8,7 @@
  * tables/job_notices.tbl, and the job's notices (api/jobs/job_notices.h), in one batch.  That of a lease
  * which has ended, or is another node's, is dropped.  Results of bh_core_begin, bh_core_record and of
  * the store. */
-BH_MUST_USE bh_rc bh_notices_record(struct bh_core *core, bh_node_id node,
-                                  const struct bh_msg_notice *notice, struct bh_err *err);
+BH_MUST_USE bh_rc bh_notices_record(struct bh_core *core, bh_node_id node, const struct bh_msg_notice *notice,
+                                    struct bh_err *err);
 
 #endif

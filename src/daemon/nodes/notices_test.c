@@ -54,16 +54,17 @@ check_record(struct fixture *f, const char *verb)
     struct last last = { "" };
     char wanted[64];
 
-    assert_int_equal(f->core.store.ops->list_records(f->core.store.self, seq, seq, notices_store_leaf, &last,
-                                                     &f->err), BH_OK);
+    assert_int_equal(
+        f->core.store.ops->list_records(f->core.store.self, seq, seq, notices_store_leaf, &last, &f->err),
+        BH_OK);
     snprintf(wanted, sizeof wanted, "\"verb\":\"%s\"", verb);
     BH_CHECK(last.leaf, strstr(last.leaf, wanted) != NULL);
     BH_CHECK(last.leaf, strstr(last.leaf, "\"tenant\":3") != NULL); /* acme/vision/train */
 }
 
 #define MORE_2 "{\"items\":[{\"count\":2,\"first_ns\":\"100\",\"kind\":\"more\",\"last_ns\":\"100\"}]}"
-#define MORE_5_FULL_1                                                                     \
-    "{\"items\":[{\"count\":5,\"first_ns\":\"100\",\"kind\":\"more\",\"last_ns\":\"300\"},"   \
+#define MORE_5_FULL_1                                                                                        \
+    "{\"items\":[{\"count\":5,\"first_ns\":\"100\",\"kind\":\"more\",\"last_ns\":\"300\"},"                  \
     "{\"count\":1,\"first_ns\":\"200\",\"kind\":\"full\",\"last_ns\":\"200\"}]}"
 
 /* One batch after the other; `records` is how many are made of each. */
@@ -78,21 +79,19 @@ static const struct {
 } cases[] = {
     { "the first", false, false, BH_JOB_NOTICE_MORE, 2, 100, true, 1, "share.more", MORE_2 },
     { "another kind", false, false, BH_JOB_NOTICE_FULL, 1, 200, false, 1, NULL, NULL },
-    { "in one batch", false, false, BH_JOB_NOTICE_MORE, 3, 300, true, 1, "share.more",
-      MORE_5_FULL_1 },
+    { "in one batch", false, false, BH_JOB_NOTICE_MORE, 3, 300, true, 1, "share.more", MORE_5_FULL_1 },
     { "of a newer node", false, false, BH_JOB_NOTICES, 1, 400, true, 0, NULL, MORE_5_FULL_1 },
     { "nonsense", false, false, UINT32_MAX, 1, 400, true, 0, NULL, MORE_5_FULL_1 },
-    { "of another node's lease", true, false, BH_JOB_NOTICE_MORE, 1, 400, true, 0, NULL,
-      MORE_5_FULL_1 },
-    { "of a lease that is over", false, true, BH_JOB_NOTICE_MORE, 1, 400, true, 0, NULL,
-      MORE_5_FULL_1 },
+    { "of another node's lease", true, false, BH_JOB_NOTICE_MORE, 1, 400, true, 0, NULL, MORE_5_FULL_1 },
+    { "of a lease that is over", false, true, BH_JOB_NOTICE_MORE, 1, 400, true, 0, NULL, MORE_5_FULL_1 },
 };
 
 static void
 notices_read(struct fixture *f, size_t row, bh_node_id node, uint64_t lease)
 {
-    const struct bh_msg_notice notice = { .lease = lease, .at_ns = cases[row].at_ns,
-                                          .kind = cases[row].kind, .count = cases[row].count };
+    const struct bh_msg_notice notice = {
+        .lease = lease, .at_ns = cases[row].at_ns, .kind = cases[row].kind, .count = cases[row].count
+    };
     uint64_t before = f->core.journal.next_seq;
 
     assert_int_equal(bh_notices_record(&f->core, node, &notice, &f->err), BH_OK);

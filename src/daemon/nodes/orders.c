@@ -91,7 +91,7 @@ orders_primary_group(uint32_t uid)
 
 static void
 orders_fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
-              const struct bh_job_view *view)
+                     const struct bh_job_view *view)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(dir, view->tenant);
     const struct bh_dir_principal *principal = bh_directory_principal(dir, view->principal);
@@ -109,8 +109,8 @@ orders_fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
 
 /* Folders by their paths, datasets by the paths that they have now; they are all there. */
 static void
-orders_fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir,
-            const struct bh_job_spec *spec, struct bh_arena *arena)
+orders_fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir, const struct bh_job_spec *spec,
+                   struct bh_arena *arena)
 {
     const struct bh_mount_spec *from = spec->mounts.items;
     struct bh_msg_mount *to = bh_arena_alloc(arena, spec->mounts.count * sizeof *to + 1);
@@ -122,10 +122,8 @@ orders_fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir,
         char *memory = bh_arena_alloc(arena, BH_MOUNT_TARGET_MAX);
 
         BH_ASSERT(memory && (dataset || from[i].source));
-        to[i] = (struct bh_msg_mount){
-            dataset ? bh_arena_strdup(arena, dataset->text->path) : from[i].source,
-            bh_mount_target(&from[i], memory), from[i].write
-        };
+        to[i] = (struct bh_msg_mount){ dataset ? bh_arena_strdup(arena, dataset->text->path) : from[i].source,
+                                       bh_mount_target(&from[i], memory), from[i].write };
         BH_ASSERT(to[i].source);
     }
     start->mounts = (struct bh_list){ to, spec->mounts.count };
@@ -133,7 +131,7 @@ orders_fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir,
 
 static bh_rc
 orders_read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_arena *arena,
-          struct bh_job_spec *ret_spec, struct bh_err *err)
+                 struct bh_job_spec *ret_spec, struct bh_err *err)
 {
     struct bh_digest digest;
     const char *text;
@@ -149,7 +147,7 @@ orders_read_spec(const struct bh_core *core, const struct bh_job_view *view, str
 /* What it reaches is what the policies say now. */
 static bh_rc
 orders_fill_network(struct bh_msg_start *start, const struct bh_directory *dir,
-             const struct bh_job_spec *spec, struct bh_arena *arena, struct bh_err *err)
+                    const struct bh_job_spec *spec, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_msg_network *network = &start->network;
     struct bh_egress egress = { .allow = { NULL, 0 } };
@@ -167,7 +165,7 @@ orders_fill_network(struct bh_msg_start *start, const struct bh_directory *dir,
 
 static bh_rc
 orders_start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena,
-              const void **ret_message, struct bh_err *err)
+                     const void **ret_message, struct bh_err *err)
 {
     struct bh_msg_start *start = orders_new_message(arena, BH_MSG_START);
     const struct bh_directory *dir;
@@ -230,14 +228,13 @@ orders_stop_message(const struct bh_effect *effect, struct bh_arena *arena)
 {
     struct bh_msg_stop *stop = orders_new_message(arena, BH_MSG_STOP);
 
-    *stop = (struct bh_msg_stop){ effect->order, effect->lease.v, effect->grace_ns,
-                                    effect->signal };
+    *stop = (struct bh_msg_stop){ effect->order, effect->lease.v, effect->grace_ns, effect->signal };
     return stop;
 }
 
 static const void *
 orders_gpu_message(const struct bh_core *core, const struct bh_effect *effect, uint32_t number,
-            struct bh_arena *arena)
+                   struct bh_arena *arena)
 {
     struct bh_msg_gpu_order *order = orders_new_message(arena, number);
 
@@ -262,9 +259,8 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
                   struct bh_order_message *ret_order, struct bh_err *err)
 {
     static const uint32_t numbers[BH_EFFECT_KINDS] = {
-        [BH_FX_CARVE] = BH_MSG_CARVE,     [BH_FX_DESTROY] = BH_MSG_DESTROY,
-        [BH_FX_START] = BH_MSG_START,     [BH_FX_SUSPEND] = BH_MSG_SUSPEND,
-        [BH_FX_RESUME] = BH_MSG_RESUME,   [BH_FX_STOP] = BH_MSG_STOP,
+        [BH_FX_CARVE] = BH_MSG_CARVE,     [BH_FX_DESTROY] = BH_MSG_DESTROY, [BH_FX_START] = BH_MSG_START,
+        [BH_FX_SUSPEND] = BH_MSG_SUSPEND, [BH_FX_RESUME] = BH_MSG_RESUME,   [BH_FX_STOP] = BH_MSG_STOP,
         [BH_FX_RESET] = BH_MSG_RESET,     [BH_FX_TEST] = BH_MSG_TEST,
     };
 
@@ -312,11 +308,9 @@ static const struct {
 };
 
 bool
-bh_orders_find(const struct bh_core *core, bh_node_id node, uint64_t order,
-               struct bh_effect *ret_effect)
+bh_orders_find(const struct bh_core *core, bh_node_id node, uint64_t order, struct bh_effect *ret_effect)
 {
-    uint32_t count = bh_engine_outstanding(core->state.engine, node, core->scratch,
-                                           BH_CORE_EFFECTS_MAX);
+    uint32_t count = bh_engine_outstanding(core->state.engine, node, core->scratch, BH_CORE_EFFECTS_MAX);
 
     for (uint32_t i = 0; i < count; i++)
         if (core->scratch[i].order == order) {
@@ -344,13 +338,12 @@ orders_is_refusal(bh_rc rc)
 
 static struct bh_event
 orders_answer_event(const struct bh_core *core, const struct bh_effect *effect,
-             const struct bh_msg_outcome *outcome)
+                    const struct bh_msg_outcome *outcome)
 {
     struct bh_event event = { .kind = answers[effect->kind].event };
     uint32_t most = answers[effect->kind].partition ? BH_OUTCOME_UNCLEAN : BH_OUTCOME_CONTEXT_HELD;
-    enum bh_outcome_kind kind = outcome->outcome <= most
-                                    ? (enum bh_outcome_kind)outcome->outcome
-                                    : BH_OUTCOME_FAILED;
+    enum bh_outcome_kind kind =
+        outcome->outcome <= most ? (enum bh_outcome_kind)outcome->outcome : BH_OUTCOME_FAILED;
     bool failed = effect->kind == BH_FX_START && kind == BH_OUTCOME_FAILED;
 
     if (event.kind == BH_EV_SERVICED)
@@ -358,22 +351,26 @@ orders_answer_event(const struct bh_core *core, const struct bh_effect *effect,
     else if (answers[effect->kind].partition)
         event.u.partition = (struct bh_ev_partition){ effect->partition.partition, kind, outcome->rc };
     else
-        event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc,
-                                              event.kind == BH_EV_STARTED
-                                                  ? orders_time_of(core, outcome->late_ns) : 0,
-                                              failed,
-                                              failed && orders_is_refusal((bh_rc)outcome->rc),
-                                              failed && outcome->rc == BH_QUOTA };
+        event.u.lease =
+            (struct bh_ev_lease){ effect->lease,
+                                  kind,
+                                  outcome->rc,
+                                  event.kind == BH_EV_STARTED ? orders_time_of(core, outcome->late_ns) : 0,
+                                  failed,
+                                  failed && orders_is_refusal((bh_rc)outcome->rc),
+                                  failed && outcome->rc == BH_QUOTA };
     return event;
 }
 
 /* A stop of a lease that the node does not know: there is nothing left to end. */
 static bh_rc
-orders_stop_failed(struct bh_core *core, const struct bh_effect *effect,
-            const struct bh_msg_outcome *outcome, struct bh_err *err)
+orders_stop_failed(struct bh_core *core, const struct bh_effect *effect, const struct bh_msg_outcome *outcome,
+                   struct bh_err *err)
 {
-    struct bh_msg_ended ended = { .lease = effect->lease.v, .cause = BH_END_NODE_LOST,
-                                  .ended_ns = outcome->at_ns, .late_ns = outcome->late_ns };
+    struct bh_msg_ended ended = { .lease = effect->lease.v,
+                                  .cause = BH_END_NODE_LOST,
+                                  .ended_ns = outcome->at_ns,
+                                  .late_ns = outcome->late_ns };
 
     if (outcome->outcome == BH_OUTCOME_OK || outcome->rc != BH_NOT_FOUND)
         return BH_OK; /* its end comes by itself, or it still runs */
@@ -401,8 +398,8 @@ orders_has_explanation(const struct bh_effect *effect, const struct bh_msg_outco
 }
 
 bh_rc
-bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
-                  const struct bh_msg_outcome *outcome, struct bh_err *err)
+bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect, const struct bh_msg_outcome *outcome,
+                  struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -453,8 +450,8 @@ bh_orders_unknown(struct bh_core *core, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id)) {
-        uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ id },
-                                               core->scratch, BH_CORE_EFFECTS_MAX);
+        uint32_t count =
+            bh_engine_outstanding(core->state.engine, (bh_node_id){ id }, core->scratch, BH_CORE_EFFECTS_MAX);
 
         for (uint32_t i = 0; i < count && rc == BH_OK; i++)
             rc = orders_record_unknown(core, &core->scratch[i], err);
@@ -463,8 +460,7 @@ bh_orders_unknown(struct bh_core *core, struct bh_err *err)
 }
 
 bh_rc
-bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended,
-                struct bh_err *err)
+bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended, struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -474,9 +470,10 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
     struct bh_event event = {
         .kind = BH_EV_ENDED,
         .u.ended = { { ended->lease },
-                     ended->cause < BH_END_CAUSES ? (enum bh_end_cause)ended->cause
-                                                  : BH_END_KEEPER_LOST,
-                     ended->exit_status, ended->ended_ns, orders_time_of(core, ended->late_ns),
+                     ended->cause < BH_END_CAUSES ? (enum bh_end_cause)ended->cause : BH_END_KEEPER_LOST,
+                     ended->exit_status,
+                     ended->ended_ns,
+                     orders_time_of(core, ended->late_ns),
                      ended->unasked,
                      ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0,
                      ended->cause == BH_END_START_FAILED || ended->cause == BH_END_KEEPER_LOST },
@@ -487,8 +484,7 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
     bool counted;
     bh_rc rc;
 
-    if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view)
-        || view.node.v != node.v)
+    if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view) || view.node.v != node.v)
         return BH_OK;
     entry.tenant = view.tenant.v;
     if ((ended->cause == BH_END_START_FAILED || ended->cause == BH_END_RESUME_FAILED
@@ -499,8 +495,8 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
     /* The record has one text, or none; what never started carried nothing. */
     counted = ended->carried.counted && ended->cause != BH_END_START_FAILED;
     if (counted)
-        bh_carried_text(core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease,
-                                                        view.tenant.v }, &note);
+        bh_carried_text(
+            core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease, view.tenant.v }, &note);
     entry.text = counted ? note.digest.bytes : failure.kept ? failure.digest.bytes : NULL;
     rc = bh_core_step(core, &entry, &event, err);
     if (rc == BH_CONFLICT || rc == BH_NOT_FOUND) /* it no longer fits: dropped, as a repeat is */

@@ -31,8 +31,8 @@ BH_MUST_USE bh_rc bh_orders_outcome(struct bh_core *core, const struct bh_effect
 
 /* Step the engine with a lease's end, as its node says; one that is known already, or is of
  * another node's lease, is ignored. */
-BH_MUST_USE bh_rc bh_orders_ended(struct bh_core *core, bh_node_id node,
-                                  const struct bh_msg_ended *ended, struct bh_err *err);
+BH_MUST_USE bh_rc bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended,
+                                  struct bh_err *err);
 
 /* After a start: a record for each order that is not answered, that nobody knows what has
  * become of it.  They are sent again when the node says hello, and their outcomes follow. */

@@ -31,14 +31,12 @@ receipts_is_known(struct bh_core *core, const char *key)
         if (kept->row.kind == BH_DOCUMENT_RECEIPT && strcmp(kept->row.key, key) == 0)
             return true;
     }
-    return core->store.ops->get_document(core->store.self, &wanted, core->arena, &row, &ignored)
-           == BH_OK;
+    return core->store.ops->get_document(core->store.self, &wanted, core->arena, &row, &ignored) == BH_OK;
 }
 
 /* Readers of the store do not see it before the commit. */
 static bh_rc
-receipts_put(struct bh_core *core, const char *key, const struct bh_receipt_row *receipt,
-    struct bh_err *err)
+receipts_put(struct bh_core *core, const char *key, const struct bh_receipt_row *receipt, struct bh_err *err)
 {
     struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     char memory[JSON_MAX];
@@ -50,7 +48,8 @@ receipts_put(struct bh_core *core, const char *key, const struct bh_receipt_row 
         return bh_err_set(err, BH_FULL, "a receipt is too long");
     *kept = (struct bh_batch_document){
         .next = core->documents,
-        .row = { .kind = BH_DOCUMENT_RECEIPT, .version = 1,
+        .row = { .kind = BH_DOCUMENT_RECEIPT,
+                 .version = 1,
                  .key = bh_arena_strdup(core->arena, key),
                  .value = bh_arena_strdup(core->arena, bh_buf_text(&json)) },
     };

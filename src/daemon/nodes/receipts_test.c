@@ -18,9 +18,8 @@ receipts_stored(struct fixture *f)
     const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
     uint32_t n = 0;
 
-    assert_int_equal(f->core.store.ops->list_documents(f->core.store.self, &filter, receipts_count, &n,
-                                                       &f->err),
-                     BH_OK);
+    assert_int_equal(
+        f->core.store.ops->list_documents(f->core.store.self, &filter, receipts_count, &n, &f->err), BH_OK);
     return n;
 }
 
@@ -34,12 +33,12 @@ each_scrub_has_one(void **state)
         uint64_t order, begun_ns;
         uint32_t result, records;
     } cases[] = {
-        { "failed, then the node dies",    7, 100, BH_SCRUB_FAILED, 1 },
-        { "told again",                    7, 100, BH_SCRUB_FAILED, 0 },
-        { "the order's second scrub",      7, 200, BH_SCRUB_CLEAN,  1 },
-        { "told again, the older first",   7, 100, BH_SCRUB_FAILED, 0 },
-        { "and the newer",                 7, 200, BH_SCRUB_CLEAN,  0 },
-        { "another order's",               8, 200, BH_SCRUB_CLEAN,  1 },
+        { "failed, then the node dies", 7, 100, BH_SCRUB_FAILED, 1 },
+        { "told again", 7, 100, BH_SCRUB_FAILED, 0 },
+        { "the order's second scrub", 7, 200, BH_SCRUB_CLEAN, 1 },
+        { "told again, the older first", 7, 100, BH_SCRUB_FAILED, 0 },
+        { "and the newer", 7, 200, BH_SCRUB_CLEAN, 0 },
+        { "another order's", 8, 200, BH_SCRUB_CLEAN, 1 },
     };
 
     for (int together = 0; together < 2; together++) { /* in one transaction, or each in its own */
@@ -47,9 +46,11 @@ each_scrub_has_one(void **state)
 
         fixture_setup(&f);
         for (size_t i = 0; i < BH_COUNT(cases); i++) {
-            struct bh_msg_receipt receipt = { .order = cases[i].order, .partition = 3,
+            struct bh_msg_receipt receipt = { .order = cases[i].order,
+                                              .partition = 3,
                                               .begun_ns = cases[i].begun_ns,
-                                              .method = BH_SCRUB_FILL, .result = cases[i].result };
+                                              .method = BH_SCRUB_FILL,
+                                              .result = cases[i].result };
             uint64_t before = f.core.journal.next_seq;
 
             assert_int_equal(bh_receipts_record(&f.core, &receipt, &f.err), BH_OK);
@@ -88,9 +89,12 @@ no_reader_rounds_a_number(void **state)
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
-        struct bh_msg_receipt receipt = { .order = 7, .partition = 3, .begun_ns = 100,
+        struct bh_msg_receipt receipt = { .order = 7,
+                                          .partition = 3,
+                                          .begun_ns = 100,
                                           .memory_bytes = cases[i].bytes,
-                                          .method = BH_SCRUB_FILL, .result = BH_SCRUB_CLEAN };
+                                          .method = BH_SCRUB_FILL,
+                                          .result = BH_SCRUB_CLEAN };
         struct bh_receipt_row row = { .record = 0 };
         char value[4096] = "";
         struct fixture f;
@@ -98,13 +102,14 @@ no_reader_rounds_a_number(void **state)
         fixture_setup(&f);
         assert_int_equal(bh_receipts_record(&f.core, &receipt, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-        assert_int_equal(f.core.store.ops->list_documents(f.core.store.self, &filter, copy_value,
-                                                           value, &f.err), BH_OK);
-        BH_CHECK(cases[i].name, cases[i].written ? !!strstr(value, cases[i].written)
-                                                 : !strstr(value, "memory_bytes"));
+        assert_int_equal(
+            f.core.store.ops->list_documents(f.core.store.self, &filter, copy_value, value, &f.err), BH_OK);
+        BH_CHECK(cases[i].name,
+                 cases[i].written ? !!strstr(value, cases[i].written) : !strstr(value, "memory_bytes"));
         BH_CHECK("a moment is a text", strstr(value, "\"begun_ns\":\"100\","));
-        BH_CHECK_EQ(cases[i].name, bh_json_decode(value, strlen(value), &bh_receipt_row_fields, &row,
-                                                  f.arena, &f.err), BH_OK);
+        BH_CHECK_EQ(cases[i].name,
+                    bh_json_decode(value, strlen(value), &bh_receipt_row_fields, &row, f.arena, &f.err),
+                    BH_OK);
         BH_CHECK_EQ(cases[i].name, row.receipt.memory_bytes, cases[i].bytes);
         fixture_teardown(&f);
     }
@@ -116,8 +121,11 @@ no_reader_rounds_a_number(void **state)
 static void
 a_digest_tells_nothing(void **state)
 {
-    static const struct bh_msg_receipt told = { .order = 7, .partition = 3, .begun_ns = 100,
-                                                .method = BH_SCRUB_FILL, .salt = { 1 },
+    static const struct bh_msg_receipt told = { .order = 7,
+                                                .partition = 3,
+                                                .begun_ns = 100,
+                                                .method = BH_SCRUB_FILL,
+                                                .salt = { 1 },
                                                 .result = BH_SCRUB_CLEAN };
     const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
     struct bh_receipt_row rows[2] = { { .record = 0 } };
@@ -131,10 +139,10 @@ a_digest_tells_nothing(void **state)
         fixture_setup(&f);
         assert_int_equal(bh_receipts_record(&f.core, &told, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-        assert_int_equal(f.core.store.ops->list_documents(f.core.store.self, &filter, copy_value,
-                                                           value, &f.err), BH_OK);
-        assert_int_equal(bh_json_decode(value, strlen(value), &bh_receipt_row_fields, &rows[i],
-                                        f.arena, &f.err), BH_OK);
+        assert_int_equal(
+            f.core.store.ops->list_documents(f.core.store.self, &filter, copy_value, value, &f.err), BH_OK);
+        assert_int_equal(
+            bh_json_decode(value, strlen(value), &bh_receipt_row_fields, &rows[i], f.arena, &f.err), BH_OK);
         bh_buf_init_fixed(&json, memory, sizeof memory);
         bh_json_encode(&json, &bh_receipt_fields, &rows[i].receipt);
         f.core.crypto->sha256(json.bytes, json.length, "", 0, digest);

@@ -9,8 +9,7 @@
 static void
 traffic_drop(struct bh_traffic *traffic, uint32_t at)
 {
-    memmove(&traffic->items[at], &traffic->items[at + 1],
-            (--traffic->count - at) * sizeof *traffic->items);
+    memmove(&traffic->items[at], &traffic->items[at + 1], (--traffic->count - at) * sizeof *traffic->items);
 }
 
 /* The oldest of those that ended, else the oldest. */
@@ -51,8 +50,7 @@ bh_traffic_update(struct bh_traffic *traffic, const struct bh_list *items)
 }
 
 bool
-bh_traffic_find(const struct bh_traffic *traffic, uint64_t lease,
-                struct bh_msg_carried *carried)
+bh_traffic_find(const struct bh_traffic *traffic, uint64_t lease, struct bh_msg_carried *carried)
 {
     for (uint32_t i = 0; i < traffic->count; i++) {
         const struct bh_msg_traffic_item *item = &traffic->items[i];

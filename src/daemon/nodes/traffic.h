@@ -19,8 +19,7 @@ void bh_traffic_update(struct bh_traffic *traffic, const struct bh_list *items);
 
 /* The last word on a lease into `carried`; false, and nothing is changed, when there is
  * none. */
-bool bh_traffic_find(const struct bh_traffic *traffic, uint64_t lease,
-                     struct bh_msg_carried *carried);
+bool bh_traffic_find(const struct bh_traffic *traffic, uint64_t lease, struct bh_msg_carried *carried);
 
 /* It is in the store now. */
 void bh_traffic_forget(struct bh_traffic *traffic, uint64_t lease);

@@ -19,7 +19,8 @@ test_last_word(void **state)
     bh_traffic_put(&traffic, &out);
     BH_CHECK_STR("none", bh_buf_text(&out), "[]");
     traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = 1, .job = 7, .rx_bytes = 5 });
-    traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = 1, .job = 7, .rx_bytes = 9, .final = true });
+    traffic_send(&traffic,
+                 (struct bh_msg_traffic_item){ .lease = 1, .job = 7, .rx_bytes = 9, .final = true });
     bh_buf_clear(&out);
     bh_traffic_put(&traffic, &out);
     BH_CHECK_STR("one", bh_buf_text(&out),
@@ -41,8 +42,7 @@ test_full(void **state)
     BH_CHECK_EQ("the one that ended went", traffic.items[2].lease, 4);
     traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = BH_TRAFFIC_MAX + 2 });
     BH_CHECK_EQ("then the oldest", traffic.items[0].lease, 2);
-    BH_CHECK_EQ("the new one stands last", traffic.items[traffic.count - 1].lease,
-                BH_TRAFFIC_MAX + 2);
+    BH_CHECK_EQ("the new one stands last", traffic.items[traffic.count - 1].lease, BH_TRAFFIC_MAX + 2);
     bh_traffic_fini(&traffic);
     BH_CHECK_DONE();
 }
@@ -55,12 +55,12 @@ test_forgotten(void **state)
 
     BH_CHECK("nothing there", !bh_traffic_find(&traffic, 1, &carried));
     traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = 1,
-                                                 .rx_bytes = 5,
-                                                 .rx_packets = 4,
-                                                 .tx_bytes = 3,
-                                                 .tx_packets = 2,
-                                                 .denied_bytes = 7,
-                                                 .denied_packets = 6 });
+                                                         .rx_bytes = 5,
+                                                         .rx_packets = 4,
+                                                         .tx_bytes = 3,
+                                                         .tx_packets = 2,
+                                                         .denied_bytes = 7,
+                                                         .denied_packets = 6 });
     traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = 2, .rx_bytes = 8 });
     BH_CHECK("another", !bh_traffic_find(&traffic, 3, &carried));
     BH_CHECK_EQ("unchanged", carried.rx_bytes, 1);
@@ -80,8 +80,7 @@ test_forgotten(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_last_word),
-                                        cmocka_unit_test(test_full),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_last_word), cmocka_unit_test(test_full),
                                         cmocka_unit_test(test_forgotten) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -9,13 +9,16 @@ bh_rc
 bh_verdicts_record(struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,
                    struct bh_err *err)
 {
-    static const bh_rc results[BH_CHECK_RESULTS] = { [BH_CHECK_PASS] = BH_OK,
-                                                     [BH_CHECK_INCONCLUSIVE] = BH_TIMEOUT,
-                                                     [BH_CHECK_FAIL] = BH_UNAVAILABLE };
-    static const uint32_t tallies[BH_CHECK_RESULTS] = { [BH_CHECK_FAIL] = 0, [BH_CHECK_PASS] = 1,
-                                                        [BH_CHECK_INCONCLUSIVE] = 2 };
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT, .verb = "isolation.verdict",
+    static const bh_rc results[BH_CHECK_RESULTS] = {
+        [BH_CHECK_PASS] = BH_OK, [BH_CHECK_INCONCLUSIVE] = BH_TIMEOUT, [BH_CHECK_FAIL] = BH_UNAVAILABLE
+    };
+    static const uint32_t tallies[BH_CHECK_RESULTS] = {
+        [BH_CHECK_FAIL] = 0, [BH_CHECK_PASS] = 1, [BH_CHECK_INCONCLUSIVE] = 2
+    };
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "isolation.verdict",
                               .obj = { .type = "node", .id = node.v } };
     struct bh_event event;
 

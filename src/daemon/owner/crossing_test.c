@@ -9,25 +9,25 @@
 #include "base/slice.h"
 #include "policy/operations.h"
 
-#define TENANTS                                                                          \
-    "tenants:\n"                                                                         \
-    "  - {name: acme}\n"                                                                 \
-    "  - {name: acme/vision}\n"                                                          \
-    "  - {name: other}\n"                                                                \
-    "skus:\n"                                                                            \
-    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n"      \
+#define TENANTS                                                                                              \
+    "tenants:\n"                                                                                             \
+    "  - {name: acme}\n"                                                                                     \
+    "  - {name: acme/vision}\n"                                                                              \
+    "  - {name: other}\n"                                                                                    \
+    "skus:\n"                                                                                                \
+    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n"                          \
     "gpus: [{uuid: all, managed: true}]\n"
-#define PEOPLE                                                                           \
-    "principals:\n"                                                                      \
-    "  - {name: alice, uid: 2001}\n"                                                     \
-    "  - {name: bob, uid: 2002}\n"                                                       \
-    "  - {name: carol, uid: 2003}\n"                                                     \
+#define PEOPLE                                                                                               \
+    "principals:\n"                                                                                          \
+    "  - {name: alice, uid: 2001}\n"                                                                         \
+    "  - {name: bob, uid: 2002}\n"                                                                           \
+    "  - {name: carol, uid: 2003}\n"                                                                         \
     "  - {name: erin, uid: 2004}\n"
-#define ROLES                                                                            \
-    "bindings:\n"                                                                        \
-    "  - {role: developer, principal: alice, tenant: acme/vision}\n"                     \
-    "  - {role: developer, principal: bob, tenant: other}\n"                             \
-    "  - {role: admin, principal: carol, tenant: '*'}\n"                                 \
+#define ROLES                                                                                                \
+    "bindings:\n"                                                                                            \
+    "  - {role: developer, principal: alice, tenant: acme/vision}\n"                                         \
+    "  - {role: developer, principal: bob, tenant: other}\n"                                                 \
+    "  - {role: admin, principal: carol, tenant: '*'}\n"                                                     \
     "  - {role: admin, principal: erin, tenant: acme}\n"
 
 static const char whole_site[] = TENANTS PEOPLE ROLES;
@@ -35,10 +35,10 @@ static const char whole_site[] = TENANTS PEOPLE ROLES;
 static const struct submission alices = { "alice", "acme/vision", "small", NULL, 0, 1 };
 
 static bh_rc
-make_token(struct fixture *f, const char *who, const char *own_scopes,
-           const struct bh_token_request *request)
+make_token(struct fixture *f, const char *who, const char *own_scopes, const struct bh_token_request *request)
 {
-    struct bh_command command = { .op = BH_OP_TOKEN_CREATE, .caller = caller_named(f, who),
+    struct bh_command command = { .op = BH_OP_TOKEN_CREATE,
+                                  .caller = caller_named(f, who),
                                   .token = request };
 
     command.caller.subject.scopes = own_scopes;
@@ -58,15 +58,16 @@ static bh_rc
 apply_as(struct fixture *f, const char *who, const char *scopes, const char *yaml, bool dry_run)
 {
     struct bh_site *site = bh_arena_alloc(f->arena, sizeof *site);
-    struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = caller_named(f, who),
-                                  .site = site, .dry_run = dry_run };
+    struct bh_command command = {
+        .op = BH_OP_SITE_APPLY, .caller = caller_named(f, who), .site = site, .dry_run = dry_run
+    };
     struct bh_buf json;
 
     command.caller.subject.scopes = scopes;
     bh_buf_init(&json, 1 << 20);
     assert_int_equal(bh_yaml_to_json(yaml, strlen(yaml), &json, &f->err), BH_OK);
-    assert_int_equal(bh_json_decode(json.bytes, json.length, &bh_site_fields, site, f->arena,
-                                    &f->err), BH_OK);
+    assert_int_equal(bh_json_decode(json.bytes, json.length, &bh_site_fields, site, f->arena, &f->err),
+                     BH_OK);
     assert_int_equal(bh_site_check(site, &f->err), BH_OK);
     command.text = bh_arena_strdup(f->arena, bh_buf_text(&json));
     command.text_length = strlen(command.text);
@@ -76,12 +77,12 @@ apply_as(struct fixture *f, const char *who, const char *scopes, const char *yam
 
 /* ---- another tenant's ---- */
 
-static const struct bh_document_put alices_account = {
-    .row = { BH_DOCUMENT_ACCOUNT, "1", 0, 1, "{}" }, .blind = true
-};
+static const struct bh_document_put alices_account = { .row = { BH_DOCUMENT_ACCOUNT, "1", 0, 1, "{}" },
+                                                       .blind = true };
 
 static const struct bh_accounts_change alices_change = { .verb = "account.change",
-                                                       .puts = &alices_account, .put_count = 1 };
+                                                         .puts = &alices_account,
+                                                         .put_count = 1 };
 
 static bh_rc
 crossing_connect(struct fixture *f, enum bh_operation op, const char *token_id)
@@ -90,12 +91,16 @@ crossing_connect(struct fixture *f, enum bh_operation op, const char *token_id)
     static const struct bh_stream_request stream;
     static const struct bh_shred_request shred = { "acme/vision", "all", "because", NULL };
     static const struct bh_cordon_request cordon = { .target = "n1" };
-    struct bh_command command = { .op = op, .caller = caller_named(f, "bob"), .job = { 1 },
-                                  .move = &move, .token_id = token_id,
-                                  .shred = &shred, .stream = &stream, .cordon = &cordon };
+    struct bh_command command = { .op = op,
+                                  .caller = caller_named(f, "bob"),
+                                  .job = { 1 },
+                                  .move = &move,
+                                  .token_id = token_id,
+                                  .shred = &shred,
+                                  .stream = &stream,
+                                  .cordon = &cordon };
 
-    if (bh_operation_get(op)->scope == BH_SCOPE_OWN
-        || strcmp(bh_operation_get(op)->verb, "account.any") == 0)
+    if (bh_operation_get(op)->scope == BH_SCOPE_OWN || strcmp(bh_operation_get(op)->verb, "account.any") == 0)
         command.accounts = &alices_change;
     if (op == BH_OP_JOB_SUBMIT)
         return fixture_submit(f, (struct submission){ "bob", "acme/vision", "small", NULL, 0, 1 });
@@ -136,8 +141,9 @@ every_change_of_anothers_is_refused_and_recorded(void **state)
         BH_CHECK_EQ(row->name, rc, op == BH_OP_TOKEN_REVOKE ? BH_NOT_FOUND : BH_DENIED);
         BH_CHECK_EQ(row->name, f.core.journal.next_seq, records + 1);
         BH_CHECK_EQ(row->name, f.core.next_job, 2);
-        assert_int_equal(f.core.store.ops->list_records(f.core.store.self, records, records, keep_verb,
-                                                        verb, &f.err), BH_OK);
+        assert_int_equal(
+            f.core.store.ops->list_records(f.core.store.self, records, records, keep_verb, verb, &f.err),
+            BH_OK);
         BH_CHECK_STR(row->name, verb, bh_operation_recorded_verb((enum bh_operation)op));
         fixture_teardown(&f);
     }
@@ -158,23 +164,20 @@ a_site_file_gives_no_role_that_its_sender_does_not_hold(void **state)
           TENANTS PEOPLE ROLES "  - {role: admin, principal: bob, tenant: '*'}\n", "", BH_OK },
         { "his token only what it names", "carol", "site.apply",
           TENANTS PEOPLE ROLES "  - {role: billing, principal: bob, tenant: '*'}\n",
-          "bindings[4] *: you cannot give the role billing there, as you do not hold usage.view",
-          BH_DENIED },
+          "bindings[4] *: you cannot give the role billing there, as you do not hold usage.view", BH_DENIED },
         { "to a group neither", "carol", "site.apply site.view",
           TENANTS PEOPLE ROLES "  - {role: viewer, gid: 500, tenant: acme}\n",
-          "bindings[4] acme: you cannot give the role viewer there, as you do not hold job.view",
-          BH_DENIED },
+          "bindings[4] acme: you cannot give the role viewer there, as you do not hold job.view", BH_DENIED },
         { "nor on a tenant that is new", "carol", "site.apply",
           "tenants: [{name: fresh}]\n"
-          "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
-          PEOPLE "bindings: [{role: viewer, principal: bob, tenant: fresh}]\n",
+          "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n" PEOPLE
+          "bindings: [{role: viewer, principal: bob, tenant: fresh}]\n",
           "bindings[0] fresh: you cannot give the role viewer there, as you do not hold job.view",
           BH_DENIED },
         { "nor by making a principal another Unix user", "carol", "site.apply",
           TENANTS "principals:\n  - {name: alice, uid: 2001}\n  - {name: bob, uid: 2002}\n"
                   "  - {name: carol, uid: 6666}\n  - {name: erin, uid: 2004}\n" ROLES,
-          "bindings[2] *: you cannot give the role admin there, as you do not hold job.view",
-          BH_DENIED },
+          "bindings[2] *: you cannot give the role admin there, as you do not hold job.view", BH_DENIED },
         { "what it names it may give", "carol", "site.apply usage.view tenant.view sku.view",
           TENANTS PEOPLE ROLES "  - {role: billing, principal: bob, tenant: other}\n", "", BH_OK },
         { "an admin of one tenant applies nothing", "erin", NULL,
@@ -213,25 +216,24 @@ a_token_gives_no_more_than_its_maker_holds(void **state)
         { "with a token, what it names", "alice", "token.create job.view", NULL, "job.view", BH_OK },
         { "and no more", "alice", "token.create job.view", NULL, "job.submit", BH_DENIED },
         { "nor by naming nothing", "alice", "token.create job.view", NULL, NULL, BH_DENIED },
-        { "nor by naming it in an empty text", "alice", "token.create job.view", NULL, "",
-          BH_DENIED },
+        { "nor by naming it in an empty text", "alice", "token.create job.view", NULL, "", BH_DENIED },
         { "for another, by the site's admin", "carol", NULL, "alice", NULL, BH_OK },
         { "not by an admin of a tenant", "erin", NULL, "alice", NULL, BH_DENIED },
         { "not by his token that holds less", "carol", "token.create token.any job.view", "alice",
           "job.view job.submit", BH_DENIED },
-        { "by one that holds as much", "carol", "token.create token.any job.view", "alice",
-          "job.view", BH_OK },
+        { "by one that holds as much", "carol", "token.create token.any job.view", "alice", "job.view",
+          BH_OK },
         { "for root, by nobody", "carol", NULL, "root", NULL, BH_NOT_FOUND },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_token_request request = { .scopes = cases[i].scopes, .note = "",
+        struct bh_token_request request = { .scopes = cases[i].scopes,
+                                            .note = "",
                                             .principal = cases[i].principal };
         struct fixture f;
 
         crossing_begin(&f);
-        BH_CHECK_EQ(cases[i].name, make_token(&f, cases[i].who, cases[i].own, &request),
-                    cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, make_token(&f, cases[i].who, cases[i].own, &request), cases[i].rc);
         fixture_teardown(&f);
     }
     BH_CHECK_DONE();

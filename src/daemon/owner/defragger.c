@@ -27,16 +27,16 @@ static void
 defragger_apply(const struct bh_owner *owner, const struct bh_proposal *proposal)
 {
     const struct bh_ev_move *move = &proposal->plan.move;
-    struct bh_command command = { .op = BH_OP_DEFRAG_APPLY, .system = true, .move = move,
-                                  .caller = { .name = "bulkheadd" } };
+    struct bh_command command = {
+        .op = BH_OP_DEFRAG_APPLY, .system = true, .move = move, .caller = { .name = "bulkheadd" }
+    };
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_answer answer;
     struct bh_err err;
 
     if (owner->ops->command(owner->self, &command, arena, &answer, &err) == BH_OK)
         bh_log(JOBS_MOVED, BH_U64("jobs", move->move_count), BH_U64("for", move->for_job.v),
-               BH_U64("gain_gpu_ms", move->gain_gpu_ms),
-               BH_U64("cost_gpu_ms", move->cost_gpu_ms));
+               BH_U64("gain_gpu_ms", move->gain_gpu_ms), BH_U64("cost_gpu_ms", move->cost_gpu_ms));
     bh_arena_free(arena);
 }
 

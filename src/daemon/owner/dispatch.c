@@ -21,26 +21,16 @@ static const struct {
     bh_rc (*run)(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
                  struct bh_answer *ret_answer, struct bh_err *err);
 } commands[] = {
-    { BH_OP_JOB_SUBMIT, bh_submit_run },
-    { BH_OP_JOB_CANCEL, bh_job_changes_run },
-    { BH_OP_JOB_RELEASE, bh_job_changes_run },
-    { BH_OP_SITE_APPLY, bh_site_run },
-    { BH_OP_DEFRAG_APPLY, bh_job_changes_move },
-    { BH_OP_LAYOUT_APPLY, bh_layout_run },
-    { BH_OP_LAYOUT_ROLLBACK, bh_layout_run },
-    { BH_OP_CORDON, bh_cordon_run },
-    { BH_OP_UNCORDON, bh_cordon_run },
-    { BH_OP_DRAIN, bh_cordon_run },
-    { BH_OP_JOB_VERIFY, bh_verify_run },
-    { BH_OP_NODE_VERIFY, bh_verify_run },
-    { BH_OP_KEY_SHRED, bh_shred_run },
-    { BH_OP_KEY_ROTATE, bh_rotate_run },
-    { BH_OP_AUDIT_PRUNE, bh_retention_run },
-    { BH_OP_JOB_EXEC, bh_stream_record },
-    { BH_OP_JOB_ATTACH, bh_stream_record },
-    { BH_OP_JOB_FORWARD, bh_stream_record },
-    { BH_OP_TOKEN_CREATE, bh_token_create },
-    { BH_OP_TOKEN_REVOKE, bh_token_revoke },
+    { BH_OP_JOB_SUBMIT, bh_submit_run },         { BH_OP_JOB_CANCEL, bh_job_changes_run },
+    { BH_OP_JOB_RELEASE, bh_job_changes_run },   { BH_OP_SITE_APPLY, bh_site_run },
+    { BH_OP_DEFRAG_APPLY, bh_job_changes_move }, { BH_OP_LAYOUT_APPLY, bh_layout_run },
+    { BH_OP_LAYOUT_ROLLBACK, bh_layout_run },    { BH_OP_CORDON, bh_cordon_run },
+    { BH_OP_UNCORDON, bh_cordon_run },           { BH_OP_DRAIN, bh_cordon_run },
+    { BH_OP_JOB_VERIFY, bh_verify_run },         { BH_OP_NODE_VERIFY, bh_verify_run },
+    { BH_OP_KEY_SHRED, bh_shred_run },           { BH_OP_KEY_ROTATE, bh_rotate_run },
+    { BH_OP_AUDIT_PRUNE, bh_retention_run },     { BH_OP_JOB_EXEC, bh_stream_record },
+    { BH_OP_JOB_ATTACH, bh_stream_record },      { BH_OP_JOB_FORWARD, bh_stream_record },
+    { BH_OP_TOKEN_CREATE, bh_token_create },     { BH_OP_TOKEN_REVOKE, bh_token_revoke },
 };
 
 static bh_rc
@@ -76,8 +66,7 @@ bh_dispatch_run(struct bh_core *core, const struct bh_command *command, struct b
     rc = dispatch_run(core, command, arena, ret_answer, err);
     if (rc == BH_OK && keyed)
         rc = bh_replies_put(core, command, ret_answer, err);
-    if (rc != BH_OK && !bh_core_is_fatal(rc) && core->journal.next_seq == seq
-        && core->refusals.seen == seen)
+    if (rc != BH_OK && !bh_core_is_fatal(rc) && core->journal.next_seq == seq && core->refusals.seen == seen)
         rc = bh_command_record_failure(core, command, err);
     return rc;
 }

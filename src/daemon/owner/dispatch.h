@@ -9,7 +9,6 @@
  * and a refusal are recorded as well.  BH_IO and BH_FULL mean that the batch must be
  * aborted; everything else leaves it whole. */
 BH_MUST_USE bh_rc bh_dispatch_run(struct bh_core *core, const struct bh_command *command,
-                                  struct bh_arena *arena, struct bh_answer *ret_answer,
-                                  struct bh_err *err);
+                                  struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);
 
 #endif

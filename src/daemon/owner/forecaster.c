@@ -44,7 +44,8 @@ forecaster_reserve(struct bh_forecast_series *series, uint32_t rows)
 /* ---- the file ---- */
 
 static bool
-forecaster_is_whole(const struct bh_forecaster *forecaster, const struct bh_buf *file, struct forecaster_head *ret_head)
+forecaster_is_whole(const struct bh_forecaster *forecaster, const struct bh_buf *file,
+                    struct forecaster_head *ret_head)
 {
     uint8_t digest[DIGEST_BYTES];
     size_t length;
@@ -54,8 +55,8 @@ forecaster_is_whole(const struct bh_forecaster *forecaster, const struct bh_buf 
     length = file->length - DIGEST_BYTES;
     memcpy(ret_head, file->bytes, sizeof *ret_head);
     forecaster->core->crypto->sha256(file->bytes, length, "", 0, digest);
-    return memcmp(digest, (const char *)file->bytes + length, DIGEST_BYTES) == 0
-           && ret_head->magic == MAGIC && ret_head->row_bytes == sizeof(struct bh_forecast_row)
+    return memcmp(digest, (const char *)file->bytes + length, DIGEST_BYTES) == 0 && ret_head->magic == MAGIC
+           && ret_head->row_bytes == sizeof(struct bh_forecast_row)
            && (length - sizeof *ret_head) / sizeof(struct bh_forecast_row) == ret_head->count
            && (length - sizeof *ret_head) % sizeof(struct bh_forecast_row) == 0;
 }
@@ -78,8 +79,7 @@ forecaster_adopt(struct bh_forecaster *forecaster, const struct bh_buf *file, st
     if (head.slot_ns != series->slot_ns)
         return bh_err_set(err, BH_INVALID, "forecast.bin has slots of another length");
     forecaster_reserve(series, head.count);
-    memcpy(series->rows, (const char *)file->bytes + sizeof head,
-           head.count * sizeof *series->rows);
+    memcpy(series->rows, (const char *)file->bytes + sizeof head, head.count * sizeof *series->rows);
     for (uint32_t i = 0; i < head.count; i++) {
         const struct bh_forecast_row *row = &series->rows[i];
 
@@ -185,8 +185,7 @@ forecaster_notify(struct bh_forecaster *forecaster, struct bh_err *err)
     uint32_t cursor = 0;
     bh_rc rc = BH_OK;
 
-    while (rc == BH_OK
-           && bh_forecast_series_next(&forecaster->series, core->state.engine, &cursor, &event)) {
+    while (rc == BH_OK && bh_forecast_series_next(&forecaster->series, core->state.engine, &cursor, &event)) {
         const struct bh_ev_advice *advice = &event.u.advice;
         uint32_t ids[BH_ADVICE_OFS] = { advice->tenant.v, advice->node.v, advice->profile };
         struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },

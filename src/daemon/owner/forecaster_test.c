@@ -5,11 +5,10 @@
 
 #include "daemon/owner/forecaster.h"
 
-static const char guaranteed_yaml[] =
-    "tenants:\n"
-    "  - {name: acme, kind: organization, guarantee: 2}\n"
-    "  - {name: acme/vision, kind: department, guarantee: 2}\n"
-    "scheduling: {lending: forecast}\n";
+static const char guaranteed_yaml[] = "tenants:\n"
+                                      "  - {name: acme, kind: organization, guarantee: 2}\n"
+                                      "  - {name: acme/vision, kind: department, guarantee: 2}\n"
+                                      "scheduling: {lending: forecast}\n";
 
 /* Without a commit nothing of a look is durable. */
 static void
@@ -88,8 +87,9 @@ test_series_outlive_the_daemon(void **unused)
     again = bh_forecaster_open(&f.core);
     BH_CHECK_EQ("rows", bh_forecaster_series(again)->count, series->count);
     BH_CHECK("something", series->count > 0);
-    BH_CHECK("the same", memcmp(bh_forecaster_series(again)->rows, series->rows,
-                                series->count * sizeof *series->rows) == 0);
+    BH_CHECK("the same",
+             memcmp(bh_forecaster_series(again)->rows, series->rows, series->count * sizeof *series->rows)
+                 == 0);
     bh_forecaster_close(again);
     bh_forecaster_close(observer);
     BH_CHECK_DONE();

@@ -83,9 +83,9 @@ struct bh_owner_thread {
     pthread_mutex_t mutex;
     struct owner_request *first, **last;
     struct refusal *refusals;
-    uint32_t refusal_count, unknown_count; /* the latter are of strangers */
-    uint64_t unknown_more;                /* for whom there was no room */
-    struct bh_unauthenticated unauthenticated;            /* credentials that were nobody's */
+    uint32_t refusal_count, unknown_count;     /* the latter are of strangers */
+    uint64_t unknown_more;                     /* for whom there was no room */
+    struct bh_unauthenticated unauthenticated; /* credentials that were nobody's */
     bool stopping;
     /* fixed */
     int wake_fd;
@@ -129,7 +129,7 @@ owner_wait_for(struct bh_owner_thread *owner, struct owner_request *request)
 
 static bh_rc
 owner_port_command(void *self, const struct bh_command *command, struct bh_arena *arena,
-             struct bh_answer *ret_answer, struct bh_err *err)
+                   struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct owner_request request = { .command = command, .arena = arena, .answer = ret_answer, .err = err };
 
@@ -160,8 +160,7 @@ owner_run_forecast_question(void *self, const struct bh_engine *engine, uint64_t
 }
 
 static bh_rc
-owner_port_ask_forecast(void *self, bh_forecast_question question, void *question_self,
-             struct bh_err *err)
+owner_port_ask_forecast(void *self, bh_forecast_question question, void *question_self, struct bh_err *err)
 {
     struct forecast_request request = { self, question, question_self };
 
@@ -170,20 +169,17 @@ owner_port_ask_forecast(void *self, bh_forecast_question question, void *questio
 
 static bool
 owner_is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
-            const struct bh_counted_refusal *what)
+                  const struct bh_counted_refusal *what)
 {
     const struct bh_refused_request *last = &refusal->what.what, *next = &what->what;
 
     return last->op == next->op && refusal->what.res == what->res
            && strcmp(last->verb ? last->verb : "", next->verb ? next->verb : "") == 0
-           && bh_same(last->tenant, next->tenant)
-           && strcmp(last->object.type, next->object.type) == 0
-           && last->verdict.rule == next->verdict.rule
-           && last->verdict.allow == next->verdict.allow && bh_same(last->job, next->job)
-           && last->object.id == next->object.id
+           && bh_same(last->tenant, next->tenant) && strcmp(last->object.type, next->object.type) == 0
+           && last->verdict.rule == next->verdict.rule && last->verdict.allow == next->verdict.allow
+           && bh_same(last->job, next->job) && last->object.id == next->object.id
            && strcmp(refusal->target, next->target ? next->target : "") == 0
-           && refusal->caller.via == caller->via
-           && refusal->caller.uid == caller->uid
+           && refusal->caller.via == caller->via && refusal->caller.uid == caller->uid
            && refusal->caller.subject.uid == caller->subject.uid
            && refusal->caller.subject.principal.v == caller->subject.principal.v
            && strcmp(refusal->token, caller->token ? caller->token : "") == 0;
@@ -191,7 +187,7 @@ owner_is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
 
 static void
 owner_queue_refusal(struct refusal *refusal, const struct bh_caller *caller,
-             const struct bh_counted_refusal *what)
+                    const struct bh_counted_refusal *what)
 {
     *refusal = (struct refusal){ .caller = *caller, .what = *what };
     refusal->caller.subject.gids = NULL;
@@ -209,13 +205,12 @@ owner_queue_refusal(struct refusal *refusal, const struct bh_caller *caller,
 static bool
 owner_is_for_a_record(const struct bh_caller *caller, bh_rc rc)
 {
-    return caller->subject.principal.v != 0
-           || (caller->via == BH_VIA_PEER && rc == BH_UNAUTHENTICATED);
+    return caller->subject.principal.v != 0 || (caller->via == BH_VIA_PEER && rc == BH_UNAUTHENTICATED);
 }
 
 static void
 owner_port_refused(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
-             const struct bh_err *err)
+                   const struct bh_err *err)
 {
     struct bh_owner_thread *owner = self;
     const struct bh_counted_refusal what = { *attempt, err->rc, 1 };
@@ -274,8 +269,7 @@ owner_port_change_number(void *self)
 }
 
 static uint32_t
-owner_port_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
-             uint32_t max)
+owner_port_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes, uint32_t max)
 {
     struct bh_owner_thread *owner = self;
 
@@ -421,8 +415,8 @@ owner_run_commands(struct bh_owner_thread *owner, struct owner_request *request,
         request->rc = bh_allowance_check_disk(owner->core, request->command, request->err);
         if (request->rc != BH_OK)
             continue;
-        request->rc = bh_dispatch_run(owner->core, request->command, request->arena, request->answer,
-                                  request->err);
+        request->rc =
+            bh_dispatch_run(owner->core, request->command, request->arena, request->answer, request->err);
         if (bh_core_is_fatal(request->rc)) {
             *ret_why = *request->err;
             return false;
@@ -434,12 +428,10 @@ owner_run_commands(struct bh_owner_thread *owner, struct owner_request *request,
 static bh_rc
 owner_record_more_unknown(struct bh_owner_thread *owner)
 {
-    const struct bh_caller several = { .via = BH_VIA_PEER,
-                                       .subject.uid = BH_RECORD_UID_SEVERAL };
-    const struct bh_counted_refusal what = {
-        { .op = BH_OP_STATUS, .verb = BH_RECORD_CALLER_UNKNOWN }, BH_UNAUTHENTICATED,
-        owner->taken_more
-    };
+    const struct bh_caller several = { .via = BH_VIA_PEER, .subject.uid = BH_RECORD_UID_SEVERAL };
+    const struct bh_counted_refusal what = { { .op = BH_OP_STATUS, .verb = BH_RECORD_CALLER_UNKNOWN },
+                                             BH_UNAUTHENTICATED,
+                                             owner->taken_more };
 
     return owner->taken_more ? bh_command_refused(owner->core, &several, &what) : BH_OK;
 }
@@ -470,10 +462,9 @@ owner_run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err 
 static bh_rc
 owner_run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "tick" };
+    struct bh_entry entry = {
+        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT, .verb = "tick"
+    };
     bh_rc rc = BH_OK;
 
     for (int n = 0; n < 64 && rc == BH_OK; n++) {
@@ -493,8 +484,7 @@ owner_answer_questions(struct bh_owner_thread *owner, struct owner_request *requ
     for (; request; request = request->next) {
         if (!request->question)
             continue;
-        request->question(request->question_self, owner->core->state.engine,
-                       bh_core_now(owner->core));
+        request->question(request->question_self, owner->core->state.engine, bh_core_now(owner->core));
         request->rc = BH_OK;
     }
 }
@@ -527,7 +517,7 @@ owner_fail_batch(struct bh_owner_thread *owner, struct owner_request *requests, 
 
 static bh_rc
 owner_change_all(struct bh_owner_thread *owner, struct owner_request *requests, uint32_t refusals,
-           bool nodes_speak, struct bh_err *err)
+                 bool nodes_speak, struct bh_err *err)
 {
     bh_rc rc = bh_start_settle(owner->core, err);
 
@@ -556,8 +546,8 @@ static void
 owner_refuse_changes(struct bh_owner_thread *owner, struct owner_request *requests)
 {
     for (struct owner_request *request = requests; request; request = request->next)
-        request->rc = bh_err_set(request->err, BH_FULL,
-                              "the disk is full: reads are served, changes are refused");
+        request->rc =
+            bh_err_set(request->err, BH_FULL, "the disk is full: reads are served, changes are refused");
     owner_answer_questions(owner, requests);
 }
 
@@ -621,8 +611,7 @@ owner_refresh_when_idle(struct bh_owner_thread *owner)
     if (!core->reasons_stale || owner_paused(owner) || now < owner->refresh_ns)
         return;
     owner->refresh_ns = now + refresh_pause_ns;
-    if (bh_rows_refresh(core, bh_core_now(core), &err) != BH_OK
-        || bh_core_commit(core, &err) != BH_OK)
+    if (bh_rows_refresh(core, bh_core_now(core), &err) != BH_OK || bh_core_commit(core, &err) != BH_OK)
         owner_fail_batch(owner, NULL, &err);
 }
 
@@ -776,7 +765,8 @@ bh_owner_stop(struct bh_owner_thread *owner)
 
     bh_owner_halt(owner);
     pthread_join(owner->thread, NULL);
-    if (!atomic_load(&owner->failed) && !owner->core->start_due && owner_close_journal(owner->core, &err) != BH_OK)
+    if (!atomic_load(&owner->failed) && !owner->core->start_due
+        && owner_close_journal(owner->core, &err) != BH_OK)
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
     bh_node_links_free(owner->links);
     bh_forecaster_close(owner->forecaster);

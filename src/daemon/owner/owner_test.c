@@ -27,10 +27,12 @@ static bh_rc
 submit_one(struct worker *worker, struct bh_arena *arena, uint64_t *ret_id)
 {
     const char *args[] = { "true" };
-    struct bh_job_spec spec = { .args = { args, 1 }, .tenant = "acme/vision/train",
-                                .sku = "small", .hold = true };
-    struct bh_command command = { .op = BH_OP_JOB_SUBMIT, .caller = worker->caller,
-                                  .spec = &spec, .text = "{}", .text_length = 2 };
+    struct bh_job_spec spec = {
+        .args = { args, 1 }, .tenant = "acme/vision/train", .sku = "small", .hold = true
+    };
+    struct bh_command command = {
+        .op = BH_OP_JOB_SUBMIT, .caller = worker->caller, .spec = &spec, .text = "{}", .text_length = 2
+    };
     struct bh_answer answer;
     struct bh_err err;
     bh_rc rc = bh_spec_check(&spec, &command.numbers, &err);
@@ -56,8 +58,7 @@ owner_work(void *self)
         worker->owner.ops->directory_put(worker->owner.self, dir);
         worker->accepted += rc == BH_OK;
         worker->unavailable += rc == BH_UNAVAILABLE;
-        if (worker->owner.ops->ask(worker->owner.self, count_question, &worker->questions, &err)
-            != BH_OK)
+        if (worker->owner.ops->ask(worker->owner.self, count_question, &worker->questions, &err) != BH_OK)
             break;
         bh_arena_reset(arena);
     }
@@ -69,8 +70,7 @@ static void
 start_workers(struct fixture *f, struct bh_owner_thread *owner, struct worker *workers)
 {
     for (int i = 0; i < WORKERS; i++) {
-        workers[i] = (struct worker){ .owner = bh_owner_port(owner),
-                                      .caller = caller_named(f, "alice") };
+        workers[i] = (struct worker){ .owner = bh_owner_port(owner), .caller = caller_named(f, "alice") };
         pthread_create(&workers[i].thread, NULL, owner_work, &workers[i]);
     }
 }
@@ -99,9 +99,10 @@ test_answers_are_kept(void **unused)
             seen[workers[i].ids[n]] = true;
         }
     }
-    BH_CHECK_EQ("no change waits", bh_owner_port(owner).ops->changes(
-                                       owner, bh_owner_port(owner).ops->change_number(owner),
-                                       BH_NS_PER_MS, changes, 16), 0);
+    BH_CHECK_EQ("no change waits",
+                bh_owner_port(owner).ops->changes(owner, bh_owner_port(owner).ops->change_number(owner),
+                                                  BH_NS_PER_MS, changes, 16),
+                0);
     bh_owner_stop(owner);
     BH_CHECK_DONE();
     fixture_teardown(&f);
@@ -191,7 +192,8 @@ test_strangers_leave_room(void **unused)
             port.ops->refused(port.self, &alice, &tried, &denied);
     }
     bh_owner_stop(owner);
-    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, add_refusal, &sum, &f.err), BH_OK);
+    assert_int_equal(
+        f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, add_refusal, &sum, &f.err), BH_OK);
     BH_CHECK_EQ("each is counted", sum.strangers, USERS);
     BH_CHECK("in few records", sum.records <= 2 * BH_REFUSAL_GROUPS_UNKNOWN);
     BH_CHECK_EQ("who is known, too", sum.known, USERS / 1000);

@@ -63,8 +63,9 @@ newest_since(uint64_t first)
 {
     struct newest newest = { .count = 0 };
 
-    assert_int_equal(s.f.core.store.ops->list_records(s.f.core.store.self, first, INT64_MAX,
-                                                      take_record, &newest, &s.f.err), BH_OK);
+    assert_int_equal(s.f.core.store.ops->list_records(s.f.core.store.self, first, INT64_MAX, take_record,
+                                                      &newest, &s.f.err),
+                     BH_OK);
     return newest;
 }
 
@@ -73,11 +74,11 @@ newest_since(uint64_t first)
 enum { ANY_RULE = 9999 };
 
 struct want {
-    const char *verb, *object;   /* type of it; "": none */
+    const char *verb, *object; /* type of it; "": none */
     uint64_t id;
-    const char *tenant;          /* NULL: the site's */
+    const char *tenant; /* NULL: the site's */
     const char *res;
-    uint32_t rule;               /* that allowed it; 0: it was not allowed */
+    uint32_t rule; /* that allowed it; 0: it was not allowed */
 };
 
 struct asked {
@@ -164,7 +165,7 @@ verbs_begin(void)
 
 static const struct route {
     const char *name, *body, *verb;
-    uint32_t own, any;           /* rules of who has the job, and of who has none */
+    uint32_t own, any; /* rules of who has the job, and of who has none */
 } routes[] = {
     { "cancel", NULL, "job.cancel", 8, 33 },
     { "release", NULL, "job.release", 8, 33 },
@@ -177,8 +178,8 @@ static const struct route {
 static void
 check_job(const struct route *route, enum who who, uint64_t job, const struct want *want)
 {
-    const struct asked asked = { who, BH_POST,
-                                 body_of(&s, "/v1/jobs/%d/%s", (int)job, route->name), route->body };
+    const struct asked asked = { who, BH_POST, body_of(&s, "/v1/jobs/%d/%s", (int)job, route->name),
+                                 route->body };
 
     verbs_check(body_of(&s, "%s %d", route->name, (int)job), &asked, want);
 }
@@ -221,16 +222,21 @@ a_deed_at_a_job_is_decided_before_its_state_is_told(void **state)
 
 /* ---- the others ---- */
 
-#define JOB(priority) "{\"args\":[\"true\"],\"priority\":\"" priority "\",\"sku\":\"small\",\"tenant\":\"acme\"}"
+#define JOB(priority)                                                                                        \
+    "{\"args\":[\"true\"],\"priority\":\"" priority "\",\"sku\":\"small\",\"tenant\":\"acme\"}"
 #define TOKEN_ID "{token}" /* stands for the id of erin's token in a path */
 #define SITE_BODY "{\"tenants\":[{\"name\":\"acme\"}]}"
-#define DENIED(verb) { verb, "", 0, NULL, "denied", 0 }
+#define DENIED(verb)                                                                                         \
+    {                                                                                                        \
+        verb, "", 0, NULL, "denied", 0                                                                       \
+    }
 
 static const struct other {
     enum bh_operation op;
     enum who who;
     const char *path, *body;
     struct want want;
+    /* clang-format off */
 } others[] = {
     { BH_OP_JOB_SUBMIT, VIV, "/v1/jobs", JOB("normal"), { "job.submit", "", 0, "acme", "denied", 0 } },
     { BH_OP_JOB_SUBMIT, ALICE, "/v1/jobs", JOB("high"), { "job.submit", "", 0, "acme", "denied", 0 } },
@@ -276,6 +282,7 @@ static const struct other {
     { BH_OP_ACCOUNT_RESET, ERIN, "/v1/accounts/viv", NULL, { "account.reset", "account", 2, NULL, "not_found", 60 } },
     { BH_OP_ACCOUNT_RESET, ERIN, "/v1/accounts/alice", NULL, { "account.reset", "account", 1, NULL, "ok", 60 } },
 };
+/* clang-format on */
 
 static const char *
 verbs_path_of(const char *path)
@@ -319,8 +326,7 @@ every_change_has_one_deed(void **state)
     for (int op = 0; op < BH_OPERATIONS; op++) {
         const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
 
-        if (row->kind == BH_OPERATION_MUTATE && row->scope != BH_SCOPE_NOBODY
-            && row->scope != BH_SCOPE_JOB)
+        if (row->kind == BH_OPERATION_MUTATE && row->scope != BH_SCOPE_NOBODY && row->scope != BH_SCOPE_JOB)
             BH_CHECK(row->name, tried[op]);
     }
     accounts_fixture_close_site(&s);
@@ -333,7 +339,7 @@ every_change_has_one_deed(void **state)
 struct strange {
     const char *type;
     uint64_t id, records, times;
-    bool told;                   /* of somebody, or that it was allowed */
+    bool told; /* of somebody, or that it was allowed */
 };
 
 static bool
@@ -350,9 +356,8 @@ add_strange(void *self, uint64_t seq, const char *leaf, size_t length)
         return true;
     sum->records++;
     sum->times += record.count ? record.count : 1;
-    sum->told = sum->told || record.actor.id || record.actor.via || record.actor.token[0]
-                || record.dec.allow || record.dec.rule != BH_RULE_NOT_SHOWN
-                || strcmp(record.res, "unauthenticated") != 0;
+    sum->told = sum->told || record.actor.id || record.actor.via || record.actor.token[0] || record.dec.allow
+                || record.dec.rule != BH_RULE_NOT_SHOWN || strcmp(record.res, "unauthenticated") != 0;
     return true;
 }
 
@@ -361,8 +366,9 @@ check_strange(const char *type, uint64_t id, uint64_t records, uint64_t times)
 {
     struct strange sum = { .type = type, .id = id };
 
-    assert_int_equal(s.f.core.store.ops->list_records(s.f.core.store.self, 0, INT64_MAX,
-                                                      add_strange, &sum, &s.f.err), BH_OK);
+    assert_int_equal(
+        s.f.core.store.ops->list_records(s.f.core.store.self, 0, INT64_MAX, add_strange, &sum, &s.f.err),
+        BH_OK);
     BH_CHECK_EQ(type, sum.records, records);
     BH_CHECK_EQ(type, sum.times, times);
     BH_CHECK(type, !sum.told);

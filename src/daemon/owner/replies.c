@@ -7,8 +7,7 @@
 enum { REPLY_BYTES_MAX = 1 << 20 };
 
 static bool
-replies_find_fresh(const struct bh_core *core, const struct bh_caller *caller,
-                   struct bh_reply_row *ret_row)
+replies_find_fresh(const struct bh_core *core, const struct bh_caller *caller, struct bh_reply_row *ret_row)
 {
     for (const struct bh_batch_reply *kept = core->replies; kept; kept = kept->next)
         if (kept->row.principal_id == caller->subject.principal.v
@@ -57,8 +56,8 @@ replies_add(struct bh_core *core, const struct bh_reply_row *row)
 }
 
 bh_rc
-bh_replies_put(struct bh_core *core, const struct bh_command *command,
-               const struct bh_answer *answer, struct bh_err *err)
+bh_replies_put(struct bh_core *core, const struct bh_command *command, const struct bh_answer *answer,
+               struct bh_err *err)
 {
     struct bh_reply_row row = {
         .principal_id = command->caller.subject.principal.v,

@@ -48,8 +48,8 @@ run_thread(void *self)
 }
 
 bh_rc
-bh_ticker_start(uint64_t interval_ns, void (*tick)(void *self), void *self,
-                struct bh_ticker **ret_ticker, struct bh_err *err)
+bh_ticker_start(uint64_t interval_ns, void (*tick)(void *self), void *self, struct bh_ticker **ret_ticker,
+                struct bh_err *err)
 {
     struct bh_ticker *ticker = calloc(1, sizeof *ticker);
 

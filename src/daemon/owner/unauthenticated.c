@@ -22,7 +22,7 @@ bh_unauthenticated_add(struct bh_unauthenticated *unauthenticated, uint64_t toke
 
 bh_rc
 bh_unauthenticated_record(struct bh_core *core, const struct bh_unauthenticated *unauthenticated,
-                   struct bh_err *err)
+                          struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -35,8 +35,7 @@ bh_unauthenticated_record(struct bh_core *core, const struct bh_unauthenticated 
         if (unauthenticated->items[i].token)
             entry.obj = (struct bh_record_object){ "token", unauthenticated->items[i].token };
         if (unauthenticated->items[i].times)
-            rc = bh_core_record_times(core, &entry, BH_UNAUTHENTICATED, unauthenticated->items[i].times,
-                                    err);
+            rc = bh_core_record_times(core, &entry, BH_UNAUTHENTICATED, unauthenticated->items[i].times, err);
     }
     return rc;
 }

@@ -16,7 +16,7 @@ enum { BH_UNAUTHENTICATED_MAX = 64 };
 /* Zeroed is empty.  The first place is of those without a token, and of what finds no other. */
 struct bh_unauthenticated {
     struct {
-        uint64_t token;          /* as records number it; 0: none */
+        uint64_t token; /* as records number it; 0: none */
         uint64_t times;
     } items[BH_UNAUTHENTICATED_MAX];
 };
@@ -25,7 +25,8 @@ struct bh_unauthenticated {
 bool bh_unauthenticated_add(struct bh_unauthenticated *unauthenticated, uint64_t token);
 
 /* Record them as refused sign-ins (daemon/state/refusals.h).  Results of bh_core_record. */
-BH_MUST_USE bh_rc bh_unauthenticated_record(struct bh_core *core, const struct bh_unauthenticated *unauthenticated,
-                                     struct bh_err *err);
+BH_MUST_USE bh_rc bh_unauthenticated_record(struct bh_core *core,
+                                            const struct bh_unauthenticated *unauthenticated,
+                                            struct bh_err *err);
 
 #endif

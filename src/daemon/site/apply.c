@@ -49,7 +49,7 @@ bh_plan_free(struct bh_apply_plan *plan)
 /* The id that `name` has now, had before, or will get from this plan. */
 static uint32_t
 apply_planned_id(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
-           const char *name, bool *ret_new)
+                 const char *name, bool *ret_new)
 {
     uint32_t id = bh_catalog_known(core->catalog, kind, name);
 
@@ -130,12 +130,12 @@ apply_parent_of(struct bh_apply_plan *plan, const struct bh_core *core, const ch
     if (!slash)
         return 0;
     return apply_planned_id(plan, core, BH_NAME_TENANT,
-                      bh_arena_strndup(plan->arena, path, (size_t)(slash - path)), &ignored);
+                            bh_arena_strndup(plan->arena, path, (size_t)(slash - path)), &ignored);
 }
 
 static void
 apply_fill_quotas(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
-            struct bh_ev_tenant *tenant)
+                  struct bh_ev_tenant *tenant)
 {
     const struct bh_site_quota *quotas = from->quotas.items;
     bool ignored;
@@ -158,7 +158,7 @@ apply_fill_quotas(struct bh_apply_plan *plan, const struct bh_core *core, const 
 
 static void
 apply_fill_tenant(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
-            struct bh_ev_tenant *ret_tenant, bool *ret_new)
+                  struct bh_ev_tenant *ret_tenant, bool *ret_new)
 {
     uint64_t guarantee = apply_amount_of(from->guarantee, BH_GPU_PARTS, 0);
 
@@ -198,9 +198,8 @@ static bool
 apply_same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
 {
     return a->parent.v == b->parent.v && a->kind == b->kind && a->boundary == b->boundary
-           && a->dedicated_nodes == b->dedicated_nodes && a->limit == b->limit
-           && a->guarantee == b->guarantee && a->withhold == b->withhold
-           && a->min_runtime_ns == b->min_runtime_ns
+           && a->dedicated_nodes == b->dedicated_nodes && a->limit == b->limit && a->guarantee == b->guarantee
+           && a->withhold == b->withhold && a->min_runtime_ns == b->min_runtime_ns
            && a->user_limit == b->user_limit && a->weight == b->weight
            && apply_same_budget(&a->budget, &b->budget) && apply_same_quotas(a, b);
 }
@@ -213,7 +212,7 @@ apply_plan_full(struct bh_err *err)
 
 static bh_rc
 apply_plan_tenants(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
-             struct bh_err *err)
+                   struct bh_err *err)
 {
     const struct bh_site_tenant *tenants = site->tenants.items;
 
@@ -244,8 +243,7 @@ apply_defrag_of(const struct bh_site_scheduling *from)
     struct bh_defrag defrag = {
         .mode = from->defrag,
         .moves = from->defrag_moves ? from->defrag_moves : BH_DEFRAG_MOVES_DEFAULT,
-        .gain_percent = from->defrag_gain_percent ? from->defrag_gain_percent
-                                                  : BH_DEFRAG_GAIN_DEFAULT,
+        .gain_percent = from->defrag_gain_percent ? from->defrag_gain_percent : BH_DEFRAG_GAIN_DEFAULT,
         .lost_gpu_s = apply_amount_of(from->defrag_gpu_hours, 3600, BH_DEFRAG_LOST_DEFAULT_GPU_S),
         .rest_ns = apply_span_of(from->defrag_rest),
     };
@@ -264,7 +262,7 @@ apply_same_defrag(const struct bh_defrag *a, const struct bh_defrag *b)
 
 static bh_rc
 apply_plan_scheduling(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
-                struct bh_err *err)
+                      struct bh_err *err)
 {
     const struct bh_site_scheduling *from = &site->scheduling;
     struct bh_ev_settings present, wanted = { .order = from->order,
@@ -276,34 +274,30 @@ apply_plan_scheduling(struct bh_apply_plan *plan, const struct bh_core *core, co
                                               .lending = from->lending,
                                               .hotspots = from->hotspots == BH_SITE_ON,
                                               .preshape = from->preshape == BH_SITE_ON,
-                                              .spread_kinds = from->spread_kinds
-                                                              == BH_SITE_ON,
+                                              .spread_kinds = from->spread_kinds == BH_SITE_ON,
                                               .defrag = apply_defrag_of(from) };
 
     if (!wanted.assumed_run_ns)
         wanted.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
     bh_view_settings(core->state.engine, &present);
     if (wanted.order == present.order && wanted.backfill == present.backfill
-        && wanted.half_life_ns == present.half_life_ns
-        && wanted.assumed_run_ns == present.assumed_run_ns
-        && wanted.min_runtime_ns == present.min_runtime_ns
-        && wanted.burn_in_ns == present.burn_in_ns
+        && wanted.half_life_ns == present.half_life_ns && wanted.assumed_run_ns == present.assumed_run_ns
+        && wanted.min_runtime_ns == present.min_runtime_ns && wanted.burn_in_ns == present.burn_in_ns
         && wanted.lending == present.lending && wanted.hotspots == present.hotspots
-        && wanted.preshape == present.preshape
-        && wanted.spread_kinds == present.spread_kinds
+        && wanted.preshape == present.preshape && wanted.spread_kinds == present.spread_kinds
         && apply_same_defrag(&wanted.defrag, &present.defrag))
         return BH_OK;
     if (plan->count == PLAN_MAX)
         return apply_plan_full(err);
-    plan->changes[plan->count++] = (struct apply_change){
-        .name = "scheduling", .event = { .kind = BH_EV_SETTINGS, .u.settings = wanted }
-    };
+    plan->changes[plan->count++] =
+        (struct apply_change){ .name = "scheduling",
+                               .event = { .kind = BH_EV_SETTINGS, .u.settings = wanted } };
     return BH_OK;
 }
 
 static void
 apply_fill_sku(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_sku *from,
-         struct bh_ev_sku *ret_sku, bool *ret_new)
+               struct bh_ev_sku *ret_sku, bool *ret_new)
 {
     const struct bh_site_sku_model *models = from->models.items;
 
@@ -313,15 +307,14 @@ apply_fill_sku(struct bh_apply_plan *plan, const struct bh_core *core, const str
         .price = apply_amount_of(from->price, BH_MONEY_UNIT, 0),
     };
     for (uint32_t i = 0; i < from->models.count && i < BH_SKU_MODELS_MAX; i++) {
-        ret_sku->models[ret_sku->model_count++] = (struct bh_sku_model){
-            bh_model_find(models[i].model), bh_site_sku_profile(&models[i])
-        };
+        ret_sku->models[ret_sku->model_count++] =
+            (struct bh_sku_model){ bh_model_find(models[i].model), bh_site_sku_profile(&models[i]) };
     }
 }
 
 static bh_rc
 apply_plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
-          struct bh_err *err)
+                struct bh_err *err)
 {
     const struct bh_site_sku *skus = site->skus.items;
 
@@ -335,8 +328,7 @@ apply_plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct b
                 && bh_view_sku(core->state.engine, wanted.sku, &present);
         if (known && present.grade == wanted.grade && present.price == wanted.price
             && present.model_count == wanted.model_count
-            && memcmp(present.models, wanted.models,
-                      wanted.model_count * sizeof wanted.models[0]) == 0)
+            && memcmp(present.models, wanted.models, wanted.model_count * sizeof wanted.models[0]) == 0)
             continue;
         change = apply_add_change(plan, BH_NAME_SKU, skus[i].name);
         if (!change)
@@ -350,7 +342,7 @@ apply_plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct b
 /* Principals have no engine event: only their names are kept. */
 static bh_rc
 apply_plan_principals(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
-                struct bh_err *err)
+                      struct bh_err *err)
 {
     const struct bh_site_principal *principals = site->principals.items;
 
@@ -381,7 +373,7 @@ apply_site_names_dataset(const struct bh_site *site, const char *name)
 /* Datasets have no engine event either: their grants are read where they are asked about. */
 static bh_rc
 apply_plan_datasets(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
-              struct bh_err *err)
+                    struct bh_err *err)
 {
     const struct bh_site_dataset *datasets = site->datasets.items;
 
@@ -410,7 +402,7 @@ apply_planned(const struct bh_apply_plan *plan, enum bh_name_kind kind, const ch
 /* Nor have groups. */
 static bh_rc
 apply_plan_groups(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
-            struct bh_err *err)
+                  struct bh_err *err)
 {
     const struct bh_site_binding *bindings = site->bindings.items;
 
@@ -474,8 +466,7 @@ apply_site_names_principal(const struct bh_site *site, const char *name)
 
 static bh_rc
 apply_plan_removals(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
-              bool (*named)(const struct bh_site *site, const char *name),
-              const struct bh_site *site)
+                    bool (*named)(const struct bh_site *site, const char *name), const struct bh_site *site)
 {
     uint32_t cursor = 0, id, first = plan->count;
     const char *name;
@@ -490,8 +481,7 @@ apply_plan_removals(struct bh_apply_plan *plan, const struct bh_core *core, enum
             return BH_FULL;
         change->drop = true;
         if (kind == BH_NAME_TENANT)
-            change->event = (struct bh_event){ .kind = BH_EV_TENANT_REMOVE,
-                                               .u.tenant.tenant = { id } };
+            change->event = (struct bh_event){ .kind = BH_EV_TENANT_REMOVE, .u.tenant.tenant = { id } };
         else if (kind == BH_NAME_SKU)
             change->event = (struct bh_event){ .kind = BH_EV_SKU_REMOVE, .u.sku.sku = { id } };
     }
@@ -523,7 +513,7 @@ bh_site_revives(const struct bh_core *core, const struct bh_site *site)
 
 static bh_rc
 apply_plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
-          struct bh_err *err)
+                struct bh_err *err)
 {
     struct bh_gpu_view view;
     uint32_t cursor = 0;
@@ -532,13 +522,13 @@ apply_plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct b
         const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view.gpu.v);
         const struct bh_gpu_facts *facts;
         struct apply_change *change;
-        struct bh_site_gpu_flags flags = bh_site_gpu_flags(
-            site, uuid, bh_catalog_name_of(core->catalog, BH_NAME_NODE, view.node.v));
+        struct bh_site_gpu_flags flags =
+            bh_site_gpu_flags(site, uuid, bh_catalog_name_of(core->catalog, BH_NAME_NODE, view.node.v));
 
         facts = bh_gpu_facts_of(core, view.gpu);
         flags.managed = flags.managed && (facts->seen ? facts->usable : view.managed);
-        if (flags.managed == view.managed && flags.cordoned == view.cordoned
-            && flags.layout == view.layout && flags.share_limit == view.share_limit)
+        if (flags.managed == view.managed && flags.cordoned == view.cordoned && flags.layout == view.layout
+            && flags.share_limit == view.share_limit)
             continue;
         change = apply_add_change(plan, BH_NAME_GPU, uuid);
         if (!change)
@@ -556,7 +546,7 @@ apply_plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct b
  * file is in force and not before: say that instead of what the file says already. */
 static void
 apply_name_jobs_below(const struct bh_core *core, const struct apply_change *change,
-                const struct bh_reason *why, struct bh_err *err)
+                      const struct bh_reason *why, struct bh_err *err)
 {
     struct bh_tenant_view view;
     uint32_t jobs;
@@ -567,8 +557,10 @@ apply_name_jobs_below(const struct bh_core *core, const struct apply_change *cha
     jobs = view.running + view.pending;
     if (jobs == 0)
         return;
-    bh_err_set(err, err->rc, "%.100s: %" PRIu32 " job%s of tenants below it, which the file leaves "
-               "out too, must have ended first", change->name, jobs, jobs == 1 ? "" : "s");
+    bh_err_set(err, err->rc,
+               "%.100s: %" PRIu32 " job%s of tenants below it, which the file leaves "
+               "out too, must have ended first",
+               change->name, jobs, jobs == 1 ? "" : "s");
     bh_err_hint(err, "cancel them or wait: `bulkhead ps --tenant %.80s`", change->name);
 }
 
@@ -668,7 +660,7 @@ apply_object_of(const struct apply_change *change, const struct bh_core *core)
  * of the deed, with the file's digest, comes behind them by the same request. */
 static bh_rc
 apply_step_change(const struct apply_change *change, struct bh_core *core, const struct bh_entry *origin,
-            struct bh_err *err)
+                  struct bh_err *err)
 {
     struct bh_event event = change->event;
     struct bh_entry entry = *origin;
@@ -680,7 +672,7 @@ apply_step_change(const struct apply_change *change, struct bh_core *core, const
 
 static bh_rc
 apply_run_change(const struct apply_change *change, struct bh_core *core, const struct bh_entry *entry,
-           struct bh_err *err)
+                 struct bh_err *err)
 {
     uint32_t id;
     bh_rc rc = bh_core_begin(core, err);
@@ -690,11 +682,9 @@ apply_run_change(const struct apply_change *change, struct bh_core *core, const 
     if (rc == BH_OK && change->event.kind != BH_EV_TICK)
         rc = apply_step_change(change, core, entry, err);
     if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
-        rc = bh_tokens_revoke_all(
-            core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
+        rc = bh_tokens_revoke_all(core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
     if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
-        rc = bh_accounts_forget(
-            core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
+        rc = bh_accounts_forget(core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
     if (rc == BH_OK && change->drop)
         rc = bh_catalog_drop(core->catalog, change->kind,
                              bh_catalog_find(core->catalog, change->kind, change->name), err);

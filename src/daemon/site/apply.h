@@ -18,16 +18,16 @@ void bh_plan_free(struct bh_apply_plan *plan);
 BH_AUTO_DEFINE(struct bh_apply_plan *, bh_plan_free)
 
 /* The next name that the file removes: start with *cursor = 0; false at the end. */
-bool bh_plan_next_removal(const struct bh_apply_plan *plan, const struct bh_core *core,
-                          uint32_t *cursor, enum bh_name_kind *ret_kind, uint32_t *ret_id);
+bool bh_plan_next_removal(const struct bh_apply_plan *plan, const struct bh_core *core, uint32_t *cursor,
+                          enum bh_name_kind *ret_kind, uint32_t *ret_id);
 
 /* The engine's events that the changes are, in order, in `arena`; NULL: no room. */
 const struct bh_event *bh_plan_events(const struct bh_apply_plan *plan, struct bh_arena *arena,
                                       uint32_t *ret_count);
 
 /* Record and take every change; after a failure the batch must be aborted. */
-BH_MUST_USE bh_rc bh_plan_run(struct bh_apply_plan *plan, struct bh_core *core,
-                              const struct bh_entry *entry, struct bh_err *err);
+BH_MUST_USE bh_rc bh_plan_run(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_entry *entry,
+                              struct bh_err *err);
 
 /* Whether the file declares a tenant again that was removed and that the engine has not
  * let go yet. */

@@ -3,17 +3,17 @@
 
 #include "daemon/fixture/fixture_test.h"
 
-#define SITE(policy, acmes)                                                              \
-    "policy: {" policy "}\n"                                                             \
-    "tenants:\n"                                                                         \
-    "  - {name: acme, kind: organization, policy: {" acmes "}}\n"                        \
-    "  - {name: acme/vision, kind: department}\n"                                        \
-    "  - {name: other, kind: organization}\n"                                            \
-    "skus:\n"                                                                            \
-    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n"      \
-    "  - {name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}\n"        \
-    "principals: [{name: alice, uid: 2001}]\n"                                           \
-    "bindings: [{role: operator, principal: alice, tenant: '*'}]\n"                      \
+#define SITE(policy, acmes)                                                                                  \
+    "policy: {" policy "}\n"                                                                                 \
+    "tenants:\n"                                                                                             \
+    "  - {name: acme, kind: organization, policy: {" acmes "}}\n"                                            \
+    "  - {name: acme/vision, kind: department}\n"                                                            \
+    "  - {name: other, kind: organization}\n"                                                                \
+    "skus:\n"                                                                                                \
+    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n"                          \
+    "  - {name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}\n"                            \
+    "principals: [{name: alice, uid: 2001}]\n"                                                               \
+    "bindings: [{role: operator, principal: alice, tenant: '*'}]\n"                                          \
     "gpus: [{uuid: all, managed: true}]\n"
 
 static const struct submission small = { "alice", "acme/vision", "small", NULL, 0, 1 },
@@ -43,8 +43,9 @@ newest(struct fixture *f)
     uint64_t seq;
 
     assert_int_equal(f->core.store.ops->last_record(f->core.store.self, &seq, &f->err), BH_OK);
-    assert_int_equal(f->core.store.ops->list_records(f->core.store.self, seq, seq, policy_store_leaf,
-                                                     &last, &f->err), BH_OK);
+    assert_int_equal(
+        f->core.store.ops->list_records(f->core.store.self, seq, seq, policy_store_leaf, &last, &f->err),
+        BH_OK);
     return last;
 }
 
@@ -66,8 +67,8 @@ a_denial_changes_nothing_and_is_recorded_with_its_rule(void **state)
     BH_CHECK("denied by this rule", strstr(after.leaf, "\"dec\":{\"allow\":false,\"rule\":2001}"));
     BH_CHECK("of this verb", strstr(after.leaf, "\"verb\":\"job.submit\""));
     BH_CHECK_EQ("no number was given out", f.core.next_job, 2);
-    BH_CHECK_EQ("elsewhere it is allowed", fixture_submit(&f, (struct submission){ "alice", "other", "large",
-                                                                           NULL, 0, 1 }), BH_OK);
+    BH_CHECK_EQ("elsewhere it is allowed",
+                fixture_submit(&f, (struct submission){ "alice", "other", "large", NULL, 0, 1 }), BH_OK);
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }
@@ -93,11 +94,13 @@ caps_count_what_the_engine_has(void **state)
 
     fixture_setup(&f);
     assert_int_equal(fixture_apply(&f, SITE("max_jobs: 4", "max_jobs: 2, max_sku_pieces: [{sku: small, "
-                                                   "pieces: 5}]")), BH_OK);
-    BH_CHECK_EQ("four pieces", fixture_submit(&f, (struct submission){ "alice", "acme/vision", "small", NULL,
-                                                               0, 4 }), BH_OK);
-    BH_CHECK_EQ("six are too many", fixture_submit(&f, (struct submission){ "alice", "acme", "small", NULL,
-                                                                    0, 2 }), BH_DENIED);
+                                                           "pieces: 5}]")),
+                     BH_OK);
+    BH_CHECK_EQ("four pieces",
+                fixture_submit(&f, (struct submission){ "alice", "acme/vision", "small", NULL, 0, 4 }),
+                BH_OK);
+    BH_CHECK_EQ("six are too many",
+                fixture_submit(&f, (struct submission){ "alice", "acme", "small", NULL, 0, 2 }), BH_DENIED);
     BH_CHECK_STR("counted with what is below", f.err.msg,
                  "policy.max_sku_pieces of acme: 4 small there are, 2 more would be over 5");
     BH_CHECK_EQ("of another SKU", fixture_submit(&f, large), BH_OK);

@@ -65,8 +65,7 @@ removals_count_alive(const struct bh_core *core, const struct bh_removal *remova
 
 /* Raise *alive by what the store knows. */
 static bh_rc
-removals_count_active(struct bh_core *core, struct bh_job_filter filter, uint64_t *alive,
-             struct bh_err *err)
+removals_count_active(struct bh_core *core, struct bh_job_filter filter, uint64_t *alive, struct bh_err *err)
 {
     uint64_t active = 0;
     bh_rc rc;
@@ -96,7 +95,7 @@ removals_put_outcome(struct bh_buf *out, const struct alive *alive)
  * open batch. */
 static bh_rc
 removals_put_jobs(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
-         const struct bh_job_filter *of, struct bh_err *err)
+                  const struct bh_job_filter *of, struct bh_err *err)
 {
     struct bh_job_filter removed = *of;
     struct alive alive = removals_count_alive(core, removal);
@@ -152,7 +151,7 @@ removals_put_usage(struct bh_core *core, struct removals_line *line, uint32_t id
 
 static bh_rc
 removals_put_tenant(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
-           struct bh_err *err)
+                    struct bh_err *err)
 {
     const struct bh_job_filter filter = { .tenants = &removal->id, .tenant_count = 1 };
     uint64_t below = removals_count_below(core, line->name);
@@ -176,8 +175,8 @@ removals_count_token(void *self, const struct bh_token_row *row)
 {
     struct tokens *tokens = self;
 
-    tokens->count += row->principal_id == tokens->principal && !row->revoked
-                     && row->expires_ns > tokens->now_ns;
+    tokens->count +=
+        row->principal_id == tokens->principal && !row->revoked && row->expires_ns > tokens->now_ns;
     return true;
 }
 
@@ -190,7 +189,7 @@ removals_count_document(void *self, const struct bh_document_row *row)
 
 static bh_rc
 removals_put_principal(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
-              struct bh_err *err)
+                       struct bh_err *err)
 {
     uint32_t id = removal->id;
     static const struct {
@@ -205,8 +204,7 @@ removals_put_principal(struct bh_core *core, struct removals_line *line, const s
     bh_rc rc = removals_put_jobs(core, line, removal, &filter, err);
 
     if (rc == BH_OK)
-        rc = core->store.ops->list_tokens(core->store.self, &held, removals_count_token, &tokens,
-                                          err);
+        rc = core->store.ops->list_tokens(core->store.self, &held, removals_count_token, &tokens, err);
     removals_put_count(line, tokens.count, "token", "tokens");
     for (size_t i = 0; i < BH_COUNT(kinds) && rc == BH_OK; i++) {
         const struct bh_document_filter documents = { kinds[i].kind, id };
@@ -220,8 +218,7 @@ removals_put_principal(struct bh_core *core, struct removals_line *line, const s
 }
 
 bh_rc
-bh_removal_put(struct bh_core *core, const struct bh_removal *removal, struct bh_buf *out,
-               struct bh_err *err)
+bh_removal_put(struct bh_core *core, const struct bh_removal *removal, struct bh_buf *out, struct bh_err *err)
 {
     enum bh_name_kind kind = removal->kind;
     static const char *const lists[BH_NAME_KINDS] = { [BH_NAME_TENANT] = "tenants",
@@ -229,7 +226,7 @@ bh_removal_put(struct bh_core *core, const struct bh_removal *removal, struct bh
                                                       [BH_NAME_SKU] = "skus",
                                                       [BH_NAME_DATASET] = "datasets" };
     struct removals_line line = { out, lists[kind], bh_catalog_name_of(core->catalog, kind, removal->id),
-                         false };
+                                  false };
     bh_rc rc = BH_OK;
 
     if (kind == BH_NAME_TENANT)

@@ -14,14 +14,13 @@
 struct bh_removal {
     enum bh_name_kind kind;
     uint32_t id;
-    const uint32_t *tenants;     /* that the same file removes: their jobs are cancelled */
+    const uint32_t *tenants; /* that the same file removes: their jobs are cancelled */
     uint32_t tenant_count;
 };
 
-/* Append "tenants[acme/vision]: 1.500 GPU-hours used, 3 jobs (1 not ended: it is cancelled)" and the line's end
- * when the name of that id has anything. Nothing is appended for other kinds. Failures of the
- * store. */
-BH_MUST_USE bh_rc bh_removal_put(struct bh_core *core, const struct bh_removal *removal,
-                                 struct bh_buf *out, struct bh_err *err);
+/* Append "tenants[acme/vision]: 1.500 GPU-hours used, 3 jobs (1 not ended: it is cancelled)" and the line's
+ * end when the name of that id has anything. Nothing is appended for other kinds. Failures of the store. */
+BH_MUST_USE bh_rc bh_removal_put(struct bh_core *core, const struct bh_removal *removal, struct bh_buf *out,
+                                 struct bh_err *err);
 
 #endif

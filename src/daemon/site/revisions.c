@@ -35,15 +35,18 @@ bh_revision_guard(const struct bh_core *core, uint64_t wanted, struct bh_err *er
         bh_time_put_utc(&when, revision.at_ns);
     }
     by = bh_catalog_name_of(core->catalog, BH_NAME_PRINCIPAL, revision.principal);
-    bh_err_set(err, BH_CONFLICT, "the site file is at revision %" PRIu64 "%s%s%.80s, not %" PRIu64,
-               present, bh_buf_text(&when) ? memory : "", by ? " by " : "", by ? by : "", wanted);
+    bh_err_set(err, BH_CONFLICT, "the site file is at revision %" PRIu64 "%s%s%.80s, not %" PRIu64, present,
+               bh_buf_text(&when) ? memory : "", by ? " by " : "", by ? by : "", wanted);
     kept = bh_revision_read(&core->store, wanted, arena, &revision, &unread) == BH_OK;
     bh_arena_free(arena);
     if (!kept)
-        return bh_err_hint(err, "no revision %" PRIu64 " is kept: see `bulkhead site history`, then "
-                                "apply with --revision %" PRIu64, wanted, present);
-    return bh_err_hint(err, "see `bulkhead site diff %" PRIu64 " %" PRIu64
-                            "`, take that over, apply with --revision %" PRIu64,
+        return bh_err_hint(err,
+                           "no revision %" PRIu64 " is kept: see `bulkhead site history`, then "
+                           "apply with --revision %" PRIu64,
+                           wanted, present);
+    return bh_err_hint(err,
+                       "see `bulkhead site diff %" PRIu64 " %" PRIu64
+                       "`, take that over, apply with --revision %" PRIu64,
                        wanted, present, present);
 }
 
@@ -122,8 +125,7 @@ revisions_drop(struct bh_core *core, const struct bh_revision *revision, bool wi
 static bool
 revisions_is_second(const struct bh_core *core, const struct revisions_walk *walk)
 {
-    return walk->count > 0
-           && bh_catalog_revision(core->catalog) > walk->rows[walk->count - 1].number;
+    return walk->count > 0 && bh_catalog_revision(core->catalog) > walk->rows[walk->count - 1].number;
 }
 
 /* The walk sees what is committed, so only the first of a batch drops: a later one could take the
@@ -133,7 +135,8 @@ revisions_enforce_bound(struct bh_core *core, const struct bh_revision *newest, 
 {
     const struct bh_document_filter filter = { .kind = BH_DOCUMENT_REVISION };
     struct revisions_walk walk = { .arena = bh_arena_new(REVISIONS_BYTES_MAX) };
-    bh_rc rc = core->store.ops->list_documents(core->store.self, &filter, revisions_read_revision, &walk, err);
+    bh_rc rc =
+        core->store.ops->list_documents(core->store.self, &filter, revisions_read_revision, &walk, err);
 
     if (rc == BH_OK && walk.full)
         rc = bh_err_set(err, BH_FULL, "the store has more revisions than there is memory for");

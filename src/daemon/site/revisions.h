@@ -8,8 +8,7 @@
 
 /* BH_OK when the present revision is `wanted`; BH_CONFLICT names the present one, who applied it
  * and when. */
-BH_MUST_USE bh_rc bh_revision_guard(const struct bh_core *core, uint64_t wanted,
-                                    struct bh_err *err);
+BH_MUST_USE bh_rc bh_revision_guard(const struct bh_core *core, uint64_t wanted, struct bh_err *err);
 
 /* Put a revision into the open transaction; the oldest goes, with its text, when there are more
  * than BH_REVISIONS_MAX. Failures of the store. */

@@ -12,21 +12,22 @@
 #include "daemon/site/revisions.h"
 #include "daemon/site/site_warnings.h"
 
-enum { REMOVALS_BYTES_MAX = 256 << 10,
-       NOTE_LINE_MAX = 1000,       /* bytes of a line in the record; longer ones are cut */
-       NOTE_CHANGES_BYTES = 16 << 10, /* of the difference */
-       NOTE_LINES_BYTES = 20 << 10 /* of all: less than BH_ENTRY_NOTE_MAX, whatever is lost where
-                                      it is divided */ };
+enum {
+    REMOVALS_BYTES_MAX = 256 << 10,
+    NOTE_LINE_MAX = 1000,          /* bytes of a line in the record; longer ones are cut */
+    NOTE_CHANGES_BYTES = 16 << 10, /* of the difference */
+    NOTE_LINES_BYTES = 20 << 10    /* of all: less than BH_ENTRY_NOTE_MAX, whatever is lost where
+                                      it is divided */
+};
 
 /* The engine keeps what has ended until its next step: a tenant that was removed and whose
  * last job is gone can be declared again only after it. */
 static bh_rc
 apply_reap_ended(struct bh_core *core, struct bh_err *err)
 {
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "tick" };
+    struct bh_entry entry = {
+        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT, .verb = "tick"
+    };
     struct bh_event event = { .kind = BH_EV_TICK };
 
     return bh_core_step(core, &entry, &event, err);
@@ -37,7 +38,7 @@ apply_reap_ended(struct bh_core *core, struct bh_err *err)
 /* The tenants that go, in the arena. */
 static bh_rc
 apply_find_tenants(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_arena *arena,
-             struct bh_removal *ret_removal, struct bh_err *err)
+                   struct bh_removal *ret_removal, struct bh_err *err)
 {
     uint32_t cursor = 0, count = 0, id;
     enum bh_name_kind kind;
@@ -57,7 +58,7 @@ apply_find_tenants(struct bh_core *core, const struct bh_apply_plan *plan, struc
 
 static bh_rc
 apply_find_removals(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_arena *arena,
-            const char **ret_removals, struct bh_err *err)
+                    const char **ret_removals, struct bh_err *err)
 {
     struct bh_removal removal;
     uint32_t cursor = 0;
@@ -65,8 +66,7 @@ apply_find_removals(struct bh_core *core, const struct bh_apply_plan *plan, stru
     bh_rc rc = apply_find_tenants(core, plan, arena, &removal, err);
 
     bh_buf_init(&text, REMOVALS_BYTES_MAX);
-    while (rc == BH_OK
-           && bh_plan_next_removal(plan, core, &cursor, &removal.kind, &removal.id))
+    while (rc == BH_OK && bh_plan_next_removal(plan, core, &cursor, &removal.kind, &removal.id))
         rc = bh_removal_put(core, &removal, &text, err);
     *ret_removals = "";
     if (rc == BH_OK && text.length > 0)
@@ -192,8 +192,7 @@ site_apply_run(struct applying *a, struct bh_apply_plan *plan, struct bh_err *er
         rc = put_site(a, err);
     a->core->catalog_changed = a->core->access->site_changed = true;
     if (rc != BH_OK && !bh_core_is_fatal(rc)) /* some of it is in the batch: all must go */
-        return bh_err_set(err, BH_IO, "the site file could not be applied whole: %.160s",
-                          err->msg);
+        return bh_err_set(err, BH_IO, "the site file could not be applied whole: %.160s", err->msg);
     return rc;
 }
 
@@ -201,8 +200,7 @@ bh_rc
 bh_site_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
             struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict =
-        bh_command_authz(core, command, "site.apply", (bh_tenant_id){ 0 });
+    struct bh_verdict verdict = bh_command_authz(core, command, "site.apply", (bh_tenant_id){ 0 });
     BH_AUTO(bh_plan_free) struct bh_apply_plan *plan = NULL;
     struct applying applying = { core, command, ret_answer, { .verb = NULL } };
     bh_rc rc;

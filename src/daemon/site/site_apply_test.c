@@ -8,14 +8,14 @@
 
 /* `site_yaml` with something more under one of its lists; a list of the same name later in a
  * YAML text would be a second key. */
-#define SITE(bindings, principals, sku, tenant, rest)                                    \
-    "tenants:\n"                                                                         \
-    "  - {name: acme, kind: organization}\n"                                             \
-    "  - {name: acme/vision, kind: department" tenant "}\n"                              \
-    "skus:\n"                                                                            \
-    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]" sku "}\n" \
-    "principals: [{name: alice, uid: 2001}" principals "]\n"                             \
-    "bindings: [{role: developer, principal: alice, tenant: acme/vision}" bindings "]\n" \
+#define SITE(bindings, principals, sku, tenant, rest)                                                        \
+    "tenants:\n"                                                                                             \
+    "  - {name: acme, kind: organization}\n"                                                                 \
+    "  - {name: acme/vision, kind: department" tenant "}\n"                                                  \
+    "skus:\n"                                                                                                \
+    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]" sku "}\n"                   \
+    "principals: [{name: alice, uid: 2001}" principals "]\n"                                                 \
+    "bindings: [{role: developer, principal: alice, tenant: acme/vision}" bindings "]\n"                     \
     "gpus: [{uuid: all, managed: true}]\n" rest
 static const char plain_site[] = SITE("", ", {name: bob, uid: 2002}", "", "", "");
 
@@ -47,7 +47,8 @@ last_leaf(struct fixture *f)
 
     leaf = (struct leaf){ .seq = 0 };
     assert_int_equal(f->core.store.ops->list_records(f->core.store.self, 0, INT64_MAX, site_apply_store_leaf,
-                                                     &leaf, &f->err), BH_OK);
+                                                     &leaf, &f->err),
+                     BH_OK);
     return &leaf;
 }
 
@@ -117,8 +118,8 @@ what_a_file_changes_is_shown_and_recorded(void **state)
         BH_CHECK_STR(cases[i].name, f.answer.changes.lines, cases[i].line);
         leaf = last_leaf(&f);
         BH_CHECK_STR(cases[i].name, note_of(&f, leaf), cases[i].line);
-        BH_CHECK("not in clear", !strstr(leaf->text, "bob") && !strstr(leaf->text, "2003")
-                                     && !strstr(leaf->text, "20Gi"));
+        BH_CHECK("not in clear",
+                 !strstr(leaf->text, "bob") && !strstr(leaf->text, "2003") && !strstr(leaf->text, "20Gi"));
         BH_CHECK_EQ("and nothing is left to do", apply_as(&f, cases[i].site, dry), BH_OK);
         BH_CHECK_EQ("and nothing is left to do", f.answer.changes.count, 0);
         BH_CHECK_EQ("the file in force", apply_as(&f, cases[i].site, wet), BH_OK);
@@ -169,8 +170,8 @@ one_deed_is_one_record(void **state)
 
     fixture_setup(&f);
     assert_int_equal(fixture_apply(&f, plain_site), BH_OK);
-    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, count_deed,
-                                                    &deeds, &f.err), BH_OK);
+    assert_int_equal(
+        f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, count_deed, &deeds, &f.err), BH_OK);
     BH_CHECK_EQ("one deed", deeds.applies, 1);
     BH_CHECK_STR("its changes", deeds.objects, "scheduling sku tenant tenant ");
     BH_CHECK_EQ("by one request", deeds.of_another_request, 0);
@@ -224,8 +225,9 @@ revisions(struct fixture *f)
     const struct bh_document_filter filter = { BH_DOCUMENT_REVISION, 0 };
     uint32_t count = 0;
 
-    assert_int_equal(f->core.store.ops->list_documents(f->core.store.self, &filter, count_revision,
-                                                       &count, &f->err), BH_OK);
+    assert_int_equal(
+        f->core.store.ops->list_documents(f->core.store.self, &filter, count_revision, &count, &f->err),
+        BH_OK);
     return count;
 }
 
@@ -274,7 +276,8 @@ the_slower_of_two_editors_is_told(void **state)
     BH_CHECK("what to do", strstr(f.err.hint, "site diff"));
     guarded.revision = 0;
     BH_CHECK_EQ("no revision at all", apply_as(&f, site_yaml, guarded), BH_CONFLICT);
-    BH_CHECK("has no difference", !strstr(f.err.hint, "site diff") && strstr(f.err.hint, "no revision 0 is kept"));
+    BH_CHECK("has no difference",
+             !strstr(f.err.hint, "site diff") && strstr(f.err.hint, "no revision 0 is kept"));
     guarded.dry_run = true;
     BH_CHECK_EQ("also when it is tried", apply_as(&f, site_yaml, guarded), BH_CONFLICT);
     BH_CHECK("nothing changed", strstr(bh_catalog_site_text(f.core.catalog), "2009"));
@@ -328,7 +331,7 @@ check_audit(struct fixture *f, const char *when)
 
 struct late {
     struct bh_claims *claims;
-    uint64_t size;               /* records that were read */
+    uint64_t size; /* records that were read */
 };
 
 static bool
@@ -357,15 +360,13 @@ read_late_revision(void *self, const struct bh_document_row *row)
 }
 
 static bool
-read_late_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
-               size_t length)
+read_late_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text, size_t length)
 {
     struct late *late = self;
 
     (void)text;
     (void)length;
-    bh_claims_text(late->claims,
-                   &(struct bh_claimed_text){ digest->bytes, digest->bytes, number, true });
+    bh_claims_text(late->claims, &(struct bh_claimed_text){ digest->bytes, digest->bytes, number, true });
     return true;
 }
 
@@ -379,11 +380,10 @@ go_between_records_and_rows(struct fixture *f)
     struct late late = { .claims = bh_claims_new(arena, f->core.crypto) };
     struct bh_claims_result result;
 
-    assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, read_leaf, &late, &f->err),
-                     BH_OK);
+    assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, read_leaf, &late, &f->err), BH_OK);
     apply_numbers(f, 2000, GOING);
-    assert_int_equal(store->ops->list_documents(store->self, &filter, read_late_revision, &late,
-                                                &f->err), BH_OK);
+    assert_int_equal(store->ops->list_documents(store->self, &filter, read_late_revision, &late, &f->err),
+                     BH_OK);
     assert_int_equal(store->ops->list_texts(store->self, 0, read_late_text, &late, &f->err), BH_OK);
     bh_claims_end(late.claims, BH_CLAIMS_TEXTS | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_ENDED, &result);
     BH_CHECK_STR("nothing is missing", result.differing, "");
@@ -430,8 +430,8 @@ revisions_are_bounded(void **state)
     BH_CHECK_EQ("with their texts", bh_revision_text(&f.core.store, &first, f.arena, &text, &f.err),
                 BH_NOT_FOUND);
     come_in_one_batch(&f);
-    BH_CHECK_EQ("this went, too",
-                bh_revision_read(&f.core.store, number, f.arena, &first, &f.err), BH_NOT_FOUND);
+    BH_CHECK_EQ("this went, too", bh_revision_read(&f.core.store, number, f.arena, &first, &f.err),
+                BH_NOT_FOUND);
     BH_CHECK_EQ("its text is a later one's, too",
                 bh_revision_text(&f.core.store, &shared, f.arena, &text, &f.err), BH_OK);
     fixture_teardown(&f);
@@ -446,8 +446,7 @@ what_has_something_is_removed_on_demand_alone(void **state)
     static const char without[] = "tenants: [{name: acme, kind: organization}]\n"
                                   "gpus: [{uuid: all, managed: true}]\n";
     struct bh_command dry = { .dry_run = true }, wet = { .prune = false }, prune = { .prune = true };
-    struct bh_command token = { .op = BH_OP_TOKEN_CREATE,
-                                .token = &(struct bh_token_request){ .note = "" } };
+    struct bh_command token = { .op = BH_OP_TOKEN_CREATE, .token = &(struct bh_token_request){ .note = "" } };
     struct bh_command cancel = { .op = BH_OP_JOB_CANCEL };
     struct fixture f;
     uint64_t seq;
@@ -459,7 +458,8 @@ what_has_something_is_removed_on_demand_alone(void **state)
     assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     cancel.job = f.answer.job;
     BH_CHECK_EQ("a tenant, a SKU, a principal", apply_as(&f, without, dry), BH_CONFLICT);
-    BH_CHECK_STR("not while the engine needs them", f.err.msg, "acme/vision: 1 job of tenants below it, "
+    BH_CHECK_STR("not while the engine needs them", f.err.msg,
+                 "acme/vision: 1 job of tenants below it, "
                  "which the file leaves out too, must have ended first");
     BH_CHECK("and what to do", strstr(f.err.hint, "`bulkhead ps --tenant acme/vision`"));
     cancel.caller = caller_named(&f, "alice");
@@ -478,8 +478,8 @@ what_has_something_is_removed_on_demand_alone(void **state)
     BH_CHECK("still there", bh_catalog_find(f.core.catalog, BH_NAME_TENANT, "acme/vision") != 0);
     BH_CHECK_EQ("pruned", apply_as(&f, without, prune), BH_OK);
     BH_CHECK("in the answer", strstr(f.answer.removes, "principals[alice]: 1 job, 1 token\n"));
-    BH_CHECK("in the record", strstr(note_of(&f, last_leaf(&f)),
-                                     "removed principals[alice]: 1 job, 1 token\n"));
+    BH_CHECK("in the record",
+             strstr(note_of(&f, last_leaf(&f)), "removed principals[alice]: 1 job, 1 token\n"));
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }
@@ -496,8 +496,8 @@ what_happens_to_jobs_is_said_before(void **state)
                                       "gpus: [{uuid: all, managed: true}]\n";
     static const char without_train[] = SITE("", "", "", "", "");
     static const char without_both[] =
-        "tenants: [{name: acme, kind: organization}, {name: acme/vision, kind: department}]\n"
-        SMALL "gpus: [{uuid: all, managed: true}]\n";
+        "tenants: [{name: acme, kind: organization}, {name: acme/vision, kind: department}]\n" SMALL
+        "gpus: [{uuid: all, managed: true}]\n";
     static const char without_alice[] =
         "tenants: [{name: acme, kind: organization}, {name: acme/vision, kind: department}, {name: "
         "acme/vision/train}]\n" SMALL "gpus: [{uuid: all, managed: true}]\n";
@@ -521,12 +521,11 @@ what_happens_to_jobs_is_said_before(void **state)
                  "tenants[acme/vision/train]: 1 job (1 not ended: it is cancelled)\n"
                  "principals[alice]: 1 job (1 not ended: it is cancelled)\n");
     BH_CHECK_EQ("the person alone, tried", apply_as(&f, without_alice, dry), BH_OK);
-    BH_CHECK_STR("whose job stays", f.answer.removes,
-                 "principals[alice]: 1 job (1 not ended: it runs on)\n");
+    BH_CHECK_STR("whose job stays", f.answer.removes, "principals[alice]: 1 job (1 not ended: it runs on)\n");
     BH_CHECK_EQ("pruned", apply_as(&f, without_train, prune), BH_OK);
     BH_CHECK("in the record", strstr(note_of(&f, last_leaf(&f)), "(1 not ended: it is cancelled)\n"));
-    BH_CHECK("and it is", !bh_view_job(f.core.state.engine, view.job, &view)
-                              || view.cause == BH_END_TENANT_REMOVED);
+    BH_CHECK("and it is",
+             !bh_view_job(f.core.state.engine, view.job, &view) || view.cause == BH_END_TENANT_REMOVED);
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }
@@ -541,8 +540,7 @@ what_has_no_effect_is_warned_of(void **state)
         const char *name, *site, *warnings;
     } cases[] = {
         { "nothing odd", SITE("", "", "", "", ""), "" },
-        { "a GPU that there is not",
-          "gpus: [{uuid: all, managed: true}, {uuid: GPU-1234, cordoned: true}]\n",
+        { "a GPU that there is not", "gpus: [{uuid: all, managed: true}, {uuid: GPU-1234, cordoned: true}]\n",
           "gpus[GPU-1234]: no node has shown such a GPU so far\n" },
         { "a node that there is not", "pools: [{name: dev, nodes: [n7, all], layout: development}]\n",
           "pools[dev].nodes[n7]: no node of that name has connected so far\n" },
@@ -553,7 +551,8 @@ what_has_no_effect_is_warned_of(void **state)
           "dedicated_nodes: its jobs never start\n" },
         { "grade A with one",
           "tenants: [{name: acme, kind: organization, dedicated_nodes: true}]\n"
-          "skus: [{name: mine, grade: A, models: [{model: H100-80GB, profile: whole}]}]\n", "" },
+          "skus: [{name: mine, grade: A, models: [{model: H100-80GB, profile: whole}]}]\n",
+          "" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

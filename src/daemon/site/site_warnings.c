@@ -88,8 +88,10 @@ warn_of_grades(struct warnings *w, const struct bh_site *site)
         if (skus[i].grade != BH_GRADE_A)
             continue;
         bh_buf_init_fixed(&line, memory, sizeof memory);
-        bh_buf_printf(&line, "skus[%.80s]: grade A is a node without other tenants, and no tenant "
-                             "has dedicated_nodes: its jobs never start", skus[i].name);
+        bh_buf_printf(&line,
+                      "skus[%.80s]: grade A is a node without other tenants, and no tenant "
+                      "has dedicated_nodes: its jobs never start",
+                      skus[i].name);
         site_warnings_put_line(w, &line);
     }
 }

@@ -26,8 +26,8 @@ bh_core_begin(struct bh_core *core, struct bh_err *err)
 }
 
 bh_rc
-bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
-             struct bh_buf *out, struct bh_err *err)
+bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain, struct bh_buf *out,
+             struct bh_err *err)
 {
     const struct bh_key_use use = { BH_KEY_AUDIT, tenant, bh_core_now(core) };
     bh_rc rc = bh_core_begin(core, err);

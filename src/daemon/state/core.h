@@ -35,46 +35,46 @@ struct bh_fault_count {
 /* Faults of applications, by tenant: as many tenants as had some lately. */
 enum { BH_FAULT_TENANTS_MAX = 256 };
 struct bh_tenant_faults {
-    uint32_t tenant;                 /* 0: free */
+    uint32_t tenant; /* 0: free */
     struct bh_fault_count faults;
 };
 
 /* What a node last said of a GPU and the engine does not keep. */
 struct bh_gpu_facts {
     bool seen;
-    bool unread;                     /* its node could not read it in its last inventory */
-    bool usable;                     /* node.conf allows it, and nobody else carved it */
+    bool unread; /* its node could not read it in its last inventory */
+    bool usable; /* node.conf allows it, and nobody else carved it */
     bool mig_capable;
-    uint8_t logged_health;                    /* enum bh_gpu_health, in the daemon's log */
-    uint64_t cause_ns;               /* the last fault that others may follow from */
-    struct bh_fault_count minor;     /* of faults that change little */
+    uint8_t logged_health;       /* enum bh_gpu_health, in the daemon's log */
+    uint64_t cause_ns;           /* the last fault that others may follow from */
+    struct bh_fault_count minor; /* of faults that change little */
 };
 
 /* A node that is to try its walls, or those of a lease on it. */
 struct bh_verify_order {
     bh_node_id node;
-    uint64_t lease;                  /* 0: the node's own */
-    uint64_t request;                /* number of the record that asked */
-    uint64_t job;                    /* 0: none */
+    uint64_t lease;   /* 0: the node's own */
+    uint64_t request; /* number of the record that asked */
+    uint64_t job;     /* 0: none */
     uint32_t tenant;
-    uint8_t req[16];                 /* request id of the wish, for the verdict's record */
-    uint32_t principal;              /* who asked first; 0: an administrator */
-    uint64_t asked_ns;               /* 0: answered */
+    uint8_t req[16];    /* request id of the wish, for the verdict's record */
+    uint32_t principal; /* who asked first; 0: an administrator */
+    uint64_t asked_ns;  /* 0: answered */
 };
 enum { BH_CORE_VERIFIES_MAX = 256, BH_CORE_CHECKS_MAX = 64 };
 
 struct bh_check {
-    bh_node_id node;         /* 0: none */
+    bh_node_id node;          /* 0: none */
     uint64_t retry_at, pause; /* monotonic ns */
 };
 
 /* What the disk of the state folder had when it was looked at, and what commands since then take of
  * it at most. */
 struct bh_disk {
-    uint64_t checked_ns;              /* monotonic; 0: never */
+    uint64_t checked_ns; /* monotonic; 0: never */
     struct bh_disk_space capacity;
-    uint64_t taken;                  /* bytes */
-    bool low;                        /* it was nearly full then */
+    uint64_t taken; /* bytes */
+    bool low;       /* it was nearly full then */
 };
 
 /* Bytes of texts that the store keeps for tenants (daemon/state/texts.h); by tenant's id. */
@@ -82,9 +82,9 @@ struct bh_text_counts {
     struct bh_text_count {
         uint64_t bytes;
         bool known;
-    } *items;
+    } * items;
     uint32_t capacity;
-    bool dropped;                    /* the open batch dropped some: forgotten with its end */
+    bool dropped; /* the open batch dropped some: forgotten with its end */
 };
 
 struct bh_core {
@@ -92,26 +92,26 @@ struct bh_core {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     struct bh_clock clock;
-    uint64_t as_of_ns;    /* engine time stands there, for what is known to have been; 0: it goes on */
+    uint64_t as_of_ns; /* engine time stands there, for what is known to have been; 0: it goes on */
     struct bh_epochs epochs;
     struct bh_journal journal;
     struct bh_keyring ring;
     struct bh_state state;
     struct bh_catalog *catalog;
     struct bh_hub *hub;
-    struct bh_step step;             /* of the last event */
+    struct bh_step step;                  /* of the last event */
     uint64_t recorded_by[BH_EFFECTS_MAX]; /* of its effects on jobs: the record that says so */
-    struct bh_arena *arena;          /* reset at every commit */
-    struct bh_batch_reply *replies;   /* of the open batch, in `arena` */
-    struct bh_batch_document *documents; /* the same */
-    struct bh_batch_created *taken;          /* likewise: jobs and tokens that were made */
-    bool tokens_changed;             /* in the open batch */
-    struct bh_refusals refusals;     /* that repeat */
-    struct bh_verdict decided;       /* on the command that runs; false: nothing yet */
+    struct bh_arena *arena;               /* reset at every commit */
+    struct bh_batch_reply *replies;       /* of the open batch, in `arena` */
+    struct bh_batch_document *documents;  /* the same */
+    struct bh_batch_created *taken;       /* likewise: jobs and tokens that were made */
+    bool tokens_changed;                  /* in the open batch */
+    struct bh_refusals refusals;          /* that repeat */
+    struct bh_verdict decided;            /* on the command that runs; false: nothing yet */
     struct bh_disk disk;
-    struct bh_access *access;        /* of jobs to datasets; daemon/batch/access.h */
+    struct bh_access *access;          /* of jobs to datasets; daemon/batch/access.h */
     struct bh_open_orders open_orders; /* in the log without an outcome */
-    struct bh_same_specs same_specs; /* sealed of late */
+    struct bh_same_specs same_specs;   /* sealed of late */
     struct bh_text_counts text_counts;
     bool open;                       /* a transaction is open */
     bool catalog_changed, start_due; /* the latter: daemon/owner/start.h */
@@ -122,17 +122,17 @@ struct bh_core {
     _Atomic uint64_t commits;        /* since the start; read by any thread */
     struct bh_tallies tally;
     _Atomic uint64_t signed_records, signed_ns; /* the newest checkpoint's; likewise */
-    struct bh_effect *effects;       /* of the batch, for the node, in order */
+    struct bh_effect *effects;                  /* of the batch, for the node, in order */
     uint32_t effect_count;
-    struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */
+    struct bh_gpu_facts *gpu_facts; /* by GPU id; what only the node knows */
     uint32_t gpu_facts_count;
     struct bh_tenant_faults tenant_faults[BH_FAULT_TENANTS_MAX];
-    uint64_t health_logged;            /* bh_view_health_moves when the log last said them */
-    struct bh_effect *scratch;       /* BH_CORE_EFFECTS_MAX of them, for looking through */
-    struct bh_shown *shown;          /* reasons that rows show; by job modulo its size */
-    struct bh_reason added_reason;   /* why the job submitted last waits, or not */
-    uint32_t refresh_cursor;         /* where the sweep over waiting jobs stands */
-    bool reasons_stale;              /* something happened that may change reasons */
+    uint64_t health_logged;        /* bh_view_health_moves when the log last said them */
+    struct bh_effect *scratch;     /* BH_CORE_EFFECTS_MAX of them, for looking through */
+    struct bh_shown *shown;        /* reasons that rows show; by job modulo its size */
+    struct bh_reason added_reason; /* why the job submitted last waits, or not */
+    uint32_t refresh_cursor;       /* where the sweep over waiting jobs stands */
+    bool reasons_stale;            /* something happened that may change reasons */
     /* The socket of the node, in the arena, while it is connected; NULL: there are no nodes. */
     const char *(*node_socket)(void *self, bh_node_id node, struct bh_arena *arena);
     void *node_socket_self;
@@ -141,13 +141,13 @@ struct bh_core {
     struct bh_verify_order verifies_asked[BH_CORE_VERIFIES_MAX]; /* the last, in a ring */
     uint32_t verifies_next;
     struct bh_check checks[BH_CORE_CHECKS_MAX]; /* of nodes that are put aside (daemon/nodes/checks.h) */
-    struct bh_change *changes;       /* of the batch, for watchers */
+    struct bh_change *changes;                  /* of the batch, for watchers */
     uint32_t change_count;
 };
 
 /* The reason that a waiting job's row was last written with. */
 struct bh_shown {
-    uint32_t job;                    /* low half of its number */
+    uint32_t job; /* low half of its number */
     enum bh_reason_code code;
 };
 enum { BH_SHOWN_MAX = 1 << 17 };

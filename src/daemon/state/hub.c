@@ -93,8 +93,7 @@ bh_hub_number(struct bh_hub *hub)
 }
 
 uint32_t
-bh_hub_wait(struct bh_hub *hub, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
-            uint32_t max)
+bh_hub_wait(struct bh_hub *hub, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes, uint32_t max)
 {
     uint32_t count = 0;
 

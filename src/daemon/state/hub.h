@@ -19,7 +19,7 @@ void bh_hub_stop(struct bh_hub *hub);
 
 /* As bh_owner_ops.change_number and changes. */
 uint64_t bh_hub_number(struct bh_hub *hub);
-uint32_t bh_hub_wait(struct bh_hub *hub, uint64_t after, uint64_t wait_ns,
-                     struct bh_change *ret_changes, uint32_t max);
+uint32_t bh_hub_wait(struct bh_hub *hub, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
+                     uint32_t max);
 
 #endif

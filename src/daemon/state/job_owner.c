@@ -17,7 +17,7 @@ job_owner_read_row(void *self, const struct bh_job_row *row)
 
 bh_rc
 bh_job_owner_find(const struct bh_core *core, bh_job_id job, struct bh_job_owner *ret_owner,
-             struct bh_err *err)
+                  struct bh_err *err)
 {
     struct bh_job_owner owner = { .tenant = { 0 } };
     struct bh_job_view view;

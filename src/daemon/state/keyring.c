@@ -23,7 +23,7 @@ keyring_find_destroyed(void *self, const struct bh_key_row *row)
 
 static bh_rc
 keyring_open_with(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const uint8_t *root,
-          struct bh_err *err)
+                  struct bh_err *err)
 {
     struct bh_keys_options options = { .store = ring->store, .crypto = crypto };
     bh_rc rc;
@@ -51,10 +51,11 @@ keyring_open_tree(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, s
 }
 
 bh_rc
-bh_keyring_open(struct bh_keyring *ring, const struct bh_daemon_config *config,
-                struct bh_store store, const struct bh_crypto_ops *crypto, struct bh_err *err)
+bh_keyring_open(struct bh_keyring *ring, const struct bh_daemon_config *config, struct bh_store store,
+                const struct bh_crypto_ops *crypto, struct bh_err *err)
 {
-    struct bh_root_options options = { .crypto = crypto, .path = config->root_key,
+    struct bh_root_options options = { .crypto = crypto,
+                                       .path = config->root_key,
                                        .credentials = config->credentials,
                                        .state_dir = config->state_dir };
     struct keyring_found found = { false, false };
@@ -85,7 +86,7 @@ bh_keyring_close(struct bh_keyring *ring)
 
 static bh_rc
 keyring_stage(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const uint8_t *next,
-      uint8_t ret_key[BH_KEY_BYTES], struct bh_err *err)
+              uint8_t ret_key[BH_KEY_BYTES], struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -99,8 +100,8 @@ keyring_stage(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const
 }
 
 bh_rc
-bh_keyring_rotate(struct bh_keyring *ring, const struct bh_crypto_ops *crypto,
-                  const uint8_t *next, uint64_t *ret_count, struct bh_err *err)
+bh_keyring_rotate(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const uint8_t *next,
+                  uint64_t *ret_count, struct bh_err *err)
 {
     uint8_t key[BH_KEY_BYTES];
     bh_rc rc;

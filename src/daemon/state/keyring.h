@@ -10,10 +10,10 @@
 struct bh_keyring {
     struct bh_keys *keys;
     struct bh_store store;
-    struct bh_root root;             /* where the root key stands; the key itself is wiped */
-    bool rotating;                   /* the open transaction wraps by a new root key */
-    bool scrub_due;                  /* something was destroyed: the store is to be scrubbed */
-    uint64_t scrub_after_ns;         /* not before; monotonic */
+    struct bh_root root;     /* where the root key stands; the key itself is wiped */
+    bool rotating;           /* the open transaction wraps by a new root key */
+    bool scrub_due;          /* something was destroyed: the store is to be scrubbed */
+    uint64_t scrub_after_ns; /* not before; monotonic */
 };
 
 /* Find the root key, finish or take back a rotation that a crash cut, and read the tree.
@@ -29,8 +29,7 @@ void bh_keyring_close(struct bh_keyring *ring);
  * replace: with `next` the caller sees to it, without it is BH_CONFLICT,
  * and so it is while the file of an earlier rotation is not replaced yet. */
 BH_MUST_USE bh_rc bh_keyring_rotate(struct bh_keyring *ring, const struct bh_crypto_ops *crypto,
-                                    const uint8_t *next, uint64_t *ret_count,
-                                    struct bh_err *err);
+                                    const uint8_t *next, uint64_t *ret_count, struct bh_err *err);
 
 /* The transaction was committed, or thrown away; or nothing happened, and it is time to try
  * again what could not be finished.  Failures are logged, and tried again. */

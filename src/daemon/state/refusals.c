@@ -30,14 +30,16 @@ is_refusal(const struct bh_entry *entry, bh_rc res)
 {
     bool somebodys = entry->actor.via != BH_VIA_SYSTEM || entry->dec.rule == BH_RULE_NOT_SHOWN;
 
-    return res != BH_OK && entry->phase == BH_PHASE_EVENT && somebodys && !entry->note && !entry->text && !entry->order;
+    return res != BH_OK && entry->phase == BH_PHASE_EVENT && somebodys && !entry->note && !entry->text
+           && !entry->order;
 }
 
 static struct bh_refusal_group
 refusals_group_of(const struct bh_entry *entry, bh_rc res)
 {
-    struct bh_refusal_group group = { .actor = entry->actor, .dec = entry->dec, .obj = entry->obj,
-                            .tenant = entry->tenant, .res = res };
+    struct bh_refusal_group group = {
+        .actor = entry->actor, .dec = entry->dec, .obj = entry->obj, .tenant = entry->tenant, .res = res
+    };
 
     if (refusals_is_of_many(&group))
         group.obj.id = 0;
@@ -48,10 +50,9 @@ refusals_group_of(const struct bh_entry *entry, bh_rc res)
 static bool
 refusals_is_same(const struct bh_refusal_group *a, const struct bh_refusal_group *b)
 {
-    return a->actor.id == b->actor.id && a->actor.via == b->actor.via
-           && a->actor.uid == b->actor.uid && strcmp(a->actor.token, b->actor.token) == 0
-           && a->dec.allow == b->dec.allow && a->dec.rule == b->dec.rule
-           && strcmp(a->obj.type, b->obj.type) == 0 && a->obj.id == b->obj.id
+    return a->actor.id == b->actor.id && a->actor.via == b->actor.via && a->actor.uid == b->actor.uid
+           && strcmp(a->actor.token, b->actor.token) == 0 && a->dec.allow == b->dec.allow
+           && a->dec.rule == b->dec.rule && strcmp(a->obj.type, b->obj.type) == 0 && a->obj.id == b->obj.id
            && strcmp(a->verb, b->verb) == 0 && a->tenant == b->tenant && a->res == b->res;
 }
 
@@ -65,13 +66,13 @@ refusals_is_unknown(const struct bh_refusal_group *group)
 static bool
 refusals_counts_for(const struct bh_refusal_group *group, const struct bh_refusal_group *wanted)
 {
-    return refusals_is_unknown(wanted) ? group->actor.uid == wanted->actor.uid : refusals_is_same(group, wanted);
+    return refusals_is_unknown(wanted) ? group->actor.uid == wanted->actor.uid
+                                       : refusals_is_same(group, wanted);
 }
 
 /* Its place among so many, or a free one; NULL: there is none. */
 static struct bh_refusal_group *
-refusals_find(struct bh_refusal_group *groups, uint32_t count,
-              const struct bh_refusal_group *wanted)
+refusals_find(struct bh_refusal_group *groups, uint32_t count, const struct bh_refusal_group *wanted)
 {
     struct bh_refusal_group *free_one = NULL;
 
@@ -107,8 +108,7 @@ refusals_group_of_unknown(struct bh_refusal_group *unknown, struct bh_refusal_gr
 
 /* The last place is for all that finds no other, and of no token. */
 static struct bh_refusal_group *
-refusals_group_of_unauthenticated(struct bh_refusal_group *unauthenticated,
-                                  struct bh_refusal_group *wanted)
+refusals_group_of_unauthenticated(struct bh_refusal_group *unauthenticated, struct bh_refusal_group *wanted)
 {
     struct bh_refusal_group *place = NULL;
 
@@ -140,8 +140,7 @@ refusals_expect_end(struct bh_refusals *refusals, uint64_t until_ns)
 }
 
 uint64_t
-bh_refusals_count(struct bh_refusals *refusals, const struct bh_refusal *refusal,
-                  uint64_t until_ns)
+bh_refusals_count(struct bh_refusals *refusals, const struct bh_refusal *refusal, uint64_t until_ns)
 {
     const struct bh_entry *entry = refusal->entry;
     uint64_t times = refusal->times;

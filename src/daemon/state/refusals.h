@@ -19,10 +19,11 @@
 struct bh_entry;
 
 enum {
-    BH_REFUSAL_GROUPS_MAX = 512,          /* of who is known */
-    BH_REFUSAL_GROUPS_UNKNOWN = 17,     /* of Unix users that are nobody's, with the last */
-    BH_REFUSAL_GROUPS_UNAUTHENTICATED = 64,      /* of credentials that are nobody's, with the last */
-    BH_REFUSAL_GROUPS_ALL = BH_REFUSAL_GROUPS_MAX + BH_REFUSAL_GROUPS_UNKNOWN + BH_REFUSAL_GROUPS_UNAUTHENTICATED
+    BH_REFUSAL_GROUPS_MAX = 512,            /* of who is known */
+    BH_REFUSAL_GROUPS_UNKNOWN = 17,         /* of Unix users that are nobody's, with the last */
+    BH_REFUSAL_GROUPS_UNAUTHENTICATED = 64, /* of credentials that are nobody's, with the last */
+    BH_REFUSAL_GROUPS_ALL =
+        BH_REFUSAL_GROUPS_MAX + BH_REFUSAL_GROUPS_UNKNOWN + BH_REFUSAL_GROUPS_UNAUTHENTICATED
 };
 
 /* One kind of refusal. */
@@ -33,19 +34,19 @@ struct bh_refusal_group {
     char verb[40];
     uint32_t tenant;
     bh_rc res;
-    uint8_t req[16];             /* of the last that was counted */
-    uint64_t until_ns;           /* end of the window; 0: free */
-    uint64_t counted;            /* and not written yet */
-    uint64_t object;             /* that all of those were about; 0: about several, or none */
-    uint64_t written;            /* in the open batch */
-    bool fresh;                  /* its first is a record of the open batch */
+    uint8_t req[16];   /* of the last that was counted */
+    uint64_t until_ns; /* end of the window; 0: free */
+    uint64_t counted;  /* and not written yet */
+    uint64_t object;   /* that all of those were about; 0: about several, or none */
+    uint64_t written;  /* in the open batch */
+    bool fresh;        /* its first is a record of the open batch */
 };
 
 struct bh_refusals {
     struct bh_refusal_group groups[BH_REFUSAL_GROUPS_ALL]; /* in that order */
-    uint64_t next_ns;            /* the first end of a window; 0: none */
-    bool touched;                /* in the open batch */
-    uint64_t seen;               /* refusals so far, recorded or counted */
+    uint64_t next_ns;                                      /* the first end of a window; 0: none */
+    bool touched;                                          /* in the open batch */
+    uint64_t seen;                                         /* refusals so far, recorded or counted */
 };
 
 /* As many equal ones. */
@@ -57,18 +58,16 @@ struct bh_refusal {
 
 /* How many of the equal notes a record must stand for now: 0 when all were counted, all when the
  * note is no such refusal or found no place.  `until_ns`: the end of a window that begins now. */
-uint64_t bh_refusals_count(struct bh_refusals *refusals, const struct bh_refusal *refusal,
-                           uint64_t until_ns);
+uint64_t bh_refusals_count(struct bh_refusals *refusals, const struct bh_refusal *refusal, uint64_t until_ns);
 
 /* A walk over the windows that are over by `now_ns` (UINT64_MAX: all), at the first with `at` 0. */
 struct bh_refusal_sweep {
-    uint64_t now_ns, until_ns;   /* the latter: of the windows that follow */
+    uint64_t now_ns, until_ns; /* the latter: of the windows that follow */
     uint32_t at;
 };
 
 /* The next group with some that were counted and are to be written; NULL: there is none. */
-struct bh_refusal_group *bh_refusals_next_due(struct bh_refusals *refusals,
-                                              struct bh_refusal_sweep *sweep);
+struct bh_refusal_group *bh_refusals_next_due(struct bh_refusals *refusals, struct bh_refusal_sweep *sweep);
 
 /* A record of the open batch stands for those of the group. */
 void bh_refusals_written(struct bh_refusals *refusals, struct bh_refusal_group *group);

@@ -53,9 +53,8 @@ refusals_sum_up(const char *res)
 {
     struct sum sum = { .res = res };
 
-    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, add_record,
-                                                    &sum, &f.err),
-                     BH_OK);
+    assert_int_equal(
+        f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, add_record, &sum, &f.err), BH_OK);
     return sum;
 }
 
@@ -64,7 +63,8 @@ static bh_rc
 refusals_refuse(void)
 {
     static const struct bh_cordon_request request = { .target = "n1" };
-    struct bh_command command = { .op = BH_OP_CORDON, .caller = caller_named(&f, "alice"),
+    struct bh_command command = { .op = BH_OP_CORDON,
+                                  .caller = caller_named(&f, "alice"),
                                   .cordon = &request };
 
     return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
@@ -227,18 +227,21 @@ verb_tenant_and_object_are_told(void **state)
 {
     const struct bh_caller alice = caller_named(&f, "alice");
     const struct bh_counted_refusal what = {
-        { BH_OP_WHATIF, .verb = "site.apply", .tenant = { 2 }, .object = { "tenant", 3 } }, BH_DENIED, 1 };
+        { BH_OP_WHATIF, .verb = "site.apply", .tenant = { 2 }, .object = { "tenant", 3 } }, BH_DENIED, 1
+    };
     struct bh_command verify = { .op = BH_OP_JOB_VERIFY, .caller = alice, .job = { 4711 }, .tenant = { 2 } };
     char leaf[512];
 
     assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err),
+                     BH_OK);
     assert_non_null(strstr(leaf, "\"obj\":{\"id\":3,\"type\":\"tenant\"}"));
     assert_non_null(strstr(leaf, "\"tenant\":2,"));
     assert_non_null(strstr(leaf, "\"verb\":\"site.apply\""));
     assert_int_equal(fixture_run(&f, &verify), BH_NOT_FOUND);
-    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err),
+                     BH_OK);
     assert_non_null(strstr(leaf, "\"tenant\":2,"));
     assert_non_null(strstr(leaf, "\"verb\":\"isolation.verify\""));
 }
@@ -265,9 +268,9 @@ the_only_object_is_told(void **state)
 
         memset(&f.core.refusals, 0, sizeof f.core.refusals);
         for (size_t n = 0; n < BH_COUNT(rows[i].jobs); n++) {
-            const struct bh_counted_refusal what = {
-                { BH_OP_JOB_EXEC, .job = { rows[i].jobs[n] } }, BH_DENIED, 2
-            };
+            const struct bh_counted_refusal what = { { BH_OP_JOB_EXEC, .job = { rows[i].jobs[n] } },
+                                                     BH_DENIED,
+                                                     2 };
 
             assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
             if (n == 0) { /* of two one is counted: it goes with the first's record */
@@ -276,9 +279,9 @@ the_only_object_is_told(void **state)
             }
         }
         write_all();
-        assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX,
-                                                        keep_object, &last, &f.err),
-                         BH_OK);
+        assert_int_equal(
+            f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_object, &last, &f.err),
+            BH_OK);
         BH_CHECK_STR(rows[i].name, last.type, "job");
         BH_CHECK_EQ(rows[i].name, last.id, rows[i].told);
     }
@@ -293,6 +296,7 @@ what_was_named_is_told(void **state)
         const char *name;
         struct bh_refused_request tried;
         struct bh_record_object obj;
+        /* clang-format off */
     } rows[] = {
         { "a node", { BH_OP_CORDON, .target = "n1" }, { "node", 1 } },
         { "a GPU", { BH_OP_DRAIN, .target = "GPU-1" }, { "gpu", 1 } },
@@ -300,6 +304,7 @@ what_was_named_is_told(void **state)
         { "a job", { BH_OP_JOB_EXEC, .job = { 1 } }, { "job", 1 } },
         { "no job", { BH_OP_JOB_ATTACH, .job = { 4711 } }, { "", 0 } },
     };
+    /* clang-format on */
     const struct bh_caller alice = caller_named(&f, "alice");
     uint32_t id;
 
@@ -312,9 +317,9 @@ what_was_named_is_told(void **state)
 
         assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-        assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX,
-                                                        keep_object, &last, &f.err),
-                         BH_OK);
+        assert_int_equal(
+            f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_object, &last, &f.err),
+            BH_OK);
         BH_CHECK_STR(rows[i].name, last.type, rows[i].obj.type);
         BH_CHECK_EQ(rows[i].name, last.id, rows[i].obj.id);
     }
@@ -373,7 +378,8 @@ one_stranger_is_one_kind(void **state)
         assert_int_equal(turn_away(4242, (enum bh_operation)op), BH_OK);
     write_all();
     check_sum("unauthenticated", 2, BH_OPERATIONS);
-    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err),
+                     BH_OK);
     assert_non_null(strstr(leaf, "\"uid\":4242"));
     assert_non_null(strstr(leaf, "\"verb\":\"caller.unknown\""));
 }
@@ -417,9 +423,9 @@ nor_do_accounts(void **state)
     const struct bh_caller alice = caller_named(&f, "alice");
 
     for (uint64_t id = 1; id <= 100; id++) {
-        const struct bh_counted_refusal what = {
-            { BH_OP_ACCOUNT_RESET, .object = { "account", id } }, BH_DENIED, 1
-        };
+        const struct bh_counted_refusal what = { { BH_OP_ACCOUNT_RESET, .object = { "account", id } },
+                                                 BH_DENIED,
+                                                 1 };
 
         assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
     }

@@ -4,8 +4,7 @@
 #include <string.h>
 
 struct bh_same_spec
-bh_same_spec_of(uint64_t key, bh_tenant_id tenant, bh_principal_id principal,
-                const uint8_t plain[32])
+bh_same_spec_of(uint64_t key, bh_tenant_id tenant, bh_principal_id principal, const uint8_t plain[32])
 {
     struct bh_same_spec spec = { .key = key, .tenant = tenant.v, .principal = principal.v };
 

@@ -13,9 +13,9 @@
 enum { BH_SAME_SPECS = 256 };
 
 struct bh_same_spec {
-    uint64_t key;                    /* number of the key that sealed it; 0: free */
+    uint64_t key; /* number of the key that sealed it; 0: free */
     uint32_t tenant, principal;
-    uint8_t plain[32], sealed[32];   /* SHA-256 of the plaintext, and of the item in the store */
+    uint8_t plain[32], sealed[32]; /* SHA-256 of the plaintext, and of the item in the store */
 };
 
 struct bh_same_specs {

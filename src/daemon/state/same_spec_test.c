@@ -36,8 +36,8 @@ test_find(void **state)
     memset(kept.sealed, 9, sizeof kept.sealed);
     bh_same_specs_put(&specs, &kept);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_same_spec spec = same_spec_make(cases[i].key, cases[i].tenant, cases[i].principal,
-                                        cases[i].plain);
+        struct bh_same_spec spec =
+            same_spec_make(cases[i].key, cases[i].tenant, cases[i].principal, cases[i].plain);
 
         BH_CHECK_EQ(cases[i].name, bh_same_specs_find(&specs, &spec), cases[i].found);
         BH_CHECK_EQ(cases[i].name, spec.sealed[31], cases[i].found ? 9 : 0);

@@ -36,11 +36,11 @@ commits_go_into_their_bucket(void **state)
         uint64_t took_ns;
         uint32_t bucket;
     } cases[] = {
-        { "none",          0,              0 },
-        { "on a bound",    MS / 4,         0 },
-        { "above it",      MS / 4 + 1,     1 },
-        { "the last",      5000ULL * MS,   9 },
-        { "beyond all",    5000ULL * MS + 1, 10 },
+        { "none", 0, 0 },
+        { "on a bound", MS / 4, 0 },
+        { "above it", MS / 4 + 1, 1 },
+        { "the last", 5000ULL * MS, 9 },
+        { "beyond all", 5000ULL * MS + 1, 10 },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

@@ -8,8 +8,7 @@
 
 /* Asked before the batch's first text of the tenant is put, as readers do not see that one. */
 static bh_rc
-find_count(struct bh_core *core, uint32_t tenant, struct bh_text_count **ret_count,
-           struct bh_err *err)
+find_count(struct bh_core *core, uint32_t tenant, struct bh_text_count **ret_count, struct bh_err *err)
 {
     struct bh_text_counts *counts = &core->text_counts;
     struct bh_text_count *count;

@@ -17,15 +17,15 @@ struct way {
     int from, to;
     uint64_t bytes;
     size_t length, sent;
-    bool over;                   /* `from` has no more */
+    bool over; /* `from` has no more */
     char buffer[BUFFER];
 };
 
 /* Where the frames from the node stand. */
 struct relay_reading {
     unsigned char head[BH_STREAM_HEADER];
-    size_t head_length, left;    /* of the payload */
-    bool at_first;               /* the payload's first byte is next */
+    size_t head_length, left; /* of the payload */
+    bool at_first;            /* the payload's first byte is next */
     bool ended;
     bh_rc res;
     int32_t status;
@@ -90,8 +90,8 @@ stream_relay_fill(struct way *way, struct relay_reading *reading)
 static bool
 stream_relay_empty(struct way *way)
 {
-    ssize_t went = send(way->to, way->buffer + way->sent, way->length - way->sent,
-                        MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t went =
+        send(way->to, way->buffer + way->sent, way->length - way->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
     if (went < 0)
         return errno == EAGAIN || errno == EINTR;
@@ -112,7 +112,7 @@ relay_wants(const struct way *in, const struct way *out)
 }
 
 struct relay_pair {
-    struct way up, down;         /* from the client, from the node */
+    struct way up, down; /* from the client, from the node */
     struct relay_reading reading;
     bh_ns moved;
 };
@@ -161,12 +161,12 @@ static void
 stream_relay_report_error(const struct relay_pair *pair, bh_rc rc, const char *why)
 {
     char frame[BH_STREAM_HEADER + 1 + BH_STREAM_WHY_MAX];
-    struct bh_stream_frame last = { .kind = BH_STREAM_ERROR, .number = rc, .bytes = why,
-                                    .length = strlen(why) };
+    struct bh_stream_frame last = {
+        .kind = BH_STREAM_ERROR, .number = rc, .bytes = why, .length = strlen(why)
+    };
 
     if (!relay_is_full(&pair->down) && pair->reading.left == 0 && pair->reading.head_length == 0)
-        (void)!send(pair->down.to, frame, bh_stream_put(frame, &last),
-                    MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)!send(pair->down.to, frame, bh_stream_put(frame, &last), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static bh_rc
@@ -181,7 +181,8 @@ stream_relay_all(const struct bh_stream_relay *relay, struct relay_pair *pair)
         if (now - asked > ASK_MS * BH_NS_PER_MS) {
             asked = now;
             if (!relay->may_continue(relay->self)) {
-                stream_relay_report_error(pair, BH_DENIED, "the stream is over: you may no longer, or bulkheadd ends");
+                stream_relay_report_error(pair, BH_DENIED,
+                                          "the stream is over: you may no longer, or bulkheadd ends");
                 return BH_DENIED;
             }
         }

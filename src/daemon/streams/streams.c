@@ -24,12 +24,12 @@ struct streams_slot {
     enum bh_operation op;
     char ticket[BH_STREAM_TICKET_TEXT + 1];
     uint32_t principal;
-    bh_ns expires;               /* monotonic; while PENDING */
+    bh_ns expires; /* monotonic; while PENDING */
     uint64_t lease;
     char verb[16], *socket;
-    char *message;               /* as the node reads it; not for a forward */
+    char *message; /* as the node reads it; not for a forward */
     size_t message_length;
-    uint32_t connections;        /* of a forward, open now */
+    uint32_t connections; /* of a forward, open now */
     struct bh_stream_end end;
 };
 
@@ -40,7 +40,7 @@ struct bh_streams {
     pthread_cond_t ended;
     /* under mutex */
     struct streams_slot slots[BH_STREAMS_MAX];
-    uint32_t relayed;            /* threads that carry */
+    uint32_t relayed; /* threads that carry */
     bool stopping;
 };
 
@@ -74,7 +74,7 @@ streams_unlock(struct bh_streams *streams)
 /* Under the mutex. */
 static bh_rc
 streams_check_quota(const struct bh_streams *streams, bh_job_id job, bh_principal_id principal,
-           struct bh_err *err)
+                    struct bh_err *err)
 {
     uint32_t of_job = 0, of_principal = 0, all = 0;
 
@@ -90,8 +90,7 @@ streams_check_quota(const struct bh_streams *streams, bh_job_id job, bh_principa
     if (of_job >= BH_STREAMS_OF_JOB_MAX)
         return bh_err_set(err, BH_QUOTA, "the job has %d streams already", BH_STREAMS_OF_JOB_MAX);
     if (of_principal >= BH_STREAMS_OF_PRINCIPAL_MAX)
-        return bh_err_set(err, BH_QUOTA, "you have %d streams already",
-                          BH_STREAMS_OF_PRINCIPAL_MAX);
+        return bh_err_set(err, BH_QUOTA, "you have %d streams already", BH_STREAMS_OF_PRINCIPAL_MAX);
     if (all >= BH_STREAMS_MAX)
         return bh_err_set(err, BH_QUOTA, "the site has %d streams already", BH_STREAMS_MAX);
     return BH_OK;
@@ -117,8 +116,9 @@ static void
 streams_finish(struct bh_streams *streams, struct streams_slot *slot)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    struct bh_command command = { .op = slot->op, .stream_end = &slot->end, .system = true,
-                                  .job = slot->end.job };
+    struct bh_command command = {
+        .op = slot->op, .stream_end = &slot->end, .system = true, .job = slot->end.job
+    };
     struct bh_answer answer;
     struct bh_err ignored;
 
@@ -139,8 +139,7 @@ bh_streams_expire(struct bh_streams *streams)
         bool late;
 
         streams_lock(streams);
-        late = slot->state == PENDING
-               && (streams->stopping || slot->expires < bh_time_monotonic());
+        late = slot->state == PENDING && (streams->stopping || slot->expires < bh_time_monotonic());
         if (late) {
             slot->state = CLOSING;
             slot->end.res = BH_TIMEOUT;
@@ -224,14 +223,17 @@ streams_message_of(const struct bh_stream_opening *opening)
         .what = opening->op == BH_OP_JOB_EXEC     ? BH_STREAM_EXEC
                 : opening->op == BH_OP_JOB_ATTACH ? BH_STREAM_ATTACH
                                                   : BH_STREAM_WATCH,
-        .tty = request->tty, .input = request->input, .rows = request->rows,
-        .columns = request->columns, .args = request->args,
+        .tty = request->tty,
+        .input = request->input,
+        .rows = request->rows,
+        .columns = request->columns,
+        .args = request->args,
     };
 }
 
 static bh_rc
 streams_make_ticket(const struct bh_streams *streams, char ret_text[BH_STREAM_TICKET_TEXT + 1],
-            struct bh_err *err)
+                    struct bh_err *err)
 {
     uint8_t bytes[BH_STREAM_TICKET_BYTES];
     bh_rc rc = streams->crypto->random(bytes, sizeof bytes, err);
@@ -243,7 +245,7 @@ streams_make_ticket(const struct bh_streams *streams, char ret_text[BH_STREAM_TI
 
 static bh_rc
 streams_fill_slot(struct bh_streams *streams, const struct bh_stream_opening *opening,
-          const struct streams_slot *made, struct bh_err *err)
+                  const struct streams_slot *made, struct bh_err *err)
 {
     bh_rc rc = streams_check_quota(streams, opening->job, opening->principal, err);
 
@@ -257,14 +259,19 @@ streams_fill_slot(struct bh_streams *streams, const struct bh_stream_opening *op
 
 static bh_rc
 streams_port_admit(void *self, const struct bh_stream_opening *opening,
-           char ret_ticket[BH_STREAM_TICKET_TEXT + 1], struct bh_err *err)
+                   char ret_ticket[BH_STREAM_TICKET_TEXT + 1], struct bh_err *err)
 {
     struct bh_streams *streams = self;
     struct bh_msg_stream message = streams_message_of(opening);
     struct streams_slot made = {
-        .state = PENDING, .op = opening->op, .principal = opening->principal.v,
-        .expires = bh_time_monotonic() + BH_STREAM_TICKET_NS, .lease = opening->grant->lease,
-        .end = { .seq = opening->grant->seq, .job = opening->job, .status = -1,
+        .state = PENDING,
+        .op = opening->op,
+        .principal = opening->principal.v,
+        .expires = bh_time_monotonic() + BH_STREAM_TICKET_NS,
+        .lease = opening->grant->lease,
+        .end = { .seq = opening->grant->seq,
+                 .job = opening->job,
+                 .status = -1,
                  .tenant_id = opening->grant->tenant.v,
                  .principal_id = opening->principal.v },
     };
@@ -298,7 +305,7 @@ struct relayed {
     struct streams_slot *slot;
     struct bh_stream_permit permit;
     int node;
-    bool connection;             /* of a forward: not the slot's own stream */
+    bool connection; /* of a forward: not the slot's own stream */
     bh_ns asked;
 };
 
@@ -317,7 +324,8 @@ streams_find_slot(struct bh_streams *streams, const char *ticket, bh_principal_i
 
 /* Under the mutex: take the slot's own stream, or one connection more. */
 static bh_rc
-streams_acquire_slot(struct bh_streams *streams, struct streams_slot *slot, bool connection, struct bh_err *err)
+streams_acquire_slot(struct bh_streams *streams, struct streams_slot *slot, bool connection,
+                     struct bh_err *err)
 {
     if (streams->stopping)
         return bh_err_set(err, BH_UNAVAILABLE, "bulkheadd is ending");
@@ -325,8 +333,7 @@ streams_acquire_slot(struct bh_streams *streams, struct streams_slot *slot, bool
         || (!connection && slot->state != PENDING))
         return bh_err_set(err, BH_NOT_FOUND, "no such ticket: it is good once, and not for long");
     if (connection && slot->connections >= BH_STREAM_CONNECTIONS_MAX)
-        return bh_err_set(err, BH_QUOTA, "%d connections are open already",
-                          BH_STREAM_CONNECTIONS_MAX);
+        return bh_err_set(err, BH_QUOTA, "%d connections are open already", BH_STREAM_CONNECTIONS_MAX);
     if (connection) {
         slot->connections++;
         slot->end.connections++;
@@ -378,15 +385,16 @@ streams_may_continue(void *self)
     if (!open || now - one->asked < PERMIT_EVERY_S * BH_NS_PER_S)
         return open;
     one->asked = now;
-    return one->permit.still(one->permit.self, one->slot->verb,
-                             (bh_tenant_id){ one->slot->end.tenant_id });
+    return one->permit.still(one->permit.self, one->slot->verb, (bh_tenant_id){ one->slot->end.tenant_id });
 }
 
 static void
 streams_run(void *self, int fd)
 {
     struct relayed *one = self;
-    struct bh_stream_relay relay = { .client = fd, .node = one->node, .may_continue = streams_may_continue, .self = one };
+    struct bh_stream_relay relay = {
+        .client = fd, .node = one->node, .may_continue = streams_may_continue, .self = one
+    };
     struct bh_stream_end end = { 0 };
 
     bh_stream_relay(&relay, &end);
@@ -403,8 +411,7 @@ streams_drop(void *self)
 static bh_rc
 streams_connect(const struct streams_slot *slot, uint32_t port, int *ret_fd, struct bh_err *err)
 {
-    struct bh_msg_stream forward = { .lease = slot->lease, .what = BH_STREAM_FORWARD,
-                                     .port = port };
+    struct bh_msg_stream forward = { .lease = slot->lease, .what = BH_STREAM_FORWARD, .port = port };
     BH_AUTO(bh_fd_close) int fd = -1;
     size_t length = slot->message_length;
     char path[512], *made = port ? streams_encode(&forward, &length) : NULL;
@@ -423,15 +430,16 @@ streams_connect(const struct streams_slot *slot, uint32_t port, int *ret_fd, str
 
 static bh_rc
 streams_port_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *ret_upgrade,
-          struct bh_err *err)
+                  struct bh_err *err)
 {
     struct bh_streams *streams = self;
     struct relayed *one = calloc(1, sizeof *one);
     bh_rc rc;
 
     BH_ASSERT(one);
-    *one = (struct relayed){ .streams = streams, .node = -1, .connection = claim->port != 0,
-                             .asked = bh_time_monotonic() };
+    *one = (struct relayed){
+        .streams = streams, .node = -1, .connection = claim->port != 0, .asked = bh_time_monotonic()
+    };
     streams_lock(streams);
     one->slot = streams_find_slot(streams, claim->ticket, claim->principal);
     rc = streams_acquire_slot(streams, one->slot, one->connection, err);

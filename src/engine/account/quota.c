@@ -30,8 +30,7 @@ bh_quota_least(const struct bh_engine *engine, uint32_t slot, uint32_t count)
 }
 
 bool
-bh_quota_concerns(const struct bh_engine *engine, const struct quota *quota,
-         const struct bh_wanted *wanted)
+bh_quota_concerns(const struct bh_engine *engine, const struct quota *quota, const struct bh_wanted *wanted)
 {
     if (quota->scope == BH_QUOTA_MODEL)
         return quota->of == wanted->model;
@@ -39,8 +38,7 @@ bh_quota_concerns(const struct bh_engine *engine, const struct quota *quota,
 }
 
 uint64_t
-bh_quota_counted(const struct bh_engine *engine, const struct quota *quota,
-           const struct bh_wanted *wanted)
+bh_quota_counted(const struct bh_engine *engine, const struct quota *quota, const struct bh_wanted *wanted)
 {
     if (!bh_quota_concerns(engine, quota, wanted))
         return 0;
@@ -109,7 +107,9 @@ bh_quota_of_claim(const struct bh_engine *engine, const struct claim *claim)
     const struct job *job = job_at(engine, claim->job);
     uint32_t gpu = gpu_find(engine, claim->placements[0].gpu);
 
-    return (struct bh_wanted){ .tenant = job->tenant, .sku = job->sku, .count = claim->count,
+    return (struct bh_wanted){ .tenant = job->tenant,
+                               .sku = job->sku,
+                               .count = claim->count,
                                .equivalent = claim->equivalent,
                                .principal = job->principal,
                                .model = gpu_at(engine, gpu)->model };
@@ -120,8 +120,9 @@ bh_quota_to_resume(const struct bh_engine *engine, uint32_t slot)
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    struct bh_wanted wanted = { .tenant = lease->tenant, .count = lease->count,
-                                .sku = job->sku, .principal = job->principal };
+    struct bh_wanted wanted = {
+        .tenant = lease->tenant, .count = lease->count, .sku = job->sku, .principal = job->principal
+    };
 
     wanted.model = gpu_at(engine, lease->parts[0] ? partition_at(engine, lease->parts[0])->gpu
                                                   : gpu_find(engine, lease->placements[0].gpu))
@@ -134,8 +135,7 @@ bh_quota_to_resume(const struct bh_engine *engine, uint32_t slot)
 struct bh_wanted
 bh_quota_to_resume_all(const struct bh_engine *engine, uint32_t job)
 {
-    struct bh_wanted sum = { .tenant = job_at(engine, job)->tenant,
-                             .sku = job_at(engine, job)->sku };
+    struct bh_wanted sum = { .tenant = job_at(engine, job)->tenant, .sku = job_at(engine, job)->sku };
     uint32_t count = 0;
     uint64_t equivalent = 0;
 
@@ -156,8 +156,7 @@ bh_quota_of_lease(const struct bh_engine *engine, uint32_t slot)
 
     if (lease->parts[0])
         return bh_quota_to_resume(engine, slot);
-    return (struct bh_wanted){ .tenant = lease->tenant,
-                               .sku = job_at(engine, lease->job)->sku };
+    return (struct bh_wanted){ .tenant = lease->tenant, .sku = job_at(engine, lease->job)->sku };
 }
 
 void

@@ -21,8 +21,7 @@ demands(const struct bh_engine *engine, uint32_t from, uint32_t other)
     while (from && !bh_tenant_within(engine, from, other)) {
         const struct tenant *tenant = tenant_at(engine, from);
 
-        strongest.boundary =
-            bh_boundary_max(strongest.boundary, (enum bh_boundary)tenant->boundary);
+        strongest.boundary = bh_boundary_max(strongest.boundary, (enum bh_boundary)tenant->boundary);
         strongest.dedicated = strongest.dedicated || tenant->dedicated;
         from = tenant->parent;
     }

@@ -13,8 +13,7 @@ struct bh_separation {
     enum bh_boundary boundary;
     bool dedicated; /* not even a common node */
 };
-struct bh_separation bh_tenant_separation(const struct bh_engine *engine, uint32_t a,
-                                          uint32_t b);
+struct bh_separation bh_tenant_separation(const struct bh_engine *engine, uint32_t a, uint32_t b);
 
 /* The strongest boundary that the tenant or one above it asks for. */
 enum bh_boundary bh_tenant_boundary(const struct bh_engine *engine, uint32_t tenant);
@@ -29,7 +28,6 @@ bool bh_tenant_leaving(const struct bh_engine *engine, uint32_t tenant);
 bool bh_tenant_withholds(const struct tenant *tenant);
 
 /* Count jobs in the tenant and all above it. */
-void bh_tenant_count(struct bh_engine *engine, uint32_t tenant, int32_t running,
-                     int32_t pending);
+void bh_tenant_count(struct bh_engine *engine, uint32_t tenant, int32_t running, int32_t pending);
 
 #endif

@@ -7,8 +7,7 @@ static bh_rc
 tenant_test_set(struct bh_fixture *fixture, struct bh_ev_tenant tenant)
 {
     tenant.limit = tenant.limit ? tenant.limit : BH_UNLIMITED;
-    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_TENANT,
-                                                    .u.tenant = tenant });
+    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = tenant });
 }
 
 /* Organization 1 with departments 2 and 3 and projects 21 and 31; organization 9. */
@@ -31,16 +30,15 @@ the_strongest_boundary_on_the_way_counts(void **state)
     struct bh_fixture *fixture = bh_fixture_site(1);
 
     tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 9 }, .kind = BH_TENANT_ORGANIZATION });
-    tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 22 }, .parent = { 2 },
-                                      .kind = BH_TENANT_PROJECT });
+    tenant_test_set(fixture,
+                    (struct bh_ev_tenant){ .tenant = { 22 }, .parent = { 2 }, .kind = BH_TENANT_PROJECT });
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name,
-                    bh_view_boundary(fixture->engine, (bh_tenant_id){ cases[i].a },
-                                     (bh_tenant_id){ cases[i].b }),
-                    cases[i].boundary);
+        BH_CHECK_EQ(
+            cases[i].name,
+            bh_view_boundary(fixture->engine, (bh_tenant_id){ cases[i].a }, (bh_tenant_id){ cases[i].b }),
+            cases[i].boundary);
     BH_CHECK("within", bh_view_within(fixture->engine, (bh_tenant_id){ 1 }, (bh_tenant_id){ 21 }));
-    BH_CHECK("not within",
-             !bh_view_within(fixture->engine, (bh_tenant_id){ 3 }, (bh_tenant_id){ 21 }));
+    BH_CHECK("not within", !bh_view_within(fixture->engine, (bh_tenant_id){ 3 }, (bh_tenant_id){ 21 }));
     BH_CHECK_DONE();
     bh_fixture_close(fixture);
 }

@@ -5,29 +5,25 @@
 #include "engine/state/slots.h"
 
 #define NS_PER_MS 1000000ull
-#define NS_PER_S  1000000000ull
-#define NS_PER_H  (3600 * NS_PER_S)
+#define NS_PER_S 1000000000ull
+#define NS_PER_H (3600 * NS_PER_S)
 
 const uint32_t bh_usage_weights[BH_USAGE_STEPS] = {
-    65536, 66250, 66971, 67700, 68438, 69183, 69936, 70698, 71468, 72246,
-    73032, 73828, 74632, 75444, 76266, 77096, 77936, 78785, 79642, 80510,
-    81386, 82273, 83169, 84074, 84990, 85915, 86851, 87796, 88752, 89719,
-    90696, 91684, 92682, 93691, 94711, 95743, 96785, 97839, 98905, 99982,
-    101070, 102171, 103283, 104408, 105545, 106694, 107856, 109031, 110218, 111418,
-    112631, 113858, 115098, 116351, 117618, 118899, 120194, 121502, 122825, 124163,
-    125515, 126882, 128263, 129660,
+    65536,  66250,  66971,  67700,  68438,  69183,  69936,  70698,  71468,  72246,  73032,  73828,  74632,
+    75444,  76266,  77096,  77936,  78785,  79642,  80510,  81386,  82273,  83169,  84074,  84990,  85915,
+    86851,  87796,  88752,  89719,  90696,  91684,  92682,  93691,  94711,  95743,  96785,  97839,  98905,
+    99982,  101070, 102171, 103283, 104408, 105545, 106694, 107856, 109031, 110218, 111418, 112631, 113858,
+    115098, 116351, 117618, 118899, 120194, 121502, 122825, 124163, 125515, 126882, 128263, 129660,
 };
 
 /* The weights before each step, together. */
 static const uint32_t weights_before[BH_USAGE_STEPS] = {
-    0, 65536, 131786, 198757, 266457, 334895, 404078, 474014,
-    544712, 616180, 688426, 761458, 835286, 909918, 985362, 1061628,
-    1138724, 1216660, 1295445, 1375087, 1455597, 1536983, 1619256, 1702425,
-    1786499, 1871489, 1957404, 2044255, 2132051, 2220803, 2310522, 2401218,
-    2492902, 2585584, 2679275, 2773986, 2869729, 2966514, 3064353, 3163258,
-    3263240, 3364310, 3466481, 3569764, 3674172, 3779717, 3886411, 3994267,
-    4103298, 4213516, 4324934, 4437565, 4551423, 4666521, 4782872, 4900490,
-    5019389, 5139583, 5261085, 5383910, 5508073, 5633588, 5760470, 5888733,
+    0,       65536,   131786,  198757,  266457,  334895,  404078,  474014,  544712,  616180,  688426,
+    761458,  835286,  909918,  985362,  1061628, 1138724, 1216660, 1295445, 1375087, 1455597, 1536983,
+    1619256, 1702425, 1786499, 1871489, 1957404, 2044255, 2132051, 2220803, 2310522, 2401218, 2492902,
+    2585584, 2679275, 2773986, 2869729, 2966514, 3064353, 3163258, 3263240, 3364310, 3466481, 3569764,
+    3674172, 3779717, 3886411, 3994267, 4103298, 4213516, 4324934, 4437565, 4551423, 4666521, 4782872,
+    4900490, 5019389, 5139583, 5261085, 5383910, 5508073, 5633588, 5760470, 5888733,
 };
 
 /* Half-lives after which nothing is left of a sum, whatever it was. */
@@ -203,8 +199,7 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
     now->order = settings->order;
     now->half_life_ns = settings->half_life_ns;
     now->backfill = settings->backfill;
-    now->assumed_run_ns =
-        settings->assumed_run_ns ? settings->assumed_run_ns : BH_ASSUMED_RUN_DEFAULT_NS;
+    now->assumed_run_ns = settings->assumed_run_ns ? settings->assumed_run_ns : BH_ASSUMED_RUN_DEFAULT_NS;
     now->min_runtime_ns = settings->min_runtime_ns;
     now->lending = settings->lending;
     now->burn_in_ns = settings->burn_in_ns;
@@ -237,8 +232,7 @@ usage_amount_of(const struct bh_engine *engine, const struct tenant *tenant, boo
     ahead = bh_usage_weights[usage_step_of(engine, ms)] * usage_step_ms(engine);
     if (held && at_ns > tenant->usage_ns)
         weighed = usage_weighed_ms(engine, at_ns) - usage_weighed_ms(engine, tenant->usage_ns);
-    return (own ? tenant->fair_own : tenant->fair)
-           + (unsigned __int128)held * (weighed + ahead);
+    return (own ? tenant->fair_own : tenant->fair) + (unsigned __int128)held * (weighed + ahead);
 }
 
 uint64_t
@@ -260,11 +254,11 @@ usage_below(const struct bh_engine *engine, uint32_t above, uint32_t tenant)
 {
     if (tenant == above)
         return (struct account_usage_usage){ usage_amount_of(engine, tenant_at(engine, tenant), true),
-                               BH_WEIGHT_DEFAULT, tenant_at(engine, tenant)->id };
+                                             BH_WEIGHT_DEFAULT, tenant_at(engine, tenant)->id };
     while (tenant_at(engine, tenant)->parent != above)
         tenant = tenant_at(engine, tenant)->parent;
     return (struct account_usage_usage){ usage_amount_of(engine, tenant_at(engine, tenant), false),
-                           tenant_at(engine, tenant)->weight, tenant_at(engine, tenant)->id };
+                                         tenant_at(engine, tenant)->weight, tenant_at(engine, tenant)->id };
 }
 
 int
@@ -306,8 +300,8 @@ bh_usage_set_budget(struct bh_engine *engine, uint32_t slot, const struct bh_bud
 }
 
 void
-bh_usage_spent(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
-               bh_part_ns *ret_gpu, uint64_t *ret_money)
+bh_usage_spent(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns, bh_part_ns *ret_gpu,
+               uint64_t *ret_money)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
     struct spending spent = { 0, 0 };
@@ -330,10 +324,12 @@ usage_is_spent(const struct bh_engine *engine, uint32_t slot, struct bh_reason *
         return false;
     bh_usage_spent(engine, slot, engine->core.now_ns, &gpu, &money);
     gpu_s = (uint64_t)(gpu / BH_GPU_PARTS / NS_PER_S);
-    *ret_why = (struct bh_reason){
-        .code = BH_REASON_BUDGET, .tenant = { (uint32_t)tenant->id }, .limit = tenant->budget_gpu_s,
-        .used = gpu_s,
-        .frees_at_ns = bh_period_end_ns((enum bh_period)tenant->period, engine->core.now_ns) };
+    *ret_why = (struct bh_reason){ .code = BH_REASON_BUDGET,
+                                   .tenant = { (uint32_t)tenant->id },
+                                   .limit = tenant->budget_gpu_s,
+                                   .used = gpu_s,
+                                   .frees_at_ns = bh_period_end_ns((enum bh_period)tenant->period,
+                                                                   engine->core.now_ns) };
     if (tenant->budget_gpu_s != BH_UNLIMITED && gpu_s >= tenant->budget_gpu_s)
         return true;
     ret_why->code = BH_REASON_BUDGET_MONEY;

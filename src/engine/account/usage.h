@@ -29,14 +29,13 @@ void bh_usage_dedicate(struct bh_engine *engine, uint32_t tenant, uint64_t equiv
 void bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settings);
 
 /* Begin the budget's period anew, when it was changed. */
-void bh_usage_set_budget(struct bh_engine *engine, uint32_t tenant,
-                         const struct bh_budget *budget);
+void bh_usage_set_budget(struct bh_engine *engine, uint32_t tenant, const struct bh_budget *budget);
 
 /* Whose turn it is, of two tenants: below 0 it is a's, above 0 b's, 0 when they are the same
  * or the order is FIFO.  Among equals the lower id goes first: by anything that differs from
- * job to job the order would run in circles.  The siblings below their lowest common ancestor are compared, by what each has used
- * over its weight; what is held now counts for one step of the decay to come, so that what
- * is placed at one instant is shared too. */
+ * job to job the order would run in circles.  The siblings below their lowest common ancestor are compared,
+ * by what each has used over its weight; what is held now counts for one step of the decay to come, so that
+ * what is placed at one instant is shared too. */
 int bh_usage_compare(const struct bh_engine *engine, uint32_t a, uint32_t b);
 
 /* The tenant's decayed usage, with all below it, in GPU-equivalents times seconds. */
@@ -44,12 +43,11 @@ uint64_t bh_usage_of(const struct bh_engine *engine, uint32_t tenant);
 
 /* What the tenant spent in its budget's period up to `now_ns`, in parts times nanoseconds,
  * and in micro-units of money. */
-void bh_usage_spent(const struct bh_engine *engine, uint32_t tenant, uint64_t now_ns,
-                    bh_part_ns *ret_gpu, uint64_t *ret_money);
+void bh_usage_spent(const struct bh_engine *engine, uint32_t tenant, uint64_t now_ns, bh_part_ns *ret_gpu,
+                    uint64_t *ret_money);
 
 /* Whether the tenant's budget, or one above it, is spent: nothing more of it starts.
  * `ret_why` names it and when the next period begins. */
-bool bh_usage_exhausted(const struct bh_engine *engine, uint32_t tenant,
-                        struct bh_reason *ret_why);
+bool bh_usage_exhausted(const struct bh_engine *engine, uint32_t tenant, struct bh_reason *ret_why);
 
 #endif

@@ -70,8 +70,8 @@ looking_often_changes_nothing(void **state)
     bh_fixture_tick(once, often->now_ns - once->now_ns);
     bh_usage_update_all(once->engine);
     for (uint32_t slot = 0; bh_slot_next(once->engine, TABLE_TENANT, &slot);)
-        assert_memory_equal(&tenant_at(once->engine, slot)->fair,
-                            &tenant_at(often->engine, slot)->fair, 2 * sizeof(bh_part_ns));
+        assert_memory_equal(&tenant_at(once->engine, slot)->fair, &tenant_at(often->engine, slot)->fair,
+                            2 * sizeof(bh_part_ns));
     bh_fixture_close(often);
     bh_fixture_close(once);
 }
@@ -95,7 +95,7 @@ shares_follow_weights(void **state)
     static const struct {
         const char *name;
         enum bh_queue_order order;
-        uint32_t weight; /* of project 21; that of 31 is 100 */
+        uint32_t weight;      /* of project 21; that of 31 is 100 */
         uint32_t least, most; /* of 120 turns */
     } cases[] = {
         { "equal", BH_ORDER_FAIR_TREE, 100, 59, 61 },
@@ -109,11 +109,12 @@ shares_follow_weights(void **state)
         uint64_t jobs[2][130];
         uint32_t next[2] = { 0, 0 };
 
-        settle_on(fixture, (struct bh_ev_settings){ .order = cases[i].order,
-                                                  .half_life_ns = 1000 * HOUR_NS });
-        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
-                                                      .kind = BH_TENANT_DEPARTMENT,
-                                                      .weight = cases[i].weight });
+        settle_on(fixture,
+                  (struct bh_ev_settings){ .order = cases[i].order, .half_life_ns = 1000 * HOUR_NS });
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 },
+                                                          .parent = { 1 },
+                                                          .kind = BH_TENANT_DEPARTMENT,
+                                                          .weight = cases[i].weight });
         for (uint32_t k = 0; k < 2; k++)
             for (uint32_t n = 0; n < 130; n++)
                 jobs[k][n] = bh_fixture_submit(fixture, bh_fixture_submission(k ? 31 : 21, 3, 1));
@@ -122,8 +123,7 @@ shares_follow_weights(void **state)
 
             bh_fixture_finish_effects(fixture);
             who = bh_fixture_state(fixture, jobs[1][next[1]]) == BH_JOB_RUNNING;
-            BH_CHECK_EQ(cases[i].name, bh_fixture_state(fixture, jobs[who][next[who]]),
-                        BH_JOB_RUNNING);
+            BH_CHECK_EQ(cases[i].name, bh_fixture_state(fixture, jobs[who][next[who]]), BH_JOB_RUNNING);
             fixture->now_ns += HOUR_NS;
             bh_fixture_exit_job(fixture, jobs[who][next[who]++], 0);
         }
@@ -137,7 +137,8 @@ static void
 a_budget_holds_until_the_next_period(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(2);
-    struct bh_ev_tenant settings = { .tenant = { 2 }, .parent = { 1 },
+    struct bh_ev_tenant settings = { .tenant = { 2 },
+                                     .parent = { 1 },
                                      .kind = BH_TENANT_DEPARTMENT,
                                      .budget = { BH_PERIOD_DAY, 3600, BH_UNLIMITED } };
     uint64_t day_ns = bh_period_end_ns(BH_PERIOD_DAY, fixture->now_ns) + HOUR_NS, first, second;
@@ -172,10 +173,10 @@ money_is_spent_by_the_price(void **state)
     assert_true(bh_view_sku(fixture->engine, (bh_sku_id){ 1 }, &price.u.sku));
     price.u.sku.price = 250000; /* 0.25 an hour and partition */
     bh_fixture_must_send(fixture, &price);
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
-                                                  .kind = BH_TENANT_DEPARTMENT,
-                                                  .budget = { BH_PERIOD_MONTH, BH_UNLIMITED,
-                                                              1000000 } });
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 },
+                                                      .parent = { 1 },
+                                                      .kind = BH_TENANT_DEPARTMENT,
+                                                      .budget = { BH_PERIOD_MONTH, BH_UNLIMITED, 1000000 } });
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 2));
     bh_fixture_tick(fixture, HOUR_NS);
     price.u.sku.price = 500000; /* dearer from now on, also for what runs */
@@ -184,18 +185,16 @@ money_is_spent_by_the_price(void **state)
     assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ 2 }, fixture->now_ns, &view));
     assert_in_range(view.spent_money, 999999, 1000000);
     bh_fixture_tick(fixture, 1000000000);
-    assert_int_equal(bh_fixture_why(fixture, bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1))).code,
-                     BH_REASON_BUDGET_MONEY);
+    assert_int_equal(
+        bh_fixture_why(fixture, bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1))).code,
+        BH_REASON_BUDGET_MONEY);
     bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(weights_are_powers_of_two),
-    cmocka_unit_test(usage_fades_by_half),
-    cmocka_unit_test(looking_often_changes_nothing),
-    cmocka_unit_test(nothing_fades_when_told_so),
-    cmocka_unit_test(shares_follow_weights),
-    cmocka_unit_test(a_budget_holds_until_the_next_period),
+    cmocka_unit_test(weights_are_powers_of_two),     cmocka_unit_test(usage_fades_by_half),
+    cmocka_unit_test(looking_often_changes_nothing), cmocka_unit_test(nothing_fades_when_told_so),
+    cmocka_unit_test(shares_follow_weights),         cmocka_unit_test(a_budget_holds_until_the_next_period),
     cmocka_unit_test(money_is_spent_by_the_price),
 };
 BH_TEST_MAIN(tests)

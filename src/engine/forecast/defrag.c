@@ -19,10 +19,10 @@ enum {
 
 /* Who waits, by one row of its SKU. */
 struct defrag_wish {
-    struct bh_search base;     /* nobody gone */
+    struct bh_search base; /* nobody gone */
     const struct bh_need *need;
     uint32_t row;
-    uint32_t settled;          /* how often new places were looked for */
+    uint32_t settled; /* how often new places were looked for */
 };
 
 /* The place that is looked at. */
@@ -35,11 +35,12 @@ struct defrag_target {
 
 /* Whether the place, beside those that are taken, can be had. */
 static bool
-defrag_is_free(const struct defrag_wish *wish, const struct bh_shift *shift, const struct defrag_target *target)
+defrag_is_free(const struct defrag_wish *wish, const struct bh_shift *shift,
+               const struct defrag_target *target)
 {
     struct bh_search search = wish->base;
-    struct placement placement = { (uint32_t)gpu_at(search.engine, target->gpu)->id,
-                           target->profile, target->start };
+    struct placement placement = { (uint32_t)gpu_at(search.engine, target->gpu)->id, target->profile,
+                                   target->start };
 
     bh_shift_imagine(shift, &search);
     return bh_placement_free(&search, &placement, 0);
@@ -68,8 +69,7 @@ defrag_cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *
 {
     const struct bh_engine *engine = shift->engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
         struct bh_shift next = *shift;
 
         if (!partition_at(engine, at)->lease
@@ -109,8 +109,8 @@ defrag_move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uin
 static bool
 defrag_make_free(const struct defrag_wish *wish, struct bh_shift *shift, const struct defrag_target *target)
 {
-    struct placement placement = { (uint32_t)gpu_at(shift->engine, target->gpu)->id,
-                           target->profile, target->start };
+    struct placement placement = { (uint32_t)gpu_at(shift->engine, target->gpu)->id, target->profile,
+                                   target->start };
 
     if (!defrag_is_free(wish, shift, target) && !defrag_clear_place(shift, target))
         return false;
@@ -136,7 +136,7 @@ defrag_offers(const struct defrag_wish *wish, uint32_t slot)
 
     return bh_capacity_offered(engine, gpu)
            && bh_placement_serves(engine, gpu, wish->need->tenant, sku_at(engine, wish->need->sku),
-                              wish->row);
+                                  wish->row);
 }
 
 /* Where the wanted partition is tried on the GPU, with those who move away. */
@@ -148,8 +148,8 @@ defrag_starts_on(const struct defrag_wish *wish, const struct bh_shift *shift, u
     if (!defrag_offers(wish, gpu))
         return 0;
     bh_shift_imagine(shift, &search);
-    return bh_capacity_starts(&search, gpu,
-                          sku_at(search.engine, wish->need->sku)->profiles[wish->row], NULL, 0);
+    return bh_capacity_starts(&search, gpu, sku_at(search.engine, wish->need->sku)->profiles[wish->row], NULL,
+                              0);
 }
 
 /* The cheapest place on the node for one more partition. */
@@ -161,11 +161,9 @@ defrag_add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift 
     struct bh_shift best, next;
     bool found = false;
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         for (uint32_t starts = defrag_starts_on(wish, shift, gpu); starts; starts &= starts - 1) {
-            struct defrag_target target = { gpu, sku->profiles[wish->row],
-                                     (uint32_t)__builtin_ctz(starts) };
+            struct defrag_target target = { gpu, sku->profiles[wish->row], (uint32_t)__builtin_ctz(starts) };
 
             next = *shift;
             if (!defrag_make_free(wish, &next, &target) || (found && !defrag_is_cheaper(&next, &best)))
@@ -186,8 +184,7 @@ defrag_add_member(const struct defrag_wish *wish, uint32_t node, struct bh_shift
     const struct bh_engine *engine = shift->engine;
 
     if (!node_at(engine, node)->up
-        || !(node_at(engine, node)->models
-             >> sku_at(engine, wish->need->sku)->models[wish->row] & 1))
+        || !(node_at(engine, node)->models >> sku_at(engine, wish->need->sku)->models[wish->row] & 1))
         return false;
     for (uint32_t i = 0; i < wish->need->count; i++)
         if (!defrag_add_place(wish, node, shift))
@@ -229,16 +226,14 @@ defrag_finish(struct defrag_wish *wish, struct bh_shift *shift)
 /* One partition on some GPU of the node: every place is tried to its end. */
 static bool
 defrag_find_for_partition(struct defrag_wish *wish, uint32_t node, const struct bh_shift *empty,
-               struct bh_shift *best, bool found)
+                          struct bh_shift *best, bool found)
 {
     const struct bh_engine *engine = empty->engine;
     const struct sku *sku = sku_at(engine, wish->need->sku);
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
         for (uint32_t starts = defrag_starts_on(wish, empty, gpu); starts; starts &= starts - 1) {
-            struct defrag_target target = { gpu, sku->profiles[wish->row],
-                                     (uint32_t)__builtin_ctz(starts) };
+            struct defrag_target target = { gpu, sku->profiles[wish->row], (uint32_t)__builtin_ctz(starts) };
             struct bh_shift next = *empty;
 
             if (!defrag_make_free(wish, &next, &target) || (found && !defrag_is_cheaper(&next, best))
@@ -272,7 +267,8 @@ defrag_find_for_one(struct defrag_wish *wish, const struct bh_shift *empty, stru
 
 /* One member after the other, each where it is cheapest. */
 static bool
-defrag_find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
+defrag_find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best,
+                     bool found)
 {
     struct bh_shift shift = *empty;
 
@@ -336,8 +332,7 @@ defrag_gain_of(const struct bh_engine *engine, uint32_t slot, const struct bh_sh
 {
     const struct job *job = job_at(engine, slot);
     uint64_t now_ns = engine->core.now_ns, sooner_ns = SOONER_NS;
-    uint64_t runs_ns = job->time_limit_ns ? job->time_limit_ns
-                                          : engine->core.settings.assumed_run_ns;
+    uint64_t runs_ns = job->time_limit_ns ? job->time_limit_ns : engine->core.settings.assumed_run_ns;
     uint64_t parts = 0;
 
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
@@ -362,8 +357,7 @@ defrag_first_of(const struct bh_engine *engine, uint32_t class)
     while (job && claimed) {
         claimed = false;
         for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
-            claimed = claimed || (engine->core.claims[i].job == job
-                                  && engine->core.claims[i].at_ns == 0);
+            claimed = claimed || (engine->core.claims[i].job == job && engine->core.claims[i].at_ns == 0);
         job = claimed ? job_at(engine, job)->next : job;
     }
     return job;
@@ -372,7 +366,7 @@ defrag_first_of(const struct bh_engine *engine, uint32_t class)
 /* Moves so that a job of the class can begin. */
 static bool
 defrag_try_class(const struct bh_engine *engine, const struct bh_queue_entry *entry,
-     struct bh_defrag_plan *ret_plan)
+                 struct bh_defrag_plan *ret_plan)
 {
     struct bh_need need = bh_placement_need(engine, entry->class);
     struct bh_search search, past;
@@ -395,7 +389,7 @@ defrag_try_class(const struct bh_engine *engine, const struct bh_queue_entry *en
 /* The candidate that comes next after another, or first of all (NULL). */
 static bool
 defrag_next_class(const struct bh_engine *engine, const struct bh_queue_entry *after,
-           struct bh_queue_entry *ret_next)
+                  struct bh_queue_entry *ret_next)
 {
     bool found = false;
 

@@ -23,13 +23,13 @@
 
 /* What could begin afterwards, beside or instead of the job that waits. */
 struct bh_defrag_capacity {
-    uint64_t before, after;    /* parts, of the nodes that are touched */
+    uint64_t before, after; /* parts, of the nodes that are touched */
 };
 
 struct bh_defrag_plan {
-    struct bh_ev_move move;    /* to be sent as it is */
+    struct bh_ev_move move; /* to be sent as it is */
     struct bh_defrag_capacity capacity;
-    bh_gpu_id empties;         /* the GPU, cordoned, that all this is for; 0: not for one */
+    bh_gpu_id empties; /* the GPU, cordoned, that all this is for; 0: not for one */
 };
 
 /* The present plan.  False: there is none that is worth it, whatever the mode is; or jobs

@@ -36,8 +36,8 @@ join_list_sizes(const struct bh_engine *engine, struct join_sizes *ret_sizes)
         const struct sku *sku = sku_at(engine, at);
 
         for (uint32_t row = 0; row < sku->model_count; row++)
-            join_add_size(ret_sizes, &(struct size){ sku->models[row], sku->profiles[row],
-                                                sku->equivalents[row] });
+            join_add_size(ret_sizes,
+                          &(struct size){ sku->models[row], sku->profiles[row], sku->equivalents[row] });
     }
 }
 
@@ -52,8 +52,7 @@ join_capacity_on(const struct gpu *gpu, const struct bh_occupancy *occupancy, co
 
 /* The same on a node's GPUs of the size's model together; and how many GPUs those are. */
 static uint64_t
-join_capacity_at(const struct bh_search *search, uint32_t node, const struct size *size,
-        uint32_t *ret_gpus)
+join_capacity_at(const struct bh_search *search, uint32_t node, const struct size *size, uint32_t *ret_gpus)
 {
     const struct bh_engine *engine = search->engine;
     uint64_t capacity = 0;
@@ -79,8 +78,8 @@ join_usable(uint64_t capacity, uint64_t gpus, const struct size *size, uint32_t 
 {
     uint64_t sum = 0;
 
-    for (uint64_t partitions = 1; partitions == 1 || (size->profile == BH_PROFILE_WHOLE.v && partitions <= gpus);
-         partitions *= 2) {
+    for (uint64_t partitions = 1;
+         partitions == 1 || (size->profile == BH_PROFILE_WHOLE.v && partitions <= gpus); partitions *= 2) {
         sum += capacity / partitions * partitions * size->parts;
         ++*numbers;
     }
@@ -186,8 +185,7 @@ join_start_shift(const struct bh_engine *engine, const struct idea *idea, struct
         return bh_shift_empty(ret_shift, idea->gpu) && ret_shift->job_count > 0;
     }
     ret_shift->excluded_node = idea->node;
-    for (uint32_t gpu = node_at(engine, idea->node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, idea->node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
         if (!bh_shift_empty(ret_shift, gpu))
             return false;
     return ret_shift->job_count > 0;
@@ -222,8 +220,7 @@ join_consider(const struct bh_engine *engine, struct ideas *ideas, struct idea i
     if (!join_start_shift(engine, &idea, &shift))
         return;
     idea.score = join_score_of(&shift);
-    if (idea.score <= 0
-        || (ideas->count == IDEAS_MOST && ideas->at[IDEAS_MOST - 1].score >= idea.score))
+    if (idea.score <= 0 || (ideas->count == IDEAS_MOST && ideas->at[IDEAS_MOST - 1].score >= idea.score))
         return;
     at = ideas->count < IDEAS_MOST ? ideas->count++ : IDEAS_MOST - 1;
     for (; at > 0 && ideas->at[at - 1].score < idea.score; at--)

@@ -23,11 +23,9 @@ bh_defrag_judge(const struct bh_engine *engine, const struct bh_ev_move *move,
                 const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
                 struct bh_defrag_verdict *ret_verdict)
 {
-    uint64_t until_ns = before->until_ns > after->until_ns ? before->until_ns
-                                                           : after->until_ns;
+    uint64_t until_ns = before->until_ns > after->until_ns ? before->until_ns : after->until_ns;
     uint64_t percent = engine->core.settings.defrag.gain_percent;
-    struct bh_defrag_verdict verdict = { .joined_gpu_ms = move->for_job.v ? 0
-                                                                          : move->gain_gpu_ms };
+    struct bh_defrag_verdict verdict = { .joined_gpu_ms = move->for_job.v ? 0 : move->gain_gpu_ms };
     bh_part_ns won = 0, lost = 0;
 
     for (uint32_t i = 0; i < before->count; i++) {

@@ -11,9 +11,9 @@
  * start at its end. */
 struct bh_defrag_verdict {
     int64_t saved_gpu_ms;
-    uint64_t joined_gpu_ms;  /* of a plan for no job: what the room that it joins is worth */
-    uint32_t sooner, later;  /* jobs */
-    bool sound;              /* worth what it costs, by what was saved and joined */
+    uint64_t joined_gpu_ms; /* of a plan for no job: what the room that it joins is worth */
+    uint32_t sooner, later; /* jobs */
+    bool sound;             /* worth what it costs, by what was saved and joined */
 };
 
 /* `engine` is one from which the futures began, or a copy. */

@@ -36,6 +36,7 @@ waiting_that_is_saved_must_be_worth_it(void **state)
         int64_t saved_gpu_ms;
         uint32_t sooner, later;
         bool sound;
+        /* clang-format off */
     } cases[] = {
         { "nothing changes", { 1, 2 }, { 1, 2 }, 3, 9000000, 1, 0, 0, 0, false },
         { "a whole GPU an hour sooner", { 1, 3 }, { 1, 2 }, 3, 0, 1800000, 3600000, 1, 0, true },
@@ -47,12 +48,14 @@ waiting_that_is_saved_must_be_worth_it(void **state)
         { "joined room counts", { 1, 2 }, { 1, 2 }, 0, 2000, 1000, 0, 0, 0, true },
         { "less who waits for it", { 1, 2 }, { 2, 2 }, 0, 2000, 1000, -1800000, 0, 1, false },
     };
+    /* clang-format on */
     struct bh_fixture *fixture = defrag_judge_test_open_site();
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_job_forecast rows[2][2];
         struct bh_job_forecasts futures[2];
-        struct bh_ev_move move = { .for_job = { cases[i].for_job }, .move_count = 1,
+        struct bh_ev_move move = { .for_job = { cases[i].for_job },
+                                   .move_count = 1,
                                    .gain_gpu_ms = cases[i].gain_gpu_ms,
                                    .cost_gpu_ms = cases[i].cost_gpu_ms };
         struct bh_defrag_verdict verdict;
@@ -62,10 +65,10 @@ waiting_that_is_saved_must_be_worth_it(void **state)
 
             for (uint64_t job = 2; job <= 3; job++)
                 rows[k][job - 2] = (struct bh_job_forecast){ .job = { job },
-                                                        .state = BH_JOB_PENDING,
-                                                        .start_ns = starts[job - 2] * HOUR_NS };
-            futures[k] = (struct bh_job_forecasts){ .rows = rows[k], .count = 2, .max = 2,
-                                               .until_ns = 12 * HOUR_NS };
+                                                             .state = BH_JOB_PENDING,
+                                                             .start_ns = starts[job - 2] * HOUR_NS };
+            futures[k] =
+                (struct bh_job_forecasts){ .rows = rows[k], .count = 2, .max = 2, .until_ns = 12 * HOUR_NS };
         }
         bh_defrag_judge(fixture->engine, &move, &futures[0], &futures[1], &verdict);
         BH_CHECK_EQ(cases[i].name, verdict.saved_gpu_ms, cases[i].saved_gpu_ms);

@@ -8,8 +8,7 @@
 static bool
 is_to_be_left(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    return gpu->managed && gpu->cordoned && !gpu->fenced && gpu->leased > 0
-           && node_at(engine, gpu->node)->up;
+    return gpu->managed && gpu->cordoned && !gpu->fenced && gpu->leased > 0 && node_at(engine, gpu->node)->up;
 }
 
 /* How long it takes until it is empty by itself. */
@@ -49,7 +48,8 @@ bh_defrag_leave(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
         if (score <= best || !bh_shift_write(&shift, gain, &move))
             continue;
         best = score;
-        *ret_plan = (struct bh_defrag_plan){ .move = move, .capacity = bh_defrag_touched(&shift),
+        *ret_plan = (struct bh_defrag_plan){ .move = move,
+                                             .capacity = bh_defrag_touched(&shift),
                                              .empties = { (uint32_t)gpu->id } };
     }
     return best > 0;

@@ -19,9 +19,12 @@ suggest(struct bh_fixture *fixture)
 static void
 defrag_leave_test_cordon(struct bh_fixture *fixture, uint32_t id)
 {
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { id }, .node = { 1 }, .managed = true,
-                                            .cordoned = true, .mig_capable = true,
-                                            .model = BH_GPU_H100_80GB });
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { id },
+                                                .node = { 1 },
+                                                .managed = true,
+                                                .cordoned = true,
+                                                .mig_capable = true,
+                                                .model = BH_GPU_H100_80GB });
 }
 
 /* Two GPUs, a job on one of them, which is cordoned: is there a plan? */
@@ -38,10 +41,10 @@ who_can_go_goes(void **state)
         { "nobody said so", BH_CONTRACT_REQUEUE, 2 * HOUR_NS, 0, false, false, false },
         { "the other is in use", BH_CONTRACT_REQUEUE, 2 * HOUR_NS, 0, true, true, false },
         { "it may not be moved", BH_CONTRACT_NEVER, 2 * HOUR_NS, 0, false, true, false },
-        { "it would lose more than it stays", BH_CONTRACT_REQUEUE, 2 * HOUR_NS,
-          HOUR_NS + HOUR_NS / 2, false, true, false },
-        { "it has a checkpoint", BH_CONTRACT_CHECKPOINT, 2 * HOUR_NS, HOUR_NS + HOUR_NS / 2,
-          false, true, true },
+        { "it would lose more than it stays", BH_CONTRACT_REQUEUE, 2 * HOUR_NS, HOUR_NS + HOUR_NS / 2, false,
+          true, false },
+        { "it has a checkpoint", BH_CONTRACT_CHECKPOINT, 2 * HOUR_NS, HOUR_NS + HOUR_NS / 2, false, true,
+          true },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

@@ -102,8 +102,7 @@ shift_sort_jobs(struct bh_shift *shift)
             uint32_t before = shift->jobs[at - 1];
             uint64_t other = shift_size_of(engine, before);
 
-            if (other > size
-                || (other == size && job_at(engine, before)->id < job_at(engine, job)->id))
+            if (other > size || (other == size && job_at(engine, before)->id < job_at(engine, job)->id))
                 break;
             shift->jobs[at] = before;
         }
@@ -131,11 +130,17 @@ shift_place_job(struct bh_shift *shift, uint32_t slot)
 {
     const struct bh_engine *engine = shift->engine;
     const struct job *job = job_at(engine, slot);
-    struct bh_need need = { .tenant = job->tenant, .sku = job->sku, .job = slot,
-                            .count = job->count, .gang = job->gang,
+    struct bh_need need = { .tenant = job->tenant,
+                            .sku = job->sku,
+                            .job = slot,
+                            .count = job->count,
+                            .gang = job->gang,
                             .avoid_gpu = shift->avoid_gpu };
-    struct bh_search search = { .engine = engine, .tenant = job->tenant, .job = slot,
-                                .past = shift->past, .excluded_node = shift->excluded_node };
+    struct bh_search search = { .engine = engine,
+                                .tenant = job->tenant,
+                                .job = slot,
+                                .past = shift->past,
+                                .excluded_node = shift->excluded_node };
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     struct bh_plan plan;
     uint32_t row;
@@ -168,8 +173,9 @@ shift_write_places(const struct bh_shift *shift, bool for_job, struct bh_ev_move
         const struct bh_taking *taking = &shift->taking[i];
 
         if ((taking->job == shift->for_job) == for_job)
-            move->placements[move->placement_count++] = (struct bh_move_placement){
-                { taking->placement.gpu }, taking->placement.profile, taking->placement.start };
+            move->placements[move->placement_count++] = (struct bh_move_placement){ { taking->placement.gpu },
+                                                                                    taking->placement.profile,
+                                                                                    taking->placement.start };
     }
 }
 

@@ -6,12 +6,12 @@
 /* Jobs that are imagined moved together, and where to; without changing anything. */
 struct bh_shift {
     const struct bh_engine *engine;
-    uint32_t for_job;                   /* slot: who all this is for, or 0 */
-    uint32_t past;                      /* claims that are not minded: what is reserved for it */
-    uint32_t avoid_gpu, excluded_node;           /* GPU (id) and node (slot) that nobody moves onto; 0 */
-    uint32_t jobs[BH_MOVES_MAX];        /* slots */
-    uint32_t job_count, partitions;         /* and partitions of all, with those of for_job */
-    uint32_t most_jobs;                 /* what the budget allows */
+    uint32_t for_job;                  /* slot: who all this is for, or 0 */
+    uint32_t past;                     /* claims that are not minded: what is reserved for it */
+    uint32_t avoid_gpu, excluded_node; /* GPU (id) and node (slot) that nobody moves onto; 0 */
+    uint32_t jobs[BH_MOVES_MAX];       /* slots */
+    uint32_t job_count, partitions;    /* and partitions of all, with those of for_job */
+    uint32_t most_jobs;                /* what the budget allows */
     uint64_t lost_gpu_ms;
     bh_part_ns cost;
     struct bh_taking taking[BH_MOVE_PLACEMENTS_MAX]; /* of for_job, then of the jobs in order */

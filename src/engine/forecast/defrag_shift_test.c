@@ -55,11 +55,12 @@ jobs_are_added_within_the_budget(void **state)
 static void
 work_lost_is_bounded(void **state)
 {
-    struct site site = defrag_shift_test_open_site((struct bh_defrag){ .mode = BH_DEFRAG_ON, .lost_gpu_s = 31 });
+    struct site site =
+        defrag_shift_test_open_site((struct bh_defrag){ .mode = BH_DEFRAG_ON, .lost_gpu_s = 31 });
     struct bh_shift shift;
 
     bh_shift_init(&shift, site.fixture->engine);
-    assert_true(bh_shift_add(&shift, site.half)); /* half a GPU for a minute: 30 */
+    assert_true(bh_shift_add(&shift, site.half));   /* half a GPU for a minute: 30 */
     assert_false(bh_shift_add(&shift, site.small)); /* a seventh: 8.6 more */
     bh_fixture_close(site.fixture);
 }
@@ -102,8 +103,8 @@ who_has_nowhere_to_go_stays(void **state)
 
     bh_fixture_submit_running(site.fixture, bh_fixture_submission(21, 3, 1));
     bh_shift_init(&shift, site.fixture->engine);
-    shift.avoid_gpu = lease_at(site.fixture->engine,
-                               job_at(site.fixture->engine, site.half)->lease)->placements[0].gpu;
+    shift.avoid_gpu =
+        lease_at(site.fixture->engine, job_at(site.fixture->engine, site.half)->lease)->placements[0].gpu;
     assert_true(bh_shift_add(&shift, site.half));
     assert_false(bh_shift_place(&shift));
     bh_fixture_close(site.fixture);

@@ -42,8 +42,10 @@ open_course(struct course *course)
                                .random = seed_wanted * 0x9e3779b97f4a7c15ull + 1 };
     bh_fixture_h100s(course->fixture, 2, 11, GPUS / 2);
     bh_view_settings(course->fixture->engine, &event.u.settings);
-    event.u.settings.defrag = (struct bh_defrag){ .mode = BH_DEFRAG_ON, .moves = 1000000,
-                                                  .gain_percent = 1, .rest_ns = 1,
+    event.u.settings.defrag = (struct bh_defrag){ .mode = BH_DEFRAG_ON,
+                                                  .moves = 1000000,
+                                                  .gain_percent = 1,
+                                                  .rest_ns = 1,
                                                   .lost_gpu_s = BH_DEFRAG_LOST_MAX_GPU_S };
     bh_fixture_must_send(course->fixture, &event);
 }
@@ -65,8 +67,8 @@ wake(struct course *course)
             assert_int_equal(bh_fixture_cancel(fixture, jobs[i]), BH_OK);
     bh_fixture_finish_effects(fixture);
     for (uint32_t i = defrag_test_draw(course, 6); i > 0; i--) {
-        struct bh_ev_submit wants = bh_fixture_submission(defrag_test_draw(course, 2) ? 21 : 31,
-                                                   1 + defrag_test_draw(course, 3), 1);
+        struct bh_ev_submit wants =
+            bh_fixture_submission(defrag_test_draw(course, 2) ? 21 : 31, 1 + defrag_test_draw(course, 3), 1);
 
         wants.contract = defrag_test_draw(course, 5) ? BH_CONTRACT_CHECKPOINT : BH_CONTRACT_NEVER;
         wants.grace_ns = 1000000000 * (uint64_t)(1 + defrag_test_draw(course, 100));
@@ -104,8 +106,7 @@ defrag_test_stands(struct bh_occupancy *gpu, uint32_t profile_id, uint32_t start
         gpu->whole = true;
         return true;
     }
-    if (start >= 32 || !(profile->starts >> start & 1)
-        || !bh_occupancy_fits(gpu, profile, start))
+    if (start >= 32 || !(profile->starts >> start & 1) || !bh_occupancy_fits(gpu, profile, start))
         return false;
     bh_occupancy_add(gpu, profile, start);
     return true;
@@ -122,8 +123,7 @@ all_fit(const struct bh_occupancy gpus[GPUS], const uint32_t *profiles, uint32_t
             struct bh_occupancy next[GPUS];
 
             memcpy(next, gpus, sizeof(next));
-            if (defrag_test_stands(&next[gpu], profiles[0], start)
-                && all_fit(next, profiles + 1, count - 1))
+            if (defrag_test_stands(&next[gpu], profiles[0], start) && all_fit(next, profiles + 1, count - 1))
                 return true;
         }
     return false;
@@ -226,8 +226,8 @@ plans_are_the_cheapest_nearly_always(void **state)
         wake(&course);
         defrag_test_compare(&course);
     }
-    fprintf(stderr, "# %u compared: %u dearer than the cheapest, %u missed\n", course.compared,
-            course.dearer, course.missed);
+    fprintf(stderr, "# %u compared: %u dearer than the cheapest, %u missed\n", course.compared, course.dearer,
+            course.missed);
     assert_true(course.compared >= rounds_wanted / 20);
     assert_true(course.missed * 10 <= course.compared);
     assert_true(course.dearer * 10 <= course.compared);
@@ -264,7 +264,8 @@ defrag_test_carry_out(struct course *course, const struct bh_defrag_plan *plan)
         assert_int_equal(bh_fixture_state(fixture, plan->move.for_job.v), BH_JOB_RUNNING);
         course->helped++;
     } else {
-        assert_true(fixture->engine->core.pending < pending || defrag_test_potential(fixture->engine) > before);
+        assert_true(fixture->engine->core.pending < pending
+                    || defrag_test_potential(fixture->engine) > before);
         course->joined++;
     }
     assert_true(fixture->engine->core.pending <= pending);
@@ -291,8 +292,8 @@ plans_come_to_an_end(void **state)
             assert_false(bh_defrag_find(course.fixture->engine, &plan));
         }
     }
-    fprintf(stderr, "# %u plans for a job, %u for room; at most %u in a row\n", course.helped,
-            course.joined, course.plans);
+    fprintf(stderr, "# %u plans for a job, %u for room; at most %u in a row\n", course.helped, course.joined,
+            course.plans);
     assert_true(course.helped > 0 && course.joined > 0);
     bh_fixture_close(course.fixture);
 }
@@ -302,8 +303,11 @@ plans_come_to_an_end(void **state)
 static void
 a_token_names_what_is_done(void **state)
 {
-    struct bh_ev_move move = { .for_job = { 3 }, .moves = { { { 1 }, { 7 } } }, .move_count = 1,
-                               .placements = { { { 1 }, 2, 4 }, { { 2 }, 0, 0 } }, .placement_count = 2 };
+    struct bh_ev_move move = { .for_job = { 3 },
+                               .moves = { { { 1 }, { 7 } } },
+                               .move_count = 1,
+                               .placements = { { { 1 }, 2, 4 }, { { 2 }, 0, 0 } },
+                               .placement_count = 2 };
     struct bh_ev_move other = move;
     uint64_t token = bh_defrag_token(&move);
 

@@ -57,8 +57,8 @@ forecast_gather(const struct bh_forecast *forecast, uint32_t steps, struct chang
 
     ret_changes->count = count < forecast->window ? count : forecast->window;
     for (uint32_t i = 0; i < ret_changes->count; i++)
-        ret_changes->at[i] = (int64_t)forecast_value_at(forecast, forecast->slot - i) -
-                             (int64_t)forecast_value_at(forecast, forecast->slot - i - steps);
+        ret_changes->at[i] = (int64_t)forecast_value_at(forecast, forecast->slot - i)
+                             - (int64_t)forecast_value_at(forecast, forecast->slot - i - steps);
 }
 
 static uint32_t
@@ -207,10 +207,8 @@ bh_forecast_coverage(const struct bh_forecast *forecast, uint32_t promise)
 
     BH_ASSERT(promise < forecast->promise_count);
     for (uint32_t i = 0; i < BH_FORECAST_WORDS; i++) {
-        coverage.judged +=
-            (uint32_t)__builtin_popcountll(forecast->promises[promise].judged[i]);
-        coverage.kept +=
-            (uint32_t)__builtin_popcountll(forecast->promises[promise].kept[i]);
+        coverage.judged += (uint32_t)__builtin_popcountll(forecast->promises[promise].judged[i]);
+        coverage.kept += (uint32_t)__builtin_popcountll(forecast->promises[promise].kept[i]);
     }
     return coverage;
 }

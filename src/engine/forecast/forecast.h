@@ -82,11 +82,9 @@ void bh_forecast_put(struct bh_forecast *forecast, bh_ns now_ns, uint32_t value)
  * The rank is split conformal prediction's, ceil((n + 1) q) (Lei et al., JASA 2018), exact
  * for exchangeable changes.  Cost: at most 34 passes over the window, as many
  * as the span of the changes has bits. */
-struct bh_forecast_bound bh_forecast_bound(const struct bh_forecast *forecast,
-                                           uint32_t steps, uint32_t q_bp);
+struct bh_forecast_bound bh_forecast_bound(const struct bh_forecast *forecast, uint32_t steps, uint32_t q_bp);
 
 /* How the promise of that number was kept within the window up to now. */
-struct bh_forecast_coverage bh_forecast_coverage(const struct bh_forecast *forecast,
-                                                 uint32_t promise);
+struct bh_forecast_coverage bh_forecast_coverage(const struct bh_forecast *forecast, uint32_t promise);
 
 #endif

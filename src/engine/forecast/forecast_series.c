@@ -10,8 +10,10 @@
 const uint32_t bh_forecast_horizon_steps[BH_FORECAST_HORIZONS] = { 2, 6, 48 };
 
 const char *const bh_forecast_of_names[BH_FORECAST_OFS] = {
-    [BH_FORECAST_OF_TENANT] = "tenant", [BH_FORECAST_OF_POOL] = "pool",
-    [BH_FORECAST_OF_PARTITIONS] = "pieces", [BH_FORECAST_OF_NODE] = "node",
+    [BH_FORECAST_OF_TENANT] = "tenant",
+    [BH_FORECAST_OF_POOL] = "pool",
+    [BH_FORECAST_OF_PARTITIONS] = "pieces",
+    [BH_FORECAST_OF_NODE] = "node",
 };
 
 uint32_t
@@ -162,8 +164,7 @@ series_meet_nodes(struct bh_forecast_series *series, const struct bh_engine *eng
 uint32_t
 bh_forecast_series_needed(const struct bh_engine *engine)
 {
-    return engine->tables[TABLE_TENANT].live + MODELS_MAX + PROFILES_MAX
-           + engine->tables[TABLE_NODE].live;
+    return engine->tables[TABLE_TENANT].live + MODELS_MAX + PROFILES_MAX + engine->tables[TABLE_NODE].live;
 }
 
 /* ---- what is used and waited for ---- */
@@ -177,15 +178,16 @@ series_count_parts(const struct bh_forecast_series *series, const struct bh_engi
 
         if (!partition->lease)
             continue;
-        series_add(series, BH_FORECAST_OF_NODE, (uint32_t)node->id, bh_quota_equivalent(partition->profile, 1));
+        series_add(series, BH_FORECAST_OF_NODE, (uint32_t)node->id,
+                   bh_quota_equivalent(partition->profile, 1));
         series_add(series, BH_FORECAST_OF_PARTITIONS, partition->profile, 1);
     }
 }
 
 /* So many partitions by the row are wanted beside what is used. */
 static void
-series_count_wanted(const struct bh_forecast_series *series, const struct bh_engine *engine,
-             uint32_t tenant, const struct sku *sku, uint64_t partitions)
+series_count_wanted(const struct bh_forecast_series *series, const struct bh_engine *engine, uint32_t tenant,
+                    const struct sku *sku, uint64_t partitions)
 {
     uint32_t row = series_likely_row(engine, sku);
     uint64_t equivalent = sku->equivalents[row] * partitions;
@@ -204,20 +206,19 @@ series_count_waiting(const struct bh_forecast_series *series, const struct bh_en
 
         if (!class->hold)
             series_count_wanted(series, engine, class->tenant, sku_at(engine, class->sku),
-                         (uint64_t)class->jobs * class->count * class->gang);
+                                (uint64_t) class->jobs * class->count * class->gang);
     }
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
 
         if (lease->state == LEASE_SUSPENDED)
             series_count_wanted(series, engine, lease->tenant,
-                         sku_at(engine, job_at(engine, lease->job)->sku), lease->count);
+                                sku_at(engine, job_at(engine, lease->job)->sku), lease->count);
     }
 }
 
 void
-bh_forecast_series_observe(struct bh_forecast_series *series, const struct bh_engine *engine,
-                     uint64_t now_ns)
+bh_forecast_series_observe(struct bh_forecast_series *series, const struct bh_engine *engine, uint64_t now_ns)
 {
     uint32_t kept = 0;
 
@@ -267,7 +268,7 @@ bh_forecast_series_capacity(const struct bh_engine *engine, bh_node_id id)
 
 static bool
 series_advise_tenant(const struct bh_engine *engine, const struct bh_forecast_row *forecast_row,
-            struct bh_ev_advice *advice)
+                     struct bh_ev_advice *advice)
 {
     const struct tenant *tenant = tenant_at(engine, tenant_find(engine, forecast_row->id));
     struct bh_forecast_bound bound = bh_forecast_row_bound(forecast_row, 0);
@@ -281,7 +282,7 @@ series_advise_tenant(const struct bh_engine *engine, const struct bh_forecast_ro
 
 static bool
 series_advise_node(const struct bh_engine *engine, const struct bh_forecast_row *forecast_row,
-          struct bh_ev_advice *advice)
+                   struct bh_ev_advice *advice)
 {
     uint64_t capacity = bh_forecast_series_capacity(engine, (bh_node_id){ forecast_row->id });
     const struct node *node = node_at(engine, node_find(engine, forecast_row->id));
@@ -309,7 +310,7 @@ bh_forecast_row_ready(const struct bh_forecast_row *forecast_row)
 
 static bool
 series_advise_partitions(const struct bh_engine *engine, uint32_t profile, uint32_t ready,
-            struct bh_ev_advice *advice)
+                         struct bh_ev_advice *advice)
 {
     advice->of = BH_ADVICE_PARTITIONS;
     advice->profile = profile;
@@ -319,8 +320,8 @@ series_advise_partitions(const struct bh_engine *engine, uint32_t profile, uint3
 
 /* Profiles that no SKU has any more. */
 static bool
-series_advise_gone(const struct bh_forecast_series *series, const struct bh_engine *engine,
-          uint32_t profile, struct bh_ev_advice *advice)
+series_advise_gone(const struct bh_forecast_series *series, const struct bh_engine *engine, uint32_t profile,
+                   struct bh_ev_advice *advice)
 {
     return !series_find(series, BH_FORECAST_OF_PARTITIONS, profile)
            && series_advise_partitions(engine, profile, 0, advice);
@@ -328,7 +329,7 @@ series_advise_gone(const struct bh_forecast_series *series, const struct bh_engi
 
 bool
 bh_forecast_series_next(const struct bh_forecast_series *series, const struct bh_engine *engine,
-                  uint32_t *cursor, struct bh_event *ret_event)
+                        uint32_t *cursor, struct bh_event *ret_event)
 {
     struct bh_ev_advice *advice = &ret_event->u.advice;
     bool differs = false;
@@ -395,8 +396,7 @@ series_grain_of(const struct bh_engine *engine, uint32_t model)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);) {
         uint32_t gpus = 0;
 
-        for (uint32_t at = node_at(engine, slot)->first_gpu; at;
-             at = gpu_at(engine, at)->next_on_node)
+        for (uint32_t at = node_at(engine, slot)->first_gpu; at; at = gpu_at(engine, at)->next_on_node)
             gpus += gpu_at(engine, at)->model == model;
         if (gpus > 0 && (grain == 0 || gpus < grain))
             grain = gpus;
@@ -406,7 +406,7 @@ series_grain_of(const struct bh_engine *engine, uint32_t model)
 
 struct bh_headroom_pool
 bh_forecast_series_pool(const struct bh_engine *engine, uint32_t model,
-                  const struct bh_forecast_bound *bounds)
+                        const struct bh_forecast_bound *bounds)
 {
     const uint32_t most = (1u << 30) - 1;
     bool only = true;
@@ -416,8 +416,7 @@ bh_forecast_series_pool(const struct bh_engine *engine, uint32_t model,
         only = only && (i == model || engine->core.offered[i] == 0);
     least = (series_guaranteed(engine, model, only) + BH_GPU_PARTS - 1) / BH_GPU_PARTS;
     return (struct bh_headroom_pool){ .need = bounds,
-                                      .later = bounds ? &bounds[BH_FORECAST_HORIZONS - 1]
-                                                      : NULL,
+                                      .later = bounds ? &bounds[BH_FORECAST_HORIZONS - 1] : NULL,
                                       .capacity = engine->core.offered[model],
                                       .least = least < most ? (uint32_t)least : most,
                                       .most = most,

@@ -19,13 +19,19 @@
  * A job that waits counts with what its SKU takes at least, for the first model in it that
  * there are GPUs of; suspended ones count, held ones do not. */
 
-enum bh_forecast_of { BH_FORECAST_OF_TENANT, BH_FORECAST_OF_POOL, BH_FORECAST_OF_PARTITIONS, BH_FORECAST_OF_NODE, BH_FORECAST_OFS };
+enum bh_forecast_of {
+    BH_FORECAST_OF_TENANT,
+    BH_FORECAST_OF_POOL,
+    BH_FORECAST_OF_PARTITIONS,
+    BH_FORECAST_OF_NODE,
+    BH_FORECAST_OFS
+};
 
 enum {
     BH_FORECAST_HORIZONS = 3,
-    BH_FORECAST_Q_BP = 9500,     /* how often a bound is to be kept */
-    BH_FORECAST_HOT_PERMILLE = 900, /* a node is hot that may be used so far in an hour */
-    BH_FORECAST_SAMPLES = 6,     /* that the owner should take in a slot */
+    BH_FORECAST_Q_BP = 9500,          /* how often a bound is to be kept */
+    BH_FORECAST_HOT_PERMILLE = 900,   /* a node is hot that may be used so far in an hour */
+    BH_FORECAST_SAMPLES = 6,          /* that the owner should take in a slot */
     BH_FORECAST_RESERVE_PERMILLE = 50 /* of a pool, on top of its bound: packing does not
                                      reach the last of it */
 };
@@ -40,11 +46,11 @@ extern const char *const bh_forecast_of_names[BH_FORECAST_OFS];
 uint32_t bh_forecast_row_horizons(enum bh_forecast_of of);
 
 struct bh_forecast_row {
-    uint32_t of;                  /* enum bh_forecast_of */
-    uint32_t id;                  /* tenant, model, profile or node */
-    uint32_t value;               /* when observed last */
+    uint32_t of;    /* enum bh_forecast_of */
+    uint32_t id;    /* tenant, model, profile or node */
+    uint32_t value; /* when observed last */
     uint32_t seen;
-    struct bh_forecast series;    /* with a promise for each of its horizons, in order */
+    struct bh_forecast series; /* with a promise for each of its horizons, in order */
 };
 
 /* `rows` are the caller's memory, room for `max`, ordered by (of, id). */
@@ -52,7 +58,7 @@ struct bh_forecast_series {
     struct bh_forecast_row *rows;
     uint32_t count, max;
     uint64_t slot_ns;
-    uint64_t slot;                /* in which was observed last */
+    uint64_t slot; /* in which was observed last */
 };
 
 /* How many rows an engine's site takes now. */
@@ -61,11 +67,11 @@ uint32_t bh_forecast_series_needed(const struct bh_engine *engine);
 /* Take the values at `now_ns`; what is not there any more loses its row.  Times before the
  * last are passed over.  `max` must be at least bh_forecast_series_needed(). */
 void bh_forecast_series_observe(struct bh_forecast_series *series, const struct bh_engine *engine,
-                          uint64_t now_ns);
+                                uint64_t now_ns);
 
 /* The row of that subject, or NULL. */
 const struct bh_forecast_row *bh_forecast_series_find(const struct bh_forecast_series *series,
-                                         enum bh_forecast_of of, uint32_t id);
+                                                      enum bh_forecast_of of, uint32_t id);
 
 /* Whether a row read from outside is one: known subject, sound series of this slot length
  * with the promises above. */
@@ -74,7 +80,7 @@ bool bh_forecast_row_is_valid(const struct bh_forecast_row *forecast_row, uint64
 /* The next OUTLOOK that differs from what the engine was told, as far as its settings use
  * it; false: no more.  Start with *cursor = 0, and step the engine with each. */
 bool bh_forecast_series_next(const struct bh_forecast_series *series, const struct bh_engine *engine,
-                       uint32_t *cursor, struct bh_event *ret_event);
+                             uint32_t *cursor, struct bh_event *ret_event);
 
 /* A series' bound at one of the horizons, by its number. */
 struct bh_forecast_bound bh_forecast_row_bound(const struct bh_forecast_row *forecast_row, uint32_t horizon);
@@ -87,7 +93,7 @@ uint32_t bh_forecast_row_ready(const struct bh_forecast_row *forecast_row);
  * as are guaranteed at least.  `bounds` (BH_FORECAST_HORIZONS of the pool's sight) are
  * pointed to; NULL: the caller sets need and later. */
 struct bh_headroom_pool bh_forecast_series_pool(const struct bh_engine *engine, uint32_t model,
-                                          const struct bh_forecast_bound *bounds);
+                                                const struct bh_forecast_bound *bounds);
 
 /* Parts of the node's GPUs that get new work; 0: none do. */
 uint64_t bh_forecast_series_capacity(const struct bh_engine *engine, bh_node_id node);

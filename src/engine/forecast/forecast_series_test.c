@@ -19,11 +19,12 @@ open_future(void)
 
     assert_non_null(fixture_future);
     fixture_future->fixture = bh_fixture_site(4);
-    bh_fixture_tenant(fixture_future->fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
-                                                        .kind = BH_TENANT_DEPARTMENT,
-                                                        .guarantee = 8400 });
-    fixture_future->series = (struct bh_forecast_series){ .rows = fixture_future->rows, .max = ROWS,
-                                             .slot_ns = SLOT_NS };
+    bh_fixture_tenant(fixture_future->fixture, (struct bh_ev_tenant){ .tenant = { 3 },
+                                                                      .parent = { 1 },
+                                                                      .kind = BH_TENANT_DEPARTMENT,
+                                                                      .guarantee = 8400 });
+    fixture_future->series =
+        (struct bh_forecast_series){ .rows = fixture_future->rows, .max = ROWS, .slot_ns = SLOT_NS };
     assert_true(bh_forecast_series_needed(fixture_future->fixture->engine) <= ROWS);
     return fixture_future;
 }
@@ -40,7 +41,8 @@ observe(struct fixture_future *fixture_future, uint32_t slots)
 {
     for (uint32_t i = 0; i < slots; i++) {
         bh_fixture_tick(fixture_future->fixture, SLOT_NS);
-        bh_forecast_series_observe(&fixture_future->series, fixture_future->fixture->engine, fixture_future->fixture->now_ns);
+        bh_forecast_series_observe(&fixture_future->series, fixture_future->fixture->engine,
+                                   fixture_future->fixture->now_ns);
     }
 }
 
@@ -71,7 +73,8 @@ series_test_report(struct fixture_future *fixture_future)
     uint32_t cursor = 0, told = 0;
     struct bh_event event;
 
-    while (bh_forecast_series_next(&fixture_future->series, fixture_future->fixture->engine, &cursor, &event)) {
+    while (
+        bh_forecast_series_next(&fixture_future->series, fixture_future->fixture->engine, &cursor, &event)) {
         bh_fixture_must_send(fixture_future->fixture, &event);
         told++;
     }
@@ -108,8 +111,9 @@ who_is_gone_has_no_series(void **state)
     struct fixture_future *fixture_future = open_future();
 
     observe(fixture_future, 2);
-    bh_fixture_tenant(fixture_future->fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
-                                                        .kind = BH_TENANT_DEPARTMENT });
+    bh_fixture_tenant(
+        fixture_future->fixture,
+        (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT });
     observe(fixture_future, 1);
     assert_int_equal(value_of(fixture_future, BH_FORECAST_OF_TENANT, 3), UINT32_MAX);
     assert_int_equal(value_of(fixture_future, BH_FORECAST_OF_NODE, 1), 0); /* the others' rows stay whole */
@@ -153,7 +157,8 @@ a_full_node_is_hot_and_cools(void **state)
 {
     struct fixture_future *fixture_future = open_future();
     uint64_t job = bh_fixture_submit_running(fixture_future->fixture, bh_fixture_submission(21, 3, 4));
-    struct node *node = node_at(fixture_future->fixture->engine, node_find(fixture_future->fixture->engine, 1));
+    struct node *node =
+        node_at(fixture_future->fixture->engine, node_find(fixture_future->fixture->engine, 1));
 
     series_test_use(fixture_future, BH_LEND_ALL, true, false);
     observe(fixture_future, LEARNT);
@@ -229,7 +234,7 @@ time_that_went_back_is_passed_over(void **state)
     observe(fixture_future, 5);
     before = fixture_future->rows[0];
     bh_forecast_series_observe(&fixture_future->series, fixture_future->fixture->engine,
-                         fixture_future->fixture->now_ns - 3 * (uint64_t)SLOT_NS);
+                               fixture_future->fixture->now_ns - 3 * (uint64_t)SLOT_NS);
     assert_memory_equal(&before, &fixture_future->rows[0], sizeof before);
     close_future(fixture_future);
 }

@@ -26,18 +26,7 @@ static const struct {
     { "nothing yet", 8, 0, { 0 }, 1, 9000, 0, 0, 0, 1, 0, false },
     { "one value, no change", 8, 1, { 5 }, 1, 9000, 5, 5, 0, 1, 0, false },
     { "as many values as steps", 8, 2, { 5, 9 }, 2, 9000, 9, 9, 0, 1, 0, false },
-    { "too few for 90 %: the largest stands in",
-      8,
-      3,
-      { 1, 4, 5 },
-      1,
-      9000,
-      8,
-      5,
-      2,
-      3,
-      3,
-      false },
+    { "too few for 90 %: the largest stands in", 8, 3, { 1, 4, 5 }, 1, 9000, 8, 5, 2, 3, 3, false },
     { "the median of three", 8, 4, { 0, 1, 3, 9 }, 1, 5000, 11, 9, 3, 2, 2, true },
     { "rank is rounded up", 8, 4, { 0, 1, 3, 9 }, 1, 5001, 15, 9, 3, 3, 6, true },
     { "rank is at least 1", 8, 4, { 9, 8, 6, 1 }, 1, 1, 0, 1, 3, 1, -5, true },
@@ -54,30 +43,8 @@ static const struct {
       -10,
       true },
     { "two steps", 8, 5, { 1, 2, 4, 8, 16 }, 2, 5000, 22, 16, 3, 2, 6, true },
-    { "only the window counts",
-      2,
-      6,
-      { 0, 100, 0, 1, 2, 3 },
-      1,
-      6000,
-      4,
-      3,
-      2,
-      2,
-      1,
-      true },
-    { "the window reaches back by the steps",
-      2,
-      6,
-      { 0, 0, 50, 0, 0, 0 },
-      3,
-      6000,
-      0,
-      0,
-      2,
-      2,
-      0,
-      true },
+    { "only the window counts", 2, 6, { 0, 100, 0, 1, 2, 3 }, 1, 6000, 4, 3, 2, 2, 1, true },
+    { "the window reaches back by the steps", 2, 6, { 0, 0, 50, 0, 0, 0 }, 3, 6000, 0, 0, 2, 2, 0, true },
     { "never over the largest value",
       8,
       4,
@@ -143,6 +110,7 @@ static const struct {
     const char *name;
     uint32_t count, at[6], values[6];
     uint32_t slots, ring[12]; /* the newest last */
+    /* clang-format off */
 } gaps[] = {
     { "no gap", 3, { 0, 1, 2 }, { 4, 5, 6 }, 3, { 4, 5, 6 } },
     { "the last of a slot counts", 4, { 0, 1, 1, 1 }, { 4, 5, 6, 7 }, 2, { 4, 7 } },
@@ -150,6 +118,7 @@ static const struct {
     { "many missed slots repeat", 3, { 0, 1, 6 }, { 4, 5, 6 }, 7, { 4, 5, 5, 5, 5, 5, 6 } },
     { "time may begin anywhere", 2, { 7, 9 }, { 1, 2 }, 3, { 1, 1, 2 } },
 };
+/* clang-format on */
 
 static void
 gaps_repeat_the_last_value(void **state)
@@ -163,8 +132,7 @@ gaps_repeat_the_last_value(void **state)
             forecast_test_put(&forecast, gaps[i].at[k], gaps[i].values[k]);
         BH_CHECK_EQ(gaps[i].name, forecast.count, gaps[i].slots);
         for (uint32_t k = 0; k < gaps[i].slots; k++)
-            BH_CHECK_EQ(gaps[i].name,
-                        forecast.values[(forecast.slot - k) % BH_FORECAST_SLOTS],
+            BH_CHECK_EQ(gaps[i].name, forecast.values[(forecast.slot - k) % BH_FORECAST_SLOTS],
                         gaps[i].ring[gaps[i].slots - 1 - k]);
     }
     BH_CHECK_DONE();
@@ -229,8 +197,7 @@ compare_changes(const void *a, const void *b)
 
 /* The same from the whole series and a sorted list. */
 static int64_t
-plain_bound(const uint32_t *values, uint32_t last, const struct bh_forecast_bound *asked,
-            uint32_t window)
+plain_bound(const uint32_t *values, uint32_t last, const struct bh_forecast_bound *asked, uint32_t window)
 {
     int64_t changes[BH_FORECAST_WINDOW_MAX], sum;
     uint32_t count = 0, rank;
@@ -248,8 +215,7 @@ plain_bound(const uint32_t *values, uint32_t last, const struct bh_forecast_boun
 static void
 bounds_are_those_of_a_sorted_list(void **state)
 {
-    static const uint32_t steps[] = { 1, 2, 6, 48 },
-                          quantiles[] = { 1, 5000, 9500, 9999, 10000 };
+    static const uint32_t steps[] = { 1, 2, 6, 48 }, quantiles[] = { 1, 5000, 9500, 9999, 10000 };
     static uint32_t values[SERIES];
     struct bh_forecast forecast;
 
@@ -313,7 +279,7 @@ missed_slots_are_not_judged(void **state)
     for (uint32_t i = 0; i < 10; i++)
         forecast_test_put(&forecast, i, 5);
     assert_int_equal(bh_forecast_coverage(&forecast, promise).judged, 7); /* slots 2 .. 8 */
-    forecast_test_put(&forecast, 15, 5); /* closes 9 and misses 10 .. 14 */
+    forecast_test_put(&forecast, 15, 5);                                  /* closes 9 and misses 10 .. 14 */
     assert_int_equal(bh_forecast_coverage(&forecast, promise).judged, 8);
     forecast_test_put(&forecast, 16, 5); /* nothing was said of 15 */
     assert_int_equal(bh_forecast_coverage(&forecast, promise).judged, 8);

@@ -22,8 +22,9 @@ future_notify(struct bh_future *future, struct bh_future_event event)
 static void
 future_notify_decision(struct bh_future *future, const struct bh_decision *decision)
 {
-    struct bh_future_event event = { .job = decision->job, .for_job = decision->for_job,
-                            .cause = decision->cause };
+    struct bh_future_event event = { .job = decision->job,
+                                     .for_job = decision->for_job,
+                                     .cause = decision->cause };
 
     switch (decision->kind) {
     case BH_DO_PLACE:
@@ -37,9 +38,8 @@ future_notify_decision(struct bh_future *future, const struct bh_decision *decis
         break;
     case BH_DO_STOP:
         if (!decision->lease.v
-            || !bh_lease_queues_again(
-                job_at(future->engine, job_find(future->engine, decision->job.v)),
-                decision->cause))
+            || !bh_lease_queues_again(job_at(future->engine, job_find(future->engine, decision->job.v)),
+                                      decision->cause))
             return; /* its end is told when it comes */
         event.kind = BH_FUTURE_EVENT_REQUEUED;
         break;
@@ -60,8 +60,10 @@ static void
 future_notify_moves(struct bh_future *future, const struct bh_ev_move *move)
 {
     for (uint32_t i = 0; i < move->move_count; i++)
-        future_notify(future, (struct bh_future_event){ .kind = BH_FUTURE_EVENT_REQUEUED, .job = move->moves[i].job,
-                                       .for_job = move->for_job, .cause = BH_END_MOVED });
+        future_notify(future, (struct bh_future_event){ .kind = BH_FUTURE_EVENT_REQUEUED,
+                                                        .job = move->moves[i].job,
+                                                        .for_job = move->for_job,
+                                                        .cause = BH_END_MOVED });
 }
 
 /* ---- answers ---- */
@@ -112,11 +114,12 @@ future_answer_step(struct bh_future *future)
         const struct bh_effect *effect = &step->effects[i];
 
         if (effect->kind != BH_FX_JOB)
-            future_enqueue(future, &(struct bh_future_order){
-                                effect->kind, effect->order, future_subject_of(effect) });
+            future_enqueue(
+                future, &(struct bh_future_order){ effect->kind, effect->order, future_subject_of(effect) });
         else if (effect->state >= BH_JOB_COMPLETED)
-            future_notify(future, (struct bh_future_event){ .kind = BH_FUTURE_EVENT_ENDS, .job = effect->job,
-                                           .cause = effect->cause });
+            future_notify(future, (struct bh_future_event){ .kind = BH_FUTURE_EVENT_ENDS,
+                                                            .job = effect->job,
+                                                            .cause = effect->cause });
     }
 }
 
@@ -140,8 +143,8 @@ static bool
 future_is_due(const struct bh_future *future, const struct bh_future_order *order)
 {
     const struct bh_engine *engine = future->engine;
-    uint32_t slot = future_of_partition(order->kind) ? partition_find(engine, order->id)
-                                          : lease_find(engine, order->id);
+    uint32_t slot =
+        future_of_partition(order->kind) ? partition_find(engine, order->id) : lease_find(engine, order->id);
 
     if (future_of_gpu(order->kind)) {
         const struct gpu *gpu = gpu_at(engine, gpu_find(engine, order->id));
@@ -180,16 +183,15 @@ future_inspect_tables(struct bh_future *future)
         }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
-        struct bh_future_order order = { (enum bh_effect_kind)(lease->waiting - 1),
-                                         lease->order, lease->id };
+        struct bh_future_order order = { (enum bh_effect_kind)(lease->waiting - 1), lease->order, lease->id };
 
         if (lease->waiting && future_is_due(future, &order))
             future_enqueue(future, &order);
     }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(engine, slot);
-        struct bh_future_order order = { (enum bh_effect_kind)(gpu->health.waiting - 1),
-                                         gpu->health.order, gpu->id };
+        struct bh_future_order order = { (enum bh_effect_kind)(gpu->health.waiting - 1), gpu->health.order,
+                                         gpu->id };
 
         if (gpu->health.waiting && future_is_due(future, &order))
             future_enqueue(future, &order);
@@ -201,23 +203,20 @@ static struct bh_event
 future_answer(const struct bh_future *future, const struct bh_future_order *order)
 {
     static const uint8_t kinds[BH_EFFECT_KINDS] = {
-        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
-        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
-        [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
-        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
+        [BH_FX_CARVE] = BH_EV_CARVED,      [BH_FX_DESTROY] = BH_EV_DESTROYED, [BH_FX_START] = BH_EV_STARTED,
+        [BH_FX_SUSPEND] = BH_EV_SUSPENDED, [BH_FX_RESUME] = BH_EV_RESUMED,    [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED,    [BH_FX_TEST] = BH_EV_SERVICED,
     };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[order->kind] };
 
     if (future_of_partition(order->kind))
         event.u.partition = (struct bh_ev_partition){ { order->id }, BH_OUTCOME_OK, 0 };
     else if (future_of_gpu(order->kind))
-        event.u.serviced =
-            (struct bh_ev_serviced){ { (uint32_t)order->id }, BH_OUTCOME_OK, 0 };
+        event.u.serviced = (struct bh_ev_serviced){ { (uint32_t)order->id }, BH_OUTCOME_OK, 0 };
     else if (order->kind == BH_FX_STOP)
-        event.u.ended = (struct bh_ev_ended){ .lease = { order->id },
-                                              .cause = BH_END_SIGNALLED,
-                                              .exit_status = 143,
-                                              .ended_ns = future->now_ns };
+        event.u.ended = (struct bh_ev_ended){
+            .lease = { order->id }, .cause = BH_END_SIGNALLED, .exit_status = 143, .ended_ns = future->now_ns
+        };
     else
         event.u.lease = (struct bh_ev_lease){ { order->id }, BH_OUTCOME_OK, 0 };
     return event;
@@ -293,8 +292,7 @@ future_assumed_end_ns(const struct bh_future *future, uint32_t slot)
         || !future_node_answers(future->engine, lease->node))
         return UINT64_MAX;
     if (job->started_ns < future->begin_ns && future->begin_ns - job->started_ns >= runs_ns)
-        runs_ns = future_later(future->begin_ns - job->started_ns,
-                        future->begin_ns - job->started_ns);
+        runs_ns = future_later(future->begin_ns - job->started_ns, future->begin_ns - job->started_ns);
     return future_later(lease->since_ns, runs_ns > lease->ran_ns ? runs_ns - lease->ran_ns : 0);
 }
 
@@ -321,8 +319,8 @@ future_ending(const struct bh_future *future, uint32_t lease)
     struct bh_event event = { .kind = BH_EV_ENDED };
 
     if (lease_at(future->engine, lease)->state == LEASE_STOPPING)
-        return future_answer(future, &(struct bh_future_order){
-                                  BH_FX_STOP, 0, lease_at(future->engine, lease)->id });
+        return future_answer(future,
+                             &(struct bh_future_order){ BH_FX_STOP, 0, lease_at(future->engine, lease)->id });
     event.u.ended = (struct bh_ev_ended){ .lease = { lease_at(future->engine, lease)->id },
                                           .cause = BH_END_EXITED,
                                           .ended_ns = future->now_ns,
@@ -376,18 +374,16 @@ future_is_done(const struct bh_future *future)
 }
 
 void
-bh_future_begin(struct bh_future *future, struct bh_engine *engine,
-                const struct bh_future_options *options)
+bh_future_begin(struct bh_future *future, struct bh_engine *engine, const struct bh_future_options *options)
 {
     future->engine = engine;
     future->options = *options;
     if (!options->assumed_ns)
         future->options.assumed_ns = BH_FUTURE_ASSUMED_NS;
-    future->now_ns = options->now_ns > engine->core.now_ns ? options->now_ns
-                                                           : engine->core.now_ns;
+    future->now_ns = options->now_ns > engine->core.now_ns ? options->now_ns : engine->core.now_ns;
     future->begin_ns = future->now_ns;
-    future->end_ns = future_later(future->now_ns, options->horizon_ns ? options->horizon_ns
-                                                               : BH_FUTURE_HORIZON_NS);
+    future->end_ns =
+        future_later(future->now_ns, options->horizon_ns ? options->horizon_ns : BH_FUTURE_HORIZON_NS);
     future->seq = FIRST_SEQ;
     future->steps = 0;
     future->met = false;

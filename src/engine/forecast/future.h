@@ -19,7 +19,7 @@ enum { BH_FUTURE_QUEUE_MAX = 512 };
 
 /* What happens to a job; told after the step that decided it. */
 enum bh_future_event_kind {
-    BH_FUTURE_EVENT_STARTS,    /* it is placed: bh_view_job says where */
+    BH_FUTURE_EVENT_STARTS, /* it is placed: bh_view_job says where */
     BH_FUTURE_EVENT_RESUMES,
     BH_FUTURE_EVENT_SUSPENDED, /* for_job needs the room */
     BH_FUTURE_EVENT_REQUEUED,  /* stopped, and queued again if its contract allows */
@@ -36,31 +36,31 @@ struct bh_future_event {
 
 /* Told of every partition of news, with the engine as it is then; it must not be changed. */
 typedef void (*bh_future_notify)(void *self, const struct bh_engine *engine,
-                             const struct bh_future_event *event);
+                                 const struct bh_future_event *event);
 
 struct bh_future_options {
-    uint64_t now_ns;      /* where it begins; not before the engine's last event */
-    uint64_t assumed_ns;  /* 0: BH_FUTURE_ASSUMED_NS */
-    uint64_t horizon_ns;  /* how far it is played; 0: BH_FUTURE_HORIZON_NS */
-    bh_job_id until;      /* done when this job has started; 0: when all that wait have */
-    bh_future_notify notify;    /* NULL: nobody listens */
+    uint64_t now_ns;         /* where it begins; not before the engine's last event */
+    uint64_t assumed_ns;     /* 0: BH_FUTURE_ASSUMED_NS */
+    uint64_t horizon_ns;     /* how far it is played; 0: BH_FUTURE_HORIZON_NS */
+    bh_job_id until;         /* done when this job has started; 0: when all that wait have */
+    bh_future_notify notify; /* NULL: nobody listens */
     void *self;
 };
 
 /* Why a run came back. */
 enum bh_future_end {
-    BH_FUTURE_MORE,       /* the budget is used up: run it again to go on */
-    BH_FUTURE_FULL,       /* a table is full: grow the copy, set `engine`, run again */
-    BH_FUTURE_DONE,       /* what was waited for has happened */
-    BH_FUTURE_QUIET,      /* nothing will happen any more */
-    BH_FUTURE_HORIZON,    /* nothing before the horizon */
+    BH_FUTURE_MORE,    /* the budget is used up: run it again to go on */
+    BH_FUTURE_FULL,    /* a table is full: grow the copy, set `engine`, run again */
+    BH_FUTURE_DONE,    /* what was waited for has happened */
+    BH_FUTURE_QUIET,   /* nothing will happen any more */
+    BH_FUTURE_HORIZON, /* nothing before the horizon */
     BH_FUTURE_ENDS
 };
 
 /* An effect that is to be answered. */
 struct bh_future_order {
     enum bh_effect_kind kind;
-    uint64_t order, id;   /* of the lease or the partition */
+    uint64_t order, id; /* of the lease or the partition */
 };
 
 /* One future under way: in the caller's memory, some 50 KiB. */
@@ -68,9 +68,9 @@ struct bh_future {
     struct bh_engine *engine;
     struct bh_future_options options;
     uint64_t begin_ns, now_ns, end_ns, seq;
-    uint64_t steps;       /* engine steps taken so far */
-    bool met;             /* `until` has started */
-    bool spilled;         /* the queue was too short: look through the tables */
+    uint64_t steps; /* engine steps taken so far */
+    bool met;       /* `until` has started */
+    bool spilled;   /* the queue was too short: look through the tables */
     uint32_t first, count;
     struct bh_future_order queue[BH_FUTURE_QUEUE_MAX];
     struct bh_step step;

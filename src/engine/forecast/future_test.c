@@ -79,16 +79,15 @@ jobs_follow_one_another(void **state)
 {
     static const struct {
         const char *name;
-        uint64_t first_ns, second_ns, assumed_ns;  /* limits; 0: none */
-        enum bh_job_kind kind;                     /* of the first */
+        uint64_t first_ns, second_ns, assumed_ns; /* limits; 0: none */
+        enum bh_job_kind kind;                    /* of the first */
         int64_t second_starts, third_starts;
         enum bh_future_end end;
     } cases[] = {
         { "limits", HOUR, 2 * HOUR, 0, BH_JOB_BATCH, HOUR, 3 * HOUR, BH_FUTURE_DONE },
         { "no limit", 0, 2 * HOUR, 0, BH_JOB_BATCH, 24 * HOUR, 26 * HOUR, BH_FUTURE_DONE },
         { "assumed", 0, 0, 5 * HOUR, BH_JOB_BATCH, 5 * HOUR, 10 * HOUR, BH_FUTURE_DONE },
-        { "a service with a limit", HOUR, HOUR, 0, BH_JOB_SERVICE, HOUR, 2 * HOUR,
-          BH_FUTURE_DONE },
+        { "a service with a limit", HOUR, HOUR, 0, BH_JOB_SERVICE, HOUR, 2 * HOUR, BH_FUTURE_DONE },
         { "a service", 0, HOUR, 0, BH_JOB_SERVICE, -1, -1, BH_FUTURE_HORIZON },
         { "a notebook", 0, HOUR, 0, BH_JOB_INTERACTIVE, -1, -1, BH_FUTURE_HORIZON },
     };
@@ -102,10 +101,10 @@ jobs_follow_one_another(void **state)
         bh_fixture_submit_running(fixture, first);
         second = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, cases[i].second_ns));
         third = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, 0));
-        BH_CHECK_EQ(cases[i].name,
-                    future_test_play(fixture, (struct bh_future_options){ .assumed_ns = cases[i].assumed_ns },
-                         10000),
-                    cases[i].end);
+        BH_CHECK_EQ(
+            cases[i].name,
+            future_test_play(fixture, (struct bh_future_options){ .assumed_ns = cases[i].assumed_ns }, 10000),
+            cases[i].end);
         BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_STARTS, second), cases[i].second_starts);
         BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_STARTS, third), cases[i].third_starts);
         bh_fixture_close(fixture);
@@ -178,7 +177,8 @@ preemption_is_foretold(void **state)
         copy = copy_of(fixture->engine, 0);
         event_count = 0;
         bh_future_begin(&future, copy,
-                        &(struct bh_future_options){ .now_ns = fixture->now_ns, .notify = notify,
+                        &(struct bh_future_options){ .now_ns = fixture->now_ns,
+                                                     .notify = notify,
                                                      .self = &events,
                                                      .until = { 777 } }); /* to the end */
         BH_CHECK_EQ(cases[i].name, bh_future_send(&future, &submit), BH_OK);
@@ -282,8 +282,8 @@ a_grace_is_waited_for(void **state)
     BH_CHECK_EQ("until", why.frees_at_ns, fixture->now_ns + grace_ns);
     bh_fixture_tick(fixture, grace_ns / 4);
     BH_CHECK_EQ("done", future_test_play(fixture, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
-    BH_CHECK_EQ("it may keep the room to the end of its grace",
-                when(fixture, BH_FUTURE_EVENT_STARTS, second), grace_ns / 4 * 3);
+    BH_CHECK_EQ("it may keep the room to the end of its grace", when(fixture, BH_FUTURE_EVENT_STARTS, second),
+                grace_ns / 4 * 3);
     BH_CHECK_EQ("again", bh_fixture_cancel(fixture, at_once.u.job.job.v), BH_OK);
     BH_CHECK_EQ("no second order", bh_fixture_effects(fixture, BH_FX_STOP), 0);
     BH_CHECK_EQ("at once", bh_fixture_send(fixture, &at_once), BH_OK);
@@ -333,14 +333,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_follow_one_another),
-        cmocka_unit_test(what_is_under_way_is_finished),
-        cmocka_unit_test(an_overdue_job_goes_on),
-        cmocka_unit_test(preemption_is_foretold),
-        cmocka_unit_test(it_stops_where_it_is_told),
-        cmocka_unit_test(a_node_that_is_down_stays_down),
-        cmocka_unit_test(a_flood_is_played_whole),
-        cmocka_unit_test(a_grace_is_waited_for),
+        cmocka_unit_test(jobs_follow_one_another),   cmocka_unit_test(what_is_under_way_is_finished),
+        cmocka_unit_test(an_overdue_job_goes_on),    cmocka_unit_test(preemption_is_foretold),
+        cmocka_unit_test(it_stops_where_it_is_told), cmocka_unit_test(a_node_that_is_down_stays_down),
+        cmocka_unit_test(a_flood_is_played_whole),   cmocka_unit_test(a_grace_is_waited_for),
         cmocka_unit_test(one_grace_ends_for_all),
     };
 

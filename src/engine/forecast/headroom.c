@@ -63,8 +63,7 @@ bh_headroom_propose(const struct bh_headroom_pool *pool)
     struct bh_headroom_scale scale = { .move = BH_HEADROOM_KEEP };
 
     BH_ASSERT(pool->grain > 0 && pool->grain < GPUS_MAX);
-    BH_ASSERT(pool->capacity < GPUS_MAX && pool->most < GPUS_MAX &&
-              pool->least <= pool->most);
+    BH_ASSERT(pool->capacity < GPUS_MAX && pool->most < GPUS_MAX && pool->least <= pool->most);
     BH_ASSERT(pool->reserve_permille <= RESERVE_MAX);
     scale.wanted = gpus_for(pool->need, pool->reserve_permille);
     scale.wanted_later = gpus_for(pool->later, pool->reserve_permille);
@@ -90,8 +89,7 @@ permille_of(uint32_t value, uint64_t capacity)
 }
 
 struct bh_headroom_heat
-bh_headroom_test_node(const struct bh_forecast_bound *use, uint64_t capacity,
-                      uint32_t mark_permille)
+bh_headroom_test_node(const struct bh_forecast_bound *use, uint64_t capacity, uint32_t mark_permille)
 {
     struct bh_headroom_heat heat;
 

@@ -49,7 +49,7 @@ struct bh_headroom_heat {
 /* Will the node's use reach `mark_permille` of `capacity` (parts, > 0) at the bound's
  * horizon and confidence?  A bound that is not firm counts all the same: a false alarm
  * costs less than a hot node. */
-struct bh_headroom_heat bh_headroom_test_node(const struct bh_forecast_bound *use,
-                                              uint64_t capacity, uint32_t mark_permille);
+struct bh_headroom_heat bh_headroom_test_node(const struct bh_forecast_bound *use, uint64_t capacity,
+                                              uint32_t mark_permille);
 
 #endif

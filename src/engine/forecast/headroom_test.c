@@ -9,7 +9,7 @@ enum { GPU = BH_GPU_PARTS };
 static struct bh_forecast_bound
 bound_of(uint32_t level, uint32_t value, bool firm)
 {
-    return (struct bh_forecast_bound) {
+    return (struct bh_forecast_bound){
         .value = value, .level = level, .change = (int64_t)value - level, .firm = firm
     };
 }
@@ -39,8 +39,7 @@ idle_guarantees_are_lent(void **state)
     for (size_t i = 0; i < BH_COUNT(loans); i++) {
         struct bh_forecast_bound bound = bound_of(0, loans[i].bound, loans[i].firm);
 
-        BH_CHECK_EQ(loans[i].name, bh_headroom_lend(loans[i].guarantee, &bound),
-                    loans[i].lent);
+        BH_CHECK_EQ(loans[i].name, bh_headroom_lend(loans[i].guarantee, &bound), loans[i].lent);
     }
     BH_CHECK_DONE();
 }
@@ -53,33 +52,24 @@ static const struct {
     enum bh_headroom_move move;
     uint32_t gpus, wanted, wanted_later;
 } pools[] = {
-    { "just right", 16 * GPU, 16 * GPU, 1, 1, 16, 0, 64, 8, 0, BH_HEADROOM_KEEP, 0, 16,
-      16 },
-    { "one part more is a node more", 16 * GPU + 1, 0, 1, 1, 16, 0, 64, 8, 0,
-      BH_HEADROOM_GROW, 8, 17, 0 },
+    { "just right", 16 * GPU, 16 * GPU, 1, 1, 16, 0, 64, 8, 0, BH_HEADROOM_KEEP, 0, 16, 16 },
+    { "one part more is a node more", 16 * GPU + 1, 0, 1, 1, 16, 0, 64, 8, 0, BH_HEADROOM_GROW, 8, 17, 0 },
     { "single GPUs", 20 * GPU, 0, 1, 1, 16, 0, 64, 1, 0, BH_HEADROOM_GROW, 4, 20, 0 },
-    { "the reserve counts", 16 * GPU, 0, 1, 1, 16, 0, 64, 1, 250, BH_HEADROOM_GROW, 4, 20,
-      0 },
-    { "no more than most", 60 * GPU, 0, 1, 1, 16, 0, 32, 8, 0, BH_HEADROOM_GROW, 16, 60,
-      0 },
-    { "no part of a grain below most", 60 * GPU, 0, 1, 1, 16, 0, 31, 8, 0, BH_HEADROOM_GROW,
-      8, 60, 0 },
-    { "at most already", 60 * GPU, 60 * GPU, 1, 1, 32, 0, 32, 8, 0, BH_HEADROOM_KEEP, 0, 60,
-      60 },
-    { "grow on a short history too", 20 * GPU, 0, 0, 0, 16, 0, 64, 1, 0, BH_HEADROOM_GROW,
-      4, 20, 0 },
+    { "the reserve counts", 16 * GPU, 0, 1, 1, 16, 0, 64, 1, 250, BH_HEADROOM_GROW, 4, 20, 0 },
+    { "no more than most", 60 * GPU, 0, 1, 1, 16, 0, 32, 8, 0, BH_HEADROOM_GROW, 16, 60, 0 },
+    { "no part of a grain below most", 60 * GPU, 0, 1, 1, 16, 0, 31, 8, 0, BH_HEADROOM_GROW, 8, 60, 0 },
+    { "at most already", 60 * GPU, 60 * GPU, 1, 1, 32, 0, 32, 8, 0, BH_HEADROOM_KEEP, 0, 60, 60 },
+    { "grow on a short history too", 20 * GPU, 0, 0, 0, 16, 0, 64, 1, 0, BH_HEADROOM_GROW, 4, 20, 0 },
     { "grow to least", 0, 0, 1, 1, 2, 8, 64, 1, 0, BH_HEADROOM_GROW, 6, 0, 0 },
-    { "shrink by whole grains", 3 * GPU, 9 * GPU, 1, 1, 32, 0, 64, 8, 0, BH_HEADROOM_SHRINK,
-      16, 3, 9 },
-    { "the day needs what the hour does not", 3 * GPU, 30 * GPU, 1, 1, 32, 0, 64, 8, 0,
-      BH_HEADROOM_KEEP, 0, 3, 30 },
-    { "the hour needs what the day does not", 30 * GPU, 3 * GPU, 1, 1, 32, 0, 64, 8, 0,
-      BH_HEADROOM_KEEP, 0, 30, 3 },
+    { "shrink by whole grains", 3 * GPU, 9 * GPU, 1, 1, 32, 0, 64, 8, 0, BH_HEADROOM_SHRINK, 16, 3, 9 },
+    { "the day needs what the hour does not", 3 * GPU, 30 * GPU, 1, 1, 32, 0, 64, 8, 0, BH_HEADROOM_KEEP, 0,
+      3, 30 },
+    { "the hour needs what the day does not", 30 * GPU, 3 * GPU, 1, 1, 32, 0, 64, 8, 0, BH_HEADROOM_KEEP, 0,
+      30, 3 },
     { "least stays", 0, 0, 1, 1, 32, 20, 64, 1, 0, BH_HEADROOM_SHRINK, 12, 0, 0 },
-    { "no shrinking on a short history", 0, 0, 1, 0, 32, 0, 64, 1, 0, BH_HEADROOM_KEEP, 0,
-      0, 0 },
-    { "the largest bound", BH_FORECAST_VALUE_MAX, BH_FORECAST_VALUE_MAX, 1, 1, 0, 0,
-      1 << 20, 8, 10000, BH_HEADROOM_GROW, 1 << 20, 11248724, 11248724 },
+    { "no shrinking on a short history", 0, 0, 1, 0, 32, 0, 64, 1, 0, BH_HEADROOM_KEEP, 0, 0, 0 },
+    { "the largest bound", BH_FORECAST_VALUE_MAX, BH_FORECAST_VALUE_MAX, 1, 1, 0, 0, 1 << 20, 8, 10000,
+      BH_HEADROOM_GROW, 1 << 20, 11248724, 11248724 },
 };
 
 static void
@@ -122,8 +112,7 @@ static const struct {
     { "at the mark is hot", 0, 9 * GPU, 10 * GPU, 900, true, 0, 900 },
     { "just below is not", 0, 9 * GPU - 1, 10 * GPU, 900, false, 0, 899 },
     { "wanted more than there is", 0, 20 * GPU, 10 * GPU, 1500, true, 0, 2000 },
-    { "a tiny node", BH_FORECAST_VALUE_MAX, BH_FORECAST_VALUE_MAX, 1, 900, true, UINT32_MAX,
-      UINT32_MAX },
+    { "a tiny node", BH_FORECAST_VALUE_MAX, BH_FORECAST_VALUE_MAX, 1, 900, true, UINT32_MAX, UINT32_MAX },
 };
 
 static void
@@ -132,8 +121,7 @@ hot_nodes_are_seen_early(void **state)
     (void)state;
     for (size_t i = 0; i < BH_COUNT(nodes); i++) {
         struct bh_forecast_bound use = bound_of(nodes[i].level, nodes[i].value, true);
-        struct bh_headroom_heat heat =
-            bh_headroom_test_node(&use, nodes[i].capacity, nodes[i].mark);
+        struct bh_headroom_heat heat = bh_headroom_test_node(&use, nodes[i].capacity, nodes[i].mark);
 
         BH_CHECK_EQ(nodes[i].name, heat.hot, nodes[i].hot);
         BH_CHECK_EQ(nodes[i].name, heat.level_permille, nodes[i].level_permille);

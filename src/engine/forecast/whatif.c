@@ -7,9 +7,8 @@
 #include "engine/state/slots.h"
 
 const char *const bh_difference_names[BH_DIFF_KINDS] = {
-    [BH_DIFF_CANCELLED] = "cancelled", [BH_DIFF_SUSPENDED] = "suspended",
-    [BH_DIFF_REQUEUED] = "requeued",   [BH_DIFF_NEVER] = "never",
-    [BH_DIFF_LATER] = "later",         [BH_DIFF_EARLIER] = "earlier",
+    [BH_DIFF_CANCELLED] = "cancelled", [BH_DIFF_SUSPENDED] = "suspended", [BH_DIFF_REQUEUED] = "requeued",
+    [BH_DIFF_NEVER] = "never",         [BH_DIFF_LATER] = "later",         [BH_DIFF_EARLIER] = "earlier",
     [BH_DIFF_STARTS] = "starts",       [BH_DIFF_SPARED] = "spared",
 };
 
@@ -37,8 +36,7 @@ whatif_row_of(const struct bh_job_forecasts *forecasts, bh_job_id job)
 {
     uint32_t at = whatif_place_of(forecasts, job);
 
-    return at < forecasts->count && bh_same(forecasts->rows[at].job, job) ? &forecasts->rows[at]
-                                                                        : NULL;
+    return at < forecasts->count && bh_same(forecasts->rows[at].job, job) ? &forecasts->rows[at] : NULL;
 }
 
 const struct bh_job_forecast *
@@ -58,8 +56,8 @@ whatif_add_row(struct bh_job_forecasts *forecasts, const struct bh_job_view *vie
     memmove(&forecasts->rows[at + 1], &forecasts->rows[at],
             (forecasts->count - at) * sizeof forecasts->rows[0]);
     forecasts->count++;
-    forecasts->rows[at] = (struct bh_job_forecast){ .job = view->job, .tenant = view->tenant,
-                                              .state = view->state };
+    forecasts->rows[at] =
+        (struct bh_job_forecast){ .job = view->job, .tenant = view->tenant, .state = view->state };
     return &forecasts->rows[at];
 }
 
@@ -121,8 +119,8 @@ bh_job_forecasts_begin(struct bh_job_forecasts *forecasts, const struct bh_engin
         if (forecasts->count == forecasts->max)
             rc = BH_FULL;
         else
-            forecasts->rows[forecasts->count++] = (struct bh_job_forecast){
-                .job = view.job, .tenant = view.tenant, .state = view.state };
+            forecasts->rows[forecasts->count++] =
+                (struct bh_job_forecast){ .job = view.job, .tenant = view.tenant, .state = view.state };
     }
     whatif_sort_rows(forecasts);
     return rc;
@@ -176,7 +174,7 @@ bh_job_forecasts_notify(void *self, const struct bh_engine *engine, const struct
 
 void
 bh_job_forecasts_close(struct bh_job_forecasts *forecasts, const struct bh_future *future,
-                  enum bh_future_end end)
+                       enum bh_future_end end)
 {
     forecasts->until_ns = future->now_ns;
     forecasts->open = end == BH_FUTURE_MORE || end == BH_FUTURE_FULL;
@@ -194,11 +192,16 @@ bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_event *
         return false;
     *ret_event = (struct bh_event){
         .kind = BH_EV_GPU,
-        .u.gpu = { .gpu = gpu, .node = { (uint32_t)node_at(engine, present->node)->id },
-                   .model = present->model, .managed = present->managed, .cordoned = true,
+        .u.gpu = { .gpu = gpu,
+                   .node = { (uint32_t)node_at(engine, present->node)->id },
+                   .model = present->model,
+                   .managed = present->managed,
+                   .cordoned = true,
                    .fenced = present->fenced != FENCE_NONE,
-                   .keeps = present->fenced == FENCE_KEEPS, .mig_capable = present->mig_capable,
-                   .link = present->link, .numa = present->numa,
+                   .keeps = present->fenced == FENCE_KEEPS,
+                   .mig_capable = present->mig_capable,
+                   .link = present->link,
+                   .numa = present->numa,
                    .layout = (enum bh_pool_layout)present->layout,
                    .lone_carve = present->lone_carve,
                    .share_limit = present->share_limit },
@@ -223,7 +226,8 @@ whatif_is_preempted(const struct bh_job_forecast *row, const struct bh_job_forec
 
 /* The start's whatif_difference; KINDS: there is none that counts. */
 static enum bh_difference_kind
-whatif_start_kind(const struct bh_job_forecast *before, const struct bh_job_forecast *after, uint64_t least_ns)
+whatif_start_kind(const struct bh_job_forecast *before, const struct bh_job_forecast *after,
+                  uint64_t least_ns)
 {
     if (before->start_ns && !after->start_ns)
         return BH_DIFF_NEVER;
@@ -238,35 +242,33 @@ whatif_start_kind(const struct bh_job_forecast *before, const struct bh_job_fore
 
 static struct bh_difference
 whatif_start_difference(const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
-                 const struct bh_job_forecast *a, const struct bh_job_forecast *b, uint64_t least_ns)
+                        const struct bh_job_forecast *a, const struct bh_job_forecast *b, uint64_t least_ns)
 {
     enum bh_difference_kind kind = whatif_start_kind(a, b, least_ns);
 
     if ((kind == BH_DIFF_NEVER && after->open) || (kind == BH_DIFF_STARTS && before->open))
         kind = BH_DIFF_KINDS;
-    return (struct bh_difference){ .kind = kind, .before_ns = a->start_ns,
-                                   .after_ns = b->start_ns };
+    return (struct bh_difference){ .kind = kind, .before_ns = a->start_ns, .after_ns = b->start_ns };
 }
 
 static struct bh_difference
 whatif_difference(const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
-           const struct bh_job_forecast *a, const struct bh_job_forecast *b, uint64_t least_ns)
+                  const struct bh_job_forecast *a, const struct bh_job_forecast *b, uint64_t least_ns)
 {
-    uint64_t until_ns = before->until_ns < after->until_ns ? before->until_ns
-                                                           : after->until_ns;
+    uint64_t until_ns = before->until_ns < after->until_ns ? before->until_ns : after->until_ns;
     struct bh_difference found;
 
     if (whatif_is_cancelled(b) && !whatif_is_cancelled(a))
-        return (struct bh_difference){ .kind = BH_DIFF_CANCELLED, .before_ns = a->end_ns,
-                                       .after_ns = b->end_ns };
+        return (
+            struct bh_difference){ .kind = BH_DIFF_CANCELLED, .before_ns = a->end_ns, .after_ns = b->end_ns };
     if (whatif_is_preempted(b, a, until_ns))
-        return (struct bh_difference){ .kind = b->suspended ? BH_DIFF_SUSPENDED
-                                                            : BH_DIFF_REQUEUED,
-                                       .for_job = b->out_for, .after_ns = b->out_ns };
+        return (struct bh_difference){ .kind = b->suspended ? BH_DIFF_SUSPENDED : BH_DIFF_REQUEUED,
+                                       .for_job = b->out_for,
+                                       .after_ns = b->out_ns };
     found = whatif_start_difference(before, after, a, b, least_ns);
     if (found.kind == BH_DIFF_KINDS && whatif_is_preempted(a, b, until_ns))
-        found = (struct bh_difference){ .kind = BH_DIFF_SPARED, .for_job = a->out_for,
-                                        .before_ns = a->out_ns };
+        found =
+            (struct bh_difference){ .kind = BH_DIFF_SPARED, .for_job = a->out_for, .before_ns = a->out_ns };
     return found;
 }
 

@@ -9,23 +9,23 @@
 struct bh_job_forecast {
     bh_job_id job;
     bh_tenant_id tenant;
-    enum bh_job_state state;   /* at the beginning */
-    uint64_t start_ns;         /* of a job that waits: when it first starts */
-    bh_node_id node;           /* where */
-    bh_gpu_id gpu;             /* its first one */
-    uint64_t out_ns;           /* when it first makes way for another, or loses its GPU */
-    bool suspended;            /* frozen then; else it is queued again */
+    enum bh_job_state state; /* at the beginning */
+    uint64_t start_ns;       /* of a job that waits: when it first starts */
+    bh_node_id node;         /* where */
+    bh_gpu_id gpu;           /* its first one */
+    uint64_t out_ns;         /* when it first makes way for another, or loses its GPU */
+    bool suspended;          /* frozen then; else it is queued again */
     bh_job_id out_for;
     uint64_t end_ns;
-    enum bh_end_cause cause;   /* of its end */
+    enum bh_end_cause cause; /* of its end */
 };
 
 /* The outlooks of all jobs, in the caller's memory, by ascending id. */
 struct bh_job_forecasts {
     struct bh_job_forecast *rows;
     uint32_t count, max;
-    uint64_t until_ns;         /* how far the future was played */
-    bool open;                 /* it was cut short: what did not happen still may */
+    uint64_t until_ns; /* how far the future was played */
+    bool open;         /* it was cut short: what did not happen still may */
 };
 
 /* How many rows an engine's jobs take. */
@@ -33,8 +33,7 @@ uint32_t bh_job_forecasts_needed(const struct bh_engine *engine);
 
 /* A row for each job of the engine, with `rows` and `max` set by the caller.  BH_FULL:
  * more than `max`, of which the first are there. */
-BH_MUST_USE bh_rc bh_job_forecasts_begin(struct bh_job_forecasts *forecasts,
-                                    const struct bh_engine *engine);
+BH_MUST_USE bh_rc bh_job_forecasts_begin(struct bh_job_forecasts *forecasts, const struct bh_engine *engine);
 
 /* A bh_future_notify; `self` is the outlooks.  A job that was not there at the beginning gets a
  * row where there is room, if it starts. */
@@ -42,7 +41,7 @@ void bh_job_forecasts_notify(void *self, const struct bh_engine *engine, const s
 
 /* The future came back with `end`. */
 void bh_job_forecasts_close(struct bh_job_forecasts *forecasts, const struct bh_future *future,
-                       enum bh_future_end end);
+                            enum bh_future_end end);
 
 /* The job's row, or NULL. */
 const struct bh_job_forecast *bh_job_forecasts_find(const struct bh_job_forecasts *forecasts, bh_job_id job);
@@ -53,14 +52,14 @@ bool bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_ev
 
 /* What is different for a job. */
 enum bh_difference_kind {
-    BH_DIFF_CANCELLED,  /* it ends, and would not have: cancelled, its tenant removed */
-    BH_DIFF_SUSPENDED,  /* it makes way, and would not have */
+    BH_DIFF_CANCELLED, /* it ends, and would not have: cancelled, its tenant removed */
+    BH_DIFF_SUSPENDED, /* it makes way, and would not have */
     BH_DIFF_REQUEUED,
-    BH_DIFF_NEVER,      /* it does not start any more, as far as was played */
+    BH_DIFF_NEVER, /* it does not start any more, as far as was played */
     BH_DIFF_LATER,
     BH_DIFF_EARLIER,
-    BH_DIFF_STARTS,     /* it starts, and would not have */
-    BH_DIFF_SPARED,     /* it does not make way any more */
+    BH_DIFF_STARTS, /* it starts, and would not have */
+    BH_DIFF_SPARED, /* it does not make way any more */
     BH_DIFF_KINDS
 };
 extern const char *const bh_difference_names[BH_DIFF_KINDS];
@@ -76,7 +75,6 @@ struct bh_difference {
  * that stands first in the enum.  Starts that differ by less than `least_ns` do not count.
  * Returns how many there are; the first `max` are written. */
 uint32_t bh_whatif_compare(const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
-                           uint64_t least_ns, struct bh_difference *ret_differences,
-                           uint32_t max);
+                           uint64_t least_ns, struct bh_difference *ret_differences, uint32_t max);
 
 #endif

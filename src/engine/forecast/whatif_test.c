@@ -18,11 +18,12 @@ static struct bh_future future;
 /* The future of the story with these events in its present. */
 static void
 whatif_test_play(const struct bh_fixture *fixture, const struct bh_event *events, uint32_t count,
-     struct side *ret_side)
+                 struct side *ret_side)
 {
     struct bh_engine_caps caps = bh_engine_caps(fixture->engine);
     void *memory = aligned_alloc(16, (bh_engine_size(&caps) + 15) & ~(size_t)15);
-    struct bh_future_options options = { .now_ns = fixture->now_ns, .notify = bh_job_forecasts_notify,
+    struct bh_future_options options = { .now_ns = fixture->now_ns,
+                                         .notify = bh_job_forecasts_notify,
                                          .self = &ret_side->forecasts };
     struct bh_engine *copy;
 
@@ -104,9 +105,10 @@ cancellation(uint64_t job)
 static struct bh_event
 whatif_test_limited(uint64_t parts)
 {
-    return (struct bh_event){ .kind = BH_EV_TENANT,
-                              .u.tenant = { .tenant = { 21 }, .parent = { 2 },
-                                            .kind = BH_TENANT_PROJECT, .limit = parts } };
+    return (struct bh_event){
+        .kind = BH_EV_TENANT,
+        .u.tenant = { .tenant = { 21 }, .parent = { 2 }, .kind = BH_TENANT_PROJECT, .limit = parts }
+    };
 }
 
 static void
@@ -115,8 +117,8 @@ changes_are_told(void **state)
     static const struct {
         const char *name;
         uint64_t job;
-        enum bh_difference_kind kind;     /* KINDS: none */
-        uint64_t before, after, for_job;  /* hours, from now, plus 1; 0: not */
+        enum bh_difference_kind kind;    /* KINDS: none */
+        uint64_t before, after, for_job; /* hours, from now, plus 1; 0: not */
     } told[][5] = {
         [0] = { { "cancel 2: itself", 2, BH_DIFF_CANCELLED, 2, 1, 0 },
                 { "cancel 2: the next", 3, BH_DIFF_EARLIER, 2, 1, 0 },
@@ -133,7 +135,9 @@ changes_are_told(void **state)
     struct bh_fixture *fixture = busy_site();
     uint32_t second = bh_fixture_placement_of(fixture, 2) / 100;
     const struct bh_event events[] = {
-        cancellation(2), submission(9, whatif_test_whole(31, BH_PRIORITY_HIGH, HOUR)), whatif_test_limited(100),
+        cancellation(2),
+        submission(9, whatif_test_whole(31, BH_PRIORITY_HIGH, HOUR)),
+        whatif_test_limited(100),
         drained(fixture, second),
     };
     struct side before, after;
@@ -144,8 +148,7 @@ changes_are_told(void **state)
         uint32_t count;
 
         whatif_test_play(fixture, &events[i], 1, &after);
-        count = bh_whatif_compare(&before.forecasts, &after.forecasts, SECOND, differences,
-                                  ROWS_MAX);
+        count = bh_whatif_compare(&before.forecasts, &after.forecasts, SECOND, differences, ROWS_MAX);
         for (size_t k = 0; told[i][k].name; k++) {
             const struct bh_difference *found = whatif_test_find(differences, count, told[i][k].job);
 
@@ -157,8 +160,7 @@ changes_are_told(void **state)
                         told[i][k].after ? fixture->now_ns + (told[i][k].after - 1) * HOUR : 0);
             if (told[i][k].kind != BH_DIFF_CANCELLED)
                 BH_CHECK_EQ(told[i][k].name, found->before_ns,
-                            told[i][k].before ? fixture->now_ns + (told[i][k].before - 1) * HOUR
-                                              : 0);
+                            told[i][k].before ? fixture->now_ns + (told[i][k].before - 1) * HOUR : 0);
         }
     }
     BH_CHECK_DONE();
@@ -211,8 +213,13 @@ static void
 a_drained_gpu_is_what_it_was(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
-    struct bh_ev_gpu gpu = { .gpu = { 71 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
-                             .managed = true, .mig_capable = true, .link = 2, .numa = 1,
+    struct bh_ev_gpu gpu = { .gpu = { 71 },
+                             .node = { 1 },
+                             .model = BH_GPU_H100_80GB,
+                             .managed = true,
+                             .mig_capable = true,
+                             .link = 2,
+                             .numa = 1,
                              .layout = BH_POOL_LAYOUT_PRODUCTION };
     struct bh_event event = { .kind = BH_EV_TICK };
 

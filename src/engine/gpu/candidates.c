@@ -25,10 +25,10 @@ bh_candidates_price(struct bh_candidates *starts, const struct bh_engine *engine
 static bool
 is_same_occupancy(const struct bh_occupancy *a, const struct bh_occupancy *b)
 {
-    return a->units == b->units && a->slices == b->slices && a->whole == b->whole
-           && a->media == b->media && a->shared == b->shared && a->shares == b->shares
-           && a->share_compute == b->share_compute && a->share_memory == b->share_memory
-           && a->share_limit == b->share_limit && memcmp(a->counts, b->counts, sizeof(a->counts)) == 0;
+    return a->units == b->units && a->slices == b->slices && a->whole == b->whole && a->media == b->media
+           && a->shared == b->shared && a->shares == b->shares && a->share_compute == b->share_compute
+           && a->share_memory == b->share_memory && a->share_limit == b->share_limit
+           && memcmp(a->counts, b->counts, sizeof(a->counts)) == 0;
 }
 
 /* Where the model has no prices: the starts where fragmentation grows least. */
@@ -75,14 +75,13 @@ weigh_share(const struct bh_candidates *starts, const struct bh_share *share,
         return;
     bh_share_add(&after, starts->model, share, (uint32_t)__builtin_ctz(free_slots));
     ret_choice->starts = free_slots;
-    ret_choice->growth = 2 * BH_GPU_PARTS
-                         + (int64_t)(occupancy->share_limit - after.share_compute)
+    ret_choice->growth = 2 * BH_GPU_PARTS + (int64_t)(occupancy->share_limit - after.share_compute)
                          - (int64_t)after.share_memory;
 }
 
 static void
 candidates_weigh(const struct bh_candidates *starts, const struct bh_occupancy *occupancy,
-      struct bh_candidate_starts *ret_choice)
+                 struct bh_candidate_starts *ret_choice)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ starts->profile });
 
@@ -94,8 +93,7 @@ candidates_weigh(const struct bh_candidates *starts, const struct bh_occupancy *
         return;
     }
     if (profile && starts->figures) {
-        struct bh_mig_choice choice =
-            bh_mig_choose(starts->figures, &starts->prices, occupancy, profile);
+        struct bh_mig_choice choice = bh_mig_choose(starts->figures, &starts->prices, occupancy, profile);
 
         ret_choice->starts = choice.starts;
         ret_choice->growth = choice.cost;

@@ -35,6 +35,6 @@ void bh_candidates_price(struct bh_candidates *starts, const struct bh_engine *e
 
 /* The best ones on a GPU that stands so; good until the next call. */
 const struct bh_candidate_starts *bh_candidates_find(struct bh_candidates *starts,
-                                             const struct bh_occupancy *occupancy);
+                                                     const struct bh_occupancy *occupancy);
 
 #endif

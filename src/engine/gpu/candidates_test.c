@@ -29,15 +29,11 @@ the_starts_that_break_up_least(void **state)
             struct bh_occupancy occupancy = { 0 };
             struct bh_candidates starts;
 
-            bh_candidates_init(&starts, BH_GPU_H100_80GB,
-                           wanted ? wanted->id.v : BH_PROFILE_WHOLE.v);
+            bh_candidates_init(&starts, BH_GPU_H100_80GB, wanted ? wanted->id.v : BH_PROFILE_WHOLE.v);
             bh_candidates_find(&starts, &occupancy);
             if (cases[i].stands)
-                bh_occupancy_add(&occupancy,
-                                 bh_profile_find(BH_GPU_H100_80GB, cases[i].stands),
-                                 cases[i].at);
-            BH_CHECK_EQ(cases[i].name, bh_candidates_find(&starts, &occupancy)->starts,
-                        cases[i].starts);
+                bh_occupancy_add(&occupancy, bh_profile_find(BH_GPU_H100_80GB, cases[i].stands), cases[i].at);
+            BH_CHECK_EQ(cases[i].name, bh_candidates_find(&starts, &occupancy)->starts, cases[i].starts);
         }
     BH_CHECK_DONE();
 }

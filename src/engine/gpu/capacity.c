@@ -77,8 +77,7 @@ bh_capacity_is_gone(const struct bh_search *search, uint32_t slot)
 }
 
 void
-bh_capacity_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
-              uint32_t start)
+bh_capacity_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile, uint32_t start)
 {
     bh_partition_block(occupancy, model, profile, start);
 }
@@ -115,7 +114,7 @@ bh_capacity_slot(const struct bh_engine *engine, uint32_t slot, uint32_t slots)
 
 uint32_t
 bh_capacity_starts(const struct bh_search *search, uint32_t slot, uint32_t profile,
-               const struct placement *taken, uint32_t count)
+                   const struct placement *taken, uint32_t count)
 {
     struct bh_occupancy occupancy;
     uint32_t free_slots;
@@ -125,8 +124,7 @@ bh_capacity_starts(const struct bh_search *search, uint32_t slot, uint32_t profi
     bh_capacity_occupancy(search, slot, &occupancy);
     free_slots = ~occupancy.shares;
     for (uint32_t i = 0; i < count; i++)
-        if (taken[i].gpu == gpu_at(search->engine, slot)->id
-            && taken[i].start < BH_GPU_SHARES_MAX)
+        if (taken[i].gpu == gpu_at(search->engine, slot)->id && taken[i].start < BH_GPU_SHARES_MAX)
             free_slots &= ~(UINT32_C(1) << taken[i].start);
     return free_slots ? UINT32_C(1) << bh_capacity_slot(search->engine, slot, free_slots) : 1;
 }
@@ -167,7 +165,7 @@ capacity_is_emptied(const struct bh_search *search, uint32_t gpu, uint32_t job)
 
 bool
 bh_capacity_empties(const struct bh_search *search, const struct placement *placements, uint32_t count,
-                uint32_t job)
+                    uint32_t job)
 {
     if (search->engine->core.to_service == 0) /* it counts those that are due */
         return false;
@@ -198,8 +196,7 @@ capacity_counts(const struct partition *partition)
 
 /* The occupancy from its partitions, when some are imagined away or stuck. */
 static void
-capacity_rebuild(const struct bh_search *search, const struct gpu *gpu,
-        struct bh_occupancy *ret_occupancy)
+capacity_rebuild(const struct bh_search *search, const struct gpu *gpu, struct bh_occupancy *ret_occupancy)
 {
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
 
@@ -210,7 +207,8 @@ capacity_rebuild(const struct bh_search *search, const struct gpu *gpu,
         at = partition->next_on_gpu;
         if (!partition->stuck && (!capacity_counts(partition) || capacity_is_past(search, gpu, partition)))
             continue;
-        if (!partition->stuck && bh_partition_fits(ret_occupancy, model, partition->profile, partition->start))
+        if (!partition->stuck
+            && bh_partition_fits(ret_occupancy, model, partition->profile, partition->start))
             bh_partition_add(ret_occupancy, model, partition->profile, partition->start);
         else
             bh_partition_block(ret_occupancy, model, partition->profile, partition->start);
@@ -227,7 +225,7 @@ capacity_block_claim(const struct claim *claim, const struct gpu *gpu, struct bh
         if (claim->placements[k].gpu != gpu->id)
             continue;
         bh_capacity_block(occupancy, (enum bh_gpu_model)gpu->model, claim->placements[k].profile,
-                      claim->placements[k].start);
+                          claim->placements[k].start);
         found++;
     }
     return found;
@@ -235,8 +233,7 @@ capacity_block_claim(const struct claim *claim, const struct gpu *gpu, struct bh
 
 /* Nothing fits on a GPU that is taken whole, but for shares: no more is looked at. */
 static void
-capacity_block_claims(const struct bh_search *search, const struct gpu *gpu,
-             struct bh_occupancy *occupancy)
+capacity_block_claims(const struct bh_search *search, const struct gpu *gpu, struct bh_occupancy *occupancy)
 {
     uint32_t found = 0;
 
@@ -271,8 +268,8 @@ capacity_add_shares(struct bh_occupancy *occupancy, const struct bh_occupancy *l
 /* What stands there now and what will when a reservation's time has come: whoever fits
  * beside the sum fits beside either. */
 static void
-capacity_block_reservation(const struct bh_search *search, const struct gpu *gpu,
-                  const struct claim *claim, struct bh_occupancy *occupancy)
+capacity_block_reservation(const struct bh_search *search, const struct gpu *gpu, const struct claim *claim,
+                           struct bh_occupancy *occupancy)
 {
     struct bh_search then = *search;
     struct bh_occupancy later = { 0 };
@@ -295,7 +292,7 @@ capacity_block_reservation(const struct bh_search *search, const struct gpu *gpu
 
 static void
 capacity_block_reservations(const struct bh_search *search, const struct gpu *gpu,
-                   struct bh_occupancy *occupancy)
+                            struct bh_occupancy *occupancy)
 {
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(search, i);
@@ -306,18 +303,16 @@ capacity_block_reservations(const struct bh_search *search, const struct gpu *gp
 }
 
 static void
-capacity_block_taking(const struct bh_search *search, const struct gpu *gpu,
-             struct bh_occupancy *occupancy)
+capacity_block_taking(const struct bh_search *search, const struct gpu *gpu, struct bh_occupancy *occupancy)
 {
     for (uint32_t i = 0; i < search->taking_count; i++)
         if (search->taking[i].placement.gpu == gpu->id)
-            bh_capacity_block(occupancy, (enum bh_gpu_model)gpu->model,
-                          search->taking[i].placement.profile, search->taking[i].placement.start);
+            bh_capacity_block(occupancy, (enum bh_gpu_model)gpu->model, search->taking[i].placement.profile,
+                              search->taking[i].placement.start);
 }
 
 void
-bh_capacity_occupancy(const struct bh_search *search, uint32_t slot,
-                  struct bh_occupancy *ret_occupancy)
+bh_capacity_occupancy(const struct bh_search *search, uint32_t slot, struct bh_occupancy *ret_occupancy)
 {
     const struct gpu *gpu = gpu_at(search->engine, slot);
 
@@ -346,8 +341,7 @@ bh_capacity_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t prof
 
 /* `theirs`: the profile of what stands there. */
 static bool
-capacity_may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profile,
-          uint32_t theirs)
+capacity_may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profile, uint32_t theirs)
 {
     enum bh_grade grade = profile == BH_PROFILE_WHOLE.v ? BH_GRADE_B : BH_GRADE_C;
     enum bh_boundary boundary;
@@ -357,15 +351,16 @@ capacity_may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint3
     if (bh_profile_is_share((bh_profile_id){ profile }))
         grade = BH_GRADE_F;
     boundary = bh_tenant_separation(engine, a, b).boundary;
-    if (boundary > BH_BOUNDARY_NONE && (bh_share_is_multiplexed((bh_profile_id){ profile })
-                                        || bh_share_is_multiplexed((bh_profile_id){ theirs })))
+    if (boundary > BH_BOUNDARY_NONE
+        && (bh_share_is_multiplexed((bh_profile_id){ profile })
+            || bh_share_is_multiplexed((bh_profile_id){ theirs })))
         return false;
     return bh_grade_meets(grade, bh_boundary_grade(boundary));
 }
 
 static bool
 capacity_beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
-              uint32_t *ret_neighbor)
+                       uint32_t *ret_neighbor)
 {
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(search, i);
@@ -373,8 +368,8 @@ capacity_beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t
         for (uint32_t k = 0; claim && k < claim->count; k++) {
             if (claim->placements[k].gpu != gpu_id
                 || capacity_may_share(search->engine, search->tenant,
-                             job_at(search->engine, claim->job)->tenant, profile,
-                             claim->placements[k].profile))
+                                      job_at(search->engine, claim->job)->tenant, profile,
+                                      claim->placements[k].profile))
                 continue;
             *ret_neighbor = claim->job;
             return false;
@@ -386,7 +381,7 @@ capacity_beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t
 /* As capacity_beside_claims, for those who are imagined there. */
 static bool
 capacity_beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
-              uint32_t *ret_neighbor)
+                       uint32_t *ret_neighbor)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -395,7 +390,7 @@ capacity_beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t
 
         if (taking->placement.gpu != gpu_id
             || capacity_may_share(engine, search->tenant, job_at(engine, taking->job)->tenant, profile,
-                         taking->placement.profile))
+                                  taking->placement.profile))
             continue;
         *ret_neighbor = taking->job;
         return false;
@@ -404,8 +399,7 @@ capacity_beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t
 }
 
 bool
-bh_capacity_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
-               uint32_t *ret_neighbor)
+bh_capacity_beside(const struct bh_search *search, uint32_t slot, uint32_t profile, uint32_t *ret_neighbor)
 {
     const struct bh_engine *engine = search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -417,8 +411,7 @@ bh_capacity_beside(const struct bh_search *search, uint32_t slot, uint32_t profi
 
         at = partition->next_on_gpu;
         if (!partition->lease || capacity_is_past(search, gpu, partition)
-            || (lease->tenant == known
-                && !bh_share_is_multiplexed((bh_profile_id){ partition->profile })))
+            || (lease->tenant == known && !bh_share_is_multiplexed((bh_profile_id){ partition->profile })))
             continue;
         if (!capacity_may_share(engine, search->tenant, lease->tenant, profile, partition->profile)) {
             *ret_neighbor = lease->job;
@@ -435,8 +428,7 @@ bh_capacity_beside(const struct bh_search *search, uint32_t slot, uint32_t profi
 static bool
 capacity_keeps_away(const struct bh_search *search, uint32_t tenant)
 {
-    return tenant != search->tenant
-           && bh_tenant_separation(search->engine, search->tenant, tenant).dedicated;
+    return tenant != search->tenant && bh_tenant_separation(search->engine, search->tenant, tenant).dedicated;
 }
 
 static bool
@@ -503,8 +495,8 @@ bh_capacity_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
 
-        if (lease->node != node || lease->state == LEASE_DONE
-            || !capacity_keeps_away(search, lease->tenant) || bh_capacity_is_gone(search, slot))
+        if (lease->node != node || lease->state == LEASE_DONE || !capacity_keeps_away(search, lease->tenant)
+            || bh_capacity_is_gone(search, slot))
             continue;
         *ret_neighbor = lease->job;
         return false;
@@ -516,8 +508,12 @@ bool
 bh_capacity_lease_apart(const struct bh_engine *engine, uint32_t slot, struct bh_reason *ret_why)
 {
     const struct lease *lease = lease_at(engine, slot);
-    struct bh_search search = { .engine = engine, .tenant = lease->tenant, .job = lease->job,
-                                .past_claims = true, .gone_count = 1, .gone = { lease->job } };
+    struct bh_search search = { .engine = engine,
+                                .tenant = lease->tenant,
+                                .job = lease->job,
+                                .past_claims = true,
+                                .gone_count = 1,
+                                .gone = { lease->job } };
     uint32_t beside = 0;
 
     *ret_why = (struct bh_reason){ .code = BH_REASON_BOUNDARY };

@@ -24,7 +24,7 @@ struct bh_search {
     bool past_hosts;        /* imagine that nodes have all the cores and memory one wants */
     uint64_t closed;        /* bit m: it must not go onto GPUs of model m */
     uint64_t by_ns;         /* imagine leases gone that leave or end by then; 0: none */
-    uint32_t excluded_node;          /* node (slot) that it must not go onto; 0: none */
+    uint32_t excluded_node; /* node (slot) that it must not go onto; 0: none */
     uint32_t taking_count;
     const struct bh_taking *taking; /* the caller's, or NULL */
     uint32_t gone_count;
@@ -56,20 +56,19 @@ bool bh_capacity_is_futile(const struct bh_engine *engine, uint32_t gpu);
 /* Whether one of these places is on such a GPU, and those imagined gone and that job (slot; 0:
  * nobody more) are all that holds it: it would be reset when they have left. */
 bool bh_capacity_empties(const struct bh_search *search, const struct placement *placements, uint32_t count,
-                     uint32_t job);
+                         uint32_t job);
 
 /* What stands on the GPU.  Taken room may overlap where claims do. */
-void bh_capacity_occupancy(const struct bh_search *search, uint32_t gpu,
-                       struct bh_occupancy *ret_occupancy);
+void bh_capacity_occupancy(const struct bh_search *search, uint32_t gpu, struct bh_occupancy *ret_occupancy);
 
 /* Mark a place as taken, whatever stands there. */
 void bh_capacity_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
-                   uint32_t start);
+                       uint32_t start);
 
 /* Where a partition of the profile would be tried on the GPU beside places that are taken: each
  * start of a MIG profile; for a share, which fits as well in any slot, one that is free. */
 uint32_t bh_capacity_starts(const struct bh_search *search, uint32_t gpu, uint32_t profile,
-                        const struct placement *taken, uint32_t count);
+                            const struct placement *taken, uint32_t count);
 
 /* Of these slots for shares (bits, not none) the lowest that nobody comes back to: neither an
  * idle partition stands there, nor did a suspended lease; else the lowest. */
@@ -85,14 +84,13 @@ bool bh_capacity_overlaps(const struct partition *partition, uint32_t profile, u
 /* Whether a job of the tenant may hold a partition of this profile beside those on the
  * GPU.  False: `ret_neighbor` is the job (slot) it must not stand beside. */
 bool bh_capacity_beside(const struct bh_search *search, uint32_t gpu, uint32_t profile,
-                    uint32_t *ret_neighbor);
+                        uint32_t *ret_neighbor);
 
 /* Whether it may run on the node at all, beside those who want none near. */
 bool bh_capacity_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret_neighbor);
 
 /* Whether a lease stands far enough from all others. */
-bool bh_capacity_lease_apart(const struct bh_engine *engine, uint32_t lease,
-                         struct bh_reason *ret_why);
+bool bh_capacity_lease_apart(const struct bh_engine *engine, uint32_t lease, struct bh_reason *ret_why);
 
 /* What separates a job on such a partition from others: whole GPUs B, MIG C, shares F, and A for
  * tenants with nodes of their own, but for shares. */

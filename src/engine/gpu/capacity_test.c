@@ -25,14 +25,16 @@ boundaries_decide_who_stands_beside_whom(void **state)
         uint64_t one, other;
 
         bh_fixture_h100s(fixture, 2, 11, 2);
-        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
-                                                      .kind = BH_TENANT_DEPARTMENT,
-                                                      .boundary = cases[i].boundary,
-                                                      .dedicated_nodes = cases[i].dedicated });
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 },
+                                                          .parent = { 1 },
+                                                          .kind = BH_TENANT_DEPARTMENT,
+                                                          .boundary = cases[i].boundary,
+                                                          .dedicated_nodes = cases[i].dedicated });
         one = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
         other = bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1));
         BH_CHECK_EQ(cases[i].name,
-                    bh_fixture_placement_of(fixture, one) / 100 == bh_fixture_placement_of(fixture, other) / 100,
+                    bh_fixture_placement_of(fixture, one) / 100
+                        == bh_fixture_placement_of(fixture, other) / 100,
                     cases[i].same_gpu);
         BH_CHECK_EQ(cases[i].name,
                     bh_same(bh_fixture_job(fixture, one).node, bh_fixture_job(fixture, other).node),

@@ -9,7 +9,6 @@ void bh_cordon_set(struct work *work, const struct bh_ev_cordon *cordon);
 
 /* Whether it can be: BH_RANGE, BH_NOT_FOUND, BH_CONFLICT (a reset or a test of the GPU whose
  * fault is to be cleared is under way). */
-BH_MUST_USE bh_rc bh_cordon_check(const struct bh_engine *engine,
-                                  const struct bh_ev_cordon *cordon);
+BH_MUST_USE bh_rc bh_cordon_check(const struct bh_engine *engine, const struct bh_ev_cordon *cordon);
 
 #endif

@@ -5,9 +5,8 @@
 static bh_rc
 cordon_test_cordon(struct bh_fixture *fixture, uint32_t gpu, uint32_t node, enum bh_held held)
 {
-    return bh_fixture_send(fixture,
-                         &(struct bh_event){ .kind = BH_EV_CORDON,
-                                             .u.cordon = { { gpu }, { node }, held, false } });
+    return bh_fixture_send(
+        fixture, &(struct bh_event){ .kind = BH_EV_CORDON, .u.cordon = { { gpu }, { node }, held, false } });
 }
 
 static void
@@ -52,12 +51,12 @@ a_drain_now_ends_what_runs_by_its_contract(void **state)
     saves = bh_fixture_submit_running(fixture, wants);
     wants.contract = BH_CONTRACT_NEVER;
     never = bh_fixture_submit_running(fixture, wants);
-    assert_int_equal(cordon_test_cordon(fixture, bh_fixture_job(fixture, again).partitions[0].gpu.v, 0,
-                            BH_HELD_DRAIN_NOW), BH_OK);
+    assert_int_equal(
+        cordon_test_cordon(fixture, bh_fixture_job(fixture, again).partitions[0].gpu.v, 0, BH_HELD_DRAIN_NOW),
+        BH_OK);
     assert_int_equal(bh_fixture_effects(fixture, BH_FX_STOP), 3);
     for (uint32_t i = 0; i < fixture->step.effect_count; i++)
-        if (fixture->step.effects[i].kind == BH_FX_STOP
-            && fixture->step.effects[i].job.v == saves)
+        if (fixture->step.effects[i].kind == BH_FX_STOP && fixture->step.effects[i].job.v == saves)
             stop = fixture->step.effects[i];
     assert_int_equal(stop.signal, BH_CHECKPOINT_SIGNAL);
     for (int i = 0; i < 3; i++)
@@ -109,10 +108,10 @@ what_is_refused(void **state)
     struct bh_fixture *fixture = bh_fixture_site(1);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name,
-                    bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_CORDON,
-                                                             .u.cordon = cases[i].cordon }),
-                    cases[i].rc);
+        BH_CHECK_EQ(
+            cases[i].name,
+            bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_CORDON, .u.cordon = cases[i].cordon }),
+            cases[i].rc);
     bh_fixture_close(fixture);
     BH_CHECK_DONE();
 }

@@ -9,8 +9,7 @@ static void
 dedication_charge(struct bh_engine *engine, uint32_t node, uint32_t tenant)
 {
     node_at(engine, node)->dedicated_to = tenant;
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
         bh_ledger_refresh(engine, gpu);
 }
 
@@ -42,8 +41,7 @@ bh_dedication_leave(struct bh_engine *engine, uint32_t lease)
 void
 bh_dedication_suspend(struct bh_engine *engine)
 {
-    for (uint32_t node = 0;
-         engine->core.dedicated && bh_slot_next(engine, TABLE_NODE, &node);) {
+    for (uint32_t node = 0; engine->core.dedicated && bh_slot_next(engine, TABLE_NODE, &node);) {
         node_at(engine, node)->dedicating = 0;
         if (node_at(engine, node)->dedicated_to)
             dedication_charge(engine, node, 0);
@@ -53,8 +51,7 @@ bh_dedication_suspend(struct bh_engine *engine)
 void
 bh_dedication_restore(struct bh_engine *engine)
 {
-    for (uint32_t lease = 0;
-         engine->core.dedicated && bh_slot_next(engine, TABLE_LEASE, &lease);)
+    for (uint32_t lease = 0; engine->core.dedicated && bh_slot_next(engine, TABLE_LEASE, &lease);)
         if (lease_at(engine, lease)->state != LEASE_DONE)
             bh_dedication_arrive(engine, lease);
 }
@@ -67,8 +64,7 @@ node_is_right(const struct bh_engine *engine, uint32_t slot)
     const struct node *node = node_at(engine, slot);
     uint32_t leases = 0;
 
-    for (uint32_t at = 0;
-         engine->core.dedicated && bh_slot_next(engine, TABLE_LEASE, &at);) {
+    for (uint32_t at = 0; engine->core.dedicated && bh_slot_next(engine, TABLE_LEASE, &at);) {
         const struct lease *lease = lease_at(engine, at);
         uint32_t tenant = bh_tenant_dedicated(engine, lease->tenant);
 
@@ -101,8 +97,7 @@ tenant_is_right(const struct bh_engine *engine, uint32_t slot)
         memory += gpu->dedicated_memory;
     }
     return equivalents == tenant->dedicated_parts && own == tenant->dedicated_parts_own
-           && compute == metered->rate_dedicated_compute
-           && memory == metered->rate_dedicated_memory;
+           && compute == metered->rate_dedicated_compute && memory == metered->rate_dedicated_memory;
 }
 
 const char *

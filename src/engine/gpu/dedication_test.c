@@ -12,9 +12,10 @@ site_of_two_nodes(void)
     struct bh_fixture *fixture = bh_fixture_site(2);
 
     bh_fixture_h100s(fixture, 2, 11, 2);
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
-                                                  .kind = BH_TENANT_DEPARTMENT,
-                                                  .dedicated_nodes = true });
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 },
+                                                      .parent = { 1 },
+                                                      .kind = BH_TENANT_DEPARTMENT,
+                                                      .dedicated_nodes = true });
     return fixture;
 }
 
@@ -51,14 +52,14 @@ what_others_cannot_use_is_dedicated(void **state)
     enum what { NOTHING, CORDONED, DOWN };
     static const struct {
         const char *name;
-        enum what what; /* of GPU 2 */
+        enum what what;                          /* of GPU 2 */
         uint32_t sku, used, dedicated, unusable; /* compute of both GPUs */
     } cases[] = {
-        { "a small instance",        NOTHING,  1, 8400, 7800, 0 },
-        { "what geometry wastes",    NOTHING,  2, 8400, 6600, 0 },
-        { "a whole GPU",             NOTHING,  3, 8400, 4200, 0 },
-        { "a GPU that is cordoned",  CORDONED, 1, 4200, 3600, 4200 },
-        { "a node out of reach",     DOWN,     1, 0, 0, 8400 },
+        { "a small instance", NOTHING, 1, 8400, 7800, 0 },
+        { "what geometry wastes", NOTHING, 2, 8400, 6600, 0 },
+        { "a whole GPU", NOTHING, 3, 8400, 4200, 0 },
+        { "a GPU that is cordoned", CORDONED, 1, 4200, 3600, 4200 },
+        { "a node out of reach", DOWN, 1, 0, 0, 8400 },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -67,18 +68,19 @@ what_others_cannot_use_is_dedicated(void **state)
 
         bh_fixture_submit_running(fixture, bh_fixture_submission(31, cases[i].sku, 1));
         if (cases[i].what == CORDONED)
-            bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 2 }, .node = { 1 }, .managed = true,
-                                                    .model = BH_GPU_H100_80GB,
-                                                    .mig_capable = true, .cordoned = true });
+            bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 2 },
+                                                        .node = { 1 },
+                                                        .managed = true,
+                                                        .model = BH_GPU_H100_80GB,
+                                                        .mig_capable = true,
+                                                        .cordoned = true });
         if (cases[i].what == DOWN)
             bh_fixture_node(fixture, 1, false);
         one = dedication_test_gpu(fixture, 1);
         other = dedication_test_gpu(fixture, 2);
         BH_CHECK_EQ(cases[i].name, one.used.compute + other.used.compute, cases[i].used);
-        BH_CHECK_EQ(cases[i].name, one.dedicated.compute + other.dedicated.compute,
-                    cases[i].dedicated);
-        BH_CHECK_EQ(cases[i].name, one.unusable.compute + other.unusable.compute,
-                    cases[i].unusable);
+        BH_CHECK_EQ(cases[i].name, one.dedicated.compute + other.dedicated.compute, cases[i].dedicated);
+        BH_CHECK_EQ(cases[i].name, one.unusable.compute + other.unusable.compute, cases[i].unusable);
         BH_CHECK_EQ(cases[i].name, one.idle.memory + other.idle.memory, 0);
         BH_CHECK_EQ(cases[i].name, dedication_test_gpu(fixture, 11).idle.compute, BH_GPU_PARTS);
         bh_fixture_close(fixture);
@@ -159,9 +161,12 @@ a_suspended_lease_still_dedicates(void **state)
     bh_fixture_tick(fixture, SECOND_NS);
     assert_int_equal(dedication_test_gpu(fixture, 11).used.compute, BH_GPU_PARTS);
     assert_int_equal(dedication_test_gpu(fixture, 11).dedicated.compute, 0); /* it is leased */
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 11 }, .node = { 2 }, .managed = true,
-                                            .model = BH_GPU_H100_80GB, .mig_capable = true,
-                                            .cordoned = true }); /* none resumes there */
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 11 },
+                                                .node = { 2 },
+                                                .managed = true,
+                                                .model = BH_GPU_H100_80GB,
+                                                .mig_capable = true,
+                                                .cordoned = true }); /* none resumes there */
     bh_fixture_exit_job(fixture, job, 0);
     bh_fixture_finish_effects(fixture);
     assert_int_equal(dedication_test_gpu(fixture, 12).dedicated.compute, BH_GPU_PARTS);
@@ -175,8 +180,9 @@ static void
 the_tree_may_change_under_it(void **state)
 {
     struct bh_fixture *fixture = site_of_two_nodes();
-    struct bh_ev_tenant department = { .tenant = { 2 }, .parent = { 1 },
-                                       .kind = BH_TENANT_DEPARTMENT, .dedicated_nodes = true };
+    struct bh_ev_tenant department = {
+        .tenant = { 2 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT, .dedicated_nodes = true
+    };
 
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
     assert_int_equal(dedication_test_gpu(fixture, 1).used.compute, 600);
@@ -197,8 +203,10 @@ static void
 a_budget_counts_what_is_dedicated(void **state)
 {
     struct bh_fixture *fixture = site_of_two_nodes();
-    struct bh_ev_tenant department = { .tenant = { 3 }, .parent = { 1 },
-                                       .kind = BH_TENANT_DEPARTMENT, .dedicated_nodes = true,
+    struct bh_ev_tenant department = { .tenant = { 3 },
+                                       .parent = { 1 },
+                                       .kind = BH_TENANT_DEPARTMENT,
+                                       .dedicated_nodes = true,
                                        .budget = { BH_PERIOD_DAY, 15, BH_UNLIMITED } };
     uint64_t job;
 
@@ -216,7 +224,7 @@ a_budget_counts_what_is_dedicated(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_others_cannot_use_is_dedicated),
     cmocka_unit_test(waiting_for_a_node_is_a_guess_without_limits),
-        cmocka_unit_test(the_whole_node_is_metered_from_first_to_last),
+    cmocka_unit_test(the_whole_node_is_metered_from_first_to_last),
     cmocka_unit_test(a_suspended_lease_still_dedicates),
     cmocka_unit_test(the_tree_may_change_under_it),
     cmocka_unit_test(a_budget_counts_what_is_dedicated),

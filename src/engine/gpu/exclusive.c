@@ -9,8 +9,7 @@ taken_by_others(const struct bh_search *search, uint64_t gpu_id, uint32_t *ret_n
     for (uint32_t i = 0; i < search->taking_count; i++) {
         const struct bh_taking *taking = &search->taking[i];
 
-        if (taking->placement.gpu != gpu_id
-            || job_at(search->engine, taking->job)->tenant == search->tenant)
+        if (taking->placement.gpu != gpu_id || job_at(search->engine, taking->job)->tenant == search->tenant)
             continue;
         *ret_neighbor = taking->job;
         return true;
@@ -40,8 +39,7 @@ bh_exclusive_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *
 }
 
 bool
-bh_exclusive_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
-                   uint32_t *ret_neighbor)
+bh_exclusive_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile, uint32_t *ret_neighbor)
 {
     return bh_profile_is_share((bh_profile_id){ profile })
            || bh_exclusive_may_carve(search, gpu, ret_neighbor);
@@ -58,7 +56,7 @@ bh_exclusive_with(const struct bh_engine *engine, uint32_t slot, uint32_t tenant
 
 uint32_t
 bh_exclusive_ready(const struct bh_search *search, uint32_t slot, uint32_t profile_id,
-               const struct bh_occupancy *occupancy)
+                   const struct bh_occupancy *occupancy)
 {
     const struct bh_engine *engine = search->engine;
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });

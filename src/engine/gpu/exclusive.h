@@ -15,7 +15,7 @@ bool bh_exclusive_may_carve(const struct bh_search *search, uint32_t gpu, uint32
 /* The same for a partition of the profile that would come there: a share is made without the
  * driver, so it may always. */
 bool bh_exclusive_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
-                        uint32_t *ret_neighbor);
+                            uint32_t *ret_neighbor);
 
 /* The same as things stand, for a tenant by its id; 0 is nobody. */
 bool bh_exclusive_with(const struct bh_engine *engine, uint32_t gpu, uint32_t tenant_id);
@@ -23,6 +23,6 @@ bool bh_exclusive_with(const struct bh_engine *engine, uint32_t gpu, uint32_t te
 /* A partition of the profile that stands ready for the searching tenant and that the occupancy
  * has room for, the one with the lowest start; 0: there is none. */
 uint32_t bh_exclusive_ready(const struct bh_search *search, uint32_t gpu, uint32_t profile,
-                        const struct bh_occupancy *occupancy);
+                            const struct bh_occupancy *occupancy);
 
 #endif

@@ -12,9 +12,12 @@ old_driver(void)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
 
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
-                                            .model = BH_GPU_H100_80GB, .managed = true,
-                                            .mig_capable = true, .lone_carve = true });
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 },
+                                                .node = { 1 },
+                                                .model = BH_GPU_H100_80GB,
+                                                .managed = true,
+                                                .mig_capable = true,
+                                                .lone_carve = true });
     return fixture;
 }
 
@@ -75,8 +78,8 @@ what_stands_ready_is_used(void **state)
     struct bh_event event = { .kind = BH_EV_LAYOUT };
     uint64_t first, other;
 
-    event.u.gpu_layout = (struct bh_ev_layout){ .gpu = { 1 }, .mode = BH_LAYOUT_DECLARED,
-                                                .apply = 1, .partition_count = 2 };
+    event.u.gpu_layout =
+        (struct bh_ev_layout){ .gpu = { 1 }, .mode = BH_LAYOUT_DECLARED, .apply = 1, .partition_count = 2 };
     for (uint32_t i = 0; i < 2; i++) {
         event.u.gpu_layout.partitions[i].profile = bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v;
         event.u.gpu_layout.partitions[i].start = 3 * i;
@@ -115,10 +118,8 @@ a_stuck_partition_waits_too(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(another_tenant_waits),
-    cmocka_unit_test(the_same_tenant_does_not),
-    cmocka_unit_test(a_fixed_driver_lets_both_run),
-    cmocka_unit_test(what_stands_ready_is_used),
+    cmocka_unit_test(another_tenant_waits),         cmocka_unit_test(the_same_tenant_does_not),
+    cmocka_unit_test(a_fixed_driver_lets_both_run), cmocka_unit_test(what_stands_ready_is_used),
     cmocka_unit_test(a_stuck_partition_waits_too),
 };
 BH_TEST_MAIN(tests)

@@ -32,8 +32,7 @@ form_models_of_skus(const struct bh_engine *engine, uint32_t tenant)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_SKU, &slot);) {
         const struct sku *sku = sku_at(engine, slot);
 
-        for (uint32_t row = 0;
-             row < sku->model_count && !form_is_without(engine, tenant, sku->id); row++)
+        for (uint32_t row = 0; row < sku->model_count && !form_is_without(engine, tenant, sku->id); row++)
             models |= UINT32_C(1) << sku->models[row];
     }
     return models;
@@ -136,8 +135,7 @@ bh_gpu_form_call_of(const struct bh_engine *engine, uint32_t tenant, uint32_t mo
     struct bh_gpu_form_call call = { .boundary = BH_BOUNDARY_NONE };
 
     BH_ASSERT(model < MODELS_MAX);
-    for (uint32_t at = tenant;
-         at && !bh_tenant_within(engine, at, engine->core.common[model]);
+    for (uint32_t at = tenant; at && !bh_tenant_within(engine, at, engine->core.common[model]);
          at = tenant_at(engine, at)->parent)
         if (tenant_at(engine, at)->boundary > call.boundary) {
             call.boundary = (enum bh_boundary)tenant_at(engine, at)->boundary;
@@ -158,8 +156,7 @@ bh_gpu_form_offered(const struct sku *sku)
 }
 
 bool
-bh_gpu_form_allows(const struct bh_engine *engine, uint32_t tenant, const struct sku *sku,
-                   uint32_t row)
+bh_gpu_form_allows(const struct bh_engine *engine, uint32_t tenant, const struct sku *sku, uint32_t row)
 {
     uint32_t form = (uint32_t)bh_gpu_form_of((bh_profile_id){ sku->profiles[row] });
 
@@ -179,29 +176,25 @@ form_is_offered(const struct sku *sku, uint32_t model, enum bh_gpu_form called)
         enum bh_gpu_form form = bh_gpu_form_of((bh_profile_id){ sku->profiles[row] });
 
         if (sku->models[row] == model
-            && (form == called
-                || (called == BH_GPU_FORM_MULTIPLEXED && form == BH_GPU_FORM_SHARE)))
+            && (form == called || (called == BH_GPU_FORM_MULTIPLEXED && form == BH_GPU_FORM_SHARE)))
             return true;
     }
     return false;
 }
 
 static enum bh_gpu_form_cause
-gpu_form_cause_of(const struct sku *sku, uint32_t model, enum bh_gpu_form form,
-         enum bh_gpu_form called)
+gpu_form_cause_of(const struct sku *sku, uint32_t model, enum bh_gpu_form form, enum bh_gpu_form called)
 {
     if (form < called)
         return BH_GPU_FORM_STRONGEST;
     if (form == called || (called == BH_GPU_FORM_MULTIPLEXED && form == BH_GPU_FORM_SHARE))
         return BH_GPU_FORM_CALLED;
-    return form_is_offered(sku, model, called) ? BH_GPU_FORM_BLOCKS_LESS
-                                          : BH_GPU_FORM_NOT_OFFERED;
+    return form_is_offered(sku, model, called) ? BH_GPU_FORM_BLOCKS_LESS : BH_GPU_FORM_NOT_OFFERED;
 }
 
 /* The first row that its boundary keeps a job that waits from; `model_count` where none. */
 static uint32_t
-form_first_forbidden(const struct bh_engine *engine, const struct job *job,
-                const struct sku *sku)
+form_first_forbidden(const struct bh_engine *engine, const struct job *job, const struct sku *sku)
 {
     uint32_t row = 0;
 
@@ -211,8 +204,7 @@ form_first_forbidden(const struct bh_engine *engine, const struct job *job,
 }
 
 void
-bh_gpu_form_explain(const struct bh_engine *engine, uint32_t slot,
-                 struct bh_gpu_form_reason *ret_form)
+bh_gpu_form_explain(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_form_reason *ret_form)
 {
     const struct job *job = job_at(engine, slot);
     const struct sku *sku = sku_at(engine, job->sku);
@@ -223,17 +215,15 @@ bh_gpu_form_explain(const struct bh_engine *engine, uint32_t slot,
 
     if (!slot || (!job->lease && row == sku->model_count))
         return;
-    model = job->lease ? gpu_at(engine, gpu_find(engine, lease->placements[0].gpu))->model
-                       : sku->models[row];
-    form = bh_gpu_form_of(
-        (bh_profile_id){ job->lease ? lease->placements[0].profile : sku->profiles[row] });
+    model = job->lease ? gpu_at(engine, gpu_find(engine, lease->placements[0].gpu))->model : sku->models[row];
+    form = bh_gpu_form_of((bh_profile_id){ job->lease ? lease->placements[0].profile : sku->profiles[row] });
     call = bh_gpu_form_call_of(engine, job->tenant, model);
-    *ret_form = (struct bh_gpu_form_reason){
-        .cause = job->lease ? gpu_form_cause_of(sku, model, form, call.form) : BH_GPU_FORM_FORBIDDEN,
-        .form = form,
-        .called = call.form,
-        .boundary = call.boundary,
-        .model = model,
-        .tenant = { (uint32_t)tenant_at(engine, call.tenant)->id }
-    };
+    *ret_form =
+        (struct bh_gpu_form_reason){ .cause = job->lease ? gpu_form_cause_of(sku, model, form, call.form)
+                                                         : BH_GPU_FORM_FORBIDDEN,
+                                     .form = form,
+                                     .called = call.form,
+                                     .boundary = call.boundary,
+                                     .model = model,
+                                     .tenant = { (uint32_t)tenant_at(engine, call.tenant)->id } };
 }

@@ -33,19 +33,16 @@ struct bh_gpu_form_call {
     uint32_t tenant;           /* slot: whose it is, or 0 */
     enum bh_gpu_form form;     /* what it calls for */
 };
-struct bh_gpu_form_call bh_gpu_form_call_of(const struct bh_engine *engine, uint32_t tenant,
-                                            uint32_t model);
+struct bh_gpu_form_call bh_gpu_form_call_of(const struct bh_engine *engine, uint32_t tenant, uint32_t model);
 
 /* Whether the tenant's jobs may keep the SKU by that row, by its form. */
-bool bh_gpu_form_allows(const struct bh_engine *engine, uint32_t tenant,
-                        const struct sku *sku, uint32_t row);
+bool bh_gpu_form_allows(const struct bh_engine *engine, uint32_t tenant, const struct sku *sku, uint32_t row);
 
 /* The forms that a SKU offers, as bits; for struct sku.forms. */
 uint32_t bh_gpu_form_offered(const struct sku *sku);
 
 /* Of a job (slot): which form it has and why; where it waits, what its boundary keeps it
  * from. Untouched where there is nothing to tell. */
-void bh_gpu_form_explain(const struct bh_engine *engine, uint32_t job,
-                      struct bh_gpu_form_reason *ret_form);
+void bh_gpu_form_explain(const struct bh_engine *engine, uint32_t job, struct bh_gpu_form_reason *ret_form);
 
 #endif

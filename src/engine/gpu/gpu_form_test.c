@@ -7,17 +7,15 @@
 static void
 gpu_form_test_tenant(struct bh_fixture *fixture, uint32_t id, uint32_t parent, enum bh_boundary boundary)
 {
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { id },
-                                                   .parent = { parent },
-                                                   .kind = BH_TENANT_TEAM,
-                                                   .boundary = boundary });
+    bh_fixture_tenant(
+        fixture, (struct bh_ev_tenant){
+                     .tenant = { id }, .parent = { parent }, .kind = BH_TENANT_TEAM, .boundary = boundary });
 }
 
 static struct bh_gpu_form_call
 call_of(const struct bh_fixture *fixture, uint32_t id)
 {
-    return bh_gpu_form_call_of(fixture->engine, tenant_find(fixture->engine, id),
-                               BH_GPU_H100_80GB);
+    return bh_gpu_form_call_of(fixture->engine, tenant_find(fixture->engine, id), BH_GPU_H100_80GB);
 }
 
 /* 1 (organization: fortress) with 2 (hard) above 21 and 22 (soft), and 3 (hard) above 31.
@@ -53,8 +51,7 @@ the_way_to_the_common_tenant_counts(void **state)
         struct bh_gpu_form_call call = call_of(fixture, cases[i].tenant);
 
         BH_CHECK_EQ(cases[i].name, call.boundary, cases[i].boundary);
-        BH_CHECK_EQ(cases[i].name, tenant_at(fixture->engine, call.tenant)->id,
-                    cases[i].whose);
+        BH_CHECK_EQ(cases[i].name, tenant_at(fixture->engine, call.tenant)->id, cases[i].whose);
     }
     BH_CHECK_DONE();
     bh_fixture_close(fixture);
@@ -96,17 +93,15 @@ limits_of_none_keep_tenants_off(void **state)
         struct bh_ev_tenant *three = &event.u.tenant;
         int none_of = cases[i].none_of;
 
-        *three = (struct bh_ev_tenant){ .tenant = { 3 },
-                                         .parent = { 1 },
-                                         .limit = BH_UNLIMITED,
-                                         .kind = BH_TENANT_DEPARTMENT };
+        *three = (struct bh_ev_tenant){
+            .tenant = { 3 }, .parent = { 1 }, .limit = BH_UNLIMITED, .kind = BH_TENANT_DEPARTMENT
+        };
         if (none_of == GPUS)
             three->limit = 0;
         if (none_of == MODEL || none_of == OTHER_MODEL)
             three->quotas[three->quota_count++] =
                 (struct bh_tenant_quota){ .scope = BH_QUOTA_MODEL,
-                                           .of = none_of == MODEL ? BH_GPU_H100_80GB
-                                                                  : BH_GPU_A30_24GB };
+                                          .of = none_of == MODEL ? BH_GPU_H100_80GB : BH_GPU_A30_24GB };
         for (uint32_t sku = 1; sku <= 3 && none_of >= SKUS; sku++)
             if (none_of == SKUS || sku == 1)
                 three->quotas[three->quota_count++] =

@@ -10,8 +10,7 @@ static bool
 gpu_group_matches(const struct gpu_group *group, uint32_t model, const struct bh_occupancy *occupancy)
 {
     return group->model == model && group->occupancy.units == occupancy->units
-           && group->occupancy.slices == occupancy->slices
-           && group->occupancy.whole == occupancy->whole
+           && group->occupancy.slices == occupancy->slices && group->occupancy.whole == occupancy->whole
            && group->occupancy.media == occupancy->media
            && memcmp(group->occupancy.counts, occupancy->counts, sizeof(occupancy->counts)) == 0;
 }

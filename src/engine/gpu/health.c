@@ -17,30 +17,28 @@ enum { SERVED_MAX = 64 }; /* GPUs that are gone on with in one step */
 
 /* The columns: NOTHING COUNT WATCH RESET_IDLE DRAIN RESET REBOOT RETIRE MENDED. */
 static const uint8_t rules[BH_HEALTHS][BH_FAULT_THENS] = {
-    [TO(OK)] = { TO(OK), TO(OK), TO(WATCHED), TO(WATCHED), TO(DRAINING), TO(FENCED),
-                 TO(NEEDS_REBOOT), TO(QUARANTINED), TO(OK) },
-    [TO(WATCHED)] = { TO(WATCHED), TO(WATCHED), TO(WATCHED), TO(WATCHED), TO(DRAINING),
-                      TO(FENCED), TO(NEEDS_REBOOT), TO(QUARANTINED), TO(WATCHED) },
-    [TO(DRAINING)] = { TO(DRAINING), TO(DRAINING), TO(DRAINING), TO(DRAINING), TO(DRAINING),
-                       TO(FENCED), TO(NEEDS_REBOOT), TO(QUARANTINED), TO(DRAINING) },
-    [TO(FENCED)] = { TO(FENCED), TO(FENCED), TO(FENCED), TO(FENCED), TO(FENCED), TO(FENCED),
-                     TO(NEEDS_REBOOT), TO(QUARANTINED), TO(FENCED) },
+    [TO(OK)] = { TO(OK), TO(OK), TO(WATCHED), TO(WATCHED), TO(DRAINING), TO(FENCED), TO(NEEDS_REBOOT),
+                 TO(QUARANTINED), TO(OK) },
+    [TO(WATCHED)] = { TO(WATCHED), TO(WATCHED), TO(WATCHED), TO(WATCHED), TO(DRAINING), TO(FENCED),
+                      TO(NEEDS_REBOOT), TO(QUARANTINED), TO(WATCHED) },
+    [TO(DRAINING)] = { TO(DRAINING), TO(DRAINING), TO(DRAINING), TO(DRAINING), TO(DRAINING), TO(FENCED),
+                       TO(NEEDS_REBOOT), TO(QUARANTINED), TO(DRAINING) },
+    [TO(FENCED)] = { TO(FENCED), TO(FENCED), TO(FENCED), TO(FENCED), TO(FENCED), TO(FENCED), TO(NEEDS_REBOOT),
+                     TO(QUARANTINED), TO(FENCED) },
     /* a reset brings XIDs of its own */
-    [TO(RESETTING)] = { TO(RESETTING), TO(RESETTING), TO(RESETTING), TO(RESETTING),
-                        TO(RESETTING), TO(RESETTING), TO(NEEDS_REBOOT), TO(QUARANTINED),
-                        TO(RESETTING) },
-    [TO(TESTING)] = { TO(TESTING), TO(TESTING), TO(TESTING), TO(DRAINING), TO(DRAINING),
-                      TO(FENCED), TO(NEEDS_REBOOT), TO(QUARANTINED), TO(TESTING) },
-    [TO(BURN_IN)] = { TO(BURN_IN), TO(BURN_IN), TO(BURN_IN), TO(DRAINING), TO(DRAINING),
-                      TO(FENCED), TO(NEEDS_REBOOT), TO(QUARANTINED), TO(BURN_IN) },
-    [TO(WAITING)] = { TO(WAITING), TO(WAITING), TO(WAITING), TO(WAITING), TO(WAITING),
-                      TO(WAITING), TO(NEEDS_REBOOT), TO(QUARANTINED), TO(WAITING) },
-    [TO(NEEDS_REBOOT)] = { TO(NEEDS_REBOOT), TO(NEEDS_REBOOT), TO(NEEDS_REBOOT),
-                           TO(NEEDS_REBOOT), TO(NEEDS_REBOOT), TO(NEEDS_REBOOT),
-                           TO(NEEDS_REBOOT), TO(QUARANTINED), TO(TESTING) },
-    [TO(QUARANTINED)] = { TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED),
-                          TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED),
-                          TO(QUARANTINED) },
+    [TO(RESETTING)] = { TO(RESETTING), TO(RESETTING), TO(RESETTING), TO(RESETTING), TO(RESETTING),
+                        TO(RESETTING), TO(NEEDS_REBOOT), TO(QUARANTINED), TO(RESETTING) },
+    [TO(TESTING)] = { TO(TESTING), TO(TESTING), TO(TESTING), TO(DRAINING), TO(DRAINING), TO(FENCED),
+                      TO(NEEDS_REBOOT), TO(QUARANTINED), TO(TESTING) },
+    [TO(BURN_IN)] = { TO(BURN_IN), TO(BURN_IN), TO(BURN_IN), TO(DRAINING), TO(DRAINING), TO(FENCED),
+                      TO(NEEDS_REBOOT), TO(QUARANTINED), TO(BURN_IN) },
+    [TO(WAITING)] = { TO(WAITING), TO(WAITING), TO(WAITING), TO(WAITING), TO(WAITING), TO(WAITING),
+                      TO(NEEDS_REBOOT), TO(QUARANTINED), TO(WAITING) },
+    [TO(NEEDS_REBOOT)] = { TO(NEEDS_REBOOT), TO(NEEDS_REBOOT), TO(NEEDS_REBOOT), TO(NEEDS_REBOOT),
+                           TO(NEEDS_REBOOT), TO(NEEDS_REBOOT), TO(NEEDS_REBOOT), TO(QUARANTINED),
+                           TO(TESTING) },
+    [TO(QUARANTINED)] = { TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED),
+                          TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED), TO(QUARANTINED) },
 };
 #undef TO
 
@@ -127,7 +125,8 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
 static void
 health_evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health *fault)
 {
-    for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, slot)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu) {
         struct partition *partition = partition_at(engine, at);
 
         if (partition->lease
@@ -145,7 +144,8 @@ health_job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id on
 {
     uint64_t found = 0;
 
-    for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, slot)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu) {
         const struct partition *partition = partition_at(engine, at);
         uint64_t job = job_at(engine, lease_at(engine, partition->lease)->job)->id;
 
@@ -167,8 +167,7 @@ health_third_strike(struct work *work, struct gpu_health *health, uint64_t job)
     if (job == 0)
         return false;
     for (uint32_t i = 0; i < HEALTH_STRIKES; i++) {
-        bool recent = health->strikes_ns[i] != 0
-                      && work->now_ns - health->strikes_ns[i] < BH_HEALTH_DAY_NS;
+        bool recent = health->strikes_ns[i] != 0 && work->now_ns - health->strikes_ns[i] < BH_HEALTH_DAY_NS;
 
         if (recent && health->strikes_job[i] == job)
             return false;
@@ -200,7 +199,8 @@ bh_health_fault(struct work *work, const struct bh_ev_health *fault)
     BH_ASSERT(slot != 0);
     if (then == BH_THEN_COUNT)
         then = health_third_strike(work, health, health_job_hit(work->engine, slot, fault->partition))
-                   ? BH_THEN_DRAIN : BH_THEN_NOTHING;
+                   ? BH_THEN_DRAIN
+                   : BH_THEN_NOTHING;
     if (fault->ends != BH_ENDS_NOBODY) /* else it may be but a record: nothing changes */
         health_evict(work->engine, slot, fault);
     next = bh_health_after(state, then);
@@ -231,8 +231,7 @@ bh_health_ends(const struct bh_engine *engine, uint32_t slot)
             return BH_END_DRAINED;
         /* it would wait for its old place for ever */
         if (lease->state == LEASE_SUSPENDED
-            && (gpu->health.state == BH_HEALTH_QUARANTINED
-                || gpu->health.state == BH_HEALTH_NEEDS_REBOOT))
+            && (gpu->health.state == BH_HEALTH_QUARANTINED || gpu->health.state == BH_HEALTH_NEEDS_REBOOT))
             return BH_END_GPU_FAULT;
     }
     return BH_END_NONE;
@@ -253,8 +252,7 @@ health_recent_resets(const struct work *work, const struct gpu_health *health)
     uint32_t recent = 0;
 
     for (uint32_t i = 0; i < HEALTH_RESETS; i++)
-        recent += health->resets_ns[i] != 0
-                  && work->now_ns - health->resets_ns[i] < BH_HEALTH_DAY_NS;
+        recent += health->resets_ns[i] != 0 && work->now_ns - health->resets_ns[i] < BH_HEALTH_DAY_NS;
     return recent;
 }
 
@@ -384,8 +382,9 @@ health_after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced
     }
     health->attempts++;
     health_enter(work, slot,
-          answer->rc == BH_UNAVAILABLE || health->attempts > BH_HEALTH_ATTEMPTS_MAX
-              ? BH_HEALTH_QUARANTINED : BH_HEALTH_WAITING);
+                 answer->rc == BH_UNAVAILABLE || health->attempts > BH_HEALTH_ATTEMPTS_MAX
+                     ? BH_HEALTH_QUARANTINED
+                     : BH_HEALTH_WAITING);
 }
 
 static void
@@ -447,11 +446,9 @@ bh_health_broken(const struct bh_engine *engine, uint32_t slot)
         return "is reset by nobody";
     if (health->served != health_wants_service(health))
         return "waits for service uncounted";
-    if ((health->state == BH_HEALTH_WAITING || health->state == BH_HEALTH_BURN_IN)
-        && health->until_ns == 0)
+    if ((health->state == BH_HEALTH_WAITING || health->state == BH_HEALTH_BURN_IN) && health->until_ns == 0)
         return "waits for ever";
-    if (health->reset_due
-        && (health->state == BH_HEALTH_TESTING || health->state == BH_HEALTH_BURN_IN))
+    if (health->reset_due && (health->state == BH_HEALTH_TESTING || health->state == BH_HEALTH_BURN_IN))
         return "is due for the reset that it had";
     for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
         if (partition_at(engine, at)->evict && !partition_at(engine, at)->lease)

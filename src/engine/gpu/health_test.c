@@ -24,8 +24,7 @@ static void
 health_test_fault(struct bh_fixture *fixture, uint32_t gpu, enum bh_fault_ends ends, enum bh_fault_then then)
 {
     struct bh_event event = { .kind = BH_EV_HEALTH,
-                              .u.health = { .gpu = { gpu }, .ends = ends, .then = then,
-                                            .xid = 48 } };
+                              .u.health = { .gpu = { gpu }, .ends = ends, .then = then, .xid = 48 } };
 
     bh_fixture_must_send(fixture, &event);
 }
@@ -36,8 +35,11 @@ hit(struct bh_fixture *fixture, uint64_t job, enum bh_fault_ends ends, enum bh_f
 {
     struct bh_partition partition = bh_fixture_job(fixture, job).partitions[0];
     struct bh_event event = { .kind = BH_EV_HEALTH,
-                              .u.health = { .gpu = partition.gpu, .partition = partition.partition,
-                                            .ends = ends, .then = then, .xid = 94 } };
+                              .u.health = { .gpu = partition.gpu,
+                                            .partition = partition.partition,
+                                            .ends = ends,
+                                            .then = then,
+                                            .xid = 94 } };
 
     bh_fixture_must_send(fixture, &event);
 }
@@ -59,7 +61,8 @@ health_test_health(const struct bh_fixture *fixture, uint32_t gpu)
 
 /* Answer the oldest order, which is of that kind. */
 static void
-health_test_answer(struct bh_fixture *fixture, enum bh_effect_kind kind, enum bh_outcome_kind outcome, bh_rc rc)
+health_test_answer(struct bh_fixture *fixture, enum bh_effect_kind kind, enum bh_outcome_kind outcome,
+                   bh_rc rc)
 {
     struct bh_effect effect;
     struct bh_event event;
@@ -233,8 +236,7 @@ static void
 the_third_reset_within_a_day_is_not_made(void **state)
 {
     struct bh_fixture *fixture = health_test_open_site(1);
-    struct bh_event clear = { .kind = BH_EV_CORDON,
-                              .u.cordon = { .gpu = { 1 }, .clear_fault = true } };
+    struct bh_event clear = { .kind = BH_EV_CORDON, .u.cordon = { .gpu = { 1 }, .clear_fault = true } };
 
     reset_and_return(fixture);
     reset_and_return(fixture);
@@ -376,8 +378,7 @@ time_under_repair_is_unusable(void **state)
     bh_view_ledger(fixture->engine, fixture->now_ns, &before);
     bh_fixture_tick(fixture, 100 * S);
     bh_view_ledger(fixture->engine, fixture->now_ns, &after);
-    assert_true(after.unusable_compute - before.unusable_compute
-                == (bh_part_ns)100 * S * BH_GPU_PARTS);
+    assert_true(after.unusable_compute - before.unusable_compute == (bh_part_ns)100 * S * BH_GPU_PARTS);
     assert_true(after.causes_memory[BH_UNUSABLE_FAULT] - before.causes_memory[BH_UNUSABLE_FAULT]
                 == (bh_part_ns)100 * S * BH_GPU_PARTS);
     bh_fixture_close(fixture);
@@ -409,16 +410,14 @@ no_fault_makes_a_gpu_better(void **state)
 {
     for (uint32_t from = 0; from < BH_HEALTHS; from++) {
         assert_int_equal(bh_health_after((enum bh_gpu_health)from, BH_THEN_NOTHING), from);
-        assert_int_equal(bh_health_after((enum bh_gpu_health)from, BH_THEN_RETIRE),
-                         BH_HEALTH_QUARANTINED);
+        assert_int_equal(bh_health_after((enum bh_gpu_health)from, BH_THEN_RETIRE), BH_HEALTH_QUARANTINED);
         for (uint32_t then = 0; then < BH_THEN_RECOVERED; then++) {
             struct gpu gpu = { 0 };
 
             gpu.health.state = (uint8_t)from;
             if (bh_capacity_is_healthy(&gpu))
                 continue;
-            gpu.health.state =
-                (uint8_t)bh_health_after((enum bh_gpu_health)from, (enum bh_fault_then)then);
+            gpu.health.state = (uint8_t)bh_health_after((enum bh_gpu_health)from, (enum bh_fault_then)then);
             assert_false(bh_capacity_is_healthy(&gpu));
         }
     }

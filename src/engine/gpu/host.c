@@ -44,8 +44,7 @@ host_stays_in_memory(const struct bh_search *search, uint32_t slot)
         return false;
     if (bh_capacity_is_leaving(engine, slot))
         return lease->state == LEASE_SUSPENDING;
-    return job->contract == BH_CONTRACT_SUSPEND
-           && bh_gang_all(engine, lease->job, LEASE_RUNNING);
+    return job->contract == BH_CONTRACT_SUSPEND && bh_gang_all(engine, lease->job, LEASE_RUNNING);
 }
 
 /* What those give back who are imagined gone.  A lease is met at its first partition. */
@@ -56,15 +55,13 @@ host_add_gone(const struct bh_search *search, uint32_t node, struct host_amounts
 
     if (!search->past_leaving && !search->by_ns && search->gone_count == 0)
         return;
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
         for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
              at = partition_at(engine, at)->next_on_gpu) {
             uint32_t lease = partition_at(engine, at)->lease;
             const struct job *job = job_at(engine, lease_at(engine, lease)->job);
 
-            if (!lease || lease_at(engine, lease)->parts[0] != at
-                || !bh_capacity_is_gone(search, lease))
+            if (!lease || lease_at(engine, lease)->parts[0] != at || !bh_capacity_is_gone(search, lease))
                 continue;
             left->cpu_milli += job->cpu_milli;
             left->memory_mib += host_stays_in_memory(search, lease) ? 0 : job->memory_mib;
@@ -74,7 +71,7 @@ host_add_gone(const struct bh_search *search, uint32_t node, struct host_amounts
 /* What the members of a claim's job on the node will take. */
 static void
 host_charge_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t node,
-           struct host_amounts *left)
+                  struct host_amounts *left)
 {
     struct host_amounts each = host_wanted_by(engine, claim->job);
     uint32_t partitions = 0, members;
@@ -113,7 +110,7 @@ host_left_now(const struct bh_search *search, uint32_t slot)
     const struct bh_engine *engine = search->engine;
     const struct node *node = node_at(engine, slot);
     struct host_amounts left = { (int64_t)node->cpu_milli - (int64_t)node->cpu_used,
-                            (int64_t)node->memory_mib - (int64_t)node->memory_used };
+                                 (int64_t)node->memory_mib - (int64_t)node->memory_used };
 
     host_add_gone(search, slot, &left);
     host_charge_taking(search, slot, &left);
@@ -145,8 +142,7 @@ host_left_throughout(const struct bh_search *search, uint32_t slot)
         later = host_left_now(&then, slot);
         host_charge_claim(engine, claim, slot, &later);
         left.cpu_milli = later.cpu_milli < left.cpu_milli ? later.cpu_milli : left.cpu_milli;
-        left.memory_mib =
-            later.memory_mib < left.memory_mib ? later.memory_mib : left.memory_mib;
+        left.memory_mib = later.memory_mib < left.memory_mib ? later.memory_mib : left.memory_mib;
     }
     return left;
 }
@@ -229,10 +225,12 @@ bh_host_accepts_ever(const struct bh_engine *engine, const struct bh_ev_submit *
     if (members >= gang || (most.cpu_milli == 0 && most.memory_mib == 0))
         return true;
     if (cores)
-        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY, .wanted = each.memory_mib,
+        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY,
+                                       .wanted = each.memory_mib,
                                        .limit = most.memory_mib };
     else
-        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_CORES, .wanted = each.cpu_milli,
+        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_CORES,
+                                       .wanted = each.cpu_milli,
                                        .limit = most.cpu_milli };
     return false;
 }
@@ -308,8 +306,7 @@ host_held_on(const struct bh_engine *engine, uint32_t node)
 {
     struct host_amounts held = { 0, 0 };
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
         for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
              at = partition_at(engine, at)->next_on_gpu) {
             uint32_t lease = partition_at(engine, at)->lease;
@@ -332,8 +329,7 @@ bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
         const struct node *node = node_at(engine, *ret_node);
         struct host_amounts held = host_held_on(engine, *ret_node);
 
-        if (node->cpu_used != (uint64_t)held.cpu_milli
-            || node->memory_used < (uint64_t)held.memory_mib)
+        if (node->cpu_used != (uint64_t)held.cpu_milli || node->memory_used < (uint64_t)held.memory_mib)
             return false;
         memory_mib += node->memory_used;
         leases += node->leases;

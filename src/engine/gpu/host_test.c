@@ -10,8 +10,8 @@ site_with(uint32_t cpu_milli, uint32_t memory_mib)
 {
     struct bh_fixture *fixture = bh_fixture_site(2);
 
-    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_NODE,
-                                             .u.node = { { 1 }, true, cpu_milli, memory_mib } });
+    bh_fixture_must_send(
+        fixture, &(struct bh_event){ .kind = BH_EV_NODE, .u.node = { { 1 }, true, cpu_milli, memory_mib } });
     return fixture;
 }
 
@@ -176,8 +176,8 @@ a_node_that_shrinks_gets_nothing_more(void **state)
     struct bh_fixture *fixture = site_with(4000, 0);
     uint64_t first = bh_fixture_submit_running(fixture, taking(21, 3000, 0)), second;
 
-    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_NODE,
-                                             .u.node = { { 1 }, true, 2000, 0 } });
+    bh_fixture_must_send(fixture,
+                         &(struct bh_event){ .kind = BH_EV_NODE, .u.node = { { 1 }, true, 2000, 0 } });
     second = bh_fixture_submit(fixture, taking(21, 100, 0));
     assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_RUNNING);
     assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_PENDING);

@@ -47,8 +47,8 @@ layout_present(const struct bh_engine *engine, const struct gpu *gpu)
     for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
         const struct partition *partition = partition_at(engine, at);
 
-        if (partition->state == BH_PARTITION_CLEARING || !bh_profile_get((bh_profile_id){ partition->profile })
-            || gpu_layout.count == BH_LAYOUT_MAX)
+        if (partition->state == BH_PARTITION_CLEARING
+            || !bh_profile_get((bh_profile_id){ partition->profile }) || gpu_layout.count == BH_LAYOUT_MAX)
             continue;
         gpu_layout.profiles[gpu_layout.count] = (uint8_t)partition->profile;
         gpu_layout.starts[gpu_layout.count++] = (uint8_t)partition->start;
@@ -79,8 +79,7 @@ bh_layout_set(struct work *work, const struct bh_ev_layout *event)
 
     BH_ASSERT(slot != 0);
     if (!layout_is_under_way(gpu)) /* else the last state that was whole stays the one to go back to */
-        gpu->before = gpu->wanted.mode == BH_LAYOUT_DECLARED ? gpu->wanted
-                                                               : layout_present(engine, gpu);
+        gpu->before = gpu->wanted.mode == BH_LAYOUT_DECLARED ? gpu->wanted : layout_present(engine, gpu);
     layout_want(engine, gpu, &wanted);
     gpu->apply = engine->core.applied = event->apply;
     gpu->gpu_layout = wanted.mode ? BH_LAYOUT_APPLYING : BH_LAYOUT_NONE;
@@ -91,8 +90,7 @@ bh_layout_set(struct work *work, const struct bh_ev_layout *event)
 }
 
 bh_rc
-bh_layout_admit(const struct bh_engine *engine, const struct bh_ev_layout *event,
-                  struct bh_reason *ret_why)
+bh_layout_admit(const struct bh_engine *engine, const struct bh_ev_layout *event, struct bh_reason *ret_why)
 {
     uint32_t slot = gpu_find(engine, event->gpu.v), last = engine->core.applied;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -103,14 +101,12 @@ bh_layout_admit(const struct bh_engine *engine, const struct bh_ev_layout *event
     if (!slot)
         return BH_NOT_FOUND;
     if ((uint32_t)event->mode >= BH_LAYOUT_MODES || event->partition_count > BH_LAYOUT_MAX
-        || event->apply == 0 || event->apply == UINT32_MAX || event->apply < last
-        || event->apply > last + 1)
+        || event->apply == 0 || event->apply == UINT32_MAX || event->apply < last || event->apply > last + 1)
         return BH_RANGE;
     if (event->partition_count && (!gpu->mig_capable || event->mode == BH_LAYOUT_UNDECLARED))
         return BH_RANGE;
     for (uint32_t i = 0; i < event->partition_count; i++) {
-        const struct bh_profile *profile =
-            bh_profile_get((bh_profile_id){ event->partitions[i].profile });
+        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ event->partitions[i].profile });
 
         if (!profile || (uint32_t)profile->model != gpu->model || profile->id.v >= PROFILES_MAX
             || !bh_occupancy_fits(&occupancy, profile, event->partitions[i].start))
@@ -126,8 +122,7 @@ bh_layout_admit(const struct bh_engine *engine, const struct bh_ev_layout *event
 static bool
 layout_can_be_changed(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    return gpu->managed && !gpu->fenced && bh_capacity_is_healthy(gpu)
-           && node_at(engine, gpu->node)->up;
+    return gpu->managed && !gpu->fenced && bh_capacity_is_healthy(gpu) && node_at(engine, gpu->node)->up;
 }
 
 bool
@@ -142,7 +137,7 @@ bh_layout_contains(const struct bh_engine *engine, uint32_t slot, const struct b
 /* Whether the decided stands there, or will when it is carved. */
 static bool
 layout_is_ready(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile, uint32_t start,
-       bool carved)
+                bool carved)
 {
     for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
         const struct partition *partition = partition_at(engine, at);
@@ -163,7 +158,8 @@ layout_find_unwanted(const struct bh_engine *engine, const struct gpu *gpu)
          at = partition_at(engine, at)->next_on_gpu) {
         const struct partition *partition = partition_at(engine, at);
 
-        if (partition->state == BH_PARTITION_IDLE && !layout_has(&gpu->wanted, partition->profile, partition->start))
+        if (partition->state == BH_PARTITION_IDLE
+            && !layout_has(&gpu->wanted, partition->profile, partition->start))
             return at;
     }
     return 0;
@@ -186,8 +182,9 @@ layout_find_missing(const struct bh_engine *engine, uint32_t slot, struct bh_par
         if (layout_is_ready(engine, gpu, profile, start, false)
             || !bh_occupancy_fits(&occupancy, bh_profile_get((bh_profile_id){ profile }), start))
             continue;
-        *ret_partition = (struct bh_partition){ { engine->core.next_partition },
-                                        { (uint32_t)gpu->id }, profile, start, true };
+        *ret_partition = (struct bh_partition){
+            { engine->core.next_partition }, { (uint32_t)gpu->id }, profile, start, true
+        };
         return true;
     }
     return false;
@@ -217,13 +214,17 @@ bh_layout_decide(const struct work *work, struct bh_decision *ret_decision)
         if (unwanted) {
             const struct partition *partition = partition_at(engine, unwanted);
 
-            decided = (struct bh_partition){ { partition->id }, { (uint32_t)gpu_at(engine, slot)->id },
-                                       partition->profile, partition->start, false };
+            decided = (struct bh_partition){ { partition->id },
+                                             { (uint32_t)gpu_at(engine, slot)->id },
+                                             partition->profile,
+                                             partition->start,
+                                             false };
         } else if (!layout_find_missing(engine, slot, &decided)) {
             continue;
         }
         *ret_decision = (struct bh_decision){ .kind = unwanted ? BH_DO_CLEAR : BH_DO_WARM,
-                                              .partition_count = 1, .partitions = { decided } };
+                                              .partition_count = 1,
+                                              .partitions = { decided } };
         return true;
     }
     return false;
@@ -236,10 +237,9 @@ bh_layout_clear(struct work *work, const struct bh_decision *decision)
     uint32_t slot = partition_find(work->engine, decided->partition.v);
     const struct partition *partition = partition_at(work->engine, slot);
 
-    if (decision->partition_count != 1 || decision->job.v || decision->lease.v || decided->carve
-        || !slot || partition->state != BH_PARTITION_IDLE || partition->profile != decided->profile
-        || partition->start != decided->start
-        || gpu_at(work->engine, partition->gpu)->id != decided->gpu.v
+    if (decision->partition_count != 1 || decision->job.v || decision->lease.v || decided->carve || !slot
+        || partition->state != BH_PARTITION_IDLE || partition->profile != decided->profile
+        || partition->start != decided->start || gpu_at(work->engine, partition->gpu)->id != decided->gpu.v
         || !bh_exclusive_with(work->engine, partition->gpu, 0))
         return BH_CONFLICT;
     bh_partition_clear(work, slot, 0);
@@ -289,8 +289,8 @@ layout_undo(struct bh_engine *engine, uint32_t apply)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
         struct gpu *gpu = gpu_at(engine, slot);
 
-        if (gpu->apply != apply || (gpu->gpu_layout != BH_LAYOUT_APPLYING
-                                    && gpu->gpu_layout != BH_LAYOUT_READY))
+        if (gpu->apply != apply
+            || (gpu->gpu_layout != BH_LAYOUT_APPLYING && gpu->gpu_layout != BH_LAYOUT_READY))
             continue;
         layout_want(engine, gpu, &gpu->before);
         gpu->gpu_layout = BH_LAYOUT_UNDOING;
@@ -354,8 +354,7 @@ layout_can_stand(const struct gpu *gpu, const struct gpu_layout *gpu_layout)
     struct bh_occupancy occupancy = { 0 };
 
     for (uint32_t i = 0; i < gpu_layout->count; i++) {
-        const struct bh_profile *profile =
-            bh_profile_get((bh_profile_id){ gpu_layout->profiles[i] });
+        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ gpu_layout->profiles[i] });
 
         if (!profile || (uint32_t)profile->model != gpu->model
             || !bh_occupancy_fits(&occupancy, profile, gpu_layout->starts[i]))

@@ -19,9 +19,8 @@ void bh_layout_set(struct work *work, const struct bh_ev_layout *gpu_layout);
 
 /* BH_NOT_FOUND: no such GPU.  BH_RANGE: partitions that the GPU cannot hold together, or no mode,
  * or no number that follows. */
-BH_MUST_USE bh_rc bh_layout_admit(const struct bh_engine *engine,
-                                    const struct bh_ev_layout *gpu_layout,
-                                    struct bh_reason *ret_why);
+BH_MUST_USE bh_rc bh_layout_admit(const struct bh_engine *engine, const struct bh_ev_layout *gpu_layout,
+                                  struct bh_reason *ret_why);
 
 /* The next decided to clear or carve for what is declared. */
 bool bh_layout_decide(const struct work *work, struct bh_decision *ret_decision);
@@ -30,8 +29,7 @@ bool bh_layout_decide(const struct work *work, struct bh_decision *ret_decision)
 BH_MUST_USE bh_rc bh_layout_clear(struct work *work, const struct bh_decision *decision);
 
 /* Whether what is declared for the GPU names the decided. */
-bool bh_layout_contains(const struct bh_engine *engine, uint32_t gpu,
-                       const struct bh_partition *decided);
+bool bh_layout_contains(const struct bh_engine *engine, uint32_t gpu, const struct bh_partition *decided);
 
 /* A decided for nobody could not be carved, or one destroyed.  False: it was not for what is
  * declared. */

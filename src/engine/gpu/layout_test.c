@@ -11,21 +11,23 @@ struct assignment {
 };
 
 static struct bh_event
-layout_test_declared(uint32_t gpu, enum bh_layout_mode mode, uint32_t apply, const struct assignment *assignments)
+layout_test_declared(uint32_t gpu, enum bh_layout_mode mode, uint32_t apply,
+                     const struct assignment *assignments)
 {
     struct bh_event event = { .kind = BH_EV_LAYOUT };
     struct bh_ev_layout *gpu_layout = &event.u.gpu_layout;
 
     *gpu_layout = (struct bh_ev_layout){ .gpu = { gpu }, .mode = mode, .apply = apply };
     for (; assignments && assignments->profile; assignments++)
-        gpu_layout->partitions[gpu_layout->partition_count++] = (struct bh_ev_layout_partition){
-            bh_profile_find(BH_GPU_H100_80GB, assignments->profile)->id.v, assignments->start
-        };
+        gpu_layout->partitions[gpu_layout->partition_count++] =
+            (struct bh_ev_layout_partition){ bh_profile_find(BH_GPU_H100_80GB, assignments->profile)->id.v,
+                                             assignments->start };
     return event;
 }
 
 static void
-layout_test_declare(struct bh_fixture *fixture, uint32_t gpu, uint32_t apply, const struct assignment *assignments)
+layout_test_declare(struct bh_fixture *fixture, uint32_t gpu, uint32_t apply,
+                    const struct assignment *assignments)
 {
     struct bh_event event = layout_test_declared(gpu, BH_LAYOUT_DECLARED, apply, assignments);
 
@@ -67,8 +69,9 @@ gpu_layout(const struct bh_fixture *fixture, uint32_t gpu)
 }
 
 static const struct assignment two[] = { { "3g.40gb", 0 }, { "3g.40gb", 4 }, { NULL, 0 } };
-static const struct assignment mixed[] = { { "1g.10gb", 0 }, { "1g.10gb", 1 }, { "3g.40gb", 4 },
-                                     { NULL, 0 } };
+static const struct assignment mixed[] = {
+    { "1g.10gb", 0 }, { "1g.10gb", 1 }, { "3g.40gb", 4 }, { NULL, 0 }
+};
 static const struct assignment none[] = { { NULL, 0 } };
 
 static void
@@ -83,7 +86,7 @@ it_is_carved_and_stands(void **state)
     assert_string_equal(gpu_layout(fixture, 1), "1g.10gb@0 1g.10gb@1 3g.40gb@4 ");
     assert_int_equal(view(fixture, 1).state, BH_LAYOUT_READY);
     assert_string_equal(gpu_layout(fixture, 2), ""); /* complaint 7: not named, left alone */
-    layout_test_declare(fixture, 1, 2, mixed); /* the same again changes nothing */
+    layout_test_declare(fixture, 1, 2, mixed);       /* the same again changes nothing */
     assert_int_equal(fixture->step.effect_count, 0);
     bh_fixture_close(fixture);
 }
@@ -259,9 +262,12 @@ a_cordoned_gpu_is_prepared(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
 
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 }, .managed = true,
-                                            .model = BH_GPU_H100_80GB, .mig_capable = true,
-                                            .cordoned = true });
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 },
+                                                .node = { 1 },
+                                                .managed = true,
+                                                .model = BH_GPU_H100_80GB,
+                                                .mig_capable = true,
+                                                .cordoned = true });
     layout_test_declare(fixture, 1, 1, two);
     bh_fixture_finish_effects(fixture);
     assert_string_equal(gpu_layout(fixture, 1), "3g.40gb@0 3g.40gb@4 ");
@@ -290,8 +296,8 @@ what_cannot_stand_is_refused(void **state)
     struct bh_fixture *fixture = bh_fixture_site(1);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_event event = layout_test_declared(cases[i].gpu, BH_LAYOUT_DECLARED, cases[i].apply,
-                                         cases[i].assignments);
+        struct bh_event event =
+            layout_test_declared(cases[i].gpu, BH_LAYOUT_DECLARED, cases[i].apply, cases[i].assignments);
 
         BH_CHECK_EQ(cases[i].name, bh_fixture_send(fixture, &event), cases[i].rc);
     }

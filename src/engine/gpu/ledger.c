@@ -40,8 +40,8 @@ bh_ledger_charge(const struct gpu *gpu, uint32_t profile)
 }
 
 void
-bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
-                bh_part_ns *ret_compute, bh_part_ns *ret_memory)
+bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns, bh_part_ns *ret_compute,
+                bh_part_ns *ret_memory)
 {
     const struct metered *metered = metered_at(engine, row);
     bh_part_ns elapsed = now_ns > metered->since_ns ? now_ns - metered->since_ns : 0;
@@ -51,8 +51,8 @@ bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
 }
 
 void
-bh_ledger_dedicated(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
-                    bh_part_ns *ret_compute, bh_part_ns *ret_memory)
+bh_ledger_dedicated(const struct bh_engine *engine, uint32_t row, uint64_t now_ns, bh_part_ns *ret_compute,
+                    bh_part_ns *ret_memory)
 {
     const struct metered *metered = metered_at(engine, row);
     bh_part_ns elapsed = now_ns > metered->since_ns ? now_ns - metered->since_ns : 0;
@@ -256,7 +256,7 @@ ledger_rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
         return (struct bh_parts){ BH_GPU_PARTS, BH_GPU_PARTS };
     free_units = ~occupancy->units & ((1u << facts->memory_units) - 1);
     slices = (uint32_t)ledger_least(facts->compute_slices - occupancy->slices,
-                             ledger_usable_slices(model, free_units, facts->memory_units));
+                                    ledger_usable_slices(model, free_units, facts->memory_units));
     return (struct bh_parts){
         (uint64_t)slices * (BH_GPU_PARTS / facts->compute_slices),
         (uint64_t)__builtin_popcount(ledger_usable_units(model, occupancy))
@@ -300,8 +300,7 @@ ledger_withheld_parts(const struct gpu *gpu)
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
     uint64_t slots = (uint64_t)__builtin_popcount(gpu->occupancy.shares);
 
-    return gpu->occupancy.shared
-               ? bh_share_reserve_parts(model) + slots * bh_share_context_parts(model) : 0;
+    return gpu->occupancy.shared ? bh_share_reserve_parts(model) + slots * bh_share_context_parts(model) : 0;
 }
 
 /* What could still be sold of a GPU that is shared: what nobody has, and is not kept back. */
@@ -345,8 +344,7 @@ ledger_report_causes(const struct bh_engine *engine, const struct gpu *gpu, stru
     split->causes[BH_UNUSABLE_RESERVE].memory =
         ledger_least(ledger_withheld_parts(gpu), split->unusable.memory - changing.memory);
     split->causes[BH_UNUSABLE_GEOMETRY] =
-        bh_parts_sub(bh_parts_sub(split->unusable, changing),
-                     split->causes[BH_UNUSABLE_RESERVE]);
+        bh_parts_sub(bh_parts_sub(split->unusable, changing), split->causes[BH_UNUSABLE_RESERVE]);
 }
 
 /* On a dedicated node the tenant has what nobody else can: all but what is being made or
@@ -401,8 +399,8 @@ ledger_recount(struct bh_engine *engine, uint32_t slot)
         bool empty = gpu->occupancy.units == 0 && !gpu->occupancy.whole;
 
         now = (uint8_t)(GPU_OFFERED | (empty ? GPU_EMPTY | GPU_OPEN : 0)
-                        | (bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model)
-                               ? 0 : GPU_OPEN));
+                        | (bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model) ? 0
+                                                                                                : GPU_OPEN));
     }
     bh_pool_follow(engine, slot, now & GPU_OFFERED);
     if (now == before)
@@ -475,10 +473,10 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     ledger_recount(engine, slot);
     bh_node_hint(engine, gpu->node)->end_ns = 0;
     bh_ledger_split(engine, slot, &split);
-    totals->rate_leased_compute += split.leased.compute + split.dedicated.compute
-                                   - gpu->leased_compute - gpu->dedicated_compute;
-    totals->rate_leased_memory += split.leased.memory + split.dedicated.memory
-                                  - gpu->leased_memory - gpu->dedicated_memory;
+    totals->rate_leased_compute +=
+        split.leased.compute + split.dedicated.compute - gpu->leased_compute - gpu->dedicated_compute;
+    totals->rate_leased_memory +=
+        split.leased.memory + split.dedicated.memory - gpu->leased_memory - gpu->dedicated_memory;
     totals->rate_unusable_compute += split.unusable.compute - gpu->unusable_compute;
     totals->rate_unusable_memory += split.unusable.memory - gpu->unusable_memory;
     ledger_follow_dedicated(engine, gpu, &split);

@@ -19,8 +19,8 @@ void bh_ledger_release(struct bh_engine *engine, uint32_t tenant, struct bh_part
 
 /* What became of these parts in the last `span_ns`, in which nothing was heard of them, is known
  * now: the tenant had them for the first `had_ns`, then they were nobody's. */
-void bh_ledger_debit(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts,
-                     uint64_t span_ns, uint64_t had_ns);
+void bh_ledger_debit(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts, uint64_t span_ns,
+                     uint64_t had_ns);
 
 /* Give a tenant that is declared its row: the one that it had before, else a new one, for
  * which there must be room. */
@@ -30,8 +30,8 @@ void bh_ledger_open(struct bh_engine *engine, uint32_t tenant);
 void bh_ledger_leave(struct bh_engine *engine, uint32_t tenant);
 
 /* What is on a row (a slot of TABLE_METERED) up to `now_ns`. */
-void bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
-                     bh_part_ns *ret_compute, bh_part_ns *ret_memory);
+void bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns, bh_part_ns *ret_compute,
+                     bh_part_ns *ret_memory);
 
 /* What is wrong with the ledger: its rows, also of tenants that are gone, are what the GPUs
  * were leased for or dedicated to. NULL: nothing. */

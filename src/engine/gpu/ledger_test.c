@@ -46,8 +46,7 @@ sums(const struct bh_fixture *fixture)
     struct bh_ledger_view view;
 
     bh_view_ledger(fixture->engine, fixture->now_ns, &view);
-    assert_true(view.tenants_compute + view.idle_compute + view.unusable_compute
-                == view.physical);
+    assert_true(view.tenants_compute + view.idle_compute + view.unusable_compute == view.physical);
     assert_true(view.tenants_memory + view.idle_memory + view.unusable_memory == view.physical);
     return view;
 }
@@ -58,7 +57,8 @@ end_told(struct bh_fixture *fixture, uint64_t job, enum bh_end_cause cause, uint
     struct bh_event ended = { .kind = BH_EV_ENDED };
 
     ended.u.ended = (struct bh_ev_ended){ .lease = bh_fixture_job(fixture, job).lease,
-                                          .cause = cause, .unasked = true,
+                                          .cause = cause,
+                                          .unasked = true,
                                           .at_ns = late_ns ? fixture->now_ns - late_ns : 0 };
     bh_fixture_must_send(fixture, &ended);
 }
@@ -168,15 +168,14 @@ what_never_began_is_metered_as_long_as_the_node_says(void **state)
         fixture->now_ns += 10000;
         bh_fixture_node(fixture, 1, false);
         fixture->now_ns += 4000;
-        failed.u.lease = (struct bh_ev_lease){
-            .lease = bh_fixture_job(fixture, job).lease, .outcome = BH_OUTCOME_FAILED,
-            .at_ns = cases[i].late ? fixture->now_ns - cases[i].late : 0 };
+        failed.u.lease = (struct bh_ev_lease){ .lease = bh_fixture_job(fixture, job).lease,
+                                               .outcome = BH_OUTCOME_FAILED,
+                                               .at_ns = cases[i].late ? fixture->now_ns - cases[i].late : 0 };
         if (cases[i].ended)
             end_told(fixture, job, cases[i].cause, cases[i].late);
         else
             bh_fixture_must_send(fixture, &failed);
-        BH_CHECK_EQ(cases[i].name, bh_fixture_job(fixture, job).ended_ns,
-                    fixture->now_ns - cases[i].late);
+        BH_CHECK_EQ(cases[i].name, bh_fixture_job(fixture, job).ended_ns, fixture->now_ns - cases[i].late);
         bh_fixture_node(fixture, 1, true);
         BH_CHECK_EQ(cases[i].name, ledger_test_tenant(fixture, 21).compute_ns, 600 * cases[i].metered);
         BH_CHECK_EQ(cases[i].name, ledger_test_tenant(fixture, 21).memory_ns, 525 * cases[i].metered);
@@ -203,7 +202,8 @@ times_told_late_are_the_nodes(void **state)
     BH_CHECK_EQ("began", bh_fixture_job(fixture, job).started_ns, fixture->now_ns - 3000);
     fixture->now_ns += 9000;
     ended.u.ended = (struct bh_ev_ended){ .lease = bh_fixture_job(fixture, job).lease,
-                                          .cause = BH_END_EXITED, .unasked = true,
+                                          .cause = BH_END_EXITED,
+                                          .unasked = true,
                                           .at_ns = fixture->now_ns - 8000 };
     bh_fixture_must_send(fixture, &ended);
     BH_CHECK_EQ("ended", bh_fixture_job(fixture, job).ended_ns, fixture->now_ns - 8000);
@@ -223,10 +223,8 @@ all_time_is_accounted_for(void **state)
     fixture->now_ns += 5000;
     bh_view_ledger(fixture->engine, fixture->now_ns, &view);
     assert_true(view.physical == (bh_part_ns)2 * BH_GPU_PARTS * 6000);
-    assert_true(view.tenants_compute + view.idle_compute + view.unusable_compute
-                == view.physical);
-    assert_true(view.tenants_memory + view.idle_memory + view.unusable_memory
-                == view.physical);
+    assert_true(view.tenants_compute + view.idle_compute + view.unusable_compute == view.physical);
+    assert_true(view.tenants_memory + view.idle_memory + view.unusable_memory == view.physical);
     assert_true(view.tenants_compute == (bh_part_ns)600 * 6000 + BH_GPU_PARTS * 5000);
     bh_fixture_close(fixture);
 }
@@ -259,8 +257,7 @@ layouts_leave_idle_and_unusable_parts(void **state)
         BH_CHECK_EQ(cases[i].name, view.idle.compute, cases[i].idle_compute);
         BH_CHECK_EQ(cases[i].name, view.used.memory, cases[i].used_memory);
         BH_CHECK_EQ(cases[i].name, view.idle.memory, cases[i].idle_memory);
-        BH_CHECK_EQ(cases[i].name, view.used.memory + view.idle.memory + view.unusable.memory,
-                    BH_GPU_PARTS);
+        BH_CHECK_EQ(cases[i].name, view.used.memory + view.idle.memory + view.unusable.memory, BH_GPU_PARTS);
         bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
@@ -270,8 +267,9 @@ static void
 gpus_that_get_no_work_are_unusable(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
-    struct bh_ev_gpu report = { .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
-                                .managed = true, .mig_capable = true };
+    struct bh_ev_gpu report = {
+        .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB, .managed = true, .mig_capable = true
+    };
 
     bh_fixture_node(fixture, 1, false);
     assert_int_equal(ledger_test_gpu(fixture, 1).unusable.compute, BH_GPU_PARTS);
@@ -286,15 +284,15 @@ gpus_that_get_no_work_are_unusable(void **state)
 static bh_rc
 remove_tenant(struct bh_fixture *fixture, uint32_t tenant)
 {
-    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_TENANT_REMOVE,
-                                                    .u.tenant.tenant = { tenant } });
+    return bh_fixture_send(fixture,
+                           &(struct bh_event){ .kind = BH_EV_TENANT_REMOVE, .u.tenant.tenant = { tenant } });
 }
 
 static void
 declare_project(struct bh_fixture *fixture, uint32_t tenant)
 {
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { tenant }, .parent = { 2 },
-                                                  .kind = BH_TENANT_PROJECT });
+    bh_fixture_tenant(
+        fixture, (struct bh_ev_tenant){ .tenant = { tenant }, .parent = { 2 }, .kind = BH_TENANT_PROJECT });
 }
 
 /* Its parts in both dimensions of 10 us of a 1g.10gb. */
@@ -313,8 +311,8 @@ compute_of(const struct bh_fixture *fixture, uint32_t tenant)
 {
     struct bh_metered_view row = { .compute_ns = 0 };
 
-    return bh_view_metered(fixture->engine, (bh_tenant_id){ tenant }, fixture->now_ns, &row)
-               ? row.compute_ns : 0;
+    return bh_view_metered(fixture->engine, (bh_tenant_id){ tenant }, fixture->now_ns, &row) ? row.compute_ns
+                                                                                             : 0;
 }
 
 static void

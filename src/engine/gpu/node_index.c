@@ -7,7 +7,8 @@
 
 enum {
     SHAPES = 2 * WANTS_MAX, /* those that are expected, and others that are asked for */
-    KINDS = 4, MODELS = 8,
+    KINDS = 4,
+    MODELS = 8,
     /* Demand is forgotten by half when so many GPUs' jobs were asked for: a few days of a busy
      * site, and weeks of a quiet one. */
     DEMAND_MAX = 4096,
@@ -17,8 +18,8 @@ enum {
 static struct bh_pack_caps
 index_caps_of(const struct bh_engine_caps *caps)
 {
-    return (struct bh_pack_caps){ .nodes = caps->nodes + 1, .shapes = SHAPES, .kinds = KINDS,
-                                  .models = MODELS };
+    return (
+        struct bh_pack_caps){ .nodes = caps->nodes + 1, .shapes = SHAPES, .kinds = KINDS, .models = MODELS };
 }
 
 /* The list of touched nodes, then the index. */
@@ -71,8 +72,8 @@ index_row_for(struct demand *demand, const struct demand_row *want)
     for (uint32_t i = 0; i < demand->count; i++) {
         const struct demand_row *row = &demand->asked[i];
 
-        if (row->models == want->models && row->gpus == want->gpus
-            && row->cpu_milli == want->cpu_milli && row->memory_mib == want->memory_mib)
+        if (row->models == want->models && row->gpus == want->gpus && row->cpu_milli == want->cpu_milli
+            && row->memory_mib == want->memory_mib)
             return &demand->asked[i];
         rarest = row->weight < demand->asked[rarest].weight ? i : rarest;
     }
@@ -114,7 +115,8 @@ bh_node_index_demand(struct bh_engine *engine, uint32_t slot)
     struct demand *demand = &engine->core.demand;
     const struct job *job = job_at(engine, slot);
     struct demand_row want = { .models = index_models_of(sku_at(engine, job->sku)),
-                               .gpus = job->count, .cpu_milli = job->cpu_milli,
+                               .gpus = job->count,
+                               .cpu_milli = job->cpu_milli,
                                .memory_mib = job->memory_mib };
 
     if (want.models == 0)
@@ -180,8 +182,11 @@ node_index_put_node(struct bh_engine *engine, uint32_t slot)
 static struct bh_pack_shape
 index_shape_of(uint32_t cpu_milli, uint32_t memory_mib, uint32_t gpus, uint64_t models)
 {
-    return (struct bh_pack_shape){ .cpu_milli = cpu_milli, .memory_mib = memory_mib,
-                                   .gpus = gpus, .parts = BH_GPU_PARTS, .models = models };
+    return (struct bh_pack_shape){ .cpu_milli = cpu_milli,
+                                   .memory_mib = memory_mib,
+                                   .gpus = gpus,
+                                   .parts = BH_GPU_PARTS,
+                                   .models = models };
 }
 
 static void
@@ -200,8 +205,7 @@ node_index_build(struct bh_engine *engine)
         const struct demand_row *want = &demand->expected[i];
         struct bh_pack_shape shape =
             index_shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
-        bool taken = want->weight == 0
-                     || bh_pack_expect(pack, bh_pack_shape(pack, &shape), want->weight);
+        bool taken = want->weight == 0 || bh_pack_expect(pack, bh_pack_shape(pack, &shape), want->weight);
 
         BH_ASSERT(taken);
     }
@@ -239,8 +243,7 @@ index_is_ready(const struct bh_engine *engine)
 int64_t
 bh_node_index_cost(const struct bh_engine *engine, uint32_t node, const struct bh_node_request *want)
 {
-    struct bh_pack_shape shape =
-        index_shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
+    struct bh_pack_shape shape = index_shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
     int32_t score;
 
     if (!index_is_ready(engine) || want->gpus > BH_PACK_GPUS_MAX
@@ -252,8 +255,7 @@ bh_node_index_cost(const struct bh_engine *engine, uint32_t node, const struct b
 bool
 bh_node_index_find(struct bh_engine *engine, const struct bh_node_request *want, uint32_t *ret_node)
 {
-    struct bh_pack_shape shape =
-        index_shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
+    struct bh_pack_shape shape = index_shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
     struct bh_pack_placement assignment;
     uint32_t number;
 

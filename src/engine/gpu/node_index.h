@@ -37,12 +37,10 @@ struct bh_node_request {
 
 /* What taking the node costs jobs to come, less being better; negative where they gain.  0
  * where it has no room, or GPUs of several models. */
-int64_t bh_node_index_cost(const struct bh_engine *engine, uint32_t node,
-                      const struct bh_node_request *want);
+int64_t bh_node_index_cost(const struct bh_engine *engine, uint32_t node, const struct bh_node_request *want);
 
 /* The node that costs least (slot), of equals the lowest; 0: none has room.  False: not
  * known, for the index cannot say of all nodes. */
-bool bh_node_index_find(struct bh_engine *engine, const struct bh_node_request *want,
-                   uint32_t *ret_node);
+bool bh_node_index_find(struct bh_engine *engine, const struct bh_node_request *want, uint32_t *ret_node);
 
 #endif

@@ -19,18 +19,19 @@ say_sku(struct bh_fixture *fixture, uint32_t number)
     sku->grade = BH_GRADE_B;
     for (uint32_t i = 0; i < BH_COUNT(models); i++)
         if (number == 0 || (number == 1) == (i > 0))
-            sku->models[sku->model_count++] = (struct bh_sku_model){ models[i],
-                                                                     BH_PROFILE_WHOLE.v };
+            sku->models[sku->model_count++] = (struct bh_sku_model){ models[i], BH_PROFILE_WHOLE.v };
     bh_fixture_must_send(fixture, &event);
 }
 
 static void
 say_gpu(struct bh_fixture *fixture, uint32_t node, uint32_t at, bool cordoned)
 {
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){
-                            .gpu = { node * 100 + at }, .node = { node },
-                            .model = models[node % BH_COUNT(models)], .managed = true,
-                            .cordoned = cordoned, .link = node % 2 ? 1 + at / 2 : 0 });
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { node * 100 + at },
+                                                .node = { node },
+                                                .model = models[node % BH_COUNT(models)],
+                                                .managed = true,
+                                                .cordoned = cordoned,
+                                                .link = node % 2 ? 1 + at / 2 : 0 });
 }
 
 /* GPUs of a model that some must have are left to them. */
@@ -72,8 +73,8 @@ what_is_left_is_kept_usable(void **state)
 
     say_sku(fixture, 0);
     for (uint32_t node = 3; node <= 6; node += 3) { /* of one model */
-        bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_NODE,
-                                                 .u.node = { { node }, true, 32000, 0 } });
+        bh_fixture_must_send(
+            fixture, &(struct bh_event){ .kind = BH_EV_NODE, .u.node = { { node }, true, 32000, 0 } });
         for (uint32_t i = 0; i < EACH; i++)
             say_gpu(fixture, node, i, false);
     }

@@ -129,7 +129,8 @@ partition_begin_charge(struct work *work, struct partition *partition)
 
     BH_ASSERT(partition->state == BH_PARTITION_LEASED && !partition->unheard);
     if (node_at(engine, gpu_at(engine, partition->gpu)->node)->up) {
-        bh_ledger_acquire(engine, lease_at(engine, partition->lease)->tenant, partition_charge_of(engine, partition));
+        bh_ledger_acquire(engine, lease_at(engine, partition->lease)->tenant,
+                          partition_charge_of(engine, partition));
         return;
     }
     partition->unheard = 1;
@@ -213,8 +214,7 @@ bh_partition_assign(struct work *work, uint32_t slot, uint32_t lease)
 {
     struct partition *partition = partition_at(work->engine, slot);
     struct gpu *gpu = gpu_at(work->engine, partition->gpu);
-    uint32_t tenant =
-        (uint32_t)tenant_at(work->engine, lease_at(work->engine, lease)->tenant)->id;
+    uint32_t tenant = (uint32_t)tenant_at(work->engine, lease_at(work->engine, lease)->tenant)->id;
 
     BH_ASSERT(partition->state == BH_PARTITION_IDLE);
     if (partition->tenant == 0)
@@ -247,8 +247,10 @@ bh_partition_release(struct work *work, uint32_t slot)
         return;
     }
     BH_ASSERT(partition->state == BH_PARTITION_LEASED);
-    partition_end_charge(work, partition, work->lost       ? partition->unheard_ns
-                           : work->ended_ns ? work->ended_ns : work->now_ns);
+    partition_end_charge(work, partition,
+                         work->lost       ? partition->unheard_ns
+                         : work->ended_ns ? work->ended_ns
+                                          : work->now_ns);
     gpu_at(engine, gpu)->leased--;
     partition_become_idle(work, partition);
     if (partition->gone)

@@ -129,9 +129,12 @@ an_unclean_partition_is_kept_from_everybody(void **state)
     assert_int_equal(fixture->effect_count, 0); /* given up */
     assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_PENDING);
     for (uint32_t cordoned = 2; cordoned-- > 0;) /* until an operator asks for it */
-        bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
-                                                .model = BH_GPU_H100_80GB, .managed = true,
-                                                .mig_capable = true, .cordoned = cordoned });
+        bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 },
+                                                    .node = { 1 },
+                                                    .model = BH_GPU_H100_80GB,
+                                                    .managed = true,
+                                                    .mig_capable = true,
+                                                    .cordoned = cordoned });
     assert_int_equal(bh_fixture_effects(fixture, BH_FX_DESTROY), 1);
     bh_fixture_finish_effects(fixture);
     assert_int_equal(partitions_in(fixture, BH_PARTITION_QUARANTINED), 0);

@@ -13,8 +13,7 @@ enum { DEMAND_MAX = 4096 };
 static void *
 figures_at(const struct bh_engine *engine, uint32_t number)
 {
-    return bh_block_at(engine, engine->hints.figures_offset
-                                   + (uint64_t)(number - 1) * bh_pool_bytes());
+    return bh_block_at(engine, engine->hints.figures_offset + (uint64_t)(number - 1) * bh_pool_bytes());
 }
 
 uint64_t
@@ -42,8 +41,7 @@ bh_pool_restore(struct bh_engine *engine)
 {
     for (uint32_t model = 0; model < MODELS_MAX; model++)
         if (engine->core.pool_of[model])
-            bh_mig_init(figures_at(engine, engine->core.pool_of[model]),
-                        (enum bh_gpu_model)model);
+            bh_mig_init(figures_at(engine, engine->core.pool_of[model]), (enum bh_gpu_model)model);
 }
 
 /* The model's figures, or NULL. */
@@ -113,8 +111,7 @@ bh_pool_demand_add(struct bh_engine *engine, uint32_t slot, uint32_t partitions)
         count_demand(engine, sku->models[row], sku->profiles[row], partitions);
 }
 
-_Static_assert(BH_COUNT(((struct bh_demand_view *)0)->partitions) == BH_MIG_SHAPES_MAX,
-               "one for each shape");
+_Static_assert(BH_COUNT(((struct bh_demand_view *)0)->partitions) == BH_MIG_SHAPES_MAX, "one for each shape");
 
 bool
 bh_pool_demand(const struct bh_engine *engine, uint32_t model, struct bh_demand_view *ret_view)

@@ -25,8 +25,7 @@ void bh_pool_follow(struct bh_engine *engine, uint32_t gpu, bool offered);
 void bh_pool_demand_add(struct bh_engine *engine, uint32_t sku, uint32_t partitions);
 
 /* As bh_view_demand; a model below MODELS_MAX. */
-bool bh_pool_demand(const struct bh_engine *engine, uint32_t model,
-                    struct bh_demand_view *ret_view);
+bool bh_pool_demand(const struct bh_engine *engine, uint32_t model, struct bh_demand_view *ret_view);
 
 /* What room is worth now, and the figures to choose with (bh_mig_choose); NULL where the
  * model has none. */

@@ -22,9 +22,12 @@ sums_follow_the_gpus(void **state)
 
     whole = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
     bh_fixture_submit_running(fixture, bh_fixture_submission(31, 2, 1));
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 3 }, .node = { 1 },
-                                            .model = BH_GPU_H100_80GB, .managed = true,
-                                            .cordoned = true, .mig_capable = true });
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 3 },
+                                                .node = { 1 },
+                                                .model = BH_GPU_H100_80GB,
+                                                .managed = true,
+                                                .cordoned = true,
+                                                .mig_capable = true });
     bh_fixture_exit_job(fixture, small, 0);
     bh_fixture_exit_job(fixture, whole, 0);
     figures = bh_pool_prices(fixture->engine, BH_GPU_H100_80GB, &prices);
@@ -48,8 +51,8 @@ demand_is_what_was_asked_for_lately(void **state)
     bh_fixture_submit(fixture, bh_fixture_submission(21, 2, 1));
     assert_int_equal(h100s(fixture)->asked_sum, 16);
     for (uint32_t i = 0; i < 300; i++)
-        assert_int_equal(bh_fixture_cancel(fixture, bh_fixture_submit(fixture, bh_fixture_submission(21, 2, 1))),
-                         BH_OK);
+        assert_int_equal(
+            bh_fixture_cancel(fixture, bh_fixture_submit(fixture, bh_fixture_submission(21, 2, 1))), BH_OK);
     for (uint32_t i = 0; i < 700; i++)
         bh_fixture_cancel(fixture, bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 6)));
     for (uint32_t i = 0; i < BH_MIG_SHAPES_MAX; i++) {
@@ -81,8 +84,7 @@ demand_is_shown_by_profile(void **state)
         sum += asked.partitions[i];
     }
     BH_CHECK_EQ("all", sum, 4);
-    BH_CHECK("not of a model that is not there",
-             !bh_view_demand(fixture->engine, BH_GPU_A30_24GB, &asked));
+    BH_CHECK("not of a model that is not there", !bh_view_demand(fixture->engine, BH_GPU_A30_24GB, &asked));
     BH_CHECK("nor of none at all", !bh_view_demand(fixture->engine, 4000, &asked));
     bh_fixture_close(fixture);
     BH_CHECK_DONE();

@@ -26,8 +26,8 @@ is_unchecked(const struct bh_fixture *fixture, uint32_t node)
 static void
 unchecked_test_check(struct bh_fixture *fixture, uint32_t node, enum bh_outcome_kind outcome)
 {
-    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_CHECKED,
-                                             .u.checked = { { node }, outcome } });
+    bh_fixture_must_send(fixture,
+                         &(struct bh_event){ .kind = BH_EV_CHECKED, .u.checked = { { node }, outcome } });
 }
 
 static void
@@ -112,7 +112,8 @@ a_node_on_which_two_jobs_fail_gets_no_more(void **state)
     bh_fixture_fail_start(fixture, (struct bh_ev_lease){ .rc = 0 });
     assert_false(is_unchecked(fixture, 1));
     bh_fixture_tick(fixture, AVOIDED_NS);
-    bh_fixture_fail_start(fixture, (struct bh_ev_lease){ .rc = 0 }); /* the same, again: one job proves nothing */
+    bh_fixture_fail_start(fixture,
+                          (struct bh_ev_lease){ .rc = 0 }); /* the same, again: one job proves nothing */
     assert_int_equal(bh_fixture_state(fixture, jobs[0]), BH_JOB_FAILED);
     assert_false(is_unchecked(fixture, 1));
     bh_fixture_fail_start(fixture, (struct bh_ev_lease){ .rc = 0 });
@@ -198,8 +199,7 @@ an_operator_may_skip_the_check(void **state)
     unchecked_test_check(fixture, 1, BH_OUTCOME_FAILED);
     assert_true(is_unchecked(fixture, 1));
     bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_CORDON,
-                                             .u.cordon = { .node = { 1 },
-                                                           .held = BH_HELD_NOT } });
+                                                      .u.cordon = { .node = { 1 }, .held = BH_HELD_NOT } });
     assert_false(is_unchecked(fixture, 1));
     bh_fixture_close(fixture);
 }
@@ -209,12 +209,12 @@ a_node_that_is_not_there_cannot_be_checked(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
 
-    assert_int_equal(bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_CHECKED,
-                                                              .u.checked = { { 9 }, 0 } }),
-                     BH_NOT_FOUND);
-    assert_int_equal(bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_CHECKED,
-                                                              .u.checked = { { 1 }, 2 } }),
-                     BH_RANGE);
+    assert_int_equal(
+        bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_CHECKED, .u.checked = { { 9 }, 0 } }),
+        BH_NOT_FOUND);
+    assert_int_equal(
+        bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_CHECKED, .u.checked = { { 1 }, 2 } }),
+        BH_RANGE);
     bh_fixture_close(fixture);
 }
 

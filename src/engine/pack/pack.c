@@ -82,13 +82,10 @@ bh_pack_init(void *memory, const struct bh_pack_caps *caps, enum bh_pack_policy 
     memset(pack, 0, sizeof *pack);
     pack_layout(pack, caps);
     memset(bh_pack_at(pack, pack->hosts), 0, caps->nodes * sizeof(struct bh_pack_host));
-    memset(bh_pack_at(pack, pack->twin_index), 0xff,
-           (pack->twin_mask + 1) * sizeof(uint32_t));
-    memset(bh_pack_at(pack, pack->find_in_index), 0xff,
-           (pack->request_mask + 1) * sizeof(uint32_t));
+    memset(bh_pack_at(pack, pack->twin_index), 0xff, (pack->twin_mask + 1) * sizeof(uint32_t));
+    memset(bh_pack_at(pack, pack->find_in_index), 0xff, (pack->request_mask + 1) * sizeof(uint32_t));
     pack->policy = policy;
-    pack->stride =
-        bh_pack_kind_stride(caps->nodes, pack_has_lookahead(pack) ? pack->caps.kinds : 1);
+    pack->stride = bh_pack_kind_stride(caps->nodes, pack_has_lookahead(pack) ? pack->caps.kinds : 1);
     pack->newest = BH_PACK_NOWHERE;
     pack->kinds.count = 1;
     pack->stale = pack->scattered = true;
@@ -125,7 +122,7 @@ pack_find_twins(struct bh_pack *pack, const struct bh_pack_node *left)
     if (pack->groups == pack->caps.nodes)
         return BH_PACK_NOWHERE;
     slots[slot] = pack->groups;
-    twins[pack->groups] = (struct bh_pack_twins) { .left = *left };
+    twins[pack->groups] = (struct bh_pack_twins){ .left = *left };
     return pack->groups++;
 }
 
@@ -254,7 +251,7 @@ bh_pack_shape(struct bh_pack *pack, const struct bh_pack_shape *shape)
     if (pack->shapes == pack->caps.shapes)
         return BH_PACK_NOWHERE;
     slots[slot] = pack->shapes;
-    *bh_pack_request(pack, pack->shapes) = (struct bh_pack_request) { .want = *shape };
+    *bh_pack_request(pack, pack->shapes) = (struct bh_pack_request){ .want = *shape };
     return pack->shapes++;
 }
 
@@ -300,8 +297,7 @@ bh_pack_prepare(struct bh_pack *pack)
 }
 
 static inline int32_t
-pack_score(const struct bh_pack *pack, const struct bh_pack_host *host,
-      const struct bh_pack_shape *want)
+pack_score(const struct bh_pack *pack, const struct bh_pack_host *host, const struct bh_pack_shape *want)
 {
     if (!bh_pack_has_capacity(host, want))
         return BH_PACK_NO_CAPACITY;
@@ -310,8 +306,7 @@ pack_score(const struct bh_pack *pack, const struct bh_pack_host *host,
 
 /* The same, once for all twins in a filling. */
 static int32_t
-pack_score_twin(struct bh_pack *pack, const struct bh_pack_host *host,
-           const struct bh_pack_shape *want)
+pack_score_twin(struct bh_pack *pack, const struct bh_pack_host *host, const struct bh_pack_shape *want)
 {
     struct bh_pack_twins *twins = bh_pack_at(pack, pack->twins);
 
@@ -475,8 +470,7 @@ bh_pack_reckon(struct bh_pack *pack)
 }
 
 bool
-bh_pack_judge(const struct bh_pack *pack, uint32_t node, const struct bh_pack_shape *want,
-              int32_t *ret_score)
+bh_pack_judge(const struct bh_pack *pack, uint32_t node, const struct bh_pack_shape *want, int32_t *ret_score)
 {
     const struct bh_pack_host *host = bh_pack_host(pack, node);
     int64_t price = 0;

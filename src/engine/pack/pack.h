@@ -68,8 +68,7 @@ struct bh_pack_placement {
 size_t bh_pack_size(const struct bh_pack_caps *caps);
 
 /* An empty index in `memory` (bh_pack_size bytes, 16-byte aligned). */
-struct bh_pack *bh_pack_init(void *memory, const struct bh_pack_caps *caps,
-                             enum bh_pack_policy policy);
+struct bh_pack *bh_pack_init(void *memory, const struct bh_pack_caps *caps, enum bh_pack_policy policy);
 
 /* Say what a node has left.  Numbers may be set in any order; one never set has nothing. */
 void bh_pack_set_node(struct bh_pack *pack, uint32_t node, const struct bh_pack_node *left);
@@ -97,14 +96,13 @@ bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement
 /* For who imitates a program that rounds: whether placing the shape on these GPUs of a node,
  * which gains nothing by FGD's measure, seems a loss there.  It costs the spot a point. */
 struct bh_pack_rounding {
-    bool (*seems_loss)(const void *self, const struct bh_pack_node *left,
-                       const struct bh_pack_shape *want, uint32_t gpus);
+    bool (*seems_loss)(const void *self, const struct bh_pack_node *left, const struct bh_pack_shape *want,
+                       uint32_t gpus);
     const void *self;
 };
 
 /* bh_pack_find by FGD with such rounding, the same at each find of an index. */
-bool bh_pack_find_rounded(struct bh_pack *pack, uint32_t shape,
-                          const struct bh_pack_rounding *rounding,
+bool bh_pack_find_rounded(struct bh_pack *pack, uint32_t shape, const struct bh_pack_rounding *rounding,
                           struct bh_pack_placement *ret_placement);
 
 /* Take what the shape asks for from the spot, which has it; give it back. */

@@ -7,12 +7,7 @@
 
 #include "engine/pack/pack_reference_test.h"
 
-enum {
-    AHEAD_GPU_OFFERS = 32,
-    AHEAD_NODE_OFFERS = 24,
-    AHEAD_TENTHS = 161,
-    AHEAD_CORES = 130
-};
+enum { AHEAD_GPU_OFFERS = 32, AHEAD_NODE_OFFERS = 24, AHEAD_TENTHS = 161, AHEAD_CORES = 130 };
 
 /* Tables of one model. */
 struct ahead_nodes {
@@ -50,8 +45,7 @@ ahead_share(const struct world *world, uint32_t s, uint32_t model, bool cores_to
 }
 
 static inline void
-ahead_shares(const struct world *world, uint32_t model, bool cores_too,
-             int64_t ret_share[WORLD_SHAPES])
+ahead_shares(const struct world *world, uint32_t model, bool cores_too, int64_t ret_share[WORLD_SHAPES])
 {
     for (uint32_t s = 0; s < world->shape_count; s++)
         ret_share[s] = ahead_share(world, s, model, cores_too);
@@ -59,8 +53,7 @@ ahead_shares(const struct world *world, uint32_t model, bool cores_too,
 
 /* The expected use of one GPU with r hundredths left on a node with so many cores. */
 static inline int64_t
-ahead_use(const struct world *world, const int64_t *share, uint32_t cpu_milli,
-          const int64_t *old, int r)
+ahead_use(const struct world *world, const int64_t *share, uint32_t cpu_milli, const int64_t *old, int r)
 {
     int64_t sum = 0, rest = 65536;
 
@@ -76,8 +69,7 @@ ahead_use(const struct world *world, const int64_t *share, uint32_t cpu_milli,
 }
 
 static inline void
-ahead_levels(const struct world *world, uint32_t model, uint32_t cpu_milli,
-             int64_t ret_waste[101])
+ahead_levels(const struct world *world, uint32_t model, uint32_t cpu_milli, int64_t ret_waste[101])
 {
     int64_t use[2][101] = { { 0 } }, share[WORLD_SHAPES];
 
@@ -90,8 +82,7 @@ ahead_levels(const struct world *world, uint32_t model, uint32_t cpu_milli,
 }
 
 static inline int64_t
-ahead_offer(const struct world *world, const int64_t *share, const struct ahead_nodes *old,
-            int g, int c)
+ahead_offer(const struct world *world, const int64_t *share, const struct ahead_nodes *old, int g, int c)
 {
     int64_t sum = 0, rest = 65536;
 
@@ -103,8 +94,7 @@ ahead_offer(const struct world *world, const int64_t *share, const struct ahead_
         tenths = shape->gpus && tenths == 0 ? 1 : tenths;
         if (share[s] == 0 || tenths > g || cores > c)
             continue;
-        sum += share[s] *
-               ((100 * tenths + 16 * cores) * 64 + old->waste[g - tenths][c - cores]);
+        sum += share[s] * ((100 * tenths + 16 * cores) * 64 + old->waste[g - tenths][c - cores]);
         rest -= share[s];
     }
     return (sum + rest * old->waste[g][c]) >> 16;
@@ -151,8 +141,8 @@ ahead_several(const struct world *world, const struct bh_pack_node *node)
 
         if (shape->gpus < 2 || shape->cpu_milli > node->cpu_milli)
             continue;
-        lost += ahead_share(world, s, node->model, true) *
-                (broken * 5 / 21 + (shape->gpus > whole ? 1000 * whole : 0));
+        lost += ahead_share(world, s, node->model, true)
+                * (broken * 5 / 21 + (shape->gpus > whole ? 1000 * whole : 0));
     }
     return lost * 4 >> 16;
 }
@@ -168,8 +158,7 @@ ahead_levels_of(const struct ahead *ahead, const struct bh_pack_node *node)
     for (uint32_t s = 0; s < world->shape_count; s++) {
         uint32_t cpu_milli = world->shapes[s].cpu_milli;
 
-        if (!world->weights[s] || !world->shapes[s].gpus || cpu_milli > node->cpu_milli ||
-            cpu_milli < most)
+        if (!world->weights[s] || !world->shapes[s].gpus || cpu_milli > node->cpu_milli || cpu_milli < most)
             continue;
         most = cpu_milli;
         best = s;

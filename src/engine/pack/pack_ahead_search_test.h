@@ -8,8 +8,8 @@
 
 /* Points before the price. */
 static inline int64_t
-ahead_points(const struct ahead *ahead, const struct bh_pack_node *node,
-             const struct bh_pack_shape *shape, uint32_t gpus, int64_t *ret_saved)
+ahead_points(const struct ahead *ahead, const struct bh_pack_node *node, const struct bh_pack_shape *shape,
+             uint32_t gpus, int64_t *ret_saved)
 {
     struct bh_pack_node left = reference_take(node, shape, gpus);
 
@@ -19,8 +19,8 @@ ahead_points(const struct ahead *ahead, const struct bh_pack_node *node,
 
 /* The same with the best GPUs. */
 static inline int64_t
-ahead_best(const struct ahead *ahead, const struct bh_pack_node *node,
-           const struct bh_pack_shape *shape, uint32_t *ret_gpus)
+ahead_best(const struct ahead *ahead, const struct bh_pack_node *node, const struct bh_pack_shape *shape,
+           uint32_t *ret_gpus)
 {
     int64_t most = INT64_MIN, best = INT64_MIN;
 
@@ -51,9 +51,7 @@ ahead_free(const struct world *world, uint32_t set)
 
     for (uint32_t n = 0; n < world->node_count; n++)
         for (uint32_t g = 0; g < world->nodes[n].gpus; g++)
-            milli += set >> (world->nodes[n].model / 21) & 1
-                         ? world->nodes[n].parts[g] * 5 / 21
-                         : 0;
+            milli += set >> (world->nodes[n].model / 21) & 1 ? world->nodes[n].parts[g] * 5 / 21 : 0;
     return milli;
 }
 
@@ -70,8 +68,7 @@ ahead_demand(const struct world *world, uint64_t known, int64_t ret_asked[8])
 
         demand += requests;
         if (shape->gpus && models != known)
-            ret_asked[(models & 1) + (models >> 21 & 1) * 2 + (models >> 42 & 1) * 4] +=
-                requests;
+            ret_asked[(models & 1) + (models >> 21 & 1) * 2 + (models >> 42 & 1) * 4] += requests;
     }
     return demand;
 }
@@ -90,9 +87,9 @@ ahead_reckon(struct ahead *ahead)
     for (uint32_t set = 1; set < 8; set++)
         for (uint32_t m = 0; m < 3; m++)
             if (asked[set] && set >> m & 1)
-                sum[m] += (ahead_free(world, 7) * (asked[set] * 65536 / demand) /
-                           (ahead_free(world, set) + 1) * 64) >>
-                          16;
+                sum[m] +=
+                    (ahead_free(world, 7) * (asked[set] * 65536 / demand) / (ahead_free(world, set) + 1) * 64)
+                    >> 16;
     for (uint32_t m = 0; m < 3; m++)
         ahead->level[m] = sum[m] / 8 * 8 < 256 ? sum[m] / 8 * 8 : 256;
     ahead->placed = 0;
@@ -121,8 +118,7 @@ ahead_forget(struct ahead *ahead)
 
 /* The best node by exhaustive search, or NO_NODE. */
 static inline int
-ahead_search(const struct ahead *ahead, const struct bh_pack_shape *shape,
-             uint32_t *ret_gpus)
+ahead_search(const struct ahead *ahead, const struct bh_pack_shape *shape, uint32_t *ret_gpus)
 {
     int64_t most = INT64_MIN;
     int best = NO_NODE;
@@ -134,9 +130,8 @@ ahead_search(const struct ahead *ahead, const struct bh_pack_shape *shape,
 
         if (!reference_has_capacity(node, shape))
             continue;
-        points = ahead_best(ahead, node, shape, &gpus) -
-                 ahead->level[node->model / 21] * (int64_t)(shape->gpus * shape->parts) /
-                     BH_GPU_PARTS;
+        points = ahead_best(ahead, node, shape, &gpus)
+                 - ahead->level[node->model / 21] * (int64_t)(shape->gpus * shape->parts) / BH_GPU_PARTS;
         if (points <= most)
             continue;
         most = points;

@@ -147,8 +147,7 @@ pack_bulkhead_test_live(struct world *world, struct bh_pack *pack)
         hash = (hash ^ (found ? placement.node * 65536ULL + placement.gpus : 1)) * 0x100000001b3;
         if (!found)
             continue;
-        BH_CHECK("with room",
-                 reference_has_capacity(&world->nodes[placement.node], &world->shapes[s]));
+        BH_CHECK("with room", reference_has_capacity(&world->nodes[placement.node], &world->shapes[s]));
         bh_pack_acquire(pack, s, &placement);
         if (last_shape != BH_PACK_NOWHERE && i % 3 == 0) {
             bh_pack_release(pack, last_shape, &last);
@@ -201,8 +200,7 @@ static void
 scarce_models_come_last(void **state)
 {
     struct bh_pack_caps caps = { 2, 2 };
-    struct bh_pack *pack =
-        bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
+    struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
     struct bh_pack_placement placement;
     uint32_t free_choice, bound;
 

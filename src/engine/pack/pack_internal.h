@@ -28,7 +28,7 @@ enum {
 struct bh_pack_host {
     uint64_t changed;     /* when */
     uint32_t older;       /* neighbour in the list by `changed` */
-    uint16_t most_free;    /* the most that is free on one GPU */
+    uint16_t most_free;   /* the most that is free on one GPU */
     uint16_t whole_count; /* GPUs wholly free */
     struct bh_pack_node left;
     uint16_t whole, broken; /* bit g: GPU g is wholly free; has something free, not all */
@@ -70,10 +70,10 @@ struct bh_pack_amounts {
 struct bh_pack_loss_table {
     uint32_t weight;                                   /* of all expected shapes */
     struct bh_pack_amounts core_amounts, part_amounts; /* that expected shapes ask for */
-    struct bh_pack_ladder cores;       /* class of cores: amounts at or below them */
-    struct bh_pack_ladder points;      /* FGD's score from the gain */
-    uint8_t first[BH_PACK_MODELS_MAX]; /* model: number among the models that nodes have */
-    uint8_t level[BH_GPU_PARTS + 1];   /* how many amounts of parts are at or below */
+    struct bh_pack_ladder cores;                       /* class of cores: amounts at or below them */
+    struct bh_pack_ladder points;                      /* FGD's score from the gain */
+    uint8_t first[BH_PACK_MODELS_MAX];                 /* model: number among the models that nodes have */
+    uint8_t level[BH_GPU_PARTS + 1];                   /* how many amounts of parts are at or below */
 };
 
 /* Where the tournament of one kind's nodes stands in the tree of a shape. */
@@ -117,15 +117,15 @@ struct bh_pack_waste_row {
 struct bh_pack {
     struct bh_pack_caps caps;
     enum bh_pack_policy policy;
-    uint32_t shapes;                    /* known */
-    uint32_t groups;                    /* of twins */
-    uint32_t newest;                    /* node that changed last */
-    uint32_t stride;                    /* scores in a shape's tree */
-    bool stale;                         /* tables wait for prepare, as do */
-    bool scattered;                     /* the seats of nodes */
-    uint64_t now;                       /* changes so far */
-    uint64_t filling;                   /* fillings so far */
-    uint64_t models;                    /* that nodes have */
+    uint32_t shapes;  /* known */
+    uint32_t groups;  /* of twins */
+    uint32_t newest;  /* node that changed last */
+    uint32_t stride;  /* scores in a shape's tree */
+    bool stale;       /* tables wait for prepare, as do */
+    bool scattered;   /* the seats of nodes */
+    uint64_t now;     /* changes so far */
+    uint64_t filling; /* fillings so far */
+    uint64_t models;  /* that nodes have */
     struct bh_pack_loss_table loss;
     struct bh_pack_kinds kinds;
     struct bh_pack_supply market;
@@ -185,8 +185,7 @@ bh_pack_has_capacity(const struct bh_pack_host *host, const struct bh_pack_shape
         return true;
     if (!(want->models >> left->model & 1))
         return false;
-    return want->parts < BH_GPU_PARTS ? host->most_free >= want->parts
-                                      : host->whole_count >= want->gpus;
+    return want->parts < BH_GPU_PARTS ? host->most_free >= want->parts : host->whole_count >= want->gpus;
 }
 
 /* Points that the shape pays for GPUs of this kind. */

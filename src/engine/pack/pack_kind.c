@@ -21,8 +21,7 @@ are_alike(const struct bh_pack *pack, uint32_t a, uint32_t b)
     for (uint32_t s = 0; s < pack->shapes; s++) {
         const struct bh_pack_request *ask = bh_pack_request(pack, s);
 
-        if (ask->weight > 0 && ask->want.gpus > 0 &&
-            ((ask->want.models >> a ^ ask->want.models >> b) & 1))
+        if (ask->weight > 0 && ask->want.gpus > 0 && ((ask->want.models >> a ^ ask->want.models >> b) & 1))
             return false;
     }
     return true;
@@ -97,8 +96,7 @@ winner(const struct bh_pack *pack, const int32_t *tree, const struct bh_pack_sub
 }
 
 static uint32_t
-best_after_prices(const struct bh_pack *pack, const int32_t *tree,
-                  const struct bh_pack_shape *want)
+best_after_prices(const struct bh_pack *pack, const int32_t *tree, const struct bh_pack_shape *want)
 {
     uint32_t best = BH_PACK_NOWHERE;
     int64_t most = INT64_MIN;
@@ -119,8 +117,7 @@ best_after_prices(const struct bh_pack *pack, const int32_t *tree,
 }
 
 uint32_t
-bh_pack_kind_best(const struct bh_pack *pack, const int32_t *tree,
-                  const struct bh_pack_shape *want)
+bh_pack_kind_best(const struct bh_pack *pack, const int32_t *tree, const struct bh_pack_shape *want)
 {
     uint32_t best;
 

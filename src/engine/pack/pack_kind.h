@@ -23,8 +23,7 @@ void bh_pack_kind_position(struct bh_pack *pack);
 
 /* Of the shape's tree the node with the best score after prices, of equal ones the lowest;
  * BH_PACK_NOWHERE when none has room. */
-uint32_t bh_pack_kind_best(const struct bh_pack *pack, const int32_t *tree,
-                           const struct bh_pack_shape *want);
+uint32_t bh_pack_kind_best(const struct bh_pack *pack, const int32_t *tree, const struct bh_pack_shape *want);
 
 /* The kind that judges the node. */
 static inline uint32_t
@@ -42,8 +41,7 @@ bh_pack_kind_positions(const struct bh_pack *pack)
 
 /* Give a node of this kind a score, in one shape's tree. */
 static inline void
-bh_pack_kind_set(const struct bh_pack *pack, int32_t *tree, uint32_t kind, uint32_t position,
-                 int32_t score)
+bh_pack_kind_set(const struct bh_pack *pack, int32_t *tree, uint32_t kind, uint32_t position, int32_t score)
 {
     const struct bh_pack_subtree *stand = &pack->kinds.stand[kind];
 

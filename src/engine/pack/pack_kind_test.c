@@ -149,11 +149,8 @@ trees_of_many_kinds_fit_the_stride(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(models_are_told_apart_by_shapes),
-    cmocka_unit_test(the_last_kind_takes_the_rest),
-    cmocka_unit_test(seats_are_all_different),
-    cmocka_unit_test(kinds_compete_after_prices),
-    cmocka_unit_test(other_policies_have_one_kind),
-    cmocka_unit_test(trees_of_many_kinds_fit_the_stride),
+    cmocka_unit_test(models_are_told_apart_by_shapes), cmocka_unit_test(the_last_kind_takes_the_rest),
+    cmocka_unit_test(seats_are_all_different),         cmocka_unit_test(kinds_compete_after_prices),
+    cmocka_unit_test(other_policies_have_one_kind),    cmocka_unit_test(trees_of_many_kinds_fit_the_stride),
 };
 BH_TEST_MAIN(tests)

@@ -19,8 +19,7 @@ bh_pack_ladder_build(struct bh_pack_ladder *ladder, const int64_t *rungs, uint32
     while (length >> ladder->shift >= BH_PACK_STRETCHES)
         ladder->shift++;
     for (uint64_t stretch = 0; stretch < BH_PACK_STRETCHES; stretch++) {
-        while (reached < count &&
-               (uint64_t)(rungs[reached] - ladder->low) <= stretch << ladder->shift)
+        while (reached < count && (uint64_t)(rungs[reached] - ladder->low) <= stretch << ladder->shift)
             reached++;
         ladder->below[stretch] = (uint8_t)reached;
     }

@@ -9,15 +9,14 @@
 enum { BH_PACK_RUNGS_MAX = 100, BH_PACK_STRETCHES = 256 };
 
 struct bh_pack_ladder {
-    int64_t low;    /* where the first stretch begins: the first rung */
-    uint32_t shift; /* a stretch is 2^shift long */
+    int64_t low;                         /* where the first stretch begins: the first rung */
+    uint32_t shift;                      /* a stretch is 2^shift long */
     int64_t rung[BH_PACK_RUNGS_MAX + 1]; /* and INT64_MAX behind the last */
     uint8_t below[BH_PACK_STRETCHES];    /* rungs at or below where a stretch begins */
 };
 
 /* Build it from `count` rungs (at most BH_PACK_RUNGS_MAX), each above the one before. */
-void bh_pack_ladder_build(struct bh_pack_ladder *ladder, const int64_t *rungs,
-                          uint32_t count);
+void bh_pack_ladder_build(struct bh_pack_ladder *ladder, const int64_t *rungs, uint32_t count);
 
 /* How many rungs are at or below `value`, which is not INT64_MAX. */
 static inline uint32_t

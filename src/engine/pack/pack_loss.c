@@ -9,16 +9,13 @@
  */
 enum { LOGIT_BITS = 40, POINTS_MIDDLE = 50, POINTS = 99 };
 static const int64_t logits[POINTS - POINTS_MIDDLE] = {
-    43986330581,   88007887806,   132100067881,  176298608186,  220639763015,
-    265160485649,  309898619081,  354893097930,  400184164341,  445813601022,
-    491824984985,  538263966095,  585178575213,  632619567527,  680640807692,
-    729299704679,  778657705805,  828780861403,  879740474081,  931613849685,
-    984485171062,  1038446520909, 1093599086619, 1150054588711, 1207936985808,
-    1267384524276, 1328552220886, 1391614894363, 1456770899447, 1524246769572,
-    1594303048362, 1667241696309, 1743415613801, 1823241051730, 1907214029952,
-    1995932426104, 2090126261854, 2190700133609, 2298794146748, 2415873971616,
-    2543868507063, 2685388964453, 2844095011280, 3025345070926, 3237444894870,
-    3494307140166, 3822010928771, 4279101670987, 5052387706247
+    43986330581,   88007887806,   132100067881,  176298608186,  220639763015,  265160485649,  309898619081,
+    354893097930,  400184164341,  445813601022,  491824984985,  538263966095,  585178575213,  632619567527,
+    680640807692,  729299704679,  778657705805,  828780861403,  879740474081,  931613849685,  984485171062,
+    1038446520909, 1093599086619, 1150054588711, 1207936985808, 1267384524276, 1328552220886, 1391614894363,
+    1456770899447, 1524246769572, 1594303048362, 1667241696309, 1743415613801, 1823241051730, 1907214029952,
+    1995932426104, 2090126261854, 2190700133609, 2298794146748, 2415873971616, 2543868507063, 2685388964453,
+    2844095011280, 3025345070926, 3237444894870, 3494307140166, 3822010928771, 4279101670987, 5052387706247
 };
 
 enum { CLASSES = BH_PACK_AMOUNTS_MAX + 1 };
@@ -82,9 +79,9 @@ loss_asks_for_part(const struct bh_pack_shape *want)
 static bool
 pack_loss_admit(struct bh_pack_loss_table *table, const struct bh_pack_shape *want)
 {
-    return loss_insert_amount(&table->core_amounts, want->cpu_milli) &&
-           (want->gpus == 0 || !loss_asks_for_part(want) ||
-            loss_insert_amount(&table->part_amounts, want->parts));
+    return loss_insert_amount(&table->core_amounts, want->cpu_milli)
+           && (want->gpus == 0 || !loss_asks_for_part(want)
+               || loss_insert_amount(&table->part_amounts, want->parts));
 }
 
 /* Forget the amounts of shapes that are no longer expected. */
@@ -119,8 +116,7 @@ loss_build_amounts(struct bh_pack *pack)
     for (uint32_t s = 0; s < pack->shapes; s++)
         table->weight += bh_pack_request(pack, s)->weight;
     BH_ASSERT(table->weight < BH_PACK_WEIGHT_MAX);
-    bh_pack_ladder_build(&table->cores, table->core_amounts.sorted,
-                         table->core_amounts.count);
+    bh_pack_ladder_build(&table->cores, table->core_amounts.sorted, table->core_amounts.count);
     for (uint32_t amount = 0, level = 0; amount <= BH_GPU_PARTS; amount++) {
         level += level < parts->count && parts->sorted[level] <= amount;
         table->level[amount] = (uint8_t)level;
@@ -197,8 +193,7 @@ bh_pack_loss_build(struct bh_pack *pack)
 static uint32_t
 pack_loss_row_of(const struct bh_pack *pack, const struct bh_pack_node *left, uint32_t cores)
 {
-    return (uint32_t)pack->loss.first[left->model] * CLASSES +
-           bh_pack_ladder_count(&pack->loss.cores, cores);
+    return (uint32_t)pack->loss.first[left->model] * CLASSES + bh_pack_ladder_count(&pack->loss.cores, cores);
 }
 
 static inline int64_t
@@ -208,8 +203,7 @@ broken_loss(const struct bh_pack *pack, const struct bh_pack_loss_row *row, uint
 }
 
 static int64_t
-host_loss(const struct bh_pack *pack, const struct bh_pack_host *host,
-          const struct bh_pack_loss_row *row)
+host_loss(const struct bh_pack *pack, const struct bh_pack_host *host, const struct bh_pack_loss_row *row)
 {
     int64_t loss = row->whole[host->whole_count];
 
@@ -228,8 +222,7 @@ bh_pack_loss_refresh(const struct bh_pack *pack, struct bh_pack_host *host)
 /* Of a part: what the GPUs gain, by one GPU after another. */
 static uint32_t
 loss_part_choices(const struct bh_pack *pack, const struct bh_pack_host *host,
-             const struct bh_pack_loss_row *row, uint32_t asked,
-             struct bh_pack_choice *choices)
+                  const struct bh_pack_loss_row *row, uint32_t asked, struct bh_pack_choice *choices)
 {
     uint32_t whole = host->whole_count, count = 0;
     uint32_t first_whole = host->whole & -(uint32_t)host->whole;
@@ -240,8 +233,7 @@ loss_part_choices(const struct bh_pack *pack, const struct bh_pack_host *host,
 
         if (left < asked)
             continue;
-        loss = gpu == first_whole ? row->whole[whole] - row->whole[whole - 1]
-                                  : broken_loss(pack, row, left);
+        loss = gpu == first_whole ? row->whole[whole] - row->whole[whole - 1] : broken_loss(pack, row, left);
         choices[count].gain = loss - broken_loss(pack, row, left - asked);
         choices[count++].gpus = gpu;
     }
@@ -250,8 +242,7 @@ loss_part_choices(const struct bh_pack *pack, const struct bh_pack_host *host,
 
 uint32_t
 bh_pack_loss_choices(const struct bh_pack *pack, const struct bh_pack_host *host,
-                     const struct bh_pack_shape *want,
-                     struct bh_pack_choice ret_choices[BH_PACK_GPUS_MAX])
+                     const struct bh_pack_shape *want, struct bh_pack_choice ret_choices[BH_PACK_GPUS_MAX])
 {
     uint32_t number = pack_loss_row_of(pack, &host->left, host->left.cpu_milli - want->cpu_milli);
     const struct bh_pack_loss_row *row = bh_pack_loss_row(pack, number);
@@ -261,7 +252,7 @@ bh_pack_loss_choices(const struct bh_pack *pack, const struct bh_pack_host *host
     if (want->gpus > 0 && loss_asks_for_part(want))
         count = loss_part_choices(pack, host, row, want->parts, ret_choices);
     else
-        ret_choices[0] = (struct bh_pack_choice) {
+        ret_choices[0] = (struct bh_pack_choice){
             .gain = row->whole[whole] - row->whole[whole - want->gpus],
             .gpus = bh_pack_first_gpus(host->whole, want->gpus),
         };

@@ -15,8 +15,7 @@ losses_follow_the_definition(void **state)
         pack = world_index(&world, BH_PACK_FGD);
         (void)bh_pack_fragmentation(pack);
         for (uint32_t n = 0; n < world.node_count; n++)
-            BH_CHECK_EQ("loss", bh_pack_host(pack, n)->loss,
-                        reference_loss(&world, &world.nodes[n]));
+            BH_CHECK_EQ("loss", bh_pack_host(pack, n)->loss, reference_loss(&world, &world.nodes[n]));
         free(pack);
     }
     BH_CHECK_DONE();
@@ -39,8 +38,7 @@ check_choices(const struct world *world, const struct bh_pack *pack, uint32_t n,
 
         BH_CHECK_EQ("gpus", __builtin_popcount(choices[c].gpus), shape->gpus);
         BH_CHECK("ascending", c == 0 || choices[c].gpus > choices[c - 1].gpus);
-        BH_CHECK_EQ("gain", choices[c].gain,
-                    reference_loss(world, node) - reference_loss(world, &left));
+        BH_CHECK_EQ("gain", choices[c].gain, reference_loss(world, node) - reference_loss(world, &left));
     }
 }
 
@@ -73,8 +71,7 @@ points_are_the_sigmoid(void **state)
     (void)state;
     for (size_t i = 0; i < BH_COUNT(weights); i++) {
         struct bh_pack_caps caps = { 1, 1 };
-        struct bh_pack *pack =
-            bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_FGD);
+        struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_FGD);
         struct bh_pack_shape shape = { .cpu_milli = 1, .models = 1 };
 
         assert_true(bh_pack_expect(pack, bh_pack_shape(pack, &shape), weights[i]));

@@ -33,8 +33,7 @@ tightest_gpu(const struct bh_pack_host *host, uint32_t parts)
 enum { FIT_POINT = 53760, FIT_CORES = 21, FIT_PARTS = 80 };
 
 static int32_t
-fit_score(const struct bh_pack *pack, const struct bh_pack_host *host,
-          const struct bh_pack_shape *want)
+fit_score(const struct bh_pack *pack, const struct bh_pack_host *host, const struct bh_pack_shape *want)
 {
     uint64_t cores = host->left.cpu_milli - want->cpu_milli;
     uint64_t parts = host->parts - want->gpus * want->parts;
@@ -45,20 +44,17 @@ fit_score(const struct bh_pack *pack, const struct bh_pack_host *host,
 }
 
 static int32_t
-fit_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
-         const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
-         uint32_t *ret_gpus)
+fit_pick(const struct bh_pack *pack, const struct bh_pack_host *host, const struct bh_pack_shape *want,
+         const struct bh_pack_rounding *rounding, uint32_t *ret_gpus)
 {
-    *ret_gpus = want->gpus == 1 && want->parts < BH_GPU_PARTS
-                    ? tightest_gpu(host, want->parts)
-                    : bh_pack_first_gpus(host->whole, want->gpus);
+    *ret_gpus = want->gpus == 1 && want->parts < BH_GPU_PARTS ? tightest_gpu(host, want->parts)
+                                                              : bh_pack_first_gpus(host->whole, want->gpus);
     return fit_score(pack, host, want);
 }
 
 static int32_t
-fgd_points(const struct bh_pack *pack, const struct bh_pack_host *host,
-           const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
-           const struct bh_pack_choice *choice)
+fgd_points(const struct bh_pack *pack, const struct bh_pack_host *host, const struct bh_pack_shape *want,
+           const struct bh_pack_rounding *rounding, const struct bh_pack_choice *choice)
 {
     int32_t points = (int32_t)bh_pack_loss_points(pack, choice->gain);
 
@@ -71,9 +67,8 @@ fgd_points(const struct bh_pack *pack, const struct bh_pack_host *host,
 /* FGD takes the GPU with the most points too, not with the greatest gain, and so the first
  * of those whose gains round to the same. */
 static int32_t
-fgd_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
-         const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
-         uint32_t *ret_gpus)
+fgd_pick(const struct bh_pack *pack, const struct bh_pack_host *host, const struct bh_pack_shape *want,
+         const struct bh_pack_rounding *rounding, uint32_t *ret_gpus)
 {
     struct bh_pack_choice choices[BH_PACK_GPUS_MAX];
     uint32_t count = bh_pack_loss_choices(pack, host, want, choices);
@@ -92,8 +87,7 @@ fgd_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
 
 /* Without rounding, which takes long to make and seldom matters. */
 static int32_t
-fgd_score(const struct bh_pack *pack, const struct bh_pack_host *host,
-          const struct bh_pack_shape *want)
+fgd_score(const struct bh_pack *pack, const struct bh_pack_host *host, const struct bh_pack_shape *want)
 {
     struct bh_pack_choice choices[BH_PACK_GPUS_MAX];
     uint32_t count = bh_pack_loss_choices(pack, host, want, choices);

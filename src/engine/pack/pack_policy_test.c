@@ -18,8 +18,7 @@ first_gpus_are_the_lowest(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BH_COUNT(firsts); i++)
-        BH_CHECK_EQ(firsts[i].name, bh_pack_first_gpus(firsts[i].gpus, firsts[i].count),
-                    firsts[i].want);
+        BH_CHECK_EQ(firsts[i].name, bh_pack_first_gpus(firsts[i].gpus, firsts[i].count), firsts[i].want);
     BH_CHECK_DONE();
 }
 
@@ -41,10 +40,7 @@ static const struct {
      */
     { "a tenth goes to the scraps", { 4000, 1000, 1, 420, 1 }, { 2, 2, 2 }, { 2, 1, 1 } },
     { "a half fills the half", { 4000, 1000, 1, 2100, 1 }, { 1, 1, 1 }, { 2, 2, 2 } },
-    { "a GPU where another is broken",
-      { 4000, 1000, 1, 4200, 1 },
-      { 1, 1, 1 },
-      { 1, 1, 1 } },
+    { "a GPU where another is broken", { 4000, 1000, 1, 4200, 1 }, { 1, 1, 1 }, { 1, 1, 1 } },
     { "two GPUs", { 4000, 1000, 2, 4200, 1 }, { 0, 0, 0 }, { 3, 3, 3 } },
     /* To FGD cores cost nothing while every expected shape still fits. */
     { "cores alone", { 8000, 1000, 0, 0, 1 }, { 2, 0, 0 }, { 0, 0, 0 } },

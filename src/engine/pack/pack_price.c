@@ -64,8 +64,7 @@ bh_pack_price_reckon(struct bh_pack *pack)
     for (uint32_t k = 0; k < pack->kinds.count; k++) {
         int64_t level = scarcity[k] / BH_PACK_LEVEL_STEP * BH_PACK_LEVEL_STEP;
 
-        market->level[k] =
-            (uint16_t)(level < BH_PACK_LEVEL_MAX ? level : BH_PACK_LEVEL_MAX);
+        market->level[k] = (uint16_t)(level < BH_PACK_LEVEL_MAX ? level : BH_PACK_LEVEL_MAX);
     }
     market->placed = 0;
 }

@@ -17,13 +17,11 @@ static struct bh_pack *
 pack_price_test_open_index(uint32_t gpus, uint32_t scarce)
 {
     struct bh_pack_caps caps = { gpus, 3 };
-    struct bh_pack *pack =
-        bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
+    struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
 
     for (uint32_t n = 0; n < gpus; n++)
-        bh_pack_set_node(
-            pack, n,
-            &(struct bh_pack_node) { .model = n >= scarce, .gpus = 1, .parts = { GPU } });
+        bh_pack_set_node(pack, n,
+                         &(struct bh_pack_node){ .model = n >= scarce, .gpus = 1, .parts = { GPU } });
     assert_true(bh_pack_expect(pack, bh_pack_shape(pack, &any), 2));
     assert_true(bh_pack_expect(pack, bh_pack_shape(pack, &only_0), 1));
     (void)bh_pack_shape(pack, &half_any);
@@ -77,7 +75,7 @@ levels_move_with_placements(void **state)
     }
     BH_CHECK_EQ("2 of 52 free", pack->market.level[0], 256);
     for (uint32_t n = 0; n < 48; n++)
-        bh_pack_release(pack, 0, &(struct bh_pack_placement) { n, 1 });
+        bh_pack_release(pack, 0, &(struct bh_pack_placement){ n, 1 });
     BH_CHECK_EQ("as before", pack->market.level[0], 40);
     free(pack);
     BH_CHECK_DONE();
@@ -90,13 +88,12 @@ a_node_that_changes_model_changes_supply(void **state)
 
     (void)state;
     for (uint32_t n = 0; n < 25; n++)
-        bh_pack_set_node(
-            pack, n, &(struct bh_pack_node) { .model = 1, .gpus = 1, .parts = { GPU } });
+        bh_pack_set_node(pack, n, &(struct bh_pack_node){ .model = 1, .gpus = 1, .parts = { GPU } });
     assert_int_equal(pack->market.free_parts[0], 25 * GPU);
     assert_int_equal(pack->market.free_parts[1], 75 * GPU);
     for (uint32_t i = 0; i < BH_PACK_PRICE_PLACEMENTS; i++) {
-        bh_pack_acquire(pack, 0, &(struct bh_pack_placement) { 30, 1 });
-        bh_pack_release(pack, 0, &(struct bh_pack_placement) { 30, 1 });
+        bh_pack_acquire(pack, 0, &(struct bh_pack_placement){ 30, 1 });
+        bh_pack_release(pack, 0, &(struct bh_pack_placement){ 30, 1 });
     }
     assert_int_equal(pack->market.level[0], 80);
     free(pack);
@@ -107,13 +104,11 @@ static void
 too_many_sets_are_left_out(void **state)
 {
     struct bh_pack_caps caps = { 64, 80 };
-    struct bh_pack *pack =
-        bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
+    struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
 
     (void)state;
     for (uint32_t n = 0; n < 64; n++)
-        bh_pack_set_node(
-            pack, n, &(struct bh_pack_node) { .model = n, .gpus = 1, .parts = { GPU } });
+        bh_pack_set_node(pack, n, &(struct bh_pack_node){ .model = n, .gpus = 1, .parts = { GPU } });
     for (uint32_t i = 0; i < 80; i++) {
         struct bh_pack_shape shape = only_0;
 
@@ -131,15 +126,13 @@ static void
 impossible_shapes_are_no_demand(void **state)
 {
     struct bh_pack_caps caps = { 2, 1 };
-    struct bh_pack *pack =
-        bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
+    struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
     struct bh_pack_shape huge = { 0, 0, UINT32_MAX, GPU, 1 };
     struct bh_pack_placement placement;
 
     (void)state;
     for (uint32_t n = 0; n < 2; n++)
-        bh_pack_set_node(
-            pack, n, &(struct bh_pack_node) { .model = n, .gpus = 1, .parts = { GPU } });
+        bh_pack_set_node(pack, n, &(struct bh_pack_node){ .model = n, .gpus = 1, .parts = { GPU } });
     assert_true(bh_pack_expect(pack, bh_pack_shape(pack, &huge), BH_PACK_WEIGHT_MAX - 1));
     assert_false(bh_pack_find(pack, 0, &placement));
     assert_int_equal(pack->market.level[0], 0);

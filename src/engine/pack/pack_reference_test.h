@@ -41,8 +41,7 @@ world_draw_node(struct world *world)
     };
 
     for (uint32_t g = 0; g < node.gpus; g++)
-        node.parts[g] =
-            world_draw(world, 2) ? BH_GPU_PARTS : (uint16_t)(world_draw(world, 101) * 42);
+        node.parts[g] = world_draw(world, 2) ? BH_GPU_PARTS : (uint16_t)(world_draw(world, 101) * 42);
     return node;
 }
 
@@ -68,13 +67,13 @@ world_draw_shape(struct world *world)
 static inline void
 world_make(struct world *world, uint64_t seed)
 {
-    *world = (struct world) { .random = seed };
+    *world = (struct world){ .random = seed };
     world->node_count = 1 + world_draw(world, WORLD_NODES);
     world->shape_count = 2 + world_draw(world, WORLD_SHAPES - 1);
     world->others = world_draw(world, 50);
     for (uint32_t n = 0; n < world->node_count; n++)
-        world->nodes[n] = n && world_draw(world, 2) ? world->nodes[world_draw(world, n)]
-                                                    : world_draw_node(world);
+        world->nodes[n] =
+            n && world_draw(world, 2) ? world->nodes[world_draw(world, n)] : world_draw_node(world);
     for (uint32_t s = 0; s < world->shape_count; s++) {
         world->shapes[s] = world_draw_shape(world);
         world->shapes[s].memory_mib += s; /* so that no two are the same */
@@ -110,15 +109,13 @@ reference_fits_gpus(const struct bh_pack_node *node, const struct bh_pack_shape 
 static inline bool
 reference_has_capacity(const struct bh_pack_node *node, const struct bh_pack_shape *shape)
 {
-    return node->cpu_milli >= shape->cpu_milli && node->memory_mib >= shape->memory_mib &&
-           (shape->gpus == 0 || shape->models >> node->model & 1) &&
-           reference_fits_gpus(node, shape);
+    return node->cpu_milli >= shape->cpu_milli && node->memory_mib >= shape->memory_mib
+           && (shape->gpus == 0 || shape->models >> node->model & 1) && reference_fits_gpus(node, shape);
 }
 
 /* What the shape cannot use of the node's GPUs; `ret_why`: where the artifact books it. */
 static inline uint32_t
-reference_unusable(const struct bh_pack_node *node, const struct bh_pack_shape *shape,
-                   int *ret_why)
+reference_unusable(const struct bh_pack_node *node, const struct bh_pack_shape *shape, int *ret_why)
 {
     bool cores = node->cpu_milli >= shape->cpu_milli;
     uint32_t all = 0, little = 0;
@@ -146,8 +143,7 @@ reference_loss(const struct world *world, const struct bh_pack_node *node)
     int why;
 
     for (uint32_t s = 0; s < world->shape_count; s++)
-        loss +=
-            (int64_t)world->weights[s] * reference_unusable(node, &world->shapes[s], &why);
+        loss += (int64_t)world->weights[s] * reference_unusable(node, &world->shapes[s], &why);
     return loss;
 }
 
@@ -182,14 +178,12 @@ reference_sum(const struct world *world, const struct bh_pack_node *node)
     }
     total = weight + world->others;
     share = weight / total;
-    qsort_r(order, world->shape_count, sizeof *order, reference_order,
-            (void *)(uintptr_t)world);
+    qsort_r(order, world->shape_count, sizeof *order, reference_order, (void *)(uintptr_t)world);
     for (uint32_t i = 0; i < world->shape_count && world->weights[order[i]]; i++) {
         int why;
         uint32_t lost = reference_unusable(node, &world->shapes[order[i]], &why);
 
-        booked[why == 2 ? 1 : why] +=
-            world->weights[order[i]] / total / share * (lost * 5 / 21);
+        booked[why == 2 ? 1 : why] += world->weights[order[i]] / total / share * (lost * 5 / 21);
     }
     for (int why = 0; why < 7; why++)
         sum += booked[why];
@@ -197,8 +191,7 @@ reference_sum(const struct world *world, const struct bh_pack_node *node)
 }
 
 static inline struct bh_pack_node
-reference_take(const struct bh_pack_node *node, const struct bh_pack_shape *shape,
-               uint32_t gpus)
+reference_take(const struct bh_pack_node *node, const struct bh_pack_shape *shape, uint32_t gpus)
 {
     struct bh_pack_node left = *node;
 

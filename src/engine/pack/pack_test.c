@@ -7,8 +7,8 @@
 /* Best fit as the artifact states it, but exact: 100 less the hundredths left, rounded up.
  */
 static int64_t
-fit_score(const struct world *world, const struct bh_pack_node *node,
-          const struct bh_pack_shape *shape, uint32_t gpus)
+fit_score(const struct world *world, const struct bh_pack_node *node, const struct bh_pack_shape *shape,
+          uint32_t gpus)
 {
     struct bh_pack_node left = reference_take(node, shape, gpus);
     int64_t parts = 0, points;
@@ -22,8 +22,8 @@ fit_score(const struct world *world, const struct bh_pack_node *node,
 
 /* FGD's artifact works with doubles, which round: told to the index as its rounding. */
 static int64_t
-fgd_score(const struct world *world, const struct bh_pack_node *node,
-          const struct bh_pack_shape *shape, uint32_t gpus)
+fgd_score(const struct world *world, const struct bh_pack_node *node, const struct bh_pack_shape *shape,
+          uint32_t gpus)
 {
     struct bh_pack_node left = reference_take(node, shape, gpus);
     double gain = reference_sum(world, node) - reference_sum(world, &left);
@@ -49,8 +49,8 @@ is_part(const struct bh_pack_shape *shape)
 
 /* The GPU with the greatest score, the first of equals. */
 static uint32_t
-best_scored(const struct world *world, const struct bh_pack_node *node,
-            const struct bh_pack_shape *shape, score *rate)
+best_scored(const struct world *world, const struct bh_pack_node *node, const struct bh_pack_shape *shape,
+            score *rate)
 {
     uint32_t best = 0;
     int64_t most = INT64_MIN;
@@ -87,13 +87,12 @@ static score *const scores[BH_PACK_BULKHEAD] = {
 };
 
 static uint32_t
-choose_gpus(const struct world *world, const struct bh_pack_node *node,
-            const struct bh_pack_shape *shape, enum bh_pack_policy policy)
+choose_gpus(const struct world *world, const struct bh_pack_node *node, const struct bh_pack_shape *shape,
+            enum bh_pack_policy policy)
 {
     if (!is_part(shape))
         return reference_first_gpus(node, shape);
-    return policy == BH_PACK_BESTFIT ? tightest(node, shape)
-                                     : best_scored(world, node, shape, fgd_score);
+    return policy == BH_PACK_BESTFIT ? tightest(node, shape) : best_scored(world, node, shape, fgd_score);
 }
 
 /* To 0 .. 100 over the nodes with room, as the artifact does before it compares. */
@@ -112,8 +111,7 @@ normalise(int64_t *points, const bool *capacity, uint32_t count)
 }
 
 static int
-search(const struct world *world, uint32_t s, enum bh_pack_policy policy,
-       uint32_t *ret_gpus)
+search(const struct world *world, uint32_t s, enum bh_pack_policy policy, uint32_t *ret_gpus)
 {
     const struct bh_pack_shape *shape = &world->shapes[s];
     int64_t points[WORLD_NODES] = { 0 };
@@ -182,7 +180,7 @@ pack_test_placement(struct history *history)
     bh_pack_acquire(history->pack, shape, &placement);
     world->nodes[placement.node] =
         reference_take(&world->nodes[placement.node], &world->shapes[shape], placement.gpus);
-    history->placed[history->count++] = (struct placed) { shape, placement };
+    history->placed[history->count++] = (struct placed){ shape, placement };
 }
 
 static void
@@ -259,8 +257,8 @@ answers_equal_a_search(void **state)
 
             memset(&history, 0, sizeof history);
             history.policy = policy;
-            snprintf(history.name, sizeof history.name, "%s, seed %d",
-                     bh_pack_policy_names[policy], (int)seed);
+            snprintf(history.name, sizeof history.name, "%s, seed %d", bh_pack_policy_names[policy],
+                     (int)seed);
             world_make(&history.world, seed);
             history.pack = world_index(&history.world, policy);
             pack_test_live(&history);
@@ -298,9 +296,7 @@ too_many_expected_amounts_are_refused(void **state)
 
     (void)state;
     for (uint32_t i = 0; i <= BH_PACK_AMOUNTS_MAX; i++) {
-        struct bh_pack_shape shape = {
-            .cpu_milli = 1000 + i, .gpus = 1, .parts = 42, .models = 1
-        };
+        struct bh_pack_shape shape = { .cpu_milli = 1000 + i, .gpus = 1, .parts = 42, .models = 1 };
 
         last = bh_pack_shape(pack, &shape);
         assert_int_equal(bh_pack_expect(pack, last, 1), i < BH_PACK_AMOUNTS_MAX);
@@ -314,8 +310,7 @@ static void
 a_node_never_set_has_nothing(void **state)
 {
     struct bh_pack_caps caps = { 3, 1 };
-    struct bh_pack *pack =
-        bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BESTFIT);
+    struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BESTFIT);
     struct bh_pack_shape nothing = { .models = 1 };
     struct bh_pack_node node = { .cpu_milli = 1 };
     struct bh_pack_placement placement;

@@ -62,15 +62,13 @@ bh_pack_tree_build(const struct bh_pack_tree_plan *plan, int32_t *tree)
 }
 
 void
-bh_pack_tree_set(const struct bh_pack_tree_plan *plan, int32_t *tree, uint32_t leaf,
-                 int32_t score)
+bh_pack_tree_set(const struct bh_pack_tree_plan *plan, int32_t *tree, uint32_t leaf, int32_t score)
 {
     int32_t *placement = tree + leaf, before = *placement;
 
     *placement = score;
     for (uint32_t r = 1; r < plan->rows && score != before; r++) {
-        int32_t *match =
-            tree + plan->row[r - 1] + leaf / BH_PACK_TREE_FAN * BH_PACK_TREE_FAN;
+        int32_t *match = tree + plan->row[r - 1] + leaf / BH_PACK_TREE_FAN * BH_PACK_TREE_FAN;
         int32_t won;
 
         leaf /= BH_PACK_TREE_FAN;

@@ -28,8 +28,7 @@ void bh_pack_tree_clear(const struct bh_pack_tree_plan *plan, int32_t *tree);
 void bh_pack_tree_build(const struct bh_pack_tree_plan *plan, int32_t *tree);
 
 /* Give one leaf a score. */
-void bh_pack_tree_set(const struct bh_pack_tree_plan *plan, int32_t *tree, uint32_t leaf,
-                      int32_t score);
+void bh_pack_tree_set(const struct bh_pack_tree_plan *plan, int32_t *tree, uint32_t leaf, int32_t score);
 
 /* The winning score. */
 int32_t bh_pack_tree_top(const struct bh_pack_tree_plan *plan, const int32_t *tree);

@@ -41,10 +41,11 @@ winners_equal_a_scan(void **state)
             scores[leaf] = tree[leaf] = (int32_t)pack_tree_test_draw(&random, 5) - 2;
         bh_pack_tree_build(&plan, tree);
         for (uint32_t step = 0; step < 3000; step++) {
-            uint32_t leaf = pack_tree_test_draw(&random, 3) ? pack_tree_test_draw(&random, count) : pack_tree_test_scan(scores, count);
+            uint32_t leaf = pack_tree_test_draw(&random, 3) ? pack_tree_test_draw(&random, count)
+                                                            : pack_tree_test_scan(scores, count);
 
-            scores[leaf] =
-                pack_tree_test_draw(&random, 4) ? (int32_t)pack_tree_test_draw(&random, 6) - 3 : BH_PACK_NO_CAPACITY;
+            scores[leaf] = pack_tree_test_draw(&random, 4) ? (int32_t)pack_tree_test_draw(&random, 6) - 3
+                                                           : BH_PACK_NO_CAPACITY;
             bh_pack_tree_set(&plan, tree, leaf, scores[leaf]);
             BH_CHECK_EQ("winner", bh_pack_tree_best(&plan, tree), pack_tree_test_scan(scores, count));
             BH_CHECK_EQ("top", bh_pack_tree_top(&plan, tree), scores[pack_tree_test_scan(scores, count)]);

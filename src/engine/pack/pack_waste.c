@@ -6,11 +6,11 @@
 
 /* The policy's constants, as tuned over the openb variants. */
 enum {
-    SHARE_BITS = 16,  /* shares of what is expected are fixed-point numbers */
-    GPU_OFFERS = 32,  /* so many shapes are offered to one GPU */
-    NODE_OFFERS = 24, /* and so many to a node */
-    CORE_WORTH = 16,  /* a core counts as so many thousandths of a GPU in a node's waste */
-    NODE_WEIGHT = 8,  /* a node's waste counts 8/64 of its GPUs' own */
+    SHARE_BITS = 16,    /* shares of what is expected are fixed-point numbers */
+    GPU_OFFERS = 32,    /* so many shapes are offered to one GPU */
+    NODE_OFFERS = 24,   /* and so many to a node */
+    CORE_WORTH = 16,    /* a core counts as so many thousandths of a GPU in a node's waste */
+    NODE_WEIGHT = 8,    /* a node's waste counts 8/64 of its GPUs' own */
     SEVERAL_WEIGHT = 4, /* what shapes of several GPUs cannot use counts 4/64 */
 };
 
@@ -61,8 +61,7 @@ struct waste_demand {
 static bool
 waste_is_served(const struct waste_demand *demand, const struct bh_pack_request *ask)
 {
-    return ask->weight > 0 &&
-           (ask->want.gpus == 0 || ask->want.models >> demand->model & 1);
+    return ask->weight > 0 && (ask->want.gpus == 0 || ask->want.models >> demand->model & 1);
 }
 
 static struct waste_demand
@@ -93,8 +92,8 @@ struct waste_sizes {
 };
 
 static void
-waste_add_shape(const struct waste_demand *demand, const struct bh_pack_request *ask, struct waste_sizes *sizes,
-          struct bh_pack_waste_row *row)
+waste_add_shape(const struct waste_demand *demand, const struct bh_pack_request *ask,
+                struct waste_sizes *sizes, struct bh_pack_waste_row *row)
 {
     const struct bh_pack_shape *want = &ask->want;
     uint32_t level = (want->parts + BH_PACK_WASTE_STEP - 1) / BH_PACK_WASTE_STEP;
@@ -111,7 +110,7 @@ waste_add_shape(const struct waste_demand *demand, const struct bh_pack_request 
 /* Add the shapes that need just this class of cores; false: there are none. */
 static bool
 waste_add_class(const struct waste_demand *demand, uint32_t class, struct waste_sizes *sizes,
-          struct bh_pack_waste_row *row)
+                struct bh_pack_waste_row *row)
 {
     const struct bh_pack *pack = demand->pack;
     bool added = false;
@@ -119,8 +118,8 @@ waste_add_class(const struct waste_demand *demand, uint32_t class, struct waste_
     for (uint32_t s = 0; s < pack->shapes; s++) {
         const struct bh_pack_request *ask = bh_pack_request(pack, s);
 
-        if (ask->want.gpus == 0 || !waste_is_served(demand, ask) ||
-            bh_pack_ladder_count(&pack->loss.cores, ask->want.cpu_milli) != class)
+        if (ask->want.gpus == 0 || !waste_is_served(demand, ask)
+            || bh_pack_ladder_count(&pack->loss.cores, ask->want.cpu_milli) != class)
             continue;
         waste_add_shape(demand, ask, sizes, row);
         added = true;
@@ -146,8 +145,8 @@ waste_build_levels(const struct waste_sizes *sizes, int32_t waste[BH_PACK_LEVELS
             int64_t sum = (int64_t)use[r] << SHARE_BITS;
 
             for (uint32_t i = 0; i < count && asked[i] <= r; i++)
-                sum += (int64_t)sizes->share[asked[i]] *
-                       ((int32_t)asked[i] * STEP_WASTE + use[r - asked[i]] - use[r]);
+                sum += (int64_t)sizes->share[asked[i]]
+                       * ((int32_t)asked[i] * STEP_WASTE + use[r - asked[i]] - use[r]);
             use[r] = (int32_t)(sum >> SHARE_BITS);
         }
     }
@@ -165,7 +164,7 @@ waste_build_rows(const struct waste_demand *demand)
         struct bh_pack_waste_row *row = pack_waste_row_of(demand->pack, demand->kind, class);
 
         if (class == 0)
-            *row = (struct bh_pack_waste_row) { .several = 0 };
+            *row = (struct bh_pack_waste_row){ .several = 0 };
         else
             *row = row[-1];
         if (waste_add_class(demand, class, &sizes, row) || class == 0)
@@ -198,8 +197,7 @@ waste_offer_from(const struct waste_demand *demand, const struct bh_pack_request
 {
     const struct bh_pack_shape *want = &ask->want;
     struct waste_offer offer = {
-        .tenths =
-            (want->gpus * want->parts + BH_PACK_WASTE_TENTH / 2) / BH_PACK_WASTE_TENTH,
+        .tenths = (want->gpus * want->parts + BH_PACK_WASTE_TENTH / 2) / BH_PACK_WASTE_TENTH,
         .cores = want->cpu_milli / 1000 + (want->cpu_milli % 1000 >= 500),
         .share = waste_share_of(ask->weight, demand->weight),
     };
@@ -261,7 +259,7 @@ waste_collect_offers(const struct waste_demand *demand, struct waste_offer *offe
  * fits: what those that fit use themselves, and what is used where none does. */
 static void
 waste_start_row(const int32_t *use, const struct waste_offer *offers, uint32_t count, uint32_t cores,
-          int64_t sum[BH_PACK_CORES])
+                int64_t sum[BH_PACK_CORES])
 {
     int64_t fitting[BH_PACK_CORES] = { 0 }, taken[BH_PACK_CORES] = { 0 };
     int64_t share = 0, worth = 0;
@@ -281,7 +279,7 @@ waste_start_row(const int32_t *use, const struct waste_offer *offers, uint32_t c
  * tenths. */
 static void
 waste_offer_row(int32_t *table, uint32_t tenths, const struct waste_offer *offers, uint32_t count,
-          uint32_t cores)
+                uint32_t cores)
 {
     int32_t *use = table + (size_t)tenths * BH_PACK_CORES;
     int64_t sum[BH_PACK_CORES];
@@ -327,8 +325,7 @@ waste_cores_reach(const struct bh_pack_node *left)
 {
     uint32_t cores = left->cpu_milli / (CORES_ROUND * 1000U) + 1;
 
-    return cores < BH_PACK_CORES_MAX / CORES_ROUND ? cores * CORES_ROUND
-                                                   : BH_PACK_CORES_MAX;
+    return cores < BH_PACK_CORES_MAX / CORES_ROUND ? cores * CORES_ROUND : BH_PACK_CORES_MAX;
 }
 
 static void
@@ -362,11 +359,9 @@ bh_pack_waste_build(struct bh_pack *pack)
 bool
 bh_pack_waste_covers(const struct bh_pack *pack, const struct bh_pack_host *host)
 {
-    const struct bh_pack_reach *reach =
-        &pack->kinds.reach[pack->kinds.of[host->left.model]];
+    const struct bh_pack_reach *reach = &pack->kinds.reach[pack->kinds.of[host->left.model]];
 
-    return waste_cores_reach(&host->left) <= reach->cores &&
-           host->left.gpus * 10 <= reach->tenths;
+    return waste_cores_reach(&host->left) <= reach->cores && host->left.gpus * 10 <= reach->tenths;
 }
 
 /* Of the node's GPUs together with its cores, linear between whole cores. */
@@ -377,8 +372,7 @@ waste_together(const struct bh_pack *pack, uint32_t kind, uint32_t parts, uint32
 
     if (milli > BH_PACK_CORES_MAX * 1000)
         milli = BH_PACK_CORES_MAX * 1000;
-    at = waste_cores_of(pack, kind, (parts + BH_PACK_WASTE_TENTH / 2) / BH_PACK_WASTE_TENTH) +
-         milli / 1000;
+    at = waste_cores_of(pack, kind, (parts + BH_PACK_WASTE_TENTH / 2) / BH_PACK_WASTE_TENTH) + milli / 1000;
     return at[0] + (at[1] - at[0]) * (int64_t)(milli % 1000) / 1000;
 }
 
@@ -388,8 +382,7 @@ static int64_t
 waste_of_several(const struct bh_pack_waste_row *row, uint32_t parts, uint32_t whole)
 {
     uint32_t broken = (parts - whole * BH_GPU_PARTS) * 5 / 21;
-    int64_t lost =
-        (int64_t)broken * row->several + (int64_t)whole * 1000 * row->over[whole];
+    int64_t lost = (int64_t)broken * row->several + (int64_t)whole * 1000 * row->over[whole];
 
     return (lost * SEVERAL_WEIGHT) >> SHARE_BITS;
 }
@@ -422,15 +415,14 @@ bh_pack_waste_refresh(const struct bh_pack *pack, struct bh_pack_host *host)
     uint32_t kind = pack->kinds.of[host->left.model], milli = host->left.cpu_milli;
     const struct bh_pack_waste_row *row = waste_row_for(pack, kind, milli);
 
-    host->waste = (int32_t)(waste_of_gpus(row, host) +
-                            waste_together(pack, kind, host->parts, milli) +
-                            waste_of_several(row, host->parts, host->whole_count));
+    host->waste = (int32_t)(waste_of_gpus(row, host) + waste_together(pack, kind, host->parts, milli)
+                            + waste_of_several(row, host->parts, host->whole_count));
 }
 
 /* Of a part: what the GPUs save, by one GPU after another. */
 static uint32_t
-waste_part_choices(const struct bh_pack_host *host, const struct bh_pack_waste_row *row,
-             uint32_t asked, struct bh_pack_choice *choices)
+waste_part_choices(const struct bh_pack_host *host, const struct bh_pack_waste_row *row, uint32_t asked,
+                   struct bh_pack_choice *choices)
 {
     uint32_t whole = host->whole_count, left = host->parts - asked, count = 0;
     uint32_t first_whole = host->whole & -(uint32_t)host->whole;
@@ -440,8 +432,8 @@ waste_part_choices(const struct bh_pack_host *host, const struct bh_pack_waste_r
 
         if (parts < asked)
             continue;
-        choices[count].gain = waste_of_gpu(row, parts) - waste_of_gpu(row, parts - asked) -
-                              waste_of_several(row, left, whole - (gpu == first_whole));
+        choices[count].gain = waste_of_gpu(row, parts) - waste_of_gpu(row, parts - asked)
+                              - waste_of_several(row, left, whole - (gpu == first_whole));
         choices[count++].gpus = gpu;
     }
     return count;
@@ -449,22 +441,20 @@ waste_part_choices(const struct bh_pack_host *host, const struct bh_pack_waste_r
 
 uint32_t
 bh_pack_waste_choices(const struct bh_pack *pack, const struct bh_pack_host *host,
-                      const struct bh_pack_shape *want,
-                      struct bh_pack_choice ret_choices[BH_PACK_GPUS_MAX])
+                      const struct bh_pack_shape *want, struct bh_pack_choice ret_choices[BH_PACK_GPUS_MAX])
 {
     uint32_t kind = pack->kinds.of[host->left.model];
     uint32_t milli = host->left.cpu_milli - want->cpu_milli;
     uint32_t left = host->parts - want->gpus * want->parts, count = 1;
     const struct bh_pack_waste_row *row = waste_row_for(pack, kind, milli);
-    int64_t saved =
-        host->waste - waste_of_gpus(row, host) - waste_together(pack, kind, left, milli);
+    int64_t saved = host->waste - waste_of_gpus(row, host) - waste_together(pack, kind, left, milli);
 
     if (want->gpus > 0 && want->parts < BH_GPU_PARTS)
         count = waste_part_choices(host, row, want->parts, ret_choices);
     else
-        ret_choices[0] = (struct bh_pack_choice) {
-            .gain = (int64_t)row->level[BH_PACK_LEVELS] * want->gpus -
-                    waste_of_several(row, left, host->whole_count - want->gpus),
+        ret_choices[0] = (struct bh_pack_choice){
+            .gain = (int64_t)row->level[BH_PACK_LEVELS] * want->gpus
+                    - waste_of_several(row, left, host->whole_count - want->gpus),
             .gpus = bh_pack_first_gpus(host->whole, want->gpus),
         };
     for (uint32_t i = 0; i < count; i++)

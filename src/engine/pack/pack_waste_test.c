@@ -18,8 +18,7 @@ static struct bh_pack *
 pack_waste_test_open_index(const struct bh_pack_shape *expected)
 {
     struct bh_pack_caps caps = { 2, 4 };
-    struct bh_pack *pack =
-        bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
+    struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
 
     bh_pack_set_node(pack, 0, &node);
     assert_true(bh_pack_expect(pack, bh_pack_shape(pack, expected), 5));
@@ -96,8 +95,7 @@ what_nobody_may_use_is_waste(void **state)
     for (int r = 0; r <= BH_PACK_LEVELS; r++)
         BH_CHECK_EQ("level", row_at(pack, 1)->level[r], r * HUNDREDTH);
     /* 2 GPUs, and an eighth of them and of 32 cores at 16 thousandths. */
-    BH_CHECK_EQ("node", bh_pack_host(pack, 0)->waste,
-                2 * 100 * HUNDREDTH + (2000 + 32 * 16) * 8);
+    BH_CHECK_EQ("node", bh_pack_host(pack, 0)->waste, 2 * 100 * HUNDREDTH + (2000 + 32 * 16) * 8);
     free(pack);
     BH_CHECK_DONE();
 }

@@ -5,8 +5,7 @@
 #include "engine/state/slots.h"
 
 uint64_t
-bh_filter_counts(const struct bh_engine *engine, const struct bh_filter *filter,
-                 const struct bh_wanted *held)
+bh_filter_counts(const struct bh_engine *engine, const struct bh_filter *filter, const struct bh_wanted *held)
 {
     if (filter->tenant && !bh_tenant_within(engine, filter->tenant, held->tenant))
         return 0;

@@ -22,7 +22,6 @@ uint64_t bh_filter_freed(const struct bh_search *search, const struct bh_filter 
 
 /* Whether `why->used`, less what is imagined gone, and with what others claim, leaves room
  * for `why->wanted` below `why->limit`; `used` becomes what is left of it. */
-bool bh_filter_fits(const struct bh_search *search, const struct bh_filter *filter,
-                    struct bh_reason *why);
+bool bh_filter_fits(const struct bh_search *search, const struct bh_filter *filter, struct bh_reason *why);
 
 #endif

@@ -9,8 +9,11 @@ only_what_the_filter_names_counts(void **state)
     struct bh_fixture *fixture = bh_fixture_site(1);
     const struct bh_engine *engine = fixture->engine;
     struct quota of_sku = { .scope = BH_QUOTA_SKU, .of = 1 };
-    struct bh_wanted held = { .tenant = tenant_find(engine, 21), .sku = sku_find(engine, 1), .count = 2,
-                              .equivalent = 1200, .principal = 7 };
+    struct bh_wanted held = { .tenant = tenant_find(engine, 21),
+                              .sku = sku_find(engine, 1),
+                              .count = 2,
+                              .equivalent = 1200,
+                              .principal = 7 };
     struct {
         const char *name;
         struct bh_filter filter;

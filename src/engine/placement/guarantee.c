@@ -18,8 +18,7 @@ guarantee_withheld_of(uint64_t guarantee, uint64_t withhold, uint64_t used)
 static uint64_t
 guarantee_expected_of(const struct bh_engine *engine, const struct tenant *tenant)
 {
-    uint64_t wanted =
-        tenant->expected < tenant->guarantee ? tenant->expected : tenant->guarantee;
+    uint64_t wanted = tenant->expected < tenant->guarantee ? tenant->expected : tenant->guarantee;
 
     if (engine->core.settings.lending != BH_LEND_FORECAST || tenant->removed)
         return 0;
@@ -52,7 +51,8 @@ guarantee_withheld_by(const struct bh_engine *engine, const struct tenant *tenan
     }
     if (tenant->removed)
         return 0;
-    return model ? models : guarantee_greater(guarantee_greater(all, expected), guarantee_greater(models, skus));
+    return model ? models
+                 : guarantee_greater(guarantee_greater(all, expected), guarantee_greater(models, skus));
 }
 
 /* Of all who keep something back from the tenant; what a tenant keeps stands for those
@@ -66,8 +66,9 @@ guarantee_withheld_from(const struct bh_engine *engine, uint32_t wanting, uint32
         uint32_t above = tenant_at(engine, slot)->parent;
         uint64_t kept = guarantee_withheld_by(engine, tenant_at(engine, slot), model);
 
-        while (above && (bh_tenant_within(engine, above, wanting)
-                         || guarantee_withheld_by(engine, tenant_at(engine, above), model) == 0))
+        while (above
+               && (bh_tenant_within(engine, above, wanting)
+                   || guarantee_withheld_by(engine, tenant_at(engine, above), model) == 0))
             above = tenant_at(engine, above)->parent;
         if (kept == 0 || above || bh_tenant_within(engine, slot, wanting))
             continue;
@@ -84,13 +85,14 @@ guarantee_by_forecast(const struct bh_engine *engine, uint32_t slot)
     struct tenant without = *tenant_at(engine, slot);
 
     without.expected = 0;
-    return guarantee_withheld_by(engine, &without, 0) < guarantee_withheld_by(engine, tenant_at(engine, slot), 0);
+    return guarantee_withheld_by(engine, &without, 0)
+           < guarantee_withheld_by(engine, tenant_at(engine, slot), 0);
 }
 
 /* Whether enough stays free of what others are guaranteed and do not lend. */
 static bool
 guarantee_leaves_enough(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t model,
-              struct bh_reason *ret_why)
+                        struct bh_reason *ret_why)
 {
     const struct core *core = &search->engine->core;
     struct quota by_model = { .scope = BH_QUOTA_MODEL, .of = model };
@@ -102,10 +104,11 @@ guarantee_leaves_enough(const struct bh_search *search, const struct bh_wanted *
         return true;
     for (uint32_t i = 0; i < MODELS_MAX; i++)
         capacity += model == 0 || i == model ? (uint64_t)core->offered[i] * BH_GPU_PARTS : 0;
-    *ret_why = (struct bh_reason){
-        .code = BH_REASON_KEPT, .tenant = { (uint32_t)tenant_at(search->engine, who)->id },
-        .limit = capacity > kept ? capacity - kept : 0,
-        .used = model ? core->used_models[model] : core->used, .wanted = wanted->equivalent };
+    *ret_why = (struct bh_reason){ .code = BH_REASON_KEPT,
+                                   .tenant = { (uint32_t)tenant_at(search->engine, who)->id },
+                                   .limit = capacity > kept ? capacity - kept : 0,
+                                   .used = model ? core->used_models[model] : core->used,
+                                   .wanted = wanted->equivalent };
     if (!model && guarantee_by_forecast(search->engine, who)) {
         ret_why->code = BH_REASON_KEPT_FORECAST;
         ret_why->expected = tenant_at(search->engine, who)->expected;
@@ -114,8 +117,7 @@ guarantee_leaves_enough(const struct bh_search *search, const struct bh_wanted *
 }
 
 bool
-bh_guarantee_lends(const struct bh_search *search, const struct bh_wanted *wanted,
-        struct bh_reason *ret_why)
+bh_guarantee_lends(const struct bh_search *search, const struct bh_wanted *wanted, struct bh_reason *ret_why)
 {
     uint32_t within;
 
@@ -143,12 +145,11 @@ guarantee_covers(uint64_t guarantee, uint64_t used, uint64_t more)
  * quota, or equivalents. */
 static uint64_t
 guarantee_claimed_within(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
-               uint32_t but_job)
+                         uint32_t but_job)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; engine->core.claim_count > engine->core.reserved && i < CLAIMS_MAX;
-         i++) {
+    for (uint32_t i = 0; engine->core.claim_count > engine->core.reserved && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
         struct bh_wanted taken;
 
@@ -170,13 +171,12 @@ struct guarantee_question {
 
 static uint64_t
 guarantee_used_with(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
-          const struct guarantee_question *question)
+                    const struct guarantee_question *question)
 {
     uint64_t used = quota ? quota->used : tenant_at(engine, tenant)->used;
 
-    return question->with_claims
-               ? used + guarantee_claimed_within(engine, tenant, quota, question->but_job)
-               : used;
+    return question->with_claims ? used + guarantee_claimed_within(engine, tenant, quota, question->but_job)
+                                 : used;
 }
 
 /* What a tenant's guarantees say together: one that covers it will do. */
@@ -184,13 +184,14 @@ static enum guarantee_word
 guarantee_covered_by(const struct bh_engine *engine, uint32_t slot, const struct guarantee_question *question)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
-    enum guarantee_word word = guarantee_covers(tenant->guarantee, guarantee_used_with(engine, slot, NULL, question),
-                            question->wanted->equivalent);
+    enum guarantee_word word = guarantee_covers(
+        tenant->guarantee, guarantee_used_with(engine, slot, NULL, question), question->wanted->equivalent);
 
     for (uint32_t i = 0; i < tenant->quota_count && word != COVERS_IT; i++) {
         const struct quota *quota = &tenant->quotas[i];
-        enum guarantee_word by = guarantee_covers(quota->guarantee, guarantee_used_with(engine, slot, quota, question),
-                              bh_quota_counted(engine, quota, question->wanted));
+        enum guarantee_word by =
+            guarantee_covers(quota->guarantee, guarantee_used_with(engine, slot, quota, question),
+                             bh_quota_counted(engine, quota, question->wanted));
 
         word = by != SAYS_NOTHING ? by : word;
     }
@@ -199,7 +200,8 @@ guarantee_covered_by(const struct bh_engine *engine, uint32_t slot, const struct
 
 /* Up from the one who asks: what lies above a guarantee that is exceeded says nothing more. */
 static enum bh_cover
-guarantee_cover_of(const struct bh_engine *engine, const struct guarantee_question *question, uint32_t *ret_within)
+guarantee_cover_of(const struct bh_engine *engine, const struct guarantee_question *question,
+                   uint32_t *ret_within)
 {
     bool covered = false;
 
@@ -217,15 +219,14 @@ guarantee_cover_of(const struct bh_engine *engine, const struct guarantee_questi
 }
 
 enum bh_cover
-bh_guarantee_cover(const struct bh_engine *engine, const struct bh_wanted *wanted,
-                   uint32_t *ret_within)
+bh_guarantee_cover(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t *ret_within)
 {
     return guarantee_cover_of(engine, &(struct guarantee_question){ .wanted = wanted }, ret_within);
 }
 
 enum bh_cover
-bh_guarantee_cover_with_claims(const struct bh_engine *engine, const struct bh_wanted *wanted,
-                               uint32_t job, uint32_t *ret_within)
+bh_guarantee_cover_with_claims(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t job,
+                               uint32_t *ret_within)
 {
     return guarantee_cover_of(engine, &(struct guarantee_question){ wanted, true, job }, ret_within);
 }
@@ -237,15 +238,15 @@ bh_guarantee_claimed(const struct bh_engine *engine, uint32_t tenant, uint32_t b
 }
 
 bool
-bh_guarantee_concerns(const struct bh_engine *engine, uint32_t slot,
-                      const struct bh_wanted *wanted)
+bh_guarantee_concerns(const struct bh_engine *engine, uint32_t slot, const struct bh_wanted *wanted)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
     bool concerns = tenant->guarantee > 0;
 
     for (uint32_t i = 0; i < tenant->quota_count; i++)
-        concerns = concerns || (tenant->quotas[i].guarantee > 0
-                                && bh_quota_concerns(engine, &tenant->quotas[i], wanted));
+        concerns =
+            concerns
+            || (tenant->quotas[i].guarantee > 0 && bh_quota_concerns(engine, &tenant->quotas[i], wanted));
     return concerns;
 }
 

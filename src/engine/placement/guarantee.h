@@ -16,21 +16,19 @@ enum bh_cover {
 
 /* A tenant's guarantee of the SKU or of the GPU model covers it as well as that of all
  * GPU-equivalents.  `ret_within` is the tenant (slot) of BH_COVER_WITHIN, else 0. */
-enum bh_cover bh_guarantee_cover(const struct bh_engine *engine,
-                                 const struct bh_wanted *wanted, uint32_t *ret_within);
+enum bh_cover bh_guarantee_cover(const struct bh_engine *engine, const struct bh_wanted *wanted,
+                                 uint32_t *ret_within);
 
 /* The same, what is being made room for others of those tenants (but not for this job, by
  * slot) counted as used. */
-enum bh_cover bh_guarantee_cover_with_claims(const struct bh_engine *engine,
-                                             const struct bh_wanted *wanted, uint32_t job,
-                                             uint32_t *ret_within);
+enum bh_cover bh_guarantee_cover_with_claims(const struct bh_engine *engine, const struct bh_wanted *wanted,
+                                             uint32_t job, uint32_t *ret_within);
 
 /* What room is being made for within the tenant (slot), in parts: for all but that job. */
 uint64_t bh_guarantee_claimed(const struct bh_engine *engine, uint32_t tenant, uint32_t but_job);
 
 /* Whether the tenant (slot) itself is guaranteed anything that counts what is wanted. */
-bool bh_guarantee_concerns(const struct bh_engine *engine, uint32_t tenant,
-                           const struct bh_wanted *wanted);
+bool bh_guarantee_concerns(const struct bh_engine *engine, uint32_t tenant, const struct bh_wanted *wanted);
 
 /* Whether a guarantee of the job's tenant, or of one above it, covers what is used there
  * in what is imagined, and does not cover the one who searches: it is not taken away. */

@@ -4,7 +4,10 @@
 #include "engine/state/slots.h"
 #include "engine/step/fixture_test.h"
 
-#define NOTHING { .limit = 0 } /* the story takes that for none */
+#define NOTHING                                                                                              \
+    {                                                                                                        \
+        .limit = 0                                                                                           \
+    } /* the story takes that for none */
 
 /* Department 2 and its project 21, which has `used` whole H100s of four; a job of the
  * project that wants one more. */
@@ -16,6 +19,7 @@ guarantees_cover_what_they_name(void **state)
         struct bh_ev_tenant department, project;
         uint32_t used;
         enum bh_cover cover;
+        /* clang-format off */
     } cases[] = {
         { "no guarantee at all", NOTHING, NOTHING, 0, BH_COVER_NONE },
         { "its own", NOTHING, { .guarantee = 4200 }, 0, BH_COVER_ALL },
@@ -39,13 +43,16 @@ guarantees_cover_what_they_name(void **state)
           { .guarantee = 4200, .quota_count = 1,
             .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 2 } } }, 1, BH_COVER_ALL },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_fixture *fixture = bh_fixture_site(4);
         struct bh_ev_tenant department = cases[i].department, project = cases[i].project;
         struct bh_wanted wanted = { .tenant = tenant_find(fixture->engine, 21),
-                                    .sku = sku_find(fixture->engine, 3), .count = 1,
-                                    .equivalent = 4200, .model = BH_GPU_H100_80GB };
+                                    .sku = sku_find(fixture->engine, 3),
+                                    .count = 1,
+                                    .equivalent = 4200,
+                                    .model = BH_GPU_H100_80GB };
         uint32_t within;
 
         department.tenant.v = 2;
@@ -58,8 +65,7 @@ guarantees_cover_what_they_name(void **state)
         bh_fixture_tenant(fixture, project);
         for (uint32_t k = 0; k < cases[i].used; k++)
             bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
-        BH_CHECK_EQ(cases[i].name, bh_guarantee_cover(fixture->engine, &wanted, &within),
-                    cases[i].cover);
+        BH_CHECK_EQ(cases[i].name, bh_guarantee_cover(fixture->engine, &wanted, &within), cases[i].cover);
         BH_CHECK_EQ(cases[i].name, within,
                     cases[i].cover == BH_COVER_WITHIN ? tenant_find(fixture->engine, 2) : 0);
         bh_fixture_close(fixture);
@@ -73,9 +79,11 @@ what_is_not_lent_stays_free(void **state)
     struct bh_fixture *fixture = bh_fixture_site(2);
     uint64_t job;
 
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
-                                                  .kind = BH_TENANT_DEPARTMENT,
-                                                  .guarantee = 4200, .withhold = 2100 });
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 },
+                                                      .parent = { 1 },
+                                                      .kind = BH_TENANT_DEPARTMENT,
+                                                      .guarantee = 4200,
+                                                      .withhold = 2100 });
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
     job = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
     assert_int_equal(bh_fixture_why(fixture, job).code, BH_REASON_KEPT);
@@ -94,10 +102,12 @@ what_was_kept_of_a_sku_is_free_once_it_is_gone(void **state)
     uint64_t job;
 
     bh_fixture_sku(fixture, 9, NULL);
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){
-                               .tenant = { 3 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT,
-                               .quota_count = 1,
-                               .quotas = { { BH_QUOTA_SKU, 9, BH_UNLIMITED, 1, 1 } } });
+    bh_fixture_tenant(fixture,
+                      (struct bh_ev_tenant){ .tenant = { 3 },
+                                             .parent = { 1 },
+                                             .kind = BH_TENANT_DEPARTMENT,
+                                             .quota_count = 1,
+                                             .quotas = { { BH_QUOTA_SKU, 9, BH_UNLIMITED, 1, 1 } } });
     job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
     assert_int_equal(bh_fixture_why(fixture, job).code, BH_REASON_KEPT);
     bh_fixture_must_send(fixture, &gone);
@@ -130,10 +140,11 @@ what_is_expected_stays_free(void **state)
         struct bh_event settings = { .kind = BH_EV_SETTINGS }, advice = { .kind = BH_EV_ADVICE };
         uint64_t job;
 
-        bh_fixture_tenant(fixture, (struct bh_ev_tenant){
-                                   .tenant = { 3 }, .parent = { 1 },
-                                   .kind = BH_TENANT_DEPARTMENT, .guarantee = 4200,
-                                   .withhold = cases[i].withhold });
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 },
+                                                          .parent = { 1 },
+                                                          .kind = BH_TENANT_DEPARTMENT,
+                                                          .guarantee = 4200,
+                                                          .withhold = cases[i].withhold });
         bh_view_settings(fixture->engine, &settings.u.settings);
         settings.u.settings.lending = cases[i].lending;
         bh_fixture_must_send(fixture, &settings);

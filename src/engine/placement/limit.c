@@ -21,16 +21,18 @@ limit_used_by(const struct bh_engine *engine, const struct bh_filter *filter)
 
 static bool
 limit_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
-             const struct quota *quota, struct bh_reason *ret_why)
+                   const struct quota *quota, struct bh_reason *ret_why)
 {
     struct bh_filter filter = { .tenant = at, .quota = quota };
 
     if (quota->limit == BH_UNLIMITED || !bh_quota_concerns(search->engine, quota, wanted))
         return true;
-    *ret_why = (struct bh_reason){
-        .code = quota->scope == BH_QUOTA_SKU ? BH_REASON_QUOTA_SKU : BH_REASON_QUOTA_MODEL,
-        .tenant = { (uint32_t)tenant_at(search->engine, at)->id }, .limit = quota->limit,
-        .used = quota->used, .wanted = bh_quota_counted(search->engine, quota, wanted) };
+    *ret_why = (struct bh_reason){ .code = quota->scope == BH_QUOTA_SKU ? BH_REASON_QUOTA_SKU
+                                                                        : BH_REASON_QUOTA_MODEL,
+                                   .tenant = { (uint32_t)tenant_at(search->engine, at)->id },
+                                   .limit = quota->limit,
+                                   .used = quota->used,
+                                   .wanted = bh_quota_counted(search->engine, quota, wanted) };
     if (quota->scope == BH_QUOTA_SKU)
         ret_why->sku.v = quota->of;
     else
@@ -40,7 +42,7 @@ limit_quota_allows(const struct bh_search *search, const struct bh_wanted *wante
 
 static bool
 limit_user_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
-            struct bh_reason *ret_why)
+                  struct bh_reason *ret_why)
 {
     const struct tenant *tenant = tenant_at(search->engine, at);
     struct bh_filter filter = { .tenant = at, .principal = wanted->principal };
@@ -58,14 +60,15 @@ limit_user_allows(const struct bh_search *search, const struct bh_wanted *wanted
 /* One tenant's limits: the reason when they do not allow it. */
 static bool
 limit_tenant_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
-              struct bh_reason *ret_why)
+                    struct bh_reason *ret_why)
 {
     const struct tenant *tenant = tenant_at(search->engine, at);
 
     if (tenant->limit != BH_UNLIMITED) {
         *ret_why = (struct bh_reason){ .code = BH_REASON_QUOTA_GPU,
                                        .tenant = { (uint32_t)tenant->id },
-                                       .limit = tenant->limit, .used = tenant->used,
+                                       .limit = tenant->limit,
+                                       .used = tenant->used,
                                        .wanted = wanted->equivalent };
         if (!bh_filter_fits(search, &(struct bh_filter){ .tenant = at }, ret_why))
             return false;
@@ -77,8 +80,8 @@ limit_tenant_allows(const struct bh_search *search, const struct bh_wanted *want
 }
 
 bool
-bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
-                struct bh_reason *ret_why, uint32_t *ret_tenant)
+bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted, struct bh_reason *ret_why,
+                uint32_t *ret_tenant)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -103,7 +106,7 @@ bh_quota_permits(const struct bh_search *search, const struct bh_wanted *wanted)
 /* Whether one tenant's limits are short of it. */
 static bool
 limit_is_short(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t at,
-         struct bh_limit_shortage *ret_short)
+               struct bh_limit_shortage *ret_short)
 {
     const struct tenant *tenant = tenant_at(engine, at);
 
@@ -137,12 +140,13 @@ bh_quota_short(const struct bh_engine *engine, const struct bh_wanted *wanted,
 
 /* Whether one tenant's limits would, on an empty fleet. */
 static bool
-limit_ever_within(const struct bh_engine *engine, const struct tenant *tenant,
-            const struct bh_wanted *wanted, struct bh_reason *ret_why)
+limit_ever_within(const struct bh_engine *engine, const struct tenant *tenant, const struct bh_wanted *wanted,
+                  struct bh_reason *ret_why)
 {
     *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_QUOTA,
                                    .tenant = { (uint32_t)tenant->id },
-                                   .limit = tenant->limit, .wanted = wanted->equivalent };
+                                   .limit = tenant->limit,
+                                   .wanted = wanted->equivalent };
     if (tenant->limit != BH_UNLIMITED && wanted->equivalent > tenant->limit)
         return false;
     ret_why->limit = tenant->user_limit;
@@ -162,8 +166,7 @@ limit_ever_within(const struct bh_engine *engine, const struct tenant *tenant,
 }
 
 bool
-bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,
-              struct bh_reason *ret_why)
+bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted, struct bh_reason *ret_why)
 {
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent)
         if (!limit_ever_within(engine, tenant_at(engine, at), wanted, ret_why))

@@ -27,7 +27,6 @@ bool bh_quota_short(const struct bh_engine *engine, const struct bh_wanted *want
                     struct bh_limit_shortage *ret_short);
 
 /* Whether the limits would allow it if nothing else ran. */
-bool bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,
-                   struct bh_reason *ret_why);
+bool bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted, struct bh_reason *ret_why);
 
 #endif

@@ -36,8 +36,8 @@ a_limit_of_a_sku_counts_partitions(void **state)
     struct bh_fixture *fixture = bh_fixture_site(2);
     uint64_t job;
 
-    limit_department_2(fixture,
-                       (struct bh_ev_tenant){ .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 1, .limit = 3 } } });
+    limit_department_2(
+        fixture, (struct bh_ev_tenant){ .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 1, .limit = 3 } } });
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 2));
     job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 2));
     assert_int_equal(bh_fixture_why(fixture, job).code, BH_REASON_QUOTA_SKU);
@@ -57,8 +57,9 @@ a_second_limit_is_news_while_somebody_leaves(void **state)
                         medium = bh_fixture_submission(21, 2, 1);
     uint64_t leaving, waiting;
 
-    limit_department_2(fixture, (struct bh_ev_tenant){ .limit = 7000, .quota_count = 1,
-                                                     .quotas = { { BH_QUOTA_SKU, 1, .limit = 1 } } });
+    limit_department_2(fixture, (struct bh_ev_tenant){ .limit = 7000,
+                                                       .quota_count = 1,
+                                                       .quotas = { { BH_QUOTA_SKU, 1, .limit = 1 } } });
     whole.contract = small.contract = medium.contract = BH_CONTRACT_NEVER; /* nobody makes way */
     leaving = bh_fixture_submit_running(fixture, whole);
     bh_fixture_submit_running(fixture, small);
@@ -78,6 +79,7 @@ what_no_limit_would_ever_allow_is_refused(void **state)
         struct bh_ev_tenant limits;
         uint32_t sku, count;
         bh_rc rc;
+        /* clang-format off */
     } cases[] = {
         { "just within", { .limit = 1200 }, 1, 2, BH_OK },
         { "one too many", { .limit = 1200 }, 1, 3, BH_QUOTA },
@@ -85,6 +87,7 @@ what_no_limit_would_ever_allow_is_refused(void **state)
         { "pieces of the SKU", { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 1, .limit = 2 } } }, 1, 3, BH_QUOTA },
         { "another SKU", { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 1, .limit = 2 } } }, 2, 3, BH_OK },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_fixture *fixture = bh_fixture_site(1);
@@ -107,9 +110,9 @@ a_limit_of_a_model_counts_parts(void **state)
     struct bh_fixture *fixture = bh_fixture_site(2);
     uint64_t job;
 
-    limit_department_2(fixture, (struct bh_ev_tenant){
-        .quota_count = 1,
-        .quotas = { { BH_QUOTA_MODEL, BH_GPU_H100_80GB, .limit = 1200 } } });
+    limit_department_2(
+        fixture, (struct bh_ev_tenant){ .quota_count = 1,
+                                        .quotas = { { BH_QUOTA_MODEL, BH_GPU_H100_80GB, .limit = 1200 } } });
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 2));
     job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
     assert_int_equal(bh_fixture_why(fixture, job).code, BH_REASON_QUOTA_MODEL);

@@ -92,7 +92,7 @@ bh_placement_idle(const struct bh_engine *engine, const struct bh_assignment *as
 
 bool
 bh_placement_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t tenant,
-                const struct sku *sku, uint32_t row)
+                    const struct sku *sku, uint32_t row)
 {
     uint32_t profile = sku->profiles[row];
 
@@ -105,7 +105,7 @@ bh_placement_serves(const struct bh_engine *engine, const struct gpu *gpu, uint3
 
 static void
 placement_add_chosen(const struct bh_plan *plan, uint32_t gpu, enum bh_gpu_model model,
-           struct bh_occupancy *occupancy)
+                     struct bh_occupancy *occupancy)
 {
     for (uint32_t i = 0; i < plan->count; i++)
         if (plan->assignments[i].gpu == gpu)
@@ -142,8 +142,7 @@ placement_is_hopeless(const struct bh_finder *finder, const struct node *node)
         return true;
     if (!finder->counts || bh_profile_is_share((bh_profile_id){ finder->profile }))
         return false;
-    return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count
-                                                 : node->open == 0;
+    return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count : node->open == 0;
 }
 
 /* The same of the whole fleet. */
@@ -164,8 +163,10 @@ placement_is_in_vain(const struct bh_finder *finder)
 static struct bh_assignment
 placement_choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t starts)
 {
-    struct bh_assignment assignment = { .gpu = slot, .profile = finder->profile,
-                            .start = (uint32_t)__builtin_ctz(starts) }, first = assignment;
+    struct bh_assignment assignment = { .gpu = slot,
+                                        .profile = finder->profile,
+                                        .start = (uint32_t)__builtin_ctz(starts) },
+                         first = assignment;
 
     if (bh_profile_is_share((bh_profile_id){ finder->profile }))
         first.start = bh_capacity_slot(finder->search->engine, slot, starts);
@@ -184,7 +185,7 @@ placement_choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t s
  * least.  False: it must stand ready, and none does. */
 static bool
 placement_choose_assignment(struct bh_finder *finder, uint32_t slot, const struct bh_occupancy *occupancy,
-            uint32_t starts, struct bh_assignment *ret_assignment)
+                            uint32_t starts, struct bh_assignment *ret_assignment)
 {
     const struct bh_engine *engine = finder->search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -192,9 +193,9 @@ placement_choose_assignment(struct bh_finder *finder, uint32_t slot, const struc
 
     if (gpu->lone_carve || gpu->wanted.mode)
         ready = bh_exclusive_ready(finder->search, slot, finder->profile, occupancy);
-    *ret_assignment = ready ? (struct bh_assignment){ slot, finder->profile, partition_at(engine, ready)->start,
-                                          ready }
-                      : placement_choose_start(finder, slot, starts);
+    *ret_assignment =
+        ready ? (struct bh_assignment){ slot, finder->profile, partition_at(engine, ready)->start, ready }
+              : placement_choose_start(finder, slot, starts);
     if (ready || bh_exclusive_may_stand(finder->search, slot, finder->profile, &beside))
         return true;
     finder->alone = beside;
@@ -204,7 +205,7 @@ placement_choose_assignment(struct bh_finder *finder, uint32_t slot, const struc
 
 bool
 bh_placement_assign(struct bh_finder *finder, const struct bh_plan *plan, uint32_t slot,
-        struct bh_assignment *ret_assignment, struct bh_score *ret_score)
+                    struct bh_assignment *ret_assignment, struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -214,14 +215,16 @@ bh_placement_assign(struct bh_finder *finder, const struct bh_plan *plan, uint32
     bh_capacity_occupancy(finder->search, slot, &occupancy);
     placement_add_chosen(plan, slot, (enum bh_gpu_model)gpu->model, &occupancy);
     best = bh_candidates_find(&finder->starts, &occupancy);
-    if (best->starts == 0 || !placement_choose_assignment(finder, slot, &occupancy, best->starts, ret_assignment))
+    if (best->starts == 0
+        || !placement_choose_assignment(finder, slot, &occupancy, best->starts, ret_assignment))
         return false;
     *ret_score = (struct bh_score){ .growth = best->growth,
                                     .misfits = bh_placement_misfits(gpu, finder->profile)
                                                || (gpu->wanted.mode && !ret_assignment->reuse),
                                     .carve = !ret_assignment->reuse,
-                                 .unused = occupancy.units == 0 || !gpu->mig,
-                                 .gpu = gpu->id, .start = ret_assignment->start };
+                                    .unused = occupancy.units == 0 || !gpu->mig,
+                                    .gpu = gpu->id,
+                                    .start = ret_assignment->start };
     return true;
 }
 
@@ -233,18 +236,16 @@ bh_placement_offers(struct bh_finder *finder, uint32_t slot)
     if ((finder->link && gpu->link != finder->link) || (finder->numa && gpu->numa != finder->numa))
         return false;
     if (finder->profile == BH_PROFILE_WHOLE.v
-        && ((finder->counts && !(gpu->counted & GPU_EMPTY))
-            || (finder->claims_bind && gpu->claimed)))
+        && ((finder->counts && !(gpu->counted & GPU_EMPTY)) || (finder->claims_bind && gpu->claimed)))
         return false;
     return gpu->model == finder->model && !bh_avoids(finder->need, gpu->id, gpu->node)
-           && bh_capacity_accepts(gpu, finder->profile)
-           && bh_capacity_offered(finder->search->engine, gpu);
+           && bh_capacity_accepts(gpu, finder->profile) && bh_capacity_offered(finder->search->engine, gpu);
 }
 
 /* The best spot on a node for one more partition. */
 static bool
-placement_next_assignment(struct bh_finder *finder, const struct bh_plan *plan, struct bh_assignment *ret_assignment,
-          struct bh_score *ret_score)
+placement_next_assignment(struct bh_finder *finder, const struct bh_plan *plan,
+                          struct bh_assignment *ret_assignment, struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
     bool found = false;
@@ -254,7 +255,8 @@ placement_next_assignment(struct bh_finder *finder, const struct bh_plan *plan, 
         struct bh_assignment assignment;
         struct bh_score score;
 
-        if (!bh_placement_offers(finder, slot) || !bh_placement_assign(finder, plan, slot, &assignment, &score))
+        if (!bh_placement_offers(finder, slot)
+            || !bh_placement_assign(finder, plan, slot, &assignment, &score))
             continue;
         if (found && !bh_placement_better(&score, ret_score))
             continue;
@@ -326,14 +328,15 @@ placement_fill_within(struct bh_finder *finder, struct bh_plan *plan, struct bh_
         plan->assignments[plan->count++] = assignment;
         placement_add_score(ret_score, &score, i == 0);
     }
-    ret_score->apart = placement_apart(finder->search->engine, &plan->assignments[first], finder->need->count);
+    ret_score->apart =
+        placement_apart(finder->search->engine, &plan->assignments[first], finder->need->count);
     return true;
 }
 
 /* The same within the NVLink domain, or on the NUMA node, of one GPU, where it is better. */
 static void
 placement_fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *plan,
-          struct bh_score *score)
+                    struct bh_score *score)
 {
     const struct gpu *near = gpu_at(finder->search->engine, gpu);
     uint32_t before = plan->count - finder->need->count;
@@ -372,13 +375,14 @@ placement_fill_member(struct bh_finder *finder, struct bh_plan *plan, struct bh_
 
 struct bh_node_request
 bh_placement_whole(const struct bh_engine *engine, const struct bh_need *need, uint32_t members,
-           uint64_t models)
+                   uint64_t models)
 {
     const struct job *job = job_at(engine, need->job);
 
     return (struct bh_node_request){ .cpu_milli = job->cpu_milli * members,
-                                   .memory_mib = job->memory_mib * members,
-                                   .gpus = need->count * members, .models = models };
+                                     .memory_mib = job->memory_mib * members,
+                                     .gpus = need->count * members,
+                                     .models = models };
 }
 
 /* What a node's score is beside those of the partitions. */
@@ -416,7 +420,7 @@ placement_hosted(const struct bh_finder *finder, uint32_t node, uint32_t most, c
 
 uint32_t
 bh_placement_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
-          struct bh_score *ret_score)
+                  struct bh_score *ret_score)
 {
     const struct node *at = node_at(finder->search->engine, node);
     uint32_t members = 0;
@@ -493,16 +497,17 @@ bh_finder_for(const struct bh_search *search, const struct bh_need *need, uint32
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
 
-    struct bh_finder finder = { .search = search, .need = need, .row = row,
-                             .model = sku->models[row], .profile = sku->profiles[row] };
+    struct bh_finder finder = {
+        .search = search, .need = need, .row = row, .model = sku->models[row], .profile = sku->profiles[row]
+    };
 
     bh_candidates_init(&finder.starts, finder.model, finder.profile);
     return finder;
 }
 
 bool
-bh_placement_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
-            uint32_t node, struct bh_plan *ret_plan)
+bh_placement_on(const struct bh_search *search, const struct bh_need *need, uint32_t row, uint32_t node,
+                struct bh_plan *ret_plan)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     struct bh_finder finder = bh_finder_for(search, need, row);
@@ -528,11 +533,16 @@ bh_placement_need(const struct bh_engine *engine, uint32_t slot)
     bool fresh = engine->core.now_ns < class->avoid_until_ns;
     bool avoid = fresh && class->avoid_generation == engine->core.generation;
 
-    return (struct bh_need){ .tenant = class->tenant, .sku = class->sku, .job = class->head,
-                             .count = class->count, .gang = class->gang,
+    return (struct bh_need){ .tenant = class->tenant,
+                             .sku = class->sku,
+                             .job = class->head,
+                             .count = class->count,
+                             .gang = class->gang,
                              .avoid_gpu = avoid ? class->avoid_gpu : 0,
-                             .avoid_node = !fresh ? 0 : class->avoid_node == BH_AVOID_ALL
-                                               ? BH_AVOID_ALL : node_find(engine, class->avoid_node) };
+                             .avoid_node = !fresh ? 0
+                                           : class->avoid_node == BH_AVOID_ALL
+                                               ? BH_AVOID_ALL
+                                               : node_find(engine, class->avoid_node) };
 }
 
 bool
@@ -544,8 +554,7 @@ bh_placement_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_s
     *ret_score = (struct bh_score){ 0 };
     if (!placement_fill_row(finder, ret_plan, ret_score))
         return false;
-    ret_score->parts =
-        sku_at(finder->search->engine, finder->need->sku)->equivalents[finder->row];
+    ret_score->parts = sku_at(finder->search->engine, finder->need->sku)->equivalents[finder->row];
     return true;
 }
 
@@ -556,7 +565,9 @@ bh_placement_wanted(const struct bh_engine *engine, const struct bh_need *need, 
     uint32_t partitions = need->count * need->gang;
 
     BH_ASSERT(row < sku->model_count);
-    return (struct bh_wanted){ .tenant = need->tenant, .sku = need->sku, .count = partitions,
+    return (struct bh_wanted){ .tenant = need->tenant,
+                               .sku = need->sku,
+                               .count = partitions,
                                .principal = job_at(engine, need->job)->principal,
                                .model = sku->models[row],
                                .equivalent = (uint64_t)sku->equivalents[row] * partitions };
@@ -567,13 +578,11 @@ bh_placement_cover(const struct bh_engine *engine, const struct bh_need *need)
 {
     enum bh_cover best = BH_COVER_NONE;
 
-    for (uint32_t row = 0;
-         row < sku_at(engine, need->sku)->model_count && best < BH_COVER_ALL; row++) {
+    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count && best < BH_COVER_ALL; row++) {
         struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
         uint32_t within;
-        enum bh_cover cover = bh_placement_by(engine, need, row)
-                                  ? bh_guarantee_cover(engine, &wanted, &within)
-                                  : BH_COVER_NONE;
+        enum bh_cover cover =
+            bh_placement_by(engine, need, row) ? bh_guarantee_cover(engine, &wanted, &within) : BH_COVER_NONE;
 
         best = cover > best ? cover : best;
     }
@@ -592,7 +601,7 @@ bh_placement_by(const struct bh_engine *engine, const struct bh_need *need, uint
 
 bool
 bh_placement_allowed(const struct bh_search *search, const struct bh_need *need, uint32_t row,
-                 struct bh_reason *ret_limit)
+                     struct bh_reason *ret_limit)
 {
     const struct bh_engine *engine = search->engine;
     const struct sku *sku = sku_at(engine, need->sku);
@@ -635,7 +644,8 @@ bh_placement_free(const struct bh_search *search, const struct placement *placem
     struct bh_occupancy occupancy;
 
     if (!slot || !bh_capacity_offered(engine, gpu) || search->closed >> gpu->model & 1
-        || !bh_partition_exists(model, placement->profile) || !placement_may_be_shared(gpu, placement->profile))
+        || !bh_partition_exists(model, placement->profile)
+        || !placement_may_be_shared(gpu, placement->profile))
         return false;
     bh_capacity_occupancy(search, slot, &occupancy);
     for (uint32_t i = 0; i < count; i++)
@@ -644,11 +654,12 @@ bh_placement_free(const struct bh_search *search, const struct placement *placem
     if (!bh_partition_fits(&occupancy, model, placement->profile, placement->start))
         return false;
     if (!bh_exclusive_may_stand(search, slot, placement->profile, &beside)
-        && !bh_placement_idle(engine, &(struct bh_assignment){ slot, placement->profile, placement->start, 0 },
-                          search->tenant))
+        && !bh_placement_idle(
+            engine, &(struct bh_assignment){ slot, placement->profile, placement->start, 0 }, search->tenant))
         return false;
     return bh_capacity_beside(search, slot, placement->profile, &beside)
-           && bh_capacity_on_node(search, gpu->node, &beside) && bh_placement_hosted(search, placements, count);
+           && bh_capacity_on_node(search, gpu->node, &beside)
+           && bh_placement_hosted(search, placements, count);
 }
 
 bool
@@ -662,17 +673,16 @@ bh_placement_possible(const struct bh_search *search, const struct placement *pl
 
 void
 bh_placement_list(const struct bh_engine *engine, const struct bh_plan *plan,
-              struct placement ret_places[BH_JOB_PARTITIONS_MAX])
+                  struct placement ret_places[BH_JOB_PARTITIONS_MAX])
 {
     for (uint32_t i = 0; i < plan->count; i++)
         ret_places[i] = (struct placement){ (uint32_t)gpu_at(engine, plan->assignments[i].gpu)->id,
-                                        plan->assignments[i].profile,
-                                        plan->assignments[i].start };
+                                            plan->assignments[i].profile, plan->assignments[i].start };
 }
 
 bool
 bh_placement_plan(const struct bh_engine *engine, uint32_t tenant, const struct placement *placements,
-              uint32_t count, struct bh_plan *ret_plan)
+                  uint32_t count, struct bh_plan *ret_plan)
 {
     ret_plan->count = count;
     ret_plan->node = 0;
@@ -680,7 +690,7 @@ bh_placement_plan(const struct bh_engine *engine, uint32_t tenant, const struct 
         struct bh_assignment *assignment = &ret_plan->assignments[i];
 
         *assignment = (struct bh_assignment){ gpu_find(engine, placements[i].gpu), placements[i].profile,
-                                  placements[i].start, 0 };
+                                              placements[i].start, 0 };
         if (!assignment->gpu)
             return false;
         assignment->reuse = bh_placement_idle(engine, assignment, tenant);
@@ -691,7 +701,7 @@ bh_placement_plan(const struct bh_engine *engine, uint32_t tenant, const struct 
 
 void
 bh_placement_decide(const struct bh_engine *engine, const struct bh_plan *plan,
-                struct bh_decision *ret_decision)
+                    struct bh_decision *ret_decision)
 {
     uint64_t next = engine->core.next_partition;
 
@@ -703,7 +713,10 @@ bh_placement_decide(const struct bh_engine *engine, const struct bh_plan *plan,
         ret_decision->partitions[i] = (struct bh_partition){
             .partition = { assignment->reuse ? partition_at(engine, assignment->reuse)->id : next },
             .gpu = { (uint32_t)gpu_at(engine, assignment->gpu)->id },
-            .profile = assignment->profile, .start = assignment->start, .carve = !assignment->reuse };
+            .profile = assignment->profile,
+            .start = assignment->start,
+            .carve = !assignment->reuse
+        };
         next += !assignment->reuse;
     }
 }

@@ -17,7 +17,7 @@ struct bh_assignment {
 struct bh_plan {
     uint32_t node; /* slot: of the last member */
     uint32_t count;
-    int64_t growth; /* of fragmentation; set by bh_placement_on */
+    int64_t growth;                                          /* of fragmentation; set by bh_placement_on */
     struct bh_assignment assignments[BH_JOB_PARTITIONS_MAX]; /* member by member */
 };
 
@@ -37,24 +37,24 @@ bool bh_placement_by(const struct bh_engine *engine, const struct bh_need *need,
 
 /* What it would use, the SKU kept by one of its rows. */
 struct bh_wanted bh_placement_wanted(const struct bh_engine *engine, const struct bh_need *need,
-                                 uint32_t row);
+                                     uint32_t row);
 
 /* Against whom guarantees cover it, on the row that they cover best. */
 enum bh_cover bh_placement_cover(const struct bh_engine *engine, const struct bh_need *need);
 
 /* The best plan for the need in the room that `search` sees.  False: there is none;
  * `ret_why`, where not NULL, says the nearest cause. */
-bool bh_placement_find(const struct bh_search *search, const struct bh_need *need,
-                   struct bh_plan *ret_plan, struct bh_reason *ret_why);
+bool bh_placement_find(const struct bh_search *search, const struct bh_need *need, struct bh_plan *ret_plan,
+                       struct bh_reason *ret_why);
 
 /* The best plan for one row of the SKU, limits aside, all on one node (slot; 0: anywhere),
  * with how much more broken up GPUs are. */
-bool bh_placement_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
-                 uint32_t node, struct bh_plan *ret_plan);
+bool bh_placement_on(const struct bh_search *search, const struct bh_need *need, uint32_t row, uint32_t node,
+                     struct bh_plan *ret_plan);
 
 /* Whether exactly these places are free, and may be held. */
 bool bh_placement_possible(const struct bh_search *search, const struct placement *placements,
-                       uint32_t count);
+                           uint32_t count);
 
 /* Whether the place behind the first `count` is free together with them, and may be held. */
 bool bh_placement_free(const struct bh_search *search, const struct placement *placements, uint32_t count);
@@ -64,26 +64,26 @@ bool bh_placement_hosted(const struct bh_search *search, const struct placement 
 
 /* A plan's places. */
 void bh_placement_list(const struct bh_engine *engine, const struct bh_plan *plan,
-                   struct placement ret_places[BH_JOB_PARTITIONS_MAX]);
+                       struct placement ret_places[BH_JOB_PARTITIONS_MAX]);
 
 /* Places as a plan, with the idle partitions that can be used again. */
 bool bh_placement_plan(const struct bh_engine *engine, uint32_t tenant, const struct placement *placements,
-                   uint32_t count, struct bh_plan *ret_plan);
+                       uint32_t count, struct bh_plan *ret_plan);
 
 /* Write a plan into a decision: idle partitions by number, others with new numbers. */
 void bh_placement_decide(const struct bh_engine *engine, const struct bh_plan *plan,
-                     struct bh_decision *ret_decision);
+                         struct bh_decision *ret_decision);
 
 /* The idle partition of the tenant, or of nobody yet, that stands exactly there (slot), or 0. */
 uint32_t bh_placement_idle(const struct bh_engine *engine, const struct bh_assignment *assignment,
-                       uint32_t tenant);
+                           uint32_t tenant);
 
 /* Whether the GPU is kept for partitions of another size, by the layout of its pool. */
 bool bh_placement_misfits(const struct gpu *gpu, uint32_t profile);
 
 /* Whether a GPU of this model may serve this profile to the tenant, by grade and form. */
 bool bh_placement_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t tenant,
-                     const struct sku *sku, uint32_t row);
+                         const struct sku *sku, uint32_t row);
 
 /* need.avoid_node: no node at all. */
 #define BH_AVOID_ALL UINT32_MAX

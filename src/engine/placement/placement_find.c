@@ -28,7 +28,7 @@ find_note_obstacle(struct find_obstacle *obstacle, const struct bh_finder *finde
 /* Why nothing was found, if it was for those who stand there. */
 static void
 find_report_obstacle(const struct bh_engine *engine, const struct find_obstacle *obstacle, uint32_t sku,
-              struct bh_reason *reason)
+                     struct bh_reason *reason)
 {
     bool boundary = obstacle->beside != 0;
     uint32_t gpu = boundary ? obstacle->gpu : obstacle->alone_gpu;
@@ -36,11 +36,10 @@ find_report_obstacle(const struct bh_engine *engine, const struct find_obstacle 
 
     if (!boundary && !gpu)
         return;
-    *reason =
-        (struct bh_reason){ .code = boundary ? BH_REASON_BOUNDARY : BH_REASON_REPARTITION,
-                             .sku = { (uint32_t)sku_at(engine, sku)->id },
-                             .gpu = { (uint32_t)gpu_at(engine, gpu)->id },
-                             .job = { job_at(engine, job)->id } };
+    *reason = (struct bh_reason){ .code = boundary ? BH_REASON_BOUNDARY : BH_REASON_REPARTITION,
+                                  .sku = { (uint32_t)sku_at(engine, sku)->id },
+                                  .gpu = { (uint32_t)gpu_at(engine, gpu)->id },
+                                  .job = { job_at(engine, job)->id } };
 }
 
 /* ---- forms ---- */
@@ -111,8 +110,8 @@ find_blocked_by(const struct bh_search *search, const struct bh_plan *plan)
 
 /* The best plan of one rank. */
 static bool
-find_in_rank(const struct bh_search *search, const struct bh_need *need, uint32_t rank,
-             struct bh_plan *best, struct choice *choice)
+find_in_rank(const struct bh_search *search, const struct bh_need *need, uint32_t rank, struct bh_plan *best,
+             struct choice *choice)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     struct bh_score score, best_score;
@@ -122,8 +121,7 @@ find_in_rank(const struct bh_search *search, const struct bh_need *need, uint32_
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_finder finder;
 
-        if (find_rank_of(sku, row) != rank
-            || !bh_placement_allowed(search, need, row, &choice->limit))
+        if (find_rank_of(sku, row) != rank || !bh_placement_allowed(search, need, row, &choice->limit))
             continue;
         finder = bh_finder_for(search, need, row);
         if (bh_placement_row(&finder, &plan, &score)
@@ -140,7 +138,7 @@ find_in_rank(const struct bh_search *search, const struct bh_need *need, uint32_
 /* Keep the best of the rank where it blocks less than what was found of weaker ones. */
 static void
 find_try_rank(const struct bh_search *search, const struct bh_need *need, uint32_t rank,
-         struct choice *choice)
+              struct choice *choice)
 {
     bool alone = !choice->found && !find_has_stronger(sku_at(search->engine, need->sku), rank);
     struct bh_plan plan;
@@ -160,8 +158,8 @@ find_try_rank(const struct bh_search *search, const struct bh_need *need, uint32
 /* The weakest form that is allowed goes first: what the tenant's boundary calls for, or the
  * next that the SKU offers. */
 bool
-bh_placement_find(const struct bh_search *search, const struct bh_need *need,
-              struct bh_plan *ret_plan, struct bh_reason *ret_why)
+bh_placement_find(const struct bh_search *search, const struct bh_need *need, struct bh_plan *ret_plan,
+                  struct bh_reason *ret_why)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     struct choice choice = { .plan = ret_plan };

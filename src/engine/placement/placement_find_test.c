@@ -16,16 +16,19 @@ site_with(const char *rows)
 
     event.u.sku = (struct bh_ev_sku){ .sku = { FORMS_SKU }, .grade = BH_GRADE_F };
     for (; *rows; rows++)
-        event.u.sku.models[event.u.sku.model_count++] = (struct bh_sku_model){
-            BH_GPU_H100_80GB,
-            *rows == 's'   ? bh_share_profile(&quarter).v
-            : *rows == 'm' ? bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v
-                           : BH_PROFILE_WHOLE.v };
+        event.u.sku.models[event.u.sku.model_count++] =
+            (struct bh_sku_model){ BH_GPU_H100_80GB, *rows == 's' ? bh_share_profile(&quarter).v
+                                                     : *rows == 'm'
+                                                         ? bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v
+                                                         : BH_PROFILE_WHOLE.v };
     bh_fixture_must_send(fixture, &event);
     for (uint32_t gpu = 1; gpu <= 2; gpu++)
-        bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { gpu }, .node = { 1 }, .managed = true,
-                                                .model = BH_GPU_H100_80GB, .mig_capable = true,
-                                                .share_limit = BH_GPU_PARTS });
+        bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { gpu },
+                                                    .node = { 1 },
+                                                    .managed = true,
+                                                    .model = BH_GPU_H100_80GB,
+                                                    .mig_capable = true,
+                                                    .share_limit = BH_GPU_PARTS });
     return fixture;
 }
 
@@ -34,9 +37,10 @@ static void
 set_boundary(struct bh_fixture *fixture, enum bh_boundary boundary)
 {
     for (uint32_t id = 2; id <= 3; id++)
-        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { id }, .parent = { 1 },
-                                                      .kind = BH_TENANT_DEPARTMENT,
-                                                      .boundary = boundary });
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { id },
+                                                          .parent = { 1 },
+                                                          .kind = BH_TENANT_DEPARTMENT,
+                                                          .boundary = boundary });
 }
 
 /* s, m or w; - where it waits. */
@@ -58,28 +62,23 @@ the_boundary_says_the_form(void **state)
         const char *rows;
         char none, soft, hard, fortress;
     } cases[] = {
-        { "smw", 's', 's', 'm', 'w' },
-        { "wms", 's', 's', 'm', 'w' },
-        { "sm",  's', 's', 'm', 'm' }, /* nothing as strong: the strongest */
-        { "sw",  's', 's', 'w', 'w' },
-        { "mw",  'm', 'm', 'm', 'w' },
-        { "s",   's', 's', 's', 's' },
-        { "m",   'm', 'm', 'm', 'm' },
-        { "w",   'w', 'w', 'w', 'w' },
+        { "smw", 's', 's', 'm', 'w' }, { "wms", 's', 's', 'm', 'w' },
+        { "sm", 's', 's', 'm', 'm' }, /* nothing as strong: the strongest */
+        { "sw", 's', 's', 'w', 'w' },  { "mw", 'm', 'm', 'm', 'w' },
+        { "s", 's', 's', 's', 's' },   { "m", 'm', 'm', 'm', 'm' },
+        { "w", 'w', 'w', 'w', 'w' },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         for (int boundary = BH_BOUNDARY_NONE; boundary <= BH_BOUNDARY_FORTRESS; boundary++) {
-            const char wanted[] = { cases[i].none, cases[i].soft, cases[i].hard,
-                                    cases[i].fortress };
+            const char wanted[] = { cases[i].none, cases[i].soft, cases[i].hard, cases[i].fortress };
             struct bh_fixture *fixture = site_with(cases[i].rows);
             uint64_t job;
 
             bh_fixture_node(fixture, 1, true);
             set_boundary(fixture, (enum bh_boundary)boundary);
             job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, FORMS_SKU, 1));
-            BH_CHECK_EQ(cases[i].rows, form_of(fixture, job),
-                        wanted[boundary - BH_BOUNDARY_NONE]);
+            BH_CHECK_EQ(cases[i].rows, form_of(fixture, job), wanted[boundary - BH_BOUNDARY_NONE]);
             bh_fixture_close(fixture);
         }
     BH_CHECK_DONE();
@@ -96,9 +95,10 @@ it_waits_rather_than_get_less(void **state)
     set_boundary(fixture, BH_BOUNDARY_NONE);
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, FORMS_SKU, 1)); /* a share, on GPU 1 */
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));         /* GPU 2, whole */
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 4 }, .parent = { 1 },
-                                                  .kind = BH_TENANT_PROJECT,
-                                                  .boundary = BH_BOUNDARY_HARD });
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 4 },
+                                                      .parent = { 1 },
+                                                      .kind = BH_TENANT_PROJECT,
+                                                      .boundary = BH_BOUNDARY_HARD });
     job = bh_fixture_submit(fixture, bh_fixture_submission(4, FORMS_SKU, 1));
     bh_fixture_finish_effects(fixture);
     assert_int_equal(form_of(fixture, job), '-');

@@ -36,17 +36,15 @@ struct bh_score {
 };
 
 /* For one row of the SKU. */
-struct bh_finder bh_finder_for(const struct bh_search *search, const struct bh_need *need,
-                               uint32_t row);
+struct bh_finder bh_finder_for(const struct bh_search *search, const struct bh_need *need, uint32_t row);
 
 /* Whether the job may have the row now: by its grade, as the models are closed to it, and by
  * the limits, of which the one that forbids it is told. */
 bool bh_placement_allowed(const struct bh_search *search, const struct bh_need *need, uint32_t row,
-                      struct bh_reason *ret_limit);
+                          struct bh_reason *ret_limit);
 
 /* The best plan for the finder's row, with its score.  False: there is no room for all members. */
-bool bh_placement_row(struct bh_finder *finder, struct bh_plan *ret_plan,
-                  struct bh_score *ret_score);
+bool bh_placement_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score);
 
 /* The spots of a plan are many: copy those that are there. */
 void bh_placement_copy(struct bh_plan *to, const struct bh_plan *from);
@@ -64,7 +62,7 @@ bool bh_placement_imagines(const struct bh_search *search);
 
 /* What so many members of the need take whole of a node. */
 struct bh_node_request bh_placement_whole(const struct bh_engine *engine, const struct bh_need *need,
-                                    uint32_t members, uint64_t models);
+                                          uint32_t members, uint64_t models);
 
 /* Whether the finder may look at the GPU at all. */
 bool bh_placement_offers(struct bh_finder *finder, uint32_t gpu);
@@ -74,11 +72,11 @@ bool bh_placement_offers(struct bh_finder *finder, uint32_t gpu);
  * to stand, or nothing may be carved (engine/alone.h), a partition that stands ready goes first.
  * False: there is no room. */
 bool bh_placement_assign(struct bh_finder *finder, const struct bh_plan *plan, uint32_t gpu,
-                   struct bh_assignment *ret_assignment, struct bh_score *ret_score);
+                         struct bh_assignment *ret_assignment, struct bh_score *ret_score);
 
 /* As many members as there is room for on a node, `most` at most, behind those that the
  * plan has; returns how many. */
-uint32_t bh_placement_fill(struct bh_finder *finder, uint32_t node, uint32_t most,
-                       struct bh_plan *plan, struct bh_score *ret_score);
+uint32_t bh_placement_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
+                           struct bh_score *ret_score);
 
 #endif

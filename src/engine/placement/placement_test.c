@@ -11,6 +11,7 @@ partitions_go_where_least_is_broken_up(void **state)
     static const struct {
         const char *name;
         uint32_t skus[4], where[4];
+        /* clang-format off */
     } cases[] = {
         { "small ones share a GPU", { 1, 1, 1 }, { 106, 104, 105 } },
         { "medium ones share a GPU", { 2, 2 }, { 104, 100 } },
@@ -18,6 +19,7 @@ partitions_go_where_least_is_broken_up(void **state)
         { "a whole one takes an empty GPU", { 1, 3 }, { 106, 200 } },
         { "small beside medium", { 2, 1 }, { 104, 100 } },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_fixture *fixture = bh_fixture_site(2);
@@ -105,13 +107,14 @@ a_sku_is_kept_on_each_model_as_it_says(void **state)
     uint64_t job;
 
     event.u.sku = (struct bh_ev_sku){ .sku = { 1 }, .grade = BH_GRADE_C, .model_count = 2 };
-    event.u.sku.models[0] = (struct bh_sku_model){
-        BH_GPU_H100_80GB, bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v };
+    event.u.sku.models[0] =
+        (struct bh_sku_model){ BH_GPU_H100_80GB, bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v };
     event.u.sku.models[1] = (struct bh_sku_model){ BH_GPU_A30_24GB, on_a30->id.v };
     bh_fixture_must_send(fixture, &event);
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
-                                            .model = BH_GPU_A30_24GB, .managed = true,
-                                            .mig_capable = true });
+    bh_fixture_gpu(
+        fixture,
+        (struct bh_ev_gpu){
+            .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_A30_24GB, .managed = true, .mig_capable = true });
     job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
     assert_int_equal(bh_fixture_job(fixture, job).partitions[0].profile, on_a30->id.v);
     bh_fixture_close(fixture);
@@ -143,10 +146,13 @@ a_hot_node_comes_last_where_that_is_set(void **state)
         hot.u.advice.node.v = 1;
         hot.u.advice.hot = cases[i].hot;
         bh_fixture_must_send(fixture, &hot);
-        BH_CHECK_EQ(cases[i].name,
-                    bh_fixture_job(fixture, bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1))).node.v,
-                    cases[i].node);
-        bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1)); /* and the other one after that */
+        BH_CHECK_EQ(
+            cases[i].name,
+            bh_fixture_job(fixture, bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1)))
+                .node.v,
+            cases[i].node);
+        bh_fixture_submit_running(fixture,
+                                  bh_fixture_submission(21, 3, 1)); /* and the other one after that */
         bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();

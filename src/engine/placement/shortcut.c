@@ -17,8 +17,8 @@ struct best {
 };
 
 static void
-shortcut_prefer_better(struct best *best, const struct bh_assignment *assignments, uint32_t count, uint32_t node,
-            const struct bh_score *score)
+shortcut_prefer_better(struct best *best, const struct bh_assignment *assignments, uint32_t count,
+                       uint32_t node, const struct bh_score *score)
 {
     if (best->found && !bh_placement_better(score, &best->score))
         return;
@@ -50,7 +50,7 @@ shortcut_row_on(const struct bh_engine *engine, uint32_t sku_slot, uint32_t node
  * GPUs close together, and nothing else speaks against the node. */
 static enum shortcut_answer
 shortcut_find_in_index(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
-          uint64_t models, struct best *best)
+                       uint64_t models, struct best *best)
 {
     struct bh_node_request want = bh_placement_whole(engine, need, 1, models);
     struct bh_score score = { 0 };
@@ -107,17 +107,15 @@ shortcut_try_gpu(struct bh_finder *finder, uint32_t gpu, int64_t growth, struct 
     struct bh_assignment assignment;
 
     if (!bh_placement_offers(finder, gpu) || bh_placement_is_hot(engine, node)
-        || !bh_placement_assign(finder, &nothing, gpu, &assignment, &score)
-        || score.growth > growth || score.misfits
-        || bh_placement_is_mixed(engine, node, finder->need->job))
+        || !bh_placement_assign(finder, &nothing, gpu, &assignment, &score) || score.growth > growth
+        || score.misfits || bh_placement_is_mixed(engine, node, finder->need->job))
         return false;
     score.nodes = 1;
     score.parts = sku_at(engine, finder->need->sku)->equivalents[finder->row];
     if (best->found && !bh_placement_better(&score, &best->score))
         return true;
     if (!bh_capacity_beside(finder->search, gpu, finder->profile, &beside)
-        || !bh_capacity_on_node(finder->search, node, &beside)
-        || bh_host_capacity(finder->search, node) == 0)
+        || !bh_capacity_on_node(finder->search, node, &beside) || bh_host_capacity(finder->search, node) == 0)
         return false;
     shortcut_prefer_better(best, &assignment, 1, node, &score);
     return true;
@@ -157,7 +155,7 @@ shortcut_find_in_groups(const struct bh_engine *engine, struct bh_finder *finder
 /* What can be told of all rows of the SKU that the job may have. */
 static enum shortcut_answer
 shortcut_search(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
-    struct best *best)
+                struct best *best)
 {
     const struct sku *sku = sku_at(engine, need->sku);
     uint64_t models = 0;
@@ -186,8 +184,8 @@ shortcut_search(struct bh_engine *engine, const struct bh_search *search, const 
 }
 
 bool
-bh_shortcut_find(struct bh_engine *engine, const struct bh_search *search,
-                 const struct bh_need *need, struct bh_plan *ret_plan)
+bh_shortcut_find(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
+                 struct bh_plan *ret_plan)
 {
     struct best best = { .plan = ret_plan };
     enum shortcut_answer answer = NOT_KNOWN;

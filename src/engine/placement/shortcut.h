@@ -11,7 +11,7 @@
 
 /* As bh_placement_find: a place that costs jobs to come no more than what that finds, and on whole
  * GPUs the same; of equal places it may be another.  The index is to have caught up. */
-bool bh_shortcut_find(struct bh_engine *engine, const struct bh_search *search,
-                      const struct bh_need *need, struct bh_plan *ret_plan);
+bool bh_shortcut_find(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
+                      struct bh_plan *ret_plan);
 
 #endif

@@ -14,11 +14,13 @@ enum { NODES = 9, EACH = 4, SKUS = 6, FIRST_SKU = 10 };
 static const uint32_t models[] = { BH_GPU_H100_80GB, BH_GPU_A100_80GB, BH_GPU_A30_24GB };
 
 /* What each SKU takes of each of the models. */
+/* clang-format off */
 static const char *const rows[SKUS][3] = {
     { "whole", "whole", "whole" }, { NULL, "whole", "whole" }, { "whole", NULL, NULL },
     { "1g.10gb", "1g.10gb", NULL }, { "3g.40gb", "3g.40gb", "2g.12gb" },
     { "2g.20gb", NULL, "whole" },
 };
+/* clang-format on */
 
 static void
 say_sku(struct bh_fixture *fixture, uint32_t number)
@@ -33,8 +35,8 @@ say_sku(struct bh_fixture *fixture, uint32_t number)
             rows[number][i] ? bh_profile_find(models[i], rows[number][i]) : NULL;
 
         if (rows[number][i])
-            sku->models[sku->model_count++] = (struct bh_sku_model){
-                models[i], profile ? profile->id.v : BH_PROFILE_WHOLE.v };
+            sku->models[sku->model_count++] =
+                (struct bh_sku_model){ models[i], profile ? profile->id.v : BH_PROFILE_WHOLE.v };
     }
     bh_fixture_must_send(fixture, &event);
 }
@@ -42,10 +44,13 @@ say_sku(struct bh_fixture *fixture, uint32_t number)
 static void
 say_gpu(struct bh_fixture *fixture, uint32_t node, uint32_t at, bool cordoned)
 {
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){
-                            .gpu = { node * 100 + at }, .node = { node },
-                            .model = models[node % BH_COUNT(models)], .managed = true,
-                            .cordoned = cordoned, .mig_capable = true, .link = node % 2 ? 1 + at / 2 : 0 });
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { node * 100 + at },
+                                                .node = { node },
+                                                .model = models[node % BH_COUNT(models)],
+                                                .managed = true,
+                                                .cordoned = cordoned,
+                                                .mig_capable = true,
+                                                .link = node % 2 ? 1 + at / 2 : 0 });
 }
 
 /* Nodes 2 and up; some have no limit of cores. */
@@ -55,10 +60,10 @@ fleet(void)
     struct bh_fixture *fixture = bh_fixture_site(0);
 
     for (uint32_t node = 2; node < 2 + NODES; node++) {
-        bh_fixture_must_send(fixture, &(struct bh_event){
-                                 .kind = BH_EV_NODE,
-                                 .u.node = { { node }, true, node % 4 ? 8000 * node : 0,
-                                             node % 5 ? 64000 : 0 } });
+        bh_fixture_must_send(
+            fixture, &(struct bh_event){
+                         .kind = BH_EV_NODE,
+                         .u.node = { { node }, true, node % 4 ? 8000 * node : 0, node % 5 ? 64000 : 0 } });
         for (uint32_t i = 0; i < EACH; i++)
             say_gpu(fixture, node, i, false);
     }
@@ -78,19 +83,22 @@ static struct bh_ev_submit
 some_job(uint64_t *random)
 {
     struct bh_ev_submit submit =
-        bh_fixture_submission(21, FIRST_SKU + shortcut_test_draw(random, SKUS), shortcut_test_draw(random, 2) ? 1 : 1 + shortcut_test_draw(random, EACH));
+        bh_fixture_submission(21, FIRST_SKU + shortcut_test_draw(random, SKUS),
+                              shortcut_test_draw(random, 2) ? 1 : 1 + shortcut_test_draw(random, EACH));
 
     submit.cpu_milli = shortcut_test_draw(random, 3) ? 1000 * shortcut_test_draw(random, 12) : 0;
     submit.memory_mib = shortcut_test_draw(random, 3) ? 1000 * shortcut_test_draw(random, 20) : 0;
     submit.gang = shortcut_test_draw(random, 8) ? 0 : 2;
-    submit.time_limit_ns = shortcut_test_draw(random, 2) ? 0 : 1000000000 * (1 + (uint64_t)shortcut_test_draw(random, 9));
+    submit.time_limit_ns =
+        shortcut_test_draw(random, 2) ? 0 : 1000000000 * (1 + (uint64_t)shortcut_test_draw(random, 9));
     return submit;
 }
 
 static bool
 is_same_plan(const struct bh_plan *a, const struct bh_plan *b)
 {
-    return a->count == b->count && memcmp(a->assignments, b->assignments, a->count * sizeof a->assignments[0]) == 0;
+    return a->count == b->count
+           && memcmp(a->assignments, b->assignments, a->count * sizeof a->assignments[0]) == 0;
 }
 
 /* What a partition costs where a plan puts it. */
@@ -192,8 +200,8 @@ a_shortcut_finds_what_the_search_finds(void **state)
             submit.hold = true;
             jobs[count++] = bh_fixture_submit(fixture, submit);
             shortcut_test_compare(fixture, &asked);
-            bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_RELEASE,
-                                                     .u.job = { { jobs[count - 1] } } });
+            bh_fixture_must_send(
+                fixture, &(struct bh_event){ .kind = BH_EV_RELEASE, .u.job = { { jobs[count - 1] } } });
             bh_fixture_finish_effects(fixture);
             while (ended + 14 < count && shortcut_test_draw(&random, 3)) {
                 assert_int_equal(bh_fixture_cancel(fixture, jobs[ended++]), BH_OK);
@@ -202,7 +210,8 @@ a_shortcut_finds_what_the_search_finds(void **state)
             if (shortcut_test_draw(&random, 4) == 0)
                 say_heat(fixture, 2 + shortcut_test_draw(&random, NODES), shortcut_test_draw(&random, 2));
             if (shortcut_test_draw(&random, 6) == 0)
-                say_gpu(fixture, 2 + shortcut_test_draw(&random, NODES), shortcut_test_draw(&random, EACH), shortcut_test_draw(&random, 2));
+                say_gpu(fixture, 2 + shortcut_test_draw(&random, NODES), shortcut_test_draw(&random, EACH),
+                        shortcut_test_draw(&random, 2));
         }
         bh_fixture_close(fixture);
     }

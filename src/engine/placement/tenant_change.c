@@ -13,16 +13,14 @@
 #include "engine/state/slots.h"
 
 static void
-change_write_settings(struct bh_engine *engine, struct tenant *tenant,
-               const struct bh_ev_tenant *event)
+change_write_settings(struct bh_engine *engine, struct tenant *tenant, const struct bh_ev_tenant *event)
 {
     engine->core.dedicated -= tenant->dedicated;
     engine->core.withholders -= bh_tenant_withholds(tenant);
     tenant->kind = (uint8_t)event->kind;
     tenant->boundary_set = (uint8_t)event->boundary;
-    tenant->boundary = (uint8_t)(event->boundary == BH_BOUNDARY_UNSET
-                                     ? bh_boundary_default(event->kind)
-                                     : event->boundary);
+    tenant->boundary =
+        (uint8_t)(event->boundary == BH_BOUNDARY_UNSET ? bh_boundary_default(event->kind) : event->boundary);
     tenant->dedicated = event->dedicated_nodes;
     engine->core.dedicated += tenant->dedicated;
     tenant->min_runtime_ns = event->min_runtime_ns;
@@ -36,8 +34,10 @@ change_write_settings(struct bh_engine *engine, struct tenant *tenant,
     for (uint32_t i = 0; i < event->quota_count; i++) {
         const struct bh_tenant_quota *quota = &event->quotas[i];
 
-        tenant->quotas[i] = (struct quota){ .scope = quota->scope, .of = quota->of,
-                                            .limit = quota->limit, .withhold = quota->withhold,
+        tenant->quotas[i] = (struct quota){ .scope = quota->scope,
+                                            .of = quota->of,
+                                            .limit = quota->limit,
+                                            .withhold = quota->withhold,
                                             .guarantee = quota->guarantee };
     }
     engine->core.withholders += bh_tenant_withholds(tenant);
@@ -124,8 +124,7 @@ change_in_range(const struct bh_ev_tenant *event)
 }
 
 bh_rc
-bh_tenant_check(struct bh_engine *engine, const struct bh_ev_tenant *event,
-                struct bh_reason *ret_why)
+bh_tenant_check(struct bh_engine *engine, const struct bh_ev_tenant *event, struct bh_reason *ret_why)
 {
     uint32_t slot = tenant_find(engine, event->tenant.v);
     uint32_t parent = tenant_find(engine, event->parent.v);
@@ -139,8 +138,7 @@ bh_tenant_check(struct bh_engine *engine, const struct bh_ev_tenant *event,
     for (uint32_t i = 0; i < event->quota_count; i++) {
         bool sku = event->quotas[i].scope == BH_QUOTA_SKU;
 
-        *ret_why = (struct bh_reason){ .code = BH_REASON_UNKNOWN_SKU,
-                                       .sku = { event->quotas[i].of } };
+        *ret_why = (struct bh_reason){ .code = BH_REASON_UNKNOWN_SKU, .sku = { event->quotas[i].of } };
         if (sku && !sku_find(engine, event->quotas[i].of))
             return BH_NOT_FOUND;
     }
@@ -183,8 +181,7 @@ bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
 /* ---- remove ---- */
 
 bh_rc
-bh_tenant_check_remove(const struct bh_engine *engine, bh_tenant_id id,
-                       struct bh_reason *ret_why)
+bh_tenant_check_remove(const struct bh_engine *engine, bh_tenant_id id, struct bh_reason *ret_why)
 {
     uint32_t slot = tenant_find(engine, id.v);
 

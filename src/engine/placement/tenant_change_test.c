@@ -6,8 +6,7 @@ static bh_rc
 tenant_change_test_set(struct bh_fixture *fixture, struct bh_ev_tenant tenant)
 {
     tenant.limit = tenant.limit ? tenant.limit : BH_UNLIMITED;
-    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_TENANT,
-                                                    .u.tenant = tenant });
+    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = tenant });
 }
 
 static bh_rc
@@ -24,21 +23,27 @@ changes_that_cannot_be_are_refused(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
 
-    assert_int_equal(tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 1 }, .parent = { 21 } }),
-                     BH_CONFLICT);
+    assert_int_equal(
+        tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 1 }, .parent = { 21 } }),
+        BH_CONFLICT);
     assert_int_equal(fixture->step.verdict.code, BH_REASON_TENANT_CYCLE);
-    assert_int_equal(tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .parent = { 77 } }),
-                     BH_NOT_FOUND);
+    assert_int_equal(
+        tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .parent = { 77 } }),
+        BH_NOT_FOUND);
     assert_int_equal(fixture->step.verdict.tenant.v, 77);
-    assert_int_equal(tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 1,
-                                                       .quotas = { { .of = 99 } } }),
-                     BH_NOT_FOUND);
+    assert_int_equal(
+        tenant_change_test_set(
+            fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 1, .quotas = { { .of = 99 } } }),
+        BH_NOT_FOUND);
     assert_int_equal(fixture->step.verdict.sku.v, 99);
-    assert_int_equal(tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 9 }),
-                     BH_RANGE);
-    assert_int_equal(tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 2,
-                                                       .quotas = { { .of = 1 }, { .of = 1 } } }),
-                     BH_RANGE);
+    assert_int_equal(
+        tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 9 }),
+        BH_RANGE);
+    assert_int_equal(
+        tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 },
+                                                               .quota_count = 2,
+                                                               .quotas = { { .of = 1 }, { .of = 1 } } }),
+        BH_RANGE);
     assert_int_equal(take_away(fixture, 2), BH_CONFLICT);
     assert_int_equal(fixture->step.verdict.code, BH_REASON_TENANT_BUSY);
     assert_int_equal(take_away(fixture, 77), BH_NOT_FOUND);
@@ -49,9 +54,9 @@ static void
 a_boundary_that_leases_already_cross_is_refused(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(1);
-    struct bh_ev_tenant fortress = { .tenant = { 2 }, .parent = { 1 },
-                                     .kind = BH_TENANT_DEPARTMENT,
-                                     .boundary = BH_BOUNDARY_FORTRESS };
+    struct bh_ev_tenant fortress = {
+        .tenant = { 2 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT, .boundary = BH_BOUNDARY_FORTRESS
+    };
     uint64_t job;
 
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
@@ -70,9 +75,10 @@ usage_moves_with_the_tenant(void **state)
     struct bh_tenant_view view;
 
     bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
-    assert_int_equal(tenant_change_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 21 }, .parent = { 3 },
-                                                       .kind = BH_TENANT_PROJECT }),
-                     BH_OK);
+    assert_int_equal(
+        tenant_change_test_set(
+            fixture, (struct bh_ev_tenant){ .tenant = { 21 }, .parent = { 3 }, .kind = BH_TENANT_PROJECT }),
+        BH_OK);
     assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ 2 }, fixture->now_ns, &view));
     assert_int_equal(view.used, 0);
     assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ 3 }, fixture->now_ns, &view));

@@ -2,8 +2,9 @@
 
 #include "engine/step/fixture_test.h"
 
-static const struct bh_ev_gpu plain = { .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
-                                        .managed = true, .mig_capable = true };
+static const struct bh_ev_gpu plain = {
+    .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB, .managed = true, .mig_capable = true
+};
 
 static void
 unschedulable_test_hold(struct bh_fixture *fixture, struct bh_ev_cordon cordon)
@@ -14,9 +15,9 @@ unschedulable_test_hold(struct bh_fixture *fixture, struct bh_ev_cordon cordon)
 static void
 unschedulable_test_fault(struct bh_fixture *fixture, enum bh_fault_then then)
 {
-    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_HEALTH,
-                                             .u.health = { .gpu = { 1 }, .then = then,
-                                                           .ends = BH_ENDS_NOBODY } });
+    bh_fixture_must_send(
+        fixture, &(struct bh_event){ .kind = BH_EV_HEALTH,
+                                     .u.health = { .gpu = { 1 }, .then = then, .ends = BH_ENDS_NOBODY } });
 }
 
 static void

@@ -71,7 +71,7 @@ warm_read_occupancy(const struct bh_engine *engine, uint32_t slot, struct bh_occ
 
         if (partition->state == BH_PARTITION_IDLE && !warm_is_left(engine, partition))
             bh_capacity_block(ret_occupancy, (enum bh_gpu_model)gpu->model, partition->profile,
-                          partition->start);
+                              partition->start);
         at = partition->next_on_gpu;
     }
 }
@@ -81,7 +81,7 @@ struct site {
     uint32_t gpu, start; /* slot; 0: none */
     bool misfit;         /* it is kept for partitions of another size */
     int64_t cost;
-    bool whole;          /* the GPU would have to become one that is divided */
+    bool whole; /* the GPU would have to become one that is divided */
 };
 
 static bool
@@ -107,7 +107,8 @@ warm_find_site(const struct bh_engine *engine, const struct bh_profile *profile)
         const struct gpu *gpu = gpu_at(engine, slot);
         struct bh_occupancy occupancy;
         struct bh_mig_choice choice;
-        struct site site = { .gpu = slot, .whole = !gpu->mig,
+        struct site site = { .gpu = slot,
+                             .whole = !gpu->mig,
                              .misfit = bh_placement_misfits(gpu, profile->id.v) };
 
         if (gpu->model != profile->model || !gpu->mig_capable || !bh_capacity_offered(engine, gpu)
@@ -130,8 +131,7 @@ bh_warm_decide(const struct work *work, struct bh_decision *ret_decision)
     const struct bh_engine *engine = work->engine;
     const struct shapes *shapes = &engine->core.shapes;
 
-    if (!engine->core.settings.preshape || shapes->wanted == 0
-        || shapes->retry_ns)
+    if (!engine->core.settings.preshape || shapes->wanted == 0 || shapes->retry_ns)
         return false;
     for (uint32_t id = 0; id < PROFILES_MAX; id++) {
         struct site site;
@@ -142,9 +142,9 @@ bh_warm_decide(const struct work *work, struct bh_decision *ret_decision)
         if (!site.gpu)
             continue;
         *ret_decision = (struct bh_decision){ .kind = BH_DO_WARM, .partition_count = 1 };
-        ret_decision->partitions[0] =
-            (struct bh_partition){ { engine->core.next_partition },
-                               { (uint32_t)gpu_at(engine, site.gpu)->id }, id, site.start, true };
+        ret_decision->partitions[0] = (struct bh_partition){
+            { engine->core.next_partition }, { (uint32_t)gpu_at(engine, site.gpu)->id }, id, site.start, true
+        };
         return true;
     }
     return false;
@@ -166,8 +166,7 @@ bh_warm_apply(struct work *work, const struct bh_decision *decision)
     if (!slot || !profile || profile->model != (enum bh_gpu_model)gpu->model
         || partition->profile >= PROFILES_MAX || bh_slots_free(engine, TABLE_PARTITION) == 0)
         return BH_CONFLICT;
-    bh_capacity_occupancy(&(struct bh_search){ .engine = engine, .past_claims = true }, slot,
-                      &occupancy);
+    bh_capacity_occupancy(&(struct bh_search){ .engine = engine, .past_claims = true }, slot, &occupancy);
     if (!gpu->mig_capable || !bh_exclusive_with(engine, slot, 0)
         || (!bh_capacity_offered(engine, gpu) && !bh_layout_contains(engine, slot, partition))
         || !bh_occupancy_fits(&occupancy, profile, partition->start))

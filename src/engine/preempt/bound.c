@@ -70,8 +70,7 @@ bound_clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct b
     if (gpu_at(engine, gpu)->claimed
         && (request->claims_bind || bound_is_claimed(request->search, gpu_at(engine, gpu)->id)))
         return false;
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
         uint32_t lease = partition_at(engine, at)->lease, job = lease_at(engine, lease)->job;
         struct bh_cost *sum = &ret_figure->cost, one;
 
@@ -93,7 +92,7 @@ bound_clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct b
 /* At least one of those on the GPU must leave, if the partition does not fit already. */
 static bool
 bound_clear_some(const struct bh_bound_request *request, uint32_t gpu, uint32_t profile,
-           struct bound_figure *ret_figure)
+                 struct bound_figure *ret_figure)
 {
     const struct bh_engine *engine = request->search->engine;
     struct bh_cost *best = &ret_figure->cost;
@@ -103,8 +102,7 @@ bound_clear_some(const struct bh_bound_request *request, uint32_t gpu, uint32_t 
     *ret_figure = nothing;
     if (bh_partition_capacity(&occupancy, (enum bh_gpu_model)gpu_at(engine, gpu)->model, profile) > 0)
         return true;
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
         uint32_t lease = partition_at(engine, at)->lease, job = lease_at(engine, lease)->job;
         struct bh_cost one;
 
@@ -186,8 +184,7 @@ bound_is_offered(const struct bh_bound_request *request, uint32_t slot)
 static bool
 bound_wants_whole(const struct bh_bound_request *request)
 {
-    return sku_at(request->search->engine, request->need->sku)->profiles[request->row]
-           == BH_PROFILE_WHOLE.v;
+    return sku_at(request->search->engine, request->need->sku)->profiles[request->row] == BH_PROFILE_WHOLE.v;
 }
 
 /* The figures of the node's GPUs; false where it has more than are looked at. */
@@ -201,13 +198,12 @@ bound_inspect(const struct bh_bound_request *request, uint32_t node, struct figu
     ret_figures->count = 0;
     if (node_at(engine, node)->gpu_count > GPUS_MAX)
         return false;
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         struct bound_figure figure;
 
         if (bound_is_offered(request, gpu)
             && (bound_wants_whole(request) ? bound_clear_whole(request, gpu, &figure)
-                                 : bound_clear_some(request, gpu, profile, &figure)))
+                                           : bound_clear_some(request, gpu, profile, &figure)))
             bound_add_figure(ret_figures, &figure);
     }
     return true;

@@ -70,8 +70,7 @@ bh_move_allowed(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns)
     struct bh_reason why;
 
     if (!job->lease || !move_bears_a_stop(job) || job->deadline_ns
-        || !bh_gang_all(engine, slot, LEASE_RUNNING)
-        || bh_gang_live(engine, slot) != job->gang
+        || !bh_gang_all(engine, slot, LEASE_RUNNING) || bh_gang_live(engine, slot) != job->gang
         || (job->moved_s && now_ns < bh_move_last_ns(job) + rest_ns)
         || bh_usage_exhausted(engine, job->tenant, &why))
         return false;
@@ -97,8 +96,8 @@ bh_move_cost(const struct bh_engine *engine, uint32_t slot)
     bh_part_ns cost = 0;
 
     for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;) {
-        uint64_t lost_ns = job->contract == BH_CONTRACT_CHECKPOINT ? job->grace_ns
-                                                                   : bh_lease_ran_ns(engine, at);
+        uint64_t lost_ns =
+            job->contract == BH_CONTRACT_CHECKPOINT ? job->grace_ns : bh_lease_ran_ns(engine, at);
 
         cost += (bh_part_ns)bh_quota_to_resume(engine, at).equivalent
                 * ((bh_part_ns)lost_ns + BH_MOVE_RESTART_NS);
@@ -159,9 +158,9 @@ bh_move_left(const struct bh_engine *engine, uint64_t now_ns)
 struct checking {
     const struct bh_engine *engine;
     const struct bh_ev_move *move;
-    uint32_t jobs[BH_MOVES_MAX];  /* slots of the moved */
-    uint32_t for_job;             /* slot, or 0 */
-    uint32_t reserved;            /* its reservation, as a set of claims */
+    uint32_t jobs[BH_MOVES_MAX]; /* slots of the moved */
+    uint32_t for_job;            /* slot, or 0 */
+    uint32_t reserved;           /* its reservation, as a set of claims */
     struct bh_taking taking[BH_MOVE_PLACEMENTS_MAX];
     uint32_t taking_count;
 };
@@ -182,7 +181,8 @@ move_stale(bh_job_id job, struct bh_reason *ret_why)
 static bh_rc
 move_check_range(const struct bh_ev_move *move, struct bh_reason *ret_why)
 {
-    *ret_why = (struct bh_reason){ .code = BH_REASON_OUT_OF_RANGE, .wanted = move->move_count,
+    *ret_why = (struct bh_reason){ .code = BH_REASON_OUT_OF_RANGE,
+                                   .wanted = move->move_count,
                                    .limit = BH_MOVES_MAX };
     if (move->move_count == 0 || move->move_count > BH_MOVES_MAX
         || move->placement_count > BH_MOVE_PLACEMENTS_MAX)
@@ -195,7 +195,7 @@ move_check_range(const struct bh_ev_move *move, struct bh_reason *ret_why)
 
 static bh_rc
 move_check_worth(const struct bh_engine *engine, const struct bh_ev_move *move, uint64_t now_ns,
-            struct bh_reason *ret_why)
+                 struct bh_reason *ret_why)
 {
     const struct bh_defrag *defrag = &engine->core.settings.defrag;
     struct bh_move_budget left = bh_move_left(engine, now_ns);
@@ -204,13 +204,16 @@ move_check_worth(const struct bh_engine *engine, const struct bh_ev_move *move, 
     *ret_why = (struct bh_reason){ .code = BH_REASON_DEFRAG_OFF };
     if (defrag->mode == BH_DEFRAG_OFF)
         return BH_CONFLICT;
-    *ret_why = (struct bh_reason){ .code = BH_REASON_DEFRAG_GAIN, .used = move->gain_gpu_ms,
+    *ret_why = (struct bh_reason){ .code = BH_REASON_DEFRAG_GAIN,
+                                   .used = move->gain_gpu_ms,
                                    .wanted = move->cost_gpu_ms };
     if ((bh_part_ns)move->gain_gpu_ms * 100 < (bh_part_ns)move->cost_gpu_ms * percent)
         return BH_CONFLICT;
-    *ret_why = (struct bh_reason){ .code = BH_REASON_DEFRAG_BUDGET, .limit = defrag->moves,
+    *ret_why = (struct bh_reason){ .code = BH_REASON_DEFRAG_BUDGET,
+                                   .limit = defrag->moves,
                                    .used = move_less(defrag->moves, left.moves),
-                                   .wanted = move->move_count, .frees_at_ns = left.ends_ns };
+                                   .wanted = move->move_count,
+                                   .frees_at_ns = left.ends_ns };
     if (move->move_count > left.moves)
         return BH_CONFLICT;
     ret_why->limit = defrag->lost_gpu_s * 1000;
@@ -241,8 +244,8 @@ move_check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
         c->jobs[i] = slot;
         placements += move_partitions_of(job_at(engine, slot));
     }
-    if (move->for_job.v && (!c->for_job || !job_at(engine, c->for_job)->class
-                            || job_at(engine, c->for_job)->hold))
+    if (move->for_job.v
+        && (!c->for_job || !job_at(engine, c->for_job)->class || job_at(engine, c->for_job)->hold))
         return move_stale(move->for_job, ret_why);
     placements += c->for_job ? move_partitions_of(job_at(engine, c->for_job)) : 0;
     return placements == move->placement_count ? BH_OK : move_stale(move->for_job, ret_why);
@@ -265,8 +268,7 @@ move_meets_sku(const struct bh_engine *engine, uint32_t slot, const struct bh_mo
                    || (sku->profiles[row] == placements[i].profile
                        && bh_placement_serves(engine, gpu_at(engine, gpu), job->tenant, sku, row));
         if (!kept || gpu_at(engine, gpu)->node != gpu_at(engine, lead)->node
-            || gpu_at(engine, gpu)->model
-                   != gpu_at(engine, gpu_find(engine, placements[0].gpu.v))->model)
+            || gpu_at(engine, gpu)->model != gpu_at(engine, gpu_find(engine, placements[0].gpu.v))->model)
             return false;
     }
     return true;
@@ -278,7 +280,9 @@ move_wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh
 {
     const struct job *job = job_at(engine, slot);
     struct bh_wanted wanted = {
-        .tenant = job->tenant, .sku = job->sku, .count = move_partitions_of(job),
+        .tenant = job->tenant,
+        .sku = job->sku,
+        .count = move_partitions_of(job),
         .principal = job->principal,
         .model = gpu_at(engine, gpu_find(engine, placements[0].gpu.v))->model,
     };
@@ -291,7 +295,8 @@ move_wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh
 /* Whether the places are free for the job with all that move gone, beside what those who
  * were looked at before take; they count as taken from then on. */
 static bool
-move_acquire_placements(struct checking *c, struct bh_search *search, const struct bh_move_placement *placements)
+move_acquire_placements(struct checking *c, struct bh_search *search,
+                        const struct bh_move_placement *placements)
 {
     uint32_t count = move_partitions_of(job_at(c->engine, search->job));
     struct placement at[BH_MOVE_PLACEMENTS_MAX];
@@ -302,8 +307,7 @@ move_acquire_placements(struct checking *c, struct bh_search *search, const stru
     for (uint32_t i = 0; i < search->gone_count; i++)
         search->gone[i] = c->jobs[i];
     for (uint32_t i = 0; i < count; i++)
-        at[i] = (struct placement){ placements[i].gpu.v, placements[i].profile,
-                                placements[i].start };
+        at[i] = (struct placement){ placements[i].gpu.v, placements[i].profile, placements[i].start };
     if (!bh_placement_possible(search, at, count))
         return false;
     for (uint32_t i = 0; i < count; i++)
@@ -340,8 +344,11 @@ static bool
 move_check_moved(struct checking *c, uint32_t slot, const struct bh_move_placement *placements)
 {
     const struct bh_engine *engine = c->engine;
-    struct bh_search search = { .engine = engine, .tenant = job_at(engine, slot)->tenant,
-                                .job = slot, .past = c->reserved, .gone_count = 1,
+    struct bh_search search = { .engine = engine,
+                                .tenant = job_at(engine, slot)->tenant,
+                                .job = slot,
+                                .past = c->reserved,
+                                .gone_count = 1,
                                 .gone = { slot } };
     struct bh_wanted wanted;
 
@@ -372,8 +379,8 @@ bh_move_check(const struct bh_engine *engine, const struct bh_ev_move *move, uin
     if (rc != BH_OK)
         return rc;
     if (c.for_job
-        && !move_check_for_job(&c, &placements[move->placement_count
-                                      - move_partitions_of(job_at(engine, c.for_job))]))
+        && !move_check_for_job(
+            &c, &placements[move->placement_count - move_partitions_of(job_at(engine, c.for_job))]))
         return move_stale(move->for_job, ret_why);
     for (uint32_t i = 0; i < move->move_count; i++) {
         if (!move_check_moved(&c, c.jobs[i], placements))
@@ -402,9 +409,8 @@ move_claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_
     claim = &engine->core.claims[at];
     claim->job = slot;
     for (uint32_t i = 0; i < count; i++) {
-        claim->placements[claim->count++] = (struct placement){ placements[i].gpu.v,
-                                                        placements[i].profile,
-                                                        placements[i].start };
+        claim->placements[claim->count++] =
+            (struct placement){ placements[i].gpu.v, placements[i].profile, placements[i].start };
         claim->equivalent += bh_quota_equivalent(placements[i].profile, 1);
         gpu_at(engine, gpu_find(engine, placements[i].gpu.v))->claimed++;
     }
@@ -428,8 +434,7 @@ bh_move_run(struct work *work, const struct bh_ev_move *move)
 {
     struct bh_engine *engine = work->engine;
     const struct bh_move_placement *placements = move->placements;
-    struct lease_change change = { .event = LEASE_STOP, .cause = BH_END_MOVED,
-                               .for_job = move->for_job.v };
+    struct lease_change change = { .event = LEASE_STOP, .cause = BH_END_MOVED, .for_job = move->for_job.v };
     uint32_t for_job = job_find(engine, move->for_job.v);
 
     BH_ASSERT(move->move_count > 0);

@@ -33,9 +33,12 @@ static struct bh_ev_move
 move_to(const struct bh_fixture *fixture, uint64_t job, uint32_t gpu, uint32_t start)
 {
     return (struct bh_ev_move){
-        .moves = { { { job }, bh_fixture_job(fixture, job).lease } }, .move_count = 1,
+        .moves = { { { job }, bh_fixture_job(fixture, job).lease } },
+        .move_count = 1,
         .placements = { { { gpu }, bh_profile_find(BH_GPU_H100_80GB, "3g.40gb")->id.v, start } },
-        .placement_count = 1, .gain_gpu_ms = 1000000, .cost_gpu_ms = 1000,
+        .placement_count = 1,
+        .gain_gpu_ms = 1000000,
+        .cost_gpu_ms = 1000,
     };
 }
 
@@ -60,7 +63,8 @@ contracts_say_who_may_be_moved(void **state)
         { "a service by default", { .kind = BH_JOB_SERVICE }, false },
         { "a session by default", { .kind = BH_JOB_INTERACTIVE }, false },
         { "a service that writes checkpoints",
-          { .kind = BH_JOB_SERVICE, .contract = BH_CONTRACT_CHECKPOINT }, true },
+          { .kind = BH_JOB_SERVICE, .contract = BH_CONTRACT_CHECKPOINT },
+          true },
         { "a deadline", { .deadline_ns = 10 * HOUR_NS }, false },
     };
 
@@ -95,10 +99,8 @@ what_is_lost_is_the_cost(void **state)
     kept = bh_fixture_submit_running(fixture, wants);
     assert_true(bh_move_cost(engine, job_find(engine, requeued)) == (bh_part_ns)2100 * MINUTE_NS);
     bh_fixture_tick(fixture, HOUR_NS);
-    assert_true(bh_move_cost(engine, job_find(engine, requeued))
-                == (bh_part_ns)2100 * (HOUR_NS + MINUTE_NS));
-    assert_true(bh_move_cost(engine, job_find(engine, kept))
-                == (bh_part_ns)2100 * (30000000000 + MINUTE_NS));
+    assert_true(bh_move_cost(engine, job_find(engine, requeued)) == (bh_part_ns)2100 * (HOUR_NS + MINUTE_NS));
+    assert_true(bh_move_cost(engine, job_find(engine, kept)) == (bh_part_ns)2100 * (30000000000 + MINUTE_NS));
     assert_int_equal(bh_move_gpu_ms((bh_part_ns)2100 * HOUR_NS), 1800000);
     bh_fixture_close(fixture);
 }
@@ -207,7 +209,8 @@ static void
 twice(struct bh_fixture *fixture, struct bh_ev_move *move)
 {
     move->moves[move->move_count++] = move->moves[0];
-    move->placements[move->placement_count++] = (struct bh_move_placement){ { 2 }, move->placements[0].profile, 0 };
+    move->placements[move->placement_count++] =
+        (struct bh_move_placement){ { 2 }, move->placements[0].profile, 0 };
 }
 
 static void

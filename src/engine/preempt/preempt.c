@@ -90,8 +90,8 @@ static bool
 preempt_is_free(struct scheme *scheme, const struct preempt_target *target)
 {
     scheme->placements[scheme->count] =
-        (struct placement){ (uint32_t)gpu_at(scheme->search.engine, target->gpu)->id,
-                        target->profile, target->start };
+        (struct placement){ (uint32_t)gpu_at(scheme->search.engine, target->gpu)->id, target->profile,
+                            target->start };
     return bh_placement_free(&scheme->search, scheme->placements, scheme->count);
 }
 
@@ -167,8 +167,7 @@ preempt_prefer_cheapest_on(const struct scheme *scheme, uint32_t gpu, struct che
 {
     const struct bh_engine *engine = scheme->search.engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
         if (partition_at(engine, at)->lease)
             preempt_prefer_cheaper(scheme, lease_at(engine, partition_at(engine, at)->lease)->job, best);
 }
@@ -190,8 +189,7 @@ preempt_cheapest_near(const struct scheme *scheme, uint32_t node)
     const struct bh_engine *engine = scheme->search.engine;
     struct cheapest best = { .job = 0 };
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
         preempt_prefer_cheapest_on(scheme, gpu, &best);
     return best.job;
 }
@@ -237,8 +235,7 @@ preempt_growth_of(const struct scheme *scheme, const struct preempt_target *targ
     bh_capacity_occupancy(&scheme->search, target->gpu, &occupancy);
     for (uint32_t i = 0; i < scheme->count; i++)
         if (scheme->placements[i].gpu == gpu->id)
-            bh_capacity_block(&occupancy, model, scheme->placements[i].profile,
-                          scheme->placements[i].start);
+            bh_capacity_block(&occupancy, model, scheme->placements[i].profile, scheme->placements[i].start);
     before = bh_occupancy_fragmentation(&occupancy, model);
     bh_capacity_block(&occupancy, model, target->profile, target->start);
     return (int64_t)bh_occupancy_fragmentation(&occupancy, model) - (int64_t)before;
@@ -253,17 +250,15 @@ preempt_add_place(struct scheme *scheme, const struct bh_need *need, uint32_t no
     struct scheme best, next;
     bool found = false;
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         if (!bh_capacity_offered(engine, gpu_at(engine, gpu))
             || bh_avoids(need, gpu_at(engine, gpu)->id, node)
             || !bh_placement_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
             continue;
         for (uint32_t starts = bh_capacity_starts(&scheme->search, gpu, sku->profiles[row],
-                                              scheme->placements, scheme->count);
+                                                  scheme->placements, scheme->count);
              starts; starts &= starts - 1) {
-            struct preempt_target target = { gpu, sku->profiles[row],
-                                     (uint32_t)__builtin_ctz(starts) };
+            struct preempt_target target = { gpu, sku->profiles[row], (uint32_t)__builtin_ctz(starts) };
 
             preempt_copy_scheme(&next, scheme);
             if (!preempt_make_free(&next, &target))
@@ -309,8 +304,7 @@ preempt_cheapest_under(const struct scheme *scheme, uint32_t tenant, const struc
     while (bh_victim_next(scheme->preemptor, &scheme->search, &victims_iterator)) {
         uint32_t lease = bh_gang_next(engine, victims_iterator.job, 0);
 
-        if (lease && lease_at(engine, lease)->parts[0]
-            && preempt_counts_for(&scheme->search, lease, limit))
+        if (lease && lease_at(engine, lease)->parts[0] && preempt_counts_for(&scheme->search, lease, limit))
             preempt_prefer_cheaper(scheme, victims_iterator.job, &best);
     }
     return best.job;
@@ -365,8 +359,7 @@ preempt_spare(struct scheme *scheme)
 
         spared = false;
         for (uint32_t i = 0; i < scheme->search.gone_count; i++) {
-            struct bh_cost cost =
-                bh_victim_cost(scheme->preemptor, &scheme->search, scheme->search.gone[i]);
+            struct bh_cost cost = bh_victim_cost(scheme->preemptor, &scheme->search, scheme->search.gone[i]);
 
             if ((spared && !bh_cost_less(&dearest, &cost)) || !preempt_is_needless(scheme, i, &less))
                 continue;
@@ -403,15 +396,13 @@ preempt_add_anywhere(struct scheme *scheme, const struct bh_need *need, uint32_t
     uint32_t best_node = 0;
 
     preempt_copy_scheme(&next, scheme);
-    if (*node && preempt_add_member(&next, need, *node, row)
-        && next.cost.victims == scheme->cost.victims) {
+    if (*node && preempt_add_member(&next, need, *node, row) && next.cost.victims == scheme->cost.victims) {
         preempt_copy_scheme(scheme, &next);
         return true;
     }
     for (uint32_t at = 0; bh_slot_next(scheme->search.engine, TABLE_NODE, &at);) {
         preempt_copy_scheme(&next, scheme);
-        if (!preempt_add_member(&next, need, at, row)
-            || (best_node && !bh_cost_less(&next.cost, &best.cost)))
+        if (!preempt_add_member(&next, need, at, row) || (best_node && !bh_cost_less(&next.cost, &best.cost)))
             continue;
         preempt_copy_scheme(&best, &next);
         best_node = at;
@@ -484,8 +475,7 @@ preempt_prefer_best(const struct bh_bound_request *request, uint32_t node, bool 
     if (!node_at(request->search->engine, node)->up || !bh_bound(request, node, &bound)
         || (found && !bh_cost_less(&bound, &best->cost)))
         return found;
-    if (!preempt_scheme_for(request, node, &scheme)
-        || (found && !bh_cost_less(&scheme.cost, &best->cost)))
+    if (!preempt_scheme_for(request, node, &scheme) || (found && !bh_cost_less(&scheme.cost, &best->cost)))
         return found;
     preempt_copy_scheme(best, &scheme);
     return true;
@@ -508,7 +498,7 @@ preempt_promises_more(const struct promise *a, const struct promise *b)
 /* The next two nodes in order of bounds. */
 static void
 preempt_next_promises(const struct bh_bound_request *request, const struct promise *after,
-              struct promise ret_next[2])
+                      struct promise ret_next[2])
 {
     struct promise next;
 
@@ -586,7 +576,7 @@ preempt_note_age(struct work *work, const struct bh_preemptor *preemptor)
  * which is much cheaper to know. */
 static bool
 preempt_find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,
-            struct scheme *ret_scheme)
+                    struct scheme *ret_scheme)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     bool found = false;
@@ -602,7 +592,8 @@ preempt_find_scheme(struct work *work, const struct bh_search *search, const str
             continue;
         if (bh_victims_any(&preemptor, search))
             found = !ret_scheme
-                    || (preempt_quota_possible(&request) ? preempt_find_in_row(&request, found, ret_scheme) : found);
+                    || (preempt_quota_possible(&request) ? preempt_find_in_row(&request, found, ret_scheme)
+                                                         : found);
         preempt_note_age(work, &preemptor);
     }
     return found;
@@ -611,8 +602,7 @@ preempt_find_scheme(struct work *work, const struct bh_search *search, const str
 /* The topmost tenant from `lowest` up of whose use it depends who may be asked for what is
  * wanted: whether a guarantee covers it. */
 static uint32_t
-preempt_topmost_concerned(const struct bh_engine *engine, uint32_t lowest,
-                  const struct bh_wanted *wanted)
+preempt_topmost_concerned(const struct bh_engine *engine, uint32_t lowest, const struct bh_wanted *wanted)
 {
     uint32_t top = lowest;
 
@@ -624,15 +614,14 @@ preempt_topmost_concerned(const struct bh_engine *engine, uint32_t lowest,
 
 static bool
 preempt_row_in_vain(struct work *work, const struct bh_search *search, const struct bh_need *need,
-            uint32_t row, uint32_t *ret_within)
+                    uint32_t row, uint32_t *ret_within)
 {
     const struct bh_engine *engine = work->engine;
     struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
     struct bh_limit_shortage limit;
     struct bh_preemptor preemptor;
 
-    if (!bh_quota_short(engine, &wanted, &limit)
-        || bh_filter_freed(search, &limit.filter) >= limit.by)
+    if (!bh_quota_short(engine, &wanted, &limit) || bh_filter_freed(search, &limit.filter) >= limit.by)
         return false; /* else anybody's leaving may help, wherever he stands */
     *ret_within = preempt_topmost_concerned(engine, limit.filter.tenant, &wanted);
     if (!bh_preemptor_any_victim(engine))
@@ -649,8 +638,11 @@ bool
 bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_within)
 {
     const struct bh_engine *engine = work->engine;
-    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job,
-                                .past_leaving = true, .past = bh_reserve_set(engine) };
+    struct bh_search search = { .engine = engine,
+                                .tenant = need->tenant,
+                                .job = need->job,
+                                .past_leaving = true,
+                                .past = bh_reserve_set(engine) };
 
     *ret_within = 0;
     for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
@@ -691,7 +683,7 @@ may_preempt(const struct work *work, uint32_t job)
 /* The claim as decisions; those on who leaves follow from the work. */
 static bool
 preempt_claim_capacity(struct work *work, uint32_t job, const struct scheme *scheme,
-           struct bh_decision *ret_decision)
+                       struct bh_decision *ret_decision)
 {
     if (scheme->search.gone_count == 0)
         return false; /* those who leave already make room enough */
@@ -723,7 +715,8 @@ bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need
 
 /* Exactly the gang's old places. */
 static bool
-preempt_plan_to_resume(struct bh_preemptor *preemptor, const struct bh_search *search, struct scheme *ret_scheme)
+preempt_plan_to_resume(struct bh_preemptor *preemptor, const struct bh_search *search,
+                       struct scheme *ret_scheme)
 {
     const struct bh_engine *engine = search->engine;
     struct placement placements[BH_JOB_PARTITIONS_MAX];
@@ -732,7 +725,7 @@ preempt_plan_to_resume(struct bh_preemptor *preemptor, const struct bh_search *s
     preempt_init_scheme(ret_scheme, preemptor, search);
     for (uint32_t i = 0; i < count; i++) {
         struct preempt_target target = { gpu_find(engine, placements[i].gpu), placements[i].profile,
-                                 placements[i].start };
+                                         placements[i].start };
 
         if (!preempt_make_free(ret_scheme, &target))
             return false;
@@ -745,8 +738,7 @@ preempt_plan_to_resume(struct bh_preemptor *preemptor, const struct bh_search *s
 }
 
 bool
-bh_preempt_to_resume(struct work *work, const struct bh_search *base,
-                     struct bh_decision *ret_decision)
+bh_preempt_to_resume(struct work *work, const struct bh_search *base, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_wanted wanted = bh_quota_to_resume_all(engine, base->job);
@@ -784,12 +776,11 @@ bh_preempt_next(struct work *work, struct bh_decision *ret_decision)
     slot = work->victims[--work->victim_count];
     job = job_at(engine, slot);
     preemptor = job_at(engine, job_find(engine, work->victims_for));
-    suspend = bh_victim_suspends(engine, slot, preemptor->tenant)
-              && bh_gang_all(engine, slot, LEASE_RUNNING);
-    *ret_decision = (struct bh_decision){
-        .kind = suspend ? BH_DO_SUSPEND : BH_DO_STOP, .job = { job->id },
-        .lease = { lease_at(engine, bh_gang_next(engine, slot, 0))->id },
-        .for_job = { work->victims_for },
-        .cause = suspend ? BH_END_NONE : BH_END_PREEMPTED };
+    suspend = bh_victim_suspends(engine, slot, preemptor->tenant) && bh_gang_all(engine, slot, LEASE_RUNNING);
+    *ret_decision = (struct bh_decision){ .kind = suspend ? BH_DO_SUSPEND : BH_DO_STOP,
+                                          .job = { job->id },
+                                          .lease = { lease_at(engine, bh_gang_next(engine, slot, 0))->id },
+                                          .for_job = { work->victims_for },
+                                          .cause = suspend ? BH_END_NONE : BH_END_PREEMPTED };
     return true;
 }

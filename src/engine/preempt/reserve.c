@@ -56,21 +56,18 @@ reserve_certain_end_ns(const struct bh_engine *engine, uint32_t slot)
 /* Whether what is reserved does not bind the candidate, for it comes first. */
 static bool
 reserve_comes_before(const struct bh_engine *engine, const struct bh_queue_entry *entry,
-             const struct claim *claim)
+                     const struct claim *claim)
 {
     struct bh_queue_entry holder;
 
     bh_queue_entry_of_job(engine, claim->job, &holder);
-    return (entry->class && entry->class == holder.class)
-           || bh_queue_before(engine, entry, &holder);
+    return (entry->class && entry->class == holder.class) || bh_queue_before(engine, entry, &holder);
 }
 
 struct bh_search
-bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *entry,
-                  uint32_t job)
+bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *entry, uint32_t job)
 {
-    struct bh_search search = { .engine = engine, .job = job,
-                                .tenant = job_at(engine, job)->tenant };
+    struct bh_search search = { .engine = engine, .job = job, .tenant = job_at(engine, job)->tenant };
     uint64_t ends_ns = reserve_certain_end_ns(engine, job);
 
     for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
@@ -155,8 +152,7 @@ reserve_insert_end(struct reserve_ends *ends, uint64_t end_ns)
 static void
 reserve_insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct reserve_ends *ends)
 {
-    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
-         at = partition_at(engine, at)->next_on_gpu)
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
         if (partition_at(engine, at)->lease)
             reserve_insert_end(ends, bh_lease_ends_ns(engine, partition_at(engine, at)->lease));
 }
@@ -164,8 +160,7 @@ reserve_insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct rese
 static void
 reserve_insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct reserve_ends *ends)
 {
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
         reserve_insert_ends_on(engine, gpu, ends);
 }
 
@@ -188,13 +183,11 @@ reserve_list_ends(const struct reserve_wish *wish, struct reserve_ends *ends)
     ends->count = 0;
     for (uint32_t i = 0; !wish->need && i < wish->count; i++)
         reserve_insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->placements[i].gpu))->node,
-                            ends);
+                                    ends);
     if (wish->node)
         reserve_insert_ends_of_node(engine, wish->node, ends);
-    for (uint32_t node = 0;
-         wish->need && !wish->node && bh_slot_next(engine, TABLE_NODE, &node);)
-        if (node_at(engine, node)->models
-            >> sku_at(engine, wish->need->sku)->models[wish->row] & 1)
+    for (uint32_t node = 0; wish->need && !wish->node && bh_slot_next(engine, TABLE_NODE, &node);)
+        if (node_at(engine, node)->models >> sku_at(engine, wish->need->sku)->models[wish->row] & 1)
             reserve_insert_ends_of_node(engine, node, ends);
 }
 
@@ -210,7 +203,8 @@ reserve_copy_offer(struct reserve_offer *to, const struct reserve_offer *from)
 
 /* Whether the wish comes true by one of the ends: the span then ends, else begins there. */
 static void
-reserve_try_end(struct reserve_wish *wish, struct reserve_ends *ends, uint64_t end_ns, struct reserve_offer *best)
+reserve_try_end(struct reserve_wish *wish, struct reserve_ends *ends, uint64_t end_ns,
+                struct reserve_offer *best)
 {
     struct reserve_offer offer;
 
@@ -287,8 +281,7 @@ reserve_find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_
 {
     uint64_t first_ns = UINT64_MAX;
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         if (gpu_at(engine, gpu)->model != model && node_at(engine, node)->cpu_milli == 0
             && node_at(engine, node)->memory_mib == 0)
             continue; /* else what they leave of cores and memory may be what is missing */
@@ -296,8 +289,8 @@ reserve_find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_
              at = partition_at(engine, at)->next_on_gpu) {
             uint32_t lease = partition_at(engine, at)->lease;
             uint64_t end_ns = bh_capacity_is_leaving(engine, lease) ? 0
-                              : lease ? bh_lease_ends_ns(engine, lease)
-                                      : UINT64_MAX;
+                              : lease                               ? bh_lease_ends_ns(engine, lease)
+                                                                    : UINT64_MAX;
 
             first_ns = end_ns < first_ns ? end_ns : first_ns;
         }
@@ -370,14 +363,15 @@ reserve_soonest_in_row(struct reserve_wish *wish, bool found, struct reserve_off
 
 static bool
 reserve_soonest_of_class(const struct bh_search *search, const struct bh_need *need, uint64_t headed,
-                 struct reserve_offer *ret_offer)
+                         struct reserve_offer *ret_offer)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     bool found = false;
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct reserve_wish wish = { .search = *search, .need = need, .row = row,
-                             .count = need->count * need->gang };
+        struct reserve_wish wish = {
+            .search = *search, .need = need, .row = row, .count = need->count * need->gang
+        };
         struct bh_wanted wanted = bh_placement_wanted(search->engine, need, row);
 
         if (headed >> sku->models[row] & 1 || !bh_placement_by(search->engine, need, row)
@@ -394,8 +388,9 @@ reserve_soonest_to_resume(const struct bh_search *search, struct reserve_offer *
 {
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     struct bh_wanted wanted = bh_quota_to_resume_all(search->engine, search->job);
-    struct reserve_wish wish = { .search = *search, .placements = placements,
-                         .count = bh_gang_places(search->engine, search->job, placements) };
+    struct reserve_wish wish = { .search = *search,
+                                 .placements = placements,
+                                 .count = bh_gang_places(search->engine, search->job, placements) };
 
     return bh_quota_permits(search, &wanted) && reserve_soonest(&wish, UINT64_MAX, ret_offer);
 }
@@ -424,8 +419,9 @@ static bool
 reserve_is_valid(const struct bh_engine *engine, const struct claim *claim)
 {
     struct bh_wanted wanted = bh_quota_of_claim(engine, claim);
-    struct bh_search search = { .engine = engine, .job = claim->job, .tenant = wanted.tenant,
-                                .past = bh_reserve_set(engine) };
+    struct bh_search search = {
+        .engine = engine, .job = claim->job, .tenant = wanted.tenant, .past = bh_reserve_set(engine)
+    };
 
     if (claim->at_ns <= engine->core.now_ns || !bh_quota_permits(&search, &wanted))
         return false;
@@ -442,7 +438,7 @@ static uint64_t
 reserve_wanted_by(const struct bh_engine *engine, const struct bh_queue_entry *entry)
 {
     return entry->class ? reserve_models_of(engine, class_at(engine, entry->class)->sku)
-                            : UINT64_C(1) << reserve_model_of_lease(engine, entry->lease);
+                        : UINT64_C(1) << reserve_model_of_lease(engine, entry->lease);
 }
 
 bool
@@ -452,9 +448,9 @@ bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue
     struct bh_engine *engine = work->engine;
     uint32_t job = bh_queue_job(engine, entry);
     const struct claim *own = bh_claim_reserved(engine, job);
-    struct bh_search search = { .engine = engine, .job = job,
-                                .tenant = job_at(engine, job)->tenant,
-                                .past = bh_reserve_set(engine) };
+    struct bh_search search = {
+        .engine = engine, .job = job, .tenant = job_at(engine, job)->tenant, .past = bh_reserve_set(engine)
+    };
     struct bh_need need;
     struct bh_reason why;
     struct reserve_offer offer;
@@ -495,8 +491,8 @@ bh_reserve_give_up(const struct bh_engine *engine, const struct bh_walk *walk,
 
         if (claim->at_ns == 0 || walk->kept >> i & 1)
             continue;
-        *ret_decision = (struct bh_decision){ .kind = BH_DO_UNRESERVE,
-                                              .job = { job_at(engine, claim->job)->id } };
+        *ret_decision =
+            (struct bh_decision){ .kind = BH_DO_UNRESERVE, .job = { job_at(engine, claim->job)->id } };
         return true;
     }
     return false;

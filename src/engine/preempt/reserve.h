@@ -26,8 +26,8 @@
 
 /* The search of a candidate for one of its jobs (slot): what is reserved for others stands
  * in its way unless they come after it, or it ends in time. */
-struct bh_search bh_reserve_search(const struct bh_engine *engine,
-                                   const struct bh_queue_entry *entry, uint32_t job);
+struct bh_search bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *entry,
+                                   uint32_t job);
 
 /* All reservations, as a set of claims (bit i: claim i). */
 uint32_t bh_reserve_set(const struct bh_engine *engine);
@@ -40,8 +40,8 @@ struct bh_walk {
 
 /* The next of them, who could not be helped: where it is the first for a model it has a
  * reservation, or is to get one.  True: that is the decision. */
-bool bh_reserve_decide(struct work *work, struct bh_walk *walk,
-                       const struct bh_queue_entry *entry, struct bh_decision *ret_decision);
+bool bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue_entry *entry,
+                       struct bh_decision *ret_decision);
 
 /* At the end of the walk: a reservation of one who is not the first for any model is to be
  * given up (true). */

@@ -74,9 +74,9 @@ the_reservation_moves_to_a_higher_one(void **state)
     struct bh_ev_submit submit = bh_fixture_submission(31, 3, 2);
 
     submit.priority = BH_PRIORITY_HIGH;
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
-                                                  .kind = BH_TENANT_DEPARTMENT,
-                                                  .guarantee = 4200 });
+    bh_fixture_tenant(
+        fixture, (struct bh_ev_tenant){
+                     .tenant = { 2 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT, .guarantee = 4200 });
     high = bh_fixture_submit(fixture, submit);
     assert_int_not_equal(bh_fixture_job(fixture, high).reserved_ns, 0);
     assert_int_equal(bh_fixture_job(fixture, head).reserved_ns, 0);

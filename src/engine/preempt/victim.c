@@ -12,12 +12,14 @@
 
 void
 bh_preemptor_init(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job,
-              const struct bh_wanted *wanted)
+                  const struct bh_wanted *wanted)
 {
     const struct bh_engine *engine = search->engine;
 
     *preemptor = (struct bh_preemptor){
-        .wanted = *wanted, .job = job, .priority = job_at(engine, job)->priority,
+        .wanted = *wanted,
+        .job = job,
+        .priority = job_at(engine, job)->priority,
     };
     preemptor->cover = bh_guarantee_cover_with_claims(engine, wanted, job, &preemptor->within);
     BH_ASSERT(search->gone_count == 0);
@@ -67,8 +69,7 @@ victim_is_owed(const struct bh_preemptor *preemptor, const struct bh_search *sea
         || (preemptor->within && !bh_tenant_within(engine, preemptor->within, tenant)))
         return false;
     for (uint32_t at = search->tenant; at; at = tenant_at(engine, at)->parent)
-        if (!bh_tenant_within(engine, at, tenant)
-            && bh_guarantee_concerns(engine, at, &preemptor->wanted))
+        if (!bh_tenant_within(engine, at, tenant) && bh_guarantee_concerns(engine, at, &preemptor->wanted))
             return true;
     return false;
 }
@@ -164,7 +165,9 @@ victim_side_of(struct bh_preemptor *preemptor, const struct bh_search *search, u
 
     if (side->tenant == job->tenant && side->sku == job->sku && side->model == model)
         return side;
-    *side = (struct bh_side){ .tenant = job->tenant, .sku = job->sku, .model = model,
+    *side = (struct bh_side){ .tenant = job->tenant,
+                              .sku = job->sku,
+                              .model = model,
                               .min_runtime_ns = victim_min_runtime_ns(search, job->tenant) };
     return side;
 }
@@ -227,8 +230,7 @@ bh_victim_eligible(struct bh_preemptor *preemptor, const struct bh_search *searc
     uint64_t since_ns;
     bool running;
 
-    if (job->contract == BH_CONTRACT_NEVER
-        || (job->priority >= preemptor->priority && !preemptor->cover)
+    if (job->contract == BH_CONTRACT_NEVER || (job->priority >= preemptor->priority && !preemptor->cover)
         || !victim_is_there(engine, slot, &running, &since_ns))
         return false;
     side = victim_judge_side(preemptor, search, slot);
@@ -282,7 +284,8 @@ victim_are_young(struct bh_preemptor *preemptor, const struct bh_search *search,
 }
 
 bool
-bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search, struct bh_victim_iterator *victims_iterator)
+bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search,
+               struct bh_victim_iterator *victims_iterator)
 {
     const struct bh_engine *engine = search->engine;
     uint32_t job = victims_iterator->job ? bh_preemptible_next(engine, victims_iterator->job) : 0;
@@ -292,7 +295,8 @@ bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search, s
     while (!job && bh_slot_next(engine, TABLE_TENANT, &victims_iterator->tenant)) {
         job = bh_preemptible_first(engine, victims_iterator->tenant);
         if (job
-            && ((victims_iterator->within && !bh_tenant_within(engine, victims_iterator->within, victims_iterator->tenant))
+            && ((victims_iterator->within
+                 && !bh_tenant_within(engine, victims_iterator->within, victims_iterator->tenant))
                 || victim_are_young(preemptor, search, job)))
             job = 0;
     }
@@ -342,9 +346,8 @@ victim_lost_by(const struct bh_search *search, uint32_t slot)
 
     if (lease->state != LEASE_RUNNING || bh_victim_suspends(engine, lease->job, search->tenant))
         return 0;
-    return (bh_part_ns)parts * (job->contract == BH_CONTRACT_CHECKPOINT
-                                    ? job->grace_ns
-                                    : bh_lease_ran_ns(engine, slot));
+    return (bh_part_ns)parts
+           * (job->contract == BH_CONTRACT_CHECKPOINT ? job->grace_ns : bh_lease_ran_ns(engine, slot));
 }
 
 struct bh_cost

@@ -30,18 +30,18 @@
 
 /* What it costs to have jobs leave, most important first. */
 struct bh_cost {
-    uint64_t owed;       /* reclaim: what the victim's side uses beyond its guarantees, in parts,
-                            the least of the victims'; more is cheaper.  Of a tenant's own jobs
-                            what is beyond its guarantee without those of its children: to take
-                            from them what lies within only has them take it from others */
-    uint32_t priority;   /* the highest class among them */
-    bh_part_ns lost;     /* their parts times the time that each would lose: none when it is
-                            suspended, its grace when it writes a checkpoint, else all since
-                            it began */
+    uint64_t owed;     /* reclaim: what the victim's side uses beyond its guarantees, in parts,
+                          the least of the victims'; more is cheaper.  Of a tenant's own jobs
+                          what is beyond its guarantee without those of its children: to take
+                          from them what lies within only has them take it from others */
+    uint32_t priority; /* the highest class among them */
+    bh_part_ns lost;   /* their parts times the time that each would lose: none when it is
+                          suspended, its grace when it writes a checkpoint, else all since
+                          it began */
     uint32_t victims;
-    uint64_t began_ns;   /* the oldest; later is cheaper */
-    uint64_t id;         /* the lowest first lease */
-    int64_t growth;      /* of fragmentation where the job goes */
+    uint64_t began_ns; /* the oldest; later is cheaper */
+    uint64_t id;       /* the lowest first lease */
+    int64_t growth;    /* of fragmentation where the job goes */
 };
 
 enum { BH_SIDES = 64 };
@@ -50,7 +50,7 @@ enum { BH_SIDES = 64 };
 struct bh_side {
     uint32_t tenant, sku; /* slots; 0: not known yet */
     uint32_t model;
-    bool judged;  /* these three are known: */
+    bool judged; /* these three are known: */
     bool guarded;
     uint64_t owed, first; /* first: of that, what is taken before anything else is */
     uint64_t min_runtime_ns;
@@ -59,7 +59,7 @@ struct bh_side {
 /* Who asks. */
 struct bh_preemptor {
     struct bh_wanted wanted;
-    uint32_t job;        /* slot */
+    uint32_t job; /* slot */
     uint8_t priority;
     enum bh_cover cover; /* against whom guarantees cover it: */
     uint32_t within;     /* only those within this tenant (slot), where it is not 0 */
@@ -71,7 +71,7 @@ struct bh_preemptor {
 
 /* An asker for a job (slot) that would use `wanted`. */
 void bh_preemptor_init(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job,
-                   const struct bh_wanted *wanted);
+                       const struct bh_wanted *wanted);
 
 /* Whether there is anybody who makes way; whether it could make somebody leave.  Quick. */
 bool bh_preemptor_any_victim(const struct bh_engine *engine);
@@ -92,8 +92,7 @@ bool bh_victim_may_leave(struct bh_preemptor *preemptor, const struct bh_search 
 bool bh_victim_suspends(const struct bh_engine *engine, uint32_t job, uint32_t for_tenant);
 
 /* The cost of one job (slot), and of all that the search imagines gone. */
-struct bh_cost bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search,
-                              uint32_t job);
+struct bh_cost bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 struct bh_cost bh_victims_cost(struct bh_preemptor *preemptor, const struct bh_search *search);
 
 /* What those who may be asked, with nobody gone yet, could give back of what is counted, or
@@ -112,7 +111,7 @@ struct bh_victim_iterator {
 
 /* The next, but for those who are too young for certain; false when there is none left. */
 bool bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search,
-                   struct bh_victim_iterator *victims_iterator);
+                    struct bh_victim_iterator *victims_iterator);
 
 bool bh_cost_less(const struct bh_cost *a, const struct bh_cost *b);
 

@@ -13,8 +13,7 @@ costs_compare_by_what_matters_most(void **state)
         struct bh_cost cost;
     } rows[] = {
         { "nothing", { .owed = 9, .priority = 1, .lost = 5, .victims = 1, .began_ns = 7 } },
-        { "breaks up", { .owed = 9, .priority = 1, .lost = 5, .victims = 1, .began_ns = 7,
-                         .growth = 1 } },
+        { "breaks up", { .owed = 9, .priority = 1, .lost = 5, .victims = 1, .began_ns = 7, .growth = 1 } },
         { "id", { .owed = 9, .priority = 1, .lost = 5, .victims = 1, .began_ns = 7, .id = 1 } },
         { "older", { .owed = 9, .priority = 1, .lost = 5, .victims = 1, .began_ns = 6 } },
         { "more", { .owed = 9, .priority = 1, .lost = 5, .victims = 2, .began_ns = 9 } },
@@ -57,13 +56,14 @@ the_contract_says_what_is_lost(void **state)
         bh_fixture_submit_running(fixture, submit);
         bh_fixture_submit(fixture, bh_fixture_submission(31, 3, 1));
         bh_fixture_tick(fixture, 1000000000);
-        wanted = (struct bh_wanted){ tenant_find(fixture->engine, 31),
-                                     sku_find(fixture->engine, 3), 1, BH_GPU_PARTS };
+        wanted = (struct bh_wanted){ tenant_find(fixture->engine, 31), sku_find(fixture->engine, 3), 1,
+                                     BH_GPU_PARTS };
         search.tenant = wanted.tenant;
         bh_preemptor_init(&preemptor, &search, job_find(fixture->engine, 2), &wanted);
         cost = bh_victim_cost(&preemptor, &search, job_find(fixture->engine, 1));
         BH_CHECK(rows[i].name, cost.lost == (bh_part_ns)rows[i].lost_ns * BH_GPU_PARTS);
-        BH_CHECK(rows[i].name, !bh_victim_eligible(&preemptor, &search, job_find(fixture->engine, 1))); /* the same class */
+        BH_CHECK(rows[i].name,
+                 !bh_victim_eligible(&preemptor, &search, job_find(fixture->engine, 1))); /* the same class */
         bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();

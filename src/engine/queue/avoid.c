@@ -55,13 +55,11 @@ bh_avoid_left(struct work *work, uint32_t node)
 bool
 bh_avoid_waits(const struct bh_engine *engine, uint32_t class)
 {
-    return class_at(engine, class)->scratch
-           && engine->core.now_ns < class_at(engine, class)->avoid_until_ns;
+    return class_at(engine, class)->scratch && engine->core.now_ns < class_at(engine, class)->avoid_until_ns;
 }
 
 bool
-bh_avoid_why(const struct bh_search *search, const struct bh_need *need,
-             struct bh_reason *ret_reason)
+bh_avoid_why(const struct bh_search *search, const struct bh_need *need, struct bh_reason *ret_reason)
 {
     const struct bh_engine *engine = search->engine;
     const struct class *class = class_of(engine, need->job);

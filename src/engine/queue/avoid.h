@@ -24,7 +24,6 @@ void bh_avoid_left(struct work *work, uint32_t node);
 bool bh_avoid_waits(const struct bh_engine *engine, uint32_t class);
 
 /* Whether the job would have room if it kept off nothing: why it does, and until when. */
-bool bh_avoid_why(const struct bh_search *search, const struct bh_need *need,
-                  struct bh_reason *ret_reason);
+bool bh_avoid_why(const struct bh_search *search, const struct bh_need *need, struct bh_reason *ret_reason);
 
 #endif

@@ -24,7 +24,9 @@ who_finds_no_scratch_waits(void **state)
         assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_STARTING);
     }
     assert_int_equal(bh_fixture_job(fixture, job).restarts, 0);
-    bh_fixture_fail_start(fixture, (struct bh_ev_lease){ .rc = 0 }); /* what fails otherwise is still tried once more, and no more */
+    bh_fixture_fail_start(
+        fixture,
+        (struct bh_ev_lease){ .rc = 0 }); /* what fails otherwise is still tried once more, and no more */
     bh_fixture_tick(fixture, 5 * SECOND);
     bh_fixture_fail_start(fixture, (struct bh_ev_lease){ .rc = 0 });
     assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_FAILED);

@@ -8,8 +8,8 @@
 #include "engine/state/slots.h"
 
 void
-bh_gang_begin(struct work *work, enum bh_decision_kind kind, uint32_t job,
-              const struct placement *placements, uint32_t count)
+bh_gang_begin(struct work *work, enum bh_decision_kind kind, uint32_t job, const struct placement *placements,
+              uint32_t count)
 {
     struct bunch *bunch = &work->bunch;
     uint32_t each = job_at(work->engine, job)->count;
@@ -51,7 +51,7 @@ decide_first_suspended(const struct bh_engine *engine, uint32_t job)
 /* Pieces at these places: idle ones of the tenant, as they are now, or new ones. */
 static void
 decide_fill_partitions(const struct bh_engine *engine, uint32_t tenant, const struct placement *placements,
-            struct bh_decision *decision)
+                       struct bh_decision *decision)
 {
     struct bh_plan plan;
     bool found = bh_placement_plan(engine, tenant, placements, decision->partition_count, &plan);
@@ -65,8 +65,8 @@ decide_fill_claim(const struct placement *placements, struct bh_decision *decisi
 {
     for (uint32_t i = 0; i < decision->partition_count; i++)
         decision->partitions[i] = (struct bh_partition){ .gpu = { placements[i].gpu },
-                                                 .profile = placements[i].profile,
-                                                 .start = placements[i].start };
+                                                         .profile = placements[i].profile,
+                                                         .start = placements[i].start };
 }
 
 bool
@@ -80,7 +80,8 @@ bh_gang_decide(struct work *work, struct bh_decision *ret_decision)
 
     if (bunch->next == bunch->members)
         return false;
-    *ret_decision = (struct bh_decision){ .kind = bunch->kind, .job = { job->id },
+    *ret_decision = (struct bh_decision){ .kind = bunch->kind,
+                                          .job = { job->id },
                                           .member = bunch->next++,
                                           .partition_count = bunch->count,
                                           .at_ns = bunch->at_ns };
@@ -148,6 +149,5 @@ bh_gang_decision_applied(struct work *work, const struct bh_decision *decision, 
     bool first = rest->members == 0;
 
     BH_ASSERT(members > 0);
-    *rest = (struct rest){ decision->kind, decision->job.v,
-                           (first ? members : rest->members) - 1 };
+    *rest = (struct rest){ decision->kind, decision->job.v, (first ? members : rest->members) - 1 };
 }

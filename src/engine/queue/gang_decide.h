@@ -19,8 +19,7 @@ bool bh_gang_decide(struct work *work, struct bh_decision *ret_decision);
 
 /* The most effects that clearing and carving these places can cause: a GPU's idle partitions
  * go once.  And what placing or resuming all members that are decided on can. */
-uint32_t bh_gang_carving(const struct bh_engine *engine, const struct placement *placements,
-                         uint32_t count);
+uint32_t bh_gang_carving(const struct bh_engine *engine, const struct placement *placements, uint32_t count);
 uint32_t bh_gang_effects(const struct work *work);
 
 /* Whether the decision may come now: it is the next of its gang's, or no gang's record was

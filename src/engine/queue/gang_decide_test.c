@@ -19,18 +19,16 @@ the_largest_gang_fits_in_a_record(void **state)
     caps.partitions = 16384;
     fixture = bh_fixture_open_with(&caps);
     fixture->quick = true;
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 1 },
-                                                  .kind = BH_TENANT_ORGANIZATION });
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 1 }, .kind = BH_TENANT_ORGANIZATION });
     for (uint32_t i = 2; i <= 3; i++)
-        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { i }, .parent = { 1 },
-                                                      .kind = BH_TENANT_PROJECT });
+        bh_fixture_tenant(
+            fixture, (struct bh_ev_tenant){ .tenant = { i }, .parent = { 1 }, .kind = BH_TENANT_PROJECT });
     bh_fixture_sku(fixture, 1, "1g.10gb");
     bh_fixture_sku(fixture, 3, NULL);
     for (uint32_t node = 0; node < 64; node++)
         bh_fixture_h100s(fixture, 1 + node, 1 + node * 4, 4);
     for (uint32_t i = 0; i < BH_COUNT(jobs); i++) {
-        struct bh_ev_submit fill = { .tenant = { 2 }, .sku = { 1 }, .count = SMALL,
-                                     .gang = 8 };
+        struct bh_ev_submit fill = { .tenant = { 2 }, .sku = { 1 }, .count = SMALL, .gang = 8 };
 
         jobs[i] = bh_fixture_submit_running(fixture, fill);
     }
@@ -40,8 +38,8 @@ the_largest_gang_fits_in_a_record(void **state)
     fixture->quick = false;
     free(fixture->replica);
     fixture->replica = bh_engine_grow(fixture->engine, bh_fixture_engine(&caps), &caps);
-    gang = bh_fixture_submit(fixture, (struct bh_ev_submit){ .tenant = { 3 }, .sku = { 3 },
-                                                         .count = 4, .gang = 64 });
+    gang = bh_fixture_submit(fixture,
+                             (struct bh_ev_submit){ .tenant = { 3 }, .sku = { 3 }, .count = 4, .gang = 64 });
     assert_int_equal(bh_fixture_effects(fixture, BH_FX_CARVE), BH_JOB_PARTITIONS_MAX);
     assert_int_equal(bh_fixture_effects(fixture, BH_FX_DESTROY), BH_JOB_PARTITIONS_MAX * SMALL);
     fixture->quick = true;
@@ -56,8 +54,7 @@ a_record_has_so_many_partitions(void **state)
 {
     enum { JOBS = 60, COUNT = 16 };
     struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT;
-    struct bh_ev_tenant tenant = { .tenant = { 1 }, .kind = BH_TENANT_ORGANIZATION,
-                                   .limit = 600 * COUNT };
+    struct bh_ev_tenant tenant = { .tenant = { 1 }, .kind = BH_TENANT_ORGANIZATION, .limit = 600 * COUNT };
     struct bh_event event = { .kind = BH_EV_TENANT };
     struct bh_fixture *fixture;
     uint32_t placed = 0;
@@ -97,8 +94,7 @@ half_a_gang_is_a_damaged_journal(void **state)
     event.u.submit.job.v = 1;
     event.u.submit.priority = BH_PRIORITY_NORMAL;
     bh_fixture_must_send(fixture, &event);
-    assert_int_equal(bh_engine_replay(before, &event, fixture->step.decisions, 1, &step),
-                     BH_CONFLICT);
+    assert_int_equal(bh_engine_replay(before, &event, fixture->step.decisions, 1, &step), BH_CONFLICT);
     free(before);
     bh_fixture_close(fixture);
 }

@@ -14,8 +14,8 @@ void bh_job_create(struct work *work, const struct bh_ev_submit *event);
 uint64_t bh_job_hopeless_ns(uint64_t deadline_ns, uint64_t time_limit_ns);
 
 /* End a job (slot) that holds no lease. */
-void bh_job_end(struct work *work, uint32_t job, enum bh_job_state state,
-                enum bh_end_cause cause, int32_t exit_status);
+void bh_job_end(struct work *work, uint32_t job, enum bh_job_state state, enum bh_end_cause cause,
+                int32_t exit_status);
 
 /* Back to the queue, at its old place; it holds no lease any more. */
 void bh_job_requeue(struct work *work, uint32_t job, enum bh_end_cause cause);

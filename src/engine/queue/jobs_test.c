@@ -50,8 +50,8 @@ a_job_goes_back_to_its_old_place(void **state)
     uint64_t first = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
     uint64_t second = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
 
-    lost.u.ended = (struct bh_ev_ended){ .lease = bh_fixture_job(fixture, first).lease,
-                                         .cause = BH_END_NODE_LOST };
+    lost.u.ended =
+        (struct bh_ev_ended){ .lease = bh_fixture_job(fixture, first).lease, .cause = BH_END_NODE_LOST };
     bh_fixture_must_send(fixture, &lost);
     assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_STARTING);
     assert_int_equal(bh_fixture_job(fixture, first).restarts, 1);
@@ -72,7 +72,8 @@ a_job_without_its_dataset_fails(void **state)
         uint64_t job;
 
         submit.hold = phase == WAITS;
-        job = phase <= STARTS ? bh_fixture_submit(fixture, submit) : bh_fixture_submit_running(fixture, submit);
+        job =
+            phase <= STARTS ? bh_fixture_submit(fixture, submit) : bh_fixture_submit_running(fixture, submit);
         if (phase == CANCELLED)
             assert_int_equal(bh_fixture_cancel(fixture, job), BH_OK);
         end.u.job.job.v = job;

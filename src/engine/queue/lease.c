@@ -22,8 +22,10 @@ enum { CARVE_FAILURES_MAX = 3 };
 
 typedef void lease_act(struct work *work, uint32_t lease, const struct lease_change *change);
 
-static lease_act lease_start, lease_resume, lease_run, lease_freeze, lease_put_aside, lease_resume_timers, lease_stop, lease_stop_suspended;
-static lease_act lease_end, lease_abandon, lease_fail_carve, lease_fail_start, lease_fail_suspend, lease_fail_resume, lease_ignore;
+static lease_act lease_start, lease_resume, lease_run, lease_freeze, lease_put_aside, lease_resume_timers,
+    lease_stop, lease_stop_suspended;
+static lease_act lease_end, lease_abandon, lease_fail_carve, lease_fail_start, lease_fail_suspend,
+    lease_fail_resume, lease_ignore;
 static lease_act lease_stop_again;
 
 static const struct rule {
@@ -137,8 +139,7 @@ lease_move_due(struct hints *hints, uint64_t from_ns, uint64_t to_ns)
 
 /* Who never makes way helps nobody by going on. */
 static bool
-lease_matters_to_others(const struct bh_engine *engine, const struct lease *lease,
-                  enum lease_state next)
+lease_matters_to_others(const struct bh_engine *engine, const struct lease *lease, enum lease_state next)
 {
     return job_at(engine, lease->job)->contract != BH_CONTRACT_NEVER
            || (next != LEASE_STARTING && next != LEASE_RUNNING);
@@ -195,8 +196,7 @@ lease_chain(struct work *work, uint32_t job_slot, uint32_t slot)
 }
 
 uint32_t
-bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job_slot,
-                uint32_t node)
+bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job_slot, uint32_t node)
 {
     struct bh_engine *engine = work->engine;
     uint32_t slot = bh_slot_add(engine, TABLE_LEASE, decision->lease.v);
@@ -235,8 +235,7 @@ bh_lease_add_partition(struct work *work, uint32_t slot, uint32_t at, const stru
         bh_partition_assign(work, partition, slot);
     }
     lease->parts[at] = partition;
-    lease->placements[at] = (struct placement){ decided->gpu.v, decided->profile,
-                                        decided->start };
+    lease->placements[at] = (struct placement){ decided->gpu.v, decided->profile, decided->start };
     lease->grade = (uint8_t)bh_capacity_grade(engine, lease->tenant, decided->profile);
 }
 
@@ -459,8 +458,8 @@ lease_fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_statu
         return FATE_CANCELLED;
     if (cause == BH_END_EXITED && exit_status == 0)
         return FATE_COMPLETED;
-    return bh_lease_queues_again(job, cause) && !(begun && job->contract == BH_CONTRACT_NEVER)
-               ? FATE_REQUEUED : FATE_FAILED;
+    return bh_lease_queues_again(job, cause) && !(begun && job->contract == BH_CONTRACT_NEVER) ? FATE_REQUEUED
+                                                                                               : FATE_FAILED;
 }
 
 /* No lease is left: the job ends or is queued again. */
@@ -526,17 +525,17 @@ static bool
 lease_ended_first(const struct lease *lease, const struct lease_change *change)
 {
     static const bool its_own[BH_END_CAUSES] = {
-        [BH_END_EXITED] = true, [BH_END_SIGNALLED] = true, [BH_END_OUT_OF_MEMORY] = true,
+        [BH_END_EXITED] = true,
+        [BH_END_SIGNALLED] = true,
+        [BH_END_OUT_OF_MEMORY] = true,
     };
     static const bool outranked[BH_END_CAUSES] = {
-        [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
-        [BH_END_TIME_LIMIT] = true, [BH_END_CANCELLED] = true,
-        [BH_END_DEADLINE] = true,   [BH_END_MOVED] = true,
-        [BH_END_DATASET] = true,    [BH_END_DRAINED] = true,
+        [BH_END_PREEMPTED] = true, [BH_END_RESUME_FAILED] = true, [BH_END_TIME_LIMIT] = true,
+        [BH_END_CANCELLED] = true, [BH_END_DEADLINE] = true,      [BH_END_MOVED] = true,
+        [BH_END_DATASET] = true,   [BH_END_DRAINED] = true,
     };
 
-    return change->completed
-           || (change->unasked && its_own[change->cause] && outranked[lease->stop_cause]);
+    return change->completed || (change->unasked && its_own[change->cause] && outranked[lease->stop_cause]);
 }
 
 /* Remember who a job that is queued again was stopped for. */
@@ -572,8 +571,9 @@ lease_miss_start(struct work *work, uint32_t slot, const struct lease_change *ch
     if (change->elsewhere && !change->refused && !change->scratch)
         bh_unchecked_count_failure(work, node, at);
     job->scratch = change->scratch;
-    job->again = change->scratch
-                 || (change->elsewhere && !job->retried && (!change->refused || lease_has_another(engine, node)));
+    job->again =
+        change->scratch
+        || (change->elsewhere && !job->retried && (!change->refused || lease_has_another(engine, node)));
     lease_retire(work, slot, BH_END_START_FAILED, change->exit_status);
     node_at(engine, node)->scratch_short |= change->scratch;
     if (!change->elsewhere || job->state != BH_JOB_PENDING)
@@ -632,8 +632,8 @@ lease_fail_start(struct work *work, uint32_t slot, const struct lease_change *ch
     bool closed = false;
 
     for (uint32_t i = 0; i < lease->count; i++)
-        closed |= gpu_at(work->engine, gpu_find(work->engine, lease->placements[i].gpu))->fenced
-                  == FENCE_KEEPS;
+        closed |=
+            gpu_at(work->engine, gpu_find(work->engine, lease->placements[i].gpu))->fenced == FENCE_KEEPS;
     work->ended_ns = lease_end_of(work, lease, change);
     if (closed)
         lease_retire(work, slot, BH_END_GPU_LOST, 0);
@@ -676,8 +676,8 @@ bh_lease_all_allow(const struct bh_engine *engine, uint32_t job, enum lease_even
 static void
 lease_outrank(struct job *job, const struct lease_change *change)
 {
-    if (!bh_lease_queues_again(job, (enum bh_end_cause)job->verdict)
-        && job->verdict != BH_END_TIME_LIMIT && job->verdict != BH_END_DEADLINE)
+    if (!bh_lease_queues_again(job, (enum bh_end_cause)job->verdict) && job->verdict != BH_END_TIME_LIMIT
+        && job->verdict != BH_END_DEADLINE)
         return;
     if (change->event == LEASE_STOP
         && (change->cause == BH_END_CANCELLED || change->cause == BH_END_TENANT_REMOVED

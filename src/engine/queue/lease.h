@@ -6,33 +6,33 @@
 /* A lease's life, as a table of (state, event).  Pairs that are not in the table are
  * refused; late answers to what is no longer wanted are in it and change nothing. */
 enum lease_event {
-    LEASE_READY,          /* all partitions of its gang are carved */
+    LEASE_READY, /* all partitions of its gang are carved */
     LEASE_CARVE_FAILED,
     LEASE_STARTED,
     LEASE_START_FAILED,
-    LEASE_SUSPEND,        /* make way: freeze */
+    LEASE_SUSPEND, /* make way: freeze */
     LEASE_SUSPENDED_OK,
     LEASE_SUSPEND_FAILED, /* or it keeps the GPU */
     LEASE_RESUME,         /* its old places are its own again */
     LEASE_RESUMED,
     LEASE_RESUME_FAILED,
     LEASE_STOP,
-    LEASE_ENDED,          /* its processes are gone */
+    LEASE_ENDED, /* its processes are gone */
     LEASE_EVENTS
 };
 
 /* What comes with the event. */
 struct lease_change {
     enum lease_event event;
-    enum bh_end_cause cause;   /* STOP, ENDED */
-    int32_t exit_status;       /* ENDED */
-    bool unasked;              /* ENDED: by itself, before a stop reached it */
-    bool completed;            /* ENDED: and its command was done */
-    uint64_t at_ns;            /* STARTED, ENDED: when, where that was before now; 0: now */
-    uint64_t for_job;          /* SUSPEND, STOP: id of who needs the room, or 0 */
-    bool at_once;              /* STOP: one that stops already is told again, for its job has no
-                                  grace any more */
-    uint32_t gpu;              /* CARVE_FAILED: id */
+    enum bh_end_cause cause;          /* STOP, ENDED */
+    int32_t exit_status;              /* ENDED */
+    bool unasked;                     /* ENDED: by itself, before a stop reached it */
+    bool completed;                   /* ENDED: and its command was done */
+    uint64_t at_ns;                   /* STARTED, ENDED: when, where that was before now; 0: now */
+    uint64_t for_job;                 /* SUSPEND, STOP: id of who needs the room, or 0 */
+    bool at_once;                     /* STOP: one that stops already is told again, for its job has no
+                                         grace any more */
+    uint32_t gpu;                     /* CARVE_FAILED: id */
     bool elsewhere, refused, scratch; /* START_FAILED, ENDED: as in their events */
 };
 
@@ -55,11 +55,10 @@ void bh_lease_proceed(struct work *work, uint32_t job);
 bool bh_lease_queues_again(const struct job *job, enum bh_end_cause cause);
 
 /* A member's lease, in CARVING, for a job (slot) on a node (slot); partitions follow. */
-uint32_t bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job,
-                         uint32_t node);
+uint32_t bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job, uint32_t node);
 
 /* Give the lease a decided: carve it, or lend an idle one. */
 void bh_lease_add_partition(struct work *work, uint32_t lease, uint32_t at,
-                        const struct bh_partition *decided);
+                            const struct bh_partition *decided);
 
 #endif

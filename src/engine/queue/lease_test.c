@@ -17,13 +17,11 @@ only_listed_pairs_are_taken(void **state)
         { "carving", LEASE_CARVING, ON(READY) | ON(CARVE_FAILED) | ON(STOP) },
         { "starting", LEASE_STARTING, ON(STARTED) | ON(START_FAILED) | ON(STOP) | ON(ENDED) },
         { "running", LEASE_RUNNING, ON(SUSPEND) | ON(STOP) | ON(ENDED) },
-        { "suspending", LEASE_SUSPENDING,
-          ON(SUSPENDED_OK) | ON(SUSPEND_FAILED) | ON(STOP) | ON(ENDED) },
+        { "suspending", LEASE_SUSPENDING, ON(SUSPENDED_OK) | ON(SUSPEND_FAILED) | ON(STOP) | ON(ENDED) },
         { "suspended", LEASE_SUSPENDED, ON(RESUME) | ON(STOP) | ON(ENDED) },
         { "recarving", LEASE_RECARVING, ON(READY) | ON(CARVE_FAILED) | ON(STOP) | ON(ENDED) },
         { "resuming", LEASE_RESUMING, ON(RESUMED) | ON(RESUME_FAILED) | ON(STOP) | ON(ENDED) },
-        { "stopping", LEASE_STOPPING,
-          ~(ON(SUSPEND) | ON(RESUME)) & ((1u << LEASE_EVENTS) - 1) },
+        { "stopping", LEASE_STOPPING, ~(ON(SUSPEND) | ON(RESUME)) & ((1u << LEASE_EVENTS) - 1) },
         { "done", LEASE_DONE, 0 },
 #undef ON
     };
@@ -36,8 +34,7 @@ only_listed_pairs_are_taken(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         for (uint32_t event = 0; event < LEASE_EVENTS; event++) {
             lease_at(fixture->engine, slot)->state = (uint8_t)cases[i].state;
-            BH_CHECK_EQ(cases[i].name,
-                        bh_lease_allows(fixture->engine, slot, (enum lease_event)event),
+            BH_CHECK_EQ(cases[i].name, bh_lease_allows(fixture->engine, slot, (enum lease_event)event),
                         cases[i].allowed >> event & 1);
         }
     BH_CHECK_DONE();
@@ -64,10 +61,8 @@ ends_have_their_consequences(void **state)
         { "node lost, never again", BH_END_NODE_LOST, 0, BH_CONTRACT_NEVER, BH_JOB_FAILED },
         { "GPU lost", BH_END_GPU_LOST, 0, BH_CONTRACT_SUSPEND, BH_JOB_STARTING },
         { "keeper lost", BH_END_KEEPER_LOST, 0, BH_CONTRACT_REQUEUE, BH_JOB_STARTING, true },
-        { "keeper lost, never again", BH_END_KEEPER_LOST, 0, BH_CONTRACT_NEVER, BH_JOB_FAILED,
-          true },
-        { "keeper lost, by a record of before", BH_END_KEEPER_LOST, 0, BH_CONTRACT_REQUEUE,
-          BH_JOB_FAILED },
+        { "keeper lost, never again", BH_END_KEEPER_LOST, 0, BH_CONTRACT_NEVER, BH_JOB_FAILED, true },
+        { "keeper lost, by a record of before", BH_END_KEEPER_LOST, 0, BH_CONTRACT_REQUEUE, BH_JOB_FAILED },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -147,36 +142,25 @@ an_end_of_its_own_outranks_the_stop(void **state)
         bool unasked, completed;
         enum bh_job_state becomes;
     } cases[] = {
-        { "done before preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, true, false,
-          BH_JOB_COMPLETED },
+        { "done before preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, true, false, BH_JOB_COMPLETED },
         { "preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, false, false, BH_JOB_STARTING },
-        { "failed before preempted", BH_END_PREEMPTED, BH_END_EXITED, 1, true, false,
-          BH_JOB_FAILED },
+        { "failed before preempted", BH_END_PREEMPTED, BH_END_EXITED, 1, true, false, BH_JOB_FAILED },
         { "crashed before", BH_END_PREEMPTED, BH_END_SIGNALLED, 139, true, false, BH_JOB_FAILED },
-        { "out of memory before", BH_END_PREEMPTED, BH_END_OUT_OF_MEMORY, 137, true, false,
-          BH_JOB_FAILED },
-        { "keeper lost while", BH_END_PREEMPTED, BH_END_KEEPER_LOST, 137, true, false,
-          BH_JOB_STARTING },
-        { "done before its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, true, false,
-          BH_JOB_COMPLETED },
+        { "out of memory before", BH_END_PREEMPTED, BH_END_OUT_OF_MEMORY, 137, true, false, BH_JOB_FAILED },
+        { "keeper lost while", BH_END_PREEMPTED, BH_END_KEEPER_LOST, 137, true, false, BH_JOB_STARTING },
+        { "done before its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, true, false, BH_JOB_COMPLETED },
         { "over its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, false, false, BH_JOB_FAILED },
-        { "done before cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, true, false,
-          BH_JOB_COMPLETED },
+        { "done before cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, true, false, BH_JOB_COMPLETED },
         { "cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, false, false, BH_JOB_CANCELLED },
         { "never ran", BH_END_CANCELLED, BH_END_START_FAILED, 0, false, false, BH_JOB_CANCELLED },
-        { "done before its grant ended", BH_END_DATASET, BH_END_EXITED, 0, true, false,
-          BH_JOB_COMPLETED },
+        { "done before its grant ended", BH_END_DATASET, BH_END_EXITED, 0, true, false, BH_JOB_COMPLETED },
         { "its grant ended", BH_END_DATASET, BH_END_SIGNALLED, 143, false, false, BH_JOB_FAILED },
         { "never had one", BH_END_DATASET, BH_END_START_FAILED, 0, false, false, BH_JOB_FAILED },
-        { "done before resumed", BH_END_RESUME_FAILED, BH_END_EXITED, 0, true, false,
-          BH_JOB_COMPLETED },
+        { "done before resumed", BH_END_RESUME_FAILED, BH_END_EXITED, 0, true, false, BH_JOB_COMPLETED },
         { "its GPU was lost", BH_END_GPU_LOST, BH_END_EXITED, 1, true, false, BH_JOB_STARTING },
-        { "done before its GPU was lost", BH_END_GPU_LOST, BH_END_EXITED, 0, true, true,
-          BH_JOB_COMPLETED },
-        { "done before its GPU failed", BH_END_GPU_FAULT, BH_END_EXITED, 0, true, true,
-          BH_JOB_COMPLETED },
-        { "a record from before the rule", BH_END_GPU_LOST, BH_END_EXITED, 0, true, false,
-          BH_JOB_STARTING },
+        { "done before its GPU was lost", BH_END_GPU_LOST, BH_END_EXITED, 0, true, true, BH_JOB_COMPLETED },
+        { "done before its GPU failed", BH_END_GPU_FAULT, BH_END_EXITED, 0, true, true, BH_JOB_COMPLETED },
+        { "a record from before the rule", BH_END_GPU_LOST, BH_END_EXITED, 0, true, false, BH_JOB_STARTING },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -185,10 +169,10 @@ an_end_of_its_own_outranks_the_stop(void **state)
         struct bh_event ended = { .kind = BH_EV_ENDED };
 
         fixture->quick = true; /* the stop is set by hand */
-        lease_at(fixture->engine, lease_find(fixture->engine, 1))->stop_cause
-            = (uint8_t)cases[i].stop;
+        lease_at(fixture->engine, lease_find(fixture->engine, 1))->stop_cause = (uint8_t)cases[i].stop;
         lease_at(fixture->engine, lease_find(fixture->engine, 1))->state = LEASE_STOPPING;
-        ended.u.ended = (struct bh_ev_ended){ .lease = { 1 }, .cause = cases[i].cause,
+        ended.u.ended = (struct bh_ev_ended){ .lease = { 1 },
+                                              .cause = cases[i].cause,
                                               .exit_status = cases[i].status,
                                               .unasked = cases[i].unasked,
                                               .completed = cases[i].completed };

@@ -19,8 +19,8 @@ preemptible_append(struct bh_engine *engine, uint32_t slot)
     struct tenant_hint *tenant = bh_tenant_hint(engine, job_at(engine, slot)->tenant);
     uint32_t lease = job_at(engine, slot)->lease;
 
-    *preemptible_at(engine, lease) = (struct preemptible){ .prev = tenant->last,
-                                           .since_ns = engine->core.now_ns };
+    *preemptible_at(engine, lease) =
+        (struct preemptible){ .prev = tenant->last, .since_ns = engine->core.now_ns };
     if (tenant->last)
         preemptible_at(engine, job_at(engine, tenant->last)->lease)->next = slot;
     else

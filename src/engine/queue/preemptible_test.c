@@ -6,8 +6,8 @@
 
 /* The tenant's list as ids: first, second, ... */
 static void
-must_list(const char *name, const struct bh_engine *engine, uint32_t tenant,
-          const uint64_t *jobs, uint32_t count)
+must_list(const char *name, const struct bh_engine *engine, uint32_t tenant, const uint64_t *jobs,
+          uint32_t count)
 {
     uint32_t job = bh_preemptible_first(engine, tenant_find(engine, tenant));
 

@@ -21,9 +21,8 @@ queue_length_of(const struct job *job)
 static bool
 queue_needs_it(const struct class *class, const struct job *job)
 {
-    return class->tenant == job->tenant && class->sku == job->sku
-           && class->principal == job->principal && class->count == job->count
-           && class->gang == job->gang && class->priority == job->priority
+    return class->tenant == job->tenant && class->sku == job->sku && class->principal == job->principal
+           && class->count == job->count && class->gang == job->gang && class->priority == job->priority
            && class->hold == job->hold && class->length == queue_length_of(job)
            && class->cpu_milli == job->cpu_milli && class->memory_mib == job->memory_mib
            && class->scratch == job->scratch;
@@ -33,15 +32,16 @@ queue_needs_it(const struct class *class, const struct job *job)
 static uint64_t
 queue_home_of(const struct job *job)
 {
-    const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
-                               job->gang, job->priority, job->hold, queue_length_of(job),
-                               job->cpu_milli, job->memory_mib };
+    const uint64_t needs[] = {
+        job->tenant,   job->sku,  job->principal,       job->count,     job->gang,
+        job->priority, job->hold, queue_length_of(job), job->cpu_milli, job->memory_mib
+    };
     uint64_t hash = 0xcbf29ce484222325ull;
 
     for (size_t i = 0; i < BH_COUNT(needs); i++)
         hash = (hash ^ needs[i]) * 0x9e3779b97f4a7c15ull;
     hash ^= job->scratch ? 0x5bd1e995u : 0; /* numbers of classes of before stay what they were */
-    return hash >> 1 | 1; /* never 0, and room for those that follow */
+    return hash >> 1 | 1;                   /* never 0, and room for those that follow */
 }
 
 /* The class with the job's needs, or 0 and the id that a new one gets. */
@@ -199,36 +199,38 @@ bh_queue_is_blocked(const struct bh_engine *engine, uint32_t class)
 }
 
 void
-bh_queue_entry_of_class(const struct bh_engine *engine, uint32_t slot,
-                  struct bh_queue_entry *ret_entry)
+bh_queue_entry_of_class(const struct bh_engine *engine, uint32_t slot, struct bh_queue_entry *ret_entry)
 {
     const struct class *class = class_at(engine, slot);
     const struct job *head = job_at(engine, class->head);
     struct bh_need need = bh_placement_need(engine, slot);
 
-    *ret_entry = (struct bh_queue_entry){ .class = slot, .priority = class->priority,
-                                            .sequence = head->sequence, .id = head->id,
-                                            .tenant = class->tenant,
-                                            .cover = (uint8_t)bh_placement_cover(engine, &need) };
+    *ret_entry = (struct bh_queue_entry){ .class = slot,
+                                          .priority = class->priority,
+                                          .sequence = head->sequence,
+                                          .id = head->id,
+                                          .tenant = class->tenant,
+                                          .cover = (uint8_t)bh_placement_cover(engine, &need) };
 }
 
 void
-bh_queue_entry_of_lease(const struct bh_engine *engine, uint32_t slot,
-                  struct bh_queue_entry *ret_entry)
+bh_queue_entry_of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_queue_entry *ret_entry)
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
     struct bh_wanted wanted = bh_quota_to_resume_all(engine, lease->job);
     uint32_t within;
 
-    *ret_entry = (struct bh_queue_entry){
-        .lease = slot, .priority = job->priority, .sequence = job->sequence, .id = job->id,
-        .tenant = job->tenant, .cover = (uint8_t)bh_guarantee_cover(engine, &wanted, &within) };
+    *ret_entry = (struct bh_queue_entry){ .lease = slot,
+                                          .priority = job->priority,
+                                          .sequence = job->sequence,
+                                          .id = job->id,
+                                          .tenant = job->tenant,
+                                          .cover = (uint8_t)bh_guarantee_cover(engine, &wanted, &within) };
 }
 
 void
-bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t slot,
-                struct bh_queue_entry *ret_entry)
+bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t slot, struct bh_queue_entry *ret_entry)
 {
     const struct job *job = job_at(engine, slot);
 
@@ -242,8 +244,7 @@ bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t slot,
 uint32_t
 bh_queue_job(struct bh_engine *engine, const struct bh_queue_entry *entry)
 {
-    uint32_t job = entry->class ? class_at(engine, entry->class)->head
-                                    : lease_at(engine, entry->lease)->job;
+    uint32_t job = entry->class ? class_at(engine, entry->class)->head : lease_at(engine, entry->lease)->job;
 
     while (job && bh_claim_of(engine, job))
         job = entry->class ? job_at(engine, job)->next : 0;
@@ -318,11 +319,10 @@ bh_queue_next(struct bh_engine *engine, struct bh_queue_entry *ret_entry)
 }
 
 void
-bh_queue_defer(struct bh_engine *engine, const struct bh_queue_entry *entry,
-              uint64_t until_ns)
+bh_queue_defer(struct bh_engine *engine, const struct bh_queue_entry *entry, uint64_t until_ns)
 {
-    struct hint *hint = entry->class ? bh_class_hint(engine, entry->class)
-                                         : bh_lease_hint(engine, entry->lease);
+    struct hint *hint =
+        entry->class ? bh_class_hint(engine, entry->class) : bh_lease_hint(engine, entry->lease);
 
     hint->generation = engine->core.generation + 1;
     hint->until_ns = until_ns;

@@ -18,8 +18,8 @@ void bh_queue_remove(struct bh_engine *engine, uint32_t job);
 /* A candidate for room: the head of a class, or a suspended gang, by its first lease. */
 struct bh_queue_entry {
     uint32_t class, lease; /* slots; one is 0 */
-    uint8_t cover;  /* enum bh_cover of engine/placement/guarantee.h */
-    bool deferred;    /* it could not be helped before, and nothing has changed for it */
+    uint8_t cover;         /* enum bh_cover of engine/placement/guarantee.h */
+    bool deferred;         /* it could not be helped before, and nothing has changed for it */
     uint8_t priority;
     uint32_t tenant; /* slot */
     uint64_t sequence, id;
@@ -38,20 +38,17 @@ void bh_queue_rewind(struct bh_engine *engine);
 bool bh_queue_next(struct bh_engine *engine, struct bh_queue_entry *ret_entry);
 
 /* It could not be helped: look again only after a stir, or from `until_ns` on. */
-void bh_queue_defer(struct bh_engine *engine, const struct bh_queue_entry *entry,
-                   uint64_t until_ns);
+void bh_queue_defer(struct bh_engine *engine, const struct bh_queue_entry *entry, uint64_t until_ns);
 
 /* It could not be helped because a limit holds it back, and will not before there are news
  * below the tenant (slot), or `until_ns`: until then it is no candidate. */
-void bh_queue_block(struct bh_engine *engine, uint32_t class, uint32_t within,
-                    uint64_t until_ns);
+void bh_queue_block(struct bh_engine *engine, uint32_t class, uint32_t within, uint64_t until_ns);
 
 /* Whether the class is no candidate for that reason. */
 bool bh_queue_is_blocked(const struct bh_engine *engine, uint32_t class);
 
 /* The candidate that a waiting job (slot) belongs to: its class's, or its suspended lease. */
-void bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t job,
-                     struct bh_queue_entry *ret_entry);
+void bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t job, struct bh_queue_entry *ret_entry);
 
 /* The job (slot) that room is looked for: the class's first that has no claim, or 0; the
  * suspended lease's, or 0 when it has one. */
@@ -59,10 +56,10 @@ uint32_t bh_queue_job(struct bh_engine *engine, const struct bh_queue_entry *ent
 
 /* The candidate that a suspended gang is, by its first lease. */
 void bh_queue_entry_of_lease(const struct bh_engine *engine, uint32_t lease,
-                       struct bh_queue_entry *ret_entry);
+                             struct bh_queue_entry *ret_entry);
 
 /* The candidate that a class's head is. */
 void bh_queue_entry_of_class(const struct bh_engine *engine, uint32_t class,
-                       struct bh_queue_entry *ret_entry);
+                             struct bh_queue_entry *ret_entry);
 
 #endif

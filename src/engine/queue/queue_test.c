@@ -10,6 +10,7 @@ candidates_stand_in_order(void **state)
     static const struct {
         const char *name;
         struct bh_queue_entry a, b;
+        /* clang-format off */
     } cases[] = {
         { "against all before against siblings", { .cover = BH_COVER_ALL, .priority = 1 },
           { .cover = BH_COVER_WITHIN, .priority = 4 } },
@@ -18,6 +19,7 @@ candidates_stand_in_order(void **state)
         { "age before id", { .sequence = 1, .id = 9 }, { .sequence = 2, .id = 1 } },
         { "then the id", { .sequence = 1, .id = 1 }, { .sequence = 1, .id = 2 } },
     };
+    /* clang-format on */
     struct bh_fixture *fixture = bh_fixture_site(1);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -40,7 +42,8 @@ the_queue_is_served_in_order(void **state)
     struct bh_ev_submit urgent = bh_fixture_submission(31, 3, 1);
     uint64_t now = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1)), expected[4];
 
-    fifo.u.settings = (struct bh_ev_settings){ .order = BH_ORDER_FIFO, .backfill = true,
+    fifo.u.settings = (struct bh_ev_settings){ .order = BH_ORDER_FIFO,
+                                               .backfill = true,
                                                .half_life_ns = BH_HALF_LIFE_DEFAULT_NS,
                                                .assumed_run_ns = 86400000000000 };
     bh_fixture_must_send(fixture, &fifo);
@@ -67,9 +70,9 @@ a_guarantee_comes_before_priority(void **state)
     struct bh_ev_submit high = bh_fixture_submission(31, 3, 1);
     uint64_t now = bh_fixture_submit_running(fixture, bh_fixture_submission(31, 3, 1)), guaranteed, borrower;
 
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 21 }, .parent = { 2 },
-                                                  .kind = BH_TENANT_PROJECT,
-                                                  .guarantee = 4200 });
+    bh_fixture_tenant(fixture,
+                      (struct bh_ev_tenant){
+                          .tenant = { 21 }, .parent = { 2 }, .kind = BH_TENANT_PROJECT, .guarantee = 4200 });
     bh_fixture_cancel(fixture, now);
     high.priority = BH_PRIORITY_HIGH;
     borrower = bh_fixture_submit(fixture, high);

@@ -85,10 +85,11 @@ static bool
 check_table(struct check_inspection *in, enum table_kind kind)
 {
     static const char *const names[TABLES] = {
-        [TABLE_TENANT] = "tenant", [TABLE_SKU] = "sku",     [TABLE_NODE] = "node",
-        [TABLE_GPU] = "gpu",       [TABLE_JOB] = "job",     [TABLE_LEASE] = "lease",
-        [TABLE_PARTITION] = "piece",    [TABLE_CLASS] = "class",
-        [TABLE_GPU_GROUP] = "group",   [TABLE_METERED] = "ledger row",
+        [TABLE_TENANT] = "tenant",   [TABLE_SKU] = "sku",
+        [TABLE_NODE] = "node",       [TABLE_GPU] = "gpu",
+        [TABLE_JOB] = "job",         [TABLE_LEASE] = "lease",
+        [TABLE_PARTITION] = "piece", [TABLE_CLASS] = "class",
+        [TABLE_GPU_GROUP] = "group", [TABLE_METERED] = "ledger row",
     };
     const struct table *table = &in->engine->tables[kind];
     size_t head = offsetof(struct slot, next_free) + sizeof(uint32_t);
@@ -170,7 +171,8 @@ check_derived(struct check_inspection *in)
     why = bh_dedication_broken(in->engine, &id);
     if (why)
         return check_report_broken(in, "of", id, why);
-    return bh_gpu_form_check(in->engine) || check_report_broken(in, "forms", 0, "who may use a GPU has changed");
+    return bh_gpu_form_check(in->engine)
+           || check_report_broken(in, "forms", 0, "who may use a GPU has changed");
 }
 
 /* ---- GPUs ---- */
@@ -209,11 +211,13 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
             return check_report_broken(in, "piece", partition->id, "leased to nobody");
         if (partition->unheard
             != (partition->state == BH_PARTITION_LEASED && !node_at(in->engine, gpu->node)->up))
-            return check_report_broken(in, "piece", partition->id, "its tenant is charged, or not, against its node");
+            return check_report_broken(in, "piece", partition->id,
+                                       "its tenant is charged, or not, against its node");
         if (partition->unclean && partition->state != BH_PARTITION_CLEARING
             && !(partition->state == BH_PARTITION_CARVING && partition->gone))
             return check_report_broken(in, "piece", partition->id, "in use, and not clean");
-        if ((partition->state == BH_PARTITION_IDLE || partition->state == BH_PARTITION_CLEARING) && partition->lease)
+        if ((partition->state == BH_PARTITION_IDLE || partition->state == BH_PARTITION_CLEARING)
+            && partition->lease)
             return check_report_broken(in, "piece", partition->id, "idle, but has a lease");
     }
     if (gpu->occupancy.share_limit > gpu->share_limit || !gpu->occupancy.shared != !gpu->share_scale)
@@ -226,7 +230,7 @@ check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t sl
         if (partition_at(in->engine, at)->state == BH_PARTITION_IDLE
             && !check_stack_part(gpu, partition_at(in->engine, at), &occupancy))
             return check_report_broken(in, "piece", partition_at(in->engine, at)->id,
-                          "idle where the geometry forbids it");
+                                       "idle where the geometry forbids it");
     if (idle != gpu->idle || leased != gpu->leased || stuck != gpu->stuck)
         return check_report_broken(in, "gpu", gpu->id, "pieces miscounted");
     return true;
@@ -247,16 +251,14 @@ check_split(struct check_inspection *in, const struct gpu *gpu, uint32_t slot)
     }
     if (causes.compute != split.unusable.compute || causes.memory != split.unusable.memory)
         return check_report_broken(in, "gpu", gpu->id, "it is unusable without a cause");
-    if (split.leased.compute + split.dedicated.compute + split.idle.compute
-                + split.unusable.compute != BH_GPU_PARTS
-        || split.leased.memory + split.dedicated.memory + split.idle.memory
-                   + split.unusable.memory != BH_GPU_PARTS)
+    if (split.leased.compute + split.dedicated.compute + split.idle.compute + split.unusable.compute
+            != BH_GPU_PARTS
+        || split.leased.memory + split.dedicated.memory + split.idle.memory + split.unusable.memory
+               != BH_GPU_PARTS)
         return check_report_broken(in, "gpu", gpu->id, "its parts do not add up");
-    if (split.leased.compute != gpu->leased_compute
-        || split.leased.memory != gpu->leased_memory
+    if (split.leased.compute != gpu->leased_compute || split.leased.memory != gpu->leased_memory
         || split.dedicated.compute != gpu->dedicated_compute
-        || split.dedicated.memory != gpu->dedicated_memory
-        || split.unusable.compute != gpu->unusable_compute
+        || split.dedicated.memory != gpu->dedicated_memory || split.unusable.compute != gpu->unusable_compute
         || split.unusable.memory != gpu->unusable_memory)
         return check_report_broken(in, "gpu", gpu->id, "its ledger rates are stale");
     return true;
@@ -308,8 +310,7 @@ check_gpus(struct check_inspection *in)
         if (bh_health_broken(in->engine, slot))
             return check_report_broken(in, "gpu", gpu->id, bh_health_broken(in->engine, slot));
         physical += BH_GPU_PARTS;
-        leased += gpu->leased_compute + gpu->leased_memory + gpu->dedicated_compute
-                  + gpu->dedicated_memory;
+        leased += gpu->leased_compute + gpu->leased_memory + gpu->dedicated_compute + gpu->dedicated_memory;
         unusable += gpu->unusable_compute + gpu->unusable_memory;
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);) {
@@ -325,7 +326,7 @@ check_gpus(struct check_inspection *in)
         return check_report_broken(in, "gpu", gpu_at(in->engine, astray)->id, "stands in the wrong group");
     if (!bh_host_check(in->engine, &crowded))
         return check_report_broken(in, "node", node_at(in->engine, crowded)->id,
-                      "its cores, memory or leases are miscounted");
+                                   "its cores, memory or leases are miscounted");
     if (physical != totals->rate_physical
         || leased != totals->rate_leased_compute + totals->rate_leased_memory
         || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)
@@ -413,8 +414,7 @@ check_lease(struct check_inspection *in, uint32_t slot)
     const struct job *job = job_at(in->engine, lease->job);
     struct bh_reason why;
 
-    if (!job->id || job->lease == 0 || job->count != lease->count
-        || job->tenant != lease->tenant)
+    if (!job->id || job->lease == 0 || job->count != lease->count || job->tenant != lease->tenant)
         return check_report_broken(in, "lease", lease->id, "has no job of its own");
     if (job->class || job->state == BH_JOB_PENDING || job->state >= BH_JOB_COMPLETED)
         return check_report_broken(in, "job", job->id, "has a lease, but is queued or ended");
@@ -498,8 +498,7 @@ check_all_jobs(struct check_inspection *in)
         ended += job->state >= BH_JOB_COMPLETED;
         if ((job->state == BH_JOB_PENDING) != (job->class != 0))
             return check_report_broken(in, "job", job->id, "pending, but in no queue");
-        if ((job->lease != 0) == (job->state == BH_JOB_PENDING
-                                  || job->state >= BH_JOB_COMPLETED))
+        if ((job->lease != 0) == (job->state == BH_JOB_PENDING || job->state >= BH_JOB_COMPLETED))
             return check_report_broken(in, "job", job->id, "its state and its lease disagree");
         if (job->lease && !check_gang(in, slot))
             return false;
@@ -577,8 +576,7 @@ check_claims(struct check_inspection *in)
         reserved += claim->at_ns != 0;
         if (claim->at_ns == 0)
             continue;
-        if (hints->settled && !hints->cut
-            && models >> bh_reserve_model(in->engine, claim) & 1)
+        if (hints->settled && !hints->cut && models >> bh_reserve_model(in->engine, claim) & 1)
             return check_report_broken(in, "claim", i, "a second reservation on one GPU model");
         models |= UINT64_C(1) << bh_reserve_model(in->engine, claim);
     }
@@ -602,8 +600,9 @@ check_moves(struct check_inspection *in)
         moved += bh_move_last_ns(job) >= core->moves_began_ns + 1000000000;
         if (bh_move_last_ns(job) >= core->now_ns + 1000000000)
             return check_report_broken(in, "job", job->id, "is moved in the future");
-        if (job->moved_s && (job->contract == BH_CONTRACT_NEVER
-                              || job->contract == BH_CONTRACT_SUSPEND || job->deadline_ns))
+        if (job->moved_s
+            && (job->contract == BH_CONTRACT_NEVER || job->contract == BH_CONTRACT_SUSPEND
+                || job->deadline_ns))
             return check_report_broken(in, "job", job->id, "was moved, and must not be");
     }
     if (moved > core->moves || (core->moves > 0) != (core->moves_began_ns > 0))
@@ -654,8 +653,7 @@ check_tally_jobs(const struct bh_engine *engine, uint32_t slot, struct check_tal
         if (job->state >= BH_JOB_COMPLETED || !bh_tenant_within(engine, slot, job->tenant))
             continue;
         tally->running += job->lease != 0;
-        tally->yielding += job->lease && job->tenant == slot
-                           && job->contract != BH_CONTRACT_NEVER;
+        tally->yielding += job->lease && job->tenant == slot && job->contract != BH_CONTRACT_NEVER;
         tally->pending += job->lease == 0;
     }
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_TENANT, &at);)
@@ -676,8 +674,8 @@ check_one_tenant(struct check_inspection *in, uint32_t slot)
     if (tally.used.equivalent != tenant->used || tally.used_own != tenant->used_own
         || tally.cost != tenant->cost)
         return check_report_broken(in, "tenant", tenant->id, "its use is not that of its leases");
-    if (tally.jobs != tenant->jobs || tally.running != tenant->running
-        || tally.pending != tenant->pending || tally.children != tenant->children)
+    if (tally.jobs != tenant->jobs || tally.running != tenant->running || tally.pending != tenant->pending
+        || tally.children != tenant->children)
         return check_report_broken(in, "tenant", tenant->id, "jobs or children miscounted");
     if (!bh_preemptible_check(in->engine, slot, tally.yielding))
         return check_report_broken(in, "tenant", tenant->id, "its list of jobs that may make way is wrong");
@@ -743,7 +741,7 @@ check_decided(struct check_inspection *in)
         if (!bh_placement_find(&search, &need, &plan, NULL))
             continue;
         return check_report_broken(in, "job", job_at(in->engine, need.job)->id,
-                      "waits, though there is room for it");
+                                   "waits, though there is room for it");
     }
     return true;
 }
@@ -779,12 +777,12 @@ check_hints(struct check_inspection *in)
 
         if (bh_queue_is_blocked(in->engine, slot) && !bh_preempt_in_vain(&work, &need, &within))
             return check_report_broken(in, "job", job_at(in->engine, need.job)->id,
-                          "is passed over, though room could be made");
+                                       "is passed over, though room could be made");
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
         if (!bh_reserve_ends_known(in->engine, slot))
             return check_report_broken(in, "node", node_at(in->engine, slot)->id,
-                          "a lease ends at another time than was remembered");
+                                       "a lease ends at another time than was remembered");
     return true;
 }
 

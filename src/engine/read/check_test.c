@@ -144,8 +144,9 @@ whatever_is_broken_is_found(void **state)
         bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
         bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1));
         bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
-        bh_fixture_submit_running(fixture, (struct bh_ev_submit){ .tenant = { 21 }, .sku = { 1 }, .gang = 2,
-                                                   .priority = BH_PRIORITY_HIGH });
+        bh_fixture_submit_running(
+            fixture,
+            (struct bh_ev_submit){ .tenant = { 21 }, .sku = { 1 }, .gang = 2, .priority = BH_PRIORITY_HIGH });
         BH_CHECK(cases[i].name, bh_engine_check(fixture->engine, text, sizeof(text)));
         cases[i].sabotage(fixture->engine);
         BH_CHECK(cases[i].name, !bh_engine_check(fixture->engine, text, sizeof(text)));

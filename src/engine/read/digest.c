@@ -3,8 +3,8 @@
 #include "engine/state/slots.h"
 
 void
-bh_engine_digest(const struct bh_engine *engine,
-                 void (*put)(void *self, const void *bytes, size_t length), void *self)
+bh_engine_digest(const struct bh_engine *engine, void (*put)(void *self, const void *bytes, size_t length),
+                 void *self)
 {
     put(self, &engine->core, sizeof(engine->core));
     for (uint32_t i = 0; i < TABLES; i++) {
@@ -12,7 +12,6 @@ bh_engine_digest(const struct bh_engine *engine,
         uint32_t counts[3] = { table->high, table->live, table->free_head };
 
         put(self, counts, sizeof(counts));
-        put(self, bh_slot_at(engine, (enum table_kind)i, 1),
-            (size_t)table->high * table->slot_size);
+        put(self, bh_slot_at(engine, (enum table_kind)i, 1), (size_t)table->high * table->slot_size);
     }
 }

@@ -13,10 +13,8 @@
 #include "engine/state/slots.h"
 
 const char *const bh_partition_state_names[BH_PARTITION_STATES] = {
-    [BH_PARTITION_CARVING] = "carving",
-    [BH_PARTITION_IDLE] = "idle",
-    [BH_PARTITION_LEASED] = "leased",
-    [BH_PARTITION_CLEARING] = "clearing",
+    [BH_PARTITION_CARVING] = "carving",         [BH_PARTITION_IDLE] = "idle",
+    [BH_PARTITION_LEASED] = "leased",           [BH_PARTITION_CLEARING] = "clearing",
     [BH_PARTITION_QUARANTINED] = "quarantined",
 };
 
@@ -33,21 +31,20 @@ view_next_slot(const struct bh_engine *engine, enum table_kind kind, uint32_t *c
 /* The partitions of a lease; returns how many. */
 static uint32_t
 view_show_partitions(const struct bh_engine *engine, const struct lease *lease,
-            struct bh_partition ret_partitions[BH_JOB_COUNT_MAX])
+                     struct bh_partition ret_partitions[BH_JOB_COUNT_MAX])
 {
     if (lease->state == LEASE_DONE)
         return 0;
     for (uint32_t i = 0; i < lease->count; i++)
-        ret_partitions[i] = (struct bh_partition){
-            .partition = { partition_at(engine, lease->parts[i])->id },
-            .gpu = { lease->placements[i].gpu },
-            .profile = lease->placements[i].profile, .start = lease->placements[i].start };
+        ret_partitions[i] = (struct bh_partition){ .partition = { partition_at(engine, lease->parts[i])->id },
+                                                   .gpu = { lease->placements[i].gpu },
+                                                   .profile = lease->placements[i].profile,
+                                                   .start = lease->placements[i].start };
     return lease->count;
 }
 
 static void
-view_show_lease(const struct bh_engine *engine, const struct lease *lease,
-           struct bh_job_view *ret_view)
+view_show_lease(const struct bh_engine *engine, const struct lease *lease, struct bh_job_view *ret_view)
 {
     ret_view->lease.v = lease->id;
     ret_view->member = lease->member;
@@ -145,8 +142,7 @@ bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t member,
 }
 
 bool
-bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
-                 struct bh_job_view *ret_view)
+bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor, struct bh_job_view *ret_view)
 {
     return view_show_job(engine, view_next_slot(engine, TABLE_JOB, cursor), ret_view);
 }
@@ -155,7 +151,7 @@ _Static_assert((int)BH_RESERVATIONS_MAX == (int)CLAIMS_MAX, "one for each claim"
 
 bool
 bh_view_next_reservation(const struct bh_engine *engine, uint32_t *cursor,
-                  struct bh_reservation_view *ret_view)
+                         struct bh_reservation_view *ret_view)
 {
     const struct claim *claim;
 
@@ -169,8 +165,8 @@ bh_view_next_reservation(const struct bh_engine *engine, uint32_t *cursor,
     ret_view->partition_count = claim->count;
     for (uint32_t i = 0; i < claim->count; i++)
         ret_view->partitions[i] = (struct bh_partition){ .gpu = { claim->placements[i].gpu },
-                                                 .profile = claim->placements[i].profile,
-                                                 .start = claim->placements[i].start };
+                                                         .profile = claim->placements[i].profile,
+                                                         .start = claim->placements[i].start };
     return true;
 }
 
@@ -272,20 +268,19 @@ bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *r
 }
 
 const char *const bh_layout_state_names[BH_LAYOUT_STATES] = {
-    [BH_LAYOUT_NONE] = "none",       [BH_LAYOUT_APPLYING] = "applying",
-    [BH_LAYOUT_READY] = "stands",   [BH_LAYOUT_UNDOING] = "undoing",
-    [BH_LAYOUT_UNDONE] = "undone",   [BH_LAYOUT_FAILED] = "failed",
+    [BH_LAYOUT_NONE] = "none",       [BH_LAYOUT_APPLYING] = "applying", [BH_LAYOUT_READY] = "stands",
+    [BH_LAYOUT_UNDOING] = "undoing", [BH_LAYOUT_UNDONE] = "undone",     [BH_LAYOUT_FAILED] = "failed",
 };
 
 static struct bh_layout_list
 view_show_layout(const struct gpu_layout *gpu_layout)
 {
     struct bh_layout_list list = { .mode = (enum bh_layout_mode)gpu_layout->mode,
-                                     .count = gpu_layout->count };
+                                   .count = gpu_layout->count };
 
     for (uint32_t i = 0; i < gpu_layout->count; i++)
-        list.partitions[i] = (struct bh_ev_layout_partition){ gpu_layout->profiles[i],
-                                                     gpu_layout->starts[i] };
+        list.partitions[i] =
+            (struct bh_ev_layout_partition){ gpu_layout->profiles[i], gpu_layout->starts[i] };
     return list;
 }
 
@@ -296,11 +291,11 @@ bh_view_layout(const struct bh_engine *engine, bh_gpu_id id, struct bh_layout_vi
     const struct gpu *gpu = gpu_at(engine, slot);
 
     if (slot)
-        *ret_view = (struct bh_layout_view){
-            .state = (enum bh_layout_state)gpu->gpu_layout, .apply = gpu->apply,
-            .rc = gpu->layout_rc, .wanted = view_show_layout(&gpu->wanted),
-            .before = view_show_layout(&gpu->before)
-        };
+        *ret_view = (struct bh_layout_view){ .state = (enum bh_layout_state)gpu->gpu_layout,
+                                             .apply = gpu->apply,
+                                             .rc = gpu->layout_rc,
+                                             .wanted = view_show_layout(&gpu->wanted),
+                                             .before = view_show_layout(&gpu->before) };
     return slot != 0;
 }
 
@@ -311,15 +306,13 @@ bh_view_applied(const struct bh_engine *engine)
 }
 
 bool
-bh_view_next_gpu(const struct bh_engine *engine, uint32_t *cursor,
-                 struct bh_gpu_view *ret_view)
+bh_view_next_gpu(const struct bh_engine *engine, uint32_t *cursor, struct bh_gpu_view *ret_view)
 {
     return view_show_gpu(engine, view_next_slot(engine, TABLE_GPU, cursor), ret_view);
 }
 
 bool
-bh_view_next_partition(const struct bh_engine *engine, uint32_t *cursor,
-                   struct bh_partition_view *ret_view)
+bh_view_next_partition(const struct bh_engine *engine, uint32_t *cursor, struct bh_partition_view *ret_view)
 {
     const struct partition *partition;
     const struct lease *lease;
@@ -330,10 +323,10 @@ bh_view_next_partition(const struct bh_engine *engine, uint32_t *cursor,
     lease = lease_at(engine, partition->lease);
     *ret_view = (struct bh_partition_view){
         .partition = { .partition = { partition->id },
-                   .gpu = { (uint32_t)gpu_at(engine, partition->gpu)->id },
-                   .profile = partition->profile,
-                   .start = partition->start,
-                   .carve = partition->state == BH_PARTITION_CARVING },
+                       .gpu = { (uint32_t)gpu_at(engine, partition->gpu)->id },
+                       .profile = partition->profile,
+                       .start = partition->start,
+                       .carve = partition->state == BH_PARTITION_CARVING },
         .state = partition->state == BH_PARTITION_CLEARING && partition->unclean
                      ? BH_PARTITION_QUARANTINED
                      : (enum bh_partition_state)partition->state,
@@ -348,14 +341,15 @@ bh_view_next_partition(const struct bh_engine *engine, uint32_t *cursor,
 
 static bool
 view_show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
-            struct bh_tenant_view *ret_view)
+                 struct bh_tenant_view *ret_view)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
     struct bh_ev_tenant *settings = &ret_view->settings;
 
     if (!slot)
         return false;
-    *ret_view = (struct bh_tenant_view){ .used = tenant->used, .expected = tenant->expected,
+    *ret_view = (struct bh_tenant_view){ .used = tenant->used,
+                                         .expected = tenant->expected,
                                          .running = tenant->running,
                                          .pending = tenant->pending };
     *settings = (struct bh_ev_tenant){
@@ -370,16 +364,14 @@ view_show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
         .withhold = tenant->withhold,
         .user_limit = tenant->user_limit,
         .weight = tenant->weight,
-        .budget = { (enum bh_period)tenant->period, tenant->budget_gpu_s,
-                    tenant->budget_money },
+        .budget = { (enum bh_period)tenant->period, tenant->budget_gpu_s, tenant->budget_money },
         .quota_count = tenant->quota_count,
     };
     for (uint32_t i = 0; i < tenant->quota_count; i++) {
         const struct quota *quota = &tenant->quotas[i];
 
-        settings->quotas[i] = (struct bh_tenant_quota){ (enum bh_quota_scope)quota->scope,
-                                                        quota->of, quota->limit,
-                                                        quota->guarantee, quota->withhold };
+        settings->quotas[i] = (struct bh_tenant_quota){ (enum bh_quota_scope)quota->scope, quota->of,
+                                                        quota->limit, quota->guarantee, quota->withhold };
         ret_view->quota_used[i] = quota->used;
     }
     bh_usage_spent(engine, slot, now_ns, &ret_view->spent_gpu, &ret_view->spent_money);
@@ -406,14 +398,13 @@ bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t n
 
 static bool
 view_show_metered(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
-             struct bh_metered_view *ret_view)
+                  struct bh_metered_view *ret_view)
 {
     if (!row)
         return false;
     ret_view->tenant.v = (uint32_t)metered_at(engine, row)->id;
     bh_ledger_usage(engine, row, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
-    bh_ledger_dedicated(engine, row, now_ns, &ret_view->dedicated_compute_ns,
-                        &ret_view->dedicated_memory_ns);
+    bh_ledger_dedicated(engine, row, now_ns, &ret_view->dedicated_compute_ns, &ret_view->dedicated_memory_ns);
     return true;
 }
 
@@ -467,8 +458,9 @@ bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret
 
     if (!slot)
         return false;
-    *ret_sku = (struct bh_ev_sku){ .sku = sku, .grade = (enum bh_grade)at->grade,
-                                   .model_count = at->model_count, .price = at->price };
+    *ret_sku = (struct bh_ev_sku){
+        .sku = sku, .grade = (enum bh_grade)at->grade, .model_count = at->model_count, .price = at->price
+    };
     for (uint32_t i = 0; i < at->model_count; i++)
         ret_sku->models[i] = (struct bh_sku_model){ at->models[i], at->profiles[i] };
     return true;
@@ -487,8 +479,7 @@ bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_sett
 }
 
 void
-bh_view_moves_left(const struct bh_engine *engine, uint64_t now_ns,
-                   struct bh_move_left_view *ret_left)
+bh_view_moves_left(const struct bh_engine *engine, uint64_t now_ns, struct bh_move_left_view *ret_left)
 {
     struct bh_move_budget left = bh_move_left(engine, now_ns);
 
@@ -511,14 +502,12 @@ bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns, struct bh_ledger
         .physical = totals->physical + totals->rate_physical * elapsed,
         .tenants_compute = totals->leased_compute + totals->rate_leased_compute * elapsed,
         .tenants_memory = totals->leased_memory + totals->rate_leased_memory * elapsed,
-        .unusable_compute =
-            totals->unusable_compute + totals->rate_unusable_compute * elapsed,
+        .unusable_compute = totals->unusable_compute + totals->rate_unusable_compute * elapsed,
         .unusable_memory = totals->unusable_memory + totals->rate_unusable_memory * elapsed,
     };
 
     for (int i = 0; i < BH_UNUSABLES; i++) {
-        view.causes_compute[i] =
-            totals->causes_compute[i] + totals->rate_causes_compute[i] * elapsed;
+        view.causes_compute[i] = totals->causes_compute[i] + totals->rate_causes_compute[i] * elapsed;
         view.causes_memory[i] = totals->causes_memory[i] + totals->rate_causes_memory[i] * elapsed;
     }
     view.idle_compute = view.physical - view.tenants_compute - view.unusable_compute;

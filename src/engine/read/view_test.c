@@ -36,11 +36,17 @@ static void
 settings_are_shown_as_they_were_set(void **state)
 {
     struct bh_fixture *fixture = bh_fixture_site(2);
-    struct bh_ev_tenant tenant = { .tenant = { 2 }, .parent = { 1 },
+    struct bh_ev_tenant tenant = { .tenant = { 2 },
+                                   .parent = { 1 },
                                    .kind = BH_TENANT_DEPARTMENT,
-                                   .boundary = BH_BOUNDARY_SOFT, .dedicated_nodes = true,
-                                   .limit = 5000, .guarantee = 100, .withhold = 50,
-                                   .weight = 7, .user_limit = 4000, .quota_count = 1,
+                                   .boundary = BH_BOUNDARY_SOFT,
+                                   .dedicated_nodes = true,
+                                   .limit = 5000,
+                                   .guarantee = 100,
+                                   .withhold = 50,
+                                   .weight = 7,
+                                   .user_limit = 4000,
+                                   .quota_count = 1,
                                    .quotas = { { BH_QUOTA_SKU, 1, .limit = 4 } } };
     struct bh_tenant_view view;
     struct bh_ev_sku sku;

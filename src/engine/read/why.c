@@ -69,8 +69,7 @@ why_name_holder(const struct bh_engine *engine, uint32_t lease, struct bh_reason
 
 /* Who stands where a suspended lease wants to be again. */
 static void
-why_suspended(const struct bh_engine *engine, const struct lease *lease,
-              struct bh_reason *reason)
+why_suspended(const struct bh_engine *engine, const struct lease *lease, struct bh_reason *reason)
 {
     if (job_find(engine, lease->for_job)) {
         reason->job.v = lease->for_job;
@@ -109,11 +108,9 @@ why_leased(const struct bh_engine *engine, uint32_t job, struct bh_reason *reaso
     reason->code = (enum bh_reason_code)codes[job_at(engine, job)->state];
     if (reason->code == BH_REASON_STARTING)
         reason->gpu.v = lease_at(engine, first)->placements[0].gpu;
-    for (uint32_t at = first; reason->code == BH_REASON_STOPPING && at;
-         at = bh_gang_next(engine, job, at))
+    for (uint32_t at = first; reason->code == BH_REASON_STOPPING && at; at = bh_gang_next(engine, job, at))
         why_report_kill(engine, at, reason);
-    for (uint32_t at = first; reason->code == BH_REASON_SUSPENDED && at;
-         at = bh_gang_next(engine, job, at))
+    for (uint32_t at = first; reason->code == BH_REASON_SUSPENDED && at; at = bh_gang_next(engine, job, at))
         why_suspended(engine, lease_at(engine, at), reason);
 }
 
@@ -121,35 +118,34 @@ why_leased(const struct bh_engine *engine, uint32_t job, struct bh_reason *reaso
 
 /* GPUs that could serve a job, and what is in use and free on them. */
 struct why_field {
-    uint32_t serving, up;   /* GPUs: managed ones, and those that get new work */
-    bool ever;              /* the nodes could hold all its members when empty, and the limits
-                               would allow it */
-    bool shaped;            /* their GPUs could, whatever cores and memory they have */
-    bool weaker;            /* some GPU could, by a form that its boundary keeps it from */
+    uint32_t serving, up;     /* GPUs: managed ones, and those that get new work */
+    bool ever;                /* the nodes could hold all its members when empty, and the limits
+                                 would allow it */
+    bool shaped;              /* their GPUs could, whatever cores and memory they have */
+    bool weaker;              /* some GPU could, by a form that its boundary keeps it from */
     struct bh_reason forbids; /* the limit that never allows a row that the nodes could hold */
     uint64_t used, free_parts;
-    uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
+    uint64_t wanted_parts;             /* of the smallest way to keep the SKU */
     enum bh_reason_code excluded_node; /* why one of them gets no work, or not all that it has; NONE */
     bh_gpu_id away_gpu;
-    bool away_capacity;         /* that one has room beside its leases */
+    bool away_capacity; /* that one has room beside its leases */
 };
 
 /* How many partitions a node could hold if it were empty. */
 static uint32_t
 why_capacity_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint32_t node,
-                uint32_t row)
+                        uint32_t row)
 {
     const struct sku *sku = sku_at(engine, need->sku);
     uint32_t capacity = 0;
 
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node) {
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         struct bh_occupancy empty = { .share_limit = gpu_at(engine, gpu)->share_limit };
 
         if (gpu_at(engine, gpu)->managed
             && bh_placement_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
             capacity += bh_partition_capacity(&empty, (enum bh_gpu_model)gpu_at(engine, gpu)->model,
-                                  sku->profiles[row]);
+                                              sku->profiles[row]);
     }
     return capacity;
 }
@@ -180,7 +176,7 @@ why_has_capacity_beside(const struct bh_engine *engine, const struct gpu *gpu, u
  * node that is down may never come back. */
 static void
 why_survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile,
-            struct why_field *field)
+                         struct why_field *field)
 {
     enum bh_reason_code excluded_node = bh_unschedulable_reason(engine, gpu);
     bool capacity, first;
@@ -188,7 +184,8 @@ why_survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, 
     if (excluded_node == BH_REASON_NONE)
         return;
     capacity = excluded_node != BH_REASON_NODE_DOWN && why_has_capacity_beside(engine, gpu, profile);
-    first = excluded_node != field->excluded_node && bh_unschedulable_first(excluded_node, field->excluded_node) == excluded_node;
+    first = excluded_node != field->excluded_node
+            && bh_unschedulable_first(excluded_node, field->excluded_node) == excluded_node;
     if (capacity == field->away_capacity ? !first : !capacity)
         return;
     field->excluded_node = excluded_node;
@@ -227,8 +224,7 @@ why_least(uint32_t a, uint32_t b)
 /* Whether the nodes could hold all members by the row if they were empty; `ret_shaped` is set
  * when their GPUs could. */
 static bool
-why_ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
-          bool *ret_shaped)
+why_ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t row, bool *ret_shaped)
 {
     uint32_t shaped = 0, members = 0;
 
@@ -260,7 +256,8 @@ why_most_partitions(const struct bh_engine *engine, const struct bh_need *need)
 static struct bh_reason
 why_never_shape(const struct bh_engine *engine, const struct bh_need *need)
 {
-    return (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE, .sku = why_sku_of(engine, need->sku),
+    return (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE,
+                               .sku = why_sku_of(engine, need->sku),
                                .wanted = need->count * need->gang,
                                .limit = why_most_partitions(engine, need) };
 }
@@ -281,7 +278,8 @@ bh_engine_shapes_ever(const struct bh_engine *engine, const struct bh_ev_submit 
                       struct bh_reason *ret_why)
 {
     struct bh_need need = { .tenant = tenant_find(engine, submit->tenant.v),
-                            .sku = sku_find(engine, submit->sku.v), .count = submit->count,
+                            .sku = sku_find(engine, submit->sku.v),
+                            .count = submit->count,
                             .gang = submit->gang ? submit->gang : 1 };
 
     if (!need.tenant || !need.sku || need.count == 0)
@@ -295,7 +293,7 @@ bh_engine_shapes_ever(const struct bh_engine *engine, const struct bh_ev_submit 
 
 static bool
 why_ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
-             struct bh_reason *ret_why)
+                 struct bh_reason *ret_why)
 {
     struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
     struct bh_reason why;
@@ -343,8 +341,8 @@ why_survey(const struct bh_engine *engine, const struct bh_need *need)
 
 /* The limits forbid every way to keep the SKU: the reason for the first. */
 static bool
-why_over_quota(const struct bh_search *search, const struct bh_need *need,
-           struct bh_reason *ret_reason, uint32_t *ret_whose)
+why_over_quota(const struct bh_search *search, const struct bh_need *need, struct bh_reason *ret_reason,
+               uint32_t *ret_whose)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     bool over = false;
@@ -361,7 +359,7 @@ why_over_quota(const struct bh_search *search, const struct bh_need *need,
 
 static void
 why_name_quota_holder(const struct bh_engine *engine, uint32_t whose, uint32_t principal,
-                  struct bh_reason *reason)
+                      struct bh_reason *reason)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
@@ -378,8 +376,7 @@ why_name_quota_holder(const struct bh_engine *engine, uint32_t whose, uint32_t p
 }
 
 static void
-why_name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
-                struct bh_reason *reason)
+why_name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need, struct bh_reason *reason)
 {
     const struct sku *sku = sku_at(engine, need->sku);
 
@@ -395,7 +392,7 @@ why_name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
 /* Whether the lease holds something on the place's GPU, or keeps the tenant off its node. */
 static bool
 why_holds_at(const struct bh_engine *engine, uint32_t slot, const struct placement *placement,
-         uint32_t tenant)
+             uint32_t tenant)
 {
     const struct lease *lease = lease_at(engine, slot);
 
@@ -503,8 +500,7 @@ why_is_behind(const struct bh_search *base, const struct bh_need *need, struct b
     search.closed = 0;
     if (engine->core.claim_count == 0 || !bh_placement_find(&search, need, &plan, reason))
         return false;
-    *reason = (struct bh_reason){ .code = BH_REASON_BEHIND,
-                                  .frees_at_ns = why_backfilled_by(base, need) };
+    *reason = (struct bh_reason){ .code = BH_REASON_BEHIND, .frees_at_ns = why_backfilled_by(base, need) };
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(base, i);
         uint32_t near = claim ? why_nearness(engine, claim, plan.assignments[0].gpu) : 0;
@@ -530,8 +526,7 @@ why_name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reas
 static void
 why_name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
 {
-    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node)
         why_name_holders_on(engine, gpu, reason);
 }
 
@@ -569,8 +564,7 @@ why_is_unhosted(const struct bh_search *base, const struct bh_need *need, struct
 /* The nodes would not have the cores, or the memory, for all members even if they were empty.
  * The most that a node has is named. */
 static void
-why_report_never_hosted(const struct bh_engine *engine, const struct job *job,
-                  struct bh_reason *reason)
+why_report_never_hosted(const struct bh_engine *engine, const struct job *job, struct bh_reason *reason)
 {
     uint32_t cpu_milli = 0, memory_mib = 0, by_cores = 0;
 
@@ -582,11 +576,12 @@ why_report_never_hosted(const struct bh_engine *engine, const struct job *job,
         by_cores += job->cpu_milli && at->cpu_milli ? at->cpu_milli / job->cpu_milli : job->gang;
     }
     if (by_cores < job->gang)
-        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_CORES, .wanted = job->cpu_milli,
-                                      .limit = cpu_milli };
+        *reason =
+            (struct bh_reason){ .code = BH_REASON_NEVER_CORES, .wanted = job->cpu_milli, .limit = cpu_milli };
     else
         *reason = (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY,
-                                      .wanted = job->memory_mib, .limit = memory_mib };
+                                      .wanted = job->memory_mib,
+                                      .limit = memory_mib };
 }
 
 /* No GPU that could serve it gets work: why the one that comes back first does not. */
@@ -617,8 +612,8 @@ why_report_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_re
 }
 
 static void
-why_no_capacity(const struct bh_search *search, struct bh_need *need,
-            const struct why_field *field, struct bh_reason *reason)
+why_no_capacity(const struct bh_search *search, struct bh_need *need, const struct why_field *field,
+                struct bh_reason *reason)
 {
     const struct bh_engine *engine = search->engine;
     struct bh_plan plan;
@@ -626,8 +621,7 @@ why_no_capacity(const struct bh_search *search, struct bh_need *need,
     if (bh_placement_find(search, need, &plan, reason)) {
         uint32_t head = class_at(engine, job_at(engine, need->job)->class)->head;
 
-        *reason = (struct bh_reason){ .code = BH_REASON_BEHIND,
-                                      .job = { job_at(engine, head)->id } };
+        *reason = (struct bh_reason){ .code = BH_REASON_BEHIND, .job = { job_at(engine, head)->id } };
         return;
     }
     if (bh_avoid_why(search, need, reason))
@@ -671,11 +665,10 @@ static bool
 why_waits_for_others(const struct bh_reason *reason, uint32_t tenant, uint32_t whose)
 {
     static const bool by_others[BH_REASONS] = {
-        [BH_REASON_QUOTA_GPU] = true,  [BH_REASON_QUOTA_SKU] = true,
-        [BH_REASON_QUOTA_MODEL] = true, [BH_REASON_NO_CAPACITY] = true,
-        [BH_REASON_NO_SHAPE] = true,   [BH_REASON_CORES] = true,
-        [BH_REASON_MEMORY] = true,     [BH_REASON_SHARE_MODE] = true,
-        [BH_REASON_SHARE_MEMORY] = true, [BH_REASON_BEHIND] = true,
+        [BH_REASON_QUOTA_GPU] = true,   [BH_REASON_QUOTA_SKU] = true,  [BH_REASON_QUOTA_MODEL] = true,
+        [BH_REASON_NO_CAPACITY] = true, [BH_REASON_NO_SHAPE] = true,   [BH_REASON_CORES] = true,
+        [BH_REASON_MEMORY] = true,      [BH_REASON_SHARE_MODE] = true, [BH_REASON_SHARE_MEMORY] = true,
+        [BH_REASON_BEHIND] = true,
     };
 
     return by_others[reason->code] && whose != tenant;
@@ -701,11 +694,9 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     if (!field.ever && field.forbids.code != BH_REASON_NONE) {
         *reason = field.forbids;
     } else if (!field.ever && bh_why_unshared(engine, need.sku)) {
-        *reason = (struct bh_reason){ .code = BH_REASON_NOT_SHARED,
-                                      .sku = why_sku_of(engine, job->sku) };
+        *reason = (struct bh_reason){ .code = BH_REASON_NOT_SHARED, .sku = why_sku_of(engine, job->sku) };
     } else if (!field.ever && field.weaker && !field.shaped) {
-        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_FORM,
-                                      .sku = why_sku_of(engine, job->sku) };
+        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_FORM, .sku = why_sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
         why_report_never_hosted(engine, job, reason);
     } else if (!field.ever) {
@@ -728,8 +719,7 @@ why_is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_r
     bool claimed = false;
 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
-        claimed = claimed
-                  || (engine->core.claims[i].job == job_slot && !engine->core.claims[i].at_ns);
+        claimed = claimed || (engine->core.claims[i].job == job_slot && !engine->core.claims[i].at_ns);
     if (!claimed)
         return false;
     reason->code = BH_REASON_PREEMPTING;
@@ -758,8 +748,7 @@ why_moving(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *
 }
 
 void
-bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
-              struct bh_reason *ret_reason)
+bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns, struct bh_reason *ret_reason)
 {
     uint32_t slot = job_find(engine, id.v);
     const struct job *job = job_at(engine, slot);

@@ -77,8 +77,7 @@ why_not_asked(const struct bh_engine *engine, uint32_t job, bool capacity)
 
 /* A guarantee covers it: who borrows, and why that one does not leave. */
 static enum bh_guarantee_cause
-why_kept_by_others(const struct bh_search *search, const struct bh_wanted *wanted,
-                   uint64_t *ret_until_ns)
+why_kept_by_others(const struct bh_search *search, const struct bh_wanted *wanted, uint64_t *ret_until_ns)
 {
     const struct bh_engine *engine = search->engine;
     struct bh_preemptor preemptor;

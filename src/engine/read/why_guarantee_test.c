@@ -6,12 +6,14 @@
 enum { OWN = 21, SIBLING = 22, WHOLE = 3 };
 
 static void
-put_tenants(struct bh_fixture *fixture, const struct bh_ev_tenant *own,
-            const struct bh_ev_tenant *sibling, uint64_t shared)
+put_tenants(struct bh_fixture *fixture, const struct bh_ev_tenant *own, const struct bh_ev_tenant *sibling,
+            uint64_t shared)
 {
-    struct bh_ev_tenant tenants[] = { { .tenant = { 2 }, .parent = { 1 }, .guarantee = shared,
-                                        .kind = BH_TENANT_DEPARTMENT },
-                                      *own, *sibling };
+    struct bh_ev_tenant tenants[] = {
+        { .tenant = { 2 }, .parent = { 1 }, .guarantee = shared, .kind = BH_TENANT_DEPARTMENT },
+        *own,
+        *sibling
+    };
 
     tenants[1].tenant.v = OWN;
     tenants[2].tenant.v = SIBLING;
@@ -26,7 +28,8 @@ put_tenants(struct bh_fixture *fixture, const struct bh_ev_tenant *own,
 }
 
 static void
-why_guarantee_test_fill(struct bh_fixture *fixture, uint32_t tenant, uint32_t count, enum bh_contract contract)
+why_guarantee_test_fill(struct bh_fixture *fixture, uint32_t tenant, uint32_t count,
+                        enum bh_contract contract)
 {
     struct bh_ev_submit job = bh_fixture_submission(tenant, WHOLE, 1);
 
@@ -43,7 +46,7 @@ each_cause_is_told(void **state)
         const char *name;
         struct bh_ev_tenant own, sibling;
         uint64_t shared;
-        uint32_t held;      /* by its own tenant */
+        uint32_t held; /* by its own tenant */
         enum bh_contract contract;
         struct bh_guarantee_reason want;
     } cases[] = {
@@ -52,13 +55,12 @@ each_cause_is_told(void **state)
           .want = { BH_GUARANTEE_USED, { 2 }, true, 16800, 16800, 4200, 0 } },
         { "shared, with room", .contract = BH_CONTRACT_REQUEUE, .shared = 21000,
           .want = { BH_GUARANTEE_NO_BORROWER, { 2 }, true, 21000, 16800, 4200, 0 } },
-        { "its own, used up", .contract = BH_CONTRACT_REQUEUE, .own = { .guarantee = 4200 },
-          .held = 1, .want = { BH_GUARANTEE_USED, { OWN }, false, 4200, 4200, 4200, 0 } },
-        { "the sibling is within his", .contract = BH_CONTRACT_REQUEUE,
-          .own = { .guarantee = 4200 }, .sibling = { .guarantee = 16800 },
+        { "its own, used up", .contract = BH_CONTRACT_REQUEUE, .own = { .guarantee = 4200 }, .held = 1,
+          .want = { BH_GUARANTEE_USED, { OWN }, false, 4200, 4200, 4200, 0 } },
+        { "the sibling is within his", .contract = BH_CONTRACT_REQUEUE, .own = { .guarantee = 4200 },
+          .sibling = { .guarantee = 16800 },
           .want = { BH_GUARANTEE_NO_BORROWER, { OWN }, false, 4200, 0, 4200, 0 } },
-        { "the sibling's jobs never make way", .contract = BH_CONTRACT_NEVER,
-          .own = { .guarantee = 4200 },
+        { "the sibling's jobs never make way", .contract = BH_CONTRACT_NEVER, .own = { .guarantee = 4200 },
           .want = { BH_GUARANTEE_NEVER, { OWN }, false, 4200, 0, 4200, 0 } },
         { "they are too young", .contract = BH_CONTRACT_REQUEUE, .own = { .guarantee = 4200 },
           .sibling = { .min_runtime_ns = 600000000000 },
@@ -116,11 +118,11 @@ what_waits_for_a_reset_is_told(void **state)
 
     put_tenants(fixture, &own, &none, 0);
     why_guarantee_test_fill(fixture, SIBLING, 1, BH_CONTRACT_REQUEUE);
-    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_HEALTH,
-                                             .u.health = { .gpu = { 1 },
-                                                           .ends = BH_ENDS_NOBODY,
-                                                           .then = BH_THEN_RESET_IDLE,
-                                                           .xid = 63 } });
+    bh_fixture_must_send(
+        fixture,
+        &(struct bh_event){
+            .kind = BH_EV_HEALTH,
+            .u.health = { .gpu = { 1 }, .ends = BH_ENDS_NOBODY, .then = BH_THEN_RESET_IDLE, .xid = 63 } });
     job = bh_fixture_submit(fixture, bh_fixture_submission(OWN, WHOLE, 1));
     assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_PENDING);
     assert_int_equal(bh_fixture_why(fixture, job).guarantee.cause, BH_GUARANTEE_RESET);

@@ -41,21 +41,20 @@ obstacle_on(const struct bh_occupancy *occupancy, enum bh_gpu_model model, uint3
     uint32_t kept = bh_share_reserve_parts(model) + bh_share_context_parts(model);
     uint64_t taken = occupancy->share_memory + kept;
 
-    if (!bh_share_get((bh_profile_id){ profile }, &share)
-        || bh_share_capacity(occupancy, model, &share) > 0)
+    if (!bh_share_get((bh_profile_id){ profile }, &share) || bh_share_capacity(occupancy, model, &share) > 0)
         return NOTHING;
     if (occupancy->units || (occupancy->whole && !occupancy->shared))
         return ANOTHER_MODE;
     *ret_free = taken < BH_GPU_PARTS ? BH_GPU_PARTS - taken : 0;
-    return occupancy->share_compute + share.compute <= occupancy->share_limit
-                   && *ret_free < share.memory
-               ? ONLY_MEMORY : OTHERS;
+    return occupancy->share_compute + share.compute <= occupancy->share_limit && *ret_free < share.memory
+               ? ONLY_MEMORY
+               : OTHERS;
 }
 
 /* One GPU by one row; `seen` has a bit for each obstacle that some GPU had. */
 static void
 why_share_judge(const struct bh_search *search, uint32_t slot, uint32_t profile, uint32_t *seen,
-      struct bh_reason *reason)
+                struct bh_reason *reason)
 {
     const struct gpu *gpu = gpu_at(search->engine, slot);
     struct bh_parts parts = bh_profile_parts((bh_profile_id){ profile });
@@ -71,15 +70,16 @@ why_share_judge(const struct bh_search *search, uint32_t slot, uint32_t profile,
     }
     *seen |= 1u << obstacle;
     if (obstacle == ONLY_MEMORY)
-        *reason = (struct bh_reason){ .code = BH_REASON_SHARE_MEMORY, .gpu = { (uint32_t)gpu->id },
-                                      .wanted = parts.memory, .limit = left };
+        *reason = (struct bh_reason){ .code = BH_REASON_SHARE_MEMORY,
+                                      .gpu = { (uint32_t)gpu->id },
+                                      .wanted = parts.memory,
+                                      .limit = left };
     else if (obstacle == ANOTHER_MODE && reason->code == BH_REASON_NONE)
         *reason = (struct bh_reason){ .code = BH_REASON_SHARE_MODE, .gpu = { (uint32_t)gpu->id } };
 }
 
 bool
-bh_why_share(const struct bh_search *search, const struct bh_need *need,
-             struct bh_reason *ret_reason)
+bh_why_share(const struct bh_search *search, const struct bh_need *need, struct bh_reason *ret_reason)
 {
     const struct bh_engine *engine = search->engine;
     const struct sku *sku = sku_at(engine, need->sku);

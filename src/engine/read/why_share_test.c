@@ -10,8 +10,7 @@ why_share_test_put_sku(struct bh_fixture *fixture, uint32_t id, uint32_t compute
     struct bh_share share = { compute, memory, BH_SHARE_WORK_CONSERVING };
     struct bh_event event = { .kind = BH_EV_SKU };
 
-    event.u.sku = (struct bh_ev_sku){ .sku = { id }, .grade = BH_GRADE_F,
-                                      .model_count = mixed ? 2 : 1 };
+    event.u.sku = (struct bh_ev_sku){ .sku = { id }, .grade = BH_GRADE_F, .model_count = mixed ? 2 : 1 };
     event.u.sku.models[0] = (struct bh_sku_model){ BH_GPU_H100_80GB, bh_share_profile(&share).v };
     event.u.sku.models[1] = (struct bh_sku_model){ BH_GPU_H100_80GB, BH_PROFILE_WHOLE.v };
     bh_fixture_must_send(fixture, &event);
@@ -20,9 +19,12 @@ why_share_test_put_sku(struct bh_fixture *fixture, uint32_t id, uint32_t compute
 static void
 why_share_test_put_gpu(struct bh_fixture *fixture, uint32_t share_limit)
 {
-    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
-                                            .model = BH_GPU_H100_80GB, .managed = true,
-                                            .mig_capable = true, .share_limit = share_limit });
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 },
+                                                .node = { 1 },
+                                                .model = BH_GPU_H100_80GB,
+                                                .managed = true,
+                                                .mig_capable = true,
+                                                .share_limit = share_limit });
 }
 
 static struct bh_fixture *

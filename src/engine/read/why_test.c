@@ -18,9 +18,9 @@ a_quota_is_named_with_who_holds_it_and_when_it_frees(void **state)
     struct bh_reason why;
     uint64_t holder, job;
 
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
-                                                  .kind = BH_TENANT_DEPARTMENT,
-                                                  .limit = 1300 });
+    bh_fixture_tenant(fixture,
+                      (struct bh_ev_tenant){
+                          .tenant = { 2 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT, .limit = 1300 });
     bh_fixture_submit_running(fixture, why_test_limited(21, 1, 9000));
     holder = bh_fixture_submit_running(fixture, why_test_limited(21, 1, 5000));
     job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
@@ -103,9 +103,10 @@ a_boundary_is_named_with_the_neighbour(void **state)
     struct bh_reason why;
     uint64_t neighbor, job;
 
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
-                                                  .kind = BH_TENANT_DEPARTMENT,
-                                                  .boundary = BH_BOUNDARY_FORTRESS });
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 },
+                                                      .parent = { 1 },
+                                                      .kind = BH_TENANT_DEPARTMENT,
+                                                      .boundary = BH_BOUNDARY_FORTRESS });
     neighbor = bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1));
     job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
     why = bh_fixture_why(fixture, job);
@@ -125,12 +126,9 @@ what_is_kept_is_a_guess_where_anybody_has_no_limit(void **state)
         uint64_t first_ns, second_ns; /* limits; 0: none */
         bool fortress, assumed;
     } rows[] = {
-        { "both limited",         1, 2, false, false },
-        { "neither",              0, 0, false, true },
-        { "the first to leave",   0, 48, false, true },
-        { "the last to leave",    1, 0, false, true },
-        { "neighbours, limited",  1, 2, true, false },
-        { "neighbours without",   0, 0, true, true },
+        { "both limited", 1, 2, false, false },       { "neither", 0, 0, false, true },
+        { "the first to leave", 0, 48, false, true }, { "the last to leave", 1, 0, false, true },
+        { "neighbours, limited", 1, 2, true, false }, { "neighbours without", 0, 0, true, true },
     };
 
     (void)state;
@@ -139,15 +137,16 @@ what_is_kept_is_a_guess_where_anybody_has_no_limit(void **state)
         struct bh_reason why;
         uint64_t job;
 
-        bh_fixture_tenant(fixture, (struct bh_ev_tenant){
-                            .tenant = { 3 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT,
-                            .boundary = rows[i].fortress ? BH_BOUNDARY_FORTRESS : BH_BOUNDARY_NONE });
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 },
+                                                          .parent = { 1 },
+                                                          .kind = BH_TENANT_DEPARTMENT,
+                                                          .boundary = rows[i].fortress ? BH_BOUNDARY_FORTRESS
+                                                                                       : BH_BOUNDARY_NONE });
         bh_fixture_submit_running(fixture, why_test_limited(31, 1, rows[i].first_ns * hour_ns));
         bh_fixture_submit_running(fixture, why_test_limited(31, 1, rows[i].second_ns * hour_ns));
         job = bh_fixture_submit(fixture, bh_fixture_submission(21, rows[i].fortress ? 1 : 3, 1));
         why = bh_fixture_why(fixture, job);
-        BH_CHECK_EQ(rows[i].name, why.code,
-                    rows[i].fortress ? BH_REASON_BOUNDARY : BH_REASON_NO_CAPACITY);
+        BH_CHECK_EQ(rows[i].name, why.code, rows[i].fortress ? BH_REASON_BOUNDARY : BH_REASON_NO_CAPACITY);
         BH_CHECK(rows[i].name, why.frees_at_ns > 0);
         BH_CHECK_EQ(rows[i].name, why.assumed, rows[i].assumed);
         bh_fixture_close(fixture);
@@ -169,8 +168,7 @@ who_starts_or_stops_is_known_to_leave(void **state)
     } rows[] = {
         { "runs", .limit = 120, .frees = 120 },
         { "starts", .limit = 120, .starts = true, .frees = 120 },
-        { "stops, with a limit", .limit = 120, .grace = 90, .cancelled = true, .leaving = true,
-          .frees = 90 },
+        { "stops, with a limit", .limit = 120, .grace = 90, .cancelled = true, .leaving = true, .frees = 90 },
         { "stops, without", .grace = 90, .cancelled = true, .leaving = true, .frees = 90 },
         { "stops, before the other", .grace = 5, .cancelled = true, .frees = 60 },
         { "has a deadline, later than is assumed", .deadline = 48 * 60, .assumed = true },
@@ -217,9 +215,9 @@ a_quotas_holder_starts_or_stops(void **state)
         uint64_t holder, job;
 
         first.grace_ns = 9 * minute_ns;
-        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
-                                                      .kind = BH_TENANT_DEPARTMENT,
-                                                      .limit = 600 });
+        bh_fixture_tenant(fixture,
+                          (struct bh_ev_tenant){
+                              .tenant = { 2 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT, .limit = 600 });
         holder = stops ? bh_fixture_submit_running(fixture, first) : bh_fixture_submit(fixture, first);
         if (stops)
             assert_int_equal(bh_fixture_cancel(fixture, holder), BH_OK);
@@ -268,7 +266,8 @@ what_no_node_can_ever_hold_is_known_at_once(void **state)
     };
     struct bh_fixture *fixture = bh_fixture_site(2);
 
-    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1)); /* what is in use now does not count */
+    bh_fixture_submit_running(fixture,
+                              bh_fixture_submission(21, 3, 1)); /* what is in use now does not count */
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_ev_submit submit = bh_fixture_submission(21, cases[i].sku, cases[i].count);
         struct bh_reason why = { 0 };

@@ -17,13 +17,13 @@ enum { BH_READY_MAX = 1024 };
  * said anew.  Whether it is acted upon is a matter of the settings. */
 struct bh_ev_advice {
     enum bh_advice_of of;
-    bh_tenant_id tenant;         /* TENANT */
-    uint64_t expected;           /* of its guarantee, what it may want soon with its subtree:
-                                    GPU-equivalents in parts, at most BH_AMOUNT_MAX */
-    bh_node_id node;             /* NODE */
-    bool hot;                    /* it will be full soon */
-    uint32_t profile;            /* PIECES: a MIG profile */
-    uint32_t ready;              /* partitions that should stand ready, at most BH_READY_MAX */
+    bh_tenant_id tenant; /* TENANT */
+    uint64_t expected;   /* of its guarantee, what it may want soon with its subtree:
+                            GPU-equivalents in parts, at most BH_AMOUNT_MAX */
+    bh_node_id node;     /* NODE */
+    bool hot;            /* it will be full soon */
+    uint32_t profile;    /* PIECES: a MIG profile */
+    uint32_t ready;      /* partitions that should stand ready, at most BH_READY_MAX */
 };
 
 /* Move jobs: they are stopped, queued again and start anew on the places named, which are
@@ -31,20 +31,20 @@ struct bh_ev_advice {
 enum { BH_MOVES_MAX = 8, BH_MOVE_PLACEMENTS_MAX = 32 };
 struct bh_moved {
     bh_job_id job;
-    bh_lease_id lease;           /* of its first member: it has not started anew since */
+    bh_lease_id lease; /* of its first member: it has not started anew since */
 };
 struct bh_move_placement {
     bh_gpu_id gpu;
     uint32_t profile, start;
 };
 struct bh_ev_move {
-    bh_job_id for_job;           /* who waits; 0: room for large jobs is joined */
+    bh_job_id for_job; /* who waits; 0: room for large jobs is joined */
     struct bh_moved moves[BH_MOVES_MAX];
     uint32_t move_count;
     struct bh_move_placement placements[BH_MOVE_PLACEMENTS_MAX]; /* of the moved, in order, member by
                                                         member; then of for_job */
     uint32_t placement_count;
-    uint64_t gain_gpu_ms;        /* as it was worked out: GPU-equivalents times ms */
+    uint64_t gain_gpu_ms; /* as it was worked out: GPU-equivalents times ms */
     uint64_t cost_gpu_ms;
 };
 

@@ -17,9 +17,15 @@ struct bh_engine_caps {
 };
 
 /* For a small site; grow by restoring into a bigger block. */
-#define BH_ENGINE_CAPS_DEFAULT                                                           \
-    ((struct bh_engine_caps){ .tenants = 256, .skus = 64, .nodes = 16, .gpus = 256,      \
-                              .jobs = 4096, .leases = 2048, .partitions = 4096,          \
-                              .classes = 1024, .metered = 512 })
+#define BH_ENGINE_CAPS_DEFAULT                                                                               \
+    ((struct bh_engine_caps){ .tenants = 256,                                                                \
+                              .skus = 64,                                                                    \
+                              .nodes = 16,                                                                   \
+                              .gpus = 256,                                                                   \
+                              .jobs = 4096,                                                                  \
+                              .leases = 2048,                                                                \
+                              .partitions = 4096,                                                            \
+                              .classes = 1024,                                                               \
+                              .metered = 512 })
 
 #endif

@@ -22,9 +22,10 @@ static struct bh_partition
 partition_of(const struct bh_engine *engine, const struct partition *partition)
 {
     return (struct bh_partition){ .partition = { partition->id },
-                              .gpu = { (uint32_t)gpu_at(engine, partition->gpu)->id },
-                              .profile = partition->profile, .start = partition->start,
-                              .carve = partition->state == BH_PARTITION_CARVING };
+                                  .gpu = { (uint32_t)gpu_at(engine, partition->gpu)->id },
+                                  .profile = partition->profile,
+                                  .start = partition->start,
+                                  .carve = partition->state == BH_PARTITION_CARVING };
 }
 
 void
@@ -39,7 +40,8 @@ bh_effect_of_partition(const struct bh_engine *engine, uint32_t slot, struct bh_
                                       .node = { (uint32_t)node_at(engine, gpu->node)->id },
                                       .lease = { lease_at(engine, partition->lease)->id },
                                       .partition = partition_of(engine, partition) };
-    ret_effect->tenant.v = partition->state == BH_PARTITION_CLEARING ? partition->cleared_for : partition->tenant;
+    ret_effect->tenant.v =
+        partition->state == BH_PARTITION_CLEARING ? partition->cleared_for : partition->tenant;
 }
 
 void
@@ -78,8 +80,7 @@ void
 bh_effect_partition(struct work *work, enum bh_effect_kind kind, uint32_t slot)
 {
     struct partition *partition = partition_at(work->engine, slot);
-    struct bh_effect *effect =
-        bh_effect_add(work, kind, gpu_at(work->engine, partition->gpu)->node);
+    struct bh_effect *effect = bh_effect_add(work, kind, gpu_at(work->engine, partition->gpu)->node);
 
     partition->order = effect->order;
     partition->waiting = (uint8_t)(kind + 1);

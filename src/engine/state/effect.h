@@ -22,11 +22,8 @@ void bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t gpu);
 void bh_effect_job(struct work *work, uint32_t job);
 
 /* The effect again that a lease, a partition or a GPU waits for. */
-void bh_effect_of_lease(const struct bh_engine *engine, uint32_t lease,
-                        struct bh_effect *ret_effect);
-void bh_effect_of_partition(const struct bh_engine *engine, uint32_t partition,
-                       struct bh_effect *ret_effect);
-void bh_effect_of_gpu(const struct bh_engine *engine, uint32_t gpu,
-                      struct bh_effect *ret_effect);
+void bh_effect_of_lease(const struct bh_engine *engine, uint32_t lease, struct bh_effect *ret_effect);
+void bh_effect_of_partition(const struct bh_engine *engine, uint32_t partition, struct bh_effect *ret_effect);
+void bh_effect_of_gpu(const struct bh_engine *engine, uint32_t gpu, struct bh_effect *ret_effect);
 
 #endif

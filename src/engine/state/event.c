@@ -31,7 +31,8 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
 };
 
 const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
-    [BH_QUOTA_SKU] = "sku", [BH_QUOTA_MODEL] = "model",
+    [BH_QUOTA_SKU] = "sku",
+    [BH_QUOTA_MODEL] = "model",
 };
 
 const char *const bh_held_names[BH_HELDS] = {
@@ -42,12 +43,14 @@ const char *const bh_held_names[BH_HELDS] = {
 };
 
 static const char *const advice_names[BH_ADVICE_OFS] = {
-    [BH_ADVICE_TENANT] = "tenant", [BH_ADVICE_NODE] = "node", [BH_ADVICE_PARTITIONS] = "pieces",
+    [BH_ADVICE_TENANT] = "tenant",
+    [BH_ADVICE_NODE] = "node",
+    [BH_ADVICE_PARTITIONS] = "pieces",
 };
 
 const char *const bh_decision_names[BH_DECISION_KINDS] = {
-    [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
-    [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",
+    [BH_DO_PLACE] = "place",     [BH_DO_RESUME] = "resume",       [BH_DO_SUSPEND] = "suspend",
+    [BH_DO_STOP] = "stop",       [BH_DO_CLAIM] = "claim",         [BH_DO_UNCLAIM] = "unclaim",
     [BH_DO_RESERVE] = "reserve", [BH_DO_UNRESERVE] = "unreserve", [BH_DO_WARM] = "shape",
     [BH_DO_CLEAR] = "clear",
 };
@@ -93,16 +96,14 @@ static const struct bh_field quota_rows[] = {
     BH_F_ENUM(struct bh_tenant_quota, scope, bh_quota_scope_names),
     BH_F(struct bh_tenant_quota, withhold, BH_FIELD_U64),
 };
-static const struct bh_fields quota_fields =
-    BH_FIELDS("quota", struct bh_tenant_quota, quota_rows);
+static const struct bh_fields quota_fields = BH_FIELDS("quota", struct bh_tenant_quota, quota_rows);
 
 static const struct bh_field budget_rows[] = {
     BH_F(struct bh_budget, gpu_s, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_budget, money, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
     BH_F_ENUM(struct bh_budget, period, bh_period_names),
 };
-static const struct bh_fields budget_fields =
-    BH_FIELDS("budget", struct bh_budget, budget_rows);
+static const struct bh_fields budget_fields = BH_FIELDS("budget", struct bh_budget, budget_rows);
 
 static const struct bh_field tenant_rows[] = {
     BH_F_ENUM(struct bh_ev_tenant, boundary, bh_boundary_names),
@@ -124,8 +125,7 @@ static const struct bh_field sku_model_rows[] = {
     BH_F(struct bh_sku_model, model, BH_FIELD_U32),
     BH_F(struct bh_sku_model, profile, BH_FIELD_U32),
 };
-static const struct bh_fields sku_model_fields =
-    BH_FIELDS("sku_model", struct bh_sku_model, sku_model_rows);
+static const struct bh_fields sku_model_fields = BH_FIELDS("sku_model", struct bh_sku_model, sku_model_rows);
 
 static const struct bh_field sku_rows[] = {
     BH_F_ENUM(struct bh_ev_sku, grade, bh_grade_names),
@@ -239,11 +239,13 @@ static const struct bh_field move_rows[] = {
     ID64(struct bh_ev_move, for_job),
     BH_F(struct bh_ev_move, gain_gpu_ms, BH_FIELD_U64),
     BH_F_ARRAY(struct bh_ev_move, moves, move_count, moved_fields, BH_MOVES_MAX),
-    BH_F_ARRAY_AS(struct bh_ev_move, placements, "places", placement_count, move_place_fields, BH_MOVE_PLACEMENTS_MAX),
+    BH_F_ARRAY_AS(struct bh_ev_move, placements, "places", placement_count, move_place_fields,
+                  BH_MOVE_PLACEMENTS_MAX),
 };
 
 const char *const bh_layout_mode_names[BH_LAYOUT_MODES] = {
-    [BH_LAYOUT_UNDECLARED] = "not_said", [BH_LAYOUT_DECLARED] = "declared",
+    [BH_LAYOUT_UNDECLARED] = "not_said",
+    [BH_LAYOUT_DECLARED] = "declared",
     [BH_LAYOUT_ONCE] = "once",
 };
 
@@ -259,7 +261,7 @@ static const struct bh_field layout_rows[] = {
     ID32(struct bh_ev_layout, gpu),
     BH_F_ENUM(struct bh_ev_layout, mode, bh_layout_mode_names),
     BH_F_ARRAY_AS(struct bh_ev_layout, partitions, "pieces", partition_count, layout_partition_fields,
-               BH_LAYOUT_MAX),
+                  BH_LAYOUT_MAX),
 };
 
 static const struct bh_field health_rows[] = {
@@ -290,39 +292,28 @@ static const struct bh_field checked_rows[] = {
     BH_F_ENUM(struct bh_ev_checked, outcome, outcome_names),
 };
 
-static const struct bh_fields tenant_fields =
-    BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
+static const struct bh_fields tenant_fields = BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
 static const struct bh_fields node_fields = BH_FIELDS("node", struct bh_ev_node, node_rows);
 static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_ev_gpu, gpu_rows);
 static const struct bh_fields partition_event_fields =
     BH_FIELDS("piece", struct bh_ev_partition, partition_rows);
-static const struct bh_fields lease_fields =
-    BH_FIELDS("lease", struct bh_ev_lease, lease_rows);
-static const struct bh_fields ended_fields =
-    BH_FIELDS("ended", struct bh_ev_ended, ended_rows);
-static const struct bh_fields submit_fields =
-    BH_FIELDS("submit", struct bh_ev_submit, submit_rows);
+static const struct bh_fields lease_fields = BH_FIELDS("lease", struct bh_ev_lease, lease_rows);
+static const struct bh_fields ended_fields = BH_FIELDS("ended", struct bh_ev_ended, ended_rows);
+static const struct bh_fields submit_fields = BH_FIELDS("submit", struct bh_ev_submit, submit_rows);
 static const struct bh_fields job_fields = BH_FIELDS("job", struct bh_ev_job, job_rows);
 
 static const struct bh_fields move_fields = BH_FIELDS("move", struct bh_ev_move, move_rows);
-static const struct bh_fields layout_fields =
-    BH_FIELDS("standing", struct bh_ev_layout, layout_rows);
-static const struct bh_fields settings_fields =
-    BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
+static const struct bh_fields layout_fields = BH_FIELDS("standing", struct bh_ev_layout, layout_rows);
+static const struct bh_fields settings_fields = BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
 
-static const struct bh_fields health_fields =
-    BH_FIELDS("health", struct bh_ev_health, health_rows);
-static const struct bh_fields serviced_fields =
-    BH_FIELDS("serviced", struct bh_ev_serviced, serviced_rows);
-static const struct bh_fields cordon_fields =
-    BH_FIELDS("cordon", struct bh_ev_cordon, cordon_rows);
+static const struct bh_fields health_fields = BH_FIELDS("health", struct bh_ev_health, health_rows);
+static const struct bh_fields serviced_fields = BH_FIELDS("serviced", struct bh_ev_serviced, serviced_rows);
+static const struct bh_fields cordon_fields = BH_FIELDS("cordon", struct bh_ev_cordon, cordon_rows);
 
-static const struct bh_fields checked_fields =
-    BH_FIELDS("checked", struct bh_ev_checked, checked_rows);
+static const struct bh_fields checked_fields = BH_FIELDS("checked", struct bh_ev_checked, checked_rows);
 
-static const struct bh_fields advice_fields =
-    BH_FIELDS("outlook", struct bh_ev_advice, advice_rows);
+static const struct bh_fields advice_fields = BH_FIELDS("outlook", struct bh_ev_advice, advice_rows);
 
 const struct bh_fields *
 bh_event_fields(enum bh_event_kind kind)
@@ -376,7 +367,6 @@ static const struct bh_field decision_rows[] = {
     ID64(struct bh_decision, lease),
     BH_F(struct bh_decision, member, BH_FIELD_U32),
     BH_F_ARRAY_AS(struct bh_decision, partitions, "pieces", partition_count, decision_partition_fields,
-               BH_JOB_COUNT_MAX),
+                  BH_JOB_COUNT_MAX),
 };
-const struct bh_fields bh_decision_fields =
-    BH_FIELDS("decision", struct bh_decision, decision_rows);
+const struct bh_fields bh_decision_fields = BH_FIELDS("decision", struct bh_decision, decision_rows);

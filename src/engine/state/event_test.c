@@ -11,8 +11,7 @@ every_event_has_a_name_and_fields_in_order(void **state)
         assert_non_null(bh_event_names[i]);
         BH_CHECK_EQ(bh_event_names[i], fields == NULL, i == BH_EV_TICK);
         BH_CHECK(bh_event_names[i], !fields || bh_fields_ordered(fields));
-        BH_CHECK(bh_event_names[i],
-                 !fields || fields->size <= sizeof(((struct bh_event *)0)->u));
+        BH_CHECK(bh_event_names[i], !fields || fields->size <= sizeof(((struct bh_event *)0)->u));
         for (uint32_t k = 0; k < i; k++)
             BH_CHECK(bh_event_names[i], strcmp(bh_event_names[i], bh_event_names[k]) != 0);
     }

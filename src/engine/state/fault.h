@@ -22,15 +22,15 @@ struct bh_ev_health {
     bh_partition_id partition; /* whose lease ends, for BH_ENDS_INSTANCE; 0: none */
     enum bh_fault_ends ends;
     enum bh_fault_then then;
-    uint32_t xid, sign;        /* what it was: shown, and not looked at */
-    uint32_t recovery;         /* enum bh_gpu_recovery as the driver said, others: not known */
+    uint32_t xid, sign; /* what it was: shown, and not looked at */
+    uint32_t recovery;  /* enum bh_gpu_recovery as the driver said, others: not known */
 };
 
 /* How a RESET or a TEST came out. */
 struct bh_ev_serviced {
     bh_gpu_id gpu;
     enum bh_outcome_kind outcome;
-    uint32_t rc;               /* BH_UNAVAILABLE: it cannot be reset from here */
+    uint32_t rc; /* BH_UNAVAILABLE: it cannot be reset from here */
 };
 
 /* What people say of new work on a GPU or a node, beside the site file's `cordoned`. */
@@ -50,10 +50,10 @@ struct bh_ev_checked {
 };
 
 struct bh_ev_cordon {
-    bh_gpu_id gpu;             /* one of the two; 0: not it */
+    bh_gpu_id gpu; /* one of the two; 0: not it */
     bh_node_id node;
     enum bh_held held;
-    bool clear_fault;          /* a quarantine, or whatever the health of its GPUs is */
+    bool clear_fault; /* a quarantine, or whatever the health of its GPUs is */
 };
 
 #endif

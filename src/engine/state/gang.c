@@ -54,6 +54,7 @@ bh_gang_leads_suspended(const struct bh_engine *engine, uint32_t slot)
 static const struct {
     enum lease_state lease;
     enum bh_job_state job;
+    /* clang-format off */
 } shown[] = {
     { LEASE_STOPPING, BH_JOB_STOPPING },   { LEASE_CARVING, BH_JOB_STARTING },
     { LEASE_STARTING, BH_JOB_STARTING },   { LEASE_SUSPENDING, BH_JOB_SUSPENDING },
@@ -61,6 +62,7 @@ static const struct {
     { LEASE_SUSPENDED, BH_JOB_SUSPENDED }, { LEASE_RUNNING, BH_JOB_RUNNING },
     { LEASE_DONE, BH_JOB_COMPLETED },
 };
+/* clang-format on */
 
 /* Of a set of lease states. */
 static enum bh_job_state

@@ -38,7 +38,8 @@ gang_test_ended(struct bh_fixture *fixture, uint64_t job, uint32_t number, int32
     struct bh_event event = { .kind = BH_EV_ENDED };
 
     event.u.ended = (struct bh_ev_ended){ .lease = gang_test_member(fixture, job, number).lease,
-                                          .cause = BH_END_EXITED, .exit_status = status };
+                                          .cause = BH_END_EXITED,
+                                          .exit_status = status };
     bh_fixture_must_send(fixture, &event);
 }
 
@@ -57,8 +58,7 @@ a_gang_is_placed_in_one_record(void **state)
     assert_int_equal(gang_test_member(fixture, job, 0).node.v, 1);
     assert_int_equal(gang_test_member(fixture, job, 1).node.v, 1);
     assert_int_equal(gang_test_member(fixture, job, 2).node.v, 2);
-    assert_false(bh_view_member(fixture->engine, (bh_job_id){ job }, 3,
-                                &(struct bh_member_view){ 0 }));
+    assert_false(bh_view_member(fixture->engine, (bh_job_id){ job }, 3, &(struct bh_member_view){ 0 }));
     bh_fixture_close(fixture);
 }
 
@@ -121,8 +121,8 @@ a_lost_node_queues_the_gang_again_once(void **state)
     uint64_t job = bh_fixture_submit_running(fixture, gang_of(2, 3, 1));
     struct bh_event event = { .kind = BH_EV_ENDED };
 
-    event.u.ended = (struct bh_ev_ended){ .lease = gang_test_member(fixture, job, 1).lease,
-                                          .cause = BH_END_NODE_LOST };
+    event.u.ended =
+        (struct bh_ev_ended){ .lease = gang_test_member(fixture, job, 1).lease, .cause = BH_END_NODE_LOST };
     bh_fixture_must_send(fixture, &event);
     assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_STOPPING);
     bh_fixture_finish_effects(fixture);
@@ -145,8 +145,7 @@ a_cancel_outranks_what_would_queue_it_again(void **state)
         { "keeper", BH_END_KEEPER_LOST, BH_END_CANCELLED, true, BH_JOB_CANCELLED },
         { "start", BH_END_START_FAILED, BH_END_CANCELLED, true, BH_JOB_CANCELLED },
         { "keeper, its grant", BH_END_KEEPER_LOST, BH_END_DATASET, true, BH_JOB_FAILED },
-        { "keeper, by a record of before", BH_END_KEEPER_LOST, BH_END_CANCELLED, false,
-          BH_JOB_FAILED },
+        { "keeper, by a record of before", BH_END_KEEPER_LOST, BH_END_CANCELLED, false, BH_JOB_FAILED },
         { "start, for good", BH_END_START_FAILED, BH_END_CANCELLED, false, BH_JOB_FAILED },
         { "a fault of its own", BH_END_SIGNALLED, BH_END_CANCELLED, false, BH_JOB_FAILED },
     };

@@ -32,8 +32,7 @@ bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t slot)
     const struct job *job = job_at(engine, lease->job);
     uint64_t strikes_ns = UINT64_MAX;
 
-    if (lease->state == LEASE_NONE || lease->state == LEASE_STOPPING
-        || lease->state == LEASE_DONE)
+    if (lease->state == LEASE_NONE || lease->state == LEASE_STOPPING || lease->state == LEASE_DONE)
         return UINT64_MAX;
     if (job->time_limit_ns && lease->state == LEASE_RUNNING)
         strikes_ns = end_of_span(lease, job->time_limit_ns);
@@ -50,7 +49,6 @@ bh_lease_ends_ns(const struct bh_engine *engine, uint32_t slot)
     if (job->time_limit_ns)
         ends_ns = end_of_span(lease, job->time_limit_ns);
     else
-        ends_ns = lease->since_ns
-                  + assumed_ns * (1 + (engine->core.now_ns - lease->since_ns) / assumed_ns);
+        ends_ns = lease->since_ns + assumed_ns * (1 + (engine->core.now_ns - lease->since_ns) / assumed_ns);
     return job->deadline_ns && job->deadline_ns < ends_ns ? job->deadline_ns : ends_ns;
 }

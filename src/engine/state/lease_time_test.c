@@ -37,8 +37,8 @@ without_a_limit_the_end_is_assumed(void **state)
     uint64_t assumed_ns = fixture->engine->core.settings.assumed_run_ns, began_ns;
     uint32_t lease;
 
-    lease = lease_time_test_lease(fixture,
-                                  bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1)));
+    lease =
+        lease_time_test_lease(fixture, bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1)));
     began_ns = fixture->now_ns;
     assert_true(bh_lease_deadline_ns(fixture->engine, lease) == UINT64_MAX);
     assert_int_equal(bh_lease_ends_ns(fixture->engine, lease), began_ns + assumed_ns);

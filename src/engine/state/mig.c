@@ -69,8 +69,8 @@ mig_add_profile(struct bh_mig *mig, uint32_t row, const struct bh_profile *profi
         at++;
     BH_ASSERT(at < BH_MIG_SHAPES_MAX);
     if (at == mig->shape_count) {
-        mig->shapes[at] = (struct mig_shape){ profile->compute_slices, profile->memory_units,
-                                           profile->starts, profile->id.v };
+        mig->shapes[at] = (struct mig_shape){ profile->compute_slices, profile->memory_units, profile->starts,
+                                              profile->id.v };
         mig->shape_count++;
     } else if (mig_less_restricted(profile, mig_stands_for(&mig->shapes[at]))) {
         mig->shapes[at].profile = profile->id.v;
@@ -82,8 +82,7 @@ uint32_t
 bh_mig_shape(const struct bh_mig *mig, const struct bh_profile *profile)
 {
     uint32_t count;
-    const struct bh_profile *first =
-        bh_profile_first((enum bh_gpu_model)mig->model, &count);
+    const struct bh_profile *first = bh_profile_first((enum bh_gpu_model)mig->model, &count);
 
     BH_ASSERT(profile->id.v - first->id.v < count);
     return mig->shape_of[profile->id.v - first->id.v];
@@ -119,8 +118,7 @@ mig_slot_of(const struct bh_mig *mig, uint64_t key)
 }
 
 static void
-mig_compute_now(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
-        struct mig_figure *ret_figure)
+mig_compute_now(const struct bh_mig *mig, const struct bh_occupancy *occupancy, struct mig_figure *ret_figure)
 {
     for (uint32_t p = 0; p < mig->shape_count; p++) {
         uint32_t capacity = bh_occupancy_capacity(occupancy, mig_stands_for(&mig->shapes[p]));
@@ -189,16 +187,15 @@ mig_add_layout(struct bh_mig *mig, const struct mig_layout *layout)
         struct mig_figure blank = { 0 };
         const struct mig_figure *left;
 
-        bh_occupancy_remove(&without, mig_stands_for(&mig->shapes[layout->shapes[i]]),
-                            layout->starts[i]);
+        bh_occupancy_remove(&without, mig_stands_for(&mig->shapes[layout->shapes[i]]), layout->starts[i]);
         left = mig_find_figure(mig, &without, &blank);
         for (uint32_t p = 0; p < mig->shape_count; p++)
             after[p] += left->soon[p];
     }
     for (uint32_t p = 0; p < mig->shape_count; p++)
-        figure->soon[p] += (uint32_t)((NINTHS * BH_MIG_ONE * (uint64_t)figure->capacity[p]
-                                       + LATER_NINTHS * after[p])
-                                      / (NINTHS + LATER_NINTHS * layout->count));
+        figure->soon[p] +=
+            (uint32_t)((NINTHS * BH_MIG_ONE * (uint64_t)figure->capacity[p] + LATER_NINTHS * after[p])
+                       / (NINTHS + LATER_NINTHS * layout->count));
     figure->layouts++;
 }
 
@@ -272,8 +269,7 @@ bh_mig_init(void *memory, enum bh_gpu_model model)
 /* ---- the pool ---- */
 
 void
-bh_mig_pool_add(const struct bh_mig *mig, struct bh_mig_pool *pool,
-                const struct bh_occupancy *occupancy)
+bh_mig_pool_add(const struct bh_mig *mig, struct bh_mig_pool *pool, const struct bh_occupancy *occupancy)
 {
     struct mig_figure blank = { 0 };
     const struct mig_figure *figure = mig_find_figure(mig, occupancy, &blank);
@@ -288,8 +284,7 @@ bh_mig_pool_add(const struct bh_mig *mig, struct bh_mig_pool *pool,
 }
 
 void
-bh_mig_pool_remove(const struct bh_mig *mig, struct bh_mig_pool *pool,
-                   const struct bh_occupancy *occupancy)
+bh_mig_pool_remove(const struct bh_mig *mig, struct bh_mig_pool *pool, const struct bh_occupancy *occupancy)
 {
     struct mig_figure blank = { 0 };
     const struct mig_figure *figure = mig_find_figure(mig, occupancy, &blank);
@@ -309,15 +304,13 @@ bh_mig_pool_remove(const struct bh_mig *mig, struct bh_mig_pool *pool,
 /* 65536 / (1 + exp(1.702 z)) for z = 0, 1/16, ... 6. */
 enum { LOGISTIC_STEPS = 16, LOGISTIC_LAST = 96 };
 static const uint16_t logistic[LOGISTIC_LAST + 1] = {
-    32768, 31027, 29295, 27583, 25900, 24254, 22652, 21102, 19610, 18180, 16816,
-    15521, 14296, 13143, 12061, 11049, 10106, 9230,  8418,  7668,  6976,  6341,
-    5757,  5222,  4733,  4287,  3880,  3509,  3172,  2866,  2588,  2337,  2108,
-    1902,  1715,  1546,  1393,  1255,  1131,  1018,  917,   826,   743,   669,
-    602,   542,   488,   439,   395,   355,   319,   287,   259,   233,   209,
-    188,   169,   152,   137,   123,   111,   99,    89,    80,    72,    65,
-    58,    53,    47,    43,    38,    34,    31,    28,    25,    22,    20,
-    18,    16,    15,    13,    12,    11,    10,    9,     8,     7,     6,
-    6,     5,     5,     4,     4,     3,     3,     3,     2
+    32768, 31027, 29295, 27583, 25900, 24254, 22652, 21102, 19610, 18180, 16816, 15521, 14296, 13143,
+    12061, 11049, 10106, 9230,  8418,  7668,  6976,  6341,  5757,  5222,  4733,  4287,  3880,  3509,
+    3172,  2866,  2588,  2337,  2108,  1902,  1715,  1546,  1393,  1255,  1131,  1018,  917,   826,
+    743,   669,   602,   542,   488,   439,   395,   355,   319,   287,   259,   233,   209,   188,
+    169,   152,   137,   123,   111,   99,    89,    80,    72,    65,    58,    53,    47,    43,
+    38,    34,    31,    28,    25,    22,    20,    18,    16,    15,    13,    12,    11,    10,
+    9,     8,     7,     6,     6,     5,     5,     4,     4,     3,     3,     3,     2
 };
 
 static uint64_t
@@ -339,8 +332,7 @@ mig_falling(uint64_t far, uint64_t unit)
 
     if (step >= LOGISTIC_LAST)
         return logistic[LOGISTIC_LAST];
-    return logistic[step]
-           - (int64_t)((uint64_t)(logistic[step] - logistic[step + 1]) * rest / unit);
+    return logistic[step] - (int64_t)((uint64_t)(logistic[step] - logistic[step + 1]) * rest / unit);
 }
 
 /* The chance that more are asked for than there is room, all in 1/BH_MIG_ONE. */
@@ -356,8 +348,8 @@ mig_shortage(uint64_t capacity, uint64_t asked)
 }
 
 void
-bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,
-             const struct bh_mig_pool *pool, struct bh_mig_prices *ret_prices)
+bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand, const struct bh_mig_pool *pool,
+             struct bh_mig_prices *ret_prices)
 {
     uint64_t capacity = (uint64_t)pool->gpus * mig->slices, jobs = 0, slices = 0;
     bool known = false;
@@ -377,12 +369,9 @@ bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,
         uint64_t share = PRICE_ONE * weight / jobs;
         int64_t far = mig_shortage(pool->capacity[p], life * FAR_NINTHS / NINTHS);
 
-        ret_prices->now[p] =
-            (int64_t)size * mig_shortage(pool->fits[p], life * NOW_NINTHS / NINTHS);
-        ret_prices->later[p] =
-            (int64_t)size * mig_shortage(pool->soon[p], life * LATER_NINTHS / NINTHS);
-        ret_prices->capacity[p] =
-            (int64_t)size * (SHARE_TENTHS * (int64_t)share + FAR_TENTHS * far) / 10;
+        ret_prices->now[p] = (int64_t)size * mig_shortage(pool->fits[p], life * NOW_NINTHS / NINTHS);
+        ret_prices->later[p] = (int64_t)size * mig_shortage(pool->soon[p], life * LATER_NINTHS / NINTHS);
+        ret_prices->capacity[p] = (int64_t)size * (SHARE_TENTHS * (int64_t)share + FAR_TENTHS * far) / 10;
     }
 }
 

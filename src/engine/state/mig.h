@@ -104,9 +104,7 @@ struct bh_mig_choice {
     int64_t cost;    /* in 1/(65536 BH_MIG_ONE) slice; 0 when it does not fit */
 };
 
-struct bh_mig_choice bh_mig_choose(const struct bh_mig *mig,
-                                   const struct bh_mig_prices *prices,
-                                   const struct bh_occupancy *occupancy,
-                                   const struct bh_profile *profile);
+struct bh_mig_choice bh_mig_choose(const struct bh_mig *mig, const struct bh_mig_prices *prices,
+                                   const struct bh_occupancy *occupancy, const struct bh_profile *profile);
 
 #endif

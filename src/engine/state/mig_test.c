@@ -60,8 +60,7 @@ profiles_of_one_size_and_place_are_one_shape(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_mig *mig = mig_for(cases[i].model);
 
-        BH_CHECK_EQ(bh_model_facts(cases[i].model)->name, bh_mig_shapes(mig),
-                    cases[i].shapes);
+        BH_CHECK_EQ(bh_model_facts(cases[i].model)->name, bh_mig_shapes(mig), cases[i].shapes);
         free(mig);
     }
     BH_CHECK_DONE();
@@ -120,8 +119,7 @@ static void
 adding_and_removing_leaves_the_pool_as_it_was(void **state)
 {
     struct bh_mig *mig = mig_for(BH_GPU_H100_80GB);
-    struct bh_occupancy empty = { 0 }, half = mig_test_stands("4g.40gb@0"),
-                        whole = { .whole = true };
+    struct bh_occupancy empty = { 0 }, half = mig_test_stands("4g.40gb@0"), whole = { .whole = true };
     struct bh_mig_pool pool = { 0 }, before;
 
     bh_mig_pool_add(mig, &pool, &empty);
@@ -172,9 +170,7 @@ no_demand_is_equal_demand(void **state)
 {
     struct bh_mig *mig = mig_for(BH_GPU_A30_24GB);
     struct bh_mig_demand none = { { 0 } }, equal = { { 9, 9, 9 } };
-    struct bh_mig_pool pool = { .gpus = 4,
-                                .soon = { 12000, 5000, 1000 },
-                                .capacity = { 8192, 4096, 0 } };
+    struct bh_mig_pool pool = { .gpus = 4, .soon = { 12000, 5000, 1000 }, .capacity = { 8192, 4096, 0 } };
     struct bh_mig_prices a = { { 0 } }, b = { { 0 } };
 
     bh_mig_price(mig, &none, &pool, &a);
@@ -186,8 +182,7 @@ no_demand_is_equal_demand(void **state)
 
 /* A pool of one GPU and what it would choose for the profile. */
 static struct bh_mig_choice
-choose_alone(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
-             const struct bh_profile *profile)
+choose_alone(const struct bh_mig *mig, const struct bh_occupancy *occupancy, const struct bh_profile *profile)
 {
     static const struct bh_mig_demand equal;
     struct bh_mig_pool pool = { 0 };
@@ -216,8 +211,7 @@ small_partitions_leave_room_for_large_ones(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_occupancy occupancy = mig_test_stands(cases[i].partitions);
 
-        BH_CHECK_EQ(cases[i].profile,
-                    choose_alone(mig, &occupancy, mig_test_h100(cases[i].profile)).starts,
+        BH_CHECK_EQ(cases[i].profile, choose_alone(mig, &occupancy, mig_test_h100(cases[i].profile)).starts,
                     cases[i].starts);
     }
     free(mig);
@@ -243,8 +237,7 @@ random_occupancy(const struct bh_profile *first, uint32_t count, uint64_t *seed)
 }
 
 static void
-check_choice(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
-             const struct bh_profile *wanted)
+check_choice(const struct bh_mig *mig, const struct bh_occupancy *occupancy, const struct bh_profile *wanted)
 {
     struct bh_mig_choice choice = choose_alone(mig, occupancy, wanted);
     struct bh_mig_choice again = choose_alone(mig, occupancy, wanted);
@@ -329,8 +322,7 @@ chosen_slices(const struct bh_mig *mig, struct small *small)
             bh_mig_pool_add(mig, &pool, &small->gpus[gpu]);
         bh_mig_price(mig, &equal, &pool, &prices);
         for (uint32_t gpu = 0; gpu < SMALL_GPUS; gpu++) {
-            struct bh_mig_choice choice =
-                bh_mig_choose(mig, &prices, &small->gpus[gpu], small->jobs[i]);
+            struct bh_mig_choice choice = bh_mig_choose(mig, &prices, &small->gpus[gpu], small->jobs[i]);
 
             if (choice.starts && (!best.starts || choice.cost < best.cost)) {
                 best = choice;
@@ -339,8 +331,7 @@ chosen_slices(const struct bh_mig *mig, struct small *small)
         }
         if (!best.starts)
             continue;
-        bh_occupancy_add(&small->gpus[at], small->jobs[i],
-                         (uint32_t)__builtin_ctz(best.starts));
+        bh_occupancy_add(&small->gpus[at], small->jobs[i], (uint32_t)__builtin_ctz(best.starts));
         slices += small->jobs[i]->compute_slices;
     }
     return slices;
@@ -351,8 +342,7 @@ chosen_slices(const struct bh_mig *mig, struct small *small)
 static void
 small_pools_come_near_the_best_in_hindsight(void **state)
 {
-    static const char *const names[] = { "1g.10gb", "1g.20gb", "2g.20gb",
-                                         "3g.40gb", "4g.40gb", "7g.80gb" };
+    static const char *const names[] = { "1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb" };
     struct bh_mig *mig = mig_for(BH_GPU_H100_80GB);
     uint64_t seed = 7, got = 0, could = 0;
 
@@ -369,8 +359,7 @@ small_pools_come_near_the_best_in_hindsight(void **state)
         got += mine;
         could += best;
     }
-    print_message("# %llu of %llu slices\n", (unsigned long long)got,
-                  (unsigned long long)could);
+    print_message("# %llu of %llu slices\n", (unsigned long long)got, (unsigned long long)could);
     BH_CHECK("97 % of the best", got * 100 >= could * 97);
     free(mig);
     BH_CHECK_DONE();

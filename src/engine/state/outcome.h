@@ -11,8 +11,8 @@ enum { BH_DECISIONS_MAX = 128, BH_EFFECTS_MAX = 2304, BH_DECIDED_PARTITIONS_MAX 
 
 /* What one step brought; filled by the step, owned by the caller. */
 struct bh_step {
-    struct bh_reason verdict;  /* why the event was refused, when it was */
-    bool more;                 /* decisions were cut at the maximum: send a TICK */
+    struct bh_reason verdict; /* why the event was refused, when it was */
+    bool more;                /* decisions were cut at the maximum: send a TICK */
     uint32_t decision_count, effect_count;
     struct bh_decision decisions[BH_DECISIONS_MAX];
     struct bh_effect effects[BH_EFFECTS_MAX];

@@ -53,7 +53,7 @@ struct metered {
     uint64_t rate_compute, rate_memory, since_ns;
     uint64_t rate_dedicated_compute, rate_dedicated_memory; /* of those rates */
     uint64_t unused_too;
-    bh_part_ns compute_ns, memory_ns; /* up to since_ns */
+    bh_part_ns compute_ns, memory_ns;                     /* up to since_ns */
     bh_part_ns dedicated_compute_ns, dedicated_memory_ns; /* of those */
 };
 
@@ -64,7 +64,7 @@ struct sku {
     uint32_t models[BH_SKU_MODELS_MAX], profiles[BH_SKU_MODELS_MAX];
     uint32_t model_count, jobs;
     uint32_t equivalents[BH_SKU_MODELS_MAX]; /* of one partition: parts, by row */
-    uint32_t forms; /* that its rows have: bits of enum bh_gpu_form */
+    uint32_t forms;                          /* that its rows have: bits of enum bh_gpu_form */
     uint32_t unused;
     uint64_t price;
 };
@@ -74,15 +74,15 @@ struct node {
     uint32_t next_free;
     uint32_t first_gpu; /* slots, linked by gpu.next_on_node in order of ids */
     uint32_t gpu_count, leases;
-    uint32_t empty, open; /* GPUs that get new work: nothing in use; something free */
-    uint32_t models;      /* bit m: a GPU of that model stands on it */
-    uint8_t up, hot, held, unused; /* held: enum bh_held */
-    uint32_t cpu_milli, memory_mib;  /* for jobs; 0: not limited */
-    uint64_t cpu_used, memory_used;  /* by leases: engine/gpu/host.h */
-    uint32_t lasting;     /* of the leases, those of services and interactive jobs */
-    uint32_t reboots;     /* of its GPUs, those that need one */
-    uint32_t dedicated_to; /* tenant (slot) whose leases keep others off it, or 0 */
-    uint32_t dedicating;   /* those leases: engine/gpu/dedication.h */
+    uint32_t empty, open;           /* GPUs that get new work: nothing in use; something free */
+    uint32_t models;                /* bit m: a GPU of that model stands on it */
+    uint8_t up, hot, held, unused;  /* held: enum bh_held */
+    uint32_t cpu_milli, memory_mib; /* for jobs; 0: not limited */
+    uint64_t cpu_used, memory_used; /* by leases: engine/gpu/host.h */
+    uint32_t lasting;               /* of the leases, those of services and interactive jobs */
+    uint32_t reboots;               /* of its GPUs, those that need one */
+    uint32_t dedicated_to;          /* tenant (slot) whose leases keep others off it, or 0 */
+    uint32_t dedicating;            /* those leases: engine/gpu/dedication.h */
     /* engine/gpu/unchecked.h: ids of the last job whose start failed, with none that came well since,
      * of its tenant, and of the job before; when the last check passed. */
     uint64_t failed_job, failed_before, passed_ns;
@@ -95,15 +95,15 @@ struct node {
 /* A GPU's health: engine/gpu/health.h. */
 enum { HEALTH_RESETS = 2, HEALTH_STRIKES = 2 };
 struct gpu_health {
-    uint64_t since_ns, until_ns; /* of the state; until_ns 0: as long as it takes */
-    uint64_t order;              /* of RESET or TEST, not yet answered */
+    uint64_t since_ns, until_ns;       /* of the state; until_ns 0: as long as it takes */
+    uint64_t order;                    /* of RESET or TEST, not yet answered */
     uint64_t resets_ns[HEALTH_RESETS]; /* the last ones, latest first; 0: none */
     uint64_t strikes_ns[HEALTH_STRIKES], strikes_job[HEALTH_STRIKES]; /* faults of jobs (ids) */
-    uint32_t xid, sign;          /* the last fault that changed the state */
-    uint8_t state, waiting;      /* waiting: an effect kind + 1, or 0 */
-    uint8_t reset_due;           /* when it is idle */
-    uint8_t attempts;            /* resets that failed in a row */
-    uint8_t served, unused[3];   /* counted in core.to_service */
+    uint32_t xid, sign;        /* the last fault that changed the state */
+    uint8_t state, waiting;    /* waiting: an effect kind + 1, or 0 */
+    uint8_t reset_due;         /* when it is idle */
+    uint8_t attempts;          /* resets that failed in a row */
+    uint8_t served, unused[3]; /* counted in core.to_service */
 };
 
 /* What shall stand on a GPU, by declaration: engine/standing.h. */
@@ -119,30 +119,30 @@ struct gpu {
     uint32_t next_free;
     uint32_t node, next_on_node;
     uint32_t model;
-    uint32_t first_partition; /* slots, linked by part.next_on_gpu, latest first */
-    uint32_t idle, leased, stuck; /* partitions in those states */
-    uint64_t retry_ns; /* when to try again to destroy the stuck ones; 0: none waits */
+    uint32_t first_partition;      /* slots, linked by part.next_on_gpu, latest first */
+    uint32_t idle, leased, stuck;  /* partitions in those states */
+    uint64_t retry_ns;             /* when to try again to destroy the stuck ones; 0: none waits */
     struct bh_occupancy occupancy; /* of the partitions that are carving or leased */
     uint8_t managed, cordoned, fenced, mig_capable; /* fenced: enum gpu_fence */
-    uint8_t mig;     /* was carved into instances last */
+    uint8_t mig;                                    /* was carved into instances last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
     uint8_t layout, lone_carve, held; /* held: enum bh_held */
-    uint8_t pooled; /* its pool counts it, with this occupancy */
+    uint8_t pooled;                   /* its pool counts it, with this occupancy */
     struct bh_occupancy pooled_as;
     uint32_t gpu_group, next_in_group, prev_in_group; /* its group, or 0; slots of GPUs in it */
-    uint32_t claimed; /* places of claims and reservations on it */
+    uint32_t claimed;                                 /* places of claims and reservations on it */
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
     uint32_t dedicated_to; /* tenant (slot) that is charged for these, or 0 */
     uint32_t dedicated_compute, dedicated_memory, dedicated_equivalent;
     struct gpu_layout wanted, before; /* what is wanted; what a failure goes back to */
-    uint64_t layout_retry_ns;     /* a carve failed: none before the tick then; 0: none did */
-    uint32_t apply;                 /* number of the change that wanted it */
-    uint8_t gpu_layout, layout_rc;  /* enum bh_layout_state; why it failed: bh_rc */
-    uint8_t shared;  /* had shares last */
+    uint64_t layout_retry_ns;         /* a carve failed: none before the tick then; 0: none did */
+    uint32_t apply;                   /* number of the change that wanted it */
+    uint8_t gpu_layout, layout_rc;    /* enum bh_layout_state; why it failed: bh_rc */
+    uint8_t shared;                   /* had shares last */
     uint8_t spare[1];
-    uint32_t share_limit;           /* compute parts that its shares may have, as the site says */
-    uint32_t share_scale;           /* the same when the first of them came; 0: it has none */
+    uint32_t share_limit; /* compute parts that its shares may have, as the site says */
+    uint32_t share_scale; /* the same when the first of them came; 0: it has none */
     uint32_t causes_compute[BH_UNUSABLES], causes_memory[BH_UNUSABLES]; /* of unusable */
     struct gpu_health health;
 };
@@ -178,25 +178,25 @@ struct job {
     uint64_t sequence;   /* order of submission */
     uint64_t submitted_ns, started_ns, ended_ns;
     uint64_t time_limit_ns, grace_ns, deadline_ns;
-    uint64_t preempt_after_ns; /* it may not preempt again before */
-    uint64_t claims_window;    /* core.window when it claimed room last */
-    uint64_t preempted_for;    /* id of who it was last stopped for, or 0 */
+    uint64_t preempt_after_ns;      /* it may not preempt again before */
+    uint64_t claims_window;         /* core.window when it claimed room last */
+    uint64_t preempted_for;         /* id of who it was last stopped for, or 0 */
     uint32_t cpu_milli, memory_mib; /* of each member */
     uint8_t spec[32];
     uint32_t restarts, suspensions;
     int32_t exit_status;
     uint8_t count, kind, priority, contract;
     uint8_t state;
-    uint8_t hold : 1, moved : 1; /* moved: it was last stopped for that */
+    uint8_t hold : 1, moved : 1;    /* moved: it was last stopped for that */
     uint8_t again : 1, retried : 1; /* its start failed and is tried again; was tried again */
-    uint8_t scratch : 1; /* its last start found none: engine/queue/avoid.h */
+    uint8_t scratch : 1;            /* its last start found none: engine/queue/avoid.h */
     uint8_t cause, carve_failures;
-    uint8_t gang;        /* members */
-    uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
-    uint8_t signal;      /* of a checkpoint */
-    uint8_t claims;      /* how often it claimed room in that window */
+    uint8_t gang;    /* members */
+    uint8_t verdict; /* why it will end or be requeued: its first member that failed */
+    uint8_t signal;  /* of a checkpoint */
+    uint8_t claims;  /* how often it claimed room in that window */
     int32_t verdict_status;
-    uint32_t moved_s;          /* when it was last told to move, rounded up; 0: never */
+    uint32_t moved_s; /* when it was last told to move, rounded up; 0: never */
 };
 
 enum lease_state {
@@ -209,7 +209,7 @@ enum lease_state {
     LEASE_RECARVING, /* its old places are being carved again */
     LEASE_RESUMING,
     LEASE_STOPPING,
-    LEASE_DONE,      /* it ended, and holds nothing; others of its gang have not */
+    LEASE_DONE, /* it ended, and holds nothing; others of its gang have not */
     LEASE_STATES
 };
 
@@ -223,10 +223,10 @@ struct lease {
     uint64_t ran_ns;   /* before that */
     uint64_t kill_ns;  /* STOPPING: when its grace is over, by the order */
     struct placement placements[BH_JOB_COUNT_MAX];
-    uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended, and once done */
+    uint32_t parts[BH_JOB_COUNT_MAX];     /* slots; 0 while suspended, and once done */
     uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
     uint8_t stop_cause, member, unused[2];
-    uint32_t next_member; /* slot */
+    uint32_t next_member;                /* slot */
     uint32_t next_leaving, prev_leaving; /* slots; of those that are suspended or stopped */
 };
 
@@ -237,30 +237,31 @@ struct partition {
     uint32_t lease;  /* slot; of LEASED, or CARVING for it */
     uint32_t tenant; /* id: who holds it, or held it last; 0: nobody since it was carved */
     uint32_t profile;
-    uint64_t order;  /* of CARVE or DESTROY, not yet answered */
+    uint64_t order; /* of CARVE or DESTROY, not yet answered */
     uint8_t state, waiting, gone, stuck;
     uint32_t cleared_for; /* tenant id: who it is destroyed for; 0: nobody yet */
-    uint8_t unclean; /* scrubs of it that failed, counted no further than is of use */
-    uint8_t evict;   /* why its lease must end (enum bh_end_cause), or 0 */
+    uint8_t unclean;      /* scrubs of it that failed, counted no further than is of use */
+    uint8_t evict;        /* why its lease must end (enum bh_end_cause), or 0 */
     uint16_t start;
     uint8_t unheard; /* LEASED, and its node is down: nobody is charged yet (ADR 0064) */
     uint8_t unused[3];
     uint64_t unheard_ns; /* since when */
 };
 
-/* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash of the
- * needs; where two meet, the later takes the next number. */
-struct class {
+/* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash
+ * of the needs; where two meet, the later takes the next number. */
+struct class
+{
     uint64_t id;
     uint32_t next_free;
     uint32_t head, tail, jobs;
     uint32_t tenant, sku, principal;
     uint32_t cpu_milli, memory_mib;
     uint8_t count, priority, hold, gang;
-    uint8_t length;          /* its time limit's power of two + 1; 0: none */
+    uint8_t length;             /* its time limit's power of two + 1; 0: none */
     uint8_t scratch, unused[2]; /* they wait for that: engine/queue/avoid.h */
-    uint32_t avoid_gpu;      /* id; where a carve failed */
-    uint32_t avoid_node;     /* id; where a start failed; BH_AVOID_ALL */
+    uint32_t avoid_gpu;         /* id; where a carve failed */
+    uint32_t avoid_node;        /* id; where a start failed; BH_AVOID_ALL */
     uint64_t avoid_until_ns;
     uint64_t avoid_generation;
 };

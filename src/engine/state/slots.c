@@ -24,11 +24,16 @@ slots_index_size(uint32_t capacity)
 }
 
 static const uint32_t slot_sizes[TABLES] = {
-    [TABLE_TENANT] = sizeof(struct tenant), [TABLE_SKU] = sizeof(struct sku),
-    [TABLE_NODE] = sizeof(struct node),     [TABLE_GPU] = sizeof(struct gpu),
-    [TABLE_JOB] = sizeof(struct job),       [TABLE_LEASE] = sizeof(struct lease),
-    [TABLE_PARTITION] = sizeof(struct partition),     [TABLE_CLASS] = sizeof(struct class),
-    [TABLE_GPU_GROUP] = sizeof(struct gpu_group),   [TABLE_METERED] = sizeof(struct metered),
+    [TABLE_TENANT] = sizeof(struct tenant),
+    [TABLE_SKU] = sizeof(struct sku),
+    [TABLE_NODE] = sizeof(struct node),
+    [TABLE_GPU] = sizeof(struct gpu),
+    [TABLE_JOB] = sizeof(struct job),
+    [TABLE_LEASE] = sizeof(struct lease),
+    [TABLE_PARTITION] = sizeof(struct partition),
+    [TABLE_CLASS] = sizeof(struct class),
+    [TABLE_GPU_GROUP] = sizeof(struct gpu_group),
+    [TABLE_METERED] = sizeof(struct metered),
 };
 
 _Static_assert(sizeof(struct job) <= 192, "10,000 pending jobs must stay below 3 MB");
@@ -37,19 +42,25 @@ uint64_t
 bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps, uint64_t start)
 {
     const uint32_t capacities[TABLES] = {
-        [TABLE_TENANT] = caps->tenants, [TABLE_SKU] = caps->skus,
-        [TABLE_NODE] = caps->nodes,     [TABLE_GPU] = caps->gpus,
-        [TABLE_JOB] = caps->jobs,       [TABLE_LEASE] = caps->leases,
-        [TABLE_PARTITION] = caps->partitions, [TABLE_CLASS] = caps->classes,
-        [TABLE_GPU_GROUP] = caps->gpus,     [TABLE_METERED] = caps->metered,
+        [TABLE_TENANT] = caps->tenants,
+        [TABLE_SKU] = caps->skus,
+        [TABLE_NODE] = caps->nodes,
+        [TABLE_GPU] = caps->gpus,
+        [TABLE_JOB] = caps->jobs,
+        [TABLE_LEASE] = caps->leases,
+        [TABLE_PARTITION] = caps->partitions,
+        [TABLE_CLASS] = caps->classes,
+        [TABLE_GPU_GROUP] = caps->gpus,
+        [TABLE_METERED] = caps->metered,
     };
     uint64_t at = slots_aligned(start);
 
     for (uint32_t i = 0; i < TABLES; i++) {
         uint32_t indexed = slots_index_size(capacities[i]);
 
-        tables[i] = (struct table){ .capacity = capacities[i], .index_mask = indexed - 1,
-                                    .slot_size = slot_sizes[i], .offset = at };
+        tables[i] = (struct table){
+            .capacity = capacities[i], .index_mask = indexed - 1, .slot_size = slot_sizes[i], .offset = at
+        };
         at = slots_aligned(at + ((uint64_t)capacities[i] + 1) * slot_sizes[i]);
         tables[i].index_offset = at;
         at = slots_aligned(at + (uint64_t)indexed * sizeof(uint32_t));

@@ -8,8 +8,7 @@
  * so that the same history gives the same bytes whatever the capacities. */
 
 /* Lay the tables out behind `start`; returns where the last one ends. */
-uint64_t bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps,
-                         uint64_t start);
+uint64_t bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps, uint64_t start);
 
 /* What stands at an offset of the block.  Tables are laid out aligned, and readers of
  * a const engine do not write through it. */
@@ -42,14 +41,14 @@ uint32_t bh_slots_free(const struct bh_engine *engine, enum table_kind kind);
 /* Fill the table's index from its live slots. */
 void bh_slots_reindex(struct bh_engine *engine, enum table_kind kind);
 
-#define BH_SLOT_ACCESSOR(noun, table_kind_of)                                            \
-    static inline struct noun *noun##_at(const struct bh_engine *engine, uint32_t slot)  \
-    {                                                                                    \
-        return bh_slot_at(engine, table_kind_of, slot);                                  \
-    }                                                                                    \
-    static inline uint32_t noun##_find(const struct bh_engine *engine, uint64_t id)      \
-    {                                                                                    \
-        return bh_slot_find(engine, table_kind_of, id);                                  \
+#define BH_SLOT_ACCESSOR(noun, table_kind_of)                                                                \
+    static inline struct noun *noun##_at(const struct bh_engine *engine, uint32_t slot)                      \
+    {                                                                                                        \
+        return bh_slot_at(engine, table_kind_of, slot);                                                      \
+    }                                                                                                        \
+    static inline uint32_t noun##_find(const struct bh_engine *engine, uint64_t id)                          \
+    {                                                                                                        \
+        return bh_slot_find(engine, table_kind_of, id);                                                      \
     }
 BH_SLOT_ACCESSOR(tenant, TABLE_TENANT)
 BH_SLOT_ACCESSOR(sku, TABLE_SKU)

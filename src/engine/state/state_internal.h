@@ -33,7 +33,7 @@ enum table_kind {
 struct table {
     uint64_t offset, index_offset; /* bytes from the start of the block */
     uint32_t capacity, index_mask;
-    uint32_t slot_size, high;      /* slots ever used are 1 .. high */
+    uint32_t slot_size, high; /* slots ever used are 1 .. high */
     uint32_t live, free_head;
 };
 
@@ -59,14 +59,14 @@ struct pool {
 /* What was asked for of whole GPUs, by members: engine/stock.h. */
 enum { WANTS_MAX = 32 };
 struct demand_row {
-    uint64_t models;  /* bits */
+    uint64_t models; /* bits */
     uint32_t cpu_milli, memory_mib, gpus;
-    uint32_t weight;  /* how often */
+    uint32_t weight; /* how often */
 };
 
 struct demand {
-    uint64_t version; /* of what is expected: 1 and up */
-    uint32_t sum;     /* of weights asked for */
+    uint64_t version;  /* of what is expected: 1 and up */
+    uint32_t sum;      /* of weights asked for */
     uint32_t renew_at; /* expected anew at that sum */
     uint32_t count, expected_count;
     struct demand_row asked[WANTS_MAX], expected[WANTS_MAX];
@@ -100,31 +100,31 @@ struct core {
     uint64_t next_lease, next_partition, next_sequence;
     uint64_t generation; /* moves when something freed up that could help a job */
     uint32_t ended_head, ended_count;
-    uint32_t pending;    /* jobs */
+    uint32_t pending; /* jobs */
     uint32_t pending_members;
-    uint32_t dedicated;  /* tenants that say dedicated_nodes */
-    uint32_t withholders; /* tenants that do not lend all they are guaranteed, or of whom
-                             something is expected */
+    uint32_t dedicated;           /* tenants that say dedicated_nodes */
+    uint32_t withholders;         /* tenants that do not lend all they are guaranteed, or of whom
+                                     something is expected */
     uint32_t common[MODELS_MAX];  /* tenants (slots), or 0: engine/gpu/gpu_form.h */
     uint32_t offered[MODELS_MAX]; /* GPUs that get new work, by model */
     uint32_t empty[MODELS_MAX], open[MODELS_MAX]; /* of them: enum gpu_counted */
-    uint64_t used, used_models[MODELS_MAX]; /* GPU-equivalents of all tenants */
+    uint64_t used, used_models[MODELS_MAX];       /* GPU-equivalents of all tenants */
     struct bh_ev_settings settings;
     uint64_t half_life_began_ns; /* usage is weighed from 1 to 2 since */
-    uint64_t turned_ns;  /* whose turn it is was told then: when generation moved last */
-    uint64_t window;      /* moves with what happens from outside, and with each end */
+    uint64_t turned_ns;          /* whose turn it is was told then: when generation moved last */
+    uint64_t window;             /* moves with what happens from outside, and with each end */
     uint32_t preemptible_jobs[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
-    uint32_t claim_count, reserved; /* all claims; those that are reservations */
-    uint64_t moves_began_ns; /* of the hour that moves are counted in; 0: none was yet */
-    uint64_t moves_lost_gpu_ms; /* by them, as engine/preempt/move.h reckons */
+    uint32_t claim_count, reserved;               /* all claims; those that are reservations */
+    uint64_t moves_began_ns;                      /* of the hour that moves are counted in; 0: none was yet */
+    uint64_t moves_lost_gpu_ms;                   /* by them, as engine/preempt/move.h reckons */
     uint32_t moves, moves_unused;
-    uint32_t suspended;  /* leases */
-    uint32_t unchecked;  /* nodes */
-    uint32_t leaving;    /* leases: the first of the list */
-    uint32_t declared, applied; /* GPUs with something wanted; number of the last change */
-    uint64_t health_moves; /* how often some GPU's health changed */
+    uint32_t suspended;                  /* leases */
+    uint32_t unchecked;                  /* nodes */
+    uint32_t leaving;                    /* leases: the first of the list */
+    uint32_t declared, applied;          /* GPUs with something wanted; number of the last change */
+    uint64_t health_moves;               /* how often some GPU's health changed */
     uint32_t to_service, unused_service; /* GPUs that wait to be emptied, reset or tested */
-    uint8_t pool_of[MODELS_MAX]; /* 1 and up; 0: none */
+    uint8_t pool_of[MODELS_MAX];         /* 1 and up; 0: none */
     uint32_t pool_count;
     struct pool pools[POOLS_MAX];
     struct demand demand;
@@ -136,38 +136,38 @@ struct core {
 /* What the last scheduling pass found, so that it need not look again.  Never
  * decides anything: forgetting it costs time only.  Not in the digest. */
 struct hints {
-    uint64_t class_offset, lease_offset; /* arrays of struct hint, one per slot */
-    uint64_t tenant_offset, preemptible_offset;  /* of struct tenant_hint; of struct way, by lease */
-    uint64_t node_offset;                /* of struct node_hint */
-    uint64_t queue_offset;               /* of struct bh_queue_entry: a heap, the first on top */
-    uint64_t figures_offset;             /* of the pools' figures */
-    uint64_t node_index_offset;               /* of the index of whole GPUs, with what is touched */
-    uint64_t node_index_version;              /* of the demand that it was made for, + 1; 0: none */
-    uint32_t node_index_changed;              /* the first node that it does not know as it is */
-    bool node_index_mixed;                    /* some node has GPUs of several models */
-    uint64_t changes, all_changes;             /* counts; as of when everything may be different */
+    uint64_t class_offset, lease_offset;        /* arrays of struct hint, one per slot */
+    uint64_t tenant_offset, preemptible_offset; /* of struct tenant_hint; of struct way, by lease */
+    uint64_t node_offset;                       /* of struct node_hint */
+    uint64_t queue_offset;                      /* of struct bh_queue_entry: a heap, the first on top */
+    uint64_t figures_offset;                    /* of the pools' figures */
+    uint64_t node_index_offset;                 /* of the index of whole GPUs, with what is touched */
+    uint64_t node_index_version;                /* of the demand that it was made for, + 1; 0: none */
+    uint32_t node_index_changed;                /* the first node that it does not know as it is */
+    bool node_index_mixed;                      /* some node has GPUs of several models */
+    uint64_t changes, all_changes;              /* counts; as of when everything may be different */
     uint32_t queue_count;
-    bool queued;                         /* the heap holds all that may be looked at */
-    uint64_t wake_ns;                    /* the earliest hint.until_ns */
-    uint64_t reserved_until_ns;          /* bh_reserve_until_ns when it settled; 0: unknown */
-    uint64_t hopeless_ns;                /* no pending job misses its deadline before; 0: unknown */
-    bool settled;                        /* nothing to look at since */
-    bool swept;                          /* no lease has lost its ground */
-    bool cut;                            /* the last step had more to decide */
-    bool due_known;                      /* due_ns holds */
-    uint64_t due_ns;                     /* the first time limit, or GPU to be tried again */
+    bool queued;                /* the heap holds all that may be looked at */
+    uint64_t wake_ns;           /* the earliest hint.until_ns */
+    uint64_t reserved_until_ns; /* bh_reserve_until_ns when it settled; 0: unknown */
+    uint64_t hopeless_ns;       /* no pending job misses its deadline before; 0: unknown */
+    bool settled;               /* nothing to look at since */
+    bool swept;                 /* no lease has lost its ground */
+    bool cut;                   /* the last step had more to decide */
+    bool due_known;             /* due_ns holds */
+    uint64_t due_ns;            /* the first time limit, or GPU to be tried again */
 };
 
 struct hint {
     uint64_t generation; /* + 1: could not be placed then */
     uint64_t until_ns;   /* look again from then on; 0: no need */
-    uint64_t blocked_at;     /* hints.news + 1: a limit holds it back, and nobody's leaving would help */
+    uint64_t blocked_at; /* hints.news + 1: a limit holds it back, and nobody's leaving would help */
     uint32_t within;     /* tenant (slot): nothing else changes that, but what happens below it */
     uint32_t unused;
 };
 
 struct tenant_hint {
-    uint64_t changes;        /* hints.news when something happened that could help somebody below */
+    uint64_t changes;     /* hints.news when something happened that could help somebody below */
     uint32_t first, last; /* jobs (slots) that may make way: engine/way.h */
 };
 

@@ -22,7 +22,7 @@ enum bh_unusable {
 enum bh_layout_state {
     BH_LAYOUT_NONE,     /* nothing is declared */
     BH_LAYOUT_APPLYING, /* partitions are made and destroyed, or wait for leases to end */
-    BH_LAYOUT_READY,   /* what is declared stood when it was made */
+    BH_LAYOUT_READY,    /* what is declared stood when it was made */
     BH_LAYOUT_UNDOING,  /* something failed: it goes back to what was before */
     BH_LAYOUT_UNDONE,   /* it is back */
     BH_LAYOUT_FAILED,   /* and not even that could be made: nothing is declared any more */
@@ -31,7 +31,7 @@ enum bh_layout_state {
 
 enum bh_partition_state {
     BH_PARTITION_CARVING,
-    BH_PARTITION_IDLE,       /* carved and free; kept for its last tenant */
+    BH_PARTITION_IDLE, /* carved and free; kept for its last tenant */
     BH_PARTITION_LEASED,
     BH_PARTITION_CLEARING,
     BH_PARTITION_QUARANTINED, /* views only: clearing, and its memory is not clean */
@@ -42,8 +42,8 @@ enum bh_partition_state {
  * is priced by.  False when no such GPU was seen, or too many other models were. */
 struct bh_demand_view {
     uint32_t shapes;
-    uint32_t partitions[8];          /* BH_MIG_SHAPES_MAX */
-    uint32_t profiles[8];        /* the first of the table that has the shape */
+    uint32_t partitions[8]; /* BH_MIG_SHAPES_MAX */
+    uint32_t profiles[8];   /* the first of the table that has the shape */
 };
 
 #endif

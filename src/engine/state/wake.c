@@ -50,8 +50,7 @@ void
 bh_wake_after_taking(struct bh_engine *engine, uint32_t tenant)
 {
     const struct core *core = &engine->core;
-    bool matters = core->withholders > 0
-                   || (core->reserved > 0 && core->settings.order != BH_ORDER_FIFO);
+    bool matters = core->withholders > 0 || (core->reserved > 0 && core->settings.order != BH_ORDER_FIFO);
 
     for (uint32_t at = tenant; at && !matters; at = tenant_at(engine, at)->parent)
         matters = is_guaranteed(tenant_at(engine, at));

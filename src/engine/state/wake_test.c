@@ -48,8 +48,9 @@ room_taken_helps_nobody_without_a_guarantee(void **state)
 
     bh_wake_after_taking(engine, tenant);
     assert_int_equal(engine->core.generation, generation);
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 }, .guarantee = 600,
-                                                  .kind = BH_TENANT_DEPARTMENT });
+    bh_fixture_tenant(fixture,
+                      (struct bh_ev_tenant){
+                          .tenant = { 2 }, .parent = { 1 }, .guarantee = 600, .kind = BH_TENANT_DEPARTMENT });
     generation = engine->core.generation;
     bh_wake_after_taking(engine, tenant);
     assert_int_equal(engine->core.generation, generation + 1);

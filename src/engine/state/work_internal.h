@@ -8,19 +8,19 @@
 
 /* Decisions for the members of one job, that stand in one record. */
 struct bunch {
-    enum bh_decision_kind kind;   /* PLACE, RESUME, CLAIM or RESERVE */
-    uint32_t job;                 /* slot */
-    uint32_t members, next;       /* all of them, and the one to be decided on */
-    uint32_t count;               /* places of each */
-    uint64_t at_ns;               /* of RESERVE */
+    enum bh_decision_kind kind;                         /* PLACE, RESUME, CLAIM or RESERVE */
+    uint32_t job;                                       /* slot */
+    uint32_t members, next;                             /* all of them, and the one to be decided on */
+    uint32_t count;                                     /* places of each */
+    uint64_t at_ns;                                     /* of RESERVE */
     struct placement placements[BH_JOB_PARTITIONS_MAX]; /* not of RESUME: the leases know theirs */
 };
 
 /* What must come next in a record that was begun: the rest of a bunch. */
 struct rest {
     enum bh_decision_kind kind;
-    uint64_t job;      /* id */
-    uint32_t members;  /* that are still to come; 0: anything may */
+    uint64_t job;     /* id */
+    uint32_t members; /* that are still to come; 0: anything may */
 };
 
 /* One step under way. */

@@ -33,15 +33,18 @@ admit_least(uint64_t a, uint64_t b)
 }
 
 static bool
-admit_has_capacity(struct bh_engine *engine, enum table_kind kind, uint32_t wanted,
-         struct bh_reason *ret_why)
+admit_has_capacity(struct bh_engine *engine, enum table_kind kind, uint32_t wanted, struct bh_reason *ret_why)
 {
     struct bh_engine_caps *caps = &engine->wanted;
     uint32_t *const counts[TABLES] = {
-        [TABLE_TENANT] = &caps->tenants,  [TABLE_SKU] = &caps->skus,
-        [TABLE_NODE] = &caps->nodes,      [TABLE_GPU] = &caps->gpus,
-        [TABLE_JOB] = &caps->jobs,        [TABLE_LEASE] = &caps->leases,
-        [TABLE_PARTITION] = &caps->partitions, [TABLE_CLASS] = &caps->classes,
+        [TABLE_TENANT] = &caps->tenants,
+        [TABLE_SKU] = &caps->skus,
+        [TABLE_NODE] = &caps->nodes,
+        [TABLE_GPU] = &caps->gpus,
+        [TABLE_JOB] = &caps->jobs,
+        [TABLE_LEASE] = &caps->leases,
+        [TABLE_PARTITION] = &caps->partitions,
+        [TABLE_CLASS] = &caps->classes,
         [TABLE_METERED] = &caps->metered,
     };
 
@@ -63,8 +66,7 @@ admit_takes_ground(const struct bh_engine *engine, const struct bh_event *event,
     if (event->kind == BH_EV_HEALTH)
         return event->u.health.ends != BH_ENDS_NOBODY && gpu->id == event->u.health.gpu.v;
     return event->kind == BH_EV_CORDON && event->u.cordon.held == BH_HELD_DRAIN_NOW
-           && (gpu->id == event->u.cordon.gpu.v
-               || node_at(engine, gpu->node)->id == event->u.cordon.node.v);
+           && (gpu->id == event->u.cordon.gpu.v || node_at(engine, gpu->node)->id == event->u.cordon.node.v);
 }
 
 /* Whether the lease is being made on a GPU that is fenced, or is with this event: its job
@@ -86,8 +88,7 @@ admit_falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_
 
 /* Each of them may be the first of its class. */
 static bool
-admit_capacity_to_requeue(struct bh_engine *engine, const struct bh_event *event,
-                struct bh_reason *ret_why)
+admit_capacity_to_requeue(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     uint32_t most = admit_least(BH_DECISIONS_MAX, engine->tables[TABLE_LEASE].live), wanted = 0;
 
@@ -100,8 +101,7 @@ admit_capacity_to_requeue(struct bh_engine *engine, const struct bh_event *event
 
 /* What the decisions of one step could take at most. */
 static bool
-admit_capacity_to_decide(struct bh_engine *engine, const struct bh_event *event,
-               struct bh_reason *ret_why)
+admit_capacity_to_decide(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     uint32_t more = event->kind == BH_EV_SUBMIT ? event->u.submit.gang + 1 : 1;
     uint32_t placements = admit_least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending_members + more);
@@ -114,8 +114,7 @@ admit_capacity_to_decide(struct bh_engine *engine, const struct bh_event *event,
 }
 
 static bool
-admit_capacity_for(struct bh_engine *engine, enum table_kind kind, uint64_t id,
-         struct bh_reason *ret_why)
+admit_capacity_for(struct bh_engine *engine, enum table_kind kind, uint64_t id, struct bh_reason *ret_why)
 {
     return bh_slot_find(engine, kind, id) || admit_has_capacity(engine, kind, 1, ret_why);
 }
@@ -136,8 +135,7 @@ admit_tenant(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 }
 
 static bh_rc
-admit_tenant_remove(struct bh_engine *engine, const struct bh_event *event,
-                    struct bh_reason *ret_why)
+admit_tenant_remove(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     return bh_tenant_check_remove(engine, event->u.tenant.tenant, ret_why);
 }
@@ -145,8 +143,7 @@ admit_tenant_remove(struct bh_engine *engine, const struct bh_event *event,
 static bool
 admit_sku_row_valid(const struct bh_sku_model *row)
 {
-    return row->model < BH_GPU_MODELS
-           && bh_partition_exists((enum bh_gpu_model)row->model, row->profile);
+    return row->model < BH_GPU_MODELS && bh_partition_exists((enum bh_gpu_model)row->model, row->profile);
 }
 
 static bh_rc
@@ -155,8 +152,8 @@ admit_sku(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
     const struct bh_ev_sku *sku = &event->u.sku;
 
     ret_why->sku = sku->sku;
-    if (sku->sku.v == 0 || (uint32_t)sku->grade >= BH_GRADES
-        || sku->model_count > BH_SKU_MODELS_MAX || sku->price > BH_AMOUNT_MAX)
+    if (sku->sku.v == 0 || (uint32_t)sku->grade >= BH_GRADES || sku->model_count > BH_SKU_MODELS_MAX
+        || sku->price > BH_AMOUNT_MAX)
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     for (uint32_t i = 0; i < sku->model_count; i++)
         if (!admit_sku_row_valid(&sku->models[i]))
@@ -165,8 +162,7 @@ admit_sku(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
 }
 
 static bh_rc
-admit_sku_remove(struct bh_engine *engine, const struct bh_event *event,
-                 struct bh_reason *ret_why)
+admit_sku_remove(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     uint32_t slot = sku_find(engine, event->u.sku.sku.v);
     uint32_t gone = 0;
@@ -199,9 +195,8 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
 
     ret_why->gpu = report->gpu;
     if (report->gpu.v == 0 || report->model >= BH_GPU_MODELS
-        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE)
-        || report->link > UINT8_MAX || report->numa > UINT8_MAX
-        || (uint32_t)report->layout >= BH_POOL_LAYOUTS
+        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE) || report->link > UINT8_MAX
+        || report->numa > UINT8_MAX || (uint32_t)report->layout >= BH_POOL_LAYOUTS
         || report->share_limit > BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS)
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!node_find(engine, report->node.v))
@@ -213,8 +208,8 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
 
 /* The partition waits for the answer to this effect. */
 static bh_rc
-admit_answer(struct bh_engine *engine, const struct bh_event *event,
-             enum bh_effect_kind effect, struct bh_reason *ret_why)
+admit_answer(struct bh_engine *engine, const struct bh_event *event, enum bh_effect_kind effect,
+             struct bh_reason *ret_why)
 {
     uint32_t slot = partition_find(engine, event->u.partition.partition.v);
     const struct partition *partition = partition_at(engine, slot);
@@ -235,15 +230,13 @@ admit_carved(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 }
 
 static bh_rc
-admit_destroyed(struct bh_engine *engine, const struct bh_event *event,
-                struct bh_reason *ret_why)
+admit_destroyed(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     return admit_answer(engine, event, BH_FX_DESTROY, ret_why);
 }
 
 static bh_rc
-admit_partition_gone(struct bh_engine *engine, const struct bh_event *event,
-                 struct bh_reason *ret_why)
+admit_partition_gone(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     uint32_t slot = partition_find(engine, event->u.partition.partition.v);
 
@@ -255,8 +248,7 @@ admit_partition_gone(struct bh_engine *engine, const struct bh_event *event,
 }
 
 static bh_rc
-admit_lease(struct bh_engine *engine, bh_lease_id id, enum lease_event event,
-            struct bh_reason *ret_why)
+admit_lease(struct bh_engine *engine, bh_lease_id id, enum lease_event event, struct bh_reason *ret_why)
 {
     uint32_t slot = lease_find(engine, id.v);
 
@@ -269,33 +261,28 @@ admit_lease(struct bh_engine *engine, bh_lease_id id, enum lease_event event,
 }
 
 static bh_rc
-admit_started(struct bh_engine *engine, const struct bh_event *event,
-              struct bh_reason *ret_why)
+admit_started(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
 
-    return admit_lease(engine, event->u.lease.lease,
-                       well ? LEASE_STARTED : LEASE_START_FAILED, ret_why);
+    return admit_lease(engine, event->u.lease.lease, well ? LEASE_STARTED : LEASE_START_FAILED, ret_why);
 }
 
 static bh_rc
-admit_suspended(struct bh_engine *engine, const struct bh_event *event,
-                struct bh_reason *ret_why)
+admit_suspended(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
 
-    return admit_lease(engine, event->u.lease.lease,
-                       well ? LEASE_SUSPENDED_OK : LEASE_SUSPEND_FAILED, ret_why);
+    return admit_lease(engine, event->u.lease.lease, well ? LEASE_SUSPENDED_OK : LEASE_SUSPEND_FAILED,
+                       ret_why);
 }
 
 static bh_rc
-admit_resumed(struct bh_engine *engine, const struct bh_event *event,
-              struct bh_reason *ret_why)
+admit_resumed(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
 
-    return admit_lease(engine, event->u.lease.lease,
-                       well ? LEASE_RESUMED : LEASE_RESUME_FAILED, ret_why);
+    return admit_lease(engine, event->u.lease.lease, well ? LEASE_RESUMED : LEASE_RESUME_FAILED, ret_why);
 }
 
 static bh_rc
@@ -312,46 +299,43 @@ static bool
 admit_submit_in_range(const struct bh_ev_submit *submit)
 {
     return submit->job.v != 0 && submit->count >= 1 && submit->count <= BH_JOB_COUNT_MAX
-           && submit->gang <= BH_JOB_GANG_MAX
-           && submit->gang * submit->count <= BH_JOB_PARTITIONS_MAX
-           && (uint32_t)submit->kind < BH_JOB_KINDS
-           && submit->priority >= BH_PRIORITY_LOW && submit->priority < BH_PRIORITIES
-           && (uint32_t)submit->contract < BH_CONTRACTS
+           && submit->gang <= BH_JOB_GANG_MAX && submit->gang * submit->count <= BH_JOB_PARTITIONS_MAX
+           && (uint32_t)submit->kind < BH_JOB_KINDS && submit->priority >= BH_PRIORITY_LOW
+           && submit->priority < BH_PRIORITIES && (uint32_t)submit->contract < BH_CONTRACTS
            && submit->checkpoint_signal <= BH_SIGNAL_MAX;
 }
 
 /* Whether the job could end by its deadline if it began now. */
 static bool
-admit_meets_deadline(const struct bh_engine *engine, const struct bh_event *event,
-               struct bh_reason *ret_why)
+admit_meets_deadline(const struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     const struct bh_ev_submit *submit = &event->u.submit;
     uint64_t now_ns = event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
 
-    if (submit->deadline_ns == 0 || now_ns < bh_job_hopeless_ns(submit->deadline_ns,
-                                                                submit->time_limit_ns))
+    if (submit->deadline_ns == 0 || now_ns < bh_job_hopeless_ns(submit->deadline_ns, submit->time_limit_ns))
         return true;
-    *ret_why = (struct bh_reason){ .code = BH_REASON_DEADLINE, .wanted = submit->time_limit_ns,
-                                   .limit = submit->deadline_ns > now_ns
-                                                ? submit->deadline_ns - now_ns
-                                                : 0 };
+    *ret_why = (struct bh_reason){ .code = BH_REASON_DEADLINE,
+                                   .wanted = submit->time_limit_ns,
+                                   .limit = submit->deadline_ns > now_ns ? submit->deadline_ns - now_ns : 0 };
     return false;
 }
 
 /* Whether the limits would allow some way to keep the SKU, if nothing else ran. */
 static bool
 admit_ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *submit,
-             struct bh_reason *ret_why)
+                   struct bh_reason *ret_why)
 {
     uint32_t slot = sku_find(engine, submit->sku.v);
     const struct sku *sku = sku_at(engine, slot);
     uint32_t partitions = submit->count * (submit->gang ? submit->gang : 1);
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct bh_wanted wanted = {
-            .tenant = tenant_find(engine, submit->tenant.v), .sku = slot,
-            .count = partitions, .principal = submit->principal.v, .model = sku->models[row],
-            .equivalent = bh_quota_equivalent(sku->profiles[row], partitions) };
+        struct bh_wanted wanted = { .tenant = tenant_find(engine, submit->tenant.v),
+                                    .sku = slot,
+                                    .count = partitions,
+                                    .principal = submit->principal.v,
+                                    .model = sku->models[row],
+                                    .equivalent = bh_quota_equivalent(sku->profiles[row], partitions) };
 
         if (bh_quota_ever(engine, &wanted, ret_why))
             return true;
@@ -411,8 +395,7 @@ admit_cancel(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 }
 
 static bh_rc
-admit_release(struct bh_engine *engine, const struct bh_event *event,
-              struct bh_reason *ret_why)
+admit_release(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     uint32_t slot = job_find(engine, event->u.job.job.v);
 
@@ -425,16 +408,14 @@ admit_release(struct bh_engine *engine, const struct bh_event *event,
 }
 
 static bh_rc
-admit_settings(struct bh_engine *engine, const struct bh_event *event,
-               struct bh_reason *ret_why)
+admit_settings(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     const uint64_t minute_ns = 60000000000ull, year_ns = 366 * 1440 * minute_ns;
     const struct bh_ev_settings *settings = &event->u.settings;
     const struct bh_defrag *defrag = &settings->defrag;
     bool decays = settings->half_life_ns != BH_UNLIMITED;
-    uint64_t longest_ns = settings->assumed_run_ns > settings->min_runtime_ns
-                              ? settings->assumed_run_ns
-                              : settings->min_runtime_ns;
+    uint64_t longest_ns = settings->assumed_run_ns > settings->min_runtime_ns ? settings->assumed_run_ns
+                                                                              : settings->min_runtime_ns;
 
     (void)engine;
     ret_why->wanted = longest_ns;
@@ -460,8 +441,7 @@ admit_advice_in_range(const struct bh_ev_advice *advice)
     if (advice->of == BH_ADVICE_NODE)
         return true;
     return advice->of == BH_ADVICE_PARTITIONS && advice->ready <= BH_READY_MAX
-           && advice->profile < PROFILES_MAX
-           && bh_profile_get((bh_profile_id){ advice->profile });
+           && advice->profile < PROFILES_MAX && bh_profile_get((bh_profile_id){ advice->profile });
 }
 
 static bh_rc
@@ -488,8 +468,7 @@ admit_move(struct bh_engine *engine, const struct bh_event *event, struct bh_rea
 }
 
 static bh_rc
-admit_layout(struct bh_engine *engine, const struct bh_event *event,
-               struct bh_reason *ret_why)
+admit_layout(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     return bh_layout_admit(engine, &event->u.gpu_layout, ret_why);
 }
@@ -511,8 +490,7 @@ admit_health(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 }
 
 static bh_rc
-admit_serviced(struct bh_engine *engine, const struct bh_event *event,
-               struct bh_reason *ret_why)
+admit_serviced(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     uint32_t slot = gpu_find(engine, event->u.serviced.gpu.v);
 
@@ -521,8 +499,8 @@ admit_serviced(struct bh_engine *engine, const struct bh_event *event,
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!slot)
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
-    return gpu_at(engine, slot)->health.waiting
-               ? BH_OK : admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    return gpu_at(engine, slot)->health.waiting ? BH_OK
+                                                : admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
 }
 
 static bh_rc
@@ -531,9 +509,9 @@ admit_cordon(struct bh_engine *engine, const struct bh_event *event, struct bh_r
     bh_rc rc = bh_cordon_check(engine, &event->u.cordon);
 
     ret_why->gpu = event->u.cordon.gpu;
-    return rc == BH_OK ? rc
-                       : admit_refuse(ret_why, rc == BH_RANGE ? BH_REASON_OUT_OF_RANGE
-                                                        : BH_REASON_WRONG_STATE, rc);
+    return rc == BH_OK
+               ? rc
+               : admit_refuse(ret_why, rc == BH_RANGE ? BH_REASON_OUT_OF_RANGE : BH_REASON_WRONG_STATE, rc);
 }
 
 static bh_rc
@@ -542,7 +520,8 @@ admit_checked(struct bh_engine *engine, const struct bh_event *event, struct bh_
     if (event->u.checked.outcome != BH_OUTCOME_OK && event->u.checked.outcome != BH_OUTCOME_FAILED)
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     return node_find(engine, event->u.checked.node.v)
-               ? BH_OK : admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+               ? BH_OK
+               : admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
 }
 
 bh_rc
@@ -550,18 +529,29 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
 {
     static bh_rc (*const admit[BH_EVENT_KINDS])(struct bh_engine *, const struct bh_event *,
                                                 struct bh_reason *) = {
-        [BH_EV_TENANT] = admit_tenant,       [BH_EV_TENANT_REMOVE] = admit_tenant_remove,
-        [BH_EV_SKU] = admit_sku,             [BH_EV_SKU_REMOVE] = admit_sku_remove,
-        [BH_EV_NODE] = admit_node,           [BH_EV_GPU] = admit_gpu,
-        [BH_EV_CARVED] = admit_carved,       [BH_EV_DESTROYED] = admit_destroyed,
-        [BH_EV_PARTITION_GONE] = admit_partition_gone, [BH_EV_STARTED] = admit_started,
-        [BH_EV_SUSPENDED] = admit_suspended, [BH_EV_RESUMED] = admit_resumed,
-        [BH_EV_ENDED] = admit_ended,         [BH_EV_SUBMIT] = admit_submit,
-        [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
-        [BH_EV_SETTINGS] = admit_settings,   [BH_EV_ADVICE] = admit_advice,
+        [BH_EV_TENANT] = admit_tenant,
+        [BH_EV_TENANT_REMOVE] = admit_tenant_remove,
+        [BH_EV_SKU] = admit_sku,
+        [BH_EV_SKU_REMOVE] = admit_sku_remove,
+        [BH_EV_NODE] = admit_node,
+        [BH_EV_GPU] = admit_gpu,
+        [BH_EV_CARVED] = admit_carved,
+        [BH_EV_DESTROYED] = admit_destroyed,
+        [BH_EV_PARTITION_GONE] = admit_partition_gone,
+        [BH_EV_STARTED] = admit_started,
+        [BH_EV_SUSPENDED] = admit_suspended,
+        [BH_EV_RESUMED] = admit_resumed,
+        [BH_EV_ENDED] = admit_ended,
+        [BH_EV_SUBMIT] = admit_submit,
+        [BH_EV_CANCEL] = admit_cancel,
+        [BH_EV_RELEASE] = admit_release,
+        [BH_EV_SETTINGS] = admit_settings,
+        [BH_EV_ADVICE] = admit_advice,
         [BH_EV_MOVE] = admit_move,
-        [BH_EV_LAYOUT] = admit_layout,           [BH_EV_HEALTH] = admit_health,
-        [BH_EV_SERVICED] = admit_serviced,   [BH_EV_CORDON] = admit_cordon,
+        [BH_EV_LAYOUT] = admit_layout,
+        [BH_EV_HEALTH] = admit_health,
+        [BH_EV_SERVICED] = admit_serviced,
+        [BH_EV_CORDON] = admit_cordon,
         [BH_EV_CHECKED] = admit_checked,
     };
     bh_rc rc = BH_OK;

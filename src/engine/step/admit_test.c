@@ -11,6 +11,7 @@ what_is_wrong_is_named(void **state)
         struct bh_event event;
         bh_rc rc;
         enum bh_reason_code why;
+        /* clang-format off */
     } cases[] = {
         { "unknown kind", { .kind = BH_EVENT_KINDS }, BH_RANGE, BH_REASON_OUT_OF_RANGE },
         { "no job number", { .kind = BH_EV_SUBMIT, .u.submit = { .count = 1, .priority = 1 } },
@@ -60,6 +61,7 @@ what_is_wrong_is_named(void **state)
           { .kind = BH_EV_GPU, .u.gpu = { .gpu = { 9 }, .node = { 1 }, .mig_capable = true } },
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
     };
+    /* clang-format on */
     struct bh_fixture *fixture = bh_fixture_site(1);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -80,6 +82,7 @@ outlooks_that_are_wrong_are_refused(void **state)
         struct bh_event event;
         bh_rc rc;
         enum bh_reason_code why;
+        /* clang-format off */
     } cases[] = {
         { "an outlook of a tenant that is not there",
           { .kind = BH_EV_ADVICE, .u.advice = { .tenant = { 77 } } }, BH_NOT_FOUND,
@@ -108,6 +111,7 @@ outlooks_that_are_wrong_are_refused(void **state)
             .u.settings = { .half_life_ns = BH_UNLIMITED, .lending = BH_LENDINGS } },
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
     };
+    /* clang-format on */
     struct bh_fixture *fixture = bh_fixture_site(1);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -157,21 +161,24 @@ static void
 a_fence_has_room_for_all_it_queues_again(void **state)
 {
     struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT, wanted;
-    struct bh_ev_gpu fenced = { .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
-                                .managed = true, .fenced = true, .mig_capable = true };
+    struct bh_ev_gpu fenced = { .gpu = { 1 },
+                                .node = { 1 },
+                                .model = BH_GPU_H100_80GB,
+                                .managed = true,
+                                .fenced = true,
+                                .mig_capable = true };
     struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = fenced };
     struct bh_fixture *fixture;
     uint64_t jobs[7];
 
     caps.classes = 10;
     fixture = bh_fixture_open_with(&caps);
-    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 1 },
-                                                  .kind = BH_TENANT_ORGANIZATION });
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 1 }, .kind = BH_TENANT_ORGANIZATION });
     bh_fixture_sku(fixture, 1, "1g.10gb");
     bh_fixture_h100s(fixture, 1, 1, 1);
     for (uint32_t i = 0; i < 7; i++) {
-        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 + i }, .parent = { 1 },
-                                                      .kind = BH_TENANT_PROJECT });
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){
+                                       .tenant = { 2 + i }, .parent = { 1 }, .kind = BH_TENANT_PROJECT });
         jobs[i] = bh_fixture_submit(fixture, bh_fixture_submission(2 + i, 1, 1));
         assert_int_equal(bh_fixture_state(fixture, jobs[i]), BH_JOB_STARTING);
     }

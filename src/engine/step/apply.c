@@ -19,7 +19,7 @@
 /* Whether a recorded decided can be carved, or lent to the tenant. */
 static bool
 apply_partition_fits(const struct bh_engine *engine, const struct bh_partition *decided, uint32_t tenant,
-           uint32_t node)
+                     uint32_t node)
 {
     uint32_t gpu = gpu_find(engine, decided->gpu.v);
     const struct partition *partition = partition_at(engine, partition_find(engine, decided->partition.v));
@@ -38,10 +38,9 @@ apply_partition_fits(const struct bh_engine *engine, const struct bh_partition *
 /* Whether all recorded partitions are free, on one node; says which. */
 static bool
 apply_partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
-           const struct bh_decision *decision, uint32_t *ret_node)
+                     const struct bh_decision *decision, uint32_t *ret_node)
 {
-    struct bh_search search = { .engine = engine, .tenant = tenant, .job = job,
-                                .past_claims = true };
+    struct bh_search search = { .engine = engine, .tenant = tenant, .job = job, .past_claims = true };
     struct placement placements[BH_JOB_COUNT_MAX];
     uint32_t node = gpu_at(engine, gpu_find(engine, decision->partitions[0].gpu.v))->node;
 
@@ -52,8 +51,7 @@ apply_partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tena
 
         if (!apply_partition_fits(engine, decided, tenant, node))
             return false;
-        placements[i] = (struct placement){ decided->gpu.v, decided->profile,
-                                    decided->start };
+        placements[i] = (struct placement){ decided->gpu.v, decided->profile, decided->start };
     }
     *ret_node = node;
     return bh_placement_possible(&search, placements, decision->partition_count);
@@ -161,16 +159,16 @@ apply_stop(struct work *work, const struct bh_decision *decision)
     struct bh_engine *engine = work->engine;
     uint32_t slot = lease_find(engine, decision->lease.v);
     uint32_t job = job_find(engine, decision->job.v);
-    struct lease_change change = { .event = LEASE_STOP, .cause = decision->cause,
-                               .for_job = decision->for_job.v };
+    struct lease_change change = { .event = LEASE_STOP,
+                                   .cause = decision->cause,
+                                   .for_job = decision->for_job.v };
 
     if ((uint32_t)decision->cause >= BH_END_CAUSES)
         return BH_CONFLICT;
     if (decision->lease.v == 0) {
         if (!job || !job_at(engine, job)->class)
             return BH_CONFLICT;
-        bh_job_end(work, job,
-                   decision->cause == BH_END_DEADLINE ? BH_JOB_FAILED : BH_JOB_CANCELLED,
+        bh_job_end(work, job, decision->cause == BH_END_DEADLINE ? BH_JOB_FAILED : BH_JOB_CANCELLED,
                    decision->cause, 0);
         return BH_OK;
     }
@@ -222,8 +220,8 @@ apply_add_places(struct bh_engine *engine, struct claim *claim, const struct bh_
     for (uint32_t i = 0; i < decision->partition_count; i++) {
         const struct bh_partition *decided = &decision->partitions[i];
 
-        claim->placements[claim->count++] = (struct placement){ decided->gpu.v, decided->profile,
-                                                        decided->start };
+        claim->placements[claim->count++] =
+            (struct placement){ decided->gpu.v, decided->profile, decided->start };
         claim->equivalent += bh_quota_equivalent(decided->profile, 1);
         gpu_at(engine, gpu_find(engine, decided->gpu.v))->claimed++;
     }
@@ -307,10 +305,9 @@ apply_unclaim(struct work *work, const struct bh_decision *decision)
 bh_rc
 bh_apply(struct work *work, const struct bh_decision *decision)
 {
-    static bh_rc (*const apply[BH_DECISION_KINDS])(struct work *,
-                                                   const struct bh_decision *) = {
-        [BH_DO_PLACE] = apply_place, [BH_DO_RESUME] = apply_resume, [BH_DO_SUSPEND] = apply_suspend,
-        [BH_DO_STOP] = apply_stop,   [BH_DO_CLAIM] = apply_claim,   [BH_DO_UNCLAIM] = apply_unclaim,
+    static bh_rc (*const apply[BH_DECISION_KINDS])(struct work *, const struct bh_decision *) = {
+        [BH_DO_PLACE] = apply_place,     [BH_DO_RESUME] = apply_resume,       [BH_DO_SUSPEND] = apply_suspend,
+        [BH_DO_STOP] = apply_stop,       [BH_DO_CLAIM] = apply_claim,         [BH_DO_UNCLAIM] = apply_unclaim,
         [BH_DO_RESERVE] = apply_reserve, [BH_DO_UNRESERVE] = apply_unreserve, [BH_DO_WARM] = bh_warm_apply,
         [BH_DO_CLEAR] = bh_layout_clear,
     };

@@ -12,30 +12,50 @@ damaged_decisions_are_refused(void **state)
         struct bh_decision decision;
         bh_rc rc;
     } cases[] = {
-        { "as it was", { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1,
-                         .partitions = { { { 1 }, { 1 }, 21, 6, true } } }, BH_OK },
-        { "another job", { BH_DO_PLACE, { 7 }, { 1 }, .partition_count = 1,
-                           .partitions = { { { 1 }, { 1 }, 21, 6, true } } }, BH_CONFLICT },
-        { "too few pieces", { .kind = BH_DO_PLACE, .job = { 1 }, .lease = { 1 } }, BH_CONFLICT },
-        { "no such GPU", { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1,
-                           .partitions = { { { 1 }, { 9 }, 21, 6, true } } }, BH_CONFLICT },
-        { "an illegal start", { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1,
-                                .partitions = { { { 1 }, { 1 }, 21, 7, true } } }, BH_CONFLICT },
-        { "a profile of another model", { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1,
-                                          .partitions = { { { 1 }, { 1 }, 2, 0, true } } },
+        { "as it was",
+          { BH_DO_PLACE,
+            { 1 },
+            { 1 },
+            .partition_count = 1,
+            .partitions = { { { 1 }, { 1 }, 21, 6, true } } },
+          BH_OK },
+        { "another job",
+          { BH_DO_PLACE,
+            { 7 },
+            { 1 },
+            .partition_count = 1,
+            .partitions = { { { 1 }, { 1 }, 21, 6, true } } },
           BH_CONFLICT },
-        { "no profile at all", { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1,
-                                 .partitions = { { { 1 }, { 1 }, 0, 0, true } } }, BH_CONFLICT },
-        { "an idle piece that is not there", { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1,
-                                               .partitions = { { { 5 }, { 1 }, 21, 6 } } },
+        { "too few pieces", { .kind = BH_DO_PLACE, .job = { 1 }, .lease = { 1 } }, BH_CONFLICT },
+        { "no such GPU",
+          { BH_DO_PLACE,
+            { 1 },
+            { 1 },
+            .partition_count = 1,
+            .partitions = { { { 1 }, { 9 }, 21, 6, true } } },
+          BH_CONFLICT },
+        { "an illegal start",
+          { BH_DO_PLACE,
+            { 1 },
+            { 1 },
+            .partition_count = 1,
+            .partitions = { { { 1 }, { 1 }, 21, 7, true } } },
+          BH_CONFLICT },
+        { "a profile of another model",
+          { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1, .partitions = { { { 1 }, { 1 }, 2, 0, true } } },
+          BH_CONFLICT },
+        { "no profile at all",
+          { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1, .partitions = { { { 1 }, { 1 }, 0, 0, true } } },
+          BH_CONFLICT },
+        { "an idle piece that is not there",
+          { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 1, .partitions = { { { 5 }, { 1 }, 21, 6 } } },
           BH_CONFLICT },
         { "too many pieces", { BH_DO_PLACE, { 1 }, { 1 }, .partition_count = 77 }, BH_CONFLICT },
         { "an unknown kind", { .kind = (enum bh_decision_kind)99 }, BH_CONFLICT },
         { "a lease that is not there", { BH_DO_SUSPEND, .lease = { 3 } }, BH_CONFLICT },
         { "a claim for nobody", { BH_DO_CLAIM, .job = { 3 }, .partition_count = 1 }, BH_CONFLICT },
         { "no claim to give up", { BH_DO_UNCLAIM, .job = { 1 } }, BH_CONFLICT },
-        { "stop of a pending job", { BH_DO_STOP, .job = { 1 },
-                                     .cause = BH_END_TENANT_REMOVED }, BH_OK },
+        { "stop of a pending job", { BH_DO_STOP, .job = { 1 }, .cause = BH_END_TENANT_REMOVED }, BH_OK },
     };
     static struct bh_step step;
 
@@ -49,8 +69,8 @@ damaged_decisions_are_refused(void **state)
         event.u.submit = bh_fixture_submission(21, 1, 1);
         event.u.submit.job.v = 1;
         event.u.submit.priority = BH_PRIORITY_NORMAL;
-        BH_CHECK_EQ(cases[i].name,
-                    bh_engine_replay(fixture->replica, &event, &decision, 1, &step), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, bh_engine_replay(fixture->replica, &event, &decision, 1, &step),
+                    cases[i].rc);
         bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();

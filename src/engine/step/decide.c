@@ -48,8 +48,7 @@ decide_must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
     if (lease->state == LEASE_DONE)
         return BH_END_NONE;
     if (bh_tenant_leaving(engine, lease->tenant))
-        return lease->stop_cause == BH_END_TENANT_REMOVED
-                       || lease->stop_cause == BH_END_CANCELLED
+        return lease->stop_cause == BH_END_TENANT_REMOVED || lease->stop_cause == BH_END_CANCELLED
                    ? BH_END_NONE
                    : BH_END_TENANT_REMOVED;
     if (lease->state == LEASE_STOPPING)
@@ -73,7 +72,8 @@ decide_sweep_leases(const struct bh_engine *engine, bool tick, struct bh_decisio
 
         if (cause == BH_END_NONE)
             continue;
-        *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP, .cause = cause,
+        *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP,
+                                              .cause = cause,
                                               .lease = { lease->id },
                                               .job = { job_at(engine, lease->job)->id } };
         return true;
@@ -112,8 +112,8 @@ decide_sweep_hopeless(struct bh_engine *engine, struct bh_decision *ret_decision
         if (job->state != BH_JOB_PENDING || job->deadline_ns == 0)
             continue;
         if (hopeless_ns <= now_ns) {
-            *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP, .cause = BH_END_DEADLINE,
-                                                  .job = { job->id } };
+            *ret_decision =
+                (struct bh_decision){ .kind = BH_DO_STOP, .cause = BH_END_DEADLINE, .job = { job->id } };
             return true;
         }
         next_ns = hopeless_ns < next_ns ? hopeless_ns : next_ns;
@@ -139,7 +139,7 @@ decide_sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decisi
 
 static bool
 decide_placement_at(struct work *work, uint32_t job, const struct placement *placements, uint32_t count,
-         struct bh_decision *ret_decision)
+                    struct bh_decision *ret_decision)
 {
     bh_gang_begin(work, BH_DO_PLACE, job, placements, count);
     return bh_gang_decide(work, ret_decision);
@@ -158,15 +158,14 @@ decide_can_use(const struct bh_search *search, const struct claim *claim)
 static void
 decide_unclaim(const struct bh_engine *engine, uint32_t job, struct bh_decision *ret_decision)
 {
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
-                                          .job = { job_at(engine, job)->id } };
+    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM, .job = { job_at(engine, job)->id } };
 }
 
 /* A job for which room is being made: it goes there and nowhere else, and gives the
  * room up when it does not come free. */
 static bool
 decide_try_claim(struct work *work, const struct bh_queue_entry *entry, const struct claim *claim,
-          struct bh_decision *ret_decision)
+                 struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_search search = bh_reserve_search(engine, entry, claim->job);
@@ -185,16 +184,14 @@ decide_try_claim(struct work *work, const struct bh_queue_entry *entry, const st
 /* The class's jobs that have claims, wherever they stand in it: a requeued one may
  * have come before them. */
 static bool
-decide_try_claims(struct work *work, const struct bh_queue_entry *entry,
-           struct bh_decision *ret_decision)
+decide_try_claims(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
-        if (claim->job && claim->at_ns == 0
-            && job_at(engine, claim->job)->class == entry->class
+        if (claim->job && claim->at_ns == 0 && job_at(engine, claim->job)->class == entry->class
             && decide_try_claim(work, entry, claim, ret_decision))
             return true;
     }
@@ -202,8 +199,7 @@ decide_try_claims(struct work *work, const struct bh_queue_entry *entry,
 }
 
 static bool
-decide_try_class(struct work *work, const struct bh_queue_entry *entry,
-          struct bh_decision *ret_decision)
+decide_try_class(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_need need = bh_placement_need(engine, entry->class);
@@ -233,14 +229,12 @@ decide_can_resume(const struct bh_search *search)
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     uint32_t count = bh_gang_places(search->engine, search->job, placements);
 
-    return bh_placement_possible(search, placements, count)
-           && bh_quota_permits(search, &wanted);
+    return bh_placement_possible(search, placements, count) && bh_quota_permits(search, &wanted);
 }
 
 /* A suspended gang goes on where it was, and may have lower ones leave from there. */
 static bool
-decide_try_resume(struct work *work, const struct bh_queue_entry *entry,
-           struct bh_decision *ret_decision)
+decide_try_resume(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = lease_at(engine, entry->lease)->job;
@@ -278,8 +272,7 @@ decide_wait_until(const struct work *work, const struct bh_queue_entry *entry)
     const struct class *class = class_at(engine, entry->class);
     uint32_t job = bh_queue_job(engine, entry);
     uint64_t now_ns = engine->core.now_ns;
-    uint64_t until_ns = decide_sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
-                               now_ns);
+    uint64_t until_ns = decide_sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns, now_ns);
     struct bh_reason why;
 
     if (entry->class && bh_usage_exhausted(engine, class->tenant, &why))
@@ -326,7 +319,7 @@ decide_try_entry(struct work *work, const struct bh_queue_entry *entry, struct b
         return false;
     work->of_age_ns = 0;
     if (entry->class ? decide_try_class(work, entry, ret_decision)
-                         : decide_try_resume(work, entry, ret_decision))
+                     : decide_try_resume(work, entry, ret_decision))
         return true;
     bh_queue_defer(work->engine, entry, decide_wait_until(work, entry));
     return false;

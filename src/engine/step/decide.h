@@ -19,8 +19,7 @@ bool bh_decide_begun(const struct work *work);
 struct bh_record_needs {
     uint32_t decisions, partitions, effects;
 };
-struct bh_record_needs bh_decide_record(const struct work *work,
-                                        const struct bh_decision *decision);
+struct bh_record_needs bh_decide_record(const struct work *work, const struct bh_decision *decision);
 
 /* Whether there could be anything to decide. */
 bool bh_decide_due(struct bh_engine *engine);

@@ -103,8 +103,8 @@ is_laid_out(const struct bh_engine *engine)
 
         if (have->offset != table->offset || have->index_offset != table->index_offset
             || have->capacity != table->capacity || have->index_mask != table->index_mask
-            || have->slot_size != table->slot_size || have->high > have->capacity
-            || have->live > have->high || have->free_head > have->high)
+            || have->slot_size != table->slot_size || have->high > have->capacity || have->live > have->high
+            || have->free_head > have->high)
             return false;
     }
     return want.hints.class_offset == engine->hints.class_offset

@@ -12,8 +12,7 @@ bh_fixture_fail_start(struct bh_fixture *fixture, struct bh_ev_lease why)
 
     do {
         assert_true(bh_fixture_next_effect(fixture, &effect));
-        event = bh_fixture_answer(&effect, effect.kind == BH_FX_START ? BH_OUTCOME_FAILED
-                                                                    : BH_OUTCOME_OK);
+        event = bh_fixture_answer(&effect, effect.kind == BH_FX_START ? BH_OUTCOME_FAILED : BH_OUTCOME_OK);
         if (effect.kind == BH_FX_START) {
             event.u.lease.elsewhere = true;
             event.u.lease.refused = why.refused;

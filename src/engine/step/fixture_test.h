@@ -61,9 +61,11 @@ bh_fixture_h100s(struct bh_fixture *fixture, uint32_t node, uint32_t first, uint
 {
     bh_fixture_node(fixture, node, true);
     for (uint32_t i = 0; i < count; i++)
-        bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { first + i }, .node = { node },
-                                                .model = BH_GPU_H100_80GB, .managed = true,
-                                                .mig_capable = true });
+        bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { first + i },
+                                                    .node = { node },
+                                                    .model = BH_GPU_H100_80GB,
+                                                    .managed = true,
+                                                    .mig_capable = true });
 }
 
 /* Submit; count, priority and kind take their usual values when 0. */
@@ -73,8 +75,7 @@ bh_fixture_try_submit(struct bh_fixture *fixture, struct bh_ev_submit submit)
     submit.job.v = submit.job.v ? submit.job.v : fixture->next_job++;
     submit.count = submit.count ? submit.count : 1;
     submit.priority = submit.priority ? submit.priority : BH_PRIORITY_NORMAL;
-    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_SUBMIT,
-                                                    .u.submit = submit });
+    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_SUBMIT, .u.submit = submit });
 }
 
 static inline uint64_t
@@ -88,8 +89,7 @@ bh_fixture_submit(struct bh_fixture *fixture, struct bh_ev_submit submit)
 static inline bh_rc
 bh_fixture_cancel(struct bh_fixture *fixture, uint64_t job)
 {
-    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_CANCEL,
-                                                    .u.job = { { job } } });
+    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_CANCEL, .u.job = { { job } } });
 }
 
 /* Take the oldest effect that the node has not answered. */
@@ -109,16 +109,15 @@ static inline struct bh_event
 bh_fixture_answer(const struct bh_effect *effect, enum bh_outcome_kind outcome)
 {
     static const uint8_t kinds[BH_EFFECT_KINDS] = {
-        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
-        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
-        [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
-        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
+        [BH_FX_CARVE] = BH_EV_CARVED,      [BH_FX_DESTROY] = BH_EV_DESTROYED, [BH_FX_START] = BH_EV_STARTED,
+        [BH_FX_SUSPEND] = BH_EV_SUSPENDED, [BH_FX_RESUME] = BH_EV_RESUMED,    [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED,    [BH_FX_TEST] = BH_EV_SERVICED,
     };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[effect->kind] };
 
     if (event.kind == BH_EV_ENDED)
-        event.u.ended = (struct bh_ev_ended){ .lease = effect->lease,
-                                              .cause = BH_END_SIGNALLED, .exit_status = 15 };
+        event.u.ended =
+            (struct bh_ev_ended){ .lease = effect->lease, .cause = BH_END_SIGNALLED, .exit_status = 15 };
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
         event.u.partition = (struct bh_ev_partition){ effect->partition.partition, outcome, 0 };
     else if (event.kind == BH_EV_SERVICED)
@@ -173,7 +172,8 @@ bh_fixture_exit_job(struct bh_fixture *fixture, uint64_t job, int32_t status)
     struct bh_event event = { .kind = BH_EV_ENDED };
 
     event.u.ended = (struct bh_ev_ended){ .lease = bh_fixture_job(fixture, job).lease,
-                                          .cause = BH_END_EXITED, .exit_status = status };
+                                          .cause = BH_END_EXITED,
+                                          .exit_status = status };
     bh_fixture_must_send(fixture, &event);
 }
 

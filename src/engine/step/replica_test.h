@@ -18,8 +18,8 @@ struct bh_fixture {
     uint64_t now_ns, seq, next_job;
     uint32_t effect_count;
     struct bh_effect effects[FIXTURE_EFFECTS_MAX]; /* for the node, not yet answered */
-    bool quick;                                  /* skip twin and check */
-    uint64_t digest;                             /* after the last step */
+    bool quick;                                    /* skip twin and check */
+    uint64_t digest;                               /* after the last step */
 };
 
 struct bh_fixture_sum {

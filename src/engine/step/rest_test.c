@@ -99,8 +99,7 @@ went_on(const struct bh_step *step)
 
     for (uint32_t i = 0; i < step->decision_count; i++) {
         claims += step->decisions[i].kind == BH_DO_CLAIM;
-        if (step->decisions[i].kind == BH_DO_RESERVE
-            || step->decisions[i].kind == BH_DO_UNRESERVE)
+        if (step->decisions[i].kind == BH_DO_RESERVE || step->decisions[i].kind == BH_DO_UNRESERVE)
             return true;
     }
     return claims > 1;
@@ -135,8 +134,7 @@ is_promised(const struct bh_engine *engine, uint32_t tenant, uint32_t other, uin
          at = tenant_at(engine, at)->parent) {
         uint64_t guarantee = tenant_at(engine, at)->guarantee;
 
-        if (guarantee
-            && tenant_at(engine, at)->used + claimed_within(engine, at) + more > guarantee)
+        if (guarantee && tenant_at(engine, at)->used + claimed_within(engine, at) + more > guarantee)
             return false;
         promised = promised || guarantee;
     }
@@ -147,8 +145,7 @@ is_promised(const struct bh_engine *engine, uint32_t tenant, uint32_t other, uin
 static bool
 borrows(const struct bh_engine *engine, uint32_t tenant, uint32_t other)
 {
-    for (uint32_t at = tenant; at && !bh_tenant_within(engine, at, other);
-         at = tenant_at(engine, at)->parent)
+    for (uint32_t at = tenant; at && !bh_tenant_within(engine, at, other); at = tenant_at(engine, at)->parent)
         if (tenant_at(engine, at)->guarantee
             && tenant_at(engine, at)->used <= tenant_at(engine, at)->guarantee)
             return false;
@@ -162,8 +159,7 @@ used_up_above(const struct bh_engine *engine, uint32_t tenant, uint32_t other)
     for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
         const struct tenant *above = tenant_at(engine, at);
 
-        if (above->guarantee && bh_tenant_within(engine, at, other)
-            && above->used >= above->guarantee)
+        if (above->guarantee && bh_tenant_within(engine, at, other) && above->used >= above->guarantee)
             return true;
     }
     return false;
@@ -190,9 +186,8 @@ could_take_back(const struct bh_engine *engine, uint32_t preemptor, uint32_t vic
     const struct job *wants = job_at(engine, preemptor), *has = job_at(engine, victim);
     uint64_t more = (uint64_t)sku_at(engine, wants->sku)->equivalents[0] * wants->count;
 
-    return wants->state == BH_JOB_PENDING && has->state == BH_JOB_RUNNING
-           && wants->sku == has->sku && wants->count == has->count
-           && has->contract != BH_CONTRACT_NEVER
+    return wants->state == BH_JOB_PENDING && has->state == BH_JOB_RUNNING && wants->sku == has->sku
+           && wants->count == has->count && has->contract != BH_CONTRACT_NEVER
            && (wants->claims_window != engine->core.window || wants->claims < CLAIMS_MOST)
            && is_promised(engine, wants->tenant, has->tenant, more)
            && borrows(engine, has->tenant, wants->tenant);
@@ -221,7 +216,8 @@ check_victims(struct course *course)
         if (decision->for_job.v == 0)
             continue;
         course->victims++;
-        if (!claim || went_on(step) || !bh_capacity_is_leaving(engine, lease) || leaving_count(engine) > BH_VICTIMS_MAX)
+        if (!claim || went_on(step) || !bh_capacity_is_leaving(engine, lease)
+            || leaving_count(engine) > BH_VICTIMS_MAX)
             continue;
         course->checked++;
         check_reclaim(course, lease_at(engine, lease)->job, claim->job);
@@ -346,8 +342,9 @@ submit_some(struct course *course, struct window *window)
     static const uint32_t tenants[] = { 2, 3, 21, 22, 31 };
 
     for (uint32_t i = rest_test_draw(course, 8); i > 0; i--) {
-        struct bh_ev_submit job = bh_fixture_submission(tenants[rest_test_draw(course, BH_COUNT(tenants))],
-                                                 1 + rest_test_draw(course, 3), 1 + rest_test_draw(course, 2));
+        struct bh_ev_submit job =
+            bh_fixture_submission(tenants[rest_test_draw(course, BH_COUNT(tenants))],
+                                  1 + rest_test_draw(course, 3), 1 + rest_test_draw(course, 2));
 
         job.priority = (enum bh_priority)(1 + rest_test_draw(course, 4));
         job.contract = (enum bh_contract)rest_test_draw(course, BH_CONTRACTS);
@@ -392,8 +389,9 @@ every_window_comes_to_rest(void **state)
         rest_test_rest(&course, window);
         free(window);
     }
-    fprintf(stderr, "# %u claims, %u victims (%u checked), %u placements; most claims of a job: "
-                    "%u; %u reclaims, %u of them below a guarantee that is used up\n",
+    fprintf(stderr,
+            "# %u claims, %u victims (%u checked), %u placements; most claims of a job: "
+            "%u; %u reclaims, %u of them below a guarantee that is used up\n",
             course.claims, course.victims, course.checked, course.placements, course.most_claims,
             course.reclaims, course.reclaims_within);
     assert_true(course.claims > 0);

@@ -39,8 +39,7 @@ step_admit(struct work *work, const struct bh_event *event)
     rc = bh_admit(engine, event, &work->step->verdict);
     if (rc != BH_OK)
         return rc;
-    work->now_ns =
-        event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
+    work->now_ns = event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
     work->seq = event->seq;
     bh_usage_advance(engine, work->now_ns);
     bh_ledger_advance(engine, work->now_ns);
@@ -164,8 +163,8 @@ step_forget_hints(struct bh_engine *engine)
 }
 
 bh_rc
-bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
-                 const struct bh_decision *decisions, uint32_t count, struct bh_step *step)
+bh_engine_replay(struct bh_engine *engine, const struct bh_event *event, const struct bh_decision *decisions,
+                 uint32_t count, struct bh_step *step)
 {
     struct work work = { .engine = engine, .step = step };
     bh_rc rc = step_admit(&work, event);
@@ -206,8 +205,8 @@ step_insert(struct bh_effect *effects, uint32_t *count, uint32_t max, const stru
 }
 
 uint32_t
-bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
-                      struct bh_effect *ret_effects, uint32_t max)
+bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node, struct bh_effect *ret_effects,
+                      uint32_t max)
 {
     struct bh_effect effect;
     uint32_t count = 0;

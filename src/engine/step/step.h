@@ -19,13 +19,12 @@ BH_MUST_USE bh_rc bh_engine_step(struct bh_engine *engine, const struct bh_event
 /* As bh_engine_step, but apply `decisions` as recorded instead of deciding.
  * BH_CONFLICT when they do not fit the state: the journal is damaged. */
 BH_MUST_USE bh_rc bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
-                                   const struct bh_decision *decisions, uint32_t count,
-                                   struct bh_step *step);
+                                   const struct bh_decision *decisions, uint32_t count, struct bh_step *step);
 
 /* Effects ordered but not yet answered, in order: sent again to a node that came
  * back.  Of all nodes for `node` 0.  Returns how many were written (at most `max`). */
-uint32_t bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
-                               struct bh_effect *ret_effects, uint32_t max);
+uint32_t bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node, struct bh_effect *ret_effects,
+                               uint32_t max);
 
 /* Whether `effect`, as a step brought it, is still not answered: one of those that
  * bh_engine_outstanding would list. */

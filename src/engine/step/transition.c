@@ -213,8 +213,8 @@ transition_miss_partition(struct work *work, uint32_t slot, uint32_t rc)
     bool carving = partition->state == BH_PARTITION_CARVING;
     uint32_t lease = partition->lease;
     struct lease_change change = { .event = carving ? LEASE_CARVE_FAILED : LEASE_STOP,
-                               .cause = BH_END_GPU_LOST,
-                               .gpu = (uint32_t)gpu_at(engine, partition->gpu)->id };
+                                   .cause = BH_END_GPU_LOST,
+                                   .gpu = (uint32_t)gpu_at(engine, partition->gpu)->id };
 
     if (!lease) {
         uint32_t gpu = partition->gpu;
@@ -291,10 +291,10 @@ transition_on_started(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
     struct lease_change change = { .event = well ? LEASE_STARTED : LEASE_START_FAILED,
-                               .at_ns = event->u.lease.at_ns,
-                               .elsewhere = event->u.lease.elsewhere,
-                               .refused = event->u.lease.refused,
-                               .scratch = event->u.lease.scratch };
+                                   .at_ns = event->u.lease.at_ns,
+                                   .elsewhere = event->u.lease.elsewhere,
+                                   .refused = event->u.lease.refused,
+                                   .scratch = event->u.lease.scratch };
 
     bh_lease_step(work, lease_find(work->engine, event->u.lease.lease.v), &change);
 }
@@ -318,12 +318,13 @@ transition_on_resumed(struct work *work, const struct bh_event *event)
 static void
 transition_on_ended(struct work *work, const struct bh_event *event)
 {
-    struct lease_change change = { .event = LEASE_ENDED, .cause = event->u.ended.cause,
-                               .exit_status = event->u.ended.exit_status,
-                               .unasked = event->u.ended.unasked,
-                               .completed = event->u.ended.completed,
-                               .at_ns = event->u.ended.at_ns,
-                               .elsewhere = event->u.ended.elsewhere };
+    struct lease_change change = { .event = LEASE_ENDED,
+                                   .cause = event->u.ended.cause,
+                                   .exit_status = event->u.ended.exit_status,
+                                   .unasked = event->u.ended.unasked,
+                                   .completed = event->u.ended.completed,
+                                   .at_ns = event->u.ended.at_ns,
+                                   .elsewhere = event->u.ended.elsewhere };
 
     bh_lease_step(work, lease_find(work->engine, event->u.ended.lease.v), &change);
 }
@@ -342,8 +343,8 @@ transition_on_cancel(struct work *work, const struct bh_event *event)
     uint32_t slot = job_find(work->engine, event->u.job.job.v);
     bool dataset = event->u.job.cause == BH_END_DATASET;
     struct lease_change change = { .event = LEASE_STOP,
-                               .cause = dataset ? BH_END_DATASET : BH_END_CANCELLED,
-                               .at_once = event->u.job.at_once };
+                                   .cause = dataset ? BH_END_DATASET : BH_END_CANCELLED,
+                                   .at_once = event->u.job.at_once };
 
     if (change.at_once) /* it does not run again: no later stop needs the grace */
         job_at(work->engine, slot)->grace_ns = 0;

@@ -2,9 +2,9 @@
 
 #include "engine/step/fixture_test.h"
 
-static const struct bh_ev_gpu the_gpu = { .gpu = { 1 }, .node = { 1 },
-                                          .model = BH_GPU_H100_80GB, .managed = true,
-                                          .mig_capable = true };
+static const struct bh_ev_gpu the_gpu = {
+    .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB, .managed = true, .mig_capable = true
+};
 
 static void
 a_node_that_goes_keeps_its_jobs_and_gets_no_more(void **state)

@@ -17,9 +17,14 @@
 #define STANDARD_COUNT(number) #number
 
 static const struct bh_param rows[] = {
-#define BH_NODE_PARAM(name_, kind_, unit, min, max, fallback, sentence)                  \
-    { .name = #name_, .kind = KIND_##kind_, .offset = offsetof(struct bh_conf, name_),   \
-      .low = min, .high = max, .standard = STANDARD_##kind_(fallback), .doc = sentence },
+#define BH_NODE_PARAM(name_, kind_, unit, min, max, fallback, sentence)                                      \
+    { .name = #name_,                                                                                        \
+      .kind = KIND_##kind_,                                                                                  \
+      .offset = offsetof(struct bh_conf, name_),                                                             \
+      .low = min,                                                                                            \
+      .high = max,                                                                                           \
+      .standard = STANDARD_##kind_(fallback),                                                                \
+      .doc = sentence },
 #include "tables/node_params.tbl"
 #undef BH_NODE_PARAM
 };
@@ -67,18 +72,16 @@ conf_check_list(const char *name, const struct bh_param_list *list, bool path, s
 static bool
 conf_is_path(const char *name, const char *text)
 {
-    static const char *const others[] = { "node_name", "daemon_user", "driver_env",
-                                         "job_driver_mount", "gpus", "networks",
-                                         "network_pool", "network_uplinks",
-                                         "egress_deny", "bandwidth_max", "registries",
-                                         "registry_hosts" };
+    static const char *const others[] = { "node_name",   "daemon_user",   "driver_env",   "job_driver_mount",
+                                          "gpus",        "networks",      "network_pool", "network_uplinks",
+                                          "egress_deny", "bandwidth_max", "registries",   "registry_hosts" };
 
     for (size_t i = 0; i < BH_COUNT(others); i++) {
         if (strcmp(others[i], name) == 0)
             return false;
     }
-    return (strcmp(name, "runtime") != 0 && strcmp(name, "nvml_library") != 0
-            && strcmp(name, "umoci") != 0 && strcmp(name, "skopeo") != 0)
+    return (strcmp(name, "runtime") != 0 && strcmp(name, "nvml_library") != 0 && strcmp(name, "umoci") != 0
+            && strcmp(name, "skopeo") != 0)
            || strchr(text, '/');
 }
 
@@ -104,8 +107,8 @@ conf_check(const struct bh_conf *conf, struct bh_err *err)
 /* ---- reading ---- */
 
 bh_rc
-bh_conf_parse(const char *file, const char *text, struct bh_arena *arena,
-              struct bh_conf *ret_conf, struct bh_err *err)
+bh_conf_parse(const char *file, const char *text, struct bh_arena *arena, struct bh_conf *ret_conf,
+              struct bh_err *err)
 {
     struct bh_conf conf = { 0 };
     bh_rc rc = bh_params_parse(&params, text, &conf, arena, err);
@@ -150,8 +153,7 @@ conf_resolve_daemon(struct bh_conf *conf, struct bh_err *err)
 }
 
 bh_rc
-bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
-             struct bh_err *err)
+bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc = conf_check_owner(path, err);
@@ -163,8 +165,7 @@ bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
     if (rc == BH_OK && text.length > 0 && memchr(text.bytes, '\0', text.length))
         rc = bh_err_set(err, BH_INVALID, "%s holds a NUL byte", path);
     if (rc == BH_OK)
-        rc = bh_conf_parse(path, text.length > 0 ? bh_buf_text(&text) : "", arena, ret_conf,
-                           err);
+        rc = bh_conf_parse(path, text.length > 0 ? bh_buf_text(&text) : "", arena, ret_conf, err);
     bh_buf_fini(&text);
     return rc == BH_OK ? conf_resolve_daemon(ret_conf, err) : rc;
 }

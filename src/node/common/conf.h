@@ -31,8 +31,8 @@ BH_MUST_USE bh_rc bh_conf_parse(const char *file, const char *text, struct bh_ar
 /* The same from a file.  For root the file must belong to root and be writable by
  * nobody else (BH_DENIED): whoever writes it owns the machine.  daemon_user is looked up;
  * BH_NOT_FOUND: there is no such user. */
-BH_MUST_USE bh_rc bh_conf_read(const char *path, struct bh_arena *arena,
-                               struct bh_conf *ret_conf, struct bh_err *err);
+BH_MUST_USE bh_rc bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
+                               struct bh_err *err);
 
 /* The parameters, their units, limits, defaults and meanings, on standard output. */
 void bh_conf_help(void);

@@ -15,6 +15,7 @@ test_lines(void **state)
         const char *name, *text;
         bh_rc rc;
         const char *message; /* how it begins */
+        /* clang-format off */
     } cases[] = {
         { "nothing", "", BH_OK, "" },
         { "comments and blanks", "# a\n\n   \t\n  # b\n", BH_OK, "" },
@@ -41,14 +42,14 @@ test_lines(void **state)
         { "comma in a value", "driver_env = A=b,c\n", BH_OK, "" },
         { "control character", "state_dir = /a\x1b[2J\n", BH_INVALID, "f: state_dir holds a control character" },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
         struct bh_conf conf = { .tmp_mib = 7 };
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(cases[i].name, bh_conf_parse("f", cases[i].text, arena, &conf, &err),
-                    cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, bh_conf_parse("f", cases[i].text, arena, &conf, &err), cases[i].rc);
         BH_CHECK(cases[i].name, strncmp(err.msg, cases[i].message, strlen(cases[i].message)) == 0);
         BH_CHECK_EQ(cases[i].name, conf.tmp_mib, cases[i].rc == BH_OK ? 1024 : 7);
     }
@@ -89,8 +90,7 @@ test_too_much(void **state)
     bh_buf_init(&text, BH_CONF_BYTES_MAX);
     for (int i = 0; i <= BH_PARAM_LIST_MAX; i++)
         bh_buf_puts(&text, "gpus = a\n");
-    BH_CHECK_EQ("lines of a key", bh_conf_parse("f", bh_buf_text(&text), arena, &conf, &err),
-                BH_FULL);
+    BH_CHECK_EQ("lines of a key", bh_conf_parse("f", bh_buf_text(&text), arena, &conf, &err), BH_FULL);
     bh_buf_clear(&text);
     bh_buf_puts(&text, "state_dir = /");
     for (int i = 0; i < BH_CONF_PATH_MAX; i++)
@@ -115,8 +115,7 @@ test_owner(void **state)
     assert_int_equal(bh_file_replace(path, "tmp_mib = 5\n", 12, 0644, &err), BH_OK);
     BH_CHECK_EQ("ours", bh_conf_read(path, arena, &conf, &err), BH_OK);
     BH_CHECK_EQ("read", conf.tmp_mib, 5);
-    assert_int_equal(bh_file_replace(path, "daemon_uid = 7\ndaemon_user = daemon\n", 36, 0644, &err),
-                     BH_OK);
+    assert_int_equal(bh_file_replace(path, "daemon_uid = 7\ndaemon_user = daemon\n", 36, 0644, &err), BH_OK);
     BH_CHECK_EQ("a user", bh_conf_read(path, arena, &conf, &err), BH_OK);
     BH_CHECK_EQ("over the number", conf.daemon_uid, getpwnam("daemon")->pw_uid);
     BH_CHECK_EQ("its group", conf.daemon_gid, getpwnam("daemon")->pw_gid);

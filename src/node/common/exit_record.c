@@ -95,7 +95,6 @@ bh_exit_record_read(const char *folder, struct bh_msg_ended *ret_end, struct bh_
     if (rc == BH_OK)
         rc = bh_file_read(path, sizeof memory - 1, &text, err);
     if (rc == BH_OK)
-        rc = bh_json_decode(text.bytes, text.length, bh_message_fields(BH_MSG_ENDED), ret_end,
-                            arena, err);
+        rc = bh_json_decode(text.bytes, text.length, bh_message_fields(BH_MSG_ENDED), ret_end, arena, err);
     return rc;
 }

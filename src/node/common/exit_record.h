@@ -15,8 +15,7 @@ BH_MUST_USE bh_rc bh_exit_record_write(const char *folder, const struct bh_msg_e
                                        struct bh_err *err);
 
 /* BH_NOT_FOUND: the job has not ended, or its keeper died first. */
-BH_MUST_USE bh_rc bh_exit_record_read(const char *folder, struct bh_msg_ended *ret_end,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_exit_record_read(const char *folder, struct bh_msg_ended *ret_end, struct bh_err *err);
 
 /* How a keeper was asked to keep: it inherits BH_KEEPER_LOCK_FD, an open and locked file
  * `keeper` in the job's folder (its pid and start time are written there, and the lock

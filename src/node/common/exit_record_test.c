@@ -30,8 +30,9 @@ inode_of(const char *name)
 static void
 test_write(void **state)
 {
-    const struct bh_msg_ended end = { .lease = 7, .cause = BH_END_EXITED, .exit_status = 3,
-                                      .ended_ns = 12, .why = "so" };
+    const struct bh_msg_ended end = {
+        .lease = 7, .cause = BH_END_EXITED, .exit_status = 3, .ended_ns = 12, .why = "so"
+    };
     struct bh_msg_ended found = { 0 };
     struct bh_err err;
     ino_t room;

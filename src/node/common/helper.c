@@ -38,8 +38,7 @@ bh_helper_word(struct bh_helper *helper, const char *format, ...)
 }
 
 bh_rc
-bh_helper_start(struct bh_helper *helper, int output, int fd, pid_t *ret_pid,
-                struct bh_err *err)
+bh_helper_start(struct bh_helper *helper, int output, int fd, pid_t *ret_pid, struct bh_err *err)
 {
     static const char *const env[] = { "PATH=" BH_HELPER_PATH, NULL };
     struct bh_process_options options = {

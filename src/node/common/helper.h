@@ -29,7 +29,7 @@ void bh_helper_word(struct bh_helper *helper, const char *format, ...) BH_PRINTF
 
 /* Start it with `output` as its standard output and `fd` as descriptor BH_HELPER_FD (-1:
  * without), and the node's standard error. */
-BH_MUST_USE bh_rc bh_helper_start(struct bh_helper *helper, int output, int fd,
-                                  pid_t *ret_pid, struct bh_err *err);
+BH_MUST_USE bh_rc bh_helper_start(struct bh_helper *helper, int output, int fd, pid_t *ret_pid,
+                                  struct bh_err *err);
 
 #endif

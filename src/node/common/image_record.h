@@ -20,6 +20,6 @@ extern const struct bh_fields bh_image_record_fields;
 
 /* BH_INVALID, BH_RANGE, BH_NOT_FOUND, BH_IO */
 BH_MUST_USE bh_rc bh_image_record_read(const char *path, struct bh_arena *arena,
-                                     struct bh_image_record *ret_record, struct bh_err *err);
+                                       struct bh_image_record *ret_record, struct bh_err *err);
 
 #endif

@@ -16,15 +16,19 @@
  * bulkhead-init's words are those of a job: whoever reads them trusts neither them nor the
  * descriptors that come with them. */
 
-enum { BH_INIT_FD = 3,               /* of bulkhead-init: its end of the socket to the keeper */
-       BH_INIT_REQUEST_MAX = 60 << 10, BH_INIT_FDS_MAX = 4, BH_INIT_SESSIONS_MAX = 256 };
+enum {
+    BH_INIT_FD = 3, /* of bulkhead-init: its end of the socket to the keeper */
+    BH_INIT_REQUEST_MAX = 60 << 10,
+    BH_INIT_FDS_MAX = 4,
+    BH_INIT_SESSIONS_MAX = 256
+};
 
 enum bh_init_request_kind {
-    BH_INIT_EXEC = 1,                /* run a command; fds: answers, then without a terminal
-                                        standard input, output and error */
-    BH_INIT_CONNECT = 2,             /* connect to a port of the job's loopback; fds: answers */
-    BH_INIT_WATCH = 3,               /* only tell the end of the job; fds: answers */
-    BH_INIT_ATTACH = 4,              /* keeper: the job's own input and output; fds: none */
+    BH_INIT_EXEC = 1,    /* run a command; fds: answers, then without a terminal
+                            standard input, output and error */
+    BH_INIT_CONNECT = 2, /* connect to a port of the job's loopback; fds: answers */
+    BH_INIT_WATCH = 3,   /* only tell the end of the job; fds: answers */
+    BH_INIT_ATTACH = 4,  /* keeper: the job's own input and output; fds: none */
 };
 
 /* Behind it stand `count` texts, each ended by NUL. */
@@ -34,14 +38,14 @@ struct bh_init_request {
 };
 
 enum bh_init_reply_kind {
-    BH_INIT_TERMINAL = 1,            /* init to keeper: the job's terminal comes with it */
-    BH_INIT_STARTED,                 /* the command runs; its terminal comes with it, if any */
-    BH_INIT_FAILED,                  /* it could not be begun; value: errno */
-    BH_INIT_EXITED,                  /* value: exit status as a shell has it */
-    BH_INIT_CONNECTED,               /* the connection comes with it */
-    BH_INIT_ATTACHED,                /* value: BH_INIT_IS_*; the input comes with it, if it is
-                                        this one's to write */
-    BH_INIT_WAITS,                   /* init to keeper: at the start barrier (node/gate.h) */
+    BH_INIT_TERMINAL = 1, /* init to keeper: the job's terminal comes with it */
+    BH_INIT_STARTED,      /* the command runs; its terminal comes with it, if any */
+    BH_INIT_FAILED,       /* it could not be begun; value: errno */
+    BH_INIT_EXITED,       /* value: exit status as a shell has it */
+    BH_INIT_CONNECTED,    /* the connection comes with it */
+    BH_INIT_ATTACHED,     /* value: BH_INIT_IS_*; the input comes with it, if it is
+                             this one's to write */
+    BH_INIT_WAITS,        /* init to keeper: at the start barrier (node/gate.h) */
 };
 
 enum { BH_INIT_IS_TTY = 1, BH_INIT_IS_WRITER = 2 };

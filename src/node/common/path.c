@@ -80,7 +80,7 @@ path_credentials_of(const struct bh_path_request *request)
     bool group = person && request->gid != 0 && request->gid != UINT32_MAX;
 
     return (struct credentials){ person ? request->uid : BH_PATH_NOBODY,
-                          group ? request->gid : BH_PATH_NOBODY };
+                                 group ? request->gid : BH_PATH_NOBODY };
 }
 
 /* setfsuid says nothing when it fails, as it does for a user that cannot be: what it did
@@ -109,7 +109,7 @@ path_refuse(const struct bh_path_request *request, struct bh_err *err)
  * override with it. */
 static bh_rc
 path_open_as_user(const struct bh_path_request *request, int root_fd, const char *rest, int *ret_fd,
-             struct bh_err *err)
+                  struct bh_err *err)
 {
     int mode = R_OK | X_OK | (request->write ? W_OK : 0), fd = -1;
     const struct credentials theirs = path_credentials_of(request), own = { geteuid(), getegid() };
@@ -117,8 +117,7 @@ path_open_as_user(const struct bh_path_request *request, int root_fd, const char
 
     if (!path_use_credentials(&theirs)) {
         (void)path_use_credentials(&own);
-        return bh_err_set(err, BH_DENIED, "cannot look at %s as user %u", request->path,
-                          theirs.uid);
+        return bh_err_set(err, BH_DENIED, "cannot look at %s as user %u", request->path, theirs.uid);
     }
     fd = *rest ? path_open_below(root_fd, rest, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)
                : fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
@@ -140,8 +139,7 @@ bh_path_open(const struct bh_path_request *request, int *ret_fd, struct bh_err *
 
     if (!root || request->path[0] != '/') {
         bh_err_set(err, BH_DENIED, "%s is not below any of %s", request->path, request->key);
-        return bh_err_hint(err, "the administrator can add %s = FOLDER to node.conf",
-                           request->key);
+        return bh_err_hint(err, "the administrator can add %s = FOLDER to node.conf", request->key);
     }
     root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0)
@@ -231,7 +229,7 @@ path_put_same(struct bh_buf *map, uint32_t first, uint32_t end)
  * owner or group a mount does not know, whatever its mode allows. */
 static bh_rc
 path_write_one_map(pid_t pid, const char *file, const uint32_t ids[2], const struct bh_path_owner *owner,
-              struct bh_err *err)
+                   struct bh_err *err)
 {
     uint32_t from = ids[0], same = owner->same_below;
     char memory[160];
@@ -248,12 +246,10 @@ static bh_rc
 path_write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
 {
     char path[64];
-    bh_rc rc = path_write_one_map(pid, "uid_map", (uint32_t[]){ owner->from_uid, owner->to_uid }, owner,
-                             err);
+    bh_rc rc = path_write_one_map(pid, "uid_map", (uint32_t[]){ owner->from_uid, owner->to_uid }, owner, err);
 
     if (rc == BH_OK)
-        rc = path_write_one_map(pid, "gid_map", (uint32_t[]){ owner->from_gid, owner->to_gid }, owner,
-                           err);
+        rc = path_write_one_map(pid, "gid_map", (uint32_t[]){ owner->from_gid, owner->to_gid }, owner, err);
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
@@ -279,8 +275,7 @@ path_make_mapping(const struct bh_path_owner *owner, int *ret_fd, struct bh_err 
         close(barrier[1]);
         _exit(read(barrier[0], &byte, 1) < 0);
     }
-    rc = pid < 0 ? bh_err_errno(err, "make a user namespace")
-                 : path_write_maps(pid, owner, ret_fd, err);
+    rc = pid < 0 ? bh_err_errno(err, "make a user namespace") : path_write_maps(pid, owner, ret_fd, err);
     close(barrier[0]);
     close(barrier[1]);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -289,15 +284,13 @@ path_make_mapping(const struct bh_path_owner *owner, int *ret_fd, struct bh_err 
 }
 
 bh_rc
-bh_path_clone(int fd, const char *place, bool write, const struct bh_path_owner *owner,
-              struct bh_err *err)
+bh_path_clone(int fd, const char *place, bool write, const struct bh_path_owner *owner, struct bh_err *err)
 {
-    struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
-                                           | (write ? 0 : MOUNT_ATTR_RDONLY),
+    struct mount_attr attr = { .attr_set =
+                                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (write ? 0 : MOUNT_ATTR_RDONLY),
                                .propagation = MS_PRIVATE };
     BH_AUTO(bh_fd_close) int mapping = -1;
-    BH_AUTO(bh_fd_close) int tree
-        = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    BH_AUTO(bh_fd_close) int tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 
     if (tree < 0)
         return bh_err_errno(err, "copy the mount for %s", place);

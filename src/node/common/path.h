@@ -30,10 +30,9 @@ struct bh_path_request {
     const struct bh_param_list *roots;
     uid_t uid;
     gid_t gid;
-    bool write;              /* they must be able to write it, too */
+    bool write; /* they must be able to write it, too */
 };
-BH_MUST_USE bh_rc bh_path_open(const struct bh_path_request *request, int *ret_fd,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_path_open(const struct bh_path_request *request, int *ret_fd, struct bh_err *err);
 
 /* Whether `target` may be a place inside a sandbox: absolute, normal, not at or below a
  * folder that the sandbox itself fills. */
@@ -49,19 +48,18 @@ BH_MUST_USE bh_rc bh_path_make_below(const char *root, const char *target, struc
 struct bh_path_owner {
     uid_t from_uid, to_uid;
     gid_t from_gid, to_gid;
-    uint32_t count;              /* so many ids from each on; 0 is 1 */
-    uint32_t same_below;         /* files of other ids below it stay theirs, and are written where
-                                    their mode lets the job: it is to be no job's id, and with one
-                                    id only.  Files of all others are never written */
+    uint32_t count;      /* so many ids from each on; 0 is 1 */
+    uint32_t same_below; /* files of other ids below it stay theirs, and are written where
+                            their mode lets the job: it is to be no job's id, and with one
+                            id only.  Files of all others are never written */
 };
-BH_MUST_USE bh_rc bh_path_clone(int fd, const char *place, bool write,
-                                const struct bh_path_owner *owner, struct bh_err *err);
+BH_MUST_USE bh_rc bh_path_clone(int fd, const char *place, bool write, const struct bh_path_owner *owner,
+                                struct bh_err *err);
 
 /* Put an empty file system of memory, named `name` in the list of mounts, at the folder `place`,
  * which is made with its parents where it is not there.  Its root has `mode`; set-uid programs on it
  * get no rights, devices work.  BH_IO or what the system says; the folder may be there then. */
-BH_MUST_USE bh_rc bh_path_mount_tmpfs(const char *name, const char *place, mode_t mode,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_path_mount_tmpfs(const char *name, const char *place, mode_t mode, struct bh_err *err);
 
 /* Remove the folder `path` and what is in it, never entering another mount. */
 void bh_path_remove_tree(const char *path);

@@ -53,8 +53,8 @@ test_open(void **state)
     struct bh_param_list list = { { in("root") }, 1 };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_path_request request = { in(cases[i].path), "mount_roots", &list, cases[i].uid,
-                                           cases[i].uid, cases[i].write };
+        struct bh_path_request request = { in(cases[i].path), "mount_roots", &list,
+                                           cases[i].uid,      cases[i].uid,  cases[i].write };
         BH_AUTO(bh_fd_close) int fd = -1;
         struct bh_err err = { 0 };
 
@@ -174,11 +174,13 @@ make_tree(void)
         const char *name;
         uid_t uid;
         mode_t mode;
+        /* clang-format off */
     } folders[] = {
         { "root", 0, 0755 },      { "root/open", 0, 0755 },  { "root/mine", 4000, 0700 },
         { "root/closed", 0, 0700 }, { "root/closed/in", 0, 0777 }, { "rootless", 0, 0755 },
         { "outside", 0, 0755 },   { "outside/in", 0, 0755 },
     };
+    /* clang-format on */
 
     chmod(folder, 0755);
     for (size_t i = 0; i < BH_COUNT(folders); i++) {
@@ -194,10 +196,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open),
-        cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_make_below),
-        cmocka_unit_test(test_remove_tree),
+        cmocka_unit_test(test_open),        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_make_below),  cmocka_unit_test(test_remove_tree),
         cmocka_unit_test(test_mount_tmpfs),
     };
     int failed;

@@ -40,8 +40,7 @@ address_fault(const struct bh_registry *registry)
 }
 
 bh_rc
-bh_registry_parse(const char *entry, bool repository, struct bh_registry *ret_registry,
-                  struct bh_err *err)
+bh_registry_parse(const char *entry, bool repository, struct bh_registry *ret_registry, struct bh_err *err)
 {
     struct bh_registry registry = { .plain = strncmp(entry, "http:", 5) == 0 };
     const char *text = registry.plain ? entry + 5 : entry;
@@ -52,8 +51,7 @@ bh_registry_parse(const char *entry, bool repository, struct bh_registry *ret_re
         read_host(text, host, &registry);
     registry.repository = text[host] == '/' ? text + host + 1 : "";
     if (!fault && text[host] == '/')
-        fault = repository ? bh_image_repository_fault(registry.repository,
-                                                       strlen(registry.repository))
+        fault = repository ? bh_image_repository_fault(registry.repository, strlen(registry.repository))
                            : "has a repository, and hosts have none";
     if (!fault)
         fault = address_fault(&registry);
@@ -73,13 +71,11 @@ bh_registry_has(const struct bh_registry *registry, const char *path)
         return false;
     read_host(path, host, &wanted);
     return strcmp(wanted.host, registry->host) == 0 && wanted.port == registry->port
-           && (!*registry->repository
-               || bh_file_path_within(registry->repository, path + host + 1));
+           && (!*registry->repository || bh_file_path_within(registry->repository, path + host + 1));
 }
 
 static bh_rc
-check_list(const char *key, const struct bh_param_list *list, bool repository,
-           struct bh_err *err)
+check_list(const char *key, const struct bh_param_list *list, bool repository, struct bh_err *err)
 {
     struct bh_registry unused;
     bh_rc rc = BH_OK;
@@ -98,8 +94,8 @@ bh_registries_check(const struct bh_conf *conf, struct bh_err *err)
 }
 
 bh_rc
-bh_registries_find(const struct bh_conf *conf, const char *path,
-                   struct bh_registry *ret_registry, struct bh_err *err)
+bh_registries_find(const struct bh_conf *conf, const char *path, struct bh_registry *ret_registry,
+                   struct bh_err *err)
 {
     for (uint32_t i = 0; i < conf->registries.count; i++) {
         struct bh_registry registry;

@@ -15,14 +15,14 @@
 struct bh_registry {
     char host[BH_IMAGE_HOST_MAX + 8]; /* without its port */
     uint32_t port;
-    const char *repository;           /* within the entry; "": all of it */
-    bool plain;                       /* no TLS */
+    const char *repository; /* within the entry; "": all of it */
+    bool plain;             /* no TLS */
 };
 
 /* Read an entry; `repository` may stand in it, or may not.
  *   BH_INVALID  no such thing; an address in a name's place; http: of another machine */
-BH_MUST_USE bh_rc bh_registry_parse(const char *entry, bool repository,
-                                    struct bh_registry *ret_registry, struct bh_err *err);
+BH_MUST_USE bh_rc bh_registry_parse(const char *entry, bool repository, struct bh_registry *ret_registry,
+                                    struct bh_err *err);
 
 /* Whether it has the image "HOST[:PORT]/REPOSITORY". */
 bool bh_registry_has(const struct bh_registry *registry, const char *path);

@@ -108,8 +108,7 @@ test_conf(void **state)
 
         assert_int_equal(bh_conf_parse("f", cases[i].text, arena, &conf, &err), BH_OK);
         BH_CHECK_EQ(cases[i].name, bh_registries_check(&conf, &err), BH_OK);
-        BH_CHECK_EQ(cases[i].name,
-                    bh_registries_find(&conf, "nvcr.io/nvidia/pytorch", &registry, &err),
+        BH_CHECK_EQ(cases[i].name, bh_registries_find(&conf, "nvcr.io/nvidia/pytorch", &registry, &err),
                     cases[i].rc);
         BH_CHECK(cases[i].name, strstr(err.hint, cases[i].message) != NULL);
     }

@@ -28,7 +28,7 @@ struct log {
 struct census {
     struct log *logs;
     size_t count, capacity;
-    uint64_t bytes;            /* all that they take */
+    uint64_t bytes; /* all that they take */
 };
 
 /* A tenant's logs in it. */
@@ -97,7 +97,8 @@ logs_make_marks(const struct bh_tenant_logs *logs, struct bh_err *err)
     rc = bh_dir_make(path, 0700, err);
     if (rc != BH_OK)
         return rc;
-    if (snprintf(path, sizeof path, "%s/parties/%s/%" PRIu32, logs->folder, logs->party, logs->tenant) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/parties/%s/%" PRIu32, logs->folder, logs->party, logs->tenant)
+        >= (int)sizeof path)
         return bh_err_set(err, BH_RANGE, "the path of log_dir is too long");
     return rename(old, path) == 0 ? BH_OK : bh_dir_make(path, 0700, err);
 }
@@ -156,8 +157,8 @@ bh_tenant_logs_expire(DIR *folder, bh_ns before, uint32_t most)
         if (!entry)
             return false;
         if (end && strcmp(end, ".log") == 0
-            && fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
-            && S_ISREG(st.st_mode) && logs_ns_of(&st.st_mtim) < before)
+            && fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)
+            && logs_ns_of(&st.st_mtim) < before)
             (void)!remove_log(dirfd(folder), entry->d_name);
     }
     return true;
@@ -173,7 +174,8 @@ count_log(struct census *census, uint32_t tenant, const char *name, const struct
     if (!bh_vec_reserve(&census->logs, &census->capacity, census->count + 1, LOGS_MAX))
         return; /* one that is not counted is not removed, either */
     bytes = bytes < BH_TENANT_LOG_LEAST ? BH_TENANT_LOG_LEAST : bytes;
-    census->logs[census->count] = (struct log){ .tenant = tenant, .written = logs_ns_of(&st->st_mtim), .bytes = bytes };
+    census->logs[census->count] =
+        (struct log){ .tenant = tenant, .written = logs_ns_of(&st->st_mtim), .bytes = bytes };
     snprintf(census->logs[census->count++].name, BH_LOG_NAME_MAX, "%s", name);
     census->bytes += bytes;
 }
@@ -328,7 +330,7 @@ bh_tenant_logs_free_bytes(const struct bh_tenant_logs *logs, uint64_t step)
     count_all_logs(folder, party, &census);
     if (census.bytes + step > logs->bound_bytes)
         logs_remove_oldest(folder, dirfd(party), &census, logs->tenant,
-                      logs->bound_bytes > step ? logs->bound_bytes - step : 0);
+                           logs->bound_bytes > step ? logs->bound_bytes - step : 0);
     capacity = tenant_logs_grant(logs, &census, step);
     closedir(party);
     free(census.logs);

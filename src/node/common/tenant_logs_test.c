@@ -69,7 +69,9 @@ static void
 test_oldest_of_its_own(void **state)
 {
     static const char *const all[] = { "1.log", "2.log", "3.log", "9.log", NULL };
-    const struct bh_tenant_logs logs = { .folder = folder, .party = "t1", .tenant = 1, .bound_bytes = 1000 * KIB };
+    const struct bh_tenant_logs logs = {
+        .folder = folder, .party = "t1", .tenant = 1, .bound_bytes = 1000 * KIB
+    };
 
     tenant_logs_test_put(1, "3.log", 400, 30);
     tenant_logs_test_put(1, "1.log", 400, 10);
@@ -79,7 +81,8 @@ test_oldest_of_its_own(void **state)
     BH_CHECK_STR("nothing is removed", left(all), "1.log 2.log 3.log 9.log ");
     BH_CHECK_EQ("room is made", bh_tenant_logs_free_bytes(&logs, 200 * KIB), 200 * KIB);
     BH_CHECK_STR("the oldest went, and no more", left(all), "2.log 3.log 9.log ");
-    BH_CHECK("with its mark", !tenant_logs_test_is_there("parties/t1/1/1.log") && tenant_logs_test_is_there("parties/t1/1/2.log"));
+    BH_CHECK("with its mark", !tenant_logs_test_is_there("parties/t1/1/1.log")
+                                  && tenant_logs_test_is_there("parties/t1/1/2.log"));
     BH_CHECK_EQ("room for all", bh_tenant_logs_free_bytes(&logs, 1000 * KIB), 1000 * KIB);
     BH_CHECK_STR("the other tenant's stays", left(all), "9.log ");
     BH_CHECK_DONE();
@@ -89,7 +92,9 @@ static void
 test_held(void **state)
 {
     static const char *const all[] = { "1.log", "2.log", NULL };
-    const struct bh_tenant_logs logs = { .folder = folder, .party = "t3", .tenant = 3, .bound_bytes = 500 * KIB };
+    const struct bh_tenant_logs logs = {
+        .folder = folder, .party = "t3", .tenant = 3, .bound_bytes = 500 * KIB
+    };
     int fd;
 
     tenant_logs_test_put(3, "1.log", 450, 10);
@@ -113,7 +118,9 @@ static void
 test_party(void **state)
 {
     static const char *const all[] = { "1.log", "2.log", "3.log", "4.log", "9.log", NULL };
-    const struct bh_tenant_logs logs = { .folder = folder, .party = "evil", .tenant = 71, .bound_bytes = 1000 * KIB };
+    const struct bh_tenant_logs logs = {
+        .folder = folder, .party = "evil", .tenant = 71, .bound_bytes = 1000 * KIB
+    };
     int fd;
 
     put_of("evil", 71, "2.log", 300, 20);
@@ -132,7 +139,8 @@ test_party(void **state)
     BH_CHECK_STR("of those that have less", left(all), "1.log 4.log 9.log ");
     bh_fd_close(fd);
     BH_CHECK_EQ("his own", bh_tenant_logs_free_bytes(&logs, 500 * KIB), 500 * KIB);
-    BH_CHECK("go once it has ended", !tenant_logs_test_is_there("5.log") && tenant_logs_test_is_there("1.log") && tenant_logs_test_is_there("4.log"));
+    BH_CHECK("go once it has ended", !tenant_logs_test_is_there("5.log") && tenant_logs_test_is_there("1.log")
+                                         && tenant_logs_test_is_there("4.log"));
     for (const char *const *name = all; *name; name++)
         unlink(tenant_logs_test_path_of(*name));
     BH_CHECK_DONE();
@@ -142,10 +150,12 @@ test_party(void **state)
 static void
 test_marks_of_before(void **state)
 {
-    BH_CHECK("made", mkdir(tenant_logs_test_path_of("tenants"), 0700) == 0 && mkdir(tenant_logs_test_path_of("tenants/8"), 0700) == 0);
+    BH_CHECK("made", mkdir(tenant_logs_test_path_of("tenants"), 0700) == 0
+                         && mkdir(tenant_logs_test_path_of("tenants/8"), 0700) == 0);
     bh_fd_close(open(tenant_logs_test_path_of("tenants/8/1.log"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     put_of("acme", 8, "2.log", 1, 10);
-    BH_CHECK("they are its party's", tenant_logs_test_is_there("parties/acme/8/1.log") && tenant_logs_test_is_there("parties/acme/8/2.log"));
+    BH_CHECK("they are its party's", tenant_logs_test_is_there("parties/acme/8/1.log")
+                                         && tenant_logs_test_is_there("parties/acme/8/2.log"));
     unlink(tenant_logs_test_path_of("2.log"));
     BH_CHECK_DONE();
 }
@@ -154,17 +164,26 @@ test_marks_of_before(void **state)
 static void
 test_small_and_gone(void **state)
 {
-    const struct bh_tenant_logs logs = { .folder = folder, .party = "t4", .tenant = 4, .bound_bytes = 100 * KIB };
+    const struct bh_tenant_logs logs = {
+        .folder = folder, .party = "t4", .tenant = 4, .bound_bytes = 100 * KIB
+    };
 
     tenant_logs_test_put(4, "1.log", 0, 10);
     tenant_logs_test_put(4, "2.log", 0, 20);
     tenant_logs_test_put(4, "3.log", 90, 30);
     unlink(tenant_logs_test_path_of("3.log"));
     BH_CHECK_EQ("two empty ones count", bh_tenant_logs_free_bytes(&logs, 40 * KIB), 40 * KIB);
-    BH_CHECK("the first had to go", !tenant_logs_test_is_there("1.log") && tenant_logs_test_is_there("2.log"));
+    BH_CHECK("the first had to go",
+             !tenant_logs_test_is_there("1.log") && tenant_logs_test_is_there("2.log"));
     BH_CHECK("the mark of what is gone, too", !tenant_logs_test_is_there("parties/t4/4/3.log"));
-    BH_CHECK_EQ("no bound", bh_tenant_logs_free_bytes(&(struct bh_tenant_logs){ .folder = folder, .party = "t4", .tenant = 4 }, 1), UINT64_MAX);
-    BH_CHECK_EQ("nobody's", bh_tenant_logs_free_bytes(&(struct bh_tenant_logs){ .folder = folder, .party = "", .bound_bytes = 1 }, 1), UINT64_MAX);
+    BH_CHECK_EQ("no bound",
+                bh_tenant_logs_free_bytes(
+                    &(struct bh_tenant_logs){ .folder = folder, .party = "t4", .tenant = 4 }, 1),
+                UINT64_MAX);
+    BH_CHECK_EQ("nobody's",
+                bh_tenant_logs_free_bytes(
+                    &(struct bh_tenant_logs){ .folder = folder, .party = "", .bound_bytes = 1 }, 1),
+                UINT64_MAX);
     unlink(tenant_logs_test_path_of("2.log"));
     BH_CHECK_DONE();
 }
@@ -210,9 +229,12 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oldest_of_its_own), cmocka_unit_test(test_held),
-        cmocka_unit_test(test_small_and_gone),    cmocka_unit_test(test_grants),
-        cmocka_unit_test(test_expire),            cmocka_unit_test(test_party),
+        cmocka_unit_test(test_oldest_of_its_own),
+        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_small_and_gone),
+        cmocka_unit_test(test_grants),
+        cmocka_unit_test(test_expire),
+        cmocka_unit_test(test_party),
         cmocka_unit_test(test_marks_of_before),
     };
     int failed;

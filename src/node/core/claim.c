@@ -67,8 +67,9 @@ claim_is_claimed(const struct bh_node *node, const char *site, const char *by, s
 
     bh_err_set(err, BH_CONFLICT, "control group %.80s belongs to the site of %.160s, whose %s",
                node->conf.cgroup_parent, blank ? blank + 1 : "another bulkhead-node", by);
-    return bh_err_hint(err, "give this site one of its own: cgroup_parent = %.80s-2 in its node.conf; "
-                            "or end the other site and its jobs",
+    return bh_err_hint(err,
+                       "give this site one of its own: cgroup_parent = %.80s-2 in its node.conf; "
+                       "or end the other site and its jobs",
                        node->conf.cgroup_parent);
 }
 
@@ -84,8 +85,7 @@ claim_open_lock(int folder, int *ret_fd, struct bh_err *err)
 
     for (size_t i = 0; i < BH_COUNT(names) && fd < 0; i++)
         fd = openat(folder, names[i], O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0
-        || ((st.st_mode & 077) && fchmod(fd, st.st_mode & 0700) != 0))
+    if (fd < 0 || fstat(fd, &st) != 0 || ((st.st_mode & 077) && fchmod(fd, st.st_mode & 0700) != 0))
         return bh_err_errno(err, "open a file to lock");
     *ret_fd = bh_fd_steal(&fd);
     return BH_OK;
@@ -97,7 +97,7 @@ struct group {
 
 static bh_rc
 claim_open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroups, struct group *group,
-           struct bh_err *err)
+                 struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc = bh_cgroup_make_parent(cgroups, node->conf.cgroup_parent, folder, sizeof folder, err);
@@ -114,7 +114,7 @@ claim_open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroup
 /* The lock first: whoever has it alone may look at the mark and change it. */
 static bh_rc
 claim_group(struct bh_node *node, const struct bh_cgroup_host *cgroups, const struct group *group,
-      struct bh_err *err)
+            struct bh_err *err)
 {
     char own[SITE_MAX], site[SITE_MAX];
     bool locked = bh_host_lock_file(group->lock);

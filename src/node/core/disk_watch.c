@@ -22,8 +22,8 @@ disk_watch_check(struct bh_disk_watch *watch, size_t which, const char *what, co
     bh_ns *notified_at = &watch->notified_at[which];
 
     if (low && (!*notified_at || *notified_at + NOTIFY_INTERVAL <= now)) {
-        bh_log(JOBS_DISK_LOW, BH_STR("what", what), BH_STR("path", folder), BH_U64("free_mib", space.free >> 20),
-               BH_U64("kept_mib", reserved >> 20));
+        bh_log(JOBS_DISK_LOW, BH_STR("what", what), BH_STR("path", folder),
+               BH_U64("free_mib", space.free >> 20), BH_U64("kept_mib", reserved >> 20));
         *notified_at = now;
     } else if (!low) {
         *notified_at = 0;

@@ -11,7 +11,7 @@ struct bh_node;
 struct bh_disk_watch {
     bh_ns check_at, notified_at[2]; /* monotonic; notified_at: of log_dir and the scratch, 0: it has room */
     bh_ns expire_at;
-    DIR *expiring;             /* a part of it at a time */
+    DIR *expiring; /* a part of it at a time */
 };
 
 /* Tell in the node's log of a disk on which jobs have no more room, every ten minutes while that is

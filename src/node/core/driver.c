@@ -18,8 +18,8 @@
 enum { COPY_MOST = 1 << 30 };
 #define MARKER "libcuda.so.1" /* a folder without it has no driver */
 
-static const char *const usual[] = { "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-                                     "/usr/lib64", "/usr/lib" };
+static const char *const usual[] = { "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+                                     "/usr/lib" };
 static const char *const stems[] = {
 #define DRIVER_LIBRARY(stem) stem,
 #include "tables/driver_libraries.tbl"
@@ -157,8 +157,8 @@ driver_make_folder(const char *place, const char *folder, struct bh_err *err)
 }
 
 bh_rc
-bh_driver_gather(const struct bh_driver_places *places, const char *parent,
-                 char ret_folder[BH_NODE_PATH_MAX], struct bh_err *err)
+bh_driver_gather(const struct bh_driver_places *places, const char *parent, char ret_folder[BH_NODE_PATH_MAX],
+                 struct bh_err *err)
 {
     for (uint32_t i = 0; i < places->count; i++) {
         char path[BH_NODE_PATH_MAX], folder[BH_NODE_PATH_MAX], real[PATH_MAX];
@@ -239,10 +239,8 @@ bh_driver_cover(const struct bh_node *node, struct bh_arena *arena,
     for (size_t i = 0; i < BH_COUNT(names); i++) {
         bh_node_driver_find(&node->conf, names[i], &found);
         for (uint32_t n = 0; n < found.count; n++) {
-            struct bh_sandbox_mount cover = {
-                bh_arena_printf(arena, "%s/%s", bh_driver_shim(node), names[i]),
-                bh_arena_strdup(arena, found.items[n]), false
-            };
+            struct bh_sandbox_mount cover = { bh_arena_printf(arena, "%s/%s", bh_driver_shim(node), names[i]),
+                                              bh_arena_strdup(arena, found.items[n]), false };
 
             if (!cover.source || !cover.target)
                 return bh_err_set(err, BH_FULL, "the order is too long");

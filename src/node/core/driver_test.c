@@ -82,12 +82,14 @@ the_drivers_and_no_others(void **state)
 {
     static const struct {
         const char *name, *text;
+        /* clang-format off */
     } rows[] = {
         { "libcuda.so", "cuda" },         { "libcuda.so.1", "cuda" },
         { "libcuda.so.580.1", "cuda" },   { "libnvidia-ml.so.1", "ml" },
         { "libcudart.so.12", "-" },       { "libc.so.6", "-" },
         { "libnvidia-mlx.so.1", "-" },    { "libnvcuvid.so.1", "-" },
     };
+    /* clang-format on */
     char folder[BH_NODE_PATH_MAX];
     struct bh_err err;
 

@@ -84,8 +84,7 @@ bh_host_lock(struct bh_node *node, struct bh_err *err)
     if (fd < 0)
         return bh_err_errno(err, "open %s", path);
     if (!bh_host_lock_file(fd))
-        return bh_err_set(err, BH_CONFLICT, "another bulkhead-node runs on %s",
-                          node->conf.state_dir);
+        return bh_err_set(err, BH_CONFLICT, "another bulkhead-node runs on %s", node->conf.state_dir);
     return BH_OK;
 }
 
@@ -97,8 +96,7 @@ host_check_component(int fd, const char *path, bool last, struct bh_err *err)
     if (fstat(fd, &st) != 0)
         return bh_err_errno(err, "look at %s", path);
     if (st.st_uid != 0)
-        return bh_err_set(err, BH_DENIED, "%s belongs to user %u and not to root", path,
-                          st.st_uid);
+        return bh_err_set(err, BH_DENIED, "%s belongs to user %u and not to root", path, st.st_uid);
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (!last && (st.st_mode & S_ISVTX)))
         return BH_OK;
     bh_err_set(err, BH_DENIED, "%s can be written by others than root", path);
@@ -129,8 +127,8 @@ bh_host_check_folder(const char *path, struct bh_err *err)
         next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         at += length;
         if (next < 0 && (errno == ELOOP || errno == ENOTDIR))
-            return bh_err_set(err, BH_DENIED, "%.*s is no folder, or a symbolic link",
-                              (int)(at - path), path);
+            return bh_err_set(err, BH_DENIED, "%.*s is no folder, or a symbolic link", (int)(at - path),
+                              path);
         if (next < 0)
             return bh_err_errno(err, "open %.*s", (int)(at - path), path);
         bh_fd_close(fd);
@@ -197,8 +195,7 @@ host_read_boot(struct bh_node *node)
     struct bh_err ignored;
 
     bh_buf_init_fixed(&text, node->boot, sizeof node->boot);
-    if (bh_file_read("/proc/sys/kernel/random/boot_id", sizeof node->boot - 1, &text, &ignored)
-        == BH_OK)
+    if (bh_file_read("/proc/sys/kernel/random/boot_id", sizeof node->boot - 1, &text, &ignored) == BH_OK)
         node->boot[strcspn(bh_buf_text(&text), "\n")] = '\0';
 }
 

@@ -41,11 +41,11 @@ probe_driver_limit(const struct bh_node *node, struct bh_msg_grade *grade)
 
     snprintf(grade->grade, sizeof grade->grade, "D");
     grade->found = driver && dmem;
-    snprintf(grade->why, sizeof grade->why, NOT_VERIFIED "; driver %s %s memory by control group, "
-             "and the kernel has %s dmem controller",
+    snprintf(grade->why, sizeof grade->why,
+             NOT_VERIFIED "; driver %s %s memory by control group, "
+                          "and the kernel has %s dmem controller",
              node->inventory.driver[0] ? node->inventory.driver : "(none)",
-             driver ? "limits" : "is older than 615 and does not limit",
-             dmem ? "the" : "no");
+             driver ? "limits" : "is older than 615 and does not limit", dmem ? "the" : "no");
 }
 
 static void

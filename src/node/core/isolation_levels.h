@@ -8,7 +8,7 @@
  * no hardware has shown yet that their limits hold, so they are offered nowhere.  The list is
  * of struct bh_msg_grade, in `arena`. */
 void bh_isolation_levels_probe(const struct bh_node *node, struct bh_arena *arena,
-                     struct bh_list *ret_grades);
+                               struct bh_list *ret_grades);
 
 /* Whether the driver's version is one that limits memory by control group: 615 and newer. */
 bool bh_isolation_levels_driver_limits(const char *driver);

@@ -32,8 +32,8 @@ not_verified(void **state)
         struct bh_list list;
         struct bh_err err;
 
-        assert_int_equal(bh_file_replace(path, cases[i].controllers,
-                                         strlen(cases[i].controllers), 0600, &err), BH_OK);
+        assert_int_equal(
+            bh_file_replace(path, cases[i].controllers, strlen(cases[i].controllers), 0600, &err), BH_OK);
         snprintf(node->inventory.driver, sizeof node->inventory.driver, "%s", cases[i].driver);
         bh_isolation_levels_probe(node, arena, &list);
         grades = list.items;

@@ -20,7 +20,7 @@ struct bh_order_journal {
     uint64_t size, old_size;
     uint64_t reserved; /* of the file on the disk, as far as we took it */
     bool dirty;
-    bh_ns sync_at;              /* of what is dirty, where nobody syncs it before; 0: not planned */
+    bh_ns sync_at; /* of what is dirty, where nobody syncs it before; 0: not planned */
 };
 
 uint32_t
@@ -88,7 +88,7 @@ journal_whole_frame_follows(const char *bytes, size_t length)
 
 static bh_rc
 journal_replay(struct bh_order_journal *journal, const struct bh_buf *text, bh_order_journal_sink sink,
-       void *sink_self, struct bh_err *err)
+               void *sink_self, struct bh_err *err)
 {
     size_t at = 0, step;
     bh_rc rc;
@@ -125,14 +125,13 @@ journal_sync_folder(const char *path, struct bh_err *err)
 static bh_rc
 journal_open_file(struct bh_order_journal *journal, const char *path, int more_flags, struct bh_err *err)
 {
-    journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | more_flags,
-                       0600);
+    journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | more_flags, 0600);
     return journal->fd < 0 ? bh_err_errno(err, "open %s", path) : BH_OK;
 }
 
 bh_rc
 bh_order_journal_open(const char *path, bh_order_journal_sink sink, void *sink_self,
-                struct bh_order_journal **ret_journal, struct bh_err *err)
+                      struct bh_order_journal **ret_journal, struct bh_err *err)
 {
     BH_AUTO(bh_order_journal_close) struct bh_order_journal *journal = calloc(1, sizeof *journal);
     struct bh_buf text;
@@ -175,7 +174,7 @@ bh_order_journal_close(struct bh_order_journal *journal)
 
 bh_rc
 bh_order_journal_append(struct bh_order_journal *journal, const char *payload, size_t length,
-                  struct bh_err *err)
+                        struct bh_err *err)
 {
     char frame[HEADER + BH_JOURNAL_FRAME_MAX];
     bh_rc rc;

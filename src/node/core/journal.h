@@ -20,13 +20,12 @@ struct bh_order_journal;
 enum { BH_JOURNAL_FRAME_MAX = 64 << 10 };
 
 /* Called for each payload, in order, when the journal is opened; any failure stops. */
-typedef bh_rc (*bh_order_journal_sink)(void *self, const char *payload, size_t length,
-                                 struct bh_err *err);
+typedef bh_rc (*bh_order_journal_sink)(void *self, const char *payload, size_t length, struct bh_err *err);
 
 /* Open or create the journal at `path`; a rewrite that a crash cut off is removed.
  * BH_INVALID: damaged in the middle. */
 BH_MUST_USE bh_rc bh_order_journal_open(const char *path, bh_order_journal_sink sink, void *sink_self,
-                                  struct bh_order_journal **ret_journal, struct bh_err *err);
+                                        struct bh_order_journal **ret_journal, struct bh_err *err);
 void bh_order_journal_close(struct bh_order_journal *journal);
 BH_AUTO_DEFINE(struct bh_order_journal *, bh_order_journal_close)
 
@@ -37,7 +36,7 @@ BH_MUST_USE bh_rc bh_order_journal_reserve(struct bh_order_journal *journal, str
 
 /* Append without waiting for the disk.  BH_FULL, BH_IO: nothing was kept. */
 BH_MUST_USE bh_rc bh_order_journal_append(struct bh_order_journal *journal, const char *payload,
-                                    size_t length, struct bh_err *err);
+                                          size_t length, struct bh_err *err);
 
 /* Wait until all that was appended is on disk. */
 BH_MUST_USE bh_rc bh_order_journal_sync(struct bh_order_journal *journal, struct bh_err *err);
@@ -46,7 +45,7 @@ BH_MUST_USE bh_rc bh_order_journal_sync(struct bh_order_journal *journal, struct
  * when to come again, also after an error, or 0. */
 #define BH_JOURNAL_SYNC_WITHIN BH_NS_PER_S
 BH_MUST_USE bh_rc bh_order_journal_tick(struct bh_order_journal *journal, bh_ns now, bh_ns *ret_next,
-                                  struct bh_err *err);
+                                        struct bh_err *err);
 
 /* Bytes in the file. */
 uint64_t bh_order_journal_size(const struct bh_order_journal *journal);

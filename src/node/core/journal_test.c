@@ -16,8 +16,8 @@ journal_test_read(void *self, const char *payload, size_t length, struct bh_err 
 {
     struct seen *seen = self;
 
-    snprintf(seen->text + strlen(seen->text), sizeof seen->text - strlen(seen->text), "%.*s,",
-             (int)length, payload);
+    snprintf(seen->text + strlen(seen->text), sizeof seen->text - strlen(seen->text), "%.*s,", (int)length,
+             payload);
     seen->count++;
     return BH_OK;
 }
@@ -237,11 +237,9 @@ test_too_long(void **state)
 
     unlink(path);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
-    BH_CHECK_EQ("one too long", bh_order_journal_append(journal, long_text, sizeof long_text, &err),
-                BH_FULL);
+    BH_CHECK_EQ("one too long", bh_order_journal_append(journal, long_text, sizeof long_text, &err), BH_FULL);
     BH_CHECK_EQ("nothing kept", bh_order_journal_size(journal), 0);
-    BH_CHECK_EQ("longest", bh_order_journal_append(journal, long_text, sizeof long_text - 1, &err),
-                BH_OK);
+    BH_CHECK_EQ("longest", bh_order_journal_append(journal, long_text, sizeof long_text - 1, &err), BH_OK);
     bh_order_journal_close(journal);
     BH_CHECK_DONE();
 }
@@ -250,9 +248,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checksum), cmocka_unit_test(test_reopen), cmocka_unit_test(test_tick),
-        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_flip_anywhere),
-        cmocka_unit_test(test_rewrite), cmocka_unit_test(test_rewrite_cut_off),
+        cmocka_unit_test(test_checksum),
+        cmocka_unit_test(test_reopen),
+        cmocka_unit_test(test_tick),
+        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_flip_anywhere),
+        cmocka_unit_test(test_rewrite),
+        cmocka_unit_test(test_rewrite_cut_off),
         cmocka_unit_test(test_too_long),
     };
     int failed;

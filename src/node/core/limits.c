@@ -10,8 +10,7 @@
 enum { CPU_MILLI_MIN = BH_JOB_CPU_MILLI_MIN, CPU_MILLI_MAX = 4194303 };
 
 static bh_rc
-check_limit(const char *field, uint64_t asked, uint64_t most, const char *key,
-            struct bh_err *err)
+check_limit(const char *field, uint64_t asked, uint64_t most, const char *key, struct bh_err *err)
 {
     if (asked <= most)
         return BH_OK;
@@ -34,13 +33,12 @@ bh_limits_check(const struct bh_conf *conf, const struct bh_msg_start *start, st
     bh_rc rc = check_limit("pids", start->pids, conf->pids_max, "pids_max", err);
 
     if (rc == BH_OK)
-        rc = check_limit("memory_bytes", start->memory_bytes, bh_limits_memory_max(conf),
-                         "memory_max_mib", err);
+        rc = check_limit("memory_bytes", start->memory_bytes, bh_limits_memory_max(conf), "memory_max_mib",
+                         err);
     if (rc == BH_OK)
         rc = check_limit("cpu_milli", start->cpu_milli, CPU_MILLI_MAX, NULL, err);
     if (rc == BH_OK && start->cpu_milli && start->cpu_milli < CPU_MILLI_MIN)
-        rc = bh_err_set(err, BH_RANGE, "cpu_milli: %u is less than %d", start->cpu_milli,
-                        CPU_MILLI_MIN);
+        rc = bh_err_set(err, BH_RANGE, "cpu_milli: %u is less than %d", start->cpu_milli, CPU_MILLI_MIN);
     return rc;
 }
 
@@ -58,8 +56,7 @@ bh_limits_io(const struct bh_conf *conf, struct bh_sandbox *sandbox, struct bh_e
 }
 
 void
-bh_limits_put(const struct bh_conf *conf, const struct bh_msg_start *start,
-              struct bh_sandbox *sandbox)
+bh_limits_put(const struct bh_conf *conf, const struct bh_msg_start *start, struct bh_sandbox *sandbox)
 {
     sandbox->cpu_milli = start->cpu_milli;
     if (conf->cpu_milli_max && (!sandbox->cpu_milli || sandbox->cpu_milli > conf->cpu_milli_max))
@@ -69,8 +66,8 @@ bh_limits_put(const struct bh_conf *conf, const struct bh_msg_start *start,
     sandbox->pids = start->pids ? start->pids : conf->pids_default;
     if (sandbox->pids > conf->pids_max)
         sandbox->pids = conf->pids_max;
-    sandbox->memory_bytes = start->memory_bytes ? start->memory_bytes
-                                                : (uint64_t)conf->memory_default_mib << 20;
+    sandbox->memory_bytes =
+        start->memory_bytes ? start->memory_bytes : (uint64_t)conf->memory_default_mib << 20;
     if (sandbox->memory_bytes > bh_limits_memory_max(conf))
         sandbox->memory_bytes = bh_limits_memory_max(conf);
     sandbox->tmp_bytes = (uint64_t)conf->tmp_mib << 20;

@@ -14,12 +14,10 @@ BH_MUST_USE bh_rc bh_limits_check(const struct bh_conf *conf, const struct bh_ms
 
 /* Which disk the sandbox reads and writes so many bytes a second of, where node.conf limits it.
  * Results of bh_disk_of. */
-BH_MUST_USE bh_rc bh_limits_io(const struct bh_conf *conf, struct bh_sandbox *sandbox,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_limits_io(const struct bh_conf *conf, struct bh_sandbox *sandbox, struct bh_err *err);
 
 /* The rest, of a START that was checked. */
-void bh_limits_put(const struct bh_conf *conf, const struct bh_msg_start *start,
-                   struct bh_sandbox *sandbox);
+void bh_limits_put(const struct bh_conf *conf, const struct bh_msg_start *start, struct bh_sandbox *sandbox);
 
 /* The most bytes of memory that one job may ask for. */
 uint64_t bh_limits_memory_max(const struct bh_conf *conf);

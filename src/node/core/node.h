@@ -30,7 +30,7 @@ struct bh_verify;
 enum { BH_NODE_PATH_MAX = 512, BH_NODE_REPORTED_MAX = 64 };
 
 struct bh_gpu_error {
-    char gpu[BH_UUID_MAX];            /* "": free */
+    char gpu[BH_UUID_MAX]; /* "": free */
     char why[BH_GPU_ERROR_MAX];
 };
 
@@ -42,49 +42,52 @@ struct bh_node {
     struct bh_node_state state;
     struct bh_runtime runtime;
     struct bh_sealed_program sealed_runtime;
-    int claim_fd;                     /* our control group (node/core/claim.h); -1: not ours */
-    int barrier_fd;                      /* eventfd: keepers say that a process 1 waits (node/gate.h) */
+    int claim_fd;   /* our control group (node/core/claim.h); -1: not ours */
+    int barrier_fd; /* eventfd: keepers say that a process 1 waits (node/gate.h) */
     struct bh_device device;
     struct bh_gpu_client *gpus;
     char driver_folder[BH_NODE_PATH_MAX]; /* conf.driver_lib_dir, where it was gathered */
     struct bh_rootfs *rootfs;
     struct bh_networks *networks;
 
-    struct bh_arena *scan_arena;      /* of `inventory` */
-    struct bh_inventory inventory;    /* as last scanned */
+    struct bh_arena *scan_arena;   /* of `inventory` */
+    struct bh_inventory inventory; /* as last scanned */
     bool inventory_known;
-    uint64_t scans;                   /* made by who waited for them */
-    struct bh_survey *survey;         /* node/placement/survey.h */
+    uint64_t scans;           /* made by who waited for them */
+    struct bh_survey *survey; /* node/placement/survey.h */
 
     char name[64], boot[40], runtime_version[40];
     char libexec[BH_NODE_PATH_MAX];
-    char sandboxes[BH_NODE_PATH_MAX];     /* sandboxes, a tmpfs of our own */
+    char sandboxes[BH_NODE_PATH_MAX]; /* sandboxes, a tmpfs of our own */
     uint32_t caps_major, uvm_major;   /* 0: this machine has none */
 
     int listener;
-    struct { int fd; uint64_t reached; } order_watermark; /* node/witness.h */
-    struct bh_link *link;             /* the daemon's connection, or NULL */
-    bool hello_received;                     /* HELLO was said on it */
-    uint64_t told_changes;            /* of marks, on it */
-    bool gpus_unreported;                 /* the inventory went without them: no answer from the driver */
+    struct {
+        int fd;
+        uint64_t reached;
+    } order_watermark;     /* node/witness.h */
+    struct bh_link *link;  /* the daemon's connection, or NULL */
+    bool hello_received;   /* HELLO was said on it */
+    uint64_t told_changes; /* of marks, on it */
+    bool gpus_unreported;  /* the inventory went without them: no answer from the driver */
     char reported[BH_NODE_REPORTED_MAX][BH_UUID_MAX]; /* the GPUs that it had whole; "" where it had not */
-    bh_ns sample_at;                  /* monotonic */
+    bh_ns sample_at;                                  /* monotonic */
     struct bh_disk_watch disk_watch;
-    struct bh_gpu_error gpu_errors[32];   /* node/trouble.h */
+    struct bh_gpu_error gpu_errors[32]; /* node/trouble.h */
     struct bh_health_watch *health;
     struct bh_share_leases *share_leases; /* node/share/share_lease.h */
 
-    struct bh_helper_sandboxes *helpers;         /* node/guest.h */
-    struct bh_scrubs *scrubs;         /* node/job/scrub.h */
-    struct bh_handover *handover;     /* node/placement/handover.h */
-    struct bh_reset *reset;           /* node/partition/reset.h */
-    struct bh_verify *verify;         /* node/verify/verify.h */
+    struct bh_helper_sandboxes *helpers;    /* node/guest.h */
+    struct bh_scrubs *scrubs;               /* node/job/scrub.h */
+    struct bh_handover *handover;           /* node/placement/handover.h */
+    struct bh_reset *reset;                 /* node/partition/reset.h */
+    struct bh_verify *verify;               /* node/verify/verify.h */
     struct bh_checkpoint_runs *checkpoints; /* node/job/checkpoint.h */
 
-    uint64_t orphaned[BH_NODE_PARTITIONS_MAX];   /* partitions that the daemon does not know */
+    uint64_t orphaned[BH_NODE_PARTITIONS_MAX]; /* partitions that the daemon does not know */
     uint32_t orphaned_count;
-    bh_ns refused_log_at;                 /* monotonic; when the log last said so, or 0 */
-    bh_ns collect_at;                 /* monotonic; when to try again */
+    bh_ns refused_log_at; /* monotonic; when the log last said so, or 0 */
+    bh_ns collect_at;     /* monotonic; when to try again */
 };
 
 /* Sandboxes of the node's own have numbers that no lease has, counted up from here; a scrub's
@@ -95,10 +98,8 @@ struct bh_node {
 
 /* Paths of a job: its durable folder, its sandbox and the id of both. */
 void bh_node_job_id(uint64_t lease, char ret_id[32]);
-void bh_node_job_folder(const struct bh_node *node, uint64_t lease,
-                        char ret_path[BH_NODE_PATH_MAX]);
-void bh_node_job_bundle(const struct bh_node *node, uint64_t lease,
-                        char ret_path[BH_NODE_PATH_MAX]);
+void bh_node_job_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX]);
+void bh_node_job_bundle(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX]);
 
 /* Send to the daemon when it is connected and greeted; a message that cannot be sent
  * closes the connection (what matters is repeated on the next one). */

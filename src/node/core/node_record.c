@@ -40,15 +40,14 @@ static const struct bh_field partition_rows[] = {
     BH_F(struct bh_node_partition, units, BH_FIELD_U32),
     BH_F(struct bh_node_partition, uuid, BH_FIELD_STR),
 };
-static const struct bh_fields partition_fields
-    = BH_FIELDS("note_piece", struct bh_node_partition, partition_rows);
+static const struct bh_fields partition_fields =
+    BH_FIELDS("note_piece", struct bh_node_partition, partition_rows);
 
 static const struct bh_field owner_rows[] = {
     BH_F(struct bh_msg_receipt_from, job, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt_from, tenant, BH_FIELD_U32),
 };
-static const struct bh_fields owner_fields
-    = BH_FIELDS("note_owner", struct bh_msg_receipt_from, owner_rows);
+static const struct bh_fields owner_fields = BH_FIELDS("note_owner", struct bh_msg_receipt_from, owner_rows);
 
 static const struct bh_field gap_rows[] = {
     BH_F_ARRAY(struct bh_note_gap, from, from_count, owner_fields, BH_RECEIPT_FROM_MAX),
@@ -87,7 +86,8 @@ static const struct bh_field record_rows[] = {
 const struct bh_fields bh_node_record_fields = BH_FIELDS("note", struct bh_node_record, record_rows);
 
 bh_rc
-bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_record *record, struct bh_err *err)
+bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_record *record,
+                      struct bh_err *err)
 {
     char memory[BH_JOURNAL_FRAME_MAX];
     struct bh_buf text;
@@ -100,7 +100,8 @@ bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_rec
 }
 
 bh_rc
-bh_node_record_decode(const char *payload, size_t length, struct bh_node_record *ret_record, struct bh_err *err)
+bh_node_record_decode(const char *payload, size_t length, struct bh_node_record *ret_record,
+                      struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
 

@@ -14,25 +14,25 @@
 
 enum bh_node_record_kind {
     BH_NODE_RECORD_NONE,
-    BH_NODE_RECORD_ORDER,         /* an order was taken and may have been begun */
-    BH_NODE_RECORD_OUTCOME,       /* what became of it */
-    BH_NODE_RECORD_PARTITION,         /* a partition exists */
-    BH_NODE_RECORD_GONE,          /* it does not any more */
-    BH_NODE_RECORD_LEASE,         /* a job is being started */
-    BH_NODE_RECORD_FORGET_ORDER,  /* acknowledged */
+    BH_NODE_RECORD_ORDER,        /* an order was taken and may have been begun */
+    BH_NODE_RECORD_OUTCOME,      /* what became of it */
+    BH_NODE_RECORD_PARTITION,    /* a partition exists */
+    BH_NODE_RECORD_GONE,         /* it does not any more */
+    BH_NODE_RECORD_LEASE,        /* a job is being started */
+    BH_NODE_RECORD_FORGET_ORDER, /* acknowledged */
     BH_NODE_RECORD_FORGET_LEASE,
-    BH_NODE_RECORD_STOPPING,         /* a job was sent its first signal to end; `why`: the node stops it by
-                              itself, and `outcome` is the cause of its end then (0, of before
-                              there were two: OVER_CAP) */
-    BH_NODE_RECORD_SUSPENDED,     /* a job is frozen and was seen to hold no GPU context */
-    BH_NODE_RECORD_RESUMED,       /* that does not hold any more: it is about to be thawed */
+    BH_NODE_RECORD_STOPPING,       /* a job was sent its first signal to end; `why`: the node stops it by
+                            itself, and `outcome` is the cause of its end then (0, of before
+                            there were two: OVER_CAP) */
+    BH_NODE_RECORD_SUSPENDED,      /* a job is frozen and was seen to hold no GPU context */
+    BH_NODE_RECORD_RESUMED,        /* that does not hold any more: it is about to be thawed */
     BH_NODE_RECORD_OWNER,          /* whose the bytes of memory units of a GPU are */
-    BH_NODE_RECORD_RECEIPT,       /* a partition was scrubbed, or that failed */
+    BH_NODE_RECORD_RECEIPT,        /* a partition was scrubbed, or that failed */
     BH_NODE_RECORD_FORGET_RECEIPT, /* acknowledged */
-    BH_NODE_RECORD_CHECKPOINTED,         /* the GPU memory of a job's processes is put aside, or may be */
-    BH_NODE_RECORD_RESTORED,          /* it is not any more */
-    BH_NODE_RECORD_REACHED,       /* the highest order that was taken; `course`: in which course of things;
-                              `changes`: bh_state.changes */
+    BH_NODE_RECORD_CHECKPOINTED,   /* the GPU memory of a job's processes is put aside, or may be */
+    BH_NODE_RECORD_RESTORED,       /* it is not any more */
+    BH_NODE_RECORD_REACHED,        /* the highest order that was taken; `course`: in which course of things;
+                               `changes`: bh_state.changes */
     BH_NODE_RECORD_KINDS
 };
 
@@ -69,16 +69,16 @@ struct bh_note_gap {
 struct bh_node_record {
     enum bh_node_record_kind kind;
     uint64_t order, lease, job, generation, changes;
-    uint32_t message;                /* of the order */
-    struct bh_node_partition partition;      /* ORDER of a carve or destroy, PIECE, GONE, RECEIPT;
-                                        MARK: gpu and units */
+    uint32_t message;                   /* of the order */
+    struct bh_node_partition partition; /* ORDER of a carve or destroy, PIECE, GONE, RECEIPT;
+                                   MARK: gpu and units */
     /* LEASE; ORDER of a carve: what stood on that GPU and was not ours */
     struct bh_node_partition lent[BH_WIRE_PARTITIONS_MAX];
     uint32_t lent_count;
-    bool begun;                      /* ORDER of a carve: the driver may have been asked */
-    uint32_t slot;                   /* LEASE: range of user ids, or BH_NO_SLOT */
-    char boot[40];                   /* LEASE: the kernel's boot id */
-    uint32_t outcome, rc;            /* OUTCOME; ASKED: outcome */
+    bool begun;           /* ORDER of a carve: the driver may have been asked */
+    uint32_t slot;        /* LEASE: range of user ids, or BH_NO_SLOT */
+    char boot[40];        /* LEASE: the kernel's boot id */
+    uint32_t outcome, rc; /* OUTCOME; ASKED: outcome */
     uint64_t at_ns;
     char why[BH_OUTCOME_WHY_MAX];
     uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */
@@ -96,10 +96,10 @@ extern const struct bh_fields bh_node_record_fields;
 
 /* Append a note to the journal, not yet durable. */
 BH_MUST_USE bh_rc bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_record *record,
-                                 struct bh_err *err);
+                                        struct bh_err *err);
 
 /* The note in a journal entry. */
 BH_MUST_USE bh_rc bh_node_record_decode(const char *payload, size_t length, struct bh_node_record *ret_record,
-                                 struct bh_err *err);
+                                        struct bh_err *err);
 
 #endif

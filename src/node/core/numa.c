@@ -15,8 +15,7 @@ kernel_id(const char *pci, char ret_id[KERNEL_ID + 1])
 {
     size_t length = strlen(pci);
 
-    if (length < KERNEL_ID || length > KERNEL_ID + 4
-        || strspn(pci, "0123456789abcdefABCDEF:.") != length)
+    if (length < KERNEL_ID || length > KERNEL_ID + 4 || strspn(pci, "0123456789abcdefABCDEF:.") != length)
         return false;
     pci += length - KERNEL_ID;
     for (size_t i = 0; i <= KERNEL_ID; i++)

@@ -31,15 +31,15 @@ the_kernel_says_which(void **state)
         const char *name, *pci;
         uint32_t numa;
     } cases[] = {
-        { "node 0",        "00000000:3B:00.0",        1 },
-        { "node 1",        "00000000:AF:00.0",        2 },
-        { "four digits",   "0000:af:00.0",            2 },
+        { "node 0", "00000000:3B:00.0", 1 },
+        { "node 1", "00000000:AF:00.0", 2 },
+        { "four digits", "0000:af:00.0", 2 },
         { "the kernel does not know", "00000000:01:00.0", 0 },
-        { "no such device", "00000000:77:00.0",       0 },
-        { "nonsense",      "00000000:78:00.0",        0 },
-        { "no bus id",     "",                        0 },
-        { "not a bus id",  "../../../../etc/passwd",  0 },
-        { "too long",      "000000000000:3B:00.0",    0 },
+        { "no such device", "00000000:77:00.0", 0 },
+        { "nonsense", "00000000:78:00.0", 0 },
+        { "no bus id", "", 0 },
+        { "not a bus id", "../../../../etc/passwd", 0 },
+        { "too long", "000000000000:3B:00.0", 0 },
     };
 
     assert_non_null(mkdtemp(devices));

@@ -148,7 +148,7 @@ map_add_to_sharers(struct bh_ownership_gpu *ownership, uint32_t tenant, uint64_t
 
 void
 bh_ownership_map_set(struct bh_ownership_map *table, const char *gpu, uint32_t units,
-            const struct bh_ownership_unit *as)
+                     const struct bh_ownership_unit *as)
 {
     struct bh_ownership_gpu *ownership = map_find_or_add(table, gpu);
 
@@ -161,7 +161,7 @@ bh_ownership_map_set(struct bh_ownership_map *table, const char *gpu, uint32_t u
 
 void
 bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint32_t units,
-            const struct bh_ownership_unit *as)
+                     const struct bh_ownership_unit *as)
 {
     struct bh_ownership_gpu *ownership = map_find_or_add(table, gpu);
 
@@ -225,13 +225,15 @@ map_leave_gaps(struct bh_ownership_map *table, uint32_t units, const struct bh_m
 
 void
 bh_ownership_map_apply_receipt(struct bh_ownership_map *table, uint32_t units,
-                const struct bh_msg_receipt *receipt)
+                               const struct bh_msg_receipt *receipt)
 {
-    const struct bh_ownership_unit clean = { .clean = true, .tenant = receipt->tenant,
-                                        .job = receipt->job, .receipt = receipt->order,
-                                        .result = receipt->result };
-    bool bad = receipt->result == BH_SCRUB_FAILED
-               || (receipt->result == BH_SCRUB_INTERRUPTED && !receipt->beside);
+    const struct bh_ownership_unit clean = { .clean = true,
+                                             .tenant = receipt->tenant,
+                                             .job = receipt->job,
+                                             .receipt = receipt->order,
+                                             .result = receipt->result };
+    bool bad =
+        receipt->result == BH_SCRUB_FAILED || (receipt->result == BH_SCRUB_INTERRUPTED && !receipt->beside);
     struct bh_ownership_gpu *ownership;
 
     if (receipt->method == BH_SCRUB_EARLIER)
@@ -254,7 +256,7 @@ bh_ownership_map_apply_receipt(struct bh_ownership_map *table, uint32_t units,
 
 bool
 bh_ownership_map_allows(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
-               uint32_t tenant)
+                        uint32_t tenant)
 {
     const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
 
@@ -273,7 +275,7 @@ bh_ownership_map_allows(const struct bh_ownership_map *table, const struct bh_no
 
 bool
 bh_ownership_map_is_unknown(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
-                   uint32_t tenant)
+                            uint32_t tenant)
 {
     const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
     bool nobodys = false;
@@ -325,7 +327,8 @@ map_list_instead(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
     if (at > 0)
         receipt->from[at] = (struct bh_msg_receipt_from){ tenant, job };
     else
-        receipt->from[receipt->from_count - 1] = (struct bh_msg_receipt_from){ .tenant = BH_OWNERSHIP_UNKNOWN };
+        receipt->from[receipt->from_count - 1] =
+            (struct bh_msg_receipt_from){ .tenant = BH_OWNERSHIP_UNKNOWN };
 }
 
 static void
@@ -366,7 +369,7 @@ map_add_proof(struct bh_msg_receipt *receipt, uint64_t by)
 
 bool
 bh_ownership_map_prove(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
-              struct bh_msg_receipt *receipt)
+                       struct bh_msg_receipt *receipt)
 {
     bool found = false;
 
@@ -386,7 +389,7 @@ bh_ownership_map_prove(const struct bh_ownership_map *table, const struct bh_nod
 
 void
 bh_ownership_map_list_owners(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
-             struct bh_msg_receipt *receipt)
+                             struct bh_msg_receipt *receipt)
 {
     const struct bh_note_gap shape = map_shape_of(partition->profile, partition->start);
     const struct bh_ownership_gpu *ownership = ownership_find(table, partition->gpu);
@@ -429,10 +432,9 @@ bh_ownership_map_alike(const struct bh_ownership_gpu *ownership, uint32_t first)
     for (uint32_t u = first; u < BH_OWNERSHIP_UNITS; u++) {
         const struct bh_ownership_unit *unit = &ownership->unit[u];
 
-        if (unit->clean == as->clean && unit->failed == as->failed &&
-            unit->tenant == as->tenant && unit->job == as->job && unit->several == as->several &&
-            unit->receipt == as->receipt && unit->result == as->result &&
-            map_same_gap(&ownership->gap[u], &ownership->gap[first]))
+        if (unit->clean == as->clean && unit->failed == as->failed && unit->tenant == as->tenant
+            && unit->job == as->job && unit->several == as->several && unit->receipt == as->receipt
+            && unit->result == as->result && map_same_gap(&ownership->gap[u], &ownership->gap[first]))
             units |= 1u << u;
     }
     return units;

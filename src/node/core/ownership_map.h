@@ -11,12 +11,13 @@
  * memory from the same units, so these may hold bytes of several tenants.  What nobody ever
  * scrubbed is unknown, and that is another's to everybody.
  *
- * A scrub does not reach all bytes of a partition.  What it left out is out of reach for the next partition of the same
- * geometry, a profile at a place, and ordinary memory for another one, so that each unit has also the geometry that
- * it was last scrubbed under, and who had it until then.  Shares have that of the whole GPU.
+ * A scrub does not reach all bytes of a partition.  What it left out is out of reach for the next partition
+ * of the same geometry, a profile at a place, and ordinary memory for another one, so that each unit has also
+ * the geometry that it was last scrubbed under, and who had it until then.  Shares have that of the whole
+ * GPU.
  *
- * Kept in the node's journal, so that a crash does not make memory clean; node/witness.h says when that is not
- * believed.  A table without a clock or I/O. */
+ * Kept in the node's journal, so that a crash does not make memory clean; node/witness.h says when that is
+ * not believed.  A table without a clock or I/O. */
 
 enum { BH_OWNERSHIP_UNITS = 16, BH_OWNERSHIP_GPUS_MAX = 256 };
 
@@ -27,9 +28,9 @@ struct bh_ownership_unit {
     bool clean, failed; /* failed: the last scrub of it did not come out well */
     uint32_t tenant;    /* or BH_OWNERSHIP_UNKNOWN; of a clean one: that it was scrubbed for */
     uint64_t job;
-    uint64_t receipt;   /* of a clean one: that of its scrub; 0: not known */
-    uint32_t result;    /* which that had: enum bh_scrub_result */
-    bool several;       /* the tenants are those of bh_ownership_gpu.sharers */
+    uint64_t receipt; /* of a clean one: that of its scrub; 0: not known */
+    uint32_t result;  /* which that had: enum bh_scrub_result */
+    bool several;     /* the tenants are those of bh_ownership_gpu.sharers */
 };
 
 struct bh_ownership_gpu {
@@ -55,43 +56,45 @@ void bh_ownership_map_free(struct bh_ownership_map *table);
 
 /* From now on the units are as `as` says, but for their gaps.  There is room (bh_ownership_map_reserve). */
 void bh_ownership_map_set(struct bh_ownership_map *table, const char *gpu, uint32_t units,
-                 const struct bh_ownership_unit *as);
+                          const struct bh_ownership_unit *as);
 
 /* From now on the units may hold bytes of that tenant, too.  There is room likewise. */
 void bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint32_t units,
-                 const struct bh_ownership_unit *as);
+                          const struct bh_ownership_unit *as);
 
 /* From now on the gaps of the units are as `gap` says.  There is room likewise. */
 void bh_mark_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
                      const struct bh_note_gap *gap);
 
-/* Take a receipt into account: its partition is clean now but for its gap, or its scrub failed.  Of a part of the
- * memory: nothing changes, unless it failed; nor of an earlier scrub. */
+/* Take a receipt into account: its partition is clean now but for its gap, or its scrub failed.  Of a part of
+ * the memory: nothing changes, unless it failed; nor of an earlier scrub. */
 void bh_ownership_map_apply_receipt(struct bh_ownership_map *table, uint32_t units,
-                     const struct bh_msg_receipt *receipt);
+                                    const struct bh_msg_receipt *receipt);
 
-/* Whether `tenant` may have the partition as it is: each unit clean, or its own, and scrubbed last under the partition's own
- * geometry. */
+/* Whether `tenant` may have the partition as it is: each unit clean, or its own, and scrubbed last under the
+ * partition's own geometry. */
 bool bh_ownership_map_allows(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
-                    uint32_t tenant);
+                             uint32_t tenant);
 
-/* Whether what is in the way of that is only that nobody knows whose units were, or under which geometry they were
- * scrubbed: partitions of a node that kept no marks, or not these, when it carved them. */
-bool bh_ownership_map_is_unknown(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
-                        uint32_t tenant);
+/* Whether what is in the way of that is only that nobody knows whose units were, or under which geometry they
+ * were scrubbed: partitions of a node that kept no marks, or not these, when it carved them. */
+bool bh_ownership_map_is_unknown(const struct bh_ownership_map *table,
+                                 const struct bh_node_partition *partition, uint32_t tenant);
 
 /* Whether the last scrub of any of its units failed. */
-bool bh_ownership_map_has_failed(const struct bh_ownership_map *table, const struct bh_node_partition *partition);
+bool bh_ownership_map_has_failed(const struct bh_ownership_map *table,
+                                 const struct bh_node_partition *partition);
 
 /* Write into a receipt for `receipt->job` which scrubs left its units clean that were done for
  * another job, and what came of them.  False: there are none. */
 bool bh_ownership_map_prove(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
-                   struct bh_msg_receipt *receipt);
+                            struct bh_msg_receipt *receipt);
 
-/* Write into the receipt who had the partition's memory since it was last clean, each once, and whose bytes may stand
- * in gaps that the partition reaches.  When there are too many, each tenant once, and the last one is unknown. */
-void bh_ownership_map_list_owners(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
-                  struct bh_msg_receipt *receipt);
+/* Write into the receipt who had the partition's memory since it was last clean, each once, and whose bytes
+ * may stand in gaps that the partition reaches.  When there are too many, each tenant once, and the last one
+ * is unknown. */
+void bh_ownership_map_list_owners(const struct bh_ownership_map *table,
+                                  const struct bh_node_partition *partition, struct bh_msg_receipt *receipt);
 
 /* The marks of that GPU, or NULL. */
 const struct bh_ownership_gpu *bh_ownership_map_find(const struct bh_ownership_map *table, const char *gpu);

@@ -24,7 +24,7 @@ static const struct {
     const char *profile;
     uint32_t start;
 } shapes[] = {
-    { 's', "1g.10gb", 0 }, { 't', "1g.10gb", 1 }, { 'e', "1g.10gb+me", 0 }, { 'm', "2g.20gb", 0 },
+    { 's', "1g.10gb", 0 }, { 't', "1g.10gb", 1 },  { 'e', "1g.10gb+me", 0 }, { 'm', "2g.20gb", 0 },
     { 'w', "whole", 0 },   { 'h', "25%:18Gi", 0 }, { 'i', "25%:18Gi", 3 },
 };
 
@@ -44,63 +44,63 @@ find_shape(char letter, char profile[BH_PROFILE_NAME_MAX], uint32_t *ret_start)
 
 /* What happens to a GPU of four units, and who may have its partitions then.
  *   "+UT" tenant T is lent the units U, "&UT" has a share there, "*U" they are scrubbed, "!U" their
- *   scrub fails, "?U" is interrupted, "~U" they are scrubbed in part beside others; a letter behind the units is the
- *   geometry of the partition */
+ *   scrub fails, "?U" is interrupted, "~U" they are scrubbed in part beside others; a letter behind the units
+ * is the geometry of the partition */
 static const struct {
     const char *name, *scenario;
     uint32_t units, tenant;
     bool allowed, failed, unknown;
     char shape; /* of the partition that is asked for */
 } cases[] = {
-    { "never scrubbed",               "",              0x1, A, false, false, true },
-    { "scrubbed",                     "*1",            0x1, A, true,  false, false },
-    { "scrubbed, half of it",         "*1",            0x3, A, false, false, true },
-    { "its own",                      "*1 +1A",        0x1, A, true,  false, false },
-    { "another's",                    "*1 +1A",        0x1, B, false, false, false },
-    { "another's beside it",          "*3 +1A",        0x2, B, true,  false, false },
-    { "another's in part",            "*3 +1A",        0x3, B, false, false, false },
-    { "its own and clean",            "*3 +1A",        0x3, A, true,  false, false },
-    { "scrubbed after another",       "*1 +1A *1",     0x1, B, true,  false, false },
-    { "a scrub of more than it",      "*3 +3A *f",     0x3, B, true,  false, false },
-    { "a scrub of less than it",      "*3 +3A *1",     0x3, B, false, false, false },
-    { "a scrub that failed",          "*1 +1A !1",     0x1, B, false, true,  false },
-    { "a scrub that failed: its own", "*1 +1A !1",     0x1, A, false, true,  false },
-    { "failed, then not",             "*1 +1A !1 *1",  0x1, B, true,  false, false },
-    { "failed beside it",             "*3 !2",         0x1, A, true,  false, false },
-    { "nobody's, clean",              "*1",            0x1, 0, true,  false, false },
-    { "nobody's, another's",          "*1 +1A",        0x1, 0, false, false, false },
-    { "all units where not noted",    "*f +1A",        0x0, B, false, false, false },
-    { "shared by its own",            "*f &fA &fA",    0xf, A, true,  false, false },
-    { "shared with another",          "*f &fA &fB",    0xf, A, false, false, false },
-    { "shared with another: the last", "*f &fA &fB",   0xf, B, false, false, false },
-    { "shared, an instance of it",    "*f &fA &fB",    0x1, A, false, false, false },
-    { "shared, scrubbed",             "*f &fA &fB *f", 0xf, A, true,  false, false },
-    { "shared, an instance scrubbed", "*f &fA &fB *1", 0x1, A, true,  false, false },
-    { "shared, the others not",       "*f &fA &fB *1", 0x2, A, false, false, false },
-    { "shared, then its own whole",   "*f &fA &fB +fA", 0xf, A, true, false, false },
-    { "shared on unknown memory",     "&fA",           0xf, A, false, false, false },
-    { "scrubbed in part",             "*f &fA &fB ~f", 0xf, A, false, false, false },
-    { "interrupted",                  "*1 +1A ?1",     0x1, A, false, true,  false },
-    { "gap: the same piece, its own", "*1s +1A",       0x1, A, true,  false, false, 's' },
-    { "gap: the same piece, clean",   "*1s",           0x1, B, true,  false, false, 's' },
-    { "gap: the same, many times",    "*1s +1A *1s +1B *1s +1A", 0x1, A, true, false, false, 's' },
-    { "gap: another profile, its own", "*1s +1A",      0x1, A, false, false, true, 'e' },
-    { "gap: another profile, clean",  "*1s",           0x1, A, false, false, true, 'e' },
-    { "gap: another profile, another's", "*1s +1A",    0x1, B, false, false, false, 'e' },
-    { "gap: the same profile elsewhere", "*1s +1A",    0x1, A, false, false, true, 't' },
+    { "never scrubbed", "", 0x1, A, false, false, true },
+    { "scrubbed", "*1", 0x1, A, true, false, false },
+    { "scrubbed, half of it", "*1", 0x3, A, false, false, true },
+    { "its own", "*1 +1A", 0x1, A, true, false, false },
+    { "another's", "*1 +1A", 0x1, B, false, false, false },
+    { "another's beside it", "*3 +1A", 0x2, B, true, false, false },
+    { "another's in part", "*3 +1A", 0x3, B, false, false, false },
+    { "its own and clean", "*3 +1A", 0x3, A, true, false, false },
+    { "scrubbed after another", "*1 +1A *1", 0x1, B, true, false, false },
+    { "a scrub of more than it", "*3 +3A *f", 0x3, B, true, false, false },
+    { "a scrub of less than it", "*3 +3A *1", 0x3, B, false, false, false },
+    { "a scrub that failed", "*1 +1A !1", 0x1, B, false, true, false },
+    { "a scrub that failed: its own", "*1 +1A !1", 0x1, A, false, true, false },
+    { "failed, then not", "*1 +1A !1 *1", 0x1, B, true, false, false },
+    { "failed beside it", "*3 !2", 0x1, A, true, false, false },
+    { "nobody's, clean", "*1", 0x1, 0, true, false, false },
+    { "nobody's, another's", "*1 +1A", 0x1, 0, false, false, false },
+    { "all units where not noted", "*f +1A", 0x0, B, false, false, false },
+    { "shared by its own", "*f &fA &fA", 0xf, A, true, false, false },
+    { "shared with another", "*f &fA &fB", 0xf, A, false, false, false },
+    { "shared with another: the last", "*f &fA &fB", 0xf, B, false, false, false },
+    { "shared, an instance of it", "*f &fA &fB", 0x1, A, false, false, false },
+    { "shared, scrubbed", "*f &fA &fB *f", 0xf, A, true, false, false },
+    { "shared, an instance scrubbed", "*f &fA &fB *1", 0x1, A, true, false, false },
+    { "shared, the others not", "*f &fA &fB *1", 0x2, A, false, false, false },
+    { "shared, then its own whole", "*f &fA &fB +fA", 0xf, A, true, false, false },
+    { "shared on unknown memory", "&fA", 0xf, A, false, false, false },
+    { "scrubbed in part", "*f &fA &fB ~f", 0xf, A, false, false, false },
+    { "interrupted", "*1 +1A ?1", 0x1, A, false, true, false },
+    { "gap: the same piece, its own", "*1s +1A", 0x1, A, true, false, false, 's' },
+    { "gap: the same piece, clean", "*1s", 0x1, B, true, false, false, 's' },
+    { "gap: the same, many times", "*1s +1A *1s +1B *1s +1A", 0x1, A, true, false, false, 's' },
+    { "gap: another profile, its own", "*1s +1A", 0x1, A, false, false, true, 'e' },
+    { "gap: another profile, clean", "*1s", 0x1, A, false, false, true, 'e' },
+    { "gap: another profile, another's", "*1s +1A", 0x1, B, false, false, false, 'e' },
+    { "gap: the same profile elsewhere", "*1s +1A", 0x1, A, false, false, true, 't' },
     { "gap: a larger one of small ones", "*1s *2t +3A", 0x3, A, false, false, true, 'm' },
-    { "gap: a larger one, scrubbed",  "*1s *2t +3A *3m +3A", 0x3, A, true, false, false, 'm' },
-    { "gap: a small one of a larger", "*3m +3A",       0x1, A, false, false, true, 's' },
-    { "gap: half of it made anew",    "*3m +3A *1s +1A", 0x3, A, false, false, true, 'm' },
-    { "gap: the same beside that",    "*3m *2t",       0x1, A, false, false, true, 's' },
-    { "gap: the whole GPU",           "*1s +1A",       0x1, A, false, false, true, 'w' },
-    { "gap: of the whole GPU",        "*fw +fA",       0x1, A, false, false, true, 's' },
-    { "gap: a share of a whole GPU",  "*fw +fA",       0xf, A, true,  false, false, 'h' },
-    { "gap: another share",           "*fh &fA",       0xf, A, true,  false, false, 'i' },
-    { "gap: the whole GPU of shares", "*fi &fA",       0xf, A, true,  false, false, 'w' },
-    { "gap: a part does not fill it", "*3m +3A ~1s",   0x1, A, false, false, true, 's' },
-    { "gap: a failure does not",      "*3m +3A !1s",   0x1, A, false, true,  false, 's' },
-    { "gap: nobody knows",            "+1A",           0x1, A, false, false, true, 's' },
+    { "gap: a larger one, scrubbed", "*1s *2t +3A *3m +3A", 0x3, A, true, false, false, 'm' },
+    { "gap: a small one of a larger", "*3m +3A", 0x1, A, false, false, true, 's' },
+    { "gap: half of it made anew", "*3m +3A *1s +1A", 0x3, A, false, false, true, 'm' },
+    { "gap: the same beside that", "*3m *2t", 0x1, A, false, false, true, 's' },
+    { "gap: the whole GPU", "*1s +1A", 0x1, A, false, false, true, 'w' },
+    { "gap: of the whole GPU", "*fw +fA", 0x1, A, false, false, true, 's' },
+    { "gap: a share of a whole GPU", "*fw +fA", 0xf, A, true, false, false, 'h' },
+    { "gap: another share", "*fh &fA", 0xf, A, true, false, false, 'i' },
+    { "gap: the whole GPU of shares", "*fi &fA", 0xf, A, true, false, false, 'w' },
+    { "gap: a part does not fill it", "*3m +3A ~1s", 0x1, A, false, false, true, 's' },
+    { "gap: a failure does not", "*3m +3A !1s", 0x1, A, false, true, false, 's' },
+    { "gap: nobody knows", "+1A", 0x1, A, false, false, true, 's' },
 };
 
 static void
@@ -188,6 +188,7 @@ test_list_gaps(void **state)
         const char *name, *scenario;
         char shape;
         uint32_t from[4], count;
+        /* clang-format off */
     } lists[] = {
         { "never scrubbed: once",           "",                        'm', { BH_OWNERSHIP_UNKNOWN }, 1 },
         { "the same geometry: who had it",  "*3m +3A *3m +3B",         'm', { B }, 1 },
@@ -197,6 +198,7 @@ test_list_gaps(void **state)
         { "a gap in a gap",                 "*3m +3A *1s *2t *3m +3B", 'w', { B, BH_OWNERSHIP_UNKNOWN, A }, 3 },
         { "of shares",                      "*fw &fA &fB *fw",         's', { BH_OWNERSHIP_UNKNOWN, A, B }, 3 },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(lists); i++) {
         struct bh_ownership_map table = { 0 };
@@ -214,7 +216,8 @@ test_list_gaps(void **state)
     BH_CHECK_DONE();
 }
 
-/* Eight jobs of one tenant leave no room for what is in the gaps: a tenant is named before a second job of one. */
+/* Eight jobs of one tenant leave no room for what is in the gaps: a tenant is named before a second job of
+ * one. */
 static void
 test_list_full(void **state)
 {
@@ -242,8 +245,12 @@ test_prove(void **state)
 {
     static const struct bh_msg_receipt scrubs[] = {
         { .order = 40, .job = 1, .tenant = A, .method = BH_SCRUB_FILL, .gpu = "GPU-1" },
-        { .order = 41, .job = 2, .tenant = A, .method = BH_SCRUB_RECREATE,
-          .result = BH_SCRUB_UNSAMPLED, .gpu = "GPU-1" },
+        { .order = 41,
+          .job = 2,
+          .tenant = A,
+          .method = BH_SCRUB_RECREATE,
+          .result = BH_SCRUB_UNSAMPLED,
+          .gpu = "GPU-1" },
         { .order = 42, .job = 3, .tenant = B, .method = BH_SCRUB_EARLIER, .gpu = "GPU-1" },
     };
     static const struct {
@@ -254,11 +261,11 @@ test_prove(void **state)
         uint32_t count, result;
         uint64_t first;
     } proofs[] = {
-        { "of another job",       0x3, 9, true, 1, BH_SCRUB_CLEAN, 40 },
-        { "its own",              0x3, 1, false, 0, BH_SCRUB_CLEAN, 0 },
+        { "of another job", 0x3, 9, true, 1, BH_SCRUB_CLEAN, 40 },
+        { "its own", 0x3, 1, false, 0, BH_SCRUB_CLEAN, 0 },
         { "its own, and another", 0x7, 1, true, 1, BH_SCRUB_UNSAMPLED, 41 },
         { "of two, one unsampled", 0xf, 9, true, 2, BH_SCRUB_UNSAMPLED, 40 },
-        { "what somebody had",    0x10, 9, false, 0, BH_SCRUB_CLEAN, 0 },
+        { "what somebody had", 0x10, 9, false, 0, BH_SCRUB_CLEAN, 0 },
     };
     struct bh_ownership_map table = { 0 };
 
@@ -307,10 +314,8 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stories),
-        cmocka_unit_test(test_list), cmocka_unit_test(test_list_gaps), cmocka_unit_test(test_list_full),
-        cmocka_unit_test(test_prove),
-        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_stories),   cmocka_unit_test(test_list),  cmocka_unit_test(test_list_gaps),
+        cmocka_unit_test(test_list_full), cmocka_unit_test(test_prove), cmocka_unit_test(test_too_many),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -15,7 +15,7 @@
 struct bh_pending_notice {
     uint32_t count;
     bh_ns next_at; /* monotonic; not told before */
-    bool logged;    /* the node's log has it, nobody has listened yet */
+    bool logged;   /* the node's log has it, nobody has listened yet */
 };
 
 /* It was seen once more. */
@@ -23,7 +23,6 @@ void bh_pending_notice_add(struct bh_pending_notice *notice);
 
 /* How often it was, when that is to be told now; else 0.  `ret_log`: the node's log is to have it,
  * also while nobody `listens`.  When somebody does, it is told with this. */
-uint32_t bh_pending_notice_due(struct bh_pending_notice *notice, bh_ns now, bool listens,
-                              bool *ret_log);
+uint32_t bh_pending_notice_due(struct bh_pending_notice *notice, bh_ns now, bool listens, bool *ret_log);
 
 #endif

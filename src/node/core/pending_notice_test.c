@@ -45,8 +45,7 @@ pending_notice_test_run(const struct row *rows, size_t count)
 
         for (uint32_t n = 0; n < rows[i].seen; n++)
             bh_pending_notice_add(&notice);
-        BH_CHECK_EQ(rows[i].name,
-                    bh_pending_notice_due(&notice, rows[i].at, rows[i].listens, &logged),
+        BH_CHECK_EQ(rows[i].name, bh_pending_notice_due(&notice, rows[i].at, rows[i].listens, &logged),
                     rows[i].reported);
         BH_CHECK_EQ(rows[i].name, logged, rows[i].logged);
     }

@@ -16,7 +16,7 @@ enum { PATH_SIZE = 512, FILE_BYTES_MAX = 8 << 20, LINKS_MAX = 8 };
 #define MACHINE ".machine" /* in our /usr/local: the machine's own */
 
 struct bh_rootfs {
-    char folder[PATH_SIZE];                     /* <boxes>/host */
+    char folder[PATH_SIZE]; /* <boxes>/host */
     struct bh_sandbox_mount mounts[BH_ROOTFS_MOUNTS_MAX];
     char texts[BH_ROOTFS_MOUNTS_MAX][2][PATH_SIZE];
     uint32_t mount_count;
@@ -28,8 +28,7 @@ struct bh_rootfs {
 
 static const char *const top_folders[] = { "proc", "sys",  "dev", "tmp", "run",
                                            "home", "root", "var", "mnt", "opt" };
-static const char *const lib_folders[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64",
-                                           "/libx32" };
+static const char *const lib_folders[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
 
 /* ---- parts ---- */
 
@@ -43,8 +42,7 @@ rootfs_add_mount(struct bh_rootfs *rootfs, const char *source, const char *targe
                           BH_ROOTFS_MOUNTS_MAX);
     snprintf(rootfs->texts[at][0], PATH_SIZE, "%s", source);
     snprintf(rootfs->texts[at][1], PATH_SIZE, "%s", target);
-    rootfs->mounts[at] = (struct bh_sandbox_mount){ rootfs->texts[at][0], rootfs->texts[at][1],
-                                                    false };
+    rootfs->mounts[at] = (struct bh_sandbox_mount){ rootfs->texts[at][0], rootfs->texts[at][1], false };
     rootfs->mount_count++;
     return BH_OK;
 }
@@ -117,13 +115,12 @@ rootfs_make_local(const char *local, const char *libexec, struct bh_err *err)
         rc = bh_dir_make(path, 0755, err);
     }
     for (size_t i = 0; i < BH_COUNT(programs) && rc == BH_OK; i++) {
-        bh_path_format(path, sizeof path, "%s%s/%s", local,
-                       &BH_ROOTFS_LIBEXEC[strlen("/usr/local")], programs[i]);
+        bh_path_format(path, sizeof path, "%s%s/%s", local, &BH_ROOTFS_LIBEXEC[strlen("/usr/local")],
+                       programs[i]);
         bh_path_format(source, sizeof source, "%.480s/bulkhead-%s", libexec, programs[i]);
         rc = rootfs_copy_file(source, path, 0755, err);
     }
-    bh_path_format(path, sizeof path, "%s%s/scrub", local,
-                   &BH_ROOTFS_LIBEXEC[strlen("/usr/local")]);
+    bh_path_format(path, sizeof path, "%s%s/scrub", local, &BH_ROOTFS_LIBEXEC[strlen("/usr/local")]);
     bh_path_format(source, sizeof source, "%.480s/bulkhead-scrub", libexec);
     if (rc == BH_OK && access(source, X_OK) == 0) /* without it nothing is sampled */
         rc = rootfs_copy_file(source, path, 0755, err);
@@ -132,7 +129,7 @@ rootfs_make_local(const char *local, const char *libexec, struct bh_err *err)
 
 static bh_rc
 rootfs_build_usr(struct bh_rootfs *rootfs, const struct bh_conf *conf, const char *libexec,
-          struct bh_err *err)
+                 struct bh_err *err)
 {
     char local[PATH_SIZE];
     const struct {
@@ -169,9 +166,9 @@ static const struct {
     { "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n" },
 };
 static const char *const copied[] = {
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "protocols", "services",
-    "mime.types", "os-release", "debian_version", "alternatives", "ssl/certs", "python3",
-    "python3.11", "python3.12", "python3.13", "fonts", "OpenCL", "vulkan",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d",   "localtime",    "protocols", "services",
+    "mime.types",  "os-release", "debian_version", "alternatives", "ssl/certs", "python3",
+    "python3.11",  "python3.12", "python3.13",     "fonts",        "OpenCL",    "vulkan",
 };
 
 static bh_rc rootfs_copy_entry(const char *source, const char *target, struct bh_err *err);
@@ -290,7 +287,8 @@ bh_rootfs_open(const struct bh_conf *conf, const char *sandboxes, const char *li
     if (!rootfs)
         return bh_err_set(err, BH_FULL, "out of memory");
     snprintf(rootfs->folder, sizeof rootfs->folder, "%.480s/host", sandboxes);
-    rc = bh_path_mount_tmpfs("bulkhead-host", rootfs->folder, 0755, err); /* what jobs see of it never changes */
+    rc = bh_path_mount_tmpfs("bulkhead-host", rootfs->folder, 0755,
+                             err); /* what jobs see of it never changes */
     if (rc == BH_OK)
         rc = rootfs_build_usr(rootfs, conf, libexec, err);
     if (rc == BH_OK)
@@ -324,8 +322,7 @@ bh_rootfs_make_root(const struct bh_rootfs *rootfs, const char *root, struct bh_
             return bh_err_errno(err, "make folder %s/%s", root, top_folders[i]);
     }
     for (uint32_t i = 0; i < rootfs->link_count; i++) {
-        if (symlinkat(rootfs->links[i].target, folder, rootfs->links[i].path + 1) != 0
-            && errno != EEXIST)
+        if (symlinkat(rootfs->links[i].target, folder, rootfs->links[i].path + 1) != 0 && errno != EEXIST)
             return bh_err_errno(err, "make link %s%s", root, rootfs->links[i].path);
     }
     for (uint32_t i = 0; i < rootfs->mount_count && rc == BH_OK; i++)

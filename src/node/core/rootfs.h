@@ -24,18 +24,15 @@ enum { BH_ROOTFS_MOUNTS_MAX = 64 };
 #define BH_ROOTFS_LIBEXEC "/usr/local/bulkhead/libexec"
 
 /* Build the parts below the folder `boxes`. */
-BH_MUST_USE bh_rc bh_rootfs_open(const struct bh_conf *conf, const char *sandboxes,
-                                 const char *libexec, struct bh_rootfs **ret_rootfs,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_rootfs_open(const struct bh_conf *conf, const char *sandboxes, const char *libexec,
+                                 struct bh_rootfs **ret_rootfs, struct bh_err *err);
 void bh_rootfs_close(struct bh_rootfs *rootfs);
 BH_AUTO_DEFINE(struct bh_rootfs *, bh_rootfs_close)
 
 /* Make an empty root in the folder `root` with places for the parts. */
-BH_MUST_USE bh_rc bh_rootfs_make_root(const struct bh_rootfs *rootfs, const char *root,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_rootfs_make_root(const struct bh_rootfs *rootfs, const char *root, struct bh_err *err);
 
 /* The parts as mounts of a sandbox; their texts live as long as `rootfs`. */
-const struct bh_sandbox_mount *bh_rootfs_mounts(const struct bh_rootfs *rootfs,
-                                                uint32_t *ret_count);
+const struct bh_sandbox_mount *bh_rootfs_mounts(const struct bh_rootfs *rootfs, uint32_t *ret_count);
 
 #endif

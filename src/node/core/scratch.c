@@ -61,7 +61,7 @@ scratch_is_of_party(const struct bh_node_record *a, const struct bh_node_record 
 /* Nobody has all of a node's scratch, with one job or with many tenants. */
 static bh_rc
 scratch_check_tenant(const struct bh_node *node, const struct bh_job *job, const char *folder, uint64_t bytes,
-             struct bh_err *err)
+                     struct bh_err *err)
 {
     struct bh_disk_space space = bh_disk_space_at(folder);
     uint64_t most = (space.size - bh_disk_space_reserved(&space)) / 100 * node->conf.scratch_tenant_share;
@@ -78,8 +78,8 @@ scratch_check_tenant(const struct bh_node *node, const struct bh_job *job, const
     /* not how much the others have: they may be behind a boundary */
     bh_err_set(err, bytes > most ? BH_RANGE : BH_QUOTA,
                "%" PRIu64 " MiB are more than %sthis tenant's part of the node's scratch, %" PRIu64
-               " MiB, which all under %s have together", bytes >> 20,
-               bytes > most ? "" : "is left of ", most >> 20,
+               " MiB, which all under %s have together",
+               bytes >> 20, bytes > most ? "" : "is left of ", most >> 20,
                *job->record.party ? job->record.party : "it");
     return bh_err_hint(err, bytes > most ? "ask for less; scratch_tenant_share in node.conf is the limit"
                                          : "it is tried again when a job on the node has ended");
@@ -144,8 +144,8 @@ scratch_attach(int file, int *ret_device, char ret_path[32], struct bh_err *err)
 }
 
 bh_rc
-bh_scratch_mount(const struct bh_node *node, uint64_t lease, const char *place,
-                 uint32_t owner, struct bh_err *err)
+bh_scratch_mount(const struct bh_node *node, uint64_t lease, const char *place, uint32_t owner,
+                 struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int file = -1;

@@ -13,8 +13,7 @@
 void bh_scratch_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX]);
 
 /* The file of that lease. */
-void bh_scratch_path(const struct bh_node *node, uint64_t lease,
-                     char ret_path[BH_NODE_PATH_MAX]);
+void bh_scratch_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX]);
 
 /* Whether the job that is being started may have that much, and the folder is there.  What it asks
  * for counts as its party's (party.h) from then on.
@@ -22,12 +21,12 @@ void bh_scratch_path(const struct bh_node *node, uint64_t lease,
  *   BH_QUOTA        others of its party have what that gives
  *   BH_UNAVAILABLE  mkfs.ext4 is not installed */
 BH_MUST_USE bh_rc bh_scratch_acquire(const struct bh_node *node, struct bh_job *job, uint64_t bytes,
-                                  struct bh_err *err);
+                                     struct bh_err *err);
 
 /* Mount it at the folder `place`, its root given to that user.  The loop device goes with
  * the last mount.  BH_IO, BH_UNAVAILABLE: no loop devices here. */
-BH_MUST_USE bh_rc bh_scratch_mount(const struct bh_node *node, uint64_t lease,
-                                   const char *place, uint32_t owner, struct bh_err *err);
+BH_MUST_USE bh_rc bh_scratch_mount(const struct bh_node *node, uint64_t lease, const char *place,
+                                   uint32_t owner, struct bh_err *err);
 
 /* Remove the file, if there is one; what is still mounted goes when it is not. */
 void bh_scratch_remove(const struct bh_node *node, uint64_t lease);

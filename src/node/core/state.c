@@ -111,14 +111,14 @@ state_grow_table(struct bh_node_state *state, enum bh_node_record_kind kind, str
 {
     const struct state_table tables[BH_NODE_RECORD_KINDS] = {
         [BH_NODE_RECORD_ORDER] = { (void **)&state->orders, state->order_count, &state->order_capacity,
-                            BH_ORDERS_MAX, sizeof *state->orders },
-        [BH_NODE_RECORD_PARTITION] = { (void **)&state->partitions, state->partition_count, &state->partition_capacity,
-                            BH_NODE_PARTITIONS_MAX, sizeof *state->partitions },
-        [BH_NODE_RECORD_LEASE] = { (void **)&state->jobs, state->job_count, &state->job_capacity,
-                            BH_JOBS_MAX, sizeof *state->jobs },
+                                   BH_ORDERS_MAX, sizeof *state->orders },
+        [BH_NODE_RECORD_PARTITION] = { (void **)&state->partitions, state->partition_count,
+                                       &state->partition_capacity, BH_NODE_PARTITIONS_MAX,
+                                       sizeof *state->partitions },
+        [BH_NODE_RECORD_LEASE] = { (void **)&state->jobs, state->job_count, &state->job_capacity, BH_JOBS_MAX,
+                                   sizeof *state->jobs },
         [BH_NODE_RECORD_RECEIPT] = { (void **)&state->receipts, state->receipt_count,
-                              &state->receipt_capacity, BH_RECEIPTS_MAX,
-                              sizeof *state->receipts },
+                                     &state->receipt_capacity, BH_RECEIPTS_MAX, sizeof *state->receipts },
     };
     bh_rc rc = state_makes_owners(kind) ? bh_ownership_map_reserve(&state->ownership, err) : BH_OK;
 
@@ -156,8 +156,9 @@ state_apply_outcome(struct bh_node_state *state, const struct bh_node_record *re
     if (!order)
         return;
     order->done = true;
-    order->outcome = (struct bh_msg_outcome){ .order = record->order, .outcome = record->outcome,
-                                              .rc = record->rc, .at_ns = record->at_ns };
+    order->outcome = (struct bh_msg_outcome){
+        .order = record->order, .outcome = record->outcome, .rc = record->rc, .at_ns = record->at_ns
+    };
     snprintf(order->outcome.why, sizeof order->outcome.why, "%s", record->why);
 }
 
@@ -195,7 +196,8 @@ static void
 state_forget_clearances(struct bh_node_state *state, const char *gpu, uint32_t units)
 {
     for (uint32_t i = 0; i < state->partition_count; i++) {
-        if (strcmp(state->partitions[i].gpu, gpu) == 0 && (bh_ownership_map_units(&state->partitions[i]) & units))
+        if (strcmp(state->partitions[i].gpu, gpu) == 0
+            && (bh_ownership_map_units(&state->partitions[i]) & units))
             state->partitions[i].cleared_for = 0;
     }
 }
@@ -204,9 +206,12 @@ static void
 state_apply_owner(struct bh_node_state *state, const struct bh_node_record *record)
 {
     uint32_t units = bh_ownership_map_units(&record->partition);
-    const struct bh_ownership_unit as = { .clean = record->clean, .failed = record->failed,
-                                     .tenant = record->tenant, .job = record->job,
-                                     .receipt = record->order, .result = record->rc };
+    const struct bh_ownership_unit as = { .clean = record->clean,
+                                          .failed = record->failed,
+                                          .tenant = record->tenant,
+                                          .job = record->job,
+                                          .receipt = record->order,
+                                          .result = record->rc };
 
     state->changes++;
     if (*record->gap.profile)
@@ -219,15 +224,17 @@ state_apply_owner(struct bh_node_state *state, const struct bh_node_record *reco
         state_forget_clearances(state, record->partition.gpu, units);
 }
 
-/* One that a rewrite wrote has no units: marks follow it, and say what is.  Those of a version without gaps do not say
- * under which geometry the units were scrubbed. */
+/* One that a rewrite wrote has no units: marks follow it, and say what is.  Those of a version without gaps
+ * do not say under which geometry the units were scrubbed. */
 static void
 state_apply_receipt(struct bh_node_state *state, const struct bh_node_record *record)
 {
     state->changes++;
-    bh_ownership_map_apply_receipt(&state->ownership, bh_ownership_map_units(&record->partition), &record->receipt);
+    bh_ownership_map_apply_receipt(&state->ownership, bh_ownership_map_units(&record->partition),
+                                   &record->receipt);
     if (!record->partition.units)
-        bh_mark_set_gap(&state->ownership, record->receipt.gpu, BH_OWNERSHIP_ALL, &(struct bh_note_gap){ .profile = BH_NO_SHAPE });
+        bh_mark_set_gap(&state->ownership, record->receipt.gpu, BH_OWNERSHIP_ALL,
+                        &(struct bh_note_gap){ .profile = BH_NO_SHAPE });
     state->receipts[state->receipt_count++] = record->receipt;
 }
 
@@ -299,7 +306,8 @@ state_apply_forget_lease(struct bh_node_state *state, const struct bh_node_recor
 static void
 state_apply(struct bh_node_state *state, const struct bh_node_record *record)
 {
-    static void (*const kinds[BH_NODE_RECORD_KINDS])(struct bh_node_state *, const struct bh_node_record *) = {
+    static void (*const kinds[BH_NODE_RECORD_KINDS])(struct bh_node_state *,
+                                                     const struct bh_node_record *) = {
         [BH_NODE_RECORD_ORDER] = state_apply_order,
         [BH_NODE_RECORD_OUTCOME] = state_apply_outcome,
         [BH_NODE_RECORD_PARTITION] = state_apply_partition,
@@ -341,9 +349,9 @@ bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *
 
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
         struct bh_node_record owned = { .kind = BH_NODE_RECORD_OWNER,
-                                .tenant = lease->tenant,
-                                .job = lease->job,
-                                .beside = lease->lent[i].share_weight != 0 };
+                                        .tenant = lease->tenant,
+                                        .job = lease->job,
+                                        .beside = lease->lent[i].share_weight != 0 };
 
         memcpy(owned.partition.gpu, lease->lent[i].gpu, sizeof owned.partition.gpu);
         owned.partition.units = bh_ownership_map_units(&lease->lent[i]);
@@ -354,13 +362,16 @@ bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *
 
 /* Units whose last scrub failed stay so. */
 static bh_rc
-state_forget_owners_of_gpu(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
+state_forget_owners_of_gpu(struct bh_node_state *state, const struct bh_ownership_gpu *ownership,
+                           struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (int failed = 0; failed <= 1 && rc == BH_OK; failed++) {
-        struct bh_node_record record = { .kind = BH_NODE_RECORD_OWNER, .tenant = BH_OWNERSHIP_UNKNOWN, .failed = failed,
-                                .gap.profile = BH_NO_SHAPE };
+        struct bh_node_record record = { .kind = BH_NODE_RECORD_OWNER,
+                                         .tenant = BH_OWNERSHIP_UNKNOWN,
+                                         .failed = failed,
+                                         .gap.profile = BH_NO_SHAPE };
 
         memcpy(record.partition.gpu, ownership->gpu, sizeof record.partition.gpu);
         for (uint32_t unit = 0; unit < BH_OWNERSHIP_UNITS; unit++)
@@ -416,9 +427,11 @@ state_replay_entry(void *self, const char *payload, size_t length, struct bh_err
 static bh_rc
 state_put_outcome(struct bh_node_state *state, const struct bh_order *order, struct bh_err *err)
 {
-    struct bh_node_record outcome = { .kind = BH_NODE_RECORD_OUTCOME, .order = order->record.order,
-                               .outcome = order->outcome.outcome, .rc = order->outcome.rc,
-                               .at_ns = order->outcome.at_ns };
+    struct bh_node_record outcome = { .kind = BH_NODE_RECORD_OUTCOME,
+                                      .order = order->record.order,
+                                      .outcome = order->outcome.outcome,
+                                      .rc = order->outcome.rc,
+                                      .at_ns = order->outcome.at_ns };
 
     snprintf(outcome.why, sizeof outcome.why, "%s", order->outcome.why);
     return bh_node_record_append(state->journal, &outcome, err);
@@ -482,8 +495,9 @@ bh_state_tick(struct bh_node_state *state, bh_ns now, bh_ns *ret_next, struct bh
 static bh_rc
 state_put_checkpointed(struct bh_node_state *state, const struct bh_job *job, struct bh_err *err)
 {
-    struct bh_node_record checkpointed = { .kind = BH_NODE_RECORD_CHECKPOINTED, .lease = job->record.lease,
-                             .pid_count = job->checkpointed_count };
+    struct bh_node_record checkpointed = { .kind = BH_NODE_RECORD_CHECKPOINTED,
+                                           .lease = job->record.lease,
+                                           .pid_count = job->checkpointed_count };
 
     memcpy(checkpointed.pids, job->checkpointed_pids, sizeof checkpointed.pids);
     return bh_node_record_append(state->journal, &checkpointed, err);
@@ -507,8 +521,8 @@ state_put_job(struct bh_node_state *state, const struct bh_job *job, struct bh_e
 
 /* The other tenants of units that have several. */
 static bh_rc
-state_put_owners_of_unit(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_node_record *owned,
-            struct bh_err *err)
+state_put_owners_of_unit(struct bh_node_state *state, const struct bh_ownership_gpu *ownership,
+                         struct bh_node_record *owned, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -531,13 +545,13 @@ state_put_owners(struct bh_node_state *state, const struct bh_ownership_gpu *own
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS && rc == BH_OK; u++) {
         const struct bh_ownership_unit *unit = &ownership->unit[u];
         struct bh_node_record record = { .kind = BH_NODE_RECORD_OWNER,
-                                .clean = unit->clean,
-                                .failed = unit->failed,
-                                .tenant = unit->several ? ownership->owners[0].tenant : unit->tenant,
-                                .job = unit->several ? ownership->owners[0].job : unit->job,
-                                .order = unit->receipt,
-                                .rc = unit->result,
-                                .gap = ownership->gap[u] };
+                                         .clean = unit->clean,
+                                         .failed = unit->failed,
+                                         .tenant = unit->several ? ownership->owners[0].tenant : unit->tenant,
+                                         .job = unit->several ? ownership->owners[0].job : unit->job,
+                                         .order = unit->receipt,
+                                         .rc = unit->result,
+                                         .gap = ownership->gap[u] };
 
         if (written >> u & 1)
             continue;
@@ -569,22 +583,27 @@ state_put_receipts(struct bh_node_state *state, struct bh_err *err)
 static bh_rc
 state_put_all(struct bh_node_state *state, struct bh_err *err)
 {
-    const struct bh_node_record reached = { .kind = BH_NODE_RECORD_REACHED, .order = state->reached, .generation = state->generation,
-                                     .changes = state->changes };
+    const struct bh_node_record reached = { .kind = BH_NODE_RECORD_REACHED,
+                                            .order = state->reached,
+                                            .generation = state->generation,
+                                            .changes = state->changes };
     bh_rc rc = bh_node_record_append(state->journal, &reached, err);
 
     for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++)
         rc = state_put_order(state, &state->orders[i], err);
     if (rc == BH_OK)
         rc = state_put_receipts(state, err);
-    for (uint32_t i = 0; i < state->partition_count && rc == BH_OK; i++) { /* behind the marks, which take clearances away */
-        struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION, .partition = state->partitions[i] };
+    for (uint32_t i = 0; i < state->partition_count && rc == BH_OK;
+         i++) { /* behind the marks, which take clearances away */
+        struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION,
+                                         .partition = state->partitions[i] };
 
         rc = bh_node_record_append(state->journal, &record, err);
     }
     for (uint32_t i = 0; i < state->job_count && rc == BH_OK; i++)
         rc = state_put_job(state, &state->jobs[i], err);
-    return rc == BH_OK ? bh_node_record_append(state->journal, &reached, err) : rc; /* none of these is one more change */
+    return rc == BH_OK ? bh_node_record_append(state->journal, &reached, err)
+                       : rc; /* none of these is one more change */
 }
 
 static bh_rc

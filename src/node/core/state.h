@@ -14,18 +14,13 @@
 /* What the node knows, rebuilt from its journal at start: orders that were not
  * acknowledged, partitions that it made, jobs that it started. */
 
-enum {
-    BH_ORDERS_MAX = 65536,
-    BH_NODE_PARTITIONS_MAX = 4096,
-    BH_JOBS_MAX = 4096,
-    BH_RECEIPTS_MAX = 4096
-};
+enum { BH_ORDERS_MAX = 65536, BH_NODE_PARTITIONS_MAX = 4096, BH_JOBS_MAX = 4096, BH_RECEIPTS_MAX = 4096 };
 
 struct bh_order {
-    struct bh_node_record record;             /* as taken */
+    struct bh_node_record record; /* as taken */
     bool done;
-    bool unsaved;                    /* the outcome could not be noted yet */
-    struct bh_msg_outcome outcome;   /* when done */
+    bool unsaved;                  /* the outcome could not be noted yet */
+    struct bh_msg_outcome outcome; /* when done */
 };
 
 /* What a job's people are told of its isolation. */
@@ -33,46 +28,49 @@ enum bh_lease_notice { BH_LEASE_UNVERIFIED, BH_LEASE_VERIFIED, BH_LEASE_STOPPED,
 
 /* How a lease stands by its isolation checks; node/verify/lease_check.h. */
 struct bh_lease_isolation {
-    bool unverified;                 /* the last one did not pass */
-    bool unknown;                    /* none was made since this node started */
-    uint32_t rechecks;               /* made by the node since it was verified last */
-    bh_ns at;                        /* monotonic; of the next, or 0 */
+    bool unverified;   /* the last one did not pass */
+    bool unknown;      /* none was made since this node started */
+    uint32_t rechecks; /* made by the node since it was verified last */
+    bh_ns at;          /* monotonic; of the next, or 0 */
     struct bh_pending_notice pending_notices[BH_LEASE_NOTICES];
     char why[200];
-    char charge[200];                /* what it is ended for at the next turn; trespass.h.  "": nothing */
+    char charge[200]; /* what it is ended for at the next turn; trespass.h.  "": nothing */
 };
 
 struct bh_job {
-    struct bh_node_record record;             /* lease, job, slot, lent partitions, boot */
-    bool running, frozen, ended;     /* running: its keeper was seen alive */
-    bool asked;                      /* a signal to end was sent, or may have been */
-    bool suspended;                  /* noted so: frozen, and seen without a GPU context */
-    bool checkpointed;                      /* noted so: GPU memory of these processes is put aside,
-                                        or may be (checkpoint.h) */
+    struct bh_node_record record; /* lease, job, slot, lent partitions, boot */
+    bool running, frozen, ended;  /* running: its keeper was seen alive */
+    bool asked;                   /* a signal to end was sent, or may have been */
+    bool suspended;               /* noted so: frozen, and seen without a GPU context */
+    bool checkpointed;            /* noted so: GPU memory of these processes is put aside,
+                              or may be (checkpoint.h) */
     struct bh_checkpoint_pid checkpointed_pids[BH_CHECKPOINT_PIDS_MAX];
     uint32_t checkpointed_count;
-    char unrestored[200];            /* why it could not be given back; "": it was */
-    bool dying;                      /* its end is under way: a process does not go */
-    bool sealed;                     /* it mounts nothing that others might see, too: known to be so */
-    bool unwanted;                   /* the daemon does not know it: forget it at its end */
-    int pidfd;                       /* of the keeper; -1: none */
-    bh_ns term_at;                   /* monotonic; term_signal is still to be sent, or 0 */
-    int term_signal;                 /* SIGTERM, or what it writes a checkpoint at */
-    bh_ns kill_at;                   /* monotonic; 0: no stop under way */
-    bh_ns check_at;                   /* monotonic; 0: no need to look for the keeper */
-    struct bh_unpack *unpack;        /* its image is being unpacked, or NULL (unpack.h) */
-    struct bh_msg_ended end;         /* when ended */
-    bh_ns barrier_at;                   /* monotonic; its walls are still to be looked at, or 0 */
-    bh_ns barrier_until;                /* monotonic; not ready by then: it never will be */
-    uint64_t start_order;            /* START that is answered after the look, or 0 */
-    bool unbuilt;                    /* this node started it, and its command was never let begin */
-    char failed_check[200];                /* the wall that did not hold; "" is none */
-    uint32_t barrier_checks;             /* checks at the start barrier that were inconclusive */
+    char unrestored[200];     /* why it could not be given back; "": it was */
+    bool dying;               /* its end is under way: a process does not go */
+    bool sealed;              /* it mounts nothing that others might see, too: known to be so */
+    bool unwanted;            /* the daemon does not know it: forget it at its end */
+    int pidfd;                /* of the keeper; -1: none */
+    bh_ns term_at;            /* monotonic; term_signal is still to be sent, or 0 */
+    int term_signal;          /* SIGTERM, or what it writes a checkpoint at */
+    bh_ns kill_at;            /* monotonic; 0: no stop under way */
+    bh_ns check_at;           /* monotonic; 0: no need to look for the keeper */
+    struct bh_unpack *unpack; /* its image is being unpacked, or NULL (unpack.h) */
+    struct bh_msg_ended end;  /* when ended */
+    bh_ns barrier_at;         /* monotonic; its walls are still to be looked at, or 0 */
+    bh_ns barrier_until;      /* monotonic; not ready by then: it never will be */
+    uint64_t start_order;     /* START that is answered after the look, or 0 */
+    bool unbuilt;             /* this node started it, and its command was never let begin */
+    char failed_check[200];   /* the wall that did not hold; "" is none */
+    uint32_t barrier_checks;  /* checks at the start barrier that were inconclusive */
     struct bh_lease_isolation isolation;
-    char stop_why[200];               /* why the node stops it by itself; "": it does not */
-    uint32_t stop_cause;              /* enum bh_end_cause of that */
-    struct { uint64_t memory_bytes; uint32_t pids; } ordered; /* 0: not known any more */
-    uint64_t scratch_bytes;          /* likewise */
+    char stop_why[200];  /* why the node stops it by itself; "": it does not */
+    uint32_t stop_cause; /* enum bh_end_cause of that */
+    struct {
+        uint64_t memory_bytes;
+        uint32_t pids;
+    } ordered;              /* 0: not known any more */
+    uint64_t scratch_bytes; /* likewise */
 };
 
 struct bh_node_state {
@@ -82,15 +80,15 @@ struct bh_node_state {
     struct bh_job *jobs;
     uint32_t order_count, partition_count, job_count;
     uint32_t order_capacity, partition_capacity, job_capacity;
-    struct bh_ownership_map ownership;      /* whose bytes lie in which memory */
-    struct bh_msg_receipt *receipts; /* not yet acknowledged */
+    struct bh_ownership_map ownership; /* whose bytes lie in which memory */
+    struct bh_msg_receipt *receipts;   /* not yet acknowledged */
     uint32_t receipt_count, receipt_capacity;
-    uint64_t reached, generation;        /* the highest order that was taken, and in which course of things
-                                      * (node/witness.h); 0: none was begun */
-    uint64_t changes;                /* of marks, ever: never less than before, unless the folder was put back */
-    bool unsaved;                    /* perhaps an order is */
-    bh_ns save_at;                   /* monotonic; not tried again before */
-    uint64_t compact_above;          /* journal bytes; 0: the usual */
+    uint64_t reached, generation; /* the highest order that was taken, and in which course of things
+                                   * (node/witness.h); 0: none was begun */
+    uint64_t changes;             /* of marks, ever: never less than before, unless the folder was put back */
+    bool unsaved;                 /* perhaps an order is */
+    bh_ns save_at;                /* monotonic; not tried again before */
+    uint64_t compact_above;       /* journal bytes; 0: the usual */
 };
 
 /* Open the journal in `dir` and rebuild the state. */
@@ -100,18 +98,18 @@ void bh_state_close(struct bh_node_state *state);
 /* Journal a note and apply it.  Durable after bh_state_sync.  BH_FULL, BH_IO: the
  * state is as it was. */
 BH_MUST_USE bh_rc bh_state_record(struct bh_node_state *state, const struct bh_node_record *record,
-                                struct bh_err *err);
+                                  struct bh_err *err);
 BH_MUST_USE bh_rc bh_state_sync(struct bh_node_state *state, struct bh_err *err);
 
 /* Note that the memory of all partitions that the lease was lent is its tenant's from now on.
  */
 BH_MUST_USE bh_rc bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *lease,
-                                struct bh_err *err);
+                                        struct bh_err *err);
 
 /* Note that nobody knows whose bytes lie in any GPU memory, and a new course of things in which `reached` is
  * the highest order, and which has more than `changes` changes of marks. */
 BH_MUST_USE bh_rc bh_state_forget_owners(struct bh_node_state *state, uint64_t reached, uint64_t changes,
-                                  struct bh_err *err);
+                                         struct bh_err *err);
 
 /* Before an order is noted that may wait: room for it, its outcome, and what must always be
  * noted.  BH_FULL. */
@@ -120,10 +118,9 @@ BH_MUST_USE bh_rc bh_state_reserve(struct bh_node_state *state, struct bh_err *e
 /* Apply the outcome of an order although it could not be noted; and note it later. */
 void bh_state_remember(struct bh_node_state *state, const struct bh_node_record *outcome);
 
-/* By time: note such outcomes, tried once a second while the disk has no room, and bh_order_journal_tick.  `ret_next`: when
- * to come again, also after an error, or 0. */
-BH_MUST_USE bh_rc bh_state_tick(struct bh_node_state *state, bh_ns now, bh_ns *ret_next,
-                                struct bh_err *err);
+/* By time: note such outcomes, tried once a second while the disk has no room, and bh_order_journal_tick.
+ * `ret_next`: when to come again, also after an error, or 0. */
+BH_MUST_USE bh_rc bh_state_tick(struct bh_node_state *state, bh_ns now, bh_ns *ret_next, struct bh_err *err);
 
 /* Rewrite the journal as the shortest one that gives this state, when it has grown.  A
  * failure costs nothing but room: it is tried again when the journal has grown again. */
@@ -136,7 +133,7 @@ struct bh_job *bh_state_job(const struct bh_node_state *state, uint64_t lease);
 
 /* The partition that is this GPU instance, or NULL. */
 struct bh_node_partition *bh_state_partition_at(const struct bh_node_state *state, const char *gpu,
-                                        uint32_t gi);
+                                                uint32_t gi);
 
 /* Ranges of user ids that others than jobs have. */
 enum { BH_SLOTS_MAX = 16 };

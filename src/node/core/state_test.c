@@ -29,26 +29,41 @@ open_state(struct bh_node_state *state)
 static void
 state_test_fill(struct bh_node_state *state)
 {
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 1, .message = BH_MSG_CARVE,
-                                  .partition = { .partition = 5, .gpu = "GPU-1", .start = 2 } });
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_PARTITION,
-                                  .partition = { .partition = 5, .gpu = "GPU-1", .gi = 7 } });
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OUTCOME, .order = 1, .at_ns = 99,
-                                  .why = "all \"fine\"" });
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_PARTITION,
-                                  .partition = { .partition = 6, .gpu = "GPU-1", .gi = 8 } });
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_GONE, .partition.partition = 6 });
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 2, .message = BH_MSG_START,
-                                  .lease = 10 });
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_LEASE, .lease = 10, .job = 3, .slot = 0,
-                                  .lent = { { .partition = 5, .gi = 7 } }, .lent_count = 1,
-                                  .boot = "b" });
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_STOPPING, .lease = 10, .why = "over its cap",
-                                  .outcome = BH_END_OVER_TIME });
+    state_test_record(state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER,
+                                               .order = 1,
+                                               .message = BH_MSG_CARVE,
+                                               .partition = { .partition = 5, .gpu = "GPU-1", .start = 2 } });
+    state_test_record(state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_PARTITION,
+                                               .partition = { .partition = 5, .gpu = "GPU-1", .gi = 7 } });
+    state_test_record(state,
+                      (struct bh_node_record){
+                          .kind = BH_NODE_RECORD_OUTCOME, .order = 1, .at_ns = 99, .why = "all \"fine\"" });
+    state_test_record(state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_PARTITION,
+                                               .partition = { .partition = 6, .gpu = "GPU-1", .gi = 8 } });
+    state_test_record(state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_GONE, .partition.partition = 6 });
+    state_test_record(state,
+                      (struct bh_node_record){
+                          .kind = BH_NODE_RECORD_ORDER, .order = 2, .message = BH_MSG_START, .lease = 10 });
+    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_LEASE,
+                                                      .lease = 10,
+                                                      .job = 3,
+                                                      .slot = 0,
+                                                      .lent = { { .partition = 5, .gi = 7 } },
+                                                      .lent_count = 1,
+                                                      .boot = "b" });
+    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_STOPPING,
+                                                      .lease = 10,
+                                                      .why = "over its cap",
+                                                      .outcome = BH_END_OVER_TIME });
     state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_STOPPING, .lease = 10 });
     state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_LEASE, .lease = 11, .slot = 1 });
     state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_FORGET_LEASE, .lease = 11 });
-    state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 3, .message = BH_MSG_STOP });
+    state_test_record(
+        state, (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 3, .message = BH_MSG_STOP });
     state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OUTCOME, .order = 3 });
     state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_FORGET_ORDER, .order = 3 });
 }
@@ -68,8 +83,8 @@ state_test_check(const char *name, const struct bh_node_state *state)
     BH_CHECK(name, !bh_state_order(state, 3) && !bh_state_job(state, 11));
     BH_CHECK(name, bh_state_partition(state, 5) && !bh_state_partition(state, 6));
     BH_CHECK(name, bh_state_partition_at(state, "GPU-1", 7) && !bh_state_partition_at(state, "GPU-2", 7));
-    BH_CHECK(name, job && job->record.job == 3 && job->record.lent_count == 1
-                       && job->record.lent[0].gi == 7 && job->pidfd == -1 && !job->ended);
+    BH_CHECK(name, job && job->record.job == 3 && job->record.lent_count == 1 && job->record.lent[0].gi == 7
+                       && job->pidfd == -1 && !job->ended);
     BH_CHECK(name, job && job->asked);
     BH_CHECK_STR(name, job ? job->stop_why : "", "over its cap");
     BH_CHECK_EQ(name, job ? job->stop_cause : 0, BH_END_OVER_TIME);
@@ -97,15 +112,17 @@ test_replay(void **unused)
 static void
 test_unsaved(void **unused)
 {
-    struct bh_node_record outcome = { .kind = BH_NODE_RECORD_OUTCOME, .order = 90, .outcome = 2, .at_ns = 5,
-                               .why = "late" };
+    struct bh_node_record outcome = {
+        .kind = BH_NODE_RECORD_OUTCOME, .order = 90, .outcome = 2, .at_ns = 5, .why = "late"
+    };
     const struct bh_order *order;
     struct bh_node_state state;
     struct bh_err err;
     bh_ns next;
 
     open_state(&state);
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 90, .message = 5 });
+    state_test_record(&state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 90, .message = 5 });
     bh_state_remember(&state, &outcome);
     BH_CHECK("known", bh_state_order(&state, 90)->done && state.unsaved);
     BH_CHECK_EQ("saved", bh_state_tick(&state, 1, &next, &err), BH_OK);
@@ -130,11 +147,18 @@ test_disown(void **unused)
     struct bh_err err;
 
     open_state(&state);
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-d", .units = 0xff }, .tenant = 7 });
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-d", .units = 0x0f }, .clean = true });
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-d", .units = 0x80 }, .tenant = 7,
-                                   .failed = true });
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 500, .message = 5 });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
+                                                       .partition = { .gpu = "GPU-d", .units = 0xff },
+                                                       .tenant = 7 });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
+                                                       .partition = { .gpu = "GPU-d", .units = 0x0f },
+                                                       .clean = true });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
+                                                       .partition = { .gpu = "GPU-d", .units = 0x80 },
+                                                       .tenant = 7,
+                                                       .failed = true });
+    state_test_record(&state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 500, .message = 5 });
     state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_FORGET_ORDER, .order = 500 });
     BH_CHECK_EQ("reached", state.reached, 500);
     BH_CHECK_EQ("disowned", bh_state_forget_owners(&state, 400, 0, &err), BH_OK);
@@ -143,7 +167,8 @@ test_disown(void **unused)
         ownership = bh_ownership_map_find(&state.ownership, "GPU-d");
         BH_CHECK("there", ownership);
         for (uint32_t u = 0; ownership && u < BH_OWNERSHIP_UNITS; u++) {
-            BH_CHECK("unknown", !ownership->unit[u].clean && ownership->unit[u].tenant == BH_OWNERSHIP_UNKNOWN);
+            BH_CHECK("unknown",
+                     !ownership->unit[u].clean && ownership->unit[u].tenant == BH_OWNERSHIP_UNKNOWN);
             BH_CHECK_EQ("failed", ownership->unit[u].failed, u == 7);
         }
         BH_CHECK_EQ("reached", state.reached, 400);
@@ -160,8 +185,11 @@ test_disown(void **unused)
 static void
 test_changes(void **unused)
 {
-    struct bh_node_record owned = { .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-e", .units = 0x0f }, .tenant = 7 };
-    struct bh_node_record partition = { .kind = BH_NODE_RECORD_PARTITION, .partition = { .partition = 900, .gpu = "GPU-e", .cleared_for = 7 } };
+    struct bh_node_record owned = { .kind = BH_NODE_RECORD_OWNER,
+                                    .partition = { .gpu = "GPU-e", .units = 0x0f },
+                                    .tenant = 7 };
+    struct bh_node_record partition = { .kind = BH_NODE_RECORD_PARTITION,
+                                        .partition = { .partition = 900, .gpu = "GPU-e", .cleared_for = 7 } };
     struct bh_node_state state;
     struct bh_err err;
     uint64_t changes;
@@ -172,7 +200,8 @@ test_changes(void **unused)
     owned.tenant = 8;
     owned.partition.units = 0x02;
     state_test_record(&state, owned);
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_RECEIPT, .partition = { .gpu = "GPU-e", .units = 0x0f } });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_RECEIPT,
+                                                       .partition = { .gpu = "GPU-e", .units = 0x0f } });
     state_test_record(&state, partition);
     for (int again = 0; again < 3; again++) {
         BH_CHECK_EQ("counted", state.changes, changes + 3);
@@ -195,7 +224,8 @@ test_changes(void **unused)
 }
 
 static void
-check_gap(const char *name, const struct bh_node_state *state, uint32_t unit, const char *profile, uint32_t from_count)
+check_gap(const char *name, const struct bh_node_state *state, uint32_t unit, const char *profile,
+          uint32_t from_count)
 {
     const struct bh_ownership_gpu *ownership = bh_ownership_map_find(&state->ownership, "GPU-g");
 
@@ -203,15 +233,19 @@ check_gap(const char *name, const struct bh_node_state *state, uint32_t unit, co
     BH_CHECK_EQ(name, ownership ? ownership->gap[unit].from_count : 99, from_count);
 }
 
-/* Under which geometry memory was scrubbed, and who had it before, holds over a rewrite, behind which the journal has
- * receipts without their units. */
+/* Under which geometry memory was scrubbed, and who had it before, holds over a rewrite, behind which the
+ * journal has receipts without their units. */
 static void
 test_gaps(void **unused)
 {
-    const struct bh_node_partition small = { .partition = 70, .gpu = "GPU-g", .profile = "1g.10gb", .start = 1, .units = 0x02 };
+    const struct bh_node_partition small = {
+        .partition = 70, .gpu = "GPU-g", .profile = "1g.10gb", .start = 1, .units = 0x02
+    };
     const struct bh_node_partition large = { .gpu = "GPU-g", .profile = "2g.20gb", .units = 0x03 };
-    struct bh_node_record scrub = { .kind = BH_NODE_RECORD_RECEIPT, .partition = small,
-                             .receipt = { .order = 600, .gpu = "GPU-g", .profile = "1g.10gb", .start = 1 } };
+    struct bh_node_record scrub = { .kind = BH_NODE_RECORD_RECEIPT,
+                                    .partition = small,
+                                    .receipt = {
+                                        .order = 600, .gpu = "GPU-g", .profile = "1g.10gb", .start = 1 } };
     struct bh_node_record lease = { .lent = { small }, .lent_count = 1, .tenant = 7, .job = 3 };
     struct bh_node_state state;
     struct bh_err err;
@@ -243,27 +277,35 @@ test_gaps(void **unused)
 static void
 test_marks_without_gaps(void **unused)
 {
-    const struct bh_node_partition small = { .partition = 71, .gpu = "GPU-o", .profile = "1g.10gb", .units = 0x01 };
+    const struct bh_node_partition small = {
+        .partition = 71, .gpu = "GPU-o", .profile = "1g.10gb", .units = 0x01
+    };
     const struct bh_node_partition large = { .gpu = "GPU-o", .profile = "2g.20gb", .units = 0x03 };
     struct bh_node_record scrub = { .kind = BH_NODE_RECORD_RECEIPT,
-                             .receipt = { .order = 700, .gpu = "GPU-o", .profile = "1g.10gb" } };
+                                    .receipt = { .order = 700, .gpu = "GPU-o", .profile = "1g.10gb" } };
     struct bh_node_state state;
 
     open_state(&state);
     state_test_record(&state, scrub);
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-o", .units = 0x03 }, .tenant = 7 });
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-o", .units = 0xfffc },
-                                   .tenant = BH_OWNERSHIP_UNKNOWN });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
+                                                       .partition = { .gpu = "GPU-o", .units = 0x03 },
+                                                       .tenant = 7 });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
+                                                       .partition = { .gpu = "GPU-o", .units = 0xfffc },
+                                                       .tenant = BH_OWNERSHIP_UNKNOWN });
     BH_CHECK("not even its own", !bh_ownership_map_allows(&state.ownership, &small, 7));
     BH_CHECK("but a scrub is enough", bh_ownership_map_is_unknown(&state.ownership, &small, 7));
     scrub.partition = small;
     scrub.receipt.order++;
     state_test_record(&state, scrub);
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-o", .units = 0x01 }, .tenant = 7 });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
+                                                       .partition = { .gpu = "GPU-o", .units = 0x01 },
+                                                       .tenant = 7 });
     BH_CHECK("its own", bh_ownership_map_allows(&state.ownership, &small, 7));
     BH_CHECK("not beyond", !bh_ownership_map_allows(&state.ownership, &large, 7));
     for (uint64_t order = 700; order < 702; order++)
-        state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_FORGET_RECEIPT, .order = order });
+        state_test_record(&state,
+                          (struct bh_node_record){ .kind = BH_NODE_RECORD_FORGET_RECEIPT, .order = order });
     bh_state_close(&state);
     BH_CHECK_DONE();
 }
@@ -276,11 +318,19 @@ test_disown_cleared(void **unused)
     struct bh_err err;
 
     open_state(&state);
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_PARTITION, .partition = { .partition = 80, .gpu = "GPU-s", .units = 0xff,
-                                                                     .profile = "25%:18Gi" } });
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-s", .units = 0xff }, .clean = true });
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_PARTITION, .partition = { .partition = 80, .gpu = "GPU-s", .units = 0xff,
-                                                                     .profile = "25%:18Gi", .cleared_for = 7 } });
+    state_test_record(
+        &state, (struct bh_node_record){
+                    .kind = BH_NODE_RECORD_PARTITION,
+                    .partition = { .partition = 80, .gpu = "GPU-s", .units = 0xff, .profile = "25%:18Gi" } });
+    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_OWNER,
+                                                       .partition = { .gpu = "GPU-s", .units = 0xff },
+                                                       .clean = true });
+    state_test_record(
+        &state,
+        (struct bh_node_record){
+            .kind = BH_NODE_RECORD_PARTITION,
+            .partition = {
+                .partition = 80, .gpu = "GPU-s", .units = 0xff, .profile = "25%:18Gi", .cleared_for = 7 } });
     bh_state_close(&state);
     open_state(&state);
     BH_CHECK_EQ("scrubbed for it", bh_state_partition(&state, 80)->cleared_for, 7);
@@ -289,7 +339,8 @@ test_disown_cleared(void **unused)
     bh_state_close(&state);
     open_state(&state);
     BH_CHECK_EQ("nor when read again", bh_state_partition(&state, 80)->cleared_for, 0);
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_GONE, .partition.partition = 80 });
+    state_test_record(&state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_GONE, .partition.partition = 80 });
     bh_state_close(&state);
     BH_CHECK_DONE();
 }
@@ -302,8 +353,10 @@ test_slots(void **unused)
 
     open_state(&state);
     BH_CHECK_EQ("first free", bh_state_free_slot(&state, 3, &others), 1);
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_LEASE, .lease = 20, .slot = 1 });
-    state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_LEASE, .lease = 21, .slot = 2 });
+    state_test_record(&state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_LEASE, .lease = 20, .slot = 1 });
+    state_test_record(&state,
+                      (struct bh_node_record){ .kind = BH_NODE_RECORD_LEASE, .lease = 21, .slot = 2 });
     BH_CHECK_EQ("none left", bh_state_free_slot(&state, 3, &others), 3);
     state_test_record(&state, (struct bh_node_record){ .kind = BH_NODE_RECORD_FORGET_LEASE, .lease = 20 });
     BH_CHECK_EQ("given back", bh_state_free_slot(&state, 3, &others), 1);
@@ -347,10 +400,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_unsaved), cmocka_unit_test(test_disown),
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_gaps), cmocka_unit_test(test_marks_without_gaps),
+        cmocka_unit_test(test_replay),         cmocka_unit_test(test_unsaved),
+        cmocka_unit_test(test_disown),         cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_gaps),           cmocka_unit_test(test_marks_without_gaps),
         cmocka_unit_test(test_disown_cleared), cmocka_unit_test(test_slots),
         cmocka_unit_test(test_cut_anywhere),
     };

@@ -52,8 +52,7 @@ bh_cpu_wait_read(pid_t pid)
 bool
 bh_cpu_wait_starved(const struct bh_cpu_wait *before, const struct bh_cpu_wait *after, bh_ns span)
 {
-    if (!before->known || !after->known || after->waited < before->waited
-        || after->ran < before->ran)
+    if (!before->known || !after->known || after->waited < before->waited || after->ran < before->ran)
         return false;
     /* the wait that is going on is not counted yet */
     return after->waited - before->waited >= span / 4

@@ -14,6 +14,7 @@ test_starved(void **state)
         const char *name;
         struct bh_cpu_wait before, after;
         bool starved;
+        /* clang-format off */
     } cases[] = {
         { "sleeps", { true, false, 50, 10 }, { true, false, 50, 10 }, false },
         { "ran a little, then slept", { true, false, 50, 10 }, { true, false, 90, 200 }, false },
@@ -25,6 +26,7 @@ test_starved(void **state)
         { "nor after", { true, true, 50, 10 }, { false, false, 0, 0 }, false },
         { "a thread has gone", { true, false, 50, 900 }, { true, false, 60, 10 }, false },
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++)

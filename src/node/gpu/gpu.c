@@ -49,7 +49,7 @@ gpu_copied_list(const char *const *items)
 /* The answer to the call whose number stands in it already. */
 static bh_rc
 gpu_await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_response *answer,
-             struct bh_arena *arena, struct bh_err *err)
+                 struct bh_arena *arena, struct bh_err *err)
 {
     uint64_t call = answer->call;
     struct bh_frame frame;
@@ -95,7 +95,7 @@ struct gpu_request {
     enum bh_gpu_message_kind kind;
     struct bh_gpu_request ask;
     struct bh_gpu_response answer;
-    struct bh_arena *arena;  /* where the answer's lists live */
+    struct bh_arena *arena; /* where the answer's lists live */
 };
 
 static bool
@@ -127,14 +127,11 @@ static bh_rc
 gpu_give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc, struct bh_err *err)
 {
     struct bh_cpu_wait after = bh_cpu_wait_read(flight->child->pid);
-    bool starved =
-        rc == BH_TIMEOUT && bh_cpu_wait_starved(&flight->before, &after, flight->span);
+    bool starved = rc == BH_TIMEOUT && bh_cpu_wait_starved(&flight->before, &after, flight->span);
 
     bh_gpu_abandon(client, flight->child);
-    bh_err_wrap(err, "the gpu child %s killed in %s%s%s",
-                starved ? "had no CPU time and was" : "was",
-                bh_gpu_message_fields(flight->kind)->name, flight->gpu[0] ? " on " : "",
-                flight->gpu);
+    bh_err_wrap(err, "the gpu child %s killed in %s%s%s", starved ? "had no CPU time and was" : "was",
+                bh_gpu_message_fields(flight->kind)->name, flight->gpu[0] ? " on " : "", flight->gpu);
     if (starved)
         bh_log(GPU_NO_ANSWER, BH_ERRLOG(err));
     err->rc = BH_UNCERTAIN;
@@ -148,10 +145,11 @@ static bh_rc
 gpu_ask_child(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
 {
     struct bh_gpu_request *ask = &request->ask;
-    struct flight flight = { .child = &client->answering, .kind = request->kind,
+    struct flight flight = { .child = &client->answering,
+                             .kind = request->kind,
                              .gpu = ask->gpu,
-                             .span = gpu_only_reads(request) ? client->read_deadline
-                                                         : client->change_deadline };
+                             .span =
+                                 gpu_only_reads(request) ? client->read_deadline : client->change_deadline };
     bh_rc rc = BH_OK;
 
     gpu_check_idle(client);
@@ -161,11 +159,10 @@ gpu_ask_child(struct bh_gpu_client *client, struct gpu_request *request, struct 
         return rc;
     flight.before = bh_cpu_wait_read(client->answering.pid);
     ask->call = request->answer.call = ++client->call;
-    rc = bh_link_send(client->answering.link, request->kind, bh_gpu_message_fields(request->kind),
-                      ask, err);
+    rc = bh_link_send(client->answering.link, request->kind, bh_gpu_message_fields(request->kind), ask, err);
     if (rc == BH_OK)
-        rc = gpu_await_answer(&client->answering, bh_time_monotonic() + flight.span,
-                          &request->answer, request->arena, err);
+        rc = gpu_await_answer(&client->answering, bh_time_monotonic() + flight.span, &request->answer,
+                              request->arena, err);
     if (rc == BH_OK)
         return request->answer.rc == BH_OK ? BH_OK : gpu_copy_error(&request->answer, err);
     return gpu_give_up(client, &flight, rc, err);
@@ -192,7 +189,7 @@ gpu_run_request(struct bh_gpu_client *client, struct gpu_request *request, struc
 /* A request about one GPU; its name comes from outside and may not fit. */
 static bh_rc
 gpu_prepare(struct gpu_request *ret_request, enum bh_gpu_message_kind kind, const char *gpu,
-        struct bh_arena *arena, struct bh_err *err)
+            struct bh_arena *arena, struct bh_err *err)
 {
     *ret_request = (struct gpu_request){ .kind = kind, .arena = arena };
     if (strlen(gpu) >= sizeof ret_request->ask.gpu)
@@ -212,8 +209,7 @@ gpu_watch_all(struct bh_gpu_client *client, const struct bh_inventory *inventory
 }
 
 static bh_rc
-gpu_client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
-            struct bh_err *err)
+gpu_client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory, struct bh_err *err)
 {
     struct gpu_request request = { .kind = BH_GPU_MSG_SCAN, .arena = arena };
     bh_rc rc = gpu_run_request(self, &request, err);
@@ -271,7 +267,7 @@ gpu_client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err
 
 static bh_rc
 gpu_client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
-             struct bh_device_instance *ret_instance, struct bh_err *err)
+                 struct bh_device_instance *ret_instance, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct gpu_request request;
@@ -306,8 +302,7 @@ gpu_client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
 
 static bh_rc
 gpu_client_processes(void *self, const char *gpu, struct bh_arena *arena,
-                 struct bh_device_process **ret_processes, uint32_t *ret_count,
-                 struct bh_err *err)
+                     struct bh_device_process **ret_processes, uint32_t *ret_count, struct bh_err *err)
 {
     struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
@@ -322,8 +317,8 @@ gpu_client_processes(void *self, const char *gpu, struct bh_arena *arena,
 }
 
 static bh_rc
-gpu_client_busy(void *self, const char *gpu, struct bh_arena *arena,
-            struct bh_device_samples *samples, struct bh_err *err)
+gpu_client_busy(void *self, const char *gpu, struct bh_arena *arena, struct bh_device_samples *samples,
+                struct bh_err *err)
 {
     struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_BUSY, gpu, arena, err);
@@ -339,8 +334,7 @@ gpu_client_busy(void *self, const char *gpu, struct bh_arena *arena,
 }
 
 static bh_rc
-gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
-              struct bh_err *err)
+gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct gpu_request request;
@@ -392,17 +386,17 @@ bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_e
     client->asked_until = bh_time_monotonic() + client->read_deadline;
     client->asked_call = request.ask.call = ++client->call;
     client->asked = true; /* a child that has gone shows when the answer is taken */
-    (void)!bh_link_send(client->surveying.link, kind, bh_gpu_message_fields(kind), &request.ask,
-                        err);
+    (void)!bh_link_send(client->surveying.link, kind, bh_gpu_message_fields(kind), &request.ask, err);
     return BH_OK;
 }
 
 static void
 gpu_find_answer(struct bh_gpu_client *client, const struct bh_gpu_response *answer,
-            struct bh_gpu_found *ret_found)
+                struct bh_gpu_found *ret_found)
 {
     *ret_found = (struct bh_gpu_found){
-        .inventory = { .gpus = answer->gpus.items, .gpu_count = answer->gpus.count,
+        .inventory = { .gpus = answer->gpus.items,
+                       .gpu_count = answer->gpus.count,
                        .instances = answer->instances.items,
                        .instance_count = answer->instances.count },
     };
@@ -413,12 +407,14 @@ gpu_find_answer(struct bh_gpu_client *client, const struct bh_gpu_response *answ
 }
 
 bh_rc
-bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena,
-                   struct bh_gpu_found *ret_found, bool *ret_waits, struct bh_err *err)
+bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena, struct bh_gpu_found *ret_found,
+                      bool *ret_waits, struct bh_err *err)
 {
-    struct flight flight = { .child = &client->surveying, .gpu = client->asked_gpu,
+    struct flight flight = { .child = &client->surveying,
+                             .gpu = client->asked_gpu,
                              .kind = *client->asked_gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN,
-                             .before = client->asked_wait, .span = client->read_deadline };
+                             .before = client->asked_wait,
+                             .span = client->read_deadline };
     struct bh_gpu_response answer = { .call = client->asked_call };
     bh_rc rc = client->surveying.pid
                    ? gpu_await_answer(&client->surveying, bh_time_monotonic(), &answer, arena, err)
@@ -488,11 +484,9 @@ bh_gpu_client_new(const struct bh_gpu_client_options *options)
     client->library = gpu_copied(options->library);
     client->proc_root = gpu_copied(options->proc_root ? options->proc_root : "/proc");
     client->env = gpu_copied_list(options->env);
-    client->change_deadline =
-        options->change_deadline ? options->change_deadline : BH_GPU_CHANGE_DEADLINE;
-    client->read_deadline = options->read_deadline
-                                ? options->read_deadline
-                                : bh_gpu_read_deadline(client->change_deadline);
+    client->change_deadline = options->change_deadline ? options->change_deadline : BH_GPU_CHANGE_DEADLINE;
+    client->read_deadline =
+        options->read_deadline ? options->read_deadline : bh_gpu_read_deadline(client->change_deadline);
     return client;
 }
 

@@ -12,11 +12,11 @@
  * so that a driver call that never returns costs a child and not the node.
  *
  * One child answers requests, and for each GPU another one waits for its events and opens no other
- * GPU: when one GPU is reset or changes its mode, no event of the others is lost.  Calls block the caller, the
- * node's only thread, until the child answered or the deadline passed.  A child that
- * misses its deadline is killed and abandoned: it may sit in the kernel where SIGKILL
- * does nothing, so nobody waits for it, and it is reaped whenever it goes.  The next
- * call starts a fresh one, up to BH_GPU_ABANDONED_MAX that have not gone. */
+ * GPU: when one GPU is reset or changes its mode, no event of the others is lost.  Calls block the caller,
+ * the node's only thread, until the child answered or the deadline passed.  A child that misses its deadline
+ * is killed and abandoned: it may sit in the kernel where SIGKILL does nothing, so nobody waits for it, and
+ * it is reaped whenever it goes.  The next call starts a fresh one, up to BH_GPU_ABANDONED_MAX that have not
+ * gone. */
 struct bh_gpu_client;
 
 enum { BH_GPU_ABANDONED_MAX = 4, BH_GPU_HIDDEN_MAX = 64, BH_GPU_WATCHED_MAX = 64 };
@@ -26,12 +26,12 @@ enum { BH_GPU_ABANDONED_MAX = 4, BH_GPU_HIDDEN_MAX = 64, BH_GPU_WATCHED_MAX = 64
 
 /* All texts are copied. */
 struct bh_gpu_client_options {
-    const char *program;     /* the bulkhead-gpu program */
-    const char *library;     /* path of libnvidia-ml.so.1, the vendor's or the simulated one */
-    const char *proc_root;   /* "/proc", or the simulated driver's; NULL: "/proc" */
-    const char *const *env;  /* the child's whole environment, ends with NULL; NULL: empty */
-    bh_ns read_deadline;     /* scan, processes; 0: bh_gpu_read_deadline of the other */
-    bh_ns change_deadline;   /* set_mig, carve, destroy; 0: BH_GPU_CHANGE_DEADLINE */
+    const char *program;    /* the bulkhead-gpu program */
+    const char *library;    /* path of libnvidia-ml.so.1, the vendor's or the simulated one */
+    const char *proc_root;  /* "/proc", or the simulated driver's; NULL: "/proc" */
+    const char *const *env; /* the child's whole environment, ends with NULL; NULL: empty */
+    bh_ns read_deadline;    /* scan, processes; 0: bh_gpu_read_deadline of the other */
+    bh_ns change_deadline;  /* set_mig, carve, destroy; 0: BH_GPU_CHANGE_DEADLINE */
 };
 
 /* How long reads may take where changes may take `change`: half of it, since the node's loop
@@ -68,14 +68,12 @@ struct bh_gpu_found {
     struct bh_inventory inventory;
     struct bh_device_health health;
 };
-BH_MUST_USE bh_rc bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu,
-                                    struct bh_err *err);
+BH_MUST_USE bh_rc bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_err *err);
 
 /* Its answer: `ret_waits`, it has not come and is still waited for; else as the port's call.
  * Lists live in the arena. */
 BH_MUST_USE bh_rc bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena,
-                                     struct bh_gpu_found *ret_found, bool *ret_waits,
-                                     struct bh_err *err);
+                                        struct bh_gpu_found *ret_found, bool *ret_waits, struct bh_err *err);
 
 /* For poll: readable when there is something to take, -1 when nothing is asked; and until when
  * (monotonic) the answer is waited for. */

@@ -45,12 +45,11 @@ child_close_device(struct gpu_child_child *child)
 /* ---- requests: one function each, tabled by message number ---- */
 
 typedef bh_rc (*request)(const struct bh_device *device, const struct bh_gpu_request *ask,
-                         struct bh_gpu_response *answer, struct bh_arena *arena,
-                         struct bh_err *err);
+                         struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err);
 
 static bh_rc
 gpu_child_scan(const struct bh_device *device, const struct bh_gpu_request *ask,
-     struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
+               struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_inventory found;
     bh_rc rc = device->ops->scan(device->self, arena, &found, err);
@@ -65,14 +64,14 @@ gpu_child_scan(const struct bh_device *device, const struct bh_gpu_request *ask,
 
 static bh_rc
 child_set_mig(const struct bh_device *device, const struct bh_gpu_request *ask,
-        struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
+              struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     return device->ops->set_mig(device->self, ask->gpu, ask->enabled, err);
 }
 
 static bh_rc
 gpu_child_carve(const struct bh_device *device, const struct bh_gpu_request *ask,
-      struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
+                struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_device_instance *made = bh_arena_alloc(arena, sizeof *made);
     bh_rc rc;
@@ -87,14 +86,14 @@ gpu_child_carve(const struct bh_device *device, const struct bh_gpu_request *ask
 
 static bh_rc
 gpu_child_destroy(const struct bh_device *device, const struct bh_gpu_request *ask,
-        struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
+                  struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     return device->ops->destroy(device->self, ask->gpu, ask->gi, err);
 }
 
 static bh_rc
 gpu_child_processes(const struct bh_device *device, const struct bh_gpu_request *ask,
-          struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
+                    struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_device_process *items;
     uint32_t count;
@@ -106,8 +105,8 @@ gpu_child_processes(const struct bh_device *device, const struct bh_gpu_request 
 }
 
 static bh_rc
-gpu_child_busy(const struct bh_device *device, const struct bh_gpu_request *ask, struct bh_gpu_response *answer,
-     struct bh_arena *arena, struct bh_err *err)
+gpu_child_busy(const struct bh_device *device, const struct bh_gpu_request *ask,
+               struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_device_samples samples = { .since_us = ask->since_us };
     bh_rc rc = device->ops->busy(device->self, ask->gpu, arena, &samples, err);
@@ -119,7 +118,7 @@ gpu_child_busy(const struct bh_device *device, const struct bh_gpu_request *ask,
 
 static bh_rc
 gpu_child_health(const struct bh_device *device, const struct bh_gpu_request *ask,
-       struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
+                 struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_device_health *found = bh_arena_alloc(arena, sizeof *found);
     bh_rc rc;
@@ -133,12 +132,9 @@ gpu_child_health(const struct bh_device *device, const struct bh_gpu_request *as
 }
 
 static const request requests[] = {
-    [BH_GPU_MSG_SCAN] = gpu_child_scan,
-    [BH_GPU_MSG_SET_MIG] = child_set_mig,
-    [BH_GPU_MSG_CARVE] = gpu_child_carve,
-    [BH_GPU_MSG_DESTROY] = gpu_child_destroy,
-    [BH_GPU_MSG_PROCESSES] = gpu_child_processes,
-    [BH_GPU_MSG_BUSY] = gpu_child_busy,
+    [BH_GPU_MSG_SCAN] = gpu_child_scan,           [BH_GPU_MSG_SET_MIG] = child_set_mig,
+    [BH_GPU_MSG_CARVE] = gpu_child_carve,         [BH_GPU_MSG_DESTROY] = gpu_child_destroy,
+    [BH_GPU_MSG_PROCESSES] = gpu_child_processes, [BH_GPU_MSG_BUSY] = gpu_child_busy,
     [BH_GPU_MSG_HEALTH] = gpu_child_health,
 };
 
@@ -154,7 +150,7 @@ child_put_error(struct bh_gpu_response *answer, const struct bh_err *err)
 
 static bh_rc
 child_answer_frame(struct gpu_child_child *child, struct bh_link *link, const struct bh_frame *frame,
-             struct bh_err *err)
+                   struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_MAX);
     struct bh_gpu_response answer = { 0 };
@@ -173,8 +169,7 @@ child_answer_frame(struct gpu_child_child *child, struct bh_link *link, const st
         rc = requests[frame->number](&child->device, &ask, &answer, arena, &why);
     if (rc != BH_OK)
         child_put_error(&answer, &why);
-    return bh_link_send(link, BH_GPU_MSG_RESPONSE, bh_gpu_message_fields(BH_GPU_MSG_RESPONSE),
-                        &answer, err);
+    return bh_link_send(link, BH_GPU_MSG_RESPONSE, bh_gpu_message_fields(BH_GPU_MSG_RESPONSE), &answer, err);
 }
 
 /* ---- loops ---- */
@@ -225,8 +220,7 @@ bh_gpu_child_respond(int fd, const struct bh_device_options *options, struct bh_
 }
 
 bh_rc
-bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *options,
-                   struct bh_err *err)
+bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *options, struct bh_err *err)
 {
     BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(fd);
     struct gpu_child_child child = { .options = options };
@@ -240,13 +234,12 @@ bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *opti
         if (found == BH_OK)
             found = child.device.ops->next_event(child.device.self, WATCH_INTERVAL, &event, &why);
         if (found == BH_OK && strcmp(event.gpu, gpu) == 0) /* without nodes it sees all GPUs */
-            rc = bh_link_send(link, BH_GPU_MSG_EVENT, bh_gpu_message_fields(BH_GPU_MSG_EVENT),
-                              &event, err);
+            rc = bh_link_send(link, BH_GPU_MSG_EVENT, bh_gpu_message_fields(BH_GPU_MSG_EVENT), &event, err);
         else if (found != BH_OK && found != BH_TIMEOUT)
             child_close_device(&child); /* a driver that was reset wants to be opened anew */
         if (rc == BH_OK)
-            rc = gpu_child_dispatch(link, found == BH_OK || found == BH_TIMEOUT
-                                ? 0 : (int)(WATCH_INTERVAL / BH_NS_PER_MS), err);
+            rc = gpu_child_dispatch(
+                link, found == BH_OK || found == BH_TIMEOUT ? 0 : (int)(WATCH_INTERVAL / BH_NS_PER_MS), err);
     }
     child_close_device(&child);
     return gpu_child_ended(rc);
@@ -279,8 +272,7 @@ bh_gpu_child_hide(const char *path, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (mount(path, path, NULL, MS_BIND, NULL) != 0
-        || mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_NODEV | MS_NOSUID | MS_NOEXEC, NULL)
-               != 0)
+        || mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_NODEV | MS_NOSUID | MS_NOEXEC, NULL) != 0)
         return bh_err_errno(err, "hide %s", path);
     return BH_OK;
 }

@@ -11,12 +11,11 @@
 
 /* Answer requests on `fd`, one at a time, until the node closes it.  BH_OK: it did;
  * BH_INVALID: it sent something else; BH_IO. */
-BH_MUST_USE bh_rc bh_gpu_child_respond(int fd, const struct bh_device_options *options,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_gpu_child_respond(int fd, const struct bh_device_options *options, struct bh_err *err);
 
 /* Wait for events of the GPU of that name and send each on `fd` until the node closes it. */
-BH_MUST_USE bh_rc bh_gpu_child_watch(int fd, const char *gpu,
-                                     const struct bh_device_options *options, struct bh_err *err);
+BH_MUST_USE bh_rc bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *options,
+                                     struct bh_err *err);
 
 /* From now on this process cannot open the device node at that path (EACCES): a mount namespace
  * of its own shows it where devices do not count.  BH_OK, too, where there is no such node. */

@@ -12,7 +12,7 @@
 enum { BH_GPU_RESPONSE_MAX = 1 << 16 }; /* bytes of an answer without long lists, decoded */
 
 struct bh_gpu_child {
-    pid_t pid;               /* 0: none runs */
+    pid_t pid; /* 0: none runs */
     struct bh_link *link;
 };
 
@@ -21,7 +21,7 @@ struct bh_gpu_watcher {
     char gpu[48];
     uint32_t minor;
     struct bh_gpu_child child;
-    bh_ns from;              /* not before: when the child may start again */
+    bh_ns from; /* not before: when the child may start again */
 };
 
 struct bh_gpu_client {
@@ -29,7 +29,7 @@ struct bh_gpu_client {
     bh_ns read_deadline, change_deadline;
     struct bh_gpu_child answering;
     struct bh_gpu_child surveying;
-    bool asked;              /* the surveying child has a question */
+    bool asked; /* the surveying child has a question */
     char asked_gpu[48];
     uint64_t asked_call;
     bh_ns asked_until;
@@ -38,7 +38,7 @@ struct bh_gpu_client {
     uint32_t watcher_count;
     pid_t abandoned[BH_GPU_ABANDONED_MAX + 2 + BH_GPU_WATCHED_MAX];
     uint32_t abandoned_count;
-    uint64_t call;           /* number of the last request */
+    uint64_t call;                      /* number of the last request */
     uint32_t hidden[BH_GPU_HIDDEN_MAX]; /* minors of the GPUs that the children do not see */
     uint32_t hidden_count;
 };
@@ -51,15 +51,14 @@ BH_MUST_USE bh_rc bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child
 void bh_gpu_abandon(struct bh_gpu_client *client, struct bh_gpu_child *child);
 
 /* Wait until a frame came.  BH_TIMEOUT, BH_UNAVAILABLE (closed), BH_INVALID, BH_IO. */
-BH_MUST_USE bh_rc bh_gpu_await_frame(struct bh_link *link, bh_ns deadline,
-                                     struct bh_frame *ret_frame, struct bh_err *err);
+BH_MUST_USE bh_rc bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
+                                     struct bh_err *err);
 
 int bh_gpu_ms_left(bh_ns deadline);
 
 bool bh_gpu_is_hidden(const struct bh_gpu_client *client, uint32_t minor);
 
 /* The port's next_event. */
-bh_rc bh_gpu_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
-                        struct bh_err *err);
+bh_rc bh_gpu_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event, struct bh_err *err);
 
 #endif

@@ -16,7 +16,8 @@ usage(void)
 {
     fputs("usage: bulkhead-gpu --library PATH [--proc-root DIR] [--hide NODE]...\n"
           "       bulkhead-gpu --library PATH [--proc-root DIR] --only NODE --events GPU\n"
-          "It is started by bulkhead-node and speaks on descriptor 3.\n", stderr);
+          "It is started by bulkhead-node and speaks on descriptor 3.\n",
+          stderr);
     return 2;
 }
 
@@ -24,12 +25,9 @@ int
 main(int argc, char **argv)
 {
     static const struct option names[] = {
-        { "library", required_argument, NULL, 'l' },
-        { "proc-root", required_argument, NULL, 'p' },
-        { "hide", required_argument, NULL, 'h' },
-        { "only", required_argument, NULL, 'o' },
-        { "events", required_argument, NULL, 'e' },
-        { NULL, 0, NULL, 0 },
+        { "library", required_argument, NULL, 'l' }, { "proc-root", required_argument, NULL, 'p' },
+        { "hide", required_argument, NULL, 'h' },    { "only", required_argument, NULL, 'o' },
+        { "events", required_argument, NULL, 'e' },  { NULL, 0, NULL, 0 },
     };
     struct bh_device_options options = { 0 };
     struct bh_err err = { 0 };

@@ -17,8 +17,7 @@ static const struct bh_field activity_fields[] = {
     BH_F(struct bh_device_activity, sm_bp, BH_FIELD_U32),
     BH_F(struct bh_device_activity, tensor_bp, BH_FIELD_U32),
 };
-static const struct bh_fields activity =
-    BH_FIELDS("activity", struct bh_device_activity, activity_fields);
+static const struct bh_fields activity = BH_FIELDS("activity", struct bh_device_activity, activity_fields);
 
 static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_device_gpu, activity, BH_FIELD_STRUCT, .of = &activity),
@@ -52,8 +51,7 @@ static const struct bh_field instance_fields[] = {
     BH_F(struct bh_device_instance, start, BH_FIELD_U32),
     BH_F(struct bh_device_instance, uuid, BH_FIELD_STR),
 };
-static const struct bh_fields instance =
-    BH_FIELDS("instance", struct bh_device_instance, instance_fields);
+static const struct bh_fields instance = BH_FIELDS("instance", struct bh_device_instance, instance_fields);
 
 static const struct bh_field process_fields[] = {
     BH_F(struct bh_device_process, ci, BH_FIELD_U32),
@@ -61,8 +59,7 @@ static const struct bh_field process_fields[] = {
     BH_F(struct bh_device_process, memory_mib, BH_FIELD_U64),
     BH_F(struct bh_device_process, pid, BH_FIELD_U32),
 };
-static const struct bh_fields process =
-    BH_FIELDS("process", struct bh_device_process, process_fields);
+static const struct bh_fields process = BH_FIELDS("process", struct bh_device_process, process_fields);
 
 static const struct bh_field busy_fields[] = {
     BH_F(struct bh_device_busy, percent, BH_FIELD_U32),
@@ -85,16 +82,12 @@ static const struct bh_field health_fields[] = {
     BH_F(struct bh_device_health, retired_pending, BH_FIELD_BOOL),
     BH_F(struct bh_device_health, thermal_ns, BH_FIELD_U64),
 };
-static const struct bh_fields health =
-    BH_FIELDS("health", struct bh_device_health, health_fields);
+static const struct bh_fields health = BH_FIELDS("health", struct bh_device_health, health_fields);
 
 static const struct bh_field ask_fields[] = {
-    BH_F(struct bh_gpu_request, call, BH_FIELD_U64),
-    BH_F(struct bh_gpu_request, enabled, BH_FIELD_BOOL),
-    BH_F(struct bh_gpu_request, gi, BH_FIELD_U32),
-    BH_F(struct bh_gpu_request, gpu, BH_FIELD_STR),
-    BH_F(struct bh_gpu_request, profile, BH_FIELD_STR),
-    BH_F(struct bh_gpu_request, since_us, BH_FIELD_U64),
+    BH_F(struct bh_gpu_request, call, BH_FIELD_U64),    BH_F(struct bh_gpu_request, enabled, BH_FIELD_BOOL),
+    BH_F(struct bh_gpu_request, gi, BH_FIELD_U32),      BH_F(struct bh_gpu_request, gpu, BH_FIELD_STR),
+    BH_F(struct bh_gpu_request, profile, BH_FIELD_STR), BH_F(struct bh_gpu_request, since_us, BH_FIELD_U64),
     BH_F(struct bh_gpu_request, start, BH_FIELD_U32),
 };
 

@@ -16,7 +16,7 @@ enum bh_gpu_message_kind {
 
 /* A request; each kind uses the members it needs. */
 struct bh_gpu_request {
-    uint64_t call;       /* the answer repeats it */
+    uint64_t call; /* the answer repeats it */
     char gpu[48], profile[24];
     uint32_t start, gi;
     bool enabled;

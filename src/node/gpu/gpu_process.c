@@ -53,7 +53,8 @@ struct process_words {
 };
 
 static void
-process_write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *watcher, struct process_words *words)
+process_write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *watcher,
+                    struct process_words *words)
 {
     const char *const fixed[] = { client->program, "--library", client->library, "--proc-root",
                                   client->proc_root };
@@ -76,8 +77,8 @@ process_write_words(const struct bh_gpu_client *client, const struct bh_gpu_watc
 /* Only the socket, as descriptor 3, and standard error reach the child; the terminal's signals do
  * not reach it. */
 static bh_rc
-gpu_process_spawn(const struct bh_gpu_client *client, int socket,
-                  const struct bh_gpu_watcher *watcher, pid_t *ret_pid, struct bh_err *err)
+gpu_process_spawn(const struct bh_gpu_client *client, int socket, const struct bh_gpu_watcher *watcher,
+                  pid_t *ret_pid, struct bh_err *err)
 {
     struct process_words words;
     struct bh_process_options options = {
@@ -97,14 +98,13 @@ gpu_process_spawn(const struct bh_gpu_client *client, int socket,
 
 bh_rc
 bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const struct bh_gpu_watcher *watcher,
-      struct bh_err *err)
+             struct bh_err *err)
 {
     int pair[2];
     bh_rc rc;
 
     if (!process_has_child_slot(client)) {
-        bh_err_set(err, BH_UNAVAILABLE, "%u gpu children hang in the driver",
-                   client->abandoned_count);
+        bh_err_set(err, BH_UNAVAILABLE, "%u gpu children hang in the driver", client->abandoned_count);
         return bh_err_hint(err, "a driver that hangs needs a GPU reset or a reboot; see dmesg");
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -129,8 +129,7 @@ bh_gpu_ms_left(bh_ns deadline)
 }
 
 bh_rc
-bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
-            struct bh_err *err)
+bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame, struct bh_err *err)
 {
     for (;;) {
         struct pollfd ready = { .fd = bh_link_fd(link), .events = bh_link_interest(link) };

@@ -29,8 +29,8 @@ send_answer(struct bh_link *link, const struct bh_gpu_response *answer)
 {
     struct bh_err err;
 
-    if (bh_link_send(link, BH_GPU_MSG_RESPONSE, bh_gpu_message_fields(BH_GPU_MSG_RESPONSE), answer,
-                     &err) != BH_OK)
+    if (bh_link_send(link, BH_GPU_MSG_RESPONSE, bh_gpu_message_fields(BH_GPU_MSG_RESPONSE), answer, &err)
+        != BH_OK)
         exit(1);
 }
 
@@ -50,8 +50,7 @@ await_ask(struct bh_link *link)
         rc = bh_link_next(link, &frame, &err);
     } while (rc == BH_NOT_FOUND);
     if (rc != BH_OK
-        || bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), &ask, arena, &err)
-               != BH_OK)
+        || bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), &ask, arena, &err) != BH_OK)
         exit(1);
     bh_arena_free(arena);
     return ask.call;
@@ -127,9 +126,12 @@ gpu_test_play(const char *part, const char *record)
             send_answer(link, &(struct bh_gpu_response){ .call = call, .driver = "fake" });
     }
     if (strcmp(part, "refuses") == 0) {
-        send_answer(link, &(struct bh_gpu_response){
-                              .call = call, .rc = BH_FULL, .sys_kind = BH_SYS_NVML, .sys = 23,
-                              .msg = "the place is taken", .hint = "take another" });
+        send_answer(link, &(struct bh_gpu_response){ .call = call,
+                                                     .rc = BH_FULL,
+                                                     .sys_kind = BH_SYS_NVML,
+                                                     .sys = 23,
+                                                     .msg = "the place is taken",
+                                                     .hint = "take another" });
         call = await_ask(link);
     }
     if (strcmp(part, "answers another") == 0)
@@ -151,9 +153,11 @@ gpu_test_play(const char *part, const char *record)
 static struct bh_gpu_client *
 client_of(const char *part, const char *record, bh_ns deadline)
 {
-    return bh_gpu_client_new(&(struct bh_gpu_client_options){
-        .program = "/proc/self/exe", .library = part, .proc_root = record,
-        .read_deadline = deadline, .change_deadline = deadline });
+    return bh_gpu_client_new(&(struct bh_gpu_client_options){ .program = "/proc/self/exe",
+                                                              .library = part,
+                                                              .proc_root = record,
+                                                              .read_deadline = deadline,
+                                                              .change_deadline = deadline });
 }
 
 #define LONG (20 * BH_NS_PER_S)
@@ -207,20 +211,17 @@ static const struct {
     const char *part;
     bh_ns deadline;
     bh_rc rc;
-    const char *why;   /* how the message begins */
+    const char *why; /* how the message begins */
 } parts[] = {
-    { "answers",         LONG,  BH_OK,        "" },
-    { "refuses",         LONG,  BH_FULL,      "the place is taken" },
-    { "hangs",           SHORT, BH_UNCERTAIN,
-      "the gpu child was killed in scan: no answer in time" },
-    { "dies at once",    LONG,  BH_UNCERTAIN, "the gpu child was killed in scan: " },
-    { "dies asked",      LONG,  BH_UNCERTAIN,
-      "the gpu child was killed in scan: the peer closed the connection" },
-    { "answers another", LONG,  BH_UNCERTAIN,
+    { "answers", LONG, BH_OK, "" },
+    { "refuses", LONG, BH_FULL, "the place is taken" },
+    { "hangs", SHORT, BH_UNCERTAIN, "the gpu child was killed in scan: no answer in time" },
+    { "dies at once", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: " },
+    { "dies asked", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: the peer closed the connection" },
+    { "answers another", LONG, BH_UNCERTAIN,
       "the gpu child was killed in scan: an answer to another request" },
-    { "asks",            LONG,  BH_UNCERTAIN,
-      "the gpu child was killed in scan: message 1 is no answer" },
-    { "speaks HTTP",     LONG,  BH_UNCERTAIN, "the gpu child was killed in scan: frame of " },
+    { "asks", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: message 1 is no answer" },
+    { "speaks HTTP", LONG, BH_UNCERTAIN, "the gpu child was killed in scan: frame of " },
 };
 
 static void
@@ -230,9 +231,9 @@ test_read_deadline(void **state)
         const char *name;
         bh_ns change, read;
     } cases[] = {
-        { "a test's",      300 * BH_NS_PER_MS, 5 * BH_NS_PER_S },
-        { "the usual one", 10 * BH_NS_PER_S,   5 * BH_NS_PER_S },
-        { "a slow driver", 80 * BH_NS_PER_S,   40 * BH_NS_PER_S },
+        { "a test's", 300 * BH_NS_PER_MS, 5 * BH_NS_PER_S },
+        { "the usual one", 10 * BH_NS_PER_S, 5 * BH_NS_PER_S },
+        { "a slow driver", 80 * BH_NS_PER_S, 40 * BH_NS_PER_S },
     };
 
     (void)state;
@@ -247,8 +248,8 @@ test_parts(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BH_COUNT(parts); i++) {
-        BH_AUTO(bh_gpu_client_free) struct bh_gpu_client *client =
-            client_of(parts[i].part, NULL, parts[i].deadline);
+        BH_AUTO(bh_gpu_client_free)
+        struct bh_gpu_client *client = client_of(parts[i].part, NULL, parts[i].deadline);
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA);
         struct bh_device device = bh_gpu_client_device(client);
 
@@ -282,13 +283,11 @@ test_findings(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        BH_AUTO(bh_gpu_client_free) struct bh_gpu_client *client =
-            client_of(cases[i].part, NULL, SHORT);
+        BH_AUTO(bh_gpu_client_free) struct bh_gpu_client *client = client_of(cases[i].part, NULL, SHORT);
         struct bh_device device = bh_gpu_client_device(client);
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(cases[i].part, device.ops->destroy(device.self, "GPU-1", 1, &err),
-                    BH_UNCERTAIN);
+        BH_CHECK_EQ(cases[i].part, device.ops->destroy(device.self, "GPU-1", 1, &err), BH_UNCERTAIN);
         BH_CHECK_EQ(cases[i].part, bh_gpu_child_died(&err), cases[i].died);
     }
     BH_CHECK_DONE();
@@ -327,8 +326,7 @@ test_long_names(void **state)
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     BH_CHECK_EQ("gpu", device.ops->destroy(device.self, name, 1, &err), BH_NOT_FOUND);
-    BH_CHECK_EQ("profile", device.ops->carve(device.self, "GPU-1", name, 0, &made, &err),
-                BH_INVALID);
+    BH_CHECK_EQ("profile", device.ops->carve(device.self, "GPU-1", name, 0, &made, &err), BH_INVALID);
     BH_CHECK_DONE();
 }
 
@@ -365,12 +363,12 @@ static const struct {
     const char *bytes;
     bh_rc rc;
 } sayings[] = {
-    { "nothing",       0,                    "",                 BH_OK },
-    { "a request",     BH_GPU_MSG_SCAN,      "",                 BH_OK },
-    { "a cut request", BH_GPU_MSG_DESTROY,   "\x40\1",           BH_OK },
-    { "an answer",     BH_GPU_MSG_RESPONSE,    "",                 BH_INVALID },
-    { "unknown",       99,                   "",                 BH_INVALID },
-    { "garbage",       0,                    "GET / HTTP/1.1\r", BH_INVALID },
+    { "nothing", 0, "", BH_OK },
+    { "a request", BH_GPU_MSG_SCAN, "", BH_OK },
+    { "a cut request", BH_GPU_MSG_DESTROY, "\x40\1", BH_OK },
+    { "an answer", BH_GPU_MSG_RESPONSE, "", BH_INVALID },
+    { "unknown", 99, "", BH_INVALID },
+    { "garbage", 0, "GET / HTTP/1.1\r", BH_INVALID },
 };
 
 /* Without a driver a child answers every request all the same: BH_UNAVAILABLE. */
@@ -381,21 +379,19 @@ test_child(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(sayings); i++) {
-        struct said said = socket_with(sayings[i].number, sayings[i].bytes,
-                                       strlen(sayings[i].bytes));
+        struct said said = socket_with(sayings[i].number, sayings[i].bytes, strlen(sayings[i].bytes));
         struct bh_link *link = bh_link_new(said.node);
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA);
         struct bh_gpu_response answer = { 0 };
         struct bh_err err = { 0 };
         struct bh_frame frame;
 
-        BH_CHECK_EQ(sayings[i].name, bh_gpu_child_respond(said.child, &options, &err),
-                    sayings[i].rc);
+        BH_CHECK_EQ(sayings[i].name, bh_gpu_child_respond(said.child, &options, &err), sayings[i].rc);
         if (sayings[i].rc == BH_OK && sayings[i].number) {
             assert_int_equal(bh_link_readable(link, &err), BH_OK);
             assert_int_equal(bh_link_next(link, &frame, &err), BH_OK);
-            assert_int_equal(bh_frame_decode(&frame, bh_gpu_message_fields(frame.number),
-                                             &answer, arena, &err), BH_OK);
+            assert_int_equal(
+                bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), &answer, arena, &err), BH_OK);
             BH_CHECK_EQ(sayings[i].name, answer.call, 7);
             BH_CHECK_EQ(sayings[i].name, answer.rc, BH_UNAVAILABLE);
         }
@@ -455,14 +451,12 @@ test_abandoned(void **state)
     client = client_of("sticks", stuck.folder, SHORT);
     device = bh_gpu_client_device(client);
     for (uint32_t i = 0; i < BH_GPU_ABANDONED_MAX; i++)
-        BH_CHECK_EQ("it hangs", device.ops->scan(device.self, arena, &inventory, &err),
-                    BH_UNCERTAIN);
+        BH_CHECK_EQ("it hangs", device.ops->scan(device.self, arena, &inventory, &err), BH_UNCERTAIN);
     gpu_test_collect(&stuck);
     if (stuck.count == BH_GPU_ABANDONED_MAX) {
         bh_ns before = bh_time_monotonic();
 
-        BH_CHECK_EQ("no more", device.ops->scan(device.self, arena, &inventory, &err),
-                    BH_UNAVAILABLE);
+        BH_CHECK_EQ("no more", device.ops->scan(device.self, arena, &inventory, &err), BH_UNAVAILABLE);
         BH_CHECK_STR("no more", err.msg, "4 gpu children hang in the driver");
         BH_CHECK("soon", bh_time_monotonic() - before < BH_NS_PER_S);
         bh_gpu_client_watch(client, "GPU-1", 0);
@@ -476,8 +470,7 @@ test_abandoned(void **state)
     for (int turn = 0; turn < 400 && bh_gpu_client_reap(client) > 0; turn++)
         bh_time_sleep(5 * BH_NS_PER_MS);
     BH_CHECK_EQ("all went", bh_gpu_client_reap(client), 0);
-    BH_CHECK_EQ("a fresh one", device.ops->scan(device.self, arena, &inventory, &err),
-                BH_UNCERTAIN);
+    BH_CHECK_EQ("a fresh one", device.ops->scan(device.self, arena, &inventory, &err), BH_UNCERTAIN);
     bh_gpu_client_free(client);
     gpu_test_collect(&stuck);
     if (stuck.count > BH_GPU_ABANDONED_MAX)
@@ -511,12 +504,9 @@ test_events(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_messages),   cmocka_unit_test(test_read_deadline),
-    cmocka_unit_test(test_parts),
-    cmocka_unit_test(test_findings),
-    cmocka_unit_test(test_no_program), cmocka_unit_test(test_long_names),
-    cmocka_unit_test(test_child),      cmocka_unit_test(test_abandoned),
-    cmocka_unit_test(test_events),
+    cmocka_unit_test(test_messages), cmocka_unit_test(test_read_deadline), cmocka_unit_test(test_parts),
+    cmocka_unit_test(test_findings), cmocka_unit_test(test_no_program),    cmocka_unit_test(test_long_names),
+    cmocka_unit_test(test_child),    cmocka_unit_test(test_abandoned),     cmocka_unit_test(test_events),
 };
 
 int

@@ -47,7 +47,7 @@ bh_gpu_client_event_fds(struct bh_gpu_client *client, int ret_fds[BH_GPU_WATCHED
 /* An event that has come from that child.  BH_TIMEOUT: none; BH_UNAVAILABLE: it was ended. */
 static bh_rc
 gpu_watch_receive_event(struct bh_gpu_client *client, struct bh_gpu_watcher *watcher,
-           struct bh_device_event *ret_event, struct bh_err *err)
+                        struct bh_device_event *ret_event, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct bh_device_event event;
@@ -71,8 +71,7 @@ gpu_watch_receive_event(struct bh_gpu_client *client, struct bh_gpu_watcher *wat
 }
 
 static bh_rc
-receive_any_event(struct bh_gpu_client *client, struct bh_device_event *ret_event,
-               struct bh_err *err)
+receive_any_event(struct bh_gpu_client *client, struct bh_device_event *ret_event, struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_UNAVAILABLE, "no gpu child waits for events");
 
@@ -90,8 +89,7 @@ receive_any_event(struct bh_gpu_client *client, struct bh_device_event *ret_even
 }
 
 bh_rc
-bh_gpu_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
-                  struct bh_err *err)
+bh_gpu_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event, struct bh_err *err)
 {
     struct bh_gpu_client *client = self;
     bh_ns deadline = bh_time_monotonic() + wait;

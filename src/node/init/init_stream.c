@@ -19,21 +19,20 @@
 
 #include "node/common/init_message.h"
 
-enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, ARGS_MAX = 4096, GRACE_S = 5,
-       CONNECT_S = 10 };
+enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, ARGS_MAX = 4096, GRACE_S = 5, CONNECT_S = 10 };
 
 /* A command, or a connection that somebody holds (pid 0). */
 struct stream_session {
     bool used;
-    int answers;                 /* -1: whoever asked has gone */
-    pid_t pid;                   /* also the number of its session, in the kernel's sense */
-    bool reaped;                 /* it has ended; others of its session may not have */
-    time_t kill_at;              /* monotonic seconds; 0: it was not told to end */
+    int answers;    /* -1: whoever asked has gone */
+    pid_t pid;      /* also the number of its session, in the kernel's sense */
+    bool reaped;    /* it has ended; others of its session may not have */
+    time_t kill_at; /* monotonic seconds; 0: it was not told to end */
 };
 
 static struct stream_session sessions[BH_INIT_SESSIONS_MAX];
 static int keeper = -1;
-static sigset_t usual;           /* the signal mask that commands get */
+static sigset_t usual; /* the signal mask that commands get */
 
 static void
 stream_record_child(int number)
@@ -281,9 +280,11 @@ stream_connect_to(const struct sockaddr *address, socklen_t size)
 static _Noreturn void
 stream_make_connection(int answers, uint16_t port)
 {
-    struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(port),
+    struct sockaddr_in four = { .sin_family = AF_INET,
+                                .sin_port = htons(port),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(port),
+    struct sockaddr_in6 six = { .sin6_family = AF_INET6,
+                                .sin6_port = htons(port),
                                 .sin6_addr = IN6ADDR_LOOPBACK_INIT };
     int fd, failed;
 
@@ -356,7 +357,9 @@ stream_receive_request(void)
         char bytes[CMSG_SPACE(BH_INIT_FDS_MAX * sizeof(int))];
     } control;
     struct iovec part = { bytes, sizeof bytes };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes };
     ssize_t got = recvmsg(keeper, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
@@ -399,8 +402,7 @@ stream_signal_session(pid_t session, int number)
     DIR *processes = opendir("/proc");
 
     for (const struct dirent *entry; processes && (entry = readdir(processes));)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9'
-            && stream_session_of(entry->d_name) == session)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && stream_session_of(entry->d_name) == session)
             kill((pid_t)strtol(entry->d_name, NULL, 10), number);
     if (processes)
         closedir(processes);
@@ -484,8 +486,7 @@ bh_init_streams_wait(void)
 
     polls[0] = (struct pollfd){ .fd = keeper, .events = POLLIN };
     for (int i = 0; i < BH_INIT_SESSIONS_MAX; i++)
-        polls[1 + i] = (struct pollfd){ .fd = sessions[i].used ? sessions[i].answers : -1,
-                                        .events = POLLIN };
+        polls[1 + i] = (struct pollfd){ .fd = sessions[i].used ? sessions[i].answers : -1, .events = POLLIN };
     if (ppoll(polls, 1 + BH_INIT_SESSIONS_MAX, late ? &second : NULL, &usual) <= 0)
         return;
     for (int i = 0; i < BH_INIT_SESSIONS_MAX; i++)

@@ -30,18 +30,18 @@ static const char helper_stuck[] = "a helper sits in the driver and does not end
 /* A job on its way out or back. */
 struct operation {
     enum { FREE, SAVING, SAVED, RESTORING, OVER, STUCK } step; /* STUCK: over, but its helper is not */
-    uint64_t lease, order;          /* order 0: none, after a start of the node */
+    uint64_t lease, order;                                     /* order 0: none, after a start of the node */
     struct bh_checkpoint_run run;
-    bh_ns check_at;                  /* monotonic */
-    bool damaged;                       /* over: its processes are not as they were */
-    bool is_undo;                    /* it comes back because it could not go */
-    char why[WHY_MAX];              /* over: why it did not go, or could not come back */
+    bh_ns check_at;    /* monotonic */
+    bool damaged;      /* over: its processes are not as they were */
+    bool is_undo;      /* it comes back because it could not go */
+    char why[WHY_MAX]; /* over: why it did not go, or could not come back */
 };
 
 struct bh_checkpoint_runs {
     struct operation operation[OPERATIONS_MAX];
-    char missing[100];              /* why the calls are not there; "": they are */
-    bool adopts;                    /* jobs of before wait for a place in the table */
+    char missing[100]; /* why the calls are not there; "": they are */
+    bool adopts;       /* jobs of before wait for a place in the table */
 };
 
 struct bh_checkpoint_runs *
@@ -75,15 +75,14 @@ bh_checkpoint_probe(struct bh_node *node)
     bh_ns next;
     bh_rc rc = bh_checkpoint_run_begin(node, NULL, BH_CHECKPOINT_PROBE, &run, &err);
 
-    while (rc == BH_OK
-           && !bh_checkpoint_run_advance(&run, bh_time_monotonic(), &next, &report, &err))
+    while (rc == BH_OK && !bh_checkpoint_run_advance(&run, bh_time_monotonic(), &next, &report, &err))
         bh_time_sleep(PROBE_POLL_INTERVAL);
     if (rc == BH_OK)
         rc = err.rc;
     snprintf(missing, sizeof node->checkpoints->missing, "%.99s",
-             rc != BH_OK                         ? err.msg
-             : report.end == BH_CHECKPOINT_DONE  ? ""
-                                                 : report.why);
+             rc != BH_OK                        ? err.msg
+             : report.end == BH_CHECKPOINT_DONE ? ""
+                                                : report.why);
     bh_utf8_scrub(missing);
 }
 
@@ -159,17 +158,21 @@ checkpoint_has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib
     usage.bytes -= usage.file_bytes < usage.bytes ? usage.file_bytes : usage.bytes;
     headroom = limits.memory_bytes < usage.bytes ? 0 : (limits.memory_bytes - usage.bytes) >> 20;
     if (headroom < mib)
-        snprintf(ret_why, size, "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
-                 " MiB that are left of the job's memory limit", mib, headroom);
+        snprintf(ret_why, size,
+                 "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
+                 " MiB that are left of the job's memory limit",
+                 mib, headroom);
     else if (available < mib)
-        snprintf(ret_why, size, "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
-                 " MiB of main memory that this machine has left", mib, available);
+        snprintf(ret_why, size,
+                 "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
+                 " MiB of main memory that this machine has left",
+                 mib, available);
     return headroom >= mib && available >= mib;
 }
 
 static bool
 checkpoint_can_go(const struct bh_node *node, const struct bh_job *job, const struct bh_job_on_gpu *on_gpu,
-       char *ret_why, size_t size)
+                  char *ret_why, size_t size)
 {
     if (!checkpoint_has_calls(node, ret_why, size))
         return false;
@@ -237,11 +240,12 @@ checkpoint_release(struct operation *operation)
 /* ---- notes ---- */
 
 static bh_rc
-checkpoint_record_checkpointed(struct bh_node *node, const struct bh_job *job, const struct bh_job_on_gpu *on_gpu,
-           struct bh_err *err)
+checkpoint_record_checkpointed(struct bh_node *node, const struct bh_job *job,
+                               const struct bh_job_on_gpu *on_gpu, struct bh_err *err)
 {
-    struct bh_node_record record = { .kind = BH_NODE_RECORD_CHECKPOINTED, .lease = job->record.lease,
-                            .pid_count = on_gpu->count };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_CHECKPOINTED,
+                                     .lease = job->record.lease,
+                                     .pid_count = on_gpu->count };
     bh_rc rc;
 
     memcpy(record.pids, on_gpu->pids, sizeof record.pids);
@@ -274,12 +278,11 @@ checkpoint_add_why(struct operation *operation, const char *why)
 
 static bh_rc
 checkpoint_begin(struct bh_node *node, struct operation *operation, enum bh_checkpoint_action action,
-      struct bh_err *err)
+                 struct bh_err *err)
 {
     const struct bh_job *job = bh_state_job(&node->state, operation->lease);
-    bh_rc rc = job && !job->ended
-                   ? bh_checkpoint_run_begin(node, job, action, &operation->run, err)
-                   : bh_err_set(err, BH_CONFLICT, "the job has ended");
+    bh_rc rc = job && !job->ended ? bh_checkpoint_run_begin(node, job, action, &operation->run, err)
+                                  : bh_err_set(err, BH_CONFLICT, "the job has ended");
 
     operation->check_at = bh_time_monotonic();
     if (rc != BH_OK)
@@ -312,16 +315,15 @@ checkpoint_undo_save(struct bh_node *node, struct operation *operation, const ch
 }
 
 static void
-checkpoint_end_save(struct bh_node *node, struct operation *operation, const struct bh_checkpoint_report *report,
-          const struct bh_err *err)
+checkpoint_end_save(struct bh_node *node, struct operation *operation,
+                    const struct bh_checkpoint_report *report, const struct bh_err *err)
 {
     if (err->rc != BH_OK || report->end == BH_CHECKPOINT_FAILED) {
         checkpoint_undo_save(node, operation, err->rc != BH_OK ? err->msg : report->why);
         return;
     }
     if (report->end == BH_CHECKPOINT_DONE) {
-        bh_log(MEMORY_ASIDE, BH_U64("lease", operation->lease),
-               BH_U64("processes", report->processes));
+        bh_log(MEMORY_ASIDE, BH_U64("lease", operation->lease), BH_U64("processes", report->processes));
         operation->step = SAVED;
         return;
     }
@@ -332,8 +334,8 @@ checkpoint_end_save(struct bh_node *node, struct operation *operation, const str
 }
 
 static void
-checkpoint_end_restore(struct bh_node *node, struct operation *operation, const struct bh_checkpoint_report *report,
-           const struct bh_err *err)
+checkpoint_end_restore(struct bh_node *node, struct operation *operation,
+                       const struct bh_checkpoint_report *report, const struct bh_err *err)
 {
     if (err->rc != BH_OK || report->end != BH_CHECKPOINT_DONE) {
         checkpoint_fail(operation, err->rc != BH_OK ? err->msg : report->why);
@@ -448,7 +450,7 @@ bh_checkpoints_tick(struct bh_node *node, bh_ns now)
  * without: there is nothing to put aside, or `ret_why` it cannot be. */
 static struct operation *
 checkpoint_begin_save(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
-            char ret_why[WHY_MAX])
+                      char ret_why[WHY_MAX])
 {
     struct bh_job *job = bh_state_job(&node->state, order->lease);
     struct bh_job_on_gpu on_gpu;
@@ -494,8 +496,8 @@ checkpoint_freeze(struct bh_node *node, struct operation *operation, bool *ret_h
         checkpoint_release(operation);
         return rc;
     }
-    checkpoint_undo_save(node, operation, rc == BH_OK ? "it holds the GPU although its memory was put aside"
-                                        : err->msg);
+    checkpoint_undo_save(node, operation,
+                         rc == BH_OK ? "it holds the GPU although its memory was put aside" : err->msg);
     *ret_held = false;
     return BH_OK;
 }
@@ -509,7 +511,7 @@ checkpoint_blocks_save(const struct operation *operation, uint64_t order)
 
 static bh_rc
 checkpoint_suspend_now(struct bh_node *node, uint64_t lease, const char *why, bool *ret_held,
-            struct bh_err *err)
+                       struct bh_err *err)
 {
     bh_rc rc = bh_job_suspend(node, lease, ret_held, err);
 
@@ -517,8 +519,8 @@ checkpoint_suspend_now(struct bh_node *node, uint64_t lease, const char *why, bo
 }
 
 bh_rc
-bh_checkpoint_suspend(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_held,
-                      bool *ret_waits, struct bh_err *err)
+bh_checkpoint_suspend(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_held, bool *ret_waits,
+                      struct bh_err *err)
 {
     struct operation *operation = checkpoint_find(node, order->lease);
     char why[WHY_MAX] = "it has a context on the GPU, or has just begun";
@@ -546,7 +548,7 @@ bh_checkpoint_suspend(struct bh_node *node, const struct bh_msg_lease *order, bo
 /* It is thawed, and its memory is away. */
 static bh_rc
 checkpoint_begin_restore(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
-             struct bh_err *err)
+                         struct bh_err *err)
 {
     struct operation *operation = checkpoint_open_operation(node, order->lease, order->order);
 
@@ -572,7 +574,9 @@ bh_checkpoint_resume(struct bh_node *node, const struct bh_msg_lease *order, boo
     if (!operation) {
         rc = bh_job_resume(node, order, ret_waits, err);
         job = bh_state_job(&node->state, order->lease);
-        return rc == BH_OK && !*ret_waits && job->checkpointed ? checkpoint_begin_restore(node, order, ret_waits, err) : rc;
+        return rc == BH_OK && !*ret_waits && job->checkpointed
+                   ? checkpoint_begin_restore(node, order, ret_waits, err)
+                   : rc;
     }
     rc = BH_OK;
     if (operation->damaged) {

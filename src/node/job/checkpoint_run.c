@@ -22,7 +22,7 @@ enum { REQUEST_MAX = 64 << 10, OUTPUT_MAX = 4096, DEVICES_OF_PARTITION = 5, PROB
 
 static bh_rc
 run_put_mount(struct bh_arena *arena, const char *text, const struct bh_node_partition *partition,
-          struct bh_checkpoint_mount *ret_mount, struct bh_err *err)
+              struct bh_checkpoint_mount *ret_mount, struct bh_err *err)
 {
     const char *colon = strchr(text, ':');
     char *source = colon ? bh_devices_fill(arena, text, (size_t)(colon - text), partition) : NULL;
@@ -30,8 +30,7 @@ run_put_mount(struct bh_arena *arena, const char *text, const struct bh_node_par
     char *options = target ? strchr(target, ':') : NULL;
 
     if (!source || !target || (options && strcmp(options, ":rw") != 0))
-        return bh_err_set(err, BH_INVALID, "job_driver_mount %s: expected SOURCE:TARGET[:rw]",
-                          text);
+        return bh_err_set(err, BH_INVALID, "job_driver_mount %s: expected SOURCE:TARGET[:rw]", text);
     if (options)
         *options = '\0';
     *ret_mount = (struct bh_checkpoint_mount){ source, target, options != NULL };
@@ -41,11 +40,11 @@ run_put_mount(struct bh_arena *arena, const char *text, const struct bh_node_par
 /* What the driver of a job's first partition needs besides: a job has one place for it, too. */
 static bh_rc
 run_put_mounts(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
-           struct bh_list *ret_mounts, struct bh_err *err)
+               struct bh_list *ret_mounts, struct bh_err *err)
 {
     const struct bh_param_list *templates = &node->conf.job_driver_mount;
-    struct bh_checkpoint_mount *mounts
-        = bh_arena_alloc(arena, (BH_CHECKPOINT_MOUNTS_MAX + 1) * sizeof *mounts);
+    struct bh_checkpoint_mount *mounts =
+        bh_arena_alloc(arena, (BH_CHECKPOINT_MOUNTS_MAX + 1) * sizeof *mounts);
     bh_rc rc = BH_OK;
 
     if (!mounts || templates->count > BH_CHECKPOINT_MOUNTS_MAX)
@@ -58,7 +57,7 @@ run_put_mounts(const struct bh_node *node, const struct bh_job *job, struct bh_a
 
 static bh_rc
 run_put_devices(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
-            struct bh_list *ret_devices, struct bh_err *err)
+                struct bh_list *ret_devices, struct bh_err *err)
 {
     struct bh_sandbox_device known[BH_WIRE_PARTITIONS_MAX * DEVICES_OF_PARTITION + 1];
     uint32_t count = bh_devices_of(node, &job->record, known);
@@ -67,8 +66,7 @@ run_put_devices(const struct bh_node *node, const struct bh_job *job, struct bh_
     if (!devices || count > BH_CHECKPOINT_DEVICES_MAX)
         return bh_err_set(err, BH_FULL, "too many devices");
     for (uint32_t i = 0; i < count; i++) {
-        devices[i] = (struct bh_checkpoint_device){ .major = known[i].major,
-                                                    .minor = known[i].minor };
+        devices[i] = (struct bh_checkpoint_device){ .major = known[i].major, .minor = known[i].minor };
         snprintf(devices[i].path, sizeof devices[i].path, "%.63s", known[i].path);
     }
     *ret_devices = (struct bh_list){ devices, count };
@@ -77,7 +75,7 @@ run_put_devices(const struct bh_node *node, const struct bh_job *job, struct bh_
 
 static bh_rc
 checkpoint_run_put_job(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
-        struct bh_checkpoint_request *request, struct bh_err *err)
+                       struct bh_checkpoint_request *request, struct bh_err *err)
 {
     bh_rc rc = run_put_mounts(node, job, arena, &request->mounts, err);
 
@@ -102,8 +100,7 @@ run_write_request(const struct bh_checkpoint_request *request, int *ret_fd, stru
     bh_json_encode(&text, &bh_checkpoint_request_fields, request);
     if (text.overflow)
         return bh_err_set(err, BH_FULL, "the helper's request is too long");
-    if (fd < 0 || write(fd, text.bytes, text.length) != (ssize_t)text.length
-        || lseek(fd, 0, SEEK_SET) != 0)
+    if (fd < 0 || write(fd, text.bytes, text.length) != (ssize_t)text.length || lseek(fd, 0, SEEK_SET) != 0)
         return bh_err_errno(err, "write the helper's request");
     *ret_fd = fd;
     fd = -1;
@@ -133,12 +130,10 @@ checkpoint_run_start(const struct bh_node *node, int input, struct bh_checkpoint
 
 bh_rc
 bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
-                        enum bh_checkpoint_action action, struct bh_checkpoint_run *run,
-                        struct bh_err *err)
+                        enum bh_checkpoint_action action, struct bh_checkpoint_run *run, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    struct bh_checkpoint_request request = { .action = action,
-                                             .library = node->conf.driver_lib_dir };
+    struct bh_checkpoint_request request = { .action = action, .library = node->conf.driver_lib_dir };
     BH_AUTO(bh_fd_close) int input = -1;
     bh_rc rc = job ? checkpoint_run_put_job(node, job, arena, &request, err) : BH_OK;
 
@@ -163,7 +158,7 @@ bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
 /* The last line that begins with the word, and nothing else in it. */
 static bh_rc
 run_read_report(const struct bh_checkpoint_run *run, struct bh_checkpoint_report *ret_report,
-            struct bh_err *err)
+                struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     char text[OUTPUT_MAX];
@@ -175,10 +170,8 @@ run_read_report(const struct bh_checkpoint_run *run, struct bh_checkpoint_report
     for (const char *at = text; (at = strstr(at, BH_CHECKPOINT_PREFIX)); at++)
         line = at + strlen(BH_CHECKPOINT_PREFIX);
     if (!line || !strchr(line, '\n'))
-        return bh_err_set(err, BH_IO, "the helper died%s%.150s",
-                          *text ? ": " : " and said nothing", text);
-    rc = bh_json_decode(line, strcspn(line, "\n"), &bh_checkpoint_report_fields, ret_report,
-                        arena, err);
+        return bh_err_set(err, BH_IO, "the helper died%s%.150s", *text ? ": " : " and said nothing", text);
+    rc = bh_json_decode(line, strcspn(line, "\n"), &bh_checkpoint_report_fields, ret_report, arena, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "the helper's answer");
 }
 
@@ -192,7 +185,7 @@ bh_checkpoint_run_is_stuck(struct bh_checkpoint_run *run)
 
 bool
 bh_checkpoint_run_advance(struct bh_checkpoint_run *run, bh_ns now, bh_ns *ret_next,
-                        struct bh_checkpoint_report *ret_report, struct bh_err *ret_err)
+                          struct bh_checkpoint_report *ret_report, struct bh_err *ret_err)
 {
     bool gone = !bh_checkpoint_run_is_stuck(run);
 

@@ -7,10 +7,10 @@
 /* One run of bulkhead-checkpoint.  It walls itself in (checkpoint/room.h), ends with the node, and
  * is killed at its deadline.  No call waits for it. */
 struct bh_checkpoint_run {
-    pid_t pid;        /* until it has gone; 0: none */
+    pid_t pid; /* until it has gone; 0: none */
     int output_fd;
     bool killed;
-    bh_ns until;      /* monotonic */
+    bh_ns until; /* monotonic */
     uint32_t allowed_ms;
 };
 
@@ -18,8 +18,8 @@ struct bh_checkpoint_run {
  * the time that it gets.
  *   BH_IO, BH_INVALID  it cannot be started, or job_driver_mount of node.conf cannot be read */
 BH_MUST_USE bh_rc bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
-                                          enum bh_checkpoint_action action,
-                                          struct bh_checkpoint_run *run, struct bh_err *err);
+                                          enum bh_checkpoint_action action, struct bh_checkpoint_run *run,
+                                          struct bh_err *err);
 
 /* Look at it.  False: it is not over; `ret_next` is when to look again.  True: it is, and the
  * code in `ret_err` is
@@ -27,7 +27,7 @@ BH_MUST_USE bh_rc bh_checkpoint_run_begin(const struct bh_node *node, const stru
  *   BH_TIMEOUT   it took too long and was killed; run->pid stays where it does not go even then
  *   BH_IO        it died, or said nothing that can be read */
 bool bh_checkpoint_run_advance(struct bh_checkpoint_run *run, bh_ns now, bh_ns *ret_next,
-                             struct bh_checkpoint_report *ret_report, struct bh_err *ret_err);
+                               struct bh_checkpoint_report *ret_report, struct bh_err *ret_err);
 
 /* Whether one that was killed still has not gone. */
 bool bh_checkpoint_run_is_stuck(struct bh_checkpoint_run *run);

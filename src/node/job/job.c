@@ -68,8 +68,7 @@ bh_job_report_end(struct bh_node *node, const struct bh_job *job)
 static void
 job_report_end(struct bh_node *node, struct bh_job *job)
 {
-    bh_log(JOB_ENDED, BH_U64("lease", job->record.lease),
-           BH_STR("cause", bh_end_cause_names[job->end.cause]),
+    bh_log(JOB_ENDED, BH_U64("lease", job->record.lease), BH_STR("cause", bh_end_cause_names[job->end.cause]),
            BH_U64("status", (uint64_t)job->end.exit_status));
     bh_job_report_end(node, job);
 }
@@ -90,8 +89,7 @@ job_write_off(struct bh_node *node, struct bh_job *job, const char *folder)
         .boot_ns = rebooted ? 0 : bh_time_boot(),
     };
     snprintf(job->end.why, sizeof job->end.why, "%s",
-             rebooted ? "the machine went down while the job ran"
-                      : "the job's keeper was killed");
+             rebooted ? "the machine went down while the job ran" : "the job's keeper was killed");
     job->end.started_ns = bh_keeper_started(folder);
     bh_log(KEEPER_LOST, BH_U64("lease", job->record.lease));
     if (bh_exit_record_write(folder, &job->end, &err) != BH_OK)
@@ -119,8 +117,7 @@ job_end_all(struct bh_node *node, struct bh_job *job, const char *id)
 
     if (job->dying
         && (runtime->ops->signal(runtime->self, id, SIGKILL, &err) != BH_OK
-            || runtime->ops->processes(runtime->self, id, &pid, 1, &left, &err) != BH_OK
-            || left > 0))
+            || runtime->ops->processes(runtime->self, id, &pid, 1, &left, &err) != BH_OK || left > 0))
         return false;
     if (runtime->ops->destroy(runtime->self, id, &err) == BH_OK)
         return true;
@@ -156,8 +153,7 @@ job_finish(struct bh_node *node, struct bh_job *job)
     bh_networks_detach(node, job->record.lease);
     bh_sandbox_spec_remove(node, job->record.lease);
     bh_cdi_remove(node, job->record.lease);
-    if (bh_job_end_explain(node, job)
-        && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
+    if (bh_job_end_explain(node, job) && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     job_report_end(node, job);
     if (job->unwanted)
@@ -204,8 +200,7 @@ bh_job_check_gpu(struct bh_node *node, const char *gpu)
 
 /* Its sandbox, with its log, under a keeper. */
 static bh_rc
-job_launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *start,
-       struct bh_err *err)
+job_launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *start, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int log_fd = -1;
     struct bh_launch what = { .start = start, .job = job };
@@ -255,8 +250,10 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (rc == BH_OK)
         rc = job_launch(node, job, start, err);
     if (rc == BH_FULL && err->sys == ENOSPC)
-        rc = bh_err_hint(err, "make room on the disks of node %.60s, or submit it again when "
-                         "there is", node->name);
+        rc = bh_err_hint(err,
+                         "make room on the disks of node %.60s, or submit it again when "
+                         "there is",
+                         node->name);
     if (rc != BH_OK) {
         (void)bh_launch_clear(node, start->lease);
         return rc;
@@ -278,7 +275,7 @@ bh_job_give_up(struct bh_node *node, const struct bh_msg_start *start, const str
     struct bh_err ignored;
 
     bh_job_log_write(node, start, "cannot start: %.230s%s%.150s", why->msg, *why->hint ? "; " : "",
-               why->hint);
+                     why->hint);
     if (bh_state_record(&node->state, &forget, &ignored) != BH_OK)
         bh_state_job(&node->state, start->lease)->check_at = bh_time_monotonic(); /* ends it */
 }
@@ -357,15 +354,13 @@ bh_job_gpu_list(struct bh_node *node, const struct bh_job *job, struct bh_job_on
 
         if (!job_first_of_gpu(job, i))
             continue;
-        rc = node->device.ops->processes(node->device.self, gpu, arena, &processes,
-                                         &process_count, err);
+        rc = node->device.ops->processes(node->device.self, gpu, arena, &processes, &process_count, err);
         for (uint32_t p = 0; p < process_count && rc == BH_OK; p++) {
             bool inside;
 
             if (!job_holds(job, gpu, processes[p].gi))
                 continue;
-            rc = node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
-                                        err);
+            rc = node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside, err);
             if (rc == BH_OK && inside)
                 job_add_process(ret_on_gpu, &processes[p]);
         }
@@ -404,11 +399,10 @@ job_set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_
 }
 
 static bh_rc
-job_record_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
-               struct bh_err *err)
+job_record_suspended(struct bh_node *node, const struct bh_job *job, bool suspended, struct bh_err *err)
 {
     struct bh_node_record record = { .kind = suspended ? BH_NODE_RECORD_SUSPENDED : BH_NODE_RECORD_RESUMED,
-                            .lease = job->record.lease };
+                                     .lease = job->record.lease };
     struct bh_err logged;
 
     if (suspended)
@@ -434,8 +428,7 @@ job_has_begun(const struct bh_node *node, const struct bh_job *job)
 /* That a job is frozen says nothing about its contexts, and after a crash of the node
  * nobody knows whether they were looked at: what is noted counts. */
 static bh_rc
-job_freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held,
-                       struct bh_err *err)
+job_freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held, struct bh_err *err)
 {
     uint64_t mib;
     bh_rc rc = job_record_suspended(node, job, false, err);
@@ -469,8 +462,7 @@ bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_e
 }
 
 bh_rc
-bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
-              struct bh_err *err)
+bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits, struct bh_err *err)
 {
     uint64_t lease = order->lease;
     struct bh_job *job;
@@ -487,8 +479,8 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
 
         if (!now || now->minor != lent->minor || now->gi_minor != lent->gi_minor
             || now->ci_minor != lent->ci_minor || strcmp(now->profile, lent->profile) != 0)
-            return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " of lease %" PRIu64
-                              " is not where it was", lent->partition, lease);
+            return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " of lease %" PRIu64 " is not where it was",
+                              lent->partition, lease);
     }
     if (rc == BH_OK)
         rc = bh_state_record_owner(&node->state, &job->record, err);
@@ -526,8 +518,9 @@ job_kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_
 
     job_record_stopping(node, job);
     bh_node_job_id(job->record.lease, id);
-    if (job->frozen && (bh_occupancy_check_lease(node, &job->record, err) != BH_OK ||
-                        bh_scrub_check(node, &job->record, err) != BH_OK))
+    if (job->frozen
+        && (bh_occupancy_check_lease(node, &job->record, err) != BH_OK
+            || bh_scrub_check(node, &job->record, err) != BH_OK))
         number = SIGKILL; /* another has its GPU by now, or had: it must not run again */
     if (job->frozen && job_record_suspended(node, job, false, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(err));
@@ -559,7 +552,8 @@ static bh_rc
 job_end_unknown(struct bh_node *node, uint64_t lease, struct bh_err *err)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_LEASE, .lease = lease, .slot = BH_NO_SLOT };
-    struct bh_msg_ended end = { .lease = lease, .cause = BH_END_START_FAILED,
+    struct bh_msg_ended end = { .lease = lease,
+                                .cause = BH_END_START_FAILED,
                                 .ended_ns = bh_time_now(),
                                 .why = "the lease has no job on this node" };
     char folder[BH_NODE_PATH_MAX];

@@ -10,24 +10,21 @@
  * when its exit record stands there. */
 
 /* Start the job of a lease that was noted.  On failure nothing of it is left. */
-BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *start,
-                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err);
 
 /* Freeze the job unless it keeps the GPU: `ret_held` and a thawed job then. */
-BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_err *err);
 
 /* Thaw it, when its partitions stand on the device nodes they were lent with: else BH_CONFLICT.
  * `ret_waits`: not yet, memory is scrubbed first, as bh_scrub_prepare. */
-BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order,
-                                bool *ret_waits, struct bh_err *err);
+BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
+                                struct bh_err *err);
 
 /* The signal (SIGTERM when it says none) now, SIGKILL after the grace; without a grace at
  * once.  BH_OK when it has ended already.  The end of a lease that is not known here is
  * reported, too (BH_END_START_FAILED).
  *   BH_RANGE  not the number of a signal */
-BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop,
-                              struct bh_err *err);
+BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err *err);
 
 /* The keeper's descriptor became readable, or check_at passed: see what became of it, and
  * report the end once it is one. */
@@ -48,8 +45,8 @@ BH_MUST_USE bh_rc bh_job_gpu_list(struct bh_node *node, const struct bh_job *job
 
 /* Whether any process of the job has a context on one of its partitions, and how much GPU
  * memory its processes hold. */
-BH_MUST_USE bh_rc bh_job_gpu_use(struct bh_node *node, const struct bh_job *job,
-                                 bool *ret_used, uint64_t *ret_mib, struct bh_err *err);
+BH_MUST_USE bh_rc bh_job_gpu_use(struct bh_node *node, const struct bh_job *job, bool *ret_used,
+                                 uint64_t *ret_mib, struct bh_err *err);
 
 /* A START that cannot be: its lease is forgotten, and the job's output says why. */
 void bh_job_give_up(struct bh_node *node, const struct bh_msg_start *start, const struct bh_err *why);

@@ -32,11 +32,11 @@ bh_job_log_bound(const struct bh_node *node, int fd)
 }
 
 bh_rc
-bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,
-                struct bh_err *err)
+bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd, struct bh_err *err)
 {
     char name[BH_LOG_NAME_MAX], path[BH_NODE_PATH_MAX], party[BH_PARTY_SIZE];
-    const struct bh_tenant_logs logs = { .folder = node->conf.log_dir, .party = party,
+    const struct bh_tenant_logs logs = { .folder = node->conf.log_dir,
+                                         .party = party,
                                          .tenant = start->tenant_id };
 
     bh_party_of(start->tenant, party);
@@ -62,7 +62,6 @@ bh_job_log_write(const struct bh_node *node, const struct bh_msg_start *start, c
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     bh_utf8_scrub(line);
-    if (bh_job_log_open(node, start, &fd, &ignored) == BH_OK
-        && bh_job_log_free_bytes(node, fd) > sizeof line)
+    if (bh_job_log_open(node, start, &fd, &ignored) == BH_OK && bh_job_log_free_bytes(node, fd) > sizeof line)
         dprintf(fd, "bulkhead: %s\n", line);
 }

@@ -7,8 +7,8 @@
  * in it. */
 
 /* Open the log for appending, making it where there is none.  BH_IO and others of errno's. */
-BH_MUST_USE bh_rc bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start,
-                                  int *ret_fd, struct bh_err *err);
+BH_MUST_USE bh_rc bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,
+                                  struct bh_err *err);
 
 /* What may still be written to a log, in bytes (node.conf's log_cap_mib). */
 uint64_t bh_job_log_free_bytes(const struct bh_node *node, int fd);
@@ -18,7 +18,7 @@ uint64_t bh_job_log_free_bytes(const struct bh_node *node, int fd);
 uint64_t bh_job_log_bound(const struct bh_node *node, int fd);
 
 /* A line of the node's own in the output of a job that is being started. */
-void bh_job_log_write(const struct bh_node *node, const struct bh_msg_start *start, const char *format,
-                ...) BH_PRINTF(3, 4);
+void bh_job_log_write(const struct bh_node *node, const struct bh_msg_start *start, const char *format, ...)
+    BH_PRINTF(3, 4);
 
 #endif

@@ -10,7 +10,9 @@ void
 bh_node_stop_begin(struct bh_node *node, struct bh_job *job, const struct bh_node_stop *end)
 {
     const struct bh_msg_stop stop = { .lease = job->record.lease, .grace_ns = end->grace_ns };
-    struct bh_node_record asked = { .kind = BH_NODE_RECORD_STOPPING, .lease = stop.lease, .outcome = end->cause };
+    struct bh_node_record asked = { .kind = BH_NODE_RECORD_STOPPING,
+                                    .lease = stop.lease,
+                                    .outcome = end->cause };
     struct bh_err err;
     bh_rc rc;
 

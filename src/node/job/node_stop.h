@@ -6,8 +6,8 @@
 /* The end of a job that the node stops by itself: it had more of a GPU than its share allows and
  * its SKU says so, or what separates it from others could not be shown. */
 struct bh_node_stop {
-    uint32_t cause;       /* OVER_CAP, OVER_TIME or ISOLATION */
-    bh_ns grace_ns;       /* SIGTERM, then SIGKILL; 0: SIGKILL at once */
+    uint32_t cause; /* OVER_CAP, OVER_TIME or ISOLATION */
+    bh_ns grace_ns; /* SIGTERM, then SIGKILL; 0: SIGKILL at once */
     const char *why;
 };
 

@@ -31,8 +31,9 @@ void
 bh_order_answer(struct bh_node *node, uint64_t number, enum bh_order_outcome outcome, bh_rc rc,
                 const char *why)
 {
-    struct bh_node_record record = { .kind = BH_NODE_RECORD_OUTCOME, .order = number,
-                            .outcome = outcome, .rc = rc, .at_ns = bh_time_now() };
+    struct bh_node_record record = {
+        .kind = BH_NODE_RECORD_OUTCOME, .order = number, .outcome = outcome, .rc = rc, .at_ns = bh_time_now()
+    };
     const struct bh_order *order;
     struct bh_err err;
 
@@ -69,7 +70,8 @@ bh_order_answer_with(struct bh_node *node, const struct bh_order_pending *pendin
     if (rc != BH_OK)
         bh_order_answer(node, pending->order, held ? BH_ORDER_UNCLEAN : BH_ORDER_FAILED, rc, why);
     else
-        bh_order_answer(node, pending->order, held ? BH_ORDER_HELD : BH_ORDER_DONE, rc, held ? pending->err.msg : why);
+        bh_order_answer(node, pending->order, held ? BH_ORDER_HELD : BH_ORDER_DONE, rc,
+                        held ? pending->err.msg : why);
 }
 
 void

@@ -11,8 +11,8 @@ struct bh_order_pending {
     uint32_t number;
     uint64_t order;
     const void *message;
-    bh_rc refused;              /* not BH_OK: answer with `err` and begin nothing */
-    bool waits;                 /* a start before which a partition is scrubbed */
+    bh_rc refused; /* not BH_OK: answer with `err` and begin nothing */
+    bool waits;    /* a start before which a partition is scrubbed */
     struct bh_err err;
 };
 
@@ -27,8 +27,7 @@ void bh_order_answer(struct bh_node *node, uint64_t number, enum bh_order_outcom
                      const char *why);
 
 /* By what performing it came to.  A start that came out well is answered by bh_order_answer_start. */
-void bh_order_answer_with(struct bh_node *node, const struct bh_order_pending *pending, bh_rc rc,
-                          bool held);
+void bh_order_answer_with(struct bh_node *node, const struct bh_order_pending *pending, bh_rc rc, bool held);
 
 /* The look at a job's walls is over, or its end came first: answer its START, where that waits.
  * With job->failed_check, a wall did not hold. */

@@ -29,8 +29,7 @@ bh_order_copy_message(const struct bh_order_copy *copy, struct bh_arena *arena)
     size_t used;
 
     BH_ASSERT(message);
-    BH_ASSERT(bh_frame_next(copy->frame.bytes, copy->frame.length, &frame, &used, &ignored)
-              == BH_OK);
+    BH_ASSERT(bh_frame_next(copy->frame.bytes, copy->frame.length, &frame, &used, &ignored) == BH_OK);
     BH_ASSERT(bh_frame_decode(&frame, fields, message, arena, &ignored) == BH_OK);
     return message;
 }

@@ -16,7 +16,7 @@ enum { BH_ORDER_COPY_BYTES_MAX = 16 << 20 };
 /* Keep a copy of the order; release it with bh_order_copy_fini, on failure too.  BH_FULL: it is too
  * long. */
 BH_MUST_USE bh_rc bh_order_copy_init(struct bh_order_copy *copy, uint32_t number, const void *message,
-                               struct bh_err *err);
+                                     struct bh_err *err);
 void bh_order_copy_fini(struct bh_order_copy *copy);
 
 /* The order, with its texts in `arena`, which has room for BH_ORDER_COPY_BYTES_MAX. */

@@ -36,9 +36,9 @@ struct bh_scrub_request
 bh_scrub_request_of(const struct bh_node_record *order)
 {
     return (struct bh_scrub_request){ .order = order->order,
-                                    .partition = order->partition.partition,
-                                    .tenant = order->tenant,
-                                    .job = order->job };
+                                      .partition = order->partition.partition,
+                                      .tenant = order->tenant,
+                                      .job = order->job };
 }
 
 /* A share was scrubbed for the tenant and no lease has had memory of its GPU since, or there is
@@ -73,8 +73,7 @@ bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease, s
     for (uint32_t i = 0; i < lease->lent_count; i++) {
         if (!scrub_may_have(node, scrub_partition_of(node, &lease->lent[i]), lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
-                              "memory of piece %" PRIu64
-                              " was another tenant's and has no receipt",
+                              "memory of piece %" PRIu64 " was another tenant's and has no receipt",
                               lease->lent[i].partition);
     }
     return BH_OK;
@@ -87,14 +86,14 @@ struct scrub {
     struct bh_scrub_request request;
     struct bh_node_record record; /* the receipt, as far as it goes */
     struct bh_scrub_run run;
-    uint64_t most;       /* bytes that it may take; 0: all */
+    uint64_t most;        /* bytes that it may take; 0: all */
     bh_ns check_at;       /* monotonic; while no run is under way, when the next one begins */
     bh_ns pause, gone_by; /* between two runs; when the helper before must have gone */
     uint32_t interruptions, timeouts;
-    bool logged;           /* its receipt is written, and its last helper has not gone yet */
-    bool left;           /* nobody waits for it any more */
-    bool was_bad;        /* a run has read back something else than it filled */
-    struct bh_err err;   /* when over: what came of it */
+    bool logged;       /* its receipt is written, and its last helper has not gone yet */
+    bool left;         /* nobody waits for it any more */
+    bool was_bad;      /* a run has read back something else than it filled */
+    struct bh_err err; /* when over: what came of it */
 };
 
 struct bh_scrubs {
@@ -186,8 +185,8 @@ scrub_find_slot(const struct bh_node *node, const char *gpu)
 /* Where the library is not, nothing can be filled: then the instance that was made anew,
  * and the driver's own scrubbing, have to do, if node.conf lets them. */
 static bh_rc
-scrub_accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receipt,
-                 const char *why, struct bh_err *err)
+scrub_accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receipt, const char *why,
+                       struct bh_err *err)
 {
     bool whole = strcmp(receipt->profile, "whole") == 0;
 
@@ -195,11 +194,10 @@ scrub_accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receip
     receipt->result = BH_SCRUB_INTERRUPTED;
     snprintf(receipt->why, sizeof receipt->why, "%.199s", why);
     if (node->conf.scrub_required)
-        return bh_err_set(err, BH_UNAVAILABLE,
-                          "not sampled, and scrub_required is set: %.120s", why);
+        return bh_err_set(err, BH_UNAVAILABLE, "not sampled, and scrub_required is set: %.120s", why);
     if (receipt->driver == BH_DRIVER_SCRUB_OFF)
-        return bh_err_set(err, BH_UNAVAILABLE,
-                          "not sampled, and the driver does not clear memory: %.120s", why);
+        return bh_err_set(err, BH_UNAVAILABLE, "not sampled, and the driver does not clear memory: %.120s",
+                          why);
     receipt->result = BH_SCRUB_UNSAMPLED;
     return BH_OK;
 }
@@ -207,7 +205,7 @@ scrub_accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receip
 /* What the helper says is held against what the partition is. */
 static bh_rc
 scrub_judge(const struct bh_node_partition *partition, const struct bh_scrub_report *report,
-      struct bh_msg_receipt *receipt, struct bh_err *err)
+            struct bh_msg_receipt *receipt, struct bh_err *err)
 {
     uint64_t least = receipt->beside ? 1 : ((uint64_t)partition->memory_mib << 20) / 100 * LEAST_PERCENT;
 
@@ -227,11 +225,9 @@ scrub_judge(const struct bh_node_partition *partition, const struct bh_scrub_rep
                           report->unfilled, report->samples);
     }
     if (strcmp(report->uuid, partition->uuid) != 0)
-        return bh_err_set(err, BH_IO, "the helper filled %s and not %s", report->uuid,
-                          partition->uuid);
+        return bh_err_set(err, BH_IO, "the helper filled %s and not %s", report->uuid, partition->uuid);
     if (report->bytes < least || report->samples == 0)
-        return bh_err_set(err, BH_IO, "the helper filled %" PRIu64 " bytes only",
-                          report->bytes);
+        return bh_err_set(err, BH_IO, "the helper filled %" PRIu64 " bytes only", report->bytes);
     receipt->result = receipt->beside ? BH_SCRUB_PARTIAL : BH_SCRUB_CLEAN;
     return BH_OK;
 }
@@ -240,7 +236,7 @@ scrub_judge(const struct bh_node_partition *partition, const struct bh_scrub_rep
 
 static void
 scrub_begin_receipt(const struct bh_node *node, const struct bh_scrub_request *request,
-              const struct bh_node_partition *partition, struct bh_msg_receipt *receipt)
+                    const struct bh_node_partition *partition, struct bh_msg_receipt *receipt)
 {
     *receipt = (struct bh_msg_receipt){
         .order = request->order,
@@ -264,23 +260,22 @@ static void
 scrub_log_receipt(const struct bh_msg_receipt *receipt)
 {
     if (receipt->result == BH_SCRUB_FAILED)
-        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu),
-               BH_U64("piece", receipt->partition), BH_STR("why", receipt->why));
-    else if (receipt->result == BH_SCRUB_INTERRUPTED)
-        bh_log(SCRUB_INTERRUPTED, BH_STR("gpu", receipt->gpu),
-               BH_U64("piece", receipt->partition), BH_STR("why", receipt->why));
-    else if (receipt->result == BH_SCRUB_UNSAMPLED)
-        bh_log(NOT_SCRUBBED, BH_STR("gpu", receipt->gpu),
-               BH_U64("piece", receipt->partition), BH_STR("why", receipt->why));
-    else if (receipt->result == BH_SCRUB_PARTIAL)
-        bh_log(SCRUBBED_PARTLY, BH_STR("gpu", receipt->gpu),
-               BH_U64("piece", receipt->partition), BH_U64("bytes", receipt->bytes),
-               BH_U64("of", receipt->memory_bytes), BH_U64("residue", receipt->residue),
+        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
                BH_STR("why", receipt->why));
+    else if (receipt->result == BH_SCRUB_INTERRUPTED)
+        bh_log(SCRUB_INTERRUPTED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+               BH_STR("why", receipt->why));
+    else if (receipt->result == BH_SCRUB_UNSAMPLED)
+        bh_log(NOT_SCRUBBED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+               BH_STR("why", receipt->why));
+    else if (receipt->result == BH_SCRUB_PARTIAL)
+        bh_log(SCRUBBED_PARTLY, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+               BH_U64("bytes", receipt->bytes), BH_U64("of", receipt->memory_bytes),
+               BH_U64("residue", receipt->residue), BH_STR("why", receipt->why));
     else
         bh_log(SCRUBBED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
-               BH_STR("method", bh_scrub_method_names[receipt->method]),
-               BH_U64("bytes", receipt->bytes), BH_U64("residue", receipt->residue));
+               BH_STR("method", bh_scrub_method_names[receipt->method]), BH_U64("bytes", receipt->bytes),
+               BH_U64("residue", receipt->residue));
 }
 
 /* Over is over when nothing of its helper stands on the partition any more: whoever asked may use it
@@ -334,7 +329,7 @@ scrub_try_later(struct bh_node *node, struct scrub *scrub, bool more)
         scrub_conclude(node, scrub);
         return;
     }
-    scrub->pause = !scrub->pause                    ? PAUSE_FIRST
+    scrub->pause = !scrub->pause                   ? PAUSE_FIRST
                    : scrub->pause > PAUSE_MOST / 2 ? PAUSE_MOST
                                                    : 2 * scrub->pause;
     scrub->check_at = bh_time_monotonic() + scrub->pause;
@@ -411,7 +406,8 @@ scrub_explain_part(struct bh_msg_receipt *receipt)
 {
     snprintf(receipt->why, sizeof receipt->why,
              "%" PRIu64 " of %" PRIu64 " MiB: leases that may share the GPU ran beside it and used "
-             "the rest, or were promised it", receipt->bytes >> 20, receipt->memory_bytes >> 20);
+             "the rest, or were promised it",
+             receipt->bytes >> 20, receipt->memory_bytes >> 20);
 }
 
 /* Those that run beside it left no page free. */
@@ -432,8 +428,8 @@ scrub_record_report(struct bh_node *node, struct scrub *scrub, const struct bh_s
         return;
     }
     if (report->end == BH_SCRUB_END_NO_LIBRARY || scrub_has_none(receipt, report)) {
-        scrub->err.rc = scrub_accept_unsampled(node, receipt, *report->why ? report->why
-                                         : "others use all memory", &scrub->err);
+        scrub->err.rc = scrub_accept_unsampled(
+            node, receipt, *report->why ? report->why : "others use all memory", &scrub->err);
         scrub_conclude(node, scrub);
         return;
     }
@@ -468,7 +464,8 @@ scrub_can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, s
         return true;
     scrub->most = bh_share_slot_free_bytes(node, partition, &beside);
     if (scrub->most == 0)
-        snprintf(ret_why, size, "leases beside it were promised all memory, and the driver clears "
+        snprintf(ret_why, size,
+                 "leases beside it were promised all memory, and the driver clears "
                  "what it gives out");
     return scrub->most > 0;
 }
@@ -505,8 +502,7 @@ scrub_advance(struct bh_node *node, struct scrub *scrub, bh_ns now)
         scrub_finish(node, scrub);
     else if (!scrub->run.helper && scrub->check_at <= now)
         scrub_try_run(node, scrub);
-    else if (scrub->run.helper
-             && (scrub->check_at <= now || bh_helper_sandbox_has_ended(scrub->run.helper))
+    else if (scrub->run.helper && (scrub->check_at <= now || bh_helper_sandbox_has_ended(scrub->run.helper))
              && bh_scrub_run_advance(node, &scrub->run, &scrub->check_at, &report, &scrub->err))
         scrub_record_report(node, scrub, &report);
 }
@@ -532,7 +528,7 @@ bh_scrubs_tick(struct bh_node *node, bh_ns now)
 /* The answer of a scrub that was begun for the wish; or begin one, when it is due. */
 static bh_rc
 scrub_ask(struct bh_node *node, const struct bh_scrub_request *request, bool due, bool *ret_waits,
-    struct bh_err *err)
+          struct bh_err *err)
 {
     struct scrub *scrub = scrub_find(node, request->order, request->partition);
     const struct bh_node_partition *partition = bh_state_partition(&node->state, request->partition);
@@ -557,8 +553,8 @@ bh_rc
 bh_scrub_before(struct bh_node *node, const struct bh_scrub_request *request, bool *ret_waits,
                 struct bh_err *err)
 {
-    bh_rc rc = bh_handover_check(node, bh_state_partition(&node->state, request->partition),
-                                 request->tenant, ret_waits, err);
+    bh_rc rc = bh_handover_check(node, bh_state_partition(&node->state, request->partition), request->tenant,
+                                 ret_waits, err);
 
     if (rc != BH_OK || *ret_waits)
         return rc;
@@ -567,7 +563,7 @@ bh_scrub_before(struct bh_node *node, const struct bh_scrub_request *request, bo
 
 bh_rc
 bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *request, bool *ret_waits,
-               struct bh_err *err)
+                       struct bh_err *err)
 {
     const struct bh_node_partition *partition = bh_state_partition(&node->state, request->partition);
 
@@ -575,23 +571,26 @@ bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *requ
     if (*ret_waits)
         return BH_OK;
     return scrub_ask(node, request,
-               partition && bh_ownership_map_has_failed(&node->state.ownership, partition) && !scrub_is_beside(node, partition),
-               ret_waits, err);
+                     partition && bh_ownership_map_has_failed(&node->state.ownership, partition)
+                         && !scrub_is_beside(node, partition),
+                     ret_waits, err);
 }
 
 /* One of the lease's partitions.  Of memory that shares have together all that is not the tenant's is
  * scrubbed, of others what nobody knows whose it was. */
 static bh_rc
 scrub_prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,
-             const struct bh_node_partition *partition, bool *ret_waits, struct bh_err *err)
+                        const struct bh_node_partition *partition, bool *ret_waits, struct bh_err *err)
 {
     bool due = bh_scrub_is_due(node, request);
     bh_rc rc = BH_OK;
 
     *ret_waits = false;
     if (!bh_placement_is_share(partition))
-        return scrub_ask(node, request, due && bh_ownership_map_is_unknown(&node->state.ownership, partition, request->tenant),
-                   ret_waits, err);
+        return scrub_ask(
+            node, request,
+            due && bh_ownership_map_is_unknown(&node->state.ownership, partition, request->tenant), ret_waits,
+            err);
     if (bh_scrub_runs_on(node, partition->gpu)) { /* it may take all that there is */
         *ret_waits = true;
         return BH_OK;
@@ -601,14 +600,15 @@ scrub_prepare_partition(struct bh_node *node, const struct bh_scrub_request *req
     if (rc == BH_OK)
         rc = scrub_ask(node, request, due, ret_waits, err);
     return rc == BH_OK && due && !*ret_waits
-               ? bh_share_slot_clear(node, request->partition, request->tenant, err) : rc;
+               ? bh_share_slot_clear(node, request->partition, request->tenant, err)
+               : rc;
 }
 
 /* What was cleaned for another job, and goes to this one as it is, has a receipt that says by which
  * scrub: its own tenant may not see that one. */
 static bh_rc
 scrub_prove_partition(struct bh_node *node, const struct bh_scrub_request *request,
-            const struct bh_node_partition *partition, struct bh_err *err)
+                      const struct bh_node_partition *partition, struct bh_err *err)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_RECEIPT, .partition = *partition };
     struct bh_msg_receipt *receipt = &record.receipt;
@@ -645,8 +645,8 @@ scrub_prove(struct bh_node *node, const struct bh_node_record *lease, uint64_t o
 }
 
 bh_rc
-bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint64_t order,
-                bool *ret_waits, struct bh_err *err)
+bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint64_t order, bool *ret_waits,
+                 struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 

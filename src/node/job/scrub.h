@@ -37,24 +37,24 @@ struct bh_scrub_request bh_scrub_request_of(const struct bh_node_record *order);
 /* Whether the partition needs a scrub before the tenant may have it. */
 bool bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_request *request);
 
-/* Scrub when it is due, once nobody has files of it open (node/placement/handover.h).  The partition exists.  BH_OK and `ret_waits`: there is no answer yet.
- *   BH_IO, BH_TIMEOUT, BH_DENIED, ...  it is not clean: nobody may use it; a receipt says
- * so */
+/* Scrub when it is due, once nobody has files of it open (node/placement/handover.h).  The partition exists.
+ * BH_OK and `ret_waits`: there is no answer yet. BH_IO, BH_TIMEOUT, BH_DENIED, ...  it is not clean: nobody
+ * may use it; a receipt says so */
 BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_request *request,
                                   bool *ret_waits, struct bh_err *err);
 
-/* Before a partition is destroyed: whom it was not lent is to be gone (node/placement/handover.h), and one whose scrub failed gets another, so that its end means
- * that it is clean.  As bh_scrub_before. */
+/* Before a partition is destroyed: whom it was not lent is to be gone (node/placement/handover.h), and one
+ * whose scrub failed gets another, so that its end means that it is clean.  As bh_scrub_before. */
 BH_MUST_USE bh_rc bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *request,
-                                 bool *ret_waits, struct bh_err *err);
+                                         bool *ret_waits, struct bh_err *err);
 
 /* Before the lease's tenant uses its partitions: a scrub that runs there still, for whomever, is waited
- * for, and the places are looked at (bh_occupancy_check_lease).  Then what nobody knows whose it was is scrubbed, for
- * `order`, one partition after the other, and of shares what others had since they were carved, too.
- * When it may: memory that was cleaned for another job gets a receipt that says so.
- * BH_CONFLICT: it is another's; else as bh_scrub_before and bh_share_slot_check_memory. */
-BH_MUST_USE bh_rc bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease,
-                                  uint64_t order, bool *ret_waits, struct bh_err *err);
+ * for, and the places are looked at (bh_occupancy_check_lease).  Then what nobody knows whose it was is
+ * scrubbed, for `order`, one partition after the other, and of shares what others had since they were carved,
+ * too. When it may: memory that was cleaned for another job gets a receipt that says so. BH_CONFLICT: it is
+ * another's; else as bh_scrub_before and bh_share_slot_check_memory. */
+BH_MUST_USE bh_rc bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint64_t order,
+                                   bool *ret_waits, struct bh_err *err);
 
 /* Take all scrubs on as far as they go now; the monotonic time of the next thing to do, or 0. */
 bh_ns bh_scrubs_tick(struct bh_node *node, bh_ns now);

@@ -51,8 +51,12 @@ bh_scrub_run_begin(struct bh_node *node, const struct bh_node_partition *partiti
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     uint64_t seed = bh_time_monotonic();
-    const char *args[] = { BH_ROOTFS_LIBEXEC "/scrub", "--uuid", partition->uuid, "--seed",
-                           bh_arena_printf(arena, "%" PRIu64, seed), "--most",
+    const char *args[] = { BH_ROOTFS_LIBEXEC "/scrub",
+                           "--uuid",
+                           partition->uuid,
+                           "--seed",
+                           bh_arena_printf(arena, "%" PRIu64, seed),
+                           "--most",
                            bh_arena_printf(arena, "%" PRIu64, most) };
     const char *env[] = { bh_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s", partition->uuid) };
     struct bh_msg_start start = {
@@ -89,9 +93,9 @@ scrub_run_release(struct bh_node *node, struct bh_scrub_run *run)
 
     if (!bh_inspect_helper(node, run->helper, &report) || bh_report_is_trespass(&report))
         return; /* looked at again: who trespasses is ended meanwhile */
-    rc = bh_report_result(&report) == BH_CHECK_PASS ? bh_helper_sandbox_release(run->helper, &run->why)
-                                 : bh_err_set(&run->why, BH_UNAVAILABLE,
-                                              "the helper's sandbox: %.160s", report.why);
+    rc = bh_report_result(&report) == BH_CHECK_PASS
+             ? bh_helper_sandbox_release(run->helper, &run->why)
+             : bh_err_set(&run->why, BH_UNAVAILABLE, "the helper's sandbox: %.160s", report.why);
     run->step = BH_SCRUB_RUN_WORKS;
     run->until = time_left(node);
     if (rc != BH_OK)
@@ -100,8 +104,7 @@ scrub_run_release(struct bh_node *node, struct bh_scrub_run *run)
 
 /* The last line that begins with the word, and nothing else in it. */
 static bh_rc
-read_report(const struct bh_scrub_run *run, struct bh_scrub_report *ret_report,
-            struct bh_err *err)
+read_report(const struct bh_scrub_run *run, struct bh_scrub_report *ret_report, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     char text[BH_HELPER_SANDBOX_OUTPUT_MAX];
@@ -112,16 +115,14 @@ read_report(const struct bh_scrub_run *run, struct bh_scrub_report *ret_report,
     for (const char *at = text; (at = strstr(at, BH_SCRUB_PREFIX)); at++)
         line = at + strlen(BH_SCRUB_PREFIX);
     if (!line || !strchr(line, '\n'))
-        return bh_err_set(err, BH_IO, "the helper died%s%.150s",
-                          *text ? ": " : " and said nothing", text);
-    rc = bh_json_decode(line, strcspn(line, "\n"), &bh_scrub_report_fields, ret_report, arena,
-                        err);
+        return bh_err_set(err, BH_IO, "the helper died%s%.150s", *text ? ": " : " and said nothing", text);
+    rc = bh_json_decode(line, strcspn(line, "\n"), &bh_scrub_report_fields, ret_report, arena, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "the helper's answer");
 }
 
 bool
 bh_scrub_run_advance(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_next,
-                   struct bh_scrub_report *ret_report, struct bh_err *ret_err)
+                     struct bh_scrub_report *ret_report, struct bh_err *ret_err)
 {
     bh_ns now = bh_time_monotonic();
     bool ended = bh_helper_sandbox_has_ended(run->helper);
@@ -129,8 +130,7 @@ bh_scrub_run_advance(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_
     if (!ended && run->step == BH_SCRUB_RUN_BUILDS)
         scrub_run_release(node, run);
     if (!ended && run->step != BH_SCRUB_RUN_DIES && now >= run->until) {
-        bh_err_set(&run->why, BH_TIMEOUT, "the helper did not end within %u ms",
-                   node->conf.scrub_timeout_ms);
+        bh_err_set(&run->why, BH_TIMEOUT, "the helper did not end within %u ms", node->conf.scrub_timeout_ms);
         kill_for(node, run);
     } else if (!ended && run->step == BH_SCRUB_RUN_DIES) {
         bh_helper_sandbox_kill(node, run->helper);

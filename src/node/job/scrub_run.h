@@ -10,7 +10,7 @@
 struct bh_scrub_run {
     struct bh_helper_sandbox *helper;
     enum { BH_SCRUB_RUN_BUILDS, BH_SCRUB_RUN_WORKS, BH_SCRUB_RUN_DIES } step;
-    bh_ns until;      /* monotonic; the end of its step */
+    bh_ns until;       /* monotonic; the end of its step */
     struct bh_err why; /* it dies for */
 };
 
@@ -29,6 +29,6 @@ BH_MUST_USE bh_rc bh_scrub_run_begin(struct bh_node *node, const struct bh_node_
  *   BH_IO           it died, or said nothing that can be read
  *   BH_UNAVAILABLE  a wall of its sandbox did not stand */
 bool bh_scrub_run_advance(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_next,
-                        struct bh_scrub_report *ret_report, struct bh_err *ret_err);
+                          struct bh_scrub_report *ret_report, struct bh_err *ret_err);
 
 #endif

@@ -36,7 +36,7 @@ log_no_samples(struct bh_node *node, const char *gpu, const char *why)
 
 void
 bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena,
-                  struct bh_share_busy *ret_busy)
+                   struct bh_share_busy *ret_busy)
 {
     bh_ns before = node->share_leases->compared_at, now = bh_time_monotonic();
     uint64_t past_us = (now - before) / NS_PER_US, now_us = bh_time_now() / NS_PER_US;
@@ -74,7 +74,7 @@ bh_share_busy_begin(struct bh_node *node)
 
     for (uint32_t i = 0; i < leases->count; i++)
         bh_share_granted_add(&leases->rows[i].granted,
-                          bh_share_host_find(leases->host, leases->rows[i].lease), now);
+                             bh_share_host_find(leases->host, leases->rows[i].lease), now);
 }
 
 /* ---- judging ---- */
@@ -97,7 +97,9 @@ bh_share_busy_judge(struct bh_node *node, const struct bh_share_use *uses, uint3
     for (uint32_t i = 0; i < count; i++) {
         struct bh_share_lease_row *row = uses[i].row;
         const struct bh_share_time_check check = {
-            .span_ns = span, .busy_bp = uses[i].busy_percent * 100, .granted_bp = row->granted.bp,
+            .span_ns = span,
+            .busy_bp = uses[i].busy_percent * 100,
+            .granted_bp = row->granted.bp,
             .others_bp = others_bp(uses, count, i),
         };
 
@@ -121,7 +123,8 @@ void
 bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job)
 {
     uint32_t device = (uint32_t)__builtin_ctz(row->out_of_slice);
-    uint32_t busy = bh_share_time_busy(&row->time[device]), granted = bh_share_time_granted(&row->time[device]);
+    uint32_t busy = bh_share_time_busy(&row->time[device]),
+             granted = bh_share_time_granted(&row->time[device]);
     char why[200];
 
     row->out_of_slice = 0;
@@ -130,8 +133,10 @@ bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, struct b
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_OUT_OF_SLICE);
     if (!is_stopped(job))
         return;
-    snprintf(why, sizeof why, "it was at work on its GPU %" PRIu32 " %% of the time while others had "
-             "turns, and its own turns were %" PRIu32 " %%", busy, granted);
+    snprintf(why, sizeof why,
+             "it was at work on its GPU %" PRIu32 " %% of the time while others had "
+             "turns, and its own turns were %" PRIu32 " %%",
+             busy, granted);
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED_OUT);
     bh_node_stop_begin(node, job, &(struct bh_node_stop){ BH_END_OVER_TIME, BH_NODE_STOP_GRACE, why });
 }

@@ -7,7 +7,7 @@
 
 /* Ask the driver.  That it cannot say is logged once. */
 void bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena,
-                       struct bh_share_busy *ret_busy);
+                        struct bh_share_busy *ret_busy);
 uint32_t bh_share_busy_percent(const struct bh_share_busy *busy, uint32_t pid);
 
 /* Once before the GPUs are gone through: what turns took since then. */

@@ -48,6 +48,7 @@ test_asked(void **state)
         struct bh_device_busy items[4];
         uint32_t count;
         bool known, notified;
+        /* clang-format off */
     } cases[] = {
         { "nobody is busy",       BH_OK, { { 0, 0 } }, 0, true, false },
         { "parts of a whole",     BH_OK, { { 7, 60 }, { 8, 40 } }, 2, true, false },
@@ -56,6 +57,7 @@ test_asked(void **state)
         { "no samples",           BH_UNAVAILABLE, { { 7, 100 } }, 1, false, true },
         { "did not answer",       BH_UNCERTAIN, { { 7, 100 } }, 1, false, false },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_share_busy busy;
@@ -83,8 +85,7 @@ test_since(void **state)
 
     (void)state;
     bh_share_busy_read(&node, "GPU-1", NULL, &busy);
-    BH_CHECK("since the last look", driver.since_us + 900000 < now_us
-                                        && driver.since_us + 5000000 > now_us);
+    BH_CHECK("since the last look", driver.since_us + 900000 < now_us && driver.since_us + 5000000 > now_us);
     leases.compared_at = 0;
     bh_share_busy_read(&node, "GPU-1", NULL, &busy);
     BH_CHECK_EQ("not asked", driver.asked, 1);
@@ -101,6 +102,7 @@ test_judged(void **state)
         struct bh_share_granted first, second;
         uint32_t busy_percent;
         bool out;
+        /* clang-format off */
     } cases[] = {
         { "without a turn",      { .known = true }, { .known = true, .bp = 10000 }, 50, true },
         { "in its turns",        { .known = true, .bp = 5000 }, { .known = true, .bp = 5000 }, 55, false },
@@ -108,11 +110,13 @@ test_judged(void **state)
         { "its turns not known", { .known = false }, { .known = true, .bp = 10000 }, 50, false },
         { "the others' neither", { .known = true }, { .known = false, .bp = 10000 }, 50, false },
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_share_use uses[2] = { { .row = &leases.rows[0], .device = 3,
-                                          .busy_percent = cases[i].busy_percent },
-                                        { .row = &leases.rows[1] } };
+        struct bh_share_use uses[2] = {
+            { .row = &leases.rows[0], .device = 3, .busy_percent = cases[i].busy_percent },
+            { .row = &leases.rows[1] }
+        };
 
         set_up(state);
         leases.rows[0].granted = cases[i].first;

@@ -68,8 +68,9 @@ compare_add_up(struct bh_node *node, const struct users *users, struct bh_share_
         const struct bh_share_holder holder = { lease, processes[p].pid };
 
         inside = false;
-        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
-                                   &ignored) != BH_OK || !inside)
+        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside, &ignored)
+                != BH_OK
+            || !inside)
             continue;
         use->bytes += processes[p].memory_mib << 20;
         use->busy_percent += bh_share_busy_percent(&users->busy, processes[p].pid);
@@ -79,7 +80,8 @@ compare_add_up(struct bh_node *node, const struct users *users, struct bh_share_
 
 /* Where it is furthest beyond what it may. */
 static void
-compare_record_observed(struct bh_share_observed *observed, const char *gpu, uint64_t bytes, uint64_t allowed_bytes)
+compare_record_observed(struct bh_share_observed *observed, const char *gpu, uint64_t bytes,
+                        uint64_t allowed_bytes)
 {
     if (observed->seen && bytes + observed->allowed_bytes <= observed->bytes + allowed_bytes)
         return;
@@ -90,8 +92,7 @@ compare_record_observed(struct bh_share_observed *observed, const char *gpu, uin
 static struct bh_share_lease_row *
 share_compare_row_of(struct bh_node *node, const struct bh_job *job)
 {
-    return job->ended || !job->running ? NULL
-                                       : bh_share_leases_find(node->share_leases, job->record.lease);
+    return job->ended || !job->running ? NULL : bh_share_leases_find(node->share_leases, job->record.lease);
 }
 
 static void
@@ -103,8 +104,8 @@ compare_gpu(struct bh_node *node, const char *gpu)
     struct bh_err ignored;
     uint32_t count = 0;
 
-    if (node->device.ops->processes(node->device.self, gpu, arena, &users.items, &users.count,
-                                    &ignored) != BH_OK)
+    if (node->device.ops->processes(node->device.self, gpu, arena, &users.items, &users.count, &ignored)
+        != BH_OK)
         return;
     bh_share_busy_read(node, gpu, arena, &users.busy);
     for (uint32_t i = 0; i < node->state.job_count && count < BH_SHARE_LEASES_MAX; i++) {
@@ -119,8 +120,7 @@ compare_gpu(struct bh_node *node, const char *gpu)
         compare_add_up(node, &users, use);
         compare_record_observed(&use->row->observed, gpu, use->bytes, allowed_bytes);
         bh_share_host_overhead(node->share_leases->host,
-                               &(struct bh_share_overhead){ use->row->lease, use->device,
-                                                            use->bytes });
+                               &(struct bh_share_overhead){ use->row->lease, use->device, use->bytes });
         count++;
     }
     if (users.busy.known)
@@ -159,8 +159,7 @@ compare_throttle(struct bh_node *node, struct bh_share_lease_row *row, bool thro
 {
     row->throttled = throttled;
     bh_share_leases_allow(node, row);
-    bh_share_leases_notice(node, row,
-                           throttled ? BH_JOB_NOTICE_THROTTLED : BH_JOB_NOTICE_RELEASED);
+    bh_share_leases_notice(node, row, throttled ? BH_JOB_NOTICE_THROTTLED : BH_JOB_NOTICE_RELEASED);
 }
 
 static void
@@ -168,8 +167,8 @@ share_compare_end(struct bh_node *node, struct bh_share_lease_row *row, struct b
 {
     char why[200];
 
-    snprintf(why, sizeof why, "it had %" PRIu64 " MiB of memory of %.47s, and its share allows %"
-             PRIu64, row->observed.bytes >> 20, row->observed.gpu, row->observed.allowed_bytes >> 20);
+    snprintf(why, sizeof why, "it had %" PRIu64 " MiB of memory of %.47s, and its share allows %" PRIu64,
+             row->observed.bytes >> 20, row->observed.gpu, row->observed.allowed_bytes >> 20);
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED);
     bh_node_stop_begin(node, job, &(struct bh_node_stop){ BH_END_OVER_CAP, BH_NODE_STOP_GRACE, why });
 }

@@ -6,8 +6,7 @@
 #include "node/share/share_lease_internal.h"
 
 void
-bh_node_share_sample(const struct bh_node *node, const struct bh_job *job,
-                     struct bh_msg_sample *sample)
+bh_node_share_sample(const struct bh_node *node, const struct bh_job *job, struct bh_msg_sample *sample)
 {
     const struct bh_share_lease_state *state =
         node->share_leases ? bh_share_host_find(node->share_leases->host, job->record.lease) : NULL;

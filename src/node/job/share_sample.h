@@ -5,7 +5,6 @@
 
 /* Put what is known of a job's shares of GPUs into its sample; nothing of one without shares, or
  * of which bulkhead-share has not told yet. */
-void bh_node_share_sample(const struct bh_node *node, const struct bh_job *job,
-                          struct bh_msg_sample *sample);
+void bh_node_share_sample(const struct bh_node *node, const struct bh_job *job, struct bh_msg_sample *sample);
 
 #endif

@@ -25,10 +25,10 @@ enum { REQUEST_MAX = 80 << 10, READY_MAX = 64, PENDING_MAX = 64, FIRST_FD = 3 };
 
 /* A connection that has not said what it wants, or a program that serves one. */
 struct one {
-    int fd;                      /* -1: free; else the connection, or the program's pidfd */
+    int fd; /* -1: free; else the connection, or the program's pidfd */
     bool serving;
-    uint64_t lease;              /* when serving */
-    char *bytes;                 /* of the message, until it is whole */
+    uint64_t lease; /* when serving */
+    char *bytes;    /* of the message, until it is whole */
     size_t length;
 };
 
@@ -50,8 +50,7 @@ stream_watch(struct bh_node_streams *streams, int fd, void *what)
 }
 
 bh_rc
-bh_node_streams_open(struct bh_node *node, struct bh_node_streams **ret_streams,
-                     struct bh_err *err)
+bh_node_streams_open(struct bh_node *node, struct bh_node_streams **ret_streams, struct bh_err *err)
 {
     struct bh_node_streams *streams = calloc(1, sizeof *streams);
     char path[BH_NODE_PATH_MAX];
@@ -113,15 +112,16 @@ static void
 stream_refuse(int fd, const struct bh_err *err)
 {
     char frame[BH_STREAM_FRAME_MAX];
-    struct bh_stream_frame why = { .kind = BH_STREAM_ERROR, .number = err->rc,
-                                   .bytes = err->msg, .length = strlen(err->msg) };
+    struct bh_stream_frame why = {
+        .kind = BH_STREAM_ERROR, .number = err->rc, .bytes = err->msg, .length = strlen(err->msg)
+    };
 
     (void)!send(fd, frame, bh_stream_put(frame, &why), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static bh_rc
 stream_check(const struct bh_node_streams *streams, const struct bh_msg_stream *message,
-      const struct bh_job **ret_job, struct bh_err *err)
+             const struct bh_job **ret_job, struct bh_err *err)
 {
     const struct bh_job *job = bh_state_job(&streams->node->state, message->lease);
     uint32_t count = 0;
@@ -133,8 +133,7 @@ stream_check(const struct bh_node_streams *streams, const struct bh_msg_stream *
     for (int i = 0; i < BH_NODE_STREAMS_MAX; i++)
         count += streams->ones[i].serving && streams->ones[i].lease == message->lease;
     if (count >= BH_NODE_STREAMS_OF_JOB_MAX)
-        return bh_err_set(err, BH_QUOTA, "the job has %d streams already",
-                          BH_NODE_STREAMS_OF_JOB_MAX);
+        return bh_err_set(err, BH_QUOTA, "the job has %d streams already", BH_NODE_STREAMS_OF_JOB_MAX);
     *ret_job = job;
     return BH_OK;
 }
@@ -145,8 +144,8 @@ stream_save_message(const struct one *one)
 {
     int fd = memfd_create("bulkhead-stream", MFD_CLOEXEC);
 
-    if (fd >= 0 && (write(fd, one->bytes, one->length) != (ssize_t)one->length
-                    || lseek(fd, 0, SEEK_SET) != 0)) {
+    if (fd >= 0
+        && (write(fd, one->bytes, one->length) != (ssize_t)one->length || lseek(fd, 0, SEEK_SET) != 0)) {
         close(fd);
         return -1;
     }
@@ -172,14 +171,14 @@ stream_spawn(const struct bh_node_streams *streams, const struct bh_job *job, co
 
     bh_path_format(program, sizeof program, "%s/bulkhead-stream", node->libexec);
     bh_node_job_folder(node, job->record.lease, folder);
-    bh_path_format(uid, sizeof uid, "%" PRIu32, node->conf.uid_base
-                   + BH_OCI_ID_RANGE * job->record.slot + BH_OCI_JOB_UID);
+    bh_path_format(uid, sizeof uid, "%" PRIu32,
+                   node->conf.uid_base + BH_OCI_ID_RANGE * job->record.slot + BH_OCI_JOB_UID);
     return bh_process_start(&options, &pid, ret_pidfd, err);
 }
 
 static bh_rc
 stream_start(struct bh_node_streams *streams, struct one *one, const struct bh_msg_stream *message,
-      struct bh_err *err)
+             struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int kept = stream_save_message(one);
     const struct bh_job *job;
@@ -227,8 +226,7 @@ stream_receive_message(struct bh_node_streams *streams, struct one *one)
 static void
 stream_read_some(struct bh_node_streams *streams, struct one *one)
 {
-    ssize_t got = recv(one->fd, one->bytes + one->length, REQUEST_MAX - one->length,
-                       MSG_DONTWAIT);
+    ssize_t got = recv(one->fd, one->bytes + one->length, REQUEST_MAX - one->length, MSG_DONTWAIT);
 
     if (got > 0) {
         one->length += (size_t)got;

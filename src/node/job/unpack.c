@@ -31,20 +31,16 @@
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
 
-enum {
-    REPORT_MAX = 1024,
-    UNPACK_PIDS = 256,
-    UNPACK_CPU_MILLI = 2000
-};
+enum { REPORT_MAX = 1024, UNPACK_PIDS = 256, UNPACK_CPU_MILLI = 2000 };
 
 static const bh_ns PROGRESS_INTERVAL = BH_NS_PER_S;
 
 struct bh_unpack {
     pid_t pid;
     int report_fd;
-    bh_ns give_up_at;    /* monotonic */
+    bh_ns give_up_at;          /* monotonic */
     struct bh_order_copy copy; /* the START */
-    char output[REPORT_MAX]; /* the last line of its report, as far as it came */
+    char output[REPORT_MAX];   /* the last line of its report, as far as it came */
     size_t output_length;
     struct bh_msg_image now, shared; /* how far it is; what the daemon knows */
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
@@ -85,27 +81,23 @@ BH_AUTO_DEFINE(struct bh_unpack *, unpack_free)
 
 static bh_rc
 unpack_open_layout(const struct bh_node *node, const struct bh_msg_start *start, const char *path,
-            int *ret_fd, struct bh_err *err)
+                   int *ret_fd, struct bh_err *err)
 {
-    struct bh_path_request request = { path,
-                                       "image_roots",
-                                       &node->conf.image_roots,
-                                       start->submitter_uid,
-                                       start->submitter_gid,
-                                       false };
+    struct bh_path_request request = {
+        path, "image_roots", &node->conf.image_roots, start->submitter_uid, start->submitter_gid, false
+    };
 
     return bh_path_open(&request, ret_fd, err);
 }
 
 /* Limits of its own: it is not the job that unpacks. */
 static bh_rc
-unpack_make_group(const struct bh_node *node, const struct bh_msg_start *start, char *group,
-           size_t size, struct bh_err *err)
+unpack_make_group(const struct bh_node *node, const struct bh_msg_start *start, char *group, size_t size,
+                  struct bh_err *err)
 {
     struct bh_sandbox limits = { .pids = UNPACK_PIDS,
                                  .cpu_milli = UNPACK_CPU_MILLI,
-                                 .memory_bytes = (uint64_t)node->conf.image_memory_mib
-                                                 << 20 };
+                                 .memory_bytes = (uint64_t)node->conf.image_memory_mib << 20 };
     struct bh_cgroup_host host;
     char id[32];
     bh_rc rc = bh_cgroup_probe(node->conf.cgroup_mount, &host, err);
@@ -128,27 +120,23 @@ unpack_add_owner(struct bh_helper *helper, const struct bh_msg_start *start)
 }
 
 static bh_rc
-unpack_find_tool(const char *name, const char *package, char ret_path[BH_NODE_PATH_MAX],
-          struct bh_err *err)
+unpack_find_tool(const char *name, const char *package, char ret_path[BH_NODE_PATH_MAX], struct bh_err *err)
 {
     if (bh_helper_find(name, ret_path, BH_NODE_PATH_MAX))
         return BH_OK;
     bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node, and images%s need it", name,
                strcmp(package, "skopeo") == 0 ? " of registries" : "");
-    return bh_err_hint(err, "install %s (apt install %s), or set %s in node.conf", package,
-                       package, package);
+    return bh_err_hint(err, "install %s (apt install %s), or set %s in node.conf", package, package, package);
 }
 
 /* A host that images come from, or that these may send to.  Docker Hub is asked under another
  * name than it is called by. */
 static void
-unpack_add_hosts(struct bh_helper *helper, const struct bh_conf *conf,
-          const struct bh_registry *registry)
+unpack_add_hosts(struct bh_helper *helper, const struct bh_conf *conf, const struct bh_registry *registry)
 {
     bool hub = strcmp(registry->host, "docker.io") == 0;
 
-    bh_helper_word(helper, "--host=%s%s:%u", registry->plain ? "http:" : "", registry->host,
-                   registry->port);
+    bh_helper_word(helper, "--host=%s%s:%u", registry->plain ? "http:" : "", registry->host, registry->port);
     if (hub)
         bh_helper_word(helper, "--host=registry-1.docker.io");
     for (uint32_t i = 0; i < conf->registry_hosts.count; i++)
@@ -158,8 +146,8 @@ unpack_add_hosts(struct bh_helper *helper, const struct bh_conf *conf,
 }
 
 static bh_rc
-unpack_add_registry(struct bh_helper *helper, const struct bh_node *node,
-             const struct bh_image *image, struct bh_err *err)
+unpack_add_registry(struct bh_helper *helper, const struct bh_node *node, const struct bh_image *image,
+                    struct bh_err *err)
 {
     char skopeo[BH_NODE_PATH_MAX];
     struct bh_registry registry;
@@ -178,8 +166,8 @@ unpack_add_registry(struct bh_helper *helper, const struct bh_node *node,
 }
 
 static bh_rc
-unpack_add_image(struct bh_helper *helper, const struct bh_node *node,
-          const struct bh_msg_start *start, int *ret_layout, struct bh_err *err)
+unpack_add_image(struct bh_helper *helper, const struct bh_node *node, const struct bh_msg_start *start,
+                 int *ret_layout, struct bh_err *err)
 {
     char store[BH_NODE_PATH_MAX], tool[BH_NODE_PATH_MAX];
     struct bh_image image;
@@ -190,9 +178,8 @@ unpack_add_image(struct bh_helper *helper, const struct bh_node *node,
         return bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", start->image, fault);
     rc = unpack_find_tool(node->conf.umoci, "umoci", tool, err);
     if (rc == BH_OK)
-        rc = image.kind == BH_IMAGE_REGISTRY
-                 ? unpack_add_registry(helper, node, &image, err)
-                 : unpack_open_layout(node, start, image.path, ret_layout, err);
+        rc = image.kind == BH_IMAGE_REGISTRY ? unpack_add_registry(helper, node, &image, err)
+                                             : unpack_open_layout(node, start, image.path, ret_layout, err);
     if (rc == BH_OK)
         rc = bh_store_open(node, start->tenant, store, err);
     if (rc != BH_OK)
@@ -203,15 +190,14 @@ unpack_add_image(struct bh_helper *helper, const struct bh_node *node,
     bh_helper_word(helper, "--digest=%s", image.digest);
     bh_helper_word(helper, "--base=%u", bh_uid_range_first(&node->conf, bh_uid_range_of_images(&node->conf)));
     bh_helper_word(helper, "--lease=%" PRIu64, start->lease);
-    bh_helper_word(helper, "--bytes-max=%" PRIu64,
-                   (uint64_t)node->conf.images_cap_mib << 20);
+    bh_helper_word(helper, "--bytes-max=%" PRIu64, (uint64_t)node->conf.images_cap_mib << 20);
     unpack_add_owner(helper, start);
     return BH_OK;
 }
 
 static bh_rc
-unpack_add_scratch(struct bh_helper *helper, const struct bh_node *node,
-            const struct bh_msg_start *start, struct bh_err *err)
+unpack_add_scratch(struct bh_helper *helper, const struct bh_node *node, const struct bh_msg_start *start,
+                   struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     bh_rc rc = bh_scratch_acquire(node, bh_state_job(&node->state, start->lease), start->scratch_bytes, err);
@@ -225,8 +211,8 @@ unpack_add_scratch(struct bh_helper *helper, const struct bh_node *node,
 }
 
 static bh_rc
-unpack_start_program(struct bh_node *node, const struct bh_msg_start *start,
-              struct bh_unpack *unpack, struct bh_err *err)
+unpack_start_program(struct bh_node *node, const struct bh_msg_start *start, struct bh_unpack *unpack,
+                     struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int layout = -1;
@@ -280,8 +266,8 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
         return rc;
     unpack->now = (struct bh_msg_image){ .lease = start->lease, .job = start->job };
     if (bh_unpack_has_image(start)) {
-        bh_job_log_write(node, start, "%s image %.200s",
-                   *start->image == 'd' ? "fetching" : "unpacking", start->image);
+        bh_job_log_write(node, start, "%s image %.200s", *start->image == 'd' ? "fetching" : "unpacking",
+                         start->image);
         bh_log(IMAGE_WANTED, BH_U64("lease", start->lease), BH_STR("image", start->image));
     }
     unpack->give_up_at = bh_time_monotonic() + node->conf.image_timeout_s * BH_NS_PER_S;
@@ -305,8 +291,7 @@ unpack_receive_line(struct bh_unpack *unpack)
     for (; word && count < BH_COUNT(numbers); word = strtok_r(NULL, " ", &save))
         if (bh_parse_u64(word, &numbers[count++], &ignored) != BH_OK)
             return;
-    if (count < BH_COUNT(numbers) || numbers[0] == BH_IMAGE_READY
-        || numbers[0] >= BH_IMAGE_STAGES)
+    if (count < BH_COUNT(numbers) || numbers[0] == BH_IMAGE_READY || numbers[0] >= BH_IMAGE_STAGES)
         return;
     unpack->now.stage = (uint32_t)numbers[0];
     unpack->now.done_bytes = numbers[1];
@@ -322,7 +307,8 @@ unpack_read_progress(struct bh_unpack *unpack)
 
     while (unpack->output_length < REPORT_MAX - 1
            && (n = read(unpack->report_fd, output + unpack->output_length,
-                        REPORT_MAX - 1 - unpack->output_length)) > 0) {
+                        REPORT_MAX - 1 - unpack->output_length))
+                  > 0) {
         unpack->output_length += (size_t)n;
         output[unpack->output_length] = '\0';
         while (*output == '+' && (end = strchr(output, '\n')) != NULL) {
@@ -337,8 +323,8 @@ unpack_read_progress(struct bh_unpack *unpack)
 static void
 unpack_send_progress(struct bh_node *node, struct bh_unpack *unpack)
 {
-    bool same = unpack->now.stage == unpack->shared.stage
-                && unpack->now.done_bytes == unpack->shared.done_bytes;
+    bool same =
+        unpack->now.stage == unpack->shared.stage && unpack->now.done_bytes == unpack->shared.done_bytes;
 
     if (same || unpack->now.stage == BH_IMAGE_READY)
         return;
@@ -366,8 +352,8 @@ bh_unpack_connected(struct bh_node *node)
         if (job->unpack) {
             job->unpack->shared.stage = BH_IMAGE_READY;
             unpack_send_progress(node, job->unpack);
-        } else if (bh_store_folder(node, job->record.lease, folder, &ignored) == BH_OK
-                   && strrchr(folder, '/') && bh_image_is_digest(strrchr(folder, '/') + 1)) {
+        } else if (bh_store_folder(node, job->record.lease, folder, &ignored) == BH_OK && strrchr(folder, '/')
+                   && bh_image_is_digest(strrchr(folder, '/') + 1)) {
             unpack_send_ready(node, job, strrchr(folder, '/') + 1);
         }
     }
@@ -433,11 +419,11 @@ unpack_read_report(struct bh_unpack *unpack, struct bh_err *err)
 
 /* Start the job, or answer that it cannot be. */
 static void
-unpack_start_job(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc,
-                    const struct bh_err *err)
+unpack_start_job(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc, const struct bh_err *err)
 {
-    struct bh_order_pending pending = { .number = BH_MSG_START, .order = start->order, .message = start,
-                               .err = *err };
+    struct bh_order_pending pending = {
+        .number = BH_MSG_START, .order = start->order, .message = start, .err = *err
+    };
 
     if (rc == BH_OK)
         rc = bh_job_start(node, start, &pending.err);
@@ -460,9 +446,8 @@ unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_er
     if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
         bh_err_wrap(err, "image %.100s", start.image);
     if (rc == BH_OK && bh_unpack_has_image(&start))
-        rc = *unpack->digest
-                 ? bh_store_use(node, job->record.lease, start.tenant, unpack->digest, err)
-                 : bh_err_set(err, BH_BUG, "an image without a digest");
+        rc = *unpack->digest ? bh_store_use(node, job->record.lease, start.tenant, unpack->digest, err)
+                             : bh_err_set(err, BH_BUG, "an image without a digest");
     job->unpack = NULL;
     if (bh_unpack_has_image(&start))
         unpack_send_ready(node, job, rc == BH_OK ? unpack->digest : "");
@@ -481,15 +466,13 @@ bh_unpack_check(struct bh_node *node, struct bh_job *job)
     struct bh_err err = { 0 };
     bh_rc rc;
 
-    if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        ended.si_pid == 0) {
+    if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0) {
         unpack_read_progress(unpack);
         unpack_send_progress(node, unpack);
         job->check_at = unpack_next_check(unpack);
         if (bh_time_monotonic() < unpack->give_up_at)
             return;
-        rc = bh_err_set(&err, BH_TIMEOUT, "it was not there within %u seconds",
-                        node->conf.image_timeout_s);
+        rc = bh_err_set(&err, BH_TIMEOUT, "it was not there within %u seconds", node->conf.image_timeout_s);
         bh_err_hint(&err, "image_timeout_s of node.conf is the limit");
     } else {
         rc = unpack_read_report(unpack, &err);
@@ -503,9 +486,8 @@ unpack_cancel(struct bh_node *node, struct bh_job *job)
 {
     struct bh_err err = { 0 };
 
-    unpack_conclude(node, job,
-             bh_err_set(&err, BH_CONFLICT, "the job was stopped before it was unpacked"),
-             &err);
+    unpack_conclude(node, job, bh_err_set(&err, BH_CONFLICT, "the job was stopped before it was unpacked"),
+                    &err);
 }
 
 bh_rc

@@ -22,8 +22,7 @@ bool bh_unpack_wanted(const struct bh_msg_start *start);
  *                   the registry is not one of node.conf
  *   BH_INVALID      no image, no tenant
  *   BH_UNAVAILABLE  umoci, or for registries skopeo, is not installed */
-BH_MUST_USE bh_rc bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err);
 
 /* Whether that order waits for its image. */
 bool bh_unpack_is_pending(const struct bh_node *node, uint64_t lease);
@@ -33,8 +32,7 @@ bool bh_unpack_is_pending(const struct bh_node *node, uint64_t lease);
 void bh_unpack_check(struct bh_node *node, struct bh_job *job);
 
 /* Stop a job: one that waits for its image is answered and forgotten first.  As bh_job_stop. */
-BH_MUST_USE bh_rc bh_unpack_stop(struct bh_node *node, const struct bh_msg_stop *stop,
-                                 struct bh_err *err);
+BH_MUST_USE bh_rc bh_unpack_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err *err);
 
 /* A daemon connected: say how far images are, and which those are that jobs have. */
 void bh_unpack_connected(struct bh_node *node);

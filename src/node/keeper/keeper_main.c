@@ -27,20 +27,26 @@
 #include "node/keeper/keeper_stream.h"
 #include "runtime/cgroup.h"
 
-enum { OUTPUT_CHUNK = 65536, DISK_CHECKED_EVERY = 1 << 20, STEPS_LEAST = 16, RUNTIME_LOG_MAX = 65536, EXIT_CANNOT_RUN = 127 };
+enum {
+    OUTPUT_CHUNK = 65536,
+    DISK_CHECKED_EVERY = 1 << 20,
+    STEPS_LEAST = 16,
+    RUNTIME_LOG_MAX = 65536,
+    EXIT_CANNOT_RUN = 127
+};
 
 struct keeper {
     uint64_t lease, log_space; /* log_space: bytes that may still be written */
     bool log_full;
-    size_t log_unchecked;      /* bytes until the disk is looked at again */
+    size_t log_unchecked; /* bytes until the disk is looked at again */
     struct bh_tenant_logs logs;
-    uint64_t log_granted;      /* bytes until the tenant's logs are counted again */
+    uint64_t log_granted; /* bytes until the tenant's logs are counted again */
     const char *folder, *cgroup_mount, *cgroup, *runtime_log;
     char **command;
     struct bh_cgroup_host cgroups;
     pid_t child;
-    int child_fd, output_fd;   /* output_fd: -1 once the job has closed it */
-    uint32_t stdio;            /* enum bh_stdio */
+    int child_fd, output_fd; /* output_fd: -1 once the job has closed it */
+    uint32_t stdio;          /* enum bh_stdio */
     struct bh_keeper_streams *streams;
     struct bh_msg_ended end;
 };
@@ -103,9 +109,10 @@ keeper_check_tenant(struct keeper *keeper, size_t length)
         step = bound / STEPS_LEAST;
     keeper->log_granted = bh_tenant_logs_free_bytes(&keeper->logs, step);
     if (keeper->log_granted == 0)
-        keeper_close_log(keeper, "running jobs of this tenant, or of others under its topmost one, have filled their part "
-                          "of the node's disk with output (log_tenant_share in node.conf), the rest is dropped; "
-                          "end one of them, or write less");
+        keeper_close_log(
+            keeper, "running jobs of this tenant, or of others under its topmost one, have filled their part "
+                    "of the node's disk with output (log_tenant_share in node.conf), the rest is dropped; "
+                    "end one of them, or write less");
 }
 
 static void
@@ -231,9 +238,8 @@ keeper_dispatch(struct keeper *keeper, int wait_ms)
 
     polls[CHILD] = (struct pollfd){ .fd = keeper->child_fd, .events = POLLIN };
     polls[PIPE] = (struct pollfd){ .fd = busy ? -1 : keeper->output_fd, .events = POLLIN };
-    polls[TERMINAL] = (struct pollfd){
-        .fd = busy ? -1 : bh_keeper_streams_terminal(keeper->streams), .events = POLLIN
-    };
+    polls[TERMINAL] =
+        (struct pollfd){ .fd = busy ? -1 : bh_keeper_streams_terminal(keeper->streams), .events = POLLIN };
     if (poll(polls, FIXED_POLLS + count, wait_ms >= 0 ? wait_ms : wait) < 0)
         return errno != EINTR;
     keeper_receive_available(keeper, polls);
@@ -291,11 +297,9 @@ keeper_runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
     struct bh_err ignored;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    if (bh_file_read(keeper->runtime_log, sizeof memory - 1, &text, &ignored) != BH_OK
-        || text.length == 0)
+    if (bh_file_read(keeper->runtime_log, sizeof memory - 1, &text, &ignored) != BH_OK || text.length == 0)
         return false;
-    if (!bh_slice_get((struct bh_slice){ text.bytes, strcspn(bh_buf_text(&text), "\n") }, "msg",
-                      &message)
+    if (!bh_slice_get((struct bh_slice){ text.bytes, strcspn(bh_buf_text(&text), "\n") }, "msg", &message)
         || !bh_slice_str(message, ret_why, size))
         snprintf(ret_why, size, "the runtime failed, see %s", keeper->runtime_log);
     bh_utf8_scrub(ret_why);
@@ -347,8 +351,8 @@ keeper_report_started(struct keeper *keeper)
     int length;
 
     keeper->end.started_ns = bh_time_now();
-    length = snprintf(line, sizeof line, "%d %llu\n", (int)getpid(),
-                      (unsigned long long)keeper->end.started_ns);
+    length =
+        snprintf(line, sizeof line, "%d %llu\n", (int)getpid(), (unsigned long long)keeper->end.started_ns);
     (void)!pwrite(BH_KEEPER_LOCK_FD, line, (size_t)length, 0);
 }
 
@@ -356,18 +360,12 @@ static bh_rc
 keeper_read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
 {
     static const struct option options[] = {
-        { "lease", required_argument, NULL, 'l' },
-        { "folder", required_argument, NULL, 'f' },
-        { "cgroup-mount", required_argument, NULL, 'm' },
-        { "cgroup", required_argument, NULL, 'g' },
-        { "log-cap", required_argument, NULL, 'c' },
-        { "log-dir", required_argument, NULL, 'd' },
-        { "log-tenant", required_argument, NULL, 't' },
-        { "log-party", required_argument, NULL, 'p' },
-        { "log-bound", required_argument, NULL, 'b' },
-        { "runtime-log", required_argument, NULL, 'r' },
-        { "stdio", required_argument, NULL, 's' },
-        { 0 },
+        { "lease", required_argument, NULL, 'l' },        { "folder", required_argument, NULL, 'f' },
+        { "cgroup-mount", required_argument, NULL, 'm' }, { "cgroup", required_argument, NULL, 'g' },
+        { "log-cap", required_argument, NULL, 'c' },      { "log-dir", required_argument, NULL, 'd' },
+        { "log-tenant", required_argument, NULL, 't' },   { "log-party", required_argument, NULL, 'p' },
+        { "log-bound", required_argument, NULL, 'b' },    { "runtime-log", required_argument, NULL, 'r' },
+        { "stdio", required_argument, NULL, 's' },        { 0 },
     };
     const char *texts[128] = { 0 };
     uint64_t stdio, tenant = 0;

@@ -20,18 +20,18 @@ enum { PACKET_MAX = 16 << 10, SOCKET_BYTES = 256 << 10, BACKLOG = 64 };
 
 /* Somebody who is attached. */
 struct stream_reader {
-    int fd;                      /* -1: free */
+    int fd; /* -1: free */
     bool writer;
-    size_t taken;                /* of the chunk */
-    bh_ns since;                 /* monotonic; last took something */
+    size_t taken; /* of the chunk */
+    bh_ns since;  /* monotonic; last took something */
 };
 
 struct bh_keeper_streams {
     int listener, init, input, terminal;
     uint32_t stdio;
-    bool called;                 /* the node, to the start barrier */
+    bool called;                       /* the node, to the start barrier */
     int asking[BH_KEEPER_READERS_MAX]; /* connections that have said nothing yet; -1: free */
-    uint32_t next_asking;        /* the oldest makes room */
+    uint32_t next_asking;              /* the oldest makes room */
     struct stream_reader readers[BH_KEEPER_READERS_MAX];
     size_t chunk_length, recent_length;
     char chunk[BH_KEEPER_CHUNK];
@@ -59,8 +59,8 @@ stream_listen_at(const char *folder)
         return -1;
     unlinkat(place, "control", 0);
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/control", place);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0
-        || fchmodat(place, "control", 0600, 0) != 0 || listen(fd, BACKLOG) != 0)
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || fchmodat(place, "control", 0600, 0) != 0
+        || listen(fd, BACKLOG) != 0)
         return -1;
     return bh_fd_steal(&fd);
 }
@@ -72,8 +72,8 @@ bh_keeper_streams_open(const char *folder, uint32_t stdio, int *ret_init)
     int pair[2];
 
     BH_ASSERT(streams);
-    *streams = (struct bh_keeper_streams){ .listener = -1, .init = -1, .input = -1,
-                                           .terminal = -1, .stdio = stdio };
+    *streams =
+        (struct bh_keeper_streams){ .listener = -1, .init = -1, .input = -1, .terminal = -1, .stdio = stdio };
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++)
         streams->asking[i] = streams->readers[i].fd = -1;
     *ret_init = -1;
@@ -124,7 +124,7 @@ keeper_streams_push(struct bh_keeper_streams *streams, struct stream_reader *rea
 {
     while (reader->fd >= 0 && reader->taken < streams->chunk_length) {
         ssize_t went = stream_send_packet(reader->fd, BH_ATTACH_OUTPUT, streams->chunk + reader->taken,
-                                   streams->chunk_length - reader->taken);
+                                          streams->chunk_length - reader->taken);
 
         if (went == 0)
             return;
@@ -243,7 +243,7 @@ keeper_streams_replay(struct bh_keeper_streams *streams, struct stream_reader *r
 
     while (reader->fd >= 0 && at < streams->recent_length) {
         ssize_t went = stream_send_packet(reader->fd, BH_ATTACH_OUTPUT, streams->recent + at,
-                                   streams->recent_length - at);
+                                          streams->recent_length - at);
 
         if (went <= 0)
             stream_cut_off(reader);
@@ -283,8 +283,7 @@ keeper_streams_attach(struct bh_keeper_streams *streams, const struct bh_init_re
     stream_receive_all(streams);
     input = stream_input_of(streams);
     writes = request->input && input >= 0 && !stream_has_writer(streams);
-    is = (streams->stdio == BH_STDIO_TERMINAL ? BH_INIT_IS_TTY : 0)
-         | (writes ? BH_INIT_IS_WRITER : 0);
+    is = (streams->stdio == BH_STDIO_TERMINAL ? BH_INIT_IS_TTY : 0) | (writes ? BH_INIT_IS_WRITER : 0);
     for (int i = 0; i < BH_KEEPER_READERS_MAX && !reader; i++)
         if (streams->readers[i].fd < 0)
             reader = &streams->readers[i];
@@ -296,8 +295,9 @@ keeper_streams_attach(struct bh_keeper_streams *streams, const struct bh_init_re
     if (!keeper_streams_answer(*fd, (struct bh_init_reply){ BH_INIT_ATTACHED, is }, writes ? input : -1))
         return;
     /* what is in the chunk is in the recent output, too */
-    *reader = (struct stream_reader){ .fd = bh_fd_steal(fd), .writer = writes,
-                               .taken = streams->chunk_length, .since = bh_time_monotonic() };
+    *reader = (struct stream_reader){
+        .fd = bh_fd_steal(fd), .writer = writes, .taken = streams->chunk_length, .since = bh_time_monotonic()
+    };
     keeper_streams_replay(streams, reader);
 }
 
@@ -318,7 +318,8 @@ static bool
 keeper_streams_receive(int fd, struct packet *packet)
 {
     struct iovec part = { packet->bytes, sizeof packet->bytes };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
                               .msg_control = packet->control.bytes,
                               .msg_controllen = sizeof packet->control.bytes };
     ssize_t got;
@@ -336,8 +337,7 @@ stream_close_received(struct packet *packet)
     struct msghdr message = { .msg_control = packet->control.bytes,
                               .msg_controllen = packet->control_length };
 
-    for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head;
-         head = CMSG_NXTHDR(&message, head)) {
+    for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
         size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         int fds[BH_INIT_FDS_MAX];
 
@@ -354,7 +354,8 @@ static void
 stream_pass_on(struct bh_keeper_streams *streams, const struct packet *packet, int from)
 {
     struct iovec part = { (void *)(uintptr_t)packet->bytes, packet->length };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
                               .msg_control = (void *)(uintptr_t)packet->control.bytes,
                               .msg_controllen = packet->control_length };
 
@@ -481,12 +482,10 @@ bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls, 
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
         const struct stream_reader *reader = &streams->readers[i];
 
-        polls[count++] = (struct pollfd){
-            .fd = reader->fd,
-            .events = (short)(POLLIN | (stream_is_behind(streams, reader) ? POLLOUT : 0))
-        };
-        polls[count++] = (struct pollfd){ .fd = early ? -1 : streams->asking[i],
-                                           .events = POLLIN };
+        polls[count++] =
+            (struct pollfd){ .fd = reader->fd,
+                             .events = (short)(POLLIN | (stream_is_behind(streams, reader) ? POLLOUT : 0)) };
+        polls[count++] = (struct pollfd){ .fd = early ? -1 : streams->asking[i], .events = POLLIN };
     }
     return count;
 }

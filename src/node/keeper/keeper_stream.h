@@ -18,8 +18,11 @@
  * any terminal, and whoever takes nothing for BH_KEEPER_TIMEOUT is cut off.  So no reader holds
  * the job up for longer than that, and none makes the keeper's memory grow. */
 
-enum { BH_KEEPER_READERS_MAX = 16, BH_KEEPER_POLLS_MAX = 2 * BH_KEEPER_READERS_MAX + 2,
-       BH_KEEPER_CHUNK = 64 << 10 };
+enum {
+    BH_KEEPER_READERS_MAX = 16,
+    BH_KEEPER_POLLS_MAX = 2 * BH_KEEPER_READERS_MAX + 2,
+    BH_KEEPER_CHUNK = 64 << 10
+};
 #define BH_KEEPER_TIMEOUT (2 * BH_NS_PER_S)
 
 struct bh_keeper_streams;
@@ -49,8 +52,7 @@ void bh_keeper_streams_show(struct bh_keeper_streams *streams, const char *bytes
 
 /* Fill `polls` (BH_KEEPER_POLLS_MAX) and return how many; `ret_wait_ms`: how long poll may
  * wait, -1 for ever. */
-size_t bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls,
-                              int *ret_wait_ms);
+size_t bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls, int *ret_wait_ms);
 
 /* After poll, with the same entries. */
 void bh_keeper_streams_dispatch(struct bh_keeper_streams *streams, const struct pollfd *polls);

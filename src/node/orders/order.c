@@ -32,7 +32,6 @@
 #include "node/sandbox/sandbox_spec.h"
 #include "node/verify/verify_fence.h"
 
-
 enum { NVML_IN_USE = 19 }; /* include/bulkhead/nvml_abi.h has it; the node knows no NVML */
 
 #define HELD_UP_FIRST (100 * BH_NS_PER_MS)
@@ -84,7 +83,7 @@ _Static_assert(offsetof(struct bh_msg_gpu_order, order) == 0, "order comes first
 
 /* Fill the note of an order and check what can be checked before it is begun. */
 typedef bh_rc (*record_fn)(struct bh_node *node, const void *message, struct bh_node_record *record,
-                         struct bh_err *err);
+                           struct bh_err *err);
 /* What else came of an order. */
 struct effect {
     bool held;  /* the outcome of a suspend; of a carve or destroy that failed: the partition stands
@@ -95,7 +94,8 @@ typedef bh_rc (*perform_fn)(struct bh_node *node, const void *message, struct ef
                             struct bh_err *err);
 
 static bh_rc
-order_record_carve(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_carve(struct bh_node *node, const void *message, struct bh_node_record *record,
+                   struct bh_err *err)
 {
     const struct bh_msg_carve *carve = message;
 
@@ -109,30 +109,31 @@ order_record_carve(struct bh_node *node, const void *message, struct bh_node_rec
     record->partition.context_bytes = carve->context_bytes;
     record->partition.share_weight = carve->weight;
     record->partition.share_flags = (carve->hard ? BH_SHARE_IS_HARD : 0)
-                              | (carve->latency ? BH_SHARE_IS_LATENCY : 0)
-                              | (carve->multiplexed ? BH_SHARE_IS_MULTIPLEXED : 0);
+                                    | (carve->latency ? BH_SHARE_IS_LATENCY : 0)
+                                    | (carve->multiplexed ? BH_SHARE_IS_MULTIPLEXED : 0);
     /* the rest is checked when its turn comes: an order before it may make the room */
     return bh_node_partition_check_allowed(node, carve->gpu, err);
 }
 
 static bh_rc
-order_record_destroy(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_destroy(struct bh_node *node, const void *message, struct bh_node_record *record,
+                     struct bh_err *err)
 {
     record->partition.partition = ((const struct bh_msg_destroy *)message)->partition;
     return BH_OK;
 }
 
 static bh_rc
-order_lend_partitions(const struct bh_node *node, const struct bh_msg_start *start, struct bh_node_record *lease,
-            struct bh_err *err)
+order_lend_partitions(const struct bh_node *node, const struct bh_msg_start *start,
+                      struct bh_node_record *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < start->partition_count; i++) {
-        const struct bh_node_partition *partition
-            = bh_state_partition(&node->state, start->partitions[i].partition);
+        const struct bh_node_partition *partition =
+            bh_state_partition(&node->state, start->partitions[i].partition);
 
         if (!partition)
-            return bh_err_set(err, BH_NOT_FOUND, "pieces[%u]: no piece %" PRIu64
-                              " on this node", i, start->partitions[i].partition);
+            return bh_err_set(err, BH_NOT_FOUND, "pieces[%u]: no piece %" PRIu64 " on this node", i,
+                              start->partitions[i].partition);
         lease->lent[lease->lent_count] = *partition;
         if (bh_placement_is_share(partition))
             bh_share_slot_lend(start, &lease->lent[lease->lent_count]);
@@ -142,7 +143,8 @@ order_lend_partitions(const struct bh_node *node, const struct bh_msg_start *sta
 }
 
 static bh_rc
-order_record_start(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_start(struct bh_node *node, const void *message, struct bh_node_record *record,
+                   struct bh_err *err)
 {
     const struct bh_msg_start *start = message;
 
@@ -156,10 +158,13 @@ order_record_start(struct bh_node *node, const void *message, struct bh_node_rec
  * another's.  `ret_waits`: not yet, a partition is scrubbed first. */
 static bh_rc
 order_record_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
-               struct bh_err *err)
+                       struct bh_err *err)
 {
-    struct bh_node_record lease = { .kind = BH_NODE_RECORD_LEASE, .lease = start->lease, .job = start->job,
-                             .tenant = start->tenant_id, .boundary = start->boundary };
+    struct bh_node_record lease = { .kind = BH_NODE_RECORD_LEASE,
+                                    .lease = start->lease,
+                                    .job = start->job,
+                                    .tenant = start->tenant_id,
+                                    .boundary = start->boundary };
     bh_rc rc = order_lend_partitions(node, start, &lease, err);
 
     bh_party_of(start->tenant, lease.party);
@@ -178,14 +183,16 @@ order_record_new_lease(struct bh_node *node, const struct bh_msg_start *start, b
 }
 
 static bh_rc
-order_record_lease(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_lease(struct bh_node *node, const void *message, struct bh_node_record *record,
+                   struct bh_err *err)
 {
     record->lease = ((const struct bh_msg_lease *)message)->lease;
     return BH_OK;
 }
 
 static bh_rc
-order_record_stop(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
+order_record_stop(struct bh_node *node, const void *message, struct bh_node_record *record,
+                  struct bh_err *err)
 {
     record->lease = ((const struct bh_msg_stop *)message)->lease;
     return BH_OK;
@@ -193,13 +200,14 @@ order_record_stop(struct bh_node *node, const void *message, struct bh_node_reco
 
 static bh_rc
 order_scrub_carved(struct bh_node *node, const struct bh_scrub_request *request, struct effect *ret_effect,
-             struct bh_err *err)
+                   struct bh_err *err)
 {
     bh_rc rc = bh_scrub_before(node, request, &ret_effect->waits, err);
 
     ret_effect->held = rc != BH_OK;
     return rc == BH_OK && !ret_effect->waits
-               ? bh_share_slot_clear(node, request->partition, request->tenant, err) : rc;
+               ? bh_share_slot_clear(node, request->partition, request->tenant, err)
+               : rc;
 }
 
 static bh_rc
@@ -212,25 +220,23 @@ order_record_gpu(struct bh_node *node, const void *message, struct bh_node_recor
 }
 
 static bh_rc
-order_perform_reset(struct bh_node *node, const void *message, struct effect *ret_effect,
-              struct bh_err *err)
+order_perform_reset(struct bh_node *node, const void *message, struct effect *ret_effect, struct bh_err *err)
 {
     return bh_reset_run(node, message, &ret_effect->waits, err);
 }
 
 static bh_rc
-order_perform_test(struct bh_node *node, const void *message, struct effect *ret_effect,
-             struct bh_err *err)
+order_perform_test(struct bh_node *node, const void *message, struct effect *ret_effect, struct bh_err *err)
 {
     return bh_reset_test(node, ((const struct bh_msg_gpu_order *)message)->gpu, err);
 }
 
 static bh_rc
-order_perform_carve(struct bh_node *node, const void *message, struct effect *ret_effect,
-              struct bh_err *err)
+order_perform_carve(struct bh_node *node, const void *message, struct effect *ret_effect, struct bh_err *err)
 {
-    struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER, .order = orders_number_of(message),
-                            .message = BH_MSG_CARVE };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER,
+                                     .order = orders_number_of(message),
+                                     .message = BH_MSG_CARVE };
     bh_rc rc = order_record_carve(node, message, &record, err);
     struct bh_scrub_request request = bh_scrub_request_of(&record);
 
@@ -244,8 +250,9 @@ order_perform_carve(struct bh_node *node, const void *message, struct effect *re
     if (rc == BH_OK)
         rc = bh_node_partition_carve_check(node, &record.partition, err);
     if (rc == BH_OK)
-        rc = bh_placement_is_share(&record.partition) ? bh_share_slot_check(node, &record.partition, record.tenant, err)
-                                      : bh_mig_change_check(node, record.partition.gpu, record.tenant, err);
+        rc = bh_placement_is_share(&record.partition)
+                 ? bh_share_slot_check(node, &record.partition, record.tenant, err)
+                 : bh_mig_change_check(node, record.partition.gpu, record.tenant, err);
     if (rc == BH_OK)
         rc = bh_state_record(&node->state, &record, err);
     if (rc == BH_OK)
@@ -255,11 +262,10 @@ order_perform_carve(struct bh_node *node, const void *message, struct effect *re
 
 static bh_rc
 order_perform_destroy(struct bh_node *node, const void *message, struct effect *ret_effect,
-                struct bh_err *err)
+                      struct bh_err *err)
 {
     const struct bh_msg_destroy *destroy = message;
-    struct bh_scrub_request request = { .order = destroy->order,
-                                  .partition = destroy->partition };
+    struct bh_scrub_request request = { .order = destroy->order, .partition = destroy->partition };
     bh_rc rc = bh_scrub_repeat_failed(node, &request, &ret_effect->waits, err);
 
     ret_effect->held = rc != BH_OK;
@@ -269,12 +275,10 @@ order_perform_destroy(struct bh_node *node, const void *message, struct effect *
 }
 
 static bh_rc
-order_perform_start(struct bh_node *node, const void *message, struct effect *ret_effect,
-              struct bh_err *err)
+order_perform_start(struct bh_node *node, const void *message, struct effect *ret_effect, struct bh_err *err)
 {
     const struct bh_msg_start *start = message;
-    bh_rc rc = bh_unpack_wanted(start) ? bh_unpack_begin(node, start, err)
-                                       : bh_job_start(node, start, err);
+    bh_rc rc = bh_unpack_wanted(start) ? bh_unpack_begin(node, start, err) : bh_job_start(node, start, err);
 
     if (rc != BH_OK)
         bh_job_give_up(node, start, err);
@@ -283,21 +287,19 @@ order_perform_start(struct bh_node *node, const void *message, struct effect *re
 
 static bh_rc
 order_perform_suspend(struct bh_node *node, const void *message, struct effect *ret_effect,
-                struct bh_err *err)
+                      struct bh_err *err)
 {
     return bh_checkpoint_suspend(node, message, &ret_effect->held, &ret_effect->waits, err);
 }
 
 static bh_rc
-order_perform_resume(struct bh_node *node, const void *message, struct effect *ret_effect,
-               struct bh_err *err)
+order_perform_resume(struct bh_node *node, const void *message, struct effect *ret_effect, struct bh_err *err)
 {
     return bh_checkpoint_resume(node, message, &ret_effect->waits, err);
 }
 
 static bh_rc
-order_perform_stop(struct bh_node *node, const void *message, struct effect *ret_effect,
-             struct bh_err *err)
+order_perform_stop(struct bh_node *node, const void *message, struct effect *ret_effect, struct bh_err *err)
 {
     return bh_unpack_stop(node, message, err);
 }
@@ -334,19 +336,19 @@ order_is_in_batch(const struct bh_orders *orders, uint64_t order)
 static bool
 order_is_being_checked(const struct bh_node *node, const struct bh_node_record *order)
 {
-    const struct bh_job *job = order->message == BH_MSG_START
-                                   ? bh_state_job(&node->state, order->lease) : NULL;
+    const struct bh_job *job =
+        order->message == BH_MSG_START ? bh_state_job(&node->state, order->lease) : NULL;
 
     return job && job->start_order == order->order;
 }
 
 bh_rc
-bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
-               struct bh_err *err)
+bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message, struct bh_err *err)
 {
     struct bh_node *node = orders->node;
-    struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER, .order = orders_number_of(message),
-                            .message = number };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER,
+                                     .order = orders_number_of(message),
+                                     .message = number };
     const struct bh_order *known = bh_state_order(&node->state, record.order);
     struct bh_order_pending *pending;
     bh_rc rc;
@@ -359,8 +361,9 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
                           bh_message_name(known->record.message));
     if (known && order_is_being_checked(node, &known->record))
         return BH_OK;
-    if (known && (known->done || order_is_in_batch(orders, record.order)
-                  || bh_unpack_is_pending(node, known->record.lease))) {
+    if (known
+        && (known->done || order_is_in_batch(orders, record.order)
+            || bh_unpack_is_pending(node, known->record.lease))) {
         if (known->done)
             bh_order_send_outcome(node, known);
         return BH_OK;
@@ -373,8 +376,8 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
         if (known && order_is_being_checked(node, &known->record))
             return BH_OK;
         if (known)
-            return known->done ? BH_OK : bh_err_set(err, BH_IO, "order %" PRIu64
-                                                    " cannot be settled", record.order);
+            return known->done ? BH_OK
+                               : bh_err_set(err, BH_IO, "order %" PRIu64 " cannot be settled", record.order);
     }
     if (orders->count == BH_ORDERS_BATCH_MAX)
         return bh_err_set(err, BH_FULL, "the batch is full");
@@ -423,7 +426,8 @@ order_is_held_up(const struct bh_order_pending *pending)
 
 /* Put the order on the list, where it is not yet. */
 static struct bh_pending_order *
-orders_defer(struct bh_orders *orders, const struct bh_order_pending *pending, struct bh_pending_order *waiting)
+orders_defer(struct bh_orders *orders, const struct bh_order_pending *pending,
+             struct bh_pending_order *waiting)
 {
     char gpu[BH_UUID_MAX];
 
@@ -435,7 +439,8 @@ orders_defer(struct bh_orders *orders, const struct bh_order_pending *pending, s
 /* The driver says that it is in use: try it again, with longer and longer pauses; false: no
  * more, or there is no room. */
 static bool
-order_hold_off(struct bh_orders *orders, const struct bh_order_pending *pending, struct bh_pending_order *waiting)
+order_hold_off(struct bh_orders *orders, const struct bh_order_pending *pending,
+               struct bh_pending_order *waiting)
 {
     bh_ns now = bh_time_monotonic(), most = orders->node->conf.destroy_wait_ms * BH_NS_PER_MS;
 
@@ -445,15 +450,16 @@ order_hold_off(struct bh_orders *orders, const struct bh_order_pending *pending,
     if (!waiting)
         return false;
     waiting->until = waiting->until ? waiting->until : now + most;
-    waiting->pause = !waiting->pause                      ? HELD_UP_FIRST
+    waiting->pause = !waiting->pause                     ? HELD_UP_FIRST
                      : waiting->pause > HELD_UP_MOST / 2 ? HELD_UP_MOST
-                                                          : 2 * waiting->pause;
+                                                         : 2 * waiting->pause;
     waiting->at = now + waiting->pause;
     return true;
 }
 
 static void
-order_record_gpu_error(struct bh_node *node, const struct bh_order_pending *pending, const char *gpu, bh_rc rc)
+order_record_gpu_error(struct bh_node *node, const struct bh_order_pending *pending, const char *gpu,
+                       bh_rc rc)
 {
     if (*gpu && (pending->number == BH_MSG_CARVE || pending->number == BH_MSG_DESTROY))
         bh_gpu_error_record(node, gpu, rc == BH_OK ? NULL : &pending->err);
@@ -462,8 +468,7 @@ order_record_gpu_error(struct bh_node *node, const struct bh_order_pending *pend
 /* Before a start that waited: its lease was not noted, and what was looked at when it came may
  * have changed since. */
 static bh_rc
-order_record_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
-          struct bh_err *err)
+order_record_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits, struct bh_err *err)
 {
     struct bh_node_record unused = { .kind = BH_NODE_RECORD_ORDER };
     bh_rc rc = order_record_start(node, start, &unused, err);
@@ -493,7 +498,7 @@ order_withdraw_start(struct bh_orders *orders, uint64_t lease)
  * taken back: then it `waits`. */
 static bh_rc
 orders_carry_out(struct bh_orders *orders, struct bh_order_pending *pending, bool waited,
-          struct effect *ret_effect)
+                 struct effect *ret_effect)
 {
     struct bh_node *node = orders->node;
     char gpu[BH_UUID_MAX];
@@ -565,8 +570,7 @@ order_is_blocked(const struct bh_orders *orders, uint32_t at)
     return bh_pending_orders_is_behind(&orders->waiting, at, waiting->gpu)
            || bh_scrub_runs(orders->node, waiting->order)
            || (!waiting->start_of && bh_scrub_runs_on(orders->node, waiting->gpu))
-           || bh_checkpoint_runs(orders->node, waiting->order)
-           || bh_reset_runs(orders->node, waiting->order);
+           || bh_checkpoint_runs(orders->node, waiting->order) || bh_reset_runs(orders->node, waiting->order);
 }
 
 /* True: it has its outcome. */
@@ -627,7 +631,7 @@ bh_orders_drop(struct bh_orders *orders, uint64_t from)
         }
     for (uint32_t i = state->order_count; i-- > 0;) {
         struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_ORDER,
-                                  .order = state->orders[i].record.order };
+                                         .order = state->orders[i].record.order };
 
         if (forget.order >= from && bh_state_record(state, &forget, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_U64("order", forget.order), BH_ERRLOG(&err));

@@ -18,10 +18,10 @@ BH_AUTO_DEFINE(struct bh_orders *, bh_orders_free)
 /* Note an order (message number and its struct, texts valid until performed).  An order
  * that was taken before is answered with its outcome.  BH_FULL: perform first. */
 BH_MUST_USE bh_rc bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
-                                 struct bh_err *err);
+                                   struct bh_err *err);
 
-/* Where there are orders: make the notes durable, perform the orders and send their outcomes; those of what runs beside
- * the loop (scrubs, resets, images) follow when it has ended.  When the disk does not take the
+/* Where there are orders: make the notes durable, perform the orders and send their outcomes; those of what
+ * runs beside the loop (scrubs, resets, images) follow when it has ended.  When the disk does not take the
  * notes nothing was begun. */
 BH_MUST_USE bh_rc bh_orders_perform(struct bh_orders *orders, struct bh_err *err);
 

@@ -47,8 +47,8 @@ recover_carve(struct bh_node *node, const struct bh_node_record *order)
         return !bh_scrub_is_due(node, &request);
     if (!order->begun || bh_node_partition_check_allowed(node, order->partition.gpu, &err) != BH_OK)
         return false;
-    return bh_node_partition_adopt(node, order, &found, &err) == BH_OK && found &&
-           !bh_scrub_is_due(node, &request);
+    return bh_node_partition_adopt(node, order, &found, &err) == BH_OK && found
+           && !bh_scrub_is_due(node, &request);
 }
 
 static bool
@@ -81,10 +81,8 @@ bool
 bh_order_recovery_is_done(struct bh_node *node, const struct bh_node_record *order)
 {
     static bool (*const recoverers[])(struct bh_node *, const struct bh_node_record *) = {
-        [BH_MSG_CARVE] = recover_carve,
-        [BH_MSG_DESTROY] = recover_destroy,
-        [BH_MSG_START] = recover_start,
-        [BH_MSG_SUSPEND] = recover_suspend,
+        [BH_MSG_CARVE] = recover_carve, [BH_MSG_DESTROY] = recover_destroy,
+        [BH_MSG_START] = recover_start, [BH_MSG_SUSPEND] = recover_suspend,
         [BH_MSG_STOP] = recover_stop,
     };
 

@@ -40,7 +40,8 @@ doubt(const struct bh_node *node)
     if (strcmp(boot, node->boot) != 0)
         return "the machine was started anew";
     return generation != node->state.generation || reached > node->state.reached
-               ? "state_dir is older than what was last done: it was put back" : NULL;
+               ? "state_dir is older than what was last done: it was put back"
+               : NULL;
 }
 
 bh_rc
@@ -80,7 +81,8 @@ bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err)
     if (reported <= state->changes)
         return BH_OK;
     if (state->ownership.count > 0)
-        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon was told more than state_dir knows: it was put back"),
+        bh_log(MEMORY_UNKNOWN,
+               BH_STR("why", "the daemon was told more than state_dir knows: it was put back"),
                BH_U64("told", reported), BH_U64("known", state->changes));
     rc = bh_state_forget_owners(state, state->reached, reported, err);
     if (rc == BH_OK)

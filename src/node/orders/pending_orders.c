@@ -4,8 +4,7 @@
 #include <string.h>
 
 struct bh_pending_order *
-bh_pending_orders_add(struct bh_pending_orders *list, uint32_t number, const void *message,
-               const char *gpu)
+bh_pending_orders_add(struct bh_pending_orders *list, uint32_t number, const void *message, const char *gpu)
 {
     struct bh_pending_order *pending = &list->item[list->count];
     struct bh_err ignored;

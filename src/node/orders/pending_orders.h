@@ -10,10 +10,10 @@
 struct bh_pending_order {
     uint64_t order;
     struct bh_order_copy copy;
-    char gpu[BH_UUID_MAX];  /* that it changes; "": none is known */
-    uint64_t start_of;      /* lease; 0: it is no START */
-    bh_ns at;               /* monotonic; not to be tried before, unless what it waits for ends */
-    bh_ns pause, until;     /* of one that the driver holds up: grows; when to give up, or 0 */
+    char gpu[BH_UUID_MAX]; /* that it changes; "": none is known */
+    uint64_t start_of;     /* lease; 0: it is no START */
+    bh_ns at;              /* monotonic; not to be tried before, unless what it waits for ends */
+    bh_ns pause, until;    /* of one that the driver holds up: grows; when to give up, or 0 */
 };
 
 enum { BH_PENDING_ORDERS_MAX = 256 };
@@ -25,7 +25,7 @@ struct bh_pending_orders {
 
 /* Put the order behind the others; NULL: there is no room. */
 struct bh_pending_order *bh_pending_orders_add(struct bh_pending_orders *list, uint32_t number,
-                                  const void *message, const char *gpu);
+                                               const void *message, const char *gpu);
 void bh_pending_orders_remove(struct bh_pending_orders *list, uint32_t at);
 void bh_pending_orders_clear(struct bh_pending_orders *list);
 

@@ -15,7 +15,7 @@
 #include "node/placement/survey.h"
 #include "node/verify/verify_fence.h"
 
-#define FRESH BH_NS_PER_S            /* what was read so short a time ago is read again from here */
+#define FRESH BH_NS_PER_S /* what was read so short a time ago is read again from here */
 #define HUNG_RETRY_MAX (300 * BH_NS_PER_S)
 
 /* ---- telling ---- */
@@ -23,8 +23,9 @@
 static struct bh_msg_health
 health_message_on(const char *gpu, enum bh_fault fault)
 {
-    struct bh_msg_health health = { .fault = fault, .gi = BH_WHOLE_GPU,
-                                    .at_ns = bh_time_now(), .recovery = UINT32_MAX };
+    struct bh_msg_health health = {
+        .fault = fault, .gi = BH_WHOLE_GPU, .at_ns = bh_time_now(), .recovery = UINT32_MAX
+    };
 
     snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
     return health;
@@ -41,8 +42,7 @@ health_send(struct bh_node *node, const struct bh_msg_health *health)
         return;
     }
     if (watch->missed_count == BH_HEALTH_MISSED_MAX)
-        memmove(&watch->missed[0], &watch->missed[1],
-                --watch->missed_count * sizeof watch->missed[0]);
+        memmove(&watch->missed[0], &watch->missed[1], --watch->missed_count * sizeof watch->missed[0]);
     watch->missed[watch->missed_count++] = *health;
 }
 
@@ -73,8 +73,9 @@ health_is_unresponsive(struct bh_node *node, const char *gpu, enum bh_fault faul
     if (gpu_state) {
         bh_ns first = node->conf.health_interval_ms * BH_NS_PER_MS;
 
-        gpu_state->pause = !gpu_state->unresponsive ? first
-                      : gpu_state->pause > HUNG_RETRY_MAX / 2 ? HUNG_RETRY_MAX : 2 * gpu_state->pause;
+        gpu_state->pause = !gpu_state->unresponsive                ? first
+                           : gpu_state->pause > HUNG_RETRY_MAX / 2 ? HUNG_RETRY_MAX
+                                                                   : 2 * gpu_state->pause;
         gpu_state->retry_at = bh_time_monotonic() + gpu_state->pause;
         if (gpu_state->unresponsive && !gpu_state->announce)
             return;
@@ -104,8 +105,7 @@ health_copy_error(struct bh_node *node, const char *gpu, const struct bh_err *er
 }
 
 bh_rc
-bh_health_read(struct bh_node *node, const char *gpu, struct bh_device_health *ret_health,
-               struct bh_err *err)
+bh_health_read(struct bh_node *node, const char *gpu, struct bh_device_health *ret_health, struct bh_err *err)
 {
     bh_rc rc = node->device.ops->health(node->device.self, gpu, ret_health, err);
 
@@ -115,11 +115,11 @@ bh_health_read(struct bh_node *node, const char *gpu, struct bh_device_health *r
 }
 
 static void
-health_report_rules(struct bh_node *node, struct bh_health_state *gpu_state, const struct bh_device_health *now,
-           bh_ns span)
+health_report_rules(struct bh_node *node, struct bh_health_state *gpu_state,
+                    const struct bh_device_health *now, bh_ns span)
 {
-    struct bh_device_health before = gpu_state->checked_at && !gpu_state->announce
-                                         ? gpu_state->health : bh_health_rules_none(now);
+    struct bh_device_health before =
+        gpu_state->checked_at && !gpu_state->announce ? gpu_state->health : bh_health_rules_none(now);
     enum bh_health_rule rules[BH_HEALTH_RULES];
     uint32_t count = bh_health_rules_compare(&before, now, span, rules);
 
@@ -136,7 +136,8 @@ health_report_rules(struct bh_node *node, struct bh_health_state *gpu_state, con
 
 /* It answers: told when it did not before, and to a daemon that is new. */
 static void
-health_report_present(struct bh_node *node, struct bh_health_state *gpu_state, const struct bh_device_health *now)
+health_report_present(struct bh_node *node, struct bh_health_state *gpu_state,
+                      const struct bh_device_health *now)
 {
     struct bh_msg_health health = health_message_on(gpu_state->gpu, BH_FAULT_NONE);
     const char *isolation = bh_verify_why(node, gpu_state->gpu);
@@ -167,7 +168,8 @@ bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_he
         return;
     if (found) {
         health_report_present(node, gpu_state, found);
-        health_report_rules(node, gpu_state, found, gpu_state->checked_at ? now - gpu_state->checked_at : BH_NS_PER_S);
+        health_report_rules(node, gpu_state, found,
+                            gpu_state->checked_at ? now - gpu_state->checked_at : BH_NS_PER_S);
         gpu_state->health = *found;
         gpu_state->checked_at = now;
     } else {
@@ -211,7 +213,8 @@ health_recovery_of(struct bh_node *node, const char *gpu)
     struct bh_device_health health;
     struct bh_err ignored;
 
-    if (gpu_state && gpu_state->checked_at && now - gpu_state->checked_at < FRESH && gpu_state->checked_at <= now)
+    if (gpu_state && gpu_state->checked_at && now - gpu_state->checked_at < FRESH
+        && gpu_state->checked_at <= now)
         return gpu_state->health.recovery;
     if (gpu_state && gpu_state->unresponsive)
         return UINT32_MAX;
@@ -231,8 +234,7 @@ bh_health_events(struct bh_node *node)
     bh_health_state_learn(node);
     while (node->device.ops->next_event(node->device.self, 0, &event, &err) == BH_OK) {
         struct bh_msg_health health = health_message_on(event.gpu, BH_FAULT_XID);
-        const struct bh_node_partition *partition =
-            bh_state_partition_at(&node->state, event.gpu, event.gi);
+        const struct bh_node_partition *partition = bh_state_partition_at(&node->state, event.gpu, event.gi);
         const struct bh_xid *xid = bh_xid_get(event.xid);
 
         health.xid = event.xid;

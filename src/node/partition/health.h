@@ -25,7 +25,7 @@ void bh_health_found(struct bh_node *node, const char *gpu, const struct bh_devi
                      const struct bh_err *err);
 
 /* Look at one GPU now.  Results of the device port's health. */
-BH_MUST_USE bh_rc bh_health_read(struct bh_node *node, const char *gpu,
-                                 struct bh_device_health *ret_health, struct bh_err *err);
+BH_MUST_USE bh_rc bh_health_read(struct bh_node *node, const char *gpu, struct bh_device_health *ret_health,
+                                 struct bh_err *err);
 
 #endif

@@ -26,13 +26,12 @@ exceeds(uint64_t count, uint64_t limit, bh_ns per, bh_ns span)
 static bool
 wants_other(uint32_t before, uint32_t now)
 {
-    return now < BH_RECOVERIES && now != before
-           && (now != BH_RECOVERY_NONE || before < BH_RECOVERIES);
+    return now < BH_RECOVERIES && now != before && (now != BH_RECOVERY_NONE || before < BH_RECOVERIES);
 }
 
 uint32_t
-bh_health_rules_compare(const struct bh_device_health *before, const struct bh_device_health *now,
-                 bh_ns span, enum bh_health_rule ret_rules[BH_HEALTH_RULES])
+bh_health_rules_compare(const struct bh_device_health *before, const struct bh_device_health *now, bh_ns span,
+                        enum bh_health_rule ret_rules[BH_HEALTH_RULES])
 {
     uint64_t crc = health_rules_grown(before->nvlink_crc, now->nvlink_crc);
     bool links = health_rules_grown(before->nvlink_replays, now->nvlink_replays) > 0
@@ -40,6 +39,7 @@ bh_health_rules_compare(const struct bh_device_health *before, const struct bh_d
     const struct {
         enum bh_health_rule rule;
         bool shown;
+        /* clang-format off */
     } rules[] = {
         { BH_HEALTH_RULE_RECOVERY, wants_other(before->recovery, now->recovery) },
         { BH_HEALTH_RULE_REMAP_PENDING, now->remap_pending && !before->remap_pending },
@@ -55,6 +55,7 @@ bh_health_rules_compare(const struct bh_device_health *before, const struct bh_d
         { BH_HEALTH_RULE_THERMAL, health_rules_grown(before->thermal_ns, now->thermal_ns) > 0 },
         { BH_HEALTH_RULE_POWER, health_rules_grown(before->power_ns, now->power_ns) > 0 },
     };
+    /* clang-format on */
     uint32_t count = 0;
 
     for (size_t i = 0; i < BH_COUNT(rules); i++)

@@ -11,9 +11,8 @@
 /* The signs of `now` that `before` had not, `span` later; returns how many.  Counters that are
  * lower than before began anew.  RECOVERY is a sign also when the driver wants nothing any
  * more. */
-uint32_t bh_health_rules_compare(const struct bh_device_health *before,
-                          const struct bh_device_health *now, bh_ns span,
-                          enum bh_health_rule ret_rules[BH_HEALTH_RULES]);
+uint32_t bh_health_rules_compare(const struct bh_device_health *before, const struct bh_device_health *now,
+                                 bh_ns span, enum bh_health_rule ret_rules[BH_HEALTH_RULES]);
 
 /* A look that has none of the signs that stand, and the counters of `now`: what to compare
  * with when nobody has heard of this GPU yet. */

@@ -9,6 +9,7 @@ static const struct {
     struct bh_device_health before, now;
     bh_ns span;
     enum bh_health_rule first, second; /* 0: none */
+    /* clang-format off */
 } cases[] = {
     { "nothing", { 0 }, { 0 }, MINUTE, 0, 0 },
     { "the driver wants a reset", { 0 }, { .recovery = 1 }, MINUTE, BH_HEALTH_RULE_RECOVERY, 0 },
@@ -34,14 +35,14 @@ static const struct {
     { "hot and short of power", { .thermal_ns = 1, .power_ns = 1 },
       { .thermal_ns = 2, .power_ns = 2 }, MINUTE, BH_HEALTH_RULE_THERMAL, BH_HEALTH_RULE_POWER },
 };
+/* clang-format on */
 
 static void
 what_changed(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         enum bh_health_rule signs[BH_HEALTH_RULES] = { BH_HEALTH_RULE_NONE };
-        uint32_t count =
-            bh_health_rules_compare(&cases[i].before, &cases[i].now, cases[i].span, signs);
+        uint32_t count = bh_health_rules_compare(&cases[i].before, &cases[i].now, cases[i].span, signs);
 
         BH_CHECK_EQ(cases[i].name, count, (cases[i].first != 0) + (cases[i].second != 0));
         BH_CHECK_EQ(cases[i].name, signs[0], cases[i].first);
@@ -54,8 +55,9 @@ what_changed(void **state)
 static void
 what_stands(void **state)
 {
-    struct bh_device_health now = { .recovery = 2, .remap_failed = true, .ecc_uncorrected = 9,
-                                    .thermal_ns = 9 };
+    struct bh_device_health now = {
+        .recovery = 2, .remap_failed = true, .ecc_uncorrected = 9, .thermal_ns = 9
+    };
     struct bh_device_health none = bh_health_rules_none(&now);
     enum bh_health_rule signs[BH_HEALTH_RULES];
 

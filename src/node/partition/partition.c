@@ -75,8 +75,8 @@ partition_find_instance(const struct bh_node *node, const struct bh_node_partiti
 bool
 bh_node_partition_is_ours(const struct bh_node *node, const struct bh_device_instance *instance)
 {
-    const struct bh_node_partition *partition
-        = bh_state_partition_at(&node->state, instance->gpu, instance->gi);
+    const struct bh_node_partition *partition =
+        bh_state_partition_at(&node->state, instance->gpu, instance->gi);
 
     return partition && partition_is_that(instance, partition);
 }
@@ -107,7 +107,8 @@ partition_instances_on(const struct bh_node *node, const char *gpu)
 /* A whole GPU has no instance whose end would take contexts with it: before it changes hands
  * the driver must know of none. */
 static bh_rc
-partition_check_unused(const struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
+partition_check_unused(const struct bh_node *node, const struct bh_node_partition *partition,
+                       struct bh_err *err)
 {
     const char *gpu = partition->gpu;
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
@@ -119,8 +120,7 @@ partition_check_unused(const struct bh_node *node, const struct bh_node_partitio
         return BH_OK;
     for (uint32_t i = 0; rc == BH_OK && i < count; i++)
         if (bh_trespass_charge(node, partition, processes[i].pid, 0))
-            return bh_err_set(err, BH_CONFLICT,
-                              "process %u of a job that was not lent it holds GPU %s",
+            return bh_err_set(err, BH_CONFLICT, "process %u of a job that was not lent it holds GPU %s",
                               processes[i].pid, gpu);
     if (rc == BH_OK && count > 0)
         return bh_err_set(err, BH_CONFLICT, "process %u uses GPU %s", processes[0].pid, gpu);
@@ -129,13 +129,15 @@ partition_check_unused(const struct bh_node *node, const struct bh_node_partitio
 
 /* A job that runs has its place even where no partition stands there any more. */
 static bh_rc
-partition_check_holders(const struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
+partition_check_holders(const struct bh_node *node, const struct bh_node_partition *wanted,
+                        struct bh_err *err)
 {
     struct bh_node_partition placement = *wanted;
     const struct bh_job *holder;
 
-    placement.gi = bh_placement_is_whole(wanted) ? BH_WHOLE_GPU
-               : bh_placement_is_share(wanted) ? bh_placement_share_gi(wanted->start) : NOT_YET_KNOWN;
+    placement.gi = bh_placement_is_whole(wanted)   ? BH_WHOLE_GPU
+                   : bh_placement_is_share(wanted) ? bh_placement_share_gi(wanted->start)
+                                                   : NOT_YET_KNOWN;
     holder = bh_placement_holder(node, &placement, 0);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds place %u of GPU %s",
                                holder->record.lease, wanted->start, wanted->gpu)
@@ -153,7 +155,7 @@ bh_node_partition_check_allowed(const struct bh_node *node, const char *gpu, str
 
 bh_rc
 bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partition *wanted,
-                     struct bh_err *err)
+                              struct bh_err *err)
 {
     const struct bh_device_gpu *gpu;
     bh_rc rc = partition_need_inventory(node, err);
@@ -167,8 +169,7 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
     if (rc != BH_OK)
         return rc;
     if (bh_state_partition(&node->state, wanted->partition))
-        return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " exists already",
-                          wanted->partition);
+        return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " exists already", wanted->partition);
     if (bh_state_partition_at(&node->state, wanted->gpu, BH_WHOLE_GPU))
         return bh_err_set(err, BH_CONFLICT, "GPU %s is lent as a whole", wanted->gpu);
     if (!bh_placement_is_share(wanted) && bh_share_slot_others(node, wanted->gpu, 0) > 0)
@@ -187,15 +188,15 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
 
         if (bh_placement_makes_instance(wanted) && strcmp(instance->gpu, wanted->gpu) == 0
             && instance->start == wanted->start)
-            return bh_err_set(err, BH_FULL, "place %u of GPU %s is taken by a %s", wanted->start,
-                              wanted->gpu, instance->profile);
+            return bh_err_set(err, BH_FULL, "place %u of GPU %s is taken by a %s", wanted->start, wanted->gpu,
+                              instance->profile);
     }
     return BH_OK;
 }
 
 static bh_rc
 record_partition(struct bh_node *node, const struct bh_node_partition *wanted,
-           const struct bh_device_instance *instance, struct bh_err *err)
+                 const struct bh_device_instance *instance, struct bh_err *err)
 {
     const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
     struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION, .partition = *wanted };
@@ -203,8 +204,9 @@ record_partition(struct bh_node *node, const struct bh_node_partition *wanted,
     record.partition.units = bh_node_inventory_units(node, wanted);
     record.partition.minor = gpu ? gpu->minor : 0;
     record.partition.memory_mib = instance ? instance->memory_mib : gpu ? gpu->memory_mib : 0;
-    record.partition.gi = instance ? instance->gi
-                    : bh_placement_is_share(wanted) ? bh_placement_share_gi(wanted->start) : BH_WHOLE_GPU;
+    record.partition.gi = instance                        ? instance->gi
+                          : bh_placement_is_share(wanted) ? bh_placement_share_gi(wanted->start)
+                                                          : BH_WHOLE_GPU;
     record.partition.ci = instance ? instance->ci : BH_WHOLE_GPU;
     record.partition.gi_minor = instance ? instance->gi_minor : 0;
     record.partition.ci_minor = instance ? instance->ci_minor : 0;
@@ -231,7 +233,8 @@ partition_set_mode(struct bh_node *node, const struct bh_node_partition *wanted,
         struct bh_err unseen;
 
         node->inventory_known = false;
-        rc = node->device.ops->set_mig(node->device.self, wanted->gpu, bh_placement_makes_instance(wanted), err);
+        rc = node->device.ops->set_mig(node->device.self, wanted->gpu, bh_placement_makes_instance(wanted),
+                                       err);
         if (rc == BH_UNCERTAIN)
             bh_health_hung(node, wanted->gpu, err);
         if (rc == BH_OK || !bh_gpu_child_died(err) || bh_node_partition_scan(node, &unseen) != BH_OK)
@@ -248,9 +251,8 @@ partition_destroy_half(struct bh_node *node, const char *gpu, uint32_t gi, struc
 
     node->inventory_known = false;
     for (int turn = 0; turn < ATTEMPTS_MAX && rc == BH_UNCERTAIN; turn++)
-        rc = turn == 0 || bh_gpu_child_died(err)
-                 ? node->device.ops->destroy(node->device.self, gpu, gi, err)
-                 : err->rc;
+        rc = turn == 0 || bh_gpu_child_died(err) ? node->device.ops->destroy(node->device.self, gpu, gi, err)
+                                                 : err->rc;
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
@@ -259,8 +261,8 @@ bh_piece_is_carved(const struct bh_node *node, const struct bh_node_partition *w
 {
     const struct bh_node_partition *partition = bh_state_partition(&node->state, wanted->partition);
 
-    return partition && strcmp(partition->gpu, wanted->gpu) == 0 && partition->start == wanted->start &&
-           strcmp(partition->profile, wanted->profile) == 0;
+    return partition && strcmp(partition->gpu, wanted->gpu) == 0 && partition->start == wanted->start
+           && strcmp(partition->profile, wanted->profile) == 0;
 }
 
 bh_rc
@@ -289,8 +291,7 @@ static bool
 partition_stood_before(const struct bh_node_record *order, const struct bh_device_instance *instance)
 {
     for (uint32_t i = 0; i < order->lent_count; i++) {
-        if (order->lent[i].gi == instance->gi
-            && strcmp(order->lent[i].uuid, instance->uuid) == 0)
+        if (order->lent[i].gi == instance->gi && strcmp(order->lent[i].uuid, instance->uuid) == 0)
             return true;
     }
     return false;
@@ -298,7 +299,7 @@ partition_stood_before(const struct bh_node_record *order, const struct bh_devic
 
 bh_rc
 bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order, bool *ret_found,
-               struct bh_err *err)
+                        struct bh_err *err)
 {
     const struct bh_node_partition *wanted = &order->partition;
     bh_rc rc = bh_node_partition_scan(node, err);
@@ -323,7 +324,7 @@ bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order
  * and the driver is not why. */
 static bh_rc
 partition_recover_carve(struct bh_node *node, const struct bh_node_record *order, bool *ret_again,
-             struct bh_err *err)
+                        struct bh_err *err)
 {
     const struct bh_node_partition *wanted = &order->partition;
     struct bh_err ignored;
@@ -333,13 +334,14 @@ partition_recover_carve(struct bh_node *node, const struct bh_node_record *order
     if (bh_node_partition_adopt(node, order, &found, &ignored) != BH_OK)
         return err->rc;
     *ret_again = !found && bh_gpu_child_died(err);
-    return found ? BH_OK : bh_err_set(err, BH_TIMEOUT, "the driver did not carve %s on %s in time",
-                                      wanted->profile, wanted->gpu);
+    return found ? BH_OK
+                 : bh_err_set(err, BH_TIMEOUT, "the driver did not carve %s on %s in time", wanted->profile,
+                              wanted->gpu);
 }
 
 static bh_rc
 partition_carve_instance(struct bh_node *node, const struct bh_node_record *order, bool *ret_again,
-               struct bh_err *err)
+                         struct bh_err *err)
 {
     const struct bh_node_partition *wanted = &order->partition;
     struct bh_device_instance instance = { 0 };
@@ -347,8 +349,8 @@ partition_carve_instance(struct bh_node *node, const struct bh_node_record *orde
 
     *ret_again = false;
     node->inventory_known = false;
-    rc = node->device.ops->carve(node->device.self, wanted->gpu, wanted->profile, wanted->start,
-                                 &instance, err);
+    rc = node->device.ops->carve(node->device.self, wanted->gpu, wanted->profile, wanted->start, &instance,
+                                 err);
     if (rc == BH_UNCERTAIN)
         return partition_recover_carve(node, order, ret_again, err);
     return rc == BH_OK ? record_partition(node, wanted, &instance, err) : rc;
@@ -388,7 +390,8 @@ partition_record_gone(struct bh_node *node, uint64_t partition, struct bh_err *e
 
 /* An instance is only destroyed when it is still the one that we made. */
 static bh_rc
-partition_destroy_instance(struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
+partition_destroy_instance(struct bh_node *node, const struct bh_node_partition *partition,
+                           struct bh_err *err)
 {
     bh_rc rc = BH_UNCERTAIN;
 
@@ -415,8 +418,7 @@ partition_destroy_instance(struct bh_node *node, const struct bh_node_partition 
 }
 
 bh_rc
-bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant,
-                 struct bh_err *err)
+bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant, struct bh_err *err)
 {
     const struct bh_node_partition *partition = bh_state_partition(&node->state, id);
     const struct bh_job *holder;
@@ -426,8 +428,8 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant,
         return BH_OK;
     holder = bh_placement_holder(node, partition, 0);
     if (holder)
-        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
-                          holder->record.lease, id);
+        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64, holder->record.lease,
+                          id);
     rc = bh_occupancy_check_idle(node, partition, err);
     if (rc == BH_OK && bh_placement_is_share(partition)) /* its contexts went with the processes of its job */
         return partition_record_gone(node, id, err);
@@ -435,7 +437,7 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant,
         rc = bh_mig_change_check(node, partition->gpu, tenant, err);
     if (rc == BH_OK)
         rc = partition->gi == BH_WHOLE_GPU ? partition_check_unused(node, partition, err)
-                                       : partition_destroy_instance(node, partition, err);
+                                           : partition_destroy_instance(node, partition, err);
     if (rc != BH_OK)
         return rc;
     bh_log(INSTANCE_DESTROYED, BH_STR("gpu", partition->gpu), BH_STR("profile", partition->profile));

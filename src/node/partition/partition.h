@@ -12,33 +12,33 @@ BH_MUST_USE bh_rc bh_node_partition_scan(struct bh_node *node, struct bh_err *er
 /* Before a carve is noted as an order: would it be refused?  BH_DENIED, BH_NOT_FOUND,
  * BH_CONFLICT, BH_FULL. */
 BH_MUST_USE bh_rc bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partition *wanted,
-                                       struct bh_err *err);
+                                                struct bh_err *err);
 
 /* BH_DENIED: node.conf does not let Bulkhead change this GPU. */
 BH_MUST_USE bh_rc bh_node_partition_check_allowed(const struct bh_node *node, const char *gpu,
-                                   struct bh_err *err);
+                                                  struct bh_err *err);
 
 /* Whether it stands already: carved by the same order, before the node died in the scrub that follows. */
 bool bh_piece_is_carved(const struct bh_node *node, const struct bh_node_partition *wanted);
 
 /* Look at the GPU and write what stands there into the order's note: the order is begun. */
 BH_MUST_USE bh_rc bh_node_partition_begin(struct bh_node *node, struct bh_node_record *order,
-                                 struct bh_err *err);
+                                          struct bh_err *err);
 
 /* Make the partition of an order that was begun, and note it. */
 BH_MUST_USE bh_rc bh_node_partition_carve(struct bh_node *node, const struct bh_node_record *order,
-                                 struct bh_err *err);
+                                          struct bh_err *err);
 
 /* Destroy the partition for a tenant, or for nobody yet (0), and note that it is gone; BH_OK
  * when it was not there.  BH_CONFLICT: a job has it, processes use it, or node/alone.h;
  * BH_UNAVAILABLE: it is an instance of a GPU that cannot be read, and stays noted. */
 BH_MUST_USE bh_rc bh_node_partition_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
-                                   struct bh_err *err);
+                                            struct bh_err *err);
 
 /* Whether the instance of an order that was begun exists, is nobody's and did not stand there
  * before: noted as ours then.  For a carve of which nothing more is known. */
 BH_MUST_USE bh_rc bh_node_partition_adopt(struct bh_node *node, const struct bh_node_record *order,
-                                 bool *ret_found, struct bh_err *err);
+                                          bool *ret_found, struct bh_err *err);
 
 /* After a scan at start, and of a GPU (NULL: all) that answers again: bring what we know up to
  * date, forget what is gone.  Pieces of a GPU that cannot be read stay as they are. */

@@ -92,8 +92,7 @@ reset_check_processes(const struct bh_node *node, const char *gpu, struct bh_err
     uint32_t count = 0;
 
     snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
-    if (node->device.ops->processes(node->device.self, gpu, arena, &processes, &count, &ignored)
-        != BH_OK)
+    if (node->device.ops->processes(node->device.self, gpu, arena, &processes, &count, &ignored) != BH_OK)
         return BH_OK;
     for (uint32_t i = 0; i < count; i++)
         (void)bh_trespass_charge(node, &whole, processes[i].pid, 0);
@@ -210,7 +209,7 @@ reset_record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
 
     for (uint32_t i = node->state.partition_count; i-- > 0 && rc == BH_OK;) {
         struct bh_node_record record = { .kind = BH_NODE_RECORD_GONE,
-                                .partition.partition = node->state.partitions[i].partition };
+                                         .partition.partition = node->state.partitions[i].partition };
 
         if (strcmp(node->state.partitions[i].gpu, gpu) == 0)
             rc = bh_state_record(&node->state, &record, err);
@@ -297,8 +296,7 @@ reset_finish(struct bh_node *node, const char *gpu, struct bh_err *err)
 }
 
 bh_rc
-bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *ret_waits,
-             struct bh_err *err)
+bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *ret_waits, struct bh_err *err)
 {
     struct bh_reset *reset = node->reset;
     bool together;

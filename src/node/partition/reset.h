@@ -22,8 +22,8 @@ void bh_reset_free(struct bh_reset *reset); /* NULL is fine; a program that runs
  *   BH_CONFLICT     a job, a scrub, a process or an instance that is not ours is on it; or on
  *                   another GPU of an Ampere board with NVSwitch, whose GPUs are reset together
  *   BH_IO, BH_TIMEOUT  the program failed, or did not end within gpu_reset_timeout_ms */
-BH_MUST_USE bh_rc bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order,
-                               bool *ret_waits, struct bh_err *err);
+BH_MUST_USE bh_rc bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *ret_waits,
+                               struct bh_err *err);
 
 /* Look at the program that runs; the monotonic time of the next thing to do, or 0. */
 bh_ns bh_reset_tick(struct bh_node *node, bh_ns now);

@@ -43,18 +43,15 @@ cdi_put_node(struct bh_json_writer *w, const struct node_of *node)
 /* The parent's node, and of a MIG instance the two that let it in. */
 static void
 cdi_put_partition_nodes(struct bh_json_writer *w, const struct bh_node *node,
-                const struct bh_node_partition *partition)
+                        const struct bh_node_partition *partition)
 {
-    struct node_of parent = { .major = NVIDIA_MAJOR, .minor = partition->minor,
-                              .permissions = "rw" };
+    struct node_of parent = { .major = NVIDIA_MAJOR, .minor = partition->minor, .permissions = "rw" };
     const uint32_t minors[] = { partition->gi_minor, partition->ci_minor };
 
     snprintf(parent.path, sizeof parent.path, "/dev/nvidia%" PRIu32, partition->minor);
     cdi_put_node(w, &parent);
-    for (size_t i = 0; bh_placement_is_instance(partition) && node->caps_major && i < BH_COUNT(minors);
-         i++) {
-        struct node_of cap = { .major = node->caps_major, .minor = minors[i],
-                               .permissions = "r" };
+    for (size_t i = 0; bh_placement_is_instance(partition) && node->caps_major && i < BH_COUNT(minors); i++) {
+        struct node_of cap = { .major = node->caps_major, .minor = minors[i], .permissions = "r" };
 
         snprintf(cap.path, sizeof cap.path, "/dev/nvidia-caps/nvidia-cap%" PRIu32, minors[i]);
         cdi_put_node(w, &cap);
@@ -64,7 +61,7 @@ cdi_put_partition_nodes(struct bh_json_writer *w, const struct bh_node *node,
 /* One device: the partitions from `first` on, with the variable that names them to CUDA. */
 static void
 cdi_put_device(struct bh_json_writer *w, const struct bh_node *node, const struct bh_node_record *lease,
-           const char *name, uint32_t first)
+               const char *name, uint32_t first)
 {
     uint32_t end = name[0] == 'l' ? lease->lent_count : first + 1;
     char memory[1024];
@@ -147,8 +144,7 @@ bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_node_
 static void
 cdi_path_of(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
-    snprintf(ret_path, BH_NODE_PATH_MAX, "%s/" PREFIX "%" PRIu64 SUFFIX, node->conf.cdi_dir,
-             lease);
+    snprintf(ret_path, BH_NODE_PATH_MAX, "%s/" PREFIX "%" PRIu64 SUFFIX, node->conf.cdi_dir, lease);
 }
 
 static bool
@@ -158,8 +154,8 @@ cdi_is_on(const struct bh_node *node)
 }
 
 /* Root's alone: which tenant's partitions lie where is nobody else's to read, and the runtimes that
- * read it are root's programs.  Whole or not at all for who reads it.  It is not brought to the disk: at its start the node
- * writes those that hold anew and removes the others. */
+ * read it are root's programs.  Whole or not at all for who reads it.  It is not brought to the disk: at its
+ * start the node writes those that hold anew and removes the others. */
 static bh_rc
 cdi_replace(const char *path, const struct bh_buf *text, struct bh_err *err)
 {
@@ -195,11 +191,9 @@ bh_cdi_write(const struct bh_node *node, const struct bh_node_record *lease, str
     if (mkdir(node->conf.cdi_dir, 0700) != 0 && errno != EEXIST)
         rc = bh_err_errno(err, "make folder %s", node->conf.cdi_dir);
     if (rc == BH_OK)
-        rc = bh_buf_text(&text) ? cdi_replace(path, &text, err)
-                                : bh_err_set(err, BH_FULL, "too long");
+        rc = bh_buf_text(&text) ? cdi_replace(path, &text, err) : bh_err_set(err, BH_FULL, "too long");
     if (rc != BH_OK)
-        bh_log(EFFECT_FAILED, BH_STR("what", "cdi"), BH_U64("lease", lease->lease),
-               BH_ERRLOG(err));
+        bh_log(EFFECT_FAILED, BH_STR("what", "cdi"), BH_U64("lease", lease->lease), BH_ERRLOG(err));
     bh_buf_fini(&text);
     return rc;
 }

@@ -14,11 +14,23 @@ static struct bh_node *node;
 static struct bh_job jobs[2];
 
 static const struct bh_node_record lease = {
-    .kind = BH_NODE_RECORD_LEASE, .lease = 12, .lent_count = 2,
-    .lent = { { .gpu = "GPU-1", .uuid = "MIG-a", .profile = "1g.10gb", .gi = 7, .ci = 0,
-                .minor = 3, .gi_minor = 471, .ci_minor = 472 },
-              { .gpu = "GPU-2", .uuid = "GPU-2", .profile = "whole", .gi = BH_WHOLE_GPU,
-                .ci = BH_WHOLE_GPU, .minor = 4 } },
+    .kind = BH_NODE_RECORD_LEASE,
+    .lease = 12,
+    .lent_count = 2,
+    .lent = { { .gpu = "GPU-1",
+                .uuid = "MIG-a",
+                .profile = "1g.10gb",
+                .gi = 7,
+                .ci = 0,
+                .minor = 3,
+                .gi_minor = 471,
+                .ci_minor = 472 },
+              { .gpu = "GPU-2",
+                .uuid = "GPU-2",
+                .profile = "whole",
+                .gi = BH_WHOLE_GPU,
+                .ci = BH_WHOLE_GPU,
+                .minor = 4 } },
 };
 
 static int
@@ -46,8 +58,7 @@ cdi_test_path_of(uint64_t number)
 {
     static char path[80];
 
-    snprintf(path, sizeof path, "%s/bulkhead-lease-%llu.json", root,
-             (unsigned long long)number);
+    snprintf(path, sizeof path, "%s/bulkhead-lease-%llu.json", root, (unsigned long long)number);
     return path;
 }
 
@@ -206,20 +217,19 @@ what_stays(void **state)
     snprintf(inside, sizeof inside, "%s/x", cdi_test_path_of(12));
     assert_int_equal(mkdir(cdi_test_path_of(12), 0700), 0); /* unlink does not take it */
     assert_int_equal(mkdir(inside, 0700), 0);
-    BH_CHECK("its end", strstr(cdi_test_logged(remove_12), "what=\"cdi\" lease=12 why=\"remove /tmp/") != NULL);
-    BH_CHECK("a start", strstr(cdi_test_logged(bh_cdi_reconcile), "lease=12 why=\"remove bulkhead-lease-12") != NULL);
+    BH_CHECK("its end",
+             strstr(cdi_test_logged(remove_12), "what=\"cdi\" lease=12 why=\"remove /tmp/") != NULL);
+    BH_CHECK("a start",
+             strstr(cdi_test_logged(bh_cdi_reconcile), "lease=12 why=\"remove bulkhead-lease-12") != NULL);
     assert_int_equal(rmdir(inside), 0);
     assert_int_equal(rmdir(cdi_test_path_of(12)), 0);
     BH_CHECK_DONE();
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_written),
-    cmocka_unit_test(for_as_long_as_it_is_lent),
-    cmocka_unit_test(the_folder),
-    cmocka_unit_test(after_a_start),
-    cmocka_unit_test(where_it_cannot_be),
-    cmocka_unit_test(what_stays),
+    cmocka_unit_test(what_is_written),    cmocka_unit_test(for_as_long_as_it_is_lent),
+    cmocka_unit_test(the_folder),         cmocka_unit_test(after_a_start),
+    cmocka_unit_test(where_it_cannot_be), cmocka_unit_test(what_stays),
 };
 
 int

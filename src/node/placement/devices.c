@@ -23,7 +23,8 @@ devices_add(struct devices_list *list, const struct bh_sandbox_device *device)
 }
 
 static void
-add_partition(struct devices_list *list, const struct bh_node *node, const struct bh_node_partition *partition)
+add_partition(struct devices_list *list, const struct bh_node *node,
+              const struct bh_node_partition *partition)
 {
     struct bh_sandbox_device gpu = { .major = NVIDIA_MAJOR, .minor = partition->minor, .write = true };
     uint32_t caps = node->caps_major;

@@ -33,8 +33,8 @@ bh_fence_add(struct bh_fences *fences, const char *gpu, uint64_t job, const char
     if (bh_fence_find(fences, gpu))
         return true;
     snprintf(fences->entries[fences->count].gpu, BH_UUID_MAX, "%s", gpu);
-    snprintf(fences->entries[fences->count].why, sizeof fences->entries[0].why,
-             "job %" PRIu64 ": %.170s", job, why);
+    snprintf(fences->entries[fences->count].why, sizeof fences->entries[0].why, "job %" PRIu64 ": %.170s",
+             job, why);
     fences->count++;
     return true;
 }

@@ -31,27 +31,30 @@ enum { NOBODY = 0, UNKNOWN = UINT32_MAX }; /* beside the numbers of tenants */
 /* What the child finds.  The last one has no lease: it has looked at all. */
 struct handover_finding {
     uint64_t lease;
-    uint32_t pid, found;                    /* enum bh_open_found */
+    uint32_t pid, found; /* enum bh_open_found */
 };
 
 struct handover_place {
     char gpu[BH_UUID_MAX];
-    uint32_t by[BH_OWNERSHIP_UNITS];             /* the tenant whose jobs could have passed on what was open */
-    uint32_t leavings;                      /* of jobs that could */
-    bh_ns held_at;                          /* monotonic; when an order first found it held, or 0 */
+    uint32_t by[BH_OWNERSHIP_UNITS]; /* the tenant whose jobs could have passed on what was open */
+    uint32_t leavings;               /* of jobs that could */
+    bh_ns held_at;                   /* monotonic; when an order first found it held, or 0 */
 };
 
 struct bh_handover {
     struct handover_place places[GPUS_MAX];
     uint32_t place_count;
-    pid_t pid;                              /* of the child that looks, or 0 */
-    int output;                             /* its findings */
-    bool dying;                             /* it had its time, and was killed */
-    uint32_t leavings;                      /* of the GPU, when it began */
-    struct bh_node_partition partition;             /* that it looks for */
-    bh_ns until, check_at;                   /* monotonic; it is killed; none begins before */
-    uint32_t misses;                        /* looks in a row that came to nothing */
-    struct { uint64_t lease; bh_ns since; } in_flight[IN_FLIGHT_MAX];
+    pid_t pid;                          /* of the child that looks, or 0 */
+    int output;                         /* its findings */
+    bool dying;                         /* it had its time, and was killed */
+    uint32_t leavings;                  /* of the GPU, when it began */
+    struct bh_node_partition partition; /* that it looks for */
+    bh_ns until, check_at;              /* monotonic; it is killed; none begins before */
+    uint32_t misses;                    /* looks in a row that came to nothing */
+    struct {
+        uint64_t lease;
+        bh_ns since;
+    } in_flight[IN_FLIGHT_MAX];
 };
 
 struct bh_handover *
@@ -181,7 +184,7 @@ handover_is_to_be_looked_at(const struct bh_job *job, const struct bh_node_parti
 /* The driver's files of the partition that the job has none of its own of. */
 static bool
 handover_list_wanted(const struct bh_node *node, const struct bh_job *job,
-            const struct bh_node_partition *partition, struct bh_open_wanted *ret_wanted)
+                     const struct bh_node_partition *partition, struct bh_open_wanted *ret_wanted)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_sandbox_device of_piece[8], own[2 + 3 * BH_WIRE_PARTITIONS_MAX];
@@ -204,8 +207,7 @@ handover_list_wanted(const struct bh_node *node, const struct bh_job *job,
     }
     for (uint32_t i = 0; i < templates->count && room; i++) {
         const char *text = templates->items[i], *colon = strchr(text, ':');
-        const char *source = colon ? bh_devices_fill(arena, text, (size_t)(colon - text), partition)
-                                   : NULL;
+        const char *source = colon ? bh_devices_fill(arena, text, (size_t)(colon - text), partition) : NULL;
 
         room = !source || bh_open_want_folder(ret_wanted, source);
     }
@@ -216,7 +218,7 @@ handover_list_wanted(const struct bh_node *node, const struct bh_job *job,
 
 static void
 handover_look_at_job(const struct bh_node *node, const struct bh_job *job,
-            const struct bh_node_partition *partition, int output)
+                     const struct bh_node_partition *partition, int output)
 {
     static pid_t pids[PIDS_MAX];
     struct handover_finding finding = { .lease = job->record.lease };
@@ -227,8 +229,7 @@ handover_look_at_job(const struct bh_node *node, const struct bh_job *job,
 
     bh_node_job_id(job->record.lease, id);
     if (!handover_list_wanted(node, job, partition, &wanted)
-        || node->runtime.ops->processes(node->runtime.self, id, pids, PIDS_MAX, &count, &ignored)
-               != BH_OK)
+        || node->runtime.ops->processes(node->runtime.self, id, pids, PIDS_MAX, &count, &ignored) != BH_OK)
         _exit(1); /* without the last finding: nothing is known */
     for (uint32_t i = 0; i < count && i < PIDS_MAX && finding.found < BH_OPEN_MAPPED; i++) {
         enum bh_open_found found = bh_open_look(pids[i], &wanted);
@@ -238,8 +239,7 @@ handover_look_at_job(const struct bh_node *node, const struct bh_job *job,
         finding.found = found;
         finding.pid = (uint32_t)pids[i];
     }
-    if (finding.found != BH_OPEN_NONE
-        && write(output, &finding, sizeof finding) != (ssize_t)sizeof finding)
+    if (finding.found != BH_OPEN_NONE && write(output, &finding, sizeof finding) != (ssize_t)sizeof finding)
         _exit(1);
 }
 
@@ -329,14 +329,15 @@ handover_judge(struct bh_node *node, const struct handover_finding *finding, bh_
 
 /* Those whose sockets were seen empty. */
 static void
-handover_forget_in_flight(struct bh_handover *handover, const struct handover_finding *findings, uint32_t count)
+handover_forget_in_flight(struct bh_handover *handover, const struct handover_finding *findings,
+                          uint32_t count)
 {
     for (uint32_t i = 0; i < IN_FLIGHT_MAX; i++) {
         bool again = false;
 
         for (uint32_t k = 0; k < count; k++)
-            again |= findings[k].lease == handover->in_flight[i].lease
-                     && findings[k].found == BH_OPEN_IN_FLIGHT;
+            again |=
+                findings[k].lease == handover->in_flight[i].lease && findings[k].found == BH_OPEN_IN_FLIGHT;
         if (!again)
             handover->in_flight[i].lease = handover->in_flight[i].since = 0;
     }
@@ -420,8 +421,7 @@ handover_tell(struct bh_node *node, const char *gpu)
 {
     struct bh_err why;
 
-    bh_err_set(&why, BH_CONFLICT,
-               "a process of a job that was not lent it holds it: that job is ended");
+    bh_err_set(&why, BH_CONFLICT, "a process of a job that was not lent it holds it: that job is ended");
     bh_gpu_error_record(node, gpu, &why);
 }
 
@@ -455,8 +455,8 @@ bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partit
     else if (!*partition->uuid)
         return false; /* an instance that is to be carved: nobody is there */
     if (!handover_needs_look(node->handover, &place, NOBODY) || bh_health_is_unresponsive(node, place.gpu)
-        || node->device.ops->processes(node->device.self, place.gpu, arena, &processes, &count,
-                                       &ignored) != BH_OK)
+        || node->device.ops->processes(node->device.self, place.gpu, arena, &processes, &count, &ignored)
+               != BH_OK)
         return false;
     for (uint32_t i = 0; i < count; i++)
         if (!bh_placement_is_share(&place) && (whole || place.gi == processes[i].gi))

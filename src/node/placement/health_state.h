@@ -11,19 +11,23 @@ enum { BH_HEALTH_GPUS_MAX = 64, BH_HEALTH_MISSED_MAX = 64 };
 struct bh_health_state {
     char gpu[BH_UUID_MAX], pci[20];
     struct bh_device_health health;
-    bh_ns checked_at;                 /* monotonic; 0: never */
-    bool unresponsive;                       /* hangs, or is lost */
-    char why[200];                   /* of one that is away */
-    bool announce;                   /* at the next look tell how it is */
-    enum { BH_HEALTH_NOT_GIVEN_UP, BH_HEALTH_GIVEN_UP, BH_HEALTH_ASKED_SINCE } given_up; /* by an XID that wants a reboot: */
-                                     /* that it answers to a look that began after it is told */
-    bh_ns retry_at, pause;           /* of one that is away: when to ask it again */
+    bh_ns checked_at;  /* monotonic; 0: never */
+    bool unresponsive; /* hangs, or is lost */
+    char why[200];     /* of one that is away */
+    bool announce;     /* at the next look tell how it is */
+    enum {
+        BH_HEALTH_NOT_GIVEN_UP,
+        BH_HEALTH_GIVEN_UP,
+        BH_HEALTH_ASKED_SINCE
+    } given_up;            /* by an XID that wants a reboot: */
+                           /* that it answers to a look that began after it is told */
+    bh_ns retry_at, pause; /* of one that is away: when to ask it again */
 };
 
 struct bh_health_watch {
     struct bh_health_state gpu_state[BH_HEALTH_GPUS_MAX];
     uint32_t count;
-    bh_ns check_at;                   /* monotonic */
+    bh_ns check_at; /* monotonic */
     struct bh_msg_health missed[BH_HEALTH_MISSED_MAX];
     uint32_t missed_count;
 };

@@ -28,13 +28,12 @@ bh_node_inventory_units(const struct bh_node *node, const struct bh_node_partiti
 {
     const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
     enum bh_gpu_model model = gpu ? bh_model_by_product(gpu->product) : BH_GPU_MODEL_NONE;
-    const struct bh_profile *profile =
-        model ? bh_profile_find(model, wanted->profile) : NULL;
+    const struct bh_profile *profile = model ? bh_profile_find(model, wanted->profile) : NULL;
 
     if (!bh_placement_makes_instance(wanted) && model)
         return (1u << bh_model_facts(model)->memory_units) - 1;
-    if (!bh_placement_makes_instance(wanted) || !profile ||
-        wanted->start + profile->memory_units > BH_OWNERSHIP_UNITS)
+    if (!bh_placement_makes_instance(wanted) || !profile
+        || wanted->start + profile->memory_units > BH_OWNERSHIP_UNITS)
         return BH_OWNERSHIP_ALL;
     return ((1u << profile->memory_units) - 1) << wanted->start;
 }

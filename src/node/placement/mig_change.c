@@ -16,8 +16,7 @@ stands_on(const struct bh_job *job, const char *gpu)
 }
 
 bh_rc
-bh_mig_change_check(const struct bh_node *node, const char *gpu, uint32_t tenant,
-               struct bh_err *err)
+bh_mig_change_check(const struct bh_node *node, const char *gpu, uint32_t tenant, struct bh_err *err)
 {
     char memory[80];
     struct bh_buf fixed;
@@ -30,9 +29,10 @@ bh_mig_change_check(const struct bh_node *node, const char *gpu, uint32_t tenant
         if (!job->running || job->ended || bh_job_is_suspended(job) || !stands_on(job, gpu)
             || (tenant && job->record.tenant == tenant))
             continue;
-        bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " of another tenant runs on GPU %s, and "
-                   "driver %s lacks the fix for %s", job->record.lease, gpu,
-                   node->inventory.driver, bh_driver_fix_cve(BH_DRIVER_REPARTITION));
+        bh_err_set(err, BH_CONFLICT,
+                   "lease %" PRIu64 " of another tenant runs on GPU %s, and "
+                   "driver %s lacks the fix for %s",
+                   job->record.lease, gpu, node->inventory.driver, bh_driver_fix_cve(BH_DRIVER_REPARTITION));
         bh_buf_init_fixed(&fixed, memory, sizeof memory);
         bh_driver_put_fixed(&fixed, BH_DRIVER_REPARTITION);
         return bh_err_hint(err, "install driver %s or newer of its branch", bh_buf_text(&fixed));

@@ -34,8 +34,7 @@ bh_open_want_folder(struct bh_open_wanted *wanted, const char *path)
     for (const struct dirent *entry; room && (entry = readdir(dir));) {
         struct stat st;
 
-        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0
-            || !S_ISREG(st.st_mode))
+        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;
         room = wanted->file_count < BH_OPEN_FILES_MAX;
         if (!room)
@@ -65,8 +64,7 @@ files_leads_to_wanted(const struct bh_open_wanted *wanted, int folder, const cha
     if (statx(folder, name, STAT_FLAGS, STATX_TYPE | STATX_INO, &st) != 0)
         return false;
     for (uint32_t i = 0; S_ISCHR(st.stx_mode) && i < wanted->device_count; i++)
-        if (wanted->devices[i].major == st.stx_rdev_major
-            && wanted->devices[i].minor == st.stx_rdev_minor)
+        if (wanted->devices[i].major == st.stx_rdev_major && wanted->devices[i].minor == st.stx_rdev_minor)
             return true;
     return S_ISREG(st.stx_mode)
            && is_wanted_file(wanted, makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino);
@@ -147,12 +145,10 @@ files_is_wanted_line(const struct bh_open_wanted *wanted, int areas, const char 
     unsigned major, minor;
     uint64_t inode;
 
-    if (sscanf(line, "%63s %7s %*s %x:%x %" SCNu64, area, access, &major, &minor, &inode) != 5
-        || inode == 0)
+    if (sscanf(line, "%63s %7s %*s %x:%x %" SCNu64, area, access, &major, &minor, &inode) != 5 || inode == 0)
         return false;
     return is_wanted_file(wanted, makedev(major, minor), inode)
-           || ((access[3] == 's' || strstr(line, "nvidia"))
-               && files_leads_to_wanted(wanted, areas, area));
+           || ((access[3] == 's' || strstr(line, "nvidia")) && files_leads_to_wanted(wanted, areas, area));
 }
 
 /* `ret_empty`: it has no memory, as one of whose threads the first has ended. */

@@ -15,8 +15,12 @@
 enum { BH_OPEN_DEVICES_MAX = 32, BH_OPEN_FILES_MAX = 256 };
 
 struct bh_open_wanted {
-    struct { uint32_t major, minor; } devices[BH_OPEN_DEVICES_MAX]; /* character devices */
-    struct { uint64_t device, inode; } files[BH_OPEN_FILES_MAX];
+    struct {
+        uint32_t major, minor;
+    } devices[BH_OPEN_DEVICES_MAX]; /* character devices */
+    struct {
+        uint64_t device, inode;
+    } files[BH_OPEN_FILES_MAX];
     uint32_t device_count, file_count;
 };
 

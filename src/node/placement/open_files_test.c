@@ -92,8 +92,9 @@ send_fd(int to, int fd)
 {
     char byte = 0, room[CMSG_SPACE(sizeof fd)] = { 0 };
     struct iovec bytes = { &byte, 1 };
-    struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room,
-                              .msg_controllen = sizeof room };
+    struct msghdr message = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room
+    };
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
     header->cmsg_level = SOL_SOCKET;

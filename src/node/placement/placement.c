@@ -49,8 +49,8 @@ static bool
 placement_overlaps(const struct bh_node_partition *a, const struct bh_node_partition *b)
 {
     return strcmp(a->gpu, b->gpu) == 0
-           && (a->gi == BH_WHOLE_GPU || b->gi == BH_WHOLE_GPU || a->gi == b->gi
-               || a->start == b->start || bh_placement_is_share(a) != bh_placement_is_share(b));
+           && (a->gi == BH_WHOLE_GPU || b->gi == BH_WHOLE_GPU || a->gi == b->gi || a->start == b->start
+               || bh_placement_is_share(a) != bh_placement_is_share(b));
 }
 
 bool

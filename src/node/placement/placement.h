@@ -22,8 +22,8 @@ bool bh_job_is_suspended(const struct bh_job *job);
 /* The job that holds a partition of that place, other than `but`'s, or NULL.  By place and not
  * by number: a resumed job stands where it stood, on a partition carved anew.  A whole GPU
  * overlaps each of its instances; of `place`, gpu, gi and start count. */
-const struct bh_job *bh_placement_holder(const struct bh_node *node, const struct bh_node_partition *placement,
-                               uint64_t but);
+const struct bh_job *bh_placement_holder(const struct bh_node *node,
+                                         const struct bh_node_partition *placement, uint64_t but);
 
 /* Whether the lease was lent that place, or a part of it. */
 bool bh_placement_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement);

@@ -13,8 +13,7 @@ bh_reset_hold_has(const struct bh_node *node, const char *gpu)
 }
 
 void
-bh_reset_hold_complete(const struct bh_node *node, struct bh_arena *arena,
-                  struct bh_inventory *inventory)
+bh_reset_hold_complete(const struct bh_node *node, struct bh_arena *arena, struct bh_inventory *inventory)
 {
     const struct bh_reset *reset = node->reset;
     uint32_t count = inventory->gpu_count;

@@ -10,14 +10,14 @@
 struct bh_reset {
     enum { BH_RESET_IDLE, BH_RESET_RUNS, BH_RESET_OVER } state; /* of the order */
     struct bh_msg_gpu_order order;
-    bool together;                   /* all GPUs of the node are reset */
+    bool together; /* all GPUs of the node are reset */
     bool killed;
-    pid_t pid;                       /* of the program, until it has gone; 0: none */
+    pid_t pid; /* of the program, until it has gone; 0: none */
     int pidfd;
-    bh_ns until;                     /* monotonic */
-    struct bh_err err;               /* when over */
+    bh_ns until;       /* monotonic */
+    struct bh_err err; /* when over */
     struct bh_device_gpu before[BH_GPU_HIDDEN_MAX];
-    uint32_t before_count;           /* 0: no GPU is hidden */
+    uint32_t before_count; /* 0: no GPU is hidden */
 };
 
 /* Whether the program holds that GPU: nobody opens it meanwhile. */
@@ -26,6 +26,6 @@ bool bh_reset_hold_has(const struct bh_node *node, const char *gpu);
 /* GPUs that the driver does not show while they are reset stay in the inventory as they were.
  * Of a scan that lives in `arena`. */
 void bh_reset_hold_complete(const struct bh_node *node, struct bh_arena *arena,
-                       struct bh_inventory *inventory);
+                            struct bh_inventory *inventory);
 
 #endif

@@ -15,7 +15,8 @@ bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < node->state.partition_count; i++)
-        count += node->state.partitions[i].partition != but && bh_placement_is_share(&node->state.partitions[i])
+        count += node->state.partitions[i].partition != but
+                 && bh_placement_is_share(&node->state.partitions[i])
                  && strcmp(node->state.partitions[i].gpu, gpu) == 0;
     return count;
 }
@@ -58,8 +59,8 @@ bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_node_partit
 }
 
 bh_rc
-bh_share_slot_check_memory(const struct bh_node *node, const struct bh_node_partition *share,
-                           uint32_t tenant, struct bh_err *err)
+bh_share_slot_check_memory(const struct bh_node *node, const struct bh_node_partition *share, uint32_t tenant,
+                           struct bh_err *err)
 {
     if (bh_share_slot_neighbours(node, share->gpu).leases == 0
         || bh_ownership_map_allows(&node->state.ownership, share, tenant))
@@ -67,11 +68,13 @@ bh_share_slot_check_memory(const struct bh_node *node, const struct bh_node_part
     if (node->conf.scrub_required)
         return bh_err_set(err, BH_UNAVAILABLE,
                           "memory of GPU %s cannot all be scrubbed while others share it, and "
-                          "scrub_required is set", share->gpu);
+                          "scrub_required is set",
+                          share->gpu);
     if (bh_driver_scrub_read(node) == BH_DRIVER_SCRUB_OFF)
         return bh_err_set(err, BH_UNAVAILABLE,
                           "memory of GPU %s cannot all be scrubbed while others share it, and the "
-                          "driver does not clear it", share->gpu);
+                          "driver does not clear it",
+                          share->gpu);
     return BH_OK;
 }
 
@@ -81,28 +84,26 @@ check_size(const struct bh_node *node, const struct bh_node_partition *wanted, s
     const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
 
     if (wanted->start >= BH_GPU_SHARES_MAX)
-        return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares, not %u",
-                          BH_GPU_SHARES_MAX, wanted->start + 1);
-    if (wanted->cap_bytes == 0 || wanted->cap_bytes % BH_SHARE_GRANULE_BYTES
-        || wanted->share_weight == 0 || wanted->share_weight > BH_GPU_PARTS)
-        return bh_err_set(err, BH_INVALID, "share %s has no whole cap or no weight",
-                          wanted->profile);
+        return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares, not %u", BH_GPU_SHARES_MAX,
+                          wanted->start + 1);
+    if (wanted->cap_bytes == 0 || wanted->cap_bytes % BH_SHARE_GRANULE_BYTES || wanted->share_weight == 0
+        || wanted->share_weight > BH_GPU_PARTS)
+        return bh_err_set(err, BH_INVALID, "share %s has no whole cap or no weight", wanted->profile);
     if (gpu && (wanted->cap_bytes >> 20) > gpu->memory_mib)
-        return bh_err_set(err, BH_RANGE, "GPU %s has %u MiB, not %" PRIu64, wanted->gpu,
-                          gpu->memory_mib, wanted->cap_bytes >> 20);
+        return bh_err_set(err, BH_RANGE, "GPU %s has %u MiB, not %" PRIu64, wanted->gpu, gpu->memory_mib,
+                          wanted->cap_bytes >> 20);
     return BH_OK;
 }
 
 bh_rc
 bh_share_slot_check(const struct bh_node *node, const struct bh_node_partition *wanted, uint32_t tenant,
-               struct bh_err *err)
+                    struct bh_err *err)
 {
     struct bh_node_partition placement = *wanted;
     bh_rc rc = check_size(node, wanted, err);
 
     if (rc == BH_OK && bh_state_partition_at(&node->state, wanted->gpu, bh_placement_share_gi(wanted->start)))
-        return bh_err_set(err, BH_CONFLICT, "slot %u of GPU %s is taken", wanted->start,
-                          wanted->gpu);
+        return bh_err_set(err, BH_CONFLICT, "slot %u of GPU %s is taken", wanted->start, wanted->gpu);
     placement.units = bh_node_inventory_units(node, wanted);
     return rc == BH_OK ? bh_share_slot_check_memory(node, &placement, tenant, err) : rc;
 }

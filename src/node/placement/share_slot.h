@@ -14,7 +14,7 @@ enum bh_share_flags {
     BH_SHARE_IS_LATENCY = 2,     /* its turn comes sooner */
     BH_SHARE_IS_MULTIPLEXED = 4, /* the whole GPU in turns */
     /* of a share that was lent alone: what the job's SKU says, enum bh_over_cap */
-    BH_SHARE_IS_THROTTLED = 8,   /* over its cap */
+    BH_SHARE_IS_THROTTLED = 8, /* over its cap */
     BH_SHARE_IS_STOPPED = 16,
     /* and enum bh_managed */
     BH_SHARE_HAS_MANAGED_FREE = 32,
@@ -50,12 +50,12 @@ BH_MUST_USE bh_rc bh_share_slot_check_memory(const struct bh_node *node,
  *   BH_CONFLICT     another has its slot
  * else as bh_share_slot_check_memory */
 BH_MUST_USE bh_rc bh_share_slot_check(const struct bh_node *node, const struct bh_node_partition *wanted,
-                                 uint32_t tenant, struct bh_err *err);
+                                      uint32_t tenant, struct bh_err *err);
 
 /* Note that the share was scrubbed for the tenant, or needed no scrub: it may be lent to the
  * tenant until another lease has memory of the GPU. */
 BH_MUST_USE bh_rc bh_share_slot_clear(struct bh_node *node, uint64_t partition, uint32_t tenant,
-                                 struct bh_err *err);
+                                      struct bh_err *err);
 
 /* What the start says beside the partition's own of how the share is kept to, into the lease's copy of
  * the partition. */

@@ -8,15 +8,15 @@
 enum { BH_SURVEY_QUESTIONS_MAX = 65, BH_SURVEY_BYTES_MAX = 8 << 20 };
 
 struct bh_survey_question {
-    char gpu[BH_UUID_MAX];           /* "": a scan; else the health of that GPU */
+    char gpu[BH_UUID_MAX]; /* "": a scan; else the health of that GPU */
 };
 
 struct bh_survey {
     struct bh_survey_question items[BH_SURVEY_QUESTIONS_MAX]; /* the first is the one that is asked */
     uint32_t count;
     bool asked;
-    uint64_t scans;                  /* of the node, when it was asked */
-    struct bh_arena *arena;          /* of an answer; a scan's becomes the node's */
+    uint64_t scans;         /* of the node, when it was asked */
+    struct bh_arena *arena; /* of an answer; a scan's becomes the node's */
 };
 
 #endif

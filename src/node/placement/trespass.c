@@ -17,8 +17,7 @@ bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
         if (job->record.lease == but || job->ended)
             continue;
         bh_node_job_id(job->record.lease, id);
-        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)pid, &inside, &ignored) == BH_OK
-            && inside)
+        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)pid, &inside, &ignored) == BH_OK && inside)
             return job;
     }
     return NULL;
@@ -35,8 +34,8 @@ bh_trespass_accuse(struct bh_job *job, const struct bh_node_partition *partition
 }
 
 bool
-bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition,
-                   uint32_t pid, uint64_t but)
+bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid,
+                   uint64_t but)
 {
     struct bh_job *job = bh_trespass_find(node, pid, but);
 

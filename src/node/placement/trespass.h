@@ -15,8 +15,8 @@ struct bh_job *bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64
 
 /* A process is on the partition, which the lease `but` has, or nobody (0).  True: it is of another
  * lease, which is ended at the node's next turn, where it was not lent the partition. */
-bool bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition,
-                        uint32_t pid, uint64_t but);
+bool bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid,
+                        uint64_t but);
 
 /* The lease is ended at the node's next turn: its process `does` that to the partition, "uses". */
 void bh_trespass_accuse(struct bh_job *job, const struct bh_node_partition *partition, uint32_t pid,

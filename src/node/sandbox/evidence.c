@@ -3,8 +3,14 @@
 #include "base/assert.h"
 #include "model/boundary.h"
 
-#define PASS   { [BH_EVIDENCE_BY_JOB] = { 0 }, [BH_EVIDENCE_BY_HOST] = { 0 } }
-#define BOTH(...) { [BH_EVIDENCE_BY_JOB] = { __VA_ARGS__ }, [BH_EVIDENCE_BY_HOST] = { __VA_ARGS__ } }
+#define PASS                                                                                                 \
+    {                                                                                                        \
+        [BH_EVIDENCE_BY_JOB] = { 0 }, [BH_EVIDENCE_BY_HOST] = { 0 }                                          \
+    }
+#define BOTH(...)                                                                                            \
+    {                                                                                                        \
+        [BH_EVIDENCE_BY_JOB] = { __VA_ARGS__ }, [BH_EVIDENCE_BY_HOST] = { __VA_ARGS__ }                      \
+    }
 
 const struct bh_evidence_remedy *
 bh_evidence_remedy(enum bh_evidence_of of, enum bh_check_result result, enum bh_evidence_by by)

@@ -12,9 +12,9 @@
  * what the check came to, and who could have made it come to that. */
 
 enum bh_evidence_of {
-    BH_EVIDENCE_PROBE,   /* the node's own sandbox: nothing of a tenant's runs in it */
-    BH_EVIDENCE_START,   /* a job's sandbox, before its command begins */
-    BH_EVIDENCE_LEASE,   /* that of a running job */
+    BH_EVIDENCE_PROBE, /* the node's own sandbox: nothing of a tenant's runs in it */
+    BH_EVIDENCE_START, /* a job's sandbox, before its command begins */
+    BH_EVIDENCE_LEASE, /* that of a running job */
     BH_EVIDENCE_OFS
 };
 
@@ -26,15 +26,14 @@ enum bh_evidence_by {
 };
 
 struct bh_evidence_remedy {
-    bool ends;           /* the job does not begin, or is stopped at once */
-    bool unverified;     /* the lease's grade is not verified from now on */
-    bool retry;          /* checked again without being asked for */
-    bool closes_gpu;     /* one GPU of the lease's takes no new lease; once for each job */
-    bool closes_node;    /* no GPU of the node does.  Leases that run there run on */
+    bool ends;        /* the job does not begin, or is stopped at once */
+    bool unverified;  /* the lease's grade is not verified from now on */
+    bool retry;       /* checked again without being asked for */
+    bool closes_gpu;  /* one GPU of the lease's takes no new lease; once for each job */
+    bool closes_node; /* no GPU of the node does.  Leases that run there run on */
 };
 
-const struct bh_evidence_remedy *bh_evidence_remedy(enum bh_evidence_of of,
-                                                    enum bh_check_result result,
+const struct bh_evidence_remedy *bh_evidence_remedy(enum bh_evidence_of of, enum bh_check_result result,
                                                     enum bh_evidence_by by);
 
 /* A lease that is not verified is checked so many times more; then it is stopped where its

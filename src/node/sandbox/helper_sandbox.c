@@ -24,13 +24,13 @@
 
 struct bh_helper_sandbox {
     bool used;
-    bool stuck;        /* over for whoever started it, and does not go */
+    bool stuck; /* over for whoever started it, and does not go */
     bool alone;
     struct bh_job job; /* what its sandbox is built for and held against; not in the state */
     int init_fd;       /* its process 1 (pidfd), once it was inspected; else -1 */
     int output_fd;
-    bh_ns retry_at;    /* monotonic; when to look whether it has gone, when stuck */
-    bh_ns pause;       /* until then; doubles */
+    bh_ns retry_at; /* monotonic; when to look whether it has gone, when stuck */
+    bh_ns pause;    /* until then; doubles */
 };
 
 struct bh_helper_sandboxes {
@@ -119,12 +119,13 @@ bh_helper_sandboxes_fds(const struct bh_node *node, int ret_fds[BH_HELPER_SANDBO
 /* ---- its life ---- */
 
 static bh_rc
-open_helper(struct bh_node *node, const struct bh_helper_sandbox_request *request, struct bh_helper_sandbox *helper,
-           struct bh_err *err)
+open_helper(struct bh_node *node, const struct bh_helper_sandbox_request *request,
+            struct bh_helper_sandbox *helper, struct bh_err *err)
 {
     struct bh_node_record *record = &helper->job.record;
 
-    *helper = (struct bh_helper_sandbox){ .used = true, .alone = request->alone, .init_fd = -1, .job.pidfd = -1 };
+    *helper =
+        (struct bh_helper_sandbox){ .used = true, .alone = request->alone, .init_fd = -1, .job.pidfd = -1 };
     record->kind = BH_NODE_RECORD_LEASE;
     record->lease = request->start->lease;
     record->slot = BH_NO_SLOT; /* its own does not count when one is looked for */
@@ -135,14 +136,13 @@ open_helper(struct bh_node *node, const struct bh_helper_sandbox_request *reques
     if (helper->output_fd < 0)
         return bh_err_errno(err, "make a file for its output");
     if (!request->apart && record->slot == node->conf.uid_ranges)
-        return bh_err_set(err, BH_FULL, "all %u ranges of user ids are in use",
-                          node->conf.uid_ranges);
+        return bh_err_set(err, BH_FULL, "all %u ranges of user ids are in use", node->conf.uid_ranges);
     return BH_OK;
 }
 
 bh_rc
 bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_request *request,
-               struct bh_helper_sandbox **ret_helper, struct bh_err *err)
+                        struct bh_helper_sandbox **ret_helper, struct bh_err *err)
 {
     struct bh_helper_sandbox *helper = helper_sandbox_find_slot(node);
     char folder[BH_NODE_PATH_MAX];
@@ -156,8 +156,10 @@ bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_req
     if (rc == BH_OK)
         rc = bh_launch_folder(node, request->start->lease, folder, err);
     if (rc == BH_OK)
-        rc = bh_launch(node, &(struct bh_launch){ request->start, &helper->job, helper->output_fd,
-                                                  BH_HELPER_SANDBOX_OUTPUT_MAX - 1 }, err);
+        rc = bh_launch(node,
+                       &(struct bh_launch){ request->start, &helper->job, helper->output_fd,
+                                            BH_HELPER_SANDBOX_OUTPUT_MAX - 1 },
+                       err);
     if (rc == BH_OK)
         *ret_helper = helper;
     else
@@ -182,7 +184,8 @@ bh_helper_sandbox_release(struct bh_helper_sandbox *helper, struct bh_err *err)
 {
     BH_ASSERT(helper->init_fd >= 0);
     return syscall(SYS_pidfd_send_signal, helper->init_fd, SIGUSR1, NULL, 0) != 0
-               ? bh_err_errno(err, "let it begin") : BH_OK;
+               ? bh_err_errno(err, "let it begin")
+               : BH_OK;
 }
 
 /* One whose keeper cannot be watched is over at once: nobody would learn of its end. */
@@ -237,8 +240,7 @@ sandbox_has_gone(struct bh_node *node, const struct bh_helper_sandbox *helper)
     bh_helper_sandbox_kill(node, helper);
     bh_node_job_id(helper->job.record.lease, id);
     return bh_helper_sandbox_has_ended(helper)
-           && node->runtime.ops->processes(node->runtime.self, id, &pid, 1, &left, &ignored)
-                  == BH_OK
+           && node->runtime.ops->processes(node->runtime.self, id, &pid, 1, &left, &ignored) == BH_OK
            && left == 0;
 }
 
@@ -247,9 +249,9 @@ sandbox_hold_back(struct bh_helper_sandbox *helper)
 {
     bool slow = helper->pause == CHECK_INTERVAL;
 
-    helper->pause = !helper->stuck                     ? CHECK_FIRST_INTERVAL
-                   : helper->pause > CHECK_INTERVAL / 2 ? CHECK_INTERVAL
-                                                    : 2 * helper->pause;
+    helper->pause = !helper->stuck                       ? CHECK_FIRST_INTERVAL
+                    : helper->pause > CHECK_INTERVAL / 2 ? CHECK_INTERVAL
+                                                         : 2 * helper->pause;
     if (!slow && helper->pause == CHECK_INTERVAL)
         bh_log(EFFECT_FAILED, BH_STR("what", "a process does not end"),
                BH_U64("lease", helper->job.record.lease));
@@ -290,8 +292,7 @@ sandbox_remove_all(struct bh_node *node)
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         struct bh_helper_sandbox *helper = &node->helpers->helper[i];
 
-        if (helper->used && sandbox_has_gone(node, helper)
-            && bh_launch_clear(node, helper->job.record.lease))
+        if (helper->used && sandbox_has_gone(node, helper) && bh_launch_clear(node, helper->job.record.lease))
             helper_sandbox_reap(helper);
         left += helper->used;
     }

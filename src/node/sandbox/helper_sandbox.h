@@ -19,18 +19,19 @@ BH_MUST_USE struct bh_helper_sandboxes *bh_helper_sandboxes_new(void);
 void bh_helper_sandboxes_free(struct bh_node *node);
 
 struct bh_helper_sandbox_request {
-    const struct bh_msg_start *start; /* its lease is the guest's number */
+    const struct bh_msg_start *start;     /* its lease is the guest's number */
     const struct bh_node_partition *lent; /* the partition that it may use; NULL: none */
-    bool alone;                       /* nobody else may use the partition meanwhile */
-    bool apart;                       /* its user ids are the probe's (ranges.h) */
+    bool alone;                           /* nobody else may use the partition meanwhile */
+    bool apart;                           /* its user ids are the probe's (ranges.h) */
 };
 
 /* Start one: its process 1 will wait to be let go.
  *   BH_FULL      all ranges of user ids, or all guests, are in use
  *   BH_CONFLICT  the last guest of that number has not gone
  * else as bh_launch.  On failure nothing is left. */
-BH_MUST_USE bh_rc bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_request *request,
-                                 struct bh_helper_sandbox **ret_helper, struct bh_err *err);
+BH_MUST_USE bh_rc bh_helper_sandbox_start(struct bh_node *node,
+                                          const struct bh_helper_sandbox_request *request,
+                                          struct bh_helper_sandbox **ret_helper, struct bh_err *err);
 
 /* Once its process 1 waits: what its sandbox was built for, for bh_inspect_helper; else NULL. */
 const struct bh_job *bh_helper_sandbox_await(const struct bh_node *node, struct bh_helper_sandbox *helper,
@@ -42,7 +43,8 @@ BH_MUST_USE bh_rc bh_helper_sandbox_release(struct bh_helper_sandbox *helper, st
 bool bh_helper_sandbox_has_ended(const struct bh_helper_sandbox *helper);
 
 /* What it wrote so far, as text. */
-void bh_helper_sandbox_read(const struct bh_helper_sandbox *helper, char ret_text[BH_HELPER_SANDBOX_OUTPUT_MAX]);
+void bh_helper_sandbox_read(const struct bh_helper_sandbox *helper,
+                            char ret_text[BH_HELPER_SANDBOX_OUTPUT_MAX]);
 
 /* SIGKILL to all of it, without waiting.  To be called again until it has ended: the runtime may
  * just be making it. */

@@ -34,8 +34,8 @@ struct inspection {
     struct bh_node *node;
     const struct bh_job *job;
     pid_t init;
-    uid_t base;                  /* first id of the job's range */
-    bool *trespassed;            /* of the report */
+    uid_t base;       /* first id of the job's range */
+    bool *trespassed; /* of the report */
     char status[STATUS_MAX];
 };
 
@@ -80,7 +80,7 @@ bh_report_remedy(const struct bh_report *report, enum bh_evidence_of of)
 
 /* How it stands, with what that comes to. */
 static enum bh_check_result BH_PRINTF(4, 5)
-inspect_answer_with(enum bh_check_result result, char *ret_answer, size_t size, const char *format, ...)
+    inspect_answer_with(enum bh_check_result result, char *ret_answer, size_t size, const char *format, ...)
 {
     va_list values;
 
@@ -144,7 +144,8 @@ inspect_status_of(const struct inspection *inspection, const char *key, char *te
 }
 
 static enum bh_check_result
-inspect_status_is(const struct inspection *inspection, const char *key, const char *wanted, char *answer, size_t size)
+inspect_status_is(const struct inspection *inspection, const char *key, const char *wanted, char *answer,
+                  size_t size)
 {
     inspect_status_of(inspection, key, answer, size);
     if (!*answer)
@@ -218,7 +219,8 @@ inspect_check_capabilities(const struct inspection *inspection, char *answer, si
     static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 
     for (size_t i = 0; i < BH_COUNT(sets); i++) {
-        enum bh_check_result result = inspect_status_is(inspection, sets[i], "0000000000000000", answer, size);
+        enum bh_check_result result =
+            inspect_status_is(inspection, sets[i], "0000000000000000", answer, size);
 
         if (result != BH_CHECK_PASS)
             return result;
@@ -268,8 +270,7 @@ inspect_must_be_read_only(const char *target)
 static bool
 inspect_is_runtimes_own(const char *target)
 {
-    return strcmp(target, "/") == 0 || strncmp(target, "/proc/", 6) == 0
-           || strncmp(target, "/sys/", 5) == 0;
+    return strcmp(target, "/") == 0 || strncmp(target, "/proc/", 6) == 0 || strncmp(target, "/sys/", 5) == 0;
 }
 
 static bool
@@ -320,8 +321,7 @@ inspect_check_mounts(const struct inspection *inspection, char *answer, size_t s
          line = strtok_r(NULL, "\n", &rest), count++)
         result = inspect_check_mount(line, answer, size);
     bh_buf_fini(&text);
-    return result == BH_CHECK_PASS ? inspect_answer_with(result, answer, size, "%u mounts", count)
-                                   : result;
+    return result == BH_CHECK_PASS ? inspect_answer_with(result, answer, size, "%u mounts", count) : result;
 }
 
 /* What process 1 may hold beside its three streams: the keeper's socket, and what those who were
@@ -329,8 +329,8 @@ inspect_check_mounts(const struct inspection *inspection, char *answer, size_t s
 static bool
 inspect_is_stream(const struct inspection *inspection, const char *name)
 {
-    static const char *const kinds[] = { "socket:[", "pipe:[", "anon_inode:", "/dev/pts/",
-                                         "/dev/ptmx", "/dev/pts/ptmx" };
+    static const char *const kinds[] = { "socket:[",  "pipe:[",    "anon_inode:",
+                                         "/dev/pts/", "/dev/ptmx", "/dev/pts/ptmx" };
     char path[64 + 256], target[64];
     ssize_t length;
 
@@ -365,7 +365,7 @@ inspect_check_descriptors(const struct inspection *inspection, char *answer, siz
     }
     closedir(dir);
     return inspect_answer_with(inspect_pass_if(astray == 0), answer, size,
-                       "%u descriptors, %u that lead to files", count, astray);
+                               "%u descriptors, %u that lead to files", count, astray);
 }
 
 /* ---- limits and devices ---- */
@@ -387,10 +387,12 @@ inspect_check_groups(const struct inspection *inspection, char *answer, size_t s
     char id[32];
 
     bh_node_job_id(inspection->job->record.lease, id);
-    if (inspection->node->runtime.ops->has(inspection->node->runtime.self, id, inspection->init, &inside, &err) != BH_OK)
+    if (inspection->node->runtime.ops->has(inspection->node->runtime.self, id, inspection->init, &inside,
+                                           &err)
+        != BH_OK)
         return unknown(answer, size, "%.60s", err.msg);
     return inspect_answer_with(inspect_pass_if(inside), answer, size,
-                       inside ? "in its groups" : "not in its groups");
+                               inside ? "in its groups" : "not in its groups");
 }
 
 /* What was ordered is known to the node that started the job; another one wants limits that
@@ -398,12 +400,13 @@ inspect_check_groups(const struct inspection *inspection, char *answer, size_t s
 static enum bh_check_result
 inspect_check_limit(uint64_t is, uint64_t ordered, char *answer, size_t size)
 {
-    return inspect_answer_with(inspect_pass_if(is != UINT64_MAX && is > 0 && (!ordered || is == ordered)), answer,
-                       size, "%" PRIu64, is);
+    return inspect_answer_with(inspect_pass_if(is != UINT64_MAX && is > 0 && (!ordered || is == ordered)),
+                               answer, size, "%" PRIu64, is);
 }
 
 static bool
-inspect_read_limits(const struct inspection *inspection, struct bh_limits *ret_limits, char *answer, size_t size)
+inspect_read_limits(const struct inspection *inspection, struct bh_limits *ret_limits, char *answer,
+                    size_t size)
 {
     struct bh_cgroup_host cgroups;
     char path[200];
@@ -451,8 +454,8 @@ inspect_check_devices(const struct inspection *inspection, char *answer, size_t 
     if (bh_cgroup_probe(inspection->node->conf.cgroup_mount, &cgroups, &err) != BH_OK)
         return unknown(answer, size, "%.60s", err.msg);
     if (bh_readback_devices(&cgroups, path, devices, count, &err) != BH_OK)
-        return inspect_answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE,
-                           answer, size, "%.60s", err.msg);
+        return inspect_answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE, answer,
+                                   size, "%.60s", err.msg);
     return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u lent, no others", count);
 }
 
@@ -467,7 +470,8 @@ inspect_read_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bo
 }
 
 static bool
-inspect_is_of_share(const struct bh_node *node, const struct bh_node_record *record, const char *gpu, uint32_t pid)
+inspect_is_of_share(const struct bh_node *node, const struct bh_node_record *record, const char *gpu,
+                    uint32_t pid)
 {
     bool shares = false, inside = false;
 
@@ -496,7 +500,7 @@ inspect_is_beside(const struct bh_node *node, const struct bh_node_partition *pa
  * has another share of the GPU. */
 static bool
 inspect_is_foreign(const struct bh_node *node, const struct bh_job *job,
-            const struct bh_node_partition *partition, const struct bh_device_process *process)
+                   const struct bh_node_partition *partition, const struct bh_device_process *process)
 {
     bool inside = false;
 
@@ -512,7 +516,7 @@ inspect_is_foreign(const struct bh_node *node, const struct bh_job *job,
  * evidence against that lease, and none against this one. */
 static enum bh_check_result
 inspect_check_process(const struct inspection *inspection, const struct bh_node_partition *partition,
-              const struct bh_device_process *process, char *answer, size_t size)
+                      const struct bh_device_process *process, char *answer, size_t size)
 {
     if (!inspect_is_foreign(inspection->node, inspection->job, partition, process))
         return BH_CHECK_PASS;
@@ -535,20 +539,21 @@ inspect_check_partition(const struct inspection *inspection, char *answer, size_
         uint32_t count = 0;
         struct bh_err err;
 
-        if (bh_health_is_unresponsive(inspection->node, partition->gpu)) /* asking would hold the node up once more */
+        if (bh_health_is_unresponsive(inspection->node,
+                                      partition->gpu)) /* asking would hold the node up once more */
             return unknown(answer, size, "%.40s does not answer", partition->gpu);
-        if (device->ops->processes(device->self, partition->gpu, arena, &processes, &count, &err)
-            != BH_OK)
+        if (device->ops->processes(device->self, partition->gpu, arena, &processes, &count, &err) != BH_OK)
             return unknown(answer, size, "%.60s", err.msg);
         for (uint32_t p = 0; p < count; p++) {
-            enum bh_check_result result = inspect_check_process(inspection, partition, &processes[p], answer, size);
+            enum bh_check_result result =
+                inspect_check_process(inspection, partition, &processes[p], answer, size);
 
             if (result != BH_CHECK_PASS)
                 return result;
         }
     }
     return inspect_answer_with(BH_CHECK_PASS, answer, size, "%u pieces, nobody else on them",
-                       inspection->job->record.lent_count);
+                               inspection->job->record.lent_count);
 }
 
 /* ---- all of it ---- */
@@ -560,11 +565,11 @@ static const struct {
 } checks[] = {
     { "namespaces", inspect_check_namespaces, BH_EVIDENCE_BY_HOST },
     { "ids", inspect_check_ids, BH_EVIDENCE_BY_HOST },
-    { "user", inspect_check_user, BH_EVIDENCE_BY_JOB },          /* its image says which */
+    { "user", inspect_check_user, BH_EVIDENCE_BY_JOB }, /* its image says which */
     { "capabilities", inspect_check_capabilities, BH_EVIDENCE_BY_HOST },
     { "privileges", inspect_check_privileges, BH_EVIDENCE_BY_HOST },
     { "call-filter", inspect_check_filter, BH_EVIDENCE_BY_HOST },
-    { "mounts", inspect_check_mounts, BH_EVIDENCE_BY_JOB },      /* it chooses places */
+    { "mounts", inspect_check_mounts, BH_EVIDENCE_BY_JOB },           /* it chooses places */
     { "descriptors", inspect_check_descriptors, BH_EVIDENCE_BY_JOB }, /* it asks for streams */
     { "groups", inspect_check_groups, BH_EVIDENCE_BY_HOST },
     { "memory-limit", inspect_check_memory, BH_EVIDENCE_BY_HOST },
@@ -574,12 +579,13 @@ static const struct {
 };
 
 void
-bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
-           struct bh_report *ret_report)
+bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init, struct bh_report *ret_report)
 {
-    struct inspection inspection = { .node = node, .job = job, .init = init,
-                         .base = node->conf.uid_base + BH_OCI_ID_RANGE * job->record.slot,
-                         .trespassed = &ret_report->trespassed };
+    struct inspection inspection = { .node = node,
+                                     .job = job,
+                                     .init = init,
+                                     .base = node->conf.uid_base + BH_OCI_ID_RANGE * job->record.slot,
+                                     .trespassed = &ret_report->trespassed };
 
     memset(ret_report, 0, sizeof *ret_report);
     (void)inspect_read_short(&inspection, "status", inspection.status, sizeof inspection.status);

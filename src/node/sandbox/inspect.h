@@ -18,15 +18,14 @@ struct bh_report {
     struct bh_msg_check checks[BH_REPORT_CHECKS_MAX];
     uint32_t count, skipped;
     uint32_t failed, inconclusive;
-    bool by_host;                /* one of those that failed no job could have made fail */
-    bool trespassed;             /* another lease is where it may not be (trespass.h): it is ended,
-                                    and what was looked at is to be looked at again */
-    char why[200];               /* the first that failed, else the first inconclusive one; "" */
+    bool by_host;    /* one of those that failed no job could have made fail */
+    bool trespassed; /* another lease is where it may not be (trespass.h): it is ended,
+                        and what was looked at is to be looked at again */
+    char why[200];   /* the first that failed, else the first inconclusive one; "" */
 };
 
 /* Add a check to a report; who could have made it fail. */
-void bh_report_put(struct bh_report *report, const struct bh_msg_check *check,
-                   enum bh_evidence_by by);
+void bh_report_put(struct bh_report *report, const struct bh_msg_check *check, enum bh_evidence_by by);
 
 /* What it comes to: the worst; of no checks, inconclusive. */
 enum bh_check_result bh_report_result(const struct bh_report *report);
@@ -35,15 +34,12 @@ enum bh_check_result bh_report_result(const struct bh_report *report);
 bool bh_report_is_trespass(const struct bh_report *report);
 
 /* What follows from it. */
-const struct bh_evidence_remedy *bh_report_remedy(const struct bh_report *report,
-                                                  enum bh_evidence_of of);
+const struct bh_evidence_remedy *bh_report_remedy(const struct bh_report *report, enum bh_evidence_of of);
 
 /* Inspect the sandbox of a job whose process 1 is `init`. */
-void bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
-                struct bh_report *ret_report);
+void bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init, struct bh_report *ret_report);
 
 /* Inspect a sandbox of the node's own.  False: its process 1 does not wait yet. */
-bool bh_inspect_helper(struct bh_node *node, struct bh_helper_sandbox *helper,
-                       struct bh_report *ret_report);
+bool bh_inspect_helper(struct bh_node *node, struct bh_helper_sandbox *helper, struct bh_report *ret_report);
 
 #endif

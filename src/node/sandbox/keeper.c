@@ -43,17 +43,27 @@ keeper_read_lock(int fd, pid_t *ret_pid, bh_ns *ret_started)
 /* ---- starting ---- */
 
 struct keeper_words {
-    char lease[40], folder[PATH_SIZE], mount[PATH_SIZE], group[PATH_SIZE], cap[40],
-        log[PATH_SIZE], stdio[40], program[PATH_SIZE], log_dir[PATH_SIZE], tenant[40], party[100], bound[40];
+    char lease[40], folder[PATH_SIZE], mount[PATH_SIZE], group[PATH_SIZE], cap[40], log[PATH_SIZE], stdio[40],
+        program[PATH_SIZE], log_dir[PATH_SIZE], tenant[40], party[100], bound[40];
     char *argv[ARGS_MAX];
 };
 
 static void
 keeper_write_words(struct keeper_words *words, const struct bh_keeper_request *request)
 {
-    char *fixed[] = { words->program, words->lease, words->folder, words->mount,
-                      words->group,   words->cap,   words->log,    words->stdio,
-                      words->log_dir, words->tenant, words->party, words->bound, (char *)(uintptr_t) "--" };
+    char *fixed[] = { words->program,
+                      words->lease,
+                      words->folder,
+                      words->mount,
+                      words->group,
+                      words->cap,
+                      words->log,
+                      words->stdio,
+                      words->log_dir,
+                      words->tenant,
+                      words->party,
+                      words->bound,
+                      (char *)(uintptr_t) "--" };
     size_t count = BH_COUNT(fixed);
 
     bh_path_format(words->program, PATH_SIZE, "%s/bulkhead-keeper", request->program);
@@ -75,12 +85,11 @@ keeper_write_words(struct keeper_words *words, const struct bh_keeper_request *r
 }
 
 static bh_rc
-keeper_spawn(struct keeper_words *words, int lock_fd, const struct bh_keeper_request *request,
-             int *ret_pidfd, struct bh_err *err)
+keeper_spawn(struct keeper_words *words, int lock_fd, const struct bh_keeper_request *request, int *ret_pidfd,
+             struct bh_err *err)
 {
-    static const char *const env[] = {
-        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL
-    };
+    static const char *const env[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                       NULL };
     struct bh_process_options options = {
         .program = words->program,
         .argv = (const char *const *)words->argv,

@@ -13,15 +13,15 @@
 /* The node's side of bulkhead-keeper: starting one, and finding it again. */
 
 struct bh_keeper_request {
-    const char *program;       /* folder of bulkhead-keeper */
-    const char *folder;        /* of the job, durable */
+    const char *program; /* folder of bulkhead-keeper */
+    const char *folder;  /* of the job, durable */
     const char *cgroup_mount;
     const struct bh_sandbox *sandbox;
     uint64_t lease, log_cap_bytes;
     struct bh_tenant_logs logs;
-    uint32_t stdio;            /* enum bh_stdio */
+    uint32_t stdio;                     /* enum bh_stdio */
     int log_fd, runtime_fd, barrier_fd; /* runtime_fd: of the program that is command[0] */
-    const char *command[16];   /* the runtime's, ends with NULL */
+    const char *command[16];            /* the runtime's, ends with NULL */
 };
 
 /* Start a keeper for the job; `ret_pidfd` becomes readable when it ends.  The folder's

@@ -16,9 +16,8 @@ bh_launch_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NO
                  struct bh_err *err)
 {
     bh_node_job_folder(node, lease, ret_path);
-    return mkdir(ret_path, 0700) != 0 && errno != EEXIST
-               ? bh_err_errno(err, "make folder %s", ret_path)
-               : BH_OK;
+    return mkdir(ret_path, 0700) != 0 && errno != EEXIST ? bh_err_errno(err, "make folder %s", ret_path)
+                                                         : BH_OK;
 }
 
 /* It could be removed at any time, and the keeper that starts it is no place to say so. */
@@ -29,8 +28,7 @@ open_runtime(struct bh_node *node, int *ret_fd, struct bh_err *err)
 
     if (bh_helper_find(node->conf.runtime, path, sizeof path))
         return bh_sealed_open(&node->sealed_runtime, path, ret_fd, err);
-    bh_err_set(err, BH_UNAVAILABLE, "%.150s is not on this node, and jobs need it",
-               node->conf.runtime);
+    bh_err_set(err, BH_UNAVAILABLE, "%.150s is not on this node, and jobs need it", node->conf.runtime);
     return bh_err_hint(err, "install crun (apt install crun), or set runtime in node.conf");
 }
 
@@ -43,11 +41,14 @@ bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *e
     struct bh_sandbox_spec_request spec = { node, launch->start, job, arena };
     struct bh_sandbox sandbox;
     char folder[BH_NODE_PATH_MAX], record[200];
-    struct bh_keeper_request request = { .program = node->libexec, .folder = folder,
+    struct bh_keeper_request request = { .program = node->libexec,
+                                         .folder = folder,
                                          .lease = job->record.lease,
                                          .cgroup_mount = node->conf.cgroup_mount,
-                                         .sandbox = &sandbox, .stdio = launch->start->stdio,
-                                         .log_fd = launch->log_fd, .barrier_fd = node->barrier_fd,
+                                         .sandbox = &sandbox,
+                                         .stdio = launch->start->stdio,
+                                         .log_fd = launch->log_fd,
+                                         .barrier_fd = node->barrier_fd,
                                          .log_cap_bytes = launch->log_cap_bytes,
                                          .logs = { .folder = node->conf.log_dir,
                                                    .party = job->record.party,

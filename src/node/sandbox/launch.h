@@ -8,9 +8,9 @@
  * the runtime under a keeper, its process 1 waiting until its walls were looked at (gate.h). */
 
 struct bh_launch {
-    const struct bh_msg_start *start; /* what is to run; the partitions are the job's */
-    struct bh_job *job;               /* its note says lease, range of user ids and partitions */
-    int log_fd;                       /* gets its output; stays the caller's */
+    const struct bh_msg_start *start;        /* what is to run; the partitions are the job's */
+    struct bh_job *job;                      /* its note says lease, range of user ids and partitions */
+    int log_fd;                              /* gets its output; stays the caller's */
     uint64_t log_cap_bytes, log_bound_bytes; /* of its log, of all its tenant's; bound 0: none */
 };
 
@@ -24,8 +24,7 @@ BH_MUST_USE bh_rc bh_launch_folder(const struct bh_node *node, uint64_t lease,
  *   BH_CONFLICT                      a keeper holds the folder
  *   BH_IO, BH_FULL, BH_UNAVAILABLE   this machine is in the way
  * What was made by then is removed by bh_launch_clear. */
-BH_MUST_USE bh_rc bh_launch(struct bh_node *node, const struct bh_launch *launch,
-                            struct bh_err *err);
+BH_MUST_USE bh_rc bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *err);
 
 /* Remove all that a launch made: processes (waited for two seconds at most), network, bundle,
  * folder.  Nothing is done where nothing is.  False: a process does not go, and all is left as

@@ -43,7 +43,7 @@ struct attached {
 
 struct bh_networks {
     struct bh_network_conf conf;
-    struct bh_network network;           /* ops NULL: none */
+    struct bh_network network; /* ops NULL: none */
     struct attached *jobs[BH_JOBS_MAX];
     uint32_t count;
     char marker[BH_NODE_PATH_MAX];
@@ -62,8 +62,7 @@ static const struct bh_field record_rows[] = {
     BH_F(struct network_record, slot, BH_FIELD_U32),
     BH_F(struct network_record, tenant, BH_FIELD_STR),
 };
-static const struct bh_fields record_fields =
-    BH_FIELDS("job_network", struct network_record, record_rows);
+static const struct bh_fields record_fields = BH_FIELDS("job_network", struct network_record, record_rows);
 
 /* ---- one job ---- */
 
@@ -95,8 +94,10 @@ network_job_of(const struct attached *attached)
         .mode = (enum bh_network_mode)attached->record.mode,
         .group = attached->record.group,
         .bandwidth_bps = attached->record.bandwidth_bps,
-        .allow = attached->lists.allow, .allow_count = attached->lists.allow_count,
-        .deny = attached->lists.deny, .deny_count = attached->lists.deny_count,
+        .allow = attached->lists.allow,
+        .allow_count = attached->lists.allow_count,
+        .deny = attached->lists.deny,
+        .deny_count = attached->lists.deny_count,
     };
 }
 
@@ -127,8 +128,7 @@ network_group_for(const struct bh_networks *networks, const struct attached *att
 /* ---- the file in its folder ---- */
 
 static void
-network_path_in(const struct bh_node *node, uint64_t lease, const char *name,
-        char ret_path[BH_NODE_PATH_MAX])
+network_path_in(const struct bh_node *node, uint64_t lease, const char *name, char ret_path[BH_NODE_PATH_MAX])
 {
     char folder[BH_NODE_PATH_MAX];
 
@@ -163,12 +163,10 @@ network_read_record(const struct bh_node *node, struct attached *attached, struc
     bh_buf_init(&text, RECORD_MAX);
     rc = bh_file_read(path, RECORD_MAX - 1, &text, err);
     if (rc == BH_OK)
-        rc = bh_json_decode(text.bytes, text.length, &record_fields, &attached->record,
-                            attached->arena, err);
+        rc = bh_json_decode(text.bytes, text.length, &record_fields, &attached->record, attached->arena, err);
     bh_buf_fini(&text);
     if (rc == BH_OK)
-        rc = bh_network_lists_read(&attached->record.allow, &attached->record.deny,
-                                   &attached->lists, err);
+        rc = bh_network_lists_read(&attached->record.allow, &attached->record.deny, &attached->lists, err);
     if (rc == BH_OK && attached->record.mode == BH_NETWORK_NONE)
         rc = bh_err_set(err, BH_INVALID, "%s says no network", path);
     return rc;
@@ -182,9 +180,12 @@ network_host_of(const struct bh_networks *networks, const struct attached *attac
     const struct network_record *record = &attached->record;
 
     return (struct bh_network_host){
-        .address = bh_network_address(networks->conf.pool, record->slot), .job = record->job,
-        .gang = record->gang, .member = record->member,
-        .name = record->name ? record->name : "", .tenant = record->tenant,
+        .address = bh_network_address(networks->conf.pool, record->slot),
+        .job = record->job,
+        .gang = record->gang,
+        .member = record->member,
+        .name = record->name ? record->name : "",
+        .tenant = record->tenant,
     };
 }
 
@@ -249,7 +250,7 @@ network_make_empty(const char *folder, const char *name, struct bh_err *err)
  * and writes what this job reads. */
 static bh_rc
 network_mount_hosts(const struct bh_node *node, const struct attached *attached, const char *bundle,
-            struct bh_err *err)
+                    struct bh_err *err)
 {
     char from[BH_NODE_PATH_MAX], to[BH_NODE_PATH_MAX];
     bh_rc rc = network_write_hosts(node, attached, err);
@@ -307,7 +308,7 @@ bh_networks_unmount(const char *bundle)
 
 static bh_rc
 network_fill(const struct bh_networks *networks, const struct bh_networks_request *request,
-     struct attached *attached, struct bh_err *err)
+             struct attached *attached, struct bh_err *err)
 {
     const struct bh_msg_network *asked = request->network;
     struct network_record *record = &attached->record;
@@ -318,10 +319,14 @@ network_fill(const struct bh_networks *networks, const struct bh_networks_reques
     if (rc != BH_OK)
         return rc;
     *record = (struct network_record){
-        .mode = asked->mode, .job = request->start->job, .gang = request->start->gang,
-        .member = request->start->member, .slot = request->job->record.slot,
+        .mode = asked->mode,
+        .job = request->start->job,
+        .gang = request->start->gang,
+        .member = request->start->member,
+        .slot = request->job->record.slot,
         .bandwidth_bps = bh_network_conf_bandwidth(&networks->conf, asked->bandwidth_bps),
-        .allow = asked->allow, .deny = asked->deny,
+        .allow = asked->allow,
+        .deny = asked->deny,
         .name = bh_arena_strdup(attached->arena, asked->name ? asked->name : ""),
     };
     snprintf(record->tenant, sizeof record->tenant, "%s", request->start->tenant);
@@ -331,15 +336,13 @@ network_fill(const struct bh_networks *networks, const struct bh_networks_reques
 
 static bh_rc
 network_make_files(const struct bh_node *node, const struct bh_networks_request *request,
-           const struct attached *attached, struct bh_networks_files *ret_files,
-           struct bh_err *err)
+                   const struct attached *attached, struct bh_networks_files *ret_files, struct bh_err *err)
 {
     bool outward = attached->record.mode == BH_NETWORK_EGRESS;
     char sys[BH_NODE_PATH_MAX];
     bh_rc rc = network_mount_hosts(node, attached, request->bundle, err);
 
-    *ret_files = (struct bh_networks_files){ { "hosts", "resolv.conf", "nsswitch.conf" },
-                                             outward ? 3 : 1 };
+    *ret_files = (struct bh_networks_files){ { "hosts", "resolv.conf", "nsswitch.conf" }, outward ? 3 : 1 };
     if (rc == BH_OK && outward)
         rc = network_write_resolvers(request->bundle, &request->network->resolvers, err);
     if (rc == BH_OK)
@@ -395,10 +398,15 @@ network_item_of(const struct attached *attached, bool final)
     const struct bh_network_counters *counters = &attached->counters;
 
     return (struct bh_msg_traffic_item){
-        .lease = attached->lease, .job = attached->record.job, .final = final,
-        .rx_bytes = counters->rx_bytes, .rx_packets = counters->rx_packets,
-        .tx_bytes = counters->tx_bytes, .tx_packets = counters->tx_packets,
-        .denied_bytes = counters->denied_bytes, .denied_packets = counters->denied_packets,
+        .lease = attached->lease,
+        .job = attached->record.job,
+        .final = final,
+        .rx_bytes = counters->rx_bytes,
+        .rx_packets = counters->rx_packets,
+        .tx_bytes = counters->tx_bytes,
+        .tx_packets = counters->tx_packets,
+        .denied_bytes = counters->denied_bytes,
+        .denied_packets = counters->denied_packets,
     };
 }
 
@@ -408,8 +416,8 @@ network_count(const struct bh_networks *networks, struct attached *attached)
 {
     struct bh_err ignored;
 
-    (void)!networks->network.ops->counters(networks->network.self, attached->record.slot,
-                                           &attached->counters, &ignored);
+    (void)!networks->network.ops->counters(networks->network.self, attached->record.slot, &attached->counters,
+                                           &ignored);
 }
 
 int
@@ -510,10 +518,8 @@ bh_networks_detach(struct bh_node *node, uint64_t lease)
         return;
     network_count(networks, attached);
     item = network_item_of(attached, true);
-    bh_node_send(node, BH_MSG_TRAFFIC,
-                 &(struct bh_msg_traffic){ bh_time_now(), { &item, 1 } });
-    if (networks->network.ops->detach(networks->network.self, attached->record.slot, &err)
-        != BH_OK)
+    bh_node_send(node, BH_MSG_TRAFFIC, &(struct bh_msg_traffic){ bh_time_now(), { &item, 1 } });
+    if (networks->network.ops->detach(networks->network.self, attached->record.slot, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
     network_notify_peers(node, attached);
 }
@@ -525,9 +531,13 @@ network_open_back_end(const struct bh_node *node, struct bh_networks *networks, 
 {
     const struct bh_conf *conf = &node->conf;
     struct bh_kernel_options options = {
-        .nft = conf->nft, .marker = networks->marker, .pool = networks->conf.pool,
-        .uplinks = conf->network_uplinks.items, .uplink_count = conf->network_uplinks.count,
-        .deny = networks->conf.deny, .deny_count = networks->conf.deny_count,
+        .nft = conf->nft,
+        .marker = networks->marker,
+        .pool = networks->conf.pool,
+        .uplinks = conf->network_uplinks.items,
+        .uplink_count = conf->network_uplinks.count,
+        .deny = networks->conf.deny,
+        .deny_count = networks->conf.deny_count,
         .may_forward = conf->network_forwarding != 0,
     };
 
@@ -550,10 +560,10 @@ bh_networks_open(struct bh_node *node, struct bh_err *err)
         struct bh_err why;
 
         if (networks->conf.offered[mode]
-            && networks->network.ops->check(networks->network.self, (enum bh_network_mode)mode,
-                                            &why) != BH_OK)
-            bh_log(NETWORK_ABSENT, BH_STR("network", bh_network_mode_names[mode]),
-                   BH_ERRLOG(&why), BH_STR("next", why.hint));
+            && networks->network.ops->check(networks->network.self, (enum bh_network_mode)mode, &why)
+                   != BH_OK)
+            bh_log(NETWORK_ABSENT, BH_STR("network", bh_network_mode_names[mode]), BH_ERRLOG(&why),
+                   BH_STR("next", why.hint));
     }
     return rc;
 }
@@ -600,8 +610,7 @@ bh_networks_restore(struct bh_node *node)
     for (uint32_t i = 0; i < networks->count; i++)
         jobs[i] = network_job_of(networks->jobs[i]);
     if (networks->network.ops
-        && networks->network.ops->restore(networks->network.self, jobs, networks->count, &err)
-               != BH_OK)
+        && networks->network.ops->restore(networks->network.self, jobs, networks->count, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "networks of jobs"), BH_ERRLOG(&err));
     for (uint32_t i = 0; i < networks->count; i++)
         if (network_write_hosts(node, networks->jobs[i], &err) != BH_OK)

@@ -26,7 +26,7 @@ struct bh_networks_request {
     const struct bh_msg_start *start;
     const struct bh_msg_network *network;
     const struct bh_job *job;
-    const char *bundle;          /* "space" and "sys" are made there */
+    const char *bundle; /* "space" and "sys" are made there */
 };
 
 /* Files of the bundle that are the job's in /etc. */
@@ -37,8 +37,7 @@ struct bh_networks_files {
 
 /* Make the job's network.  BH_DENIED, BH_INVALID: node.conf does not allow it; BH_UNAVAILABLE:
  * the hint says what is missing; BH_IO.  bh_networks_detach and bh_networks_unmount undo it. */
-BH_MUST_USE bh_rc bh_networks_attach(struct bh_node *node,
-                                     const struct bh_networks_request *request,
+BH_MUST_USE bh_rc bh_networks_attach(struct bh_node *node, const struct bh_networks_request *request,
                                      struct bh_networks_files *ret_files, struct bh_err *err);
 
 /* Note in the end of a job that has ended what its network carried, and write that down, so

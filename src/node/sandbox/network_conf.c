@@ -34,8 +34,8 @@ read_pool(const struct bh_conf *conf, struct bh_network_conf *read, struct bh_er
     if (bh_cidr_parse(conf->network_pool, &read->pool, err) != BH_OK)
         return bh_err_wrap(err, "network_pool");
     if (read->pool.bits < POOL_BITS_MIN || read->pool.bits > POOL_BITS_MAX)
-        return bh_err_set(err, BH_RANGE, "network_pool: %.20s is not within /%d and /%d",
-                          conf->network_pool, POOL_BITS_MIN, POOL_BITS_MAX);
+        return bh_err_set(err, BH_RANGE, "network_pool: %.20s is not within /%d and /%d", conf->network_pool,
+                          POOL_BITS_MIN, POOL_BITS_MAX);
     return BH_OK;
 }
 
@@ -51,8 +51,7 @@ is_interface(const char *name)
 }
 
 bh_rc
-bh_network_conf_read(const struct bh_conf *conf, struct bh_network_conf *ret_conf,
-                     struct bh_err *err)
+bh_network_conf_read(const struct bh_conf *conf, struct bh_network_conf *ret_conf, struct bh_err *err)
 {
     struct bh_network_conf read = { .used = false };
     bh_rc rc = read_modes(conf, &read, err);

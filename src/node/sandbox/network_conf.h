@@ -7,17 +7,17 @@
 
 /* What node.conf says about networks, read; and what a job asks for, held against it. */
 struct bh_network_conf {
-    bool used;                   /* there is a pool */
+    bool used; /* there is a pool */
     bool offered[BH_NETWORK_MODES];
     struct bh_cidr pool;
     struct bh_cidr deny[BH_PARAM_LIST_MAX];
     uint32_t deny_count;
-    uint64_t bandwidth_max;      /* bits a second; 0: none */
+    uint64_t bandwidth_max; /* bits a second; 0: none */
 };
 
 /* BH_INVALID, BH_RANGE: the message names the parameter. */
-BH_MUST_USE bh_rc bh_network_conf_read(const struct bh_conf *conf,
-                                       struct bh_network_conf *ret_conf, struct bh_err *err);
+BH_MUST_USE bh_rc bh_network_conf_read(const struct bh_conf *conf, struct bh_network_conf *ret_conf,
+                                       struct bh_err *err);
 
 /* What a job's network is made of, read from an order or from its file. */
 struct bh_network_lists {
@@ -35,8 +35,7 @@ BH_MUST_USE bh_rc bh_network_lists_read(const struct bh_texts *allow, const stru
  *   BH_INVALID  no mode, a resolver that is no address */
 BH_MUST_USE bh_rc bh_network_conf_check(const struct bh_network_conf *conf,
                                         const struct bh_msg_network *asked,
-                                        const struct bh_network_lists *lists,
-                                        struct bh_err *err);
+                                        const struct bh_network_lists *lists, struct bh_err *err);
 
 /* The cap of a job that asks for so much; 0 is no cap. */
 uint64_t bh_network_conf_bandwidth(const struct bh_network_conf *conf, uint64_t asked_bps);

@@ -11,11 +11,11 @@ test_names(void **state)
 {
     static const struct bh_network_host hosts[] = {
         { 0x0ad50002, 12, 0, 0, "train", "acme/vision" },
-        { 0x0ad50003, 13, 2, 0, "Big",   "acme/vision" },
-        { 0x0ad50004, 13, 2, 1, "Big",   "acme/vision" },
+        { 0x0ad50003, 13, 2, 0, "Big", "acme/vision" },
+        { 0x0ad50004, 13, 2, 1, "Big", "acme/vision" },
         { 0x0ad50005, 14, 1, 0, "no host\n10.0.0.1 job-12", "acme/vision" },
         { 0x0ad50006, 15, 1, 0, "job-12", "acme/vision" },
-        { 0x0ad50007, 16, 1, 0, "-x",    "acme/vision" },
+        { 0x0ad50007, 16, 1, 0, "-x", "acme/vision" },
     };
     char memory[4096];
     struct bh_buf out;
@@ -47,8 +47,7 @@ test_write(void **state)
     struct bh_buf text;
 
     for (size_t i = 0; i < BH_COUNT(texts); i++) {
-        BH_CHECK_EQ(texts[i], bh_network_hosts_write(path, texts[i], strlen(texts[i]), &err),
-                    BH_OK);
+        BH_CHECK_EQ(texts[i], bh_network_hosts_write(path, texts[i], strlen(texts[i]), &err), BH_OK);
         bh_buf_init_fixed(&text, memory, sizeof memory);
         BH_CHECK_EQ(texts[i], bh_file_read(path, sizeof memory - 1, &text, &err), BH_OK);
         BH_CHECK_STR(texts[i], bh_buf_text(&text), texts[i]);
@@ -62,8 +61,7 @@ test_write(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_names),
-                                        cmocka_unit_test(test_write) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_names), cmocka_unit_test(test_write) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,8 +13,8 @@ bh_occupancy_check_lease(const struct bh_node *node, const struct bh_node_record
         const struct bh_job *holder = bh_placement_holder(node, &lease->lent[i], lease->lease);
 
         if (holder)
-            return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the place of piece %"
-                              PRIu64, holder->record.lease, lease->lent[i].partition);
+            return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the place of piece %" PRIu64,
+                              holder->record.lease, lease->lent[i].partition);
         if (bh_helper_sandbox_holds(node, &lease->lent[i]))
             return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " is being scrubbed",
                               lease->lent[i].partition);
@@ -25,7 +25,8 @@ bh_occupancy_check_lease(const struct bh_node *node, const struct bh_node_record
 }
 
 bh_rc
-bh_occupancy_check_idle(const struct bh_node *node, const struct bh_node_partition *placement, struct bh_err *err)
+bh_occupancy_check_idle(const struct bh_node *node, const struct bh_node_partition *placement,
+                        struct bh_err *err)
 {
     if (bh_helper_sandbox_holds(node, placement))
         return bh_err_set(err, BH_CONFLICT, "place %u of GPU %s is being scrubbed", placement->start,

@@ -8,10 +8,10 @@
 /* BH_CONFLICT: another job holds the place of a partition that the lease was lent, it is being
  * scrubbed, or its GPU is being reset. */
 BH_MUST_USE bh_rc bh_occupancy_check_lease(const struct bh_node *node, const struct bh_node_record *lease,
-                                      struct bh_err *err);
+                                           struct bh_err *err);
 
 /* BH_CONFLICT: the place is being scrubbed, or its GPU is being reset. */
-BH_MUST_USE bh_rc bh_occupancy_check_idle(const struct bh_node *node, const struct bh_node_partition *placement,
-                                          struct bh_err *err);
+BH_MUST_USE bh_rc bh_occupancy_check_idle(const struct bh_node *node,
+                                          const struct bh_node_partition *placement, struct bh_err *err);
 
 #endif

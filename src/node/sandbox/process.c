@@ -36,12 +36,10 @@ static bool
 is_first(pid_t pid)
 {
     char status[STATUS_MAX], rest[8];
-    const char *at = read_process(pid, "status", status, sizeof status)
-                         ? strstr(status, "\nNSpid:") : NULL;
+    const char *at = read_process(pid, "status", status, sizeof status) ? strstr(status, "\nNSpid:") : NULL;
     int here, inside;
 
-    return at && sscanf(at, "\nNSpid:%d%d%*[\t ]%7[0-9]", &here, &inside, rest) == 2
-           && inside == 1;
+    return at && sscanf(at, "\nNSpid:%d%d%*[\t ]%7[0-9]", &here, &inside, rest) == 2 && inside == 1;
 }
 
 /* Among the children of a process, or 0. */
@@ -90,8 +88,7 @@ bh_process_first(const struct bh_node *node, uint64_t lease, pid_t *ret_pid)
     if (fd < 0)
         return -1;
     /* looked at again behind the descriptor: the number is still the same process's */
-    if (is_first(first)
-        && node->runtime.ops->has(node->runtime.self, id, first, &inside, &ignored) == BH_OK
+    if (is_first(first) && node->runtime.ops->has(node->runtime.self, id, first, &inside, &ignored) == BH_OK
         && inside) {
         *ret_pid = first;
         return fd;
@@ -106,8 +103,7 @@ bh_process_first_state(pid_t pid)
     char status[STATUS_MAX], children[CHILDREN_MAX];
     const char *caught;
 
-    if (!read_process(pid, "status", status, sizeof status)
-        || strncmp(status, "Name:\tinit\n", 11) != 0)
+    if (!read_process(pid, "status", status, sizeof status) || strncmp(status, "Name:\tinit\n", 11) != 0)
         return BH_FIRST_SETUP; /* nothing of the tenant's runs yet that could choose the name */
     caught = strstr(status, "\nSigCgt:\t");
     if (caught && strtoull(caught + 9, NULL, 16) >> (SIGUSR1 - 1) & 1)

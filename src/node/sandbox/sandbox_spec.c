@@ -28,7 +28,12 @@
 #include "node/share/share_lease.h"
 #include "runtime/oci.h"
 
-enum { MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX, DEVICES_MAX = 2 + 3 * BH_WIRE_PARTITIONS_MAX, ENV_MAX = 2200, CLONES_MAX = 200 };
+enum {
+    MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX,
+    DEVICES_MAX = 2 + 3 * BH_WIRE_PARTITIONS_MAX,
+    ENV_MAX = 2200,
+    CLONES_MAX = 200
+};
 
 struct spec {
     struct bh_node *node;
@@ -40,7 +45,7 @@ struct spec {
     struct bh_sandbox_mount *mounts;
     struct bh_sandbox_device *devices;
     uint32_t clone_count;
-    struct bh_image_record image;  /* of an image of the store; else nothing */
+    struct bh_image_record image; /* of an image of the store; else nothing */
     char *record;
 };
 
@@ -51,8 +56,7 @@ spec_out_of_space(struct bh_err *err)
 }
 
 static bh_rc
-spec_add_mount(struct spec *spec, const char *source, const char *target, bool write,
-          struct bh_err *err)
+spec_add_mount(struct spec *spec, const char *source, const char *target, bool write, struct bh_err *err)
 {
     if (!source || !target || spec->sandbox->mount_count >= MOUNTS_MAX - BH_DRIVER_COVERS_MAX)
         return spec_out_of_space(err);
@@ -127,8 +131,8 @@ spec_check_apart(const struct spec *spec, const char *target, struct bh_err *err
         const char *other = spec->mounts[i].target;
 
         if (spec_is_at_or_below(target, other) || spec_is_at_or_below(other, target))
-            return bh_err_set(err, BH_DENIED, "%.80s and the mount at %.80s lie in one another",
-                              target, other);
+            return bh_err_set(err, BH_DENIED, "%.80s and the mount at %.80s lie in one another", target,
+                              other);
     }
     return BH_OK;
 }
@@ -140,8 +144,7 @@ sandbox_spec_is_shown(const struct spec *spec, const char *cwd)
     const struct bh_msg_mount *mounts = spec->start->mounts.items;
 
     for (uint32_t i = 0; i < spec->start->mounts.count; i++) {
-        if (strcmp(mounts[i].source, mounts[i].target) == 0
-            && spec_is_at_or_below(cwd, mounts[i].target))
+        if (strcmp(mounts[i].source, mounts[i].target) == 0 && spec_is_at_or_below(cwd, mounts[i].target))
             return true;
     }
     return false;
@@ -157,16 +160,15 @@ spec_may_write(const struct spec *spec)
 
 /* The folder by descriptor, and in request->write whether it may be written. */
 static bh_rc
-spec_open_asked(const struct spec *spec, struct bh_path_request *request, bool may_fall_back,
-           int *ret_fd, struct bh_err *err)
+spec_open_asked(const struct spec *spec, struct bh_path_request *request, bool may_fall_back, int *ret_fd,
+                struct bh_err *err)
 {
     uid_t least = spec->node->conf.write_uid_min;
     bool writes = spec_may_write(spec);
     bh_rc rc;
 
     if (request->write && !writes && !may_fall_back) {
-        bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", request->path,
-                   request->uid);
+        bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", request->path, request->uid);
         return bh_err_hint(err, "write_uid_min of node.conf is %u", least);
     }
     if (!writes)
@@ -183,16 +185,19 @@ spec_open_asked(const struct spec *spec, struct bh_path_request *request, bool m
  * root reaches, so that nothing can be exchanged between the check and the use.  Files
  * of a system user are never written: set-uid programs could be left there. */
 static bh_rc
-spec_clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_fall_back,
-            struct bh_err *err)
+spec_clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_fall_back, struct bh_err *err)
 {
     const struct bh_msg_start *start = spec->start;
-    struct bh_path_owner owner = { start->submitter_uid, spec->sandbox->uid_base + spec->sandbox->uid,
-                                   start->submitter_gid, spec->sandbox->uid_base + spec->sandbox->gid, 1,
+    struct bh_path_owner owner = { start->submitter_uid,
+                                   spec->sandbox->uid_base + spec->sandbox->uid,
+                                   start->submitter_gid,
+                                   spec->sandbox->uid_base + spec->sandbox->gid,
+                                   1,
                                    .same_below = spec->sandbox->uid_base };
-    struct bh_path_request request = { wanted->source, "mount_roots",
-                                       &spec->node->conf.mount_roots, start->submitter_uid,
-                                       start->submitter_gid, wanted->write };
+    struct bh_path_request request = {
+        wanted->source,       "mount_roots",        &spec->node->conf.mount_roots,
+        start->submitter_uid, start->submitter_gid, wanted->write
+    };
     BH_AUTO(bh_fd_close) int fd = -1;
     char *place = NULL;
     bh_rc rc = spec_open_asked(spec, &request, may_fall_back, &fd, err);
@@ -299,8 +304,11 @@ spec_check_image(int image, const char *path, struct bh_err *err)
 static bh_rc
 spec_open_folder_image(const struct spec *spec, const char *path, int *ret_fd, struct bh_err *err)
 {
-    struct bh_path_request request = { path, "image_roots", &spec->node->conf.image_roots,
-                                       spec->start->submitter_uid, spec->start->submitter_gid,
+    struct bh_path_request request = { path,
+                                       "image_roots",
+                                       &spec->node->conf.image_roots,
+                                       spec->start->submitter_uid,
+                                       spec->start->submitter_gid,
                                        false };
 
     return bh_path_open(&request, ret_fd, err);
@@ -363,8 +371,8 @@ spec_read_image(struct spec *spec, struct bh_err *err)
 static bh_rc
 spec_put_image_root(struct spec *spec, const char *image, struct bh_err *err)
 {
-    static const char *const places[] = { "/proc", "/sys", "/dev", "/tmp", BH_ROOTFS_DRIVER,
-                                          BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC };
+    static const char *const places[] = { "/proc",          "/sys",          "/dev",           "/tmp",
+                                          BH_ROOTFS_DRIVER, BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC };
     char layer[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
     BH_AUTO(bh_fd_close) int fd = -1;
     bh_rc rc = strncmp(image, "dir:", 4) == 0 ? spec_open_folder_image(spec, image + 4, &fd, err)
@@ -386,8 +394,9 @@ spec_put_image_root(struct spec *spec, const char *image, struct bh_err *err)
         rc = bh_dir_make(spec->sandbox->rootfs, 0755, err);
     bh_path_format(options, sizeof options, "lowerdir=%s:%s", layer, below);
     if (rc == BH_OK
-        && mount("bulkhead-image", spec->sandbox->rootfs, "overlay",
-                 MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0)
+        && mount("bulkhead-image", spec->sandbox->rootfs, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV,
+                 options)
+               != 0)
         rc = bh_err_errno(err, "mount the image %s", image);
     return rc;
 }
@@ -401,8 +410,7 @@ spec_put_root(struct spec *spec, struct bh_err *err)
     if (!image || !*image || strcmp(image, "host") == 0)
         return spec_put_host_root(spec, err);
     if (!bh_image_is_own(image))
-        return bh_err_set(err, BH_INVALID, "image %.60s: expected host, dir:PATH or oci:PATH:TAG",
-                          image);
+        return bh_err_set(err, BH_INVALID, "image %.60s: expected host, dir:PATH or oci:PATH:TAG", image);
     rc = spec_put_image_root(spec, image, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "image");
 }
@@ -431,7 +439,7 @@ spec_put_scratch(struct spec *spec, struct bh_err *err)
 /* One mount of the driver's, copied like a job's own: its folder may be root's alone. */
 static bh_rc
 spec_add_driver_mount(struct spec *spec, const char *text, const struct bh_node_partition *partition,
-                 struct bh_err *err)
+                      struct bh_err *err)
 {
     const char *colon = strchr(text, ':');
     const char *source = colon ? bh_devices_fill(spec->arena, text, (size_t)(colon - text), partition) : NULL;
@@ -442,8 +450,7 @@ spec_add_driver_mount(struct spec *spec, const char *text, const struct bh_node_
     bh_rc rc;
 
     if (!colon || (options && !write))
-        return bh_err_set(err, BH_INVALID, "job_driver_mount %s: expected SOURCE:TARGET[:rw]",
-                          text);
+        return bh_err_set(err, BH_INVALID, "job_driver_mount %s: expected SOURCE:TARGET[:rw]", text);
     if (write)
         *options = '\0';
     if (!source || !target)
@@ -526,7 +533,10 @@ spec_put_env(struct spec *spec, struct bh_err *err)
     };
     const char *usual[] = {
         ("PATH=" BH_ROOTFS_TOOLS ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
-        "HOME=/tmp", "LANG=C.UTF-8", "TERM=dumb", "NVIDIA_VISIBLE_DEVICES=void",
+        "HOME=/tmp",
+        "LANG=C.UTF-8",
+        "TERM=dumb",
+        "NVIDIA_VISIBLE_DEVICES=void",
         bh_node_share_is(spec->job) ? "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER ":" BH_SHARE_DRIVER_DIR
                                     : "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER,
     };
@@ -573,8 +583,7 @@ spec_drop_overridden(struct bh_texts *env)
 static bh_rc
 spec_put_args(struct spec *spec, struct bh_err *err)
 {
-    const struct bh_texts *wanted = spec->start->args.count ? &spec->start->args
-                                                           : &spec->image.command;
+    const struct bh_texts *wanted = spec->start->args.count ? &spec->start->args : &spec->image.command;
     struct bh_texts *args = &spec->sandbox->args;
 
     if (wanted->count == 0) {
@@ -610,11 +619,10 @@ sandbox_spec_put_names(struct spec *spec, struct bh_err *err)
     sandbox->hostname = bh_arena_printf(spec->arena, "job-%" PRIu64, spec->start->job);
     sandbox->uid_base = spec->node->conf.uid_base + BH_OCI_ID_RANGE * spec->job->record.slot;
     sandbox->mounts = spec->mounts = bh_arena_alloc(spec->arena, MOUNTS_MAX * sizeof *spec->mounts);
-    sandbox->devices = spec->devices
-        = bh_arena_alloc(spec->arena, DEVICES_MAX * sizeof *spec->devices);
+    sandbox->devices = spec->devices = bh_arena_alloc(spec->arena, DEVICES_MAX * sizeof *spec->devices);
     sandbox->env.items = bh_arena_alloc(spec->arena, ENV_MAX * sizeof *sandbox->env.items);
-    if (!sandbox->id || !sandbox->bundle || !sandbox->rootfs || !sandbox->cgroup
-        || !sandbox->hostname || !spec->mounts || !spec->devices || !sandbox->env.items)
+    if (!sandbox->id || !sandbox->bundle || !sandbox->rootfs || !sandbox->cgroup || !sandbox->hostname
+        || !spec->mounts || !spec->devices || !sandbox->env.items)
         return spec_out_of_space(err);
     /* A file system of its own: how much is free on one that jobs share tells each of them when
      * others start (statvfs). */
@@ -645,9 +653,9 @@ spec_put_network(struct spec *spec, struct bh_err *err)
     spec->sandbox->network = bh_arena_printf(spec->arena, "%s/space", spec->sandbox->bundle);
     spec->sandbox->sys = bh_arena_printf(spec->arena, "%s/sys", spec->sandbox->bundle);
     for (uint32_t i = 0; i < files.count && rc == BH_OK; i++)
-        rc = spec_add_mount(spec, bh_arena_printf(spec->arena, "%s/%s", spec->sandbox->bundle,
-                                            files.names[i]),
-                       bh_arena_printf(spec->arena, "/etc/%s", files.names[i]), false, err);
+        rc =
+            spec_add_mount(spec, bh_arena_printf(spec->arena, "%s/%s", spec->sandbox->bundle, files.names[i]),
+                           bh_arena_printf(spec->arena, "/etc/%s", files.names[i]), false, err);
     return spec->sandbox->network && spec->sandbox->sys ? rc : spec_out_of_space(err);
 }
 
@@ -656,9 +664,9 @@ static bh_rc
 spec_put_own_folders(struct spec *spec, struct bh_err *err)
 {
     const struct bh_conf *conf = &spec->node->conf;
-    bh_rc rc = spec_add_shared(spec, bh_arena_printf(spec->arena, "%s/host/local/bulkhead/libexec",
-                                               spec->node->sandboxes),
-                          BH_ROOTFS_LIBEXEC, err);
+    bh_rc rc = spec_add_shared(
+        spec, bh_arena_printf(spec->arena, "%s/host/local/bulkhead/libexec", spec->node->sandboxes),
+        BH_ROOTFS_LIBEXEC, err);
 
     if (rc == BH_OK && *conf->driver_lib_dir && !bh_node_share_is(spec->job))
         rc = spec_add_shared(spec, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
@@ -679,7 +687,8 @@ spec_put_share(struct spec *spec, struct bh_err *err)
     if (!bh_node_share_is(spec->job))
         return BH_OK;
     bh_node_share_socket_dir(spec->node, spec->job->record.lease, socket_dir);
-    rc = spec_add_mount(spec, bh_arena_printf(spec->arena, "%s", socket_dir), BH_NODE_SHARE_SOCKET_DIR, false, err);
+    rc = spec_add_mount(spec, bh_arena_printf(spec->arena, "%s", socket_dir), BH_NODE_SHARE_SOCKET_DIR, false,
+                        err);
     if (rc == BH_OK)
         rc = spec_add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
     if (rc == BH_OK)
@@ -693,12 +702,16 @@ spec_put_share(struct spec *spec, struct bh_err *err)
 
 bh_rc
 bh_sandbox_spec_build(const struct bh_sandbox_spec_request *request, struct bh_sandbox *ret_sandbox,
-             char ret_remark[200], struct bh_err *err)
+                      char ret_remark[200], struct bh_err *err)
 {
     const struct bh_msg_start *start = request->start;
-    struct spec spec = { .node = request->node, .start = start, .job = request->job,
-                       .network = bh_networks_wanted(request->start),
-                       .arena = request->arena, .sandbox = ret_sandbox, .record = ret_remark };
+    struct spec spec = { .node = request->node,
+                         .start = start,
+                         .job = request->job,
+                         .network = bh_networks_wanted(request->start),
+                         .arena = request->arena,
+                         .sandbox = ret_sandbox,
+                         .record = ret_remark };
     bool image = bh_image_is_own(start->image);
     bh_rc rc;
 

@@ -17,8 +17,8 @@ struct bh_sandbox_spec_request {
     struct bh_arena *arena;
 };
 BH_MUST_USE bh_rc bh_sandbox_spec_build(const struct bh_sandbox_spec_request *request,
-                               struct bh_sandbox *ret_sandbox, char ret_remark[200],
-                               struct bh_err *err);
+                                        struct bh_sandbox *ret_sandbox, char ret_remark[200],
+                                        struct bh_err *err);
 
 /* Undo the mounts of a job's bundle and remove it. */
 void bh_sandbox_spec_remove(const struct bh_node *node, uint64_t lease);

@@ -31,8 +31,8 @@ store_images_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
 
 /* '%' is in no tenant's name. */
 static bh_rc
-store_tenant_folder(const struct bh_node *node, const char *tenant,
-              char ret_path[BH_NODE_PATH_MAX], struct bh_err *err)
+store_tenant_folder(const struct bh_node *node, const char *tenant, char ret_path[BH_NODE_PATH_MAX],
+                    struct bh_err *err)
 {
     char name[NAME_BYTES];
 
@@ -47,8 +47,8 @@ store_tenant_folder(const struct bh_node *node, const char *tenant,
 }
 
 bh_rc
-bh_store_open(const struct bh_node *node, const char *tenant,
-              char ret_path[BH_NODE_PATH_MAX], struct bh_err *err)
+bh_store_open(const struct bh_node *node, const char *tenant, char ret_path[BH_NODE_PATH_MAX],
+              struct bh_err *err)
 {
     bh_rc rc = store_tenant_folder(node, tenant, ret_path, err);
 
@@ -144,8 +144,7 @@ store_record_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_N
 }
 
 bh_rc
-bh_store_use(struct bh_node *node, uint64_t lease, const char *tenant, const char *digest,
-             struct bh_err *err)
+bh_store_use(struct bh_node *node, uint64_t lease, const char *tenant, const char *digest, struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX], text[BH_NODE_PATH_MAX + 80];
     bh_rc rc = store_tenant_folder(node, tenant, folder, err);
@@ -208,7 +207,7 @@ store_read_stored(const char *folder, const char *digest, struct stored *ret_sto
     bh_path_format(path, sizeof path, "%s/%s/image.json", folder, digest);
     if (stat(path, &st) != 0 || bh_image_record_read(path, arena, &record, &ignored) != BH_OK)
         return false;
-    *ret_stored = (struct stored) { .used = st.st_mtim, .bytes = record.bytes };
+    *ret_stored = (struct stored){ .used = st.st_mtim, .bytes = record.bytes };
     memcpy(ret_stored->digest, digest, sizeof ret_stored->digest);
     return true;
 }
@@ -236,10 +235,9 @@ store_is_used(const struct bh_node *node, const char *folder, const char *digest
 
     bh_path_format(wanted, sizeof wanted, "%s/%s", folder, digest);
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (!node->state.jobs[i].ended &&
-            bh_store_folder(node, node->state.jobs[i].record.lease, path, &ignored) ==
-                BH_OK &&
-            strcmp(path, wanted) == 0)
+        if (!node->state.jobs[i].ended
+            && bh_store_folder(node, node->state.jobs[i].record.lease, path, &ignored) == BH_OK
+            && strcmp(path, wanted) == 0)
             return true;
     return false;
 }

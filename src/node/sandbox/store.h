@@ -20,10 +20,10 @@ void bh_store_clear(struct bh_node *node, const char *tenant, uint64_t lease);
 
 /* Note that the job of that lease uses the image; where it is (its folder).
  *   BH_NOT_FOUND  it is not in the store */
-BH_MUST_USE bh_rc bh_store_use(struct bh_node *node, uint64_t lease, const char *tenant,
-                               const char *digest, struct bh_err *err);
-BH_MUST_USE bh_rc bh_store_folder(const struct bh_node *node, uint64_t lease,
-                                  char ret_path[BH_NODE_PATH_MAX], struct bh_err *err);
+BH_MUST_USE bh_rc bh_store_use(struct bh_node *node, uint64_t lease, const char *tenant, const char *digest,
+                               struct bh_err *err);
+BH_MUST_USE bh_rc bh_store_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX],
+                                  struct bh_err *err);
 
 /* Remove images of the tenant that no job uses, those used longest ago first, until the
  * rest is within images_cap_mib. */

@@ -19,25 +19,20 @@
 #include "bulkhead/cuda_abi.h"
 #include "node/common/scrub_report.h"
 
-enum {
-    CHUNKS_MAX = 4096,
-    SAMPLE_BYTES = 64,
-    WHOLE_PAGES = 16,
-    LEAST_PERCENT = 85,
-    LINE_MAX_ = 2048
-};
+enum { CHUNKS_MAX = 4096, SAMPLE_BYTES = 64, WHOLE_PAGES = 16, LEAST_PERCENT = 85, LINE_MAX_ = 2048 };
 #define PAGE_BYTES ((size_t)2 << 20)
 #define CHUNK_BYTES ((size_t)1 << 30)
 #define PATTERN 0xb17bead5u
 
 /* Each call with its real type. */
-#define CALLS(X)                                                                           \
-    X(cuInit)                                                                              \
-    X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetUuid_v2) X(cuDeviceTotalMem_v2)        \
-        X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxSetCurrent)     \
-            X(cuCtxSynchronize) X(cuMemGetInfo_v2) X(cuMemAlloc_v2) X(cuMemFree_v2)        \
-                X(cuMemsetD32_v2) X(cuMemcpyDtoH_v2) X(cuMemcpy2D_v2)                      \
-                    X(cuDeviceGetAttribute) X(cuGetErrorName)
+#define CALLS(X)                                                                                             \
+    X(cuInit)                                                                                                \
+    X(cuDeviceGetCount)                                                                                      \
+    X(cuDeviceGet)                                                                                           \
+    X(cuDeviceGetUuid_v2)                                                                                    \
+    X(cuDeviceTotalMem_v2) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxSetCurrent)    \
+        X(cuCtxSynchronize) X(cuMemGetInfo_v2) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemsetD32_v2)            \
+            X(cuMemcpyDtoH_v2) X(cuMemcpy2D_v2) X(cuDeviceGetAttribute) X(cuGetErrorName)
 
 static struct {
 #define CALL(name) __typeof__(name) *name;
@@ -70,8 +65,7 @@ scrub_program_refuse(struct scrub_scrub *scrub, const char *what, CUresult rc)
     if (!cuda.cuGetErrorName || cuda.cuGetErrorName(rc, &name) != CUDA_SUCCESS || !name)
         name = "unknown error";
     scrub->report.end = BH_SCRUB_END_REFUSED;
-    snprintf(scrub->report.why, sizeof scrub->report.why, "%s: %s (%d)", what, name,
-             (int)rc);
+    snprintf(scrub->report.why, sizeof scrub->report.why, "%s: %s (%d)", what, name, (int)rc);
     return false;
 }
 
@@ -93,9 +87,9 @@ scrub_program_load(struct scrub_scrub *scrub)
 
     if (!library)
         return scrub_fail_with(scrub, BH_SCRUB_END_NO_LIBRARY, why ? why : "no libcuda.so.1");
-#define CALL(name)                                                                         \
-    cuda.name = (__typeof__(name) *)dlsym(library, #name);                                 \
-    if (!cuda.name)                                                                        \
+#define CALL(name)                                                                                           \
+    cuda.name = (__typeof__(name) *)dlsym(library, #name);                                                   \
+    if (!cuda.name)                                                                                          \
         return scrub_fail_with(scrub, BH_SCRUB_END_REFUSED, "libcuda.so.1 has no " #name);
     CALLS(CALL)
 #undef CALL
@@ -118,8 +112,7 @@ scrub_put_uuid(char *text, size_t size, const char *prefix, const CUuuid *uuid)
 static bool
 scrub_program_open_device(struct scrub_scrub *scrub, CUdevice *ret_device)
 {
-    const char *prefix =
-        scrub->wanted && strncmp(scrub->wanted, "MIG-", 4) == 0 ? "MIG" : "GPU";
+    const char *prefix = scrub->wanted && strncmp(scrub->wanted, "MIG-", 4) == 0 ? "MIG" : "GPU";
     CUresult rc = cuda.cuInit(0);
     CUcontext context;
     CUuuid uuid;
@@ -187,8 +180,7 @@ scrub_fill_all(struct scrub_scrub *scrub, uint32_t word)
     CUresult rc = CUDA_SUCCESS;
 
     for (size_t i = 0; i < scrub->chunks && rc == CUDA_SUCCESS; i++)
-        rc = cuda.cuMemsetD32_v2(scrub->chunk[i].address, word,
-                                 scrub->chunk[i].bytes / sizeof word);
+        rc = cuda.cuMemsetD32_v2(scrub->chunk[i].address, word, scrub->chunk[i].bytes / sizeof word);
     if (rc == CUDA_SUCCESS)
         rc = cuda.cuCtxSynchronize();
     return rc == CUDA_SUCCESS ? true : scrub_program_refuse(scrub, "cuMemsetD32", rc);
@@ -209,9 +201,11 @@ static CUresult
 scrub_read_samples(struct scrub_scrub *scrub, const struct scrub_chunk *chunk)
 {
     const CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                                 .srcDevice = chunk->address, .srcPitch = PAGE_BYTES,
+                                 .srcDevice = chunk->address,
+                                 .srcPitch = PAGE_BYTES,
                                  .dstMemoryType = CU_MEMORYTYPE_HOST,
-                                 .dstHost = scrub->samples, .dstPitch = SAMPLE_BYTES,
+                                 .dstHost = scrub->samples,
+                                 .dstPitch = SAMPLE_BYTES,
                                  .WidthInBytes = SAMPLE_BYTES,
                                  .Height = chunk->bytes / PAGE_BYTES };
 
@@ -232,8 +226,7 @@ scrub_program_sample(struct scrub_scrub *scrub, uint32_t word, uint64_t *ret_oth
             bool filled = scrub_is_filled(scrub->samples + n * SAMPLE_BYTES, SAMPLE_BYTES, word);
 
             if (bh_splitmix_at(scrub->seed, page) % scrub->whole_every == 0) {
-                rc = cuda.cuMemcpyDtoH_v2(scrub->page, chunk->address + n * PAGE_BYTES,
-                                          PAGE_BYTES);
+                rc = cuda.cuMemcpyDtoH_v2(scrub->page, chunk->address + n * PAGE_BYTES, PAGE_BYTES);
                 filled = filled && scrub_is_filled(scrub->page, PAGE_BYTES, word);
             }
             others += !filled;
@@ -261,10 +254,9 @@ scrub_peak_mib_s(CUdevice device)
 {
     int khz = 0, bits = 0;
 
-    if (cuda.cuDeviceGetAttribute(&khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device) !=
-            CUDA_SUCCESS ||
-        cuda.cuDeviceGetAttribute(&bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
-                                  device) != CUDA_SUCCESS)
+    if (cuda.cuDeviceGetAttribute(&khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device) != CUDA_SUCCESS
+        || cuda.cuDeviceGetAttribute(&bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, device)
+               != CUDA_SUCCESS)
         return 0;
     return (uint64_t)khz * 2000 * ((uint64_t)bits / 8) >> 20;
 }
@@ -276,14 +268,15 @@ scrub_program_run(struct scrub_scrub *scrub)
     uint64_t left = 0;
     CUdevice device;
 
-    if (!scrub_program_load(scrub) || !scrub_program_open_device(scrub, &device) || !scrub_program_allocate_all(scrub, device))
+    if (!scrub_program_load(scrub) || !scrub_program_open_device(scrub, &device)
+        || !scrub_program_allocate_all(scrub, device))
         return;
     scrub->whole_every = report->bytes / PAGE_BYTES / WHOLE_PAGES + 1;
     report->peak_mib_s = scrub_peak_mib_s(device);
     report->work_ns = scrub_clock_ns();
-    if (!scrub_program_sample(scrub, 0, &report->residue) || !scrub_fill_all(scrub, PATTERN) ||
-        !scrub_program_sample(scrub, PATTERN, &report->unfilled) || !scrub_fill_all(scrub, 0) ||
-        !scrub_program_sample(scrub, 0, &left))
+    if (!scrub_program_sample(scrub, 0, &report->residue) || !scrub_fill_all(scrub, PATTERN)
+        || !scrub_program_sample(scrub, PATTERN, &report->unfilled) || !scrub_fill_all(scrub, 0)
+        || !scrub_program_sample(scrub, 0, &left))
         return;
     report->work_ns = scrub_clock_ns() - report->work_ns;
     if (left > report->unfilled)
@@ -306,8 +299,7 @@ scrub_program_print(const struct bh_scrub_report *report)
     bh_buf_puts(&out, BH_SCRUB_PREFIX);
     bh_json_encode(&out, &bh_scrub_report_fields, report);
     bh_buf_putc(&out, '\n');
-    if (out.overflow || fwrite(out.bytes, 1, out.length, stdout) != out.length ||
-        fflush(stdout) != 0)
+    if (out.overflow || fwrite(out.bytes, 1, out.length, stdout) != out.length || fflush(stdout) != 0)
         return 1;
     return 0;
 }
@@ -328,8 +320,7 @@ main(int argc, char **argv)
         if (option == 'u')
             scrub.wanted = optarg;
         else if ((option != 's' && option != 'm')
-                 || bh_parse_u64(optarg, option == 's' ? &scrub.seed : &scrub.most, &err)
-                        != BH_OK) {
+                 || bh_parse_u64(optarg, option == 's' ? &scrub.seed : &scrub.most, &err) != BH_OK) {
             fputs("usage: bulkhead-scrub [--uuid UUID] [--seed N] [--most BYTES]\n"
                   "It is started by bulkhead-node in a sandbox, on one piece.\n",
                   stderr);

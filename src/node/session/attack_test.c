@@ -19,10 +19,10 @@
 #include "node/common/path.h"
 #include "node/session/node_fixture_test.h"
 
-#define MAP_THE_GPU                                                                      \
-    "exec python3 -c '\nimport mmap,os,time\n"                                           \
-    "f=os.open(\"/run/bulkhead-sim/view/memory\",os.O_RDONLY)\n"                         \
-    "m=mmap.mmap(f,64<<20,mmap.MAP_SHARED,mmap.PROT_READ)\n"                             \
+#define MAP_THE_GPU                                                                                          \
+    "exec python3 -c '\nimport mmap,os,time\n"                                                               \
+    "f=os.open(\"/run/bulkhead-sim/view/memory\",os.O_RDONLY)\n"                                             \
+    "m=mmap.mmap(f,64<<20,mmap.MAP_SHARED,mmap.PROT_READ)\n"                                                 \
     "print(\"mapped\",flush=True)\ntime.sleep(60)'"
 
 /* ---- small things ---- */
@@ -31,8 +31,7 @@
 static void
 freezer_path(const char *group, char ret_path[TEST_PATH])
 {
-    bh_path_format(ret_path, TEST_PATH, "/sys/fs/cgroup/freezer%s%s/freezer.state",
-                   the_node.cgroup, group);
+    bh_path_format(ret_path, TEST_PATH, "/sys/fs/cgroup/freezer%s%s/freezer.state", the_node.cgroup, group);
 }
 
 static void
@@ -60,8 +59,7 @@ delay_list_of_processes(void)
 {
     char rule[96];
 
-    bh_path_format(rule, sizeof rule,
-                   "nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=%d count=1000\n",
+    bh_path_format(rule, sizeof rule, "nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=%d count=1000\n",
                    bh_test_scaled(TEST_TIMEOUT_MS));
     control_driver(rule);
 }
@@ -88,8 +86,7 @@ keeper_of(uint64_t lease)
 static void
 test_unkillable(void **state)
 {
-    struct test_job job = { .lease = 1, .partition = 5,
-                            .script = "echo up; while :; do sleep 0.1; done" };
+    struct test_job job = { .lease = 1, .partition = 5, .script = "echo up; while :; do sleep 0.1; done" };
     struct bh_msg_destroy destroy = { .partition = 5 };
     struct test_message message;
     char path[TEST_PATH];
@@ -170,11 +167,11 @@ test_many_processes(void **state)
 {
     char own_path[PATH_MAX];
     char folder[TEST_PATH], command[PATH_MAX + TEST_PATH + 20];
-    struct test_job job = { .lease = 4, .partition = 5, .uid = 4321, .cwd = folder, .pids = 6000,
-                            .script = "exec ./many" };
+    struct test_job job = {
+        .lease = 4, .partition = 5, .uid = 4321, .cwd = folder, .pids = 6000, .script = "exec ./many"
+    };
     struct bh_msg_lease lease = { .lease = 4 };
-    struct bh_msg_stop stop = { .lease = 4,
-                                .grace_ns = (bh_ns)bh_test_scaled(8000) * BH_NS_PER_MS };
+    struct bh_msg_stop stop = { .lease = 4, .grace_ns = (bh_ns)bh_test_scaled(8000) * BH_NS_PER_MS };
     struct bh_msg_outcome suspended;
 
     assert_non_null(realpath("/proc/self/exe", own_path));
@@ -198,7 +195,8 @@ test_many_processes(void **state)
 static void
 test_lent_once(void **state)
 {
-    struct test_job first = { .lease = 5, .partition = 5,
+    struct test_job first = { .lease = 5,
+                              .partition = 5,
                               .script = "trap 'echo bye' TERM; echo up; while :; do sleep 1; done" };
     struct test_job second = { .lease = 6, .partition = 5, .script = "echo up; sleep 60" };
     struct bh_msg_lease one = { .lease = 5 }, two = { .lease = 6 };
@@ -247,8 +245,9 @@ test_used_whole(void **state)
 static struct bh_msg_outcome
 carve_for(uint64_t partition, uint32_t start, uint32_t tenant)
 {
-    struct bh_msg_carve carve = { .partition = partition, .start = start, .profile = "1g.10gb",
-                                  .tenant = tenant };
+    struct bh_msg_carve carve = {
+        .partition = partition, .start = start, .profile = "1g.10gb", .tenant = tenant
+    };
 
     snprintf(carve.gpu, sizeof carve.gpu, "%s", the_node.gpus[0]);
     return bh_test_order(BH_MSG_CARVE, &carve);
@@ -267,8 +266,7 @@ static void
 test_lone_carve(void **state)
 {
     enum { OURS = 3, OTHERS };
-    struct test_job job = { .lease = 1, .partition = 5, .tenant = OURS,
-                            .script = "echo up; sleep 60" };
+    struct test_job job = { .lease = 1, .partition = 5, .tenant = OURS, .script = "echo up; sleep 60" };
     struct bh_msg_inventory inventory;
     struct bh_msg_outcome refused;
     char sim[TEST_PATH * 2];
@@ -478,8 +476,9 @@ test_asked_too_much(void **state)
     };
 
     for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
-        struct test_job job = { .lease = 20 + i, .script = "true", .pids = cases[i].pids,
-                                .memory_bytes = cases[i].memory_bytes };
+        struct test_job job = {
+            .lease = 20 + i, .script = "true", .pids = cases[i].pids, .memory_bytes = cases[i].memory_bytes
+        };
         const char *args[3];
         struct bh_msg_start start = bh_test_start_message(&job, args, NULL);
         struct bh_msg_outcome outcome;
@@ -509,6 +508,7 @@ test_mounts_apart(void **state)
         struct bh_msg_mount mounts[2];
         uint32_t count;
         bh_rc rc;
+        /* clang-format off */
     } cases[] = {
         { "inside another", "", { { a, "/data", true }, { b, "/data/x", true } }, 2, BH_DENIED },
         { "around another", "", { { a, "/data/x", true }, { b, "/data", true } }, 2, BH_DENIED },
@@ -518,13 +518,13 @@ test_mounts_apart(void **state)
         { "beside", "", { { a, "/data", true }, { b, "/data2", true } }, 2, BH_OK },
         { "the cwd is shown", inner, { { a, a, true } }, 1, BH_OK },
     };
+    /* clang-format on */
 
     attack_test_make_folder("a", a);
     attack_test_make_folder("b", b);
     attack_test_make_folder("a/in", inner);
     for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
-        struct test_job job = { .lease = 30 + i, .script = "pwd", .uid = 4321,
-                                .cwd = cases[i].cwd };
+        struct test_job job = { .lease = 30 + i, .script = "pwd", .uid = 4321, .cwd = cases[i].cwd };
         const char *args[3];
         struct bh_msg_start start = bh_test_start_message(&job, args, NULL);
 
@@ -542,18 +542,12 @@ int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        BH_NODE_TEST(test_unkillable),
-        BH_NODE_TEST(test_killed_while_suspending),
-        BH_NODE_TEST(test_suspended_stays),
-        BH_NODE_TEST(test_many_processes),
-        BH_NODE_TEST(test_lent_once),
-        BH_NODE_TEST(test_lone_carve),
-        BH_NODE_TEST(test_used_whole),
-        BH_NODE_TEST(test_foreign_stays),
-        BH_NODE_TEST(test_folders),
-        BH_NODE_TEST(test_log_cap),
-        BH_NODE_TEST(test_full_disk),
-        BH_NODE_TEST(test_asked_too_much),
+        BH_NODE_TEST(test_unkillable),      BH_NODE_TEST(test_killed_while_suspending),
+        BH_NODE_TEST(test_suspended_stays), BH_NODE_TEST(test_many_processes),
+        BH_NODE_TEST(test_lent_once),       BH_NODE_TEST(test_lone_carve),
+        BH_NODE_TEST(test_used_whole),      BH_NODE_TEST(test_foreign_stays),
+        BH_NODE_TEST(test_folders),         BH_NODE_TEST(test_log_cap),
+        BH_NODE_TEST(test_full_disk),       BH_NODE_TEST(test_asked_too_much),
         BH_NODE_TEST(test_mounts_apart),
     };
 

@@ -21,30 +21,30 @@ static uint64_t lease_now; /* of the job that holds memory */
 /* Each of N processes fills MIB of device memory with bytes of its own; when there is a file `go`
  * in what the driver shows of the partition, it looks whether they are the same.  The second one
  * SHARES: it passes memory on to others. */
-#define HOLDS                                                                              \
-    "cat >/tmp/hold.py <<'EOF'\n"                                                          \
-    "import ctypes as c,os,random,sys,time\n"                                              \
-    "l=c.CDLL('libcuda.so.1'); n=int(sys.argv[1])<<20; me=sys.argv[2]\n"                   \
-    "x=c.c_void_p(); p=c.c_uint64(); h=c.create_string_buffer(64)\n"                       \
-    "assert not l.cuInit(0)\n"                                                             \
-    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"   \
-    "assert not l.cuMemAlloc_v2(c.byref(p),c.c_size_t(n))\n"                               \
-    "if sys.argv[3]=='shares': assert not l.cuIpcGetMemHandle(h,p)\n"                      \
-    "random.seed(me); b=random.randbytes(1<<16)\n"                                         \
-    "for at in range(0,n,2<<20):\n"                                                        \
-    "  assert not l.cuMemcpyHtoD_v2(c.c_uint64(p.value+at),b,c.c_size_t(len(b)))\n"        \
-    "print('holds',me,flush=True)\n"                                                       \
-    "r=c.create_string_buffer(len(b)); same=True\n"                                        \
-    "while not os.path.exists('/run/bulkhead-sim/view/go'):\n"                             \
-    "  assert not l.cuMemcpyDtoH_v2(r,p,c.c_size_t(len(b))); time.sleep(0.01)\n"           \
-    "for at in range(0,n,2<<20):\n"                                                        \
-    "  assert not l.cuMemcpyDtoH_v2(r,c.c_uint64(p.value+at),c.c_size_t(len(b)))\n"        \
-    "  same=same and r.raw==b\n"                                                           \
-    "print('same' if same else 'CHANGED',me,flush=True)\n"                                 \
-    "EOF\n"                                                                                \
-    "for i in $(seq $N); do\n"                                                             \
-    "how=alone; [ $i = 2 ] && how=$SECOND\n"                                               \
-    "python3 /tmp/hold.py $MIB $i $how &\n"                                                \
+#define HOLDS                                                                                                \
+    "cat >/tmp/hold.py <<'EOF'\n"                                                                            \
+    "import ctypes as c,os,random,sys,time\n"                                                                \
+    "l=c.CDLL('libcuda.so.1'); n=int(sys.argv[1])<<20; me=sys.argv[2]\n"                                     \
+    "x=c.c_void_p(); p=c.c_uint64(); h=c.create_string_buffer(64)\n"                                         \
+    "assert not l.cuInit(0)\n"                                                                               \
+    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"                     \
+    "assert not l.cuMemAlloc_v2(c.byref(p),c.c_size_t(n))\n"                                                 \
+    "if sys.argv[3]=='shares': assert not l.cuIpcGetMemHandle(h,p)\n"                                        \
+    "random.seed(me); b=random.randbytes(1<<16)\n"                                                           \
+    "for at in range(0,n,2<<20):\n"                                                                          \
+    "  assert not l.cuMemcpyHtoD_v2(c.c_uint64(p.value+at),b,c.c_size_t(len(b)))\n"                          \
+    "print('holds',me,flush=True)\n"                                                                         \
+    "r=c.create_string_buffer(len(b)); same=True\n"                                                          \
+    "while not os.path.exists('/run/bulkhead-sim/view/go'):\n"                                               \
+    "  assert not l.cuMemcpyDtoH_v2(r,p,c.c_size_t(len(b))); time.sleep(0.01)\n"                             \
+    "for at in range(0,n,2<<20):\n"                                                                          \
+    "  assert not l.cuMemcpyDtoH_v2(r,c.c_uint64(p.value+at),c.c_size_t(len(b)))\n"                          \
+    "  same=same and r.raw==b\n"                                                                             \
+    "print('same' if same else 'CHANGED',me,flush=True)\n"                                                   \
+    "EOF\n"                                                                                                  \
+    "for i in $(seq $N); do\n"                                                                               \
+    "how=alone; [ $i = 2 ] && how=$SECOND\n"                                                                 \
+    "python3 /tmp/hold.py $MIB $i $how &\n"                                                                  \
     "done; wait\n"
 
 /* And the driver is asked something, at which it takes that up. */
@@ -91,8 +91,11 @@ static void
 checkpoint_test_hold(const struct holder *holder)
 {
     char script[8192], n[32], m[32], s[32];
-    struct test_job job = { .lease = ++lease_now, .partition = holder->partition, .tenant = A,
-                            .script = script, .env = { n, m, s },
+    struct test_job job = { .lease = ++lease_now,
+                            .partition = holder->partition,
+                            .tenant = A,
+                            .script = script,
+                            .env = { n, m, s },
                             .memory_bytes = holder->memory_mib << 20 };
     struct bh_msg_outcome outcome;
 
@@ -143,18 +146,18 @@ check_same(const char *name, uint32_t gpu, const char *last)
 
 /* What another tenant's job finds on a GPU whose driver clears nothing, in its memory and in
  * the simulated driver's folder. */
-#define CHECKS                                                                              \
-    "cat /run/bulkhead-sim/vram/checkpoint* 2>/dev/null | wc -c\n"                         \
-    "exec python3 -c '\n"                                                                  \
-    "import ctypes as c\n"                                                                 \
-    "l=c.CDLL(\"libcuda.so.1\"); x=c.c_void_p(); p=c.c_uint64(); n=c.c_size_t(1<<30)\n"    \
-    "assert not l.cuInit(0)\n"                                                             \
-    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"   \
-    "assert not l.cuMemAlloc_v2(c.byref(p),n)\n"                                           \
-    "b=c.create_string_buffer(64); found=0\n"                                              \
-    "for at in range(0,1<<30,2<<20):\n"                                                    \
-    "  assert not l.cuMemcpyDtoH_v2(b,c.c_uint64(p.value+at),c.c_size_t(64))\n"            \
-    "  found+=any(b.raw)\n"                                                                \
+#define CHECKS                                                                                               \
+    "cat /run/bulkhead-sim/vram/checkpoint* 2>/dev/null | wc -c\n"                                           \
+    "exec python3 -c '\n"                                                                                    \
+    "import ctypes as c\n"                                                                                   \
+    "l=c.CDLL(\"libcuda.so.1\"); x=c.c_void_p(); p=c.c_uint64(); n=c.c_size_t(1<<30)\n"                      \
+    "assert not l.cuInit(0)\n"                                                                               \
+    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"                     \
+    "assert not l.cuMemAlloc_v2(c.byref(p),n)\n"                                                             \
+    "b=c.create_string_buffer(64); found=0\n"                                                                \
+    "for at in range(0,1<<30,2<<20):\n"                                                                      \
+    "  assert not l.cuMemcpyDtoH_v2(b,c.c_uint64(p.value+at),c.c_size_t(64))\n"                              \
+    "  found+=any(b.raw)\n"                                                                                  \
     "print(\"found\",found)'"
 
 static void
@@ -195,10 +198,16 @@ static const struct {
     struct holder holder;
     const char *why, *last;
 } refused[] = {
-    { "the second shares memory: the first comes back", 0, { 1, "2", "4", "shares", 0 },
-      "cuCheckpointProcessCheckpoint of process ", "same 2" },
-    { "the job's memory limit is too low", 0, { 1, "1", "300", "alone", 256 },
-      "MiB that are left of the job's memory limit", "same 1" },
+    { "the second shares memory: the first comes back",
+      0,
+      { 1, "2", "4", "shares", 0 },
+      "cuCheckpointProcessCheckpoint of process ",
+      "same 2" },
+    { "the job's memory limit is too low",
+      0,
+      { 1, "1", "300", "alone", 256 },
+      "MiB that are left of the job's memory limit",
+      "same 1" },
     { "a MIG instance", 1, { 2, "1", "4", "alone", 0 }, "do not know MIG instances", "same 1" },
 };
 
@@ -408,16 +417,17 @@ test_helpers(void **state)
 static void
 test_slices(void **state)
 {
-    struct bh_msg_carve share = { .partition = 1, .profile = "1/4:10240Mi",
-                                  .cap_bytes = UINT64_C(10) << 30, .context_bytes = 600 << 20,
+    struct bh_msg_carve share = { .partition = 1,
+                                  .profile = "1/4:10240Mi",
+                                  .cap_bytes = UINT64_C(10) << 30,
+                                  .context_bytes = 600 << 20,
                                   .weight = 1050 };
     struct bh_msg_lease lease = { .order = 900 };
     char library[TEST_PATH], conf[TEST_PATH * 2];
     int fd;
 
     snprintf(library, sizeof library, "%s", the_node.library);
-    snprintf(conf, sizeof conf, "shim_dir = %s/../src/shim\ncheckpoint_lock_ms = 5000\n",
-             dirname(library));
+    snprintf(conf, sizeof conf, "shim_dir = %s/../src/shim\ncheckpoint_lock_ms = 5000\n", dirname(library));
     bh_test_restart_with_cuda(conf);
     BH_CHECK_EQ("a share", bh_test_carve_for(A, &share, 0).outcome, 0);
     checkpoint_test_hold(&(struct holder){ 1, "1", "4", "alone", 0 });
@@ -480,9 +490,8 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        BH_NODE_TEST(test_makes_way), BH_NODE_TEST(test_refused),
-        BH_NODE_TEST(test_gpu_errors),  BH_NODE_TEST(test_stranger),
-        BH_NODE_TEST(test_helpers),   BH_NODE_TEST(test_slices),
+        BH_NODE_TEST(test_makes_way), BH_NODE_TEST(test_refused), BH_NODE_TEST(test_gpu_errors),
+        BH_NODE_TEST(test_stranger),  BH_NODE_TEST(test_helpers), BH_NODE_TEST(test_slices),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -161,8 +161,8 @@ epoch_forget_receipts(struct bh_node *node, uint64_t from)
 }
 
 bh_rc
-bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders,
-                    const struct bh_msg_hello *hello, struct bh_err *err)
+bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders, const struct bh_msg_hello *hello,
+                       struct bh_err *err)
 {
     struct bh_msg_epoch from;
     struct ids received;
@@ -180,7 +180,8 @@ bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders,
         epoch_forget_receipts(node, from.order);
         epoch_destroy_partitions(node, from.partition);
     }
-    /* What was done in the lost course is in no log, a scrub either; and numbers of tenants are given out again. */
+    /* What was done in the lost course is in no log, a scrub either; and numbers of tenants are given out
+     * again. */
     if (lost) {
         bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon's store was put back"));
         rc = bh_state_forget_owners(&node->state, from.order > 0 ? from.order - 1 : 0, 0, err);

@@ -15,6 +15,6 @@
  * since is nobody's known.
  *   BH_IO, BH_FULL  the journal or the file cannot be written: nothing may be told */
 BH_MUST_USE bh_rc bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders,
-                                      const struct bh_msg_hello *hello, struct bh_err *err);
+                                         const struct bh_msg_hello *hello, struct bh_err *err);
 
 #endif

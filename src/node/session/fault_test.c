@@ -154,8 +154,7 @@ test_keeper_and_node_killed(void **state)
 static uint32_t
 count_places(void)
 {
-    static const char *const hierarchies[] = { "", "/memory", "/cpu", "/pids", "/freezer",
-                                               "/devices" };
+    static const char *const hierarchies[] = { "", "/memory", "/cpu", "/pids", "/freezer", "/devices" };
     char path[TEST_PATH * 2], text[64 << 10] = "", name[32];
     BH_AUTO(bh_fd_close) int fd = -1;
     size_t length = 0;
@@ -163,8 +162,7 @@ count_places(void)
     uint32_t count = 0;
 
     for (size_t i = 0; i < BH_COUNT(hierarchies); i++) {
-        bh_path_format(path, sizeof path, "/sys/fs/cgroup%s%s/bh-%d", hierarchies[i],
-                       the_node.cgroup, LEASE);
+        bh_path_format(path, sizeof path, "/sys/fs/cgroup%s%s/bh-%d", hierarchies[i], the_node.cgroup, LEASE);
         count += access(path, F_OK) == 0;
     }
     bh_path_format(path, sizeof path, "/proc/%d/mountinfo", (int)the_node.pid);
@@ -241,10 +239,9 @@ let_a_look_hang(void)
 static void
 test_end_before_the_fence(void **state)
 {
-    struct test_job job = {
-        .lease = LEASE, .partition = 5,
-        .script = "until [ -e /run/bulkhead-sim/view/go ]; do sleep 0.02; done; exit 3"
-    };
+    struct test_job job = { .lease = LEASE,
+                            .partition = 5,
+                            .script = "until [ -e /run/bulkhead-sim/view/go ]; do sleep 0.02; done; exit 3" };
     struct test_message message;
 
     bh_test_restart("health_interval_ms = 200\n");
@@ -271,9 +268,8 @@ test_orders_beside_a_hang(void **state)
     let_a_look_hang();
     BH_CHECK_EQ("runs", bh_test_run_job(&job).exit_status, 0);
     for (uint32_t i = 0; i < the_node.inbox_count; i++)
-        BH_CHECK("before the look is given up",
-                 the_node.inbox[i].number != BH_MSG_HEALTH
-                     || the_node.inbox[i].health.fault != BH_FAULT_HUNG);
+        BH_CHECK("before the look is given up", the_node.inbox[i].number != BH_MSG_HEALTH
+                                                    || the_node.inbox[i].health.fault != BH_FAULT_HUNG);
     do
         message = bh_test_receive(BH_MSG_HEALTH, 0);
     while (message.health.fault != BH_FAULT_HUNG);

@@ -151,9 +151,11 @@ static void
 test_named_init(void **state)
 {
     struct test_job job = {
-        .lease = LEASE, .partition = 1,
-        .script = "cp /bin/sleep /tmp/init; while [ ! -e /run/bulkhead-sim/view/go ]; do :; done; "
-                  "for i in 1 2 3 4 5 6 7 8 9; do (trap '' USR1; exec /tmp/init 600 5</etc/passwd) & done; " WAIT
+        .lease = LEASE,
+        .partition = 1,
+        .script =
+            "cp /bin/sleep /tmp/init; while [ ! -e /run/bulkhead-sim/view/go ]; do :; done; "
+            "for i in 1 2 3 4 5 6 7 8 9; do (trap '' USR1; exec /tmp/init 600 5</etc/passwd) & done; " WAIT
     };
     struct bh_msg_verdict verdict;
     pid_t meddler;
@@ -226,9 +228,9 @@ test_inconclusive(void **state)
         enum bh_boundary boundary;
         bool passes, ends;
     } rows[] = {
-        { "hard, and passes again", BH_BOUNDARY_HARD, true,  false },
-        { "hard",                   BH_BOUNDARY_HARD, false, true },
-        { "soft",                   BH_BOUNDARY_SOFT, false, false },
+        { "hard, and passes again", BH_BOUNDARY_HARD, true, false },
+        { "hard", BH_BOUNDARY_HARD, false, true },
+        { "soft", BH_BOUNDARY_SOFT, false, false },
     };
 
     start_neighbors("verify_retry_ms = 1000\n");
@@ -250,8 +252,7 @@ test_inconclusive(void **state)
             take_notice(rows[i].name, job.lease, BH_JOB_NOTICE_ISOLATION);
         else if (!rows[i].passes) /* longer than three checks more */
             BH_CHECK(rows[i].name, !bh_test_receive_within(BH_MSG_NOTICE, job.lease, 5000, &message));
-        BH_CHECK_EQ(rows[i].name, bh_test_receive(BH_MSG_VERDICT, 0).verdict.result,
-                    BH_CHECK_INCONCLUSIVE);
+        BH_CHECK_EQ(rows[i].name, bh_test_receive(BH_MSG_VERDICT, 0).verdict.result, BH_CHECK_INCONCLUSIVE);
         BH_CHECK_EQ(rows[i].name, bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
         ended = bh_test_receive(BH_MSG_ENDED, job.lease).ended;
         BH_CHECK_EQ(rows[i].name, ended.cause == BH_END_ISOLATION, rows[i].ends);
@@ -268,8 +269,8 @@ widen_fence(uint64_t lease)
     char path[TEST_PATH * 2];
     int fd;
 
-    bh_path_format(path, sizeof path, "/sys/fs/cgroup/devices%s/bh-%u/devices.allow",
-                   the_node.cgroup, (unsigned)lease);
+    bh_path_format(path, sizeof path, "/sys/fs/cgroup/devices%s/bh-%u/devices.allow", the_node.cgroup,
+                   (unsigned)lease);
     fd = open(path, O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0 && write(fd, "c 10:200 rwm", 12) == 12);
     close(fd);
@@ -326,8 +327,7 @@ test_ends_meanwhile(void **state)
         BH_CHECK_EQ("starts", start_within(&job, BH_BOUNDARY_HARD, 0).outcome, 0);
         bh_time_sleep(i % 10 * 10 * BH_NS_PER_MS);
         bh_test_send(BH_MSG_VERIFY, &message);
-        BH_CHECK("not a failure",
-                 bh_test_receive(BH_MSG_VERDICT, 0).verdict.result != BH_CHECK_FAIL);
+        BH_CHECK("not a failure", bh_test_receive(BH_MSG_VERDICT, 0).verdict.result != BH_CHECK_FAIL);
         BH_CHECK_EQ("by itself", bh_test_receive(BH_MSG_ENDED, job.lease).ended.cause, BH_END_EXITED);
     }
     BH_CHECK_EQ("no GPU", count_closed(), 0);
@@ -373,8 +373,8 @@ hold_stopped(pid_t runtime)
     if (tracer == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
-        if (ptrace(PTRACE_ATTACH, runtime, NULL, NULL) != 0
-            || waitpid(runtime, &status, __WALL) != runtime || write(ends[1], "h", 1) != 1)
+        if (ptrace(PTRACE_ATTACH, runtime, NULL, NULL) != 0 || waitpid(runtime, &status, __WALL) != runtime
+            || write(ends[1], "h", 1) != 1)
             _exit(1);
         while (WIFSTOPPED(status) && waitpid(runtime, &status, __WALL) == runtime)
             ; /* its end is told to its parent when it was told here */
@@ -397,15 +397,16 @@ test_runtime_stopped(void **state)
         bh_ns grace;
         int status;
     } rows[] = {
-        { "asked",           false, 30 * BH_NS_PER_S,   3 },
-        { "killed",          false, 0,                  128 + SIGKILL },
-        { "asked, and held", true,  BH_NS_PER_S,        128 + SIGKILL },
-        { "killed, and held", true, 0,                  128 + SIGKILL },
+        { "asked", false, 30 * BH_NS_PER_S, 3 },
+        { "killed", false, 0, 128 + SIGKILL },
+        { "asked, and held", true, BH_NS_PER_S, 128 + SIGKILL },
+        { "killed, and held", true, 0, 128 + SIGKILL },
     };
 
     start_neighbors("");
     for (uint32_t i = 0; i < BH_COUNT(rows); i++) {
-        struct test_job job = { .lease = LEASE + 40 + i, .partition = 1,
+        struct test_job job = { .lease = LEASE + 40 + i,
+                                .partition = 1,
                                 .script = "trap 'exit 3' TERM; " WAIT };
         struct bh_msg_stop stop = { .lease = job.lease, .grace_ns = rows[i].grace };
         pid_t runtime, tracer = 0;
@@ -470,12 +471,8 @@ int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        BH_NODE_TEST(test_long_targets),
-        BH_NODE_TEST(test_named_init),
-        BH_NODE_TEST(test_asked_early),
-        BH_NODE_TEST(test_inconclusive),
-        BH_NODE_TEST(test_finding),
-        BH_NODE_TEST(test_ends_meanwhile),
+        BH_NODE_TEST(test_long_targets),    BH_NODE_TEST(test_named_init), BH_NODE_TEST(test_asked_early),
+        BH_NODE_TEST(test_inconclusive),    BH_NODE_TEST(test_finding),    BH_NODE_TEST(test_ends_meanwhile),
         BH_NODE_TEST(test_runtime_stopped),
     };
 

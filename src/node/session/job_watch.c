@@ -50,7 +50,8 @@ bh_job_watch_tick(struct bh_node *node, bh_ns now)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        next = job_watch_sooner(job_watch_sooner(job_watch_sooner(next, job->kill_at), job->term_at), job->check_at);
+        next = job_watch_sooner(job_watch_sooner(job_watch_sooner(next, job->kill_at), job->term_at),
+                                job->check_at);
         next = job_watch_sooner(next, job->frozen || job->ended ? 0 : job->barrier_at);
         next = job_watch_sooner(next, bh_lease_check_due(job));
     }

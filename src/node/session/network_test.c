@@ -15,11 +15,11 @@
 #include "job_network/testbed_test.h"
 #include "node/session/node_fixture_test.h"
 
-#define OFFERS                                                                           \
-    "networks = tenant\nnetworks = egress\nnetwork_pool = 10.213.0.0/16\n"               \
+#define OFFERS                                                                                               \
+    "networks = tenant\nnetworks = egress\nnetwork_pool = 10.213.0.0/16\n"                                   \
     "network_uplinks = up0\nnetwork_forwarding = 1\n"
-#define LISTEN                                                                           \
-    "exec perl -e 'use IO::Socket::INET; $| = 1; $s = IO::Socket::INET->new(Listen => 1, " \
+#define LISTEN                                                                                               \
+    "exec perl -e 'use IO::Socket::INET; $| = 1; $s = IO::Socket::INET->new(Listen => 1, "                   \
     "LocalPort => 7000) or die $!; print \"listening\\n\"; $c = $s->accept; print <$c>;'"
 
 static struct bh_testbed testbed;
@@ -122,13 +122,14 @@ test_peers(void **state)
     use_conf(OFFERS);
     start_well(1, "org/dep", LISTEN, named);
     assert_true(bh_test_wait_for_log(1, "listening"));
-    BH_CHECK("another tenant", network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
-                                   tenant_network) != 0);
-    BH_CHECK("names of others", network_test_run(3, "org/other", "grep -q server /etc/hosts",
-                                    tenant_network) != 0);
-    BH_CHECK_EQ("a peer, by name",
-                network_test_run(4, "org/dep", "bash -c 'echo hello > /dev/tcp/server.org.dep/7000'",
-                    tenant_network), 0);
+    BH_CHECK("another tenant",
+             network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'", tenant_network) != 0);
+    BH_CHECK("names of others",
+             network_test_run(3, "org/other", "grep -q server /etc/hosts", tenant_network) != 0);
+    BH_CHECK_EQ(
+        "a peer, by name",
+        network_test_run(4, "org/dep", "bash -c 'echo hello > /dev/tcp/server.org.dep/7000'", tenant_network),
+        0);
     BH_CHECK_EQ("it ends", bh_test_receive(BH_MSG_ENDED, 1).ended.exit_status, 0);
     BH_CHECK("it heard", strstr(bh_test_log(1), "hello") != NULL);
     check_nothing_left();
@@ -140,9 +141,11 @@ static void
 test_names_follow(void **state)
 {
     use_conf(OFFERS);
-    start_well(1, "org/dep", "cat /etc/hosts; until grep -q job-1002 /etc/hosts; do sleep 0.02; done;"
-                             "echo came; while grep -q job-1002 /etc/hosts; do sleep 0.02; done;"
-                             "echo went", tenant_network);
+    start_well(1, "org/dep",
+               "cat /etc/hosts; until grep -q job-1002 /etc/hosts; do sleep 0.02; done;"
+               "echo came; while grep -q job-1002 /etc/hosts; do sleep 0.02; done;"
+               "echo went",
+               tenant_network);
     assert_true(bh_test_wait_for_log(1, "job-1001.org.dep"));
     start_well(2, "org/dep", "sleep 60", tenant_network);
     BH_CHECK("came", bh_test_wait_for_log(1, "came"));
@@ -158,19 +161,20 @@ test_egress(void **state)
 {
     static const char *allow[] = { "203.0.113.1 tcp 80", "203.0.113.1 udp 53" };
     static const char *resolver = "203.0.113.1";
-    const struct bh_msg_network network = { .mode = BH_NETWORK_EGRESS, .allow = { allow, 2 },
+    const struct bh_msg_network network = { .mode = BH_NETWORK_EGRESS,
+                                            .allow = { allow, 2 },
                                             .resolvers = { &resolver, 1 } };
-    pid_t server = bh_testbed_listen(testbed.outside, (struct bh_testbed_traffic){ .to = TESTBED_OUTSIDE,
-                                                                    .port = 80 });
+    pid_t server =
+        bh_testbed_listen(testbed.outside, (struct bh_testbed_traffic){ .to = TESTBED_OUTSIDE, .port = 80 });
 
     use_conf(OFFERS);
-    BH_CHECK_EQ("allowed", network_test_run(1, "org/dep", "bash -c 'echo hello > /dev/tcp/203.0.113.1/80'",
-                               network), 0);
+    BH_CHECK_EQ("allowed",
+                network_test_run(1, "org/dep", "bash -c 'echo hello > /dev/tcp/203.0.113.1/80'", network), 0);
     BH_CHECK_EQ("it heard", bh_testbed_wait(server), 0);
-    BH_CHECK("not allowed", network_test_run(2, "org/dep", "bash -c ': > /dev/tcp/203.0.113.1/81'",
-                                network) != 0);
-    BH_CHECK_EQ("resolver", network_test_run(3, "org/dep", "cat /etc/resolv.conf /etc/nsswitch.conf", network),
-                0);
+    BH_CHECK("not allowed",
+             network_test_run(2, "org/dep", "bash -c ': > /dev/tcp/203.0.113.1/81'", network) != 0);
+    BH_CHECK_EQ("resolver",
+                network_test_run(3, "org/dep", "cat /etc/resolv.conf /etc/nsswitch.conf", network), 0);
     BH_CHECK("resolver", strstr(bh_test_log(3), "nameserver 203.0.113.1\n"));
     BH_CHECK("asked", strstr(bh_test_log(3), "hosts: files dns\n"));
     check_nothing_left();
@@ -185,21 +189,20 @@ test_inside(void **state)
         const char *name, *script;
         bool works;
     } cases[] = {
-        { "its interface",       "test -d /sys/class/net/eth0", true },
-        { "this machine's",      "test -d /sys/class/net/up0", false },
-        { "/sys read-only",      "echo 1 > /sys/class/net/eth0/tx_queue_len", false },
-        { "forwarding",          "echo 1 > /proc/sys/net/ipv4/ip_forward", false },
-        { "a raw socket",        "perl -MSocket -e 'socket(S, PF_INET, SOCK_RAW, 1) or exit 1'",
-          false },
-        { "an address",          "ip address add 10.213.0.9/32 dev eth0", false },
-        { "loopback",            "bash -c ': > /dev/tcp/127.0.0.1/1' 2>&1 | grep -q refused", true },
-        { "no IPv6",             "test -s /proc/net/if_inet6", false },
+        { "its interface", "test -d /sys/class/net/eth0", true },
+        { "this machine's", "test -d /sys/class/net/up0", false },
+        { "/sys read-only", "echo 1 > /sys/class/net/eth0/tx_queue_len", false },
+        { "forwarding", "echo 1 > /proc/sys/net/ipv4/ip_forward", false },
+        { "a raw socket", "perl -MSocket -e 'socket(S, PF_INET, SOCK_RAW, 1) or exit 1'", false },
+        { "an address", "ip address add 10.213.0.9/32 dev eth0", false },
+        { "loopback", "bash -c ': > /dev/tcp/127.0.0.1/1' 2>&1 | grep -q refused", true },
+        { "no IPv6", "test -s /proc/net/if_inet6", false },
     };
 
     use_conf(OFFERS);
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name,
-                    network_test_run(i + 1, "org/dep", cases[i].script, tenant_network) == 0, cases[i].works);
+        BH_CHECK_EQ(cases[i].name, network_test_run(i + 1, "org/dep", cases[i].script, tenant_network) == 0,
+                    cases[i].works);
     check_nothing_left();
     BH_CHECK_DONE();
 }
@@ -214,14 +217,19 @@ test_refused(void **state)
         bh_rc rc;
         const char *why;
     } cases[] = {
-        { "not offered", "", { .mode = BH_NETWORK_TENANT }, BH_DENIED,
+        { "not offered",
+          "",
+          { .mode = BH_NETWORK_TENANT },
+          BH_DENIED,
           "network: this node does not offer tenant; the administrator can add it to networks in "
           "node.conf" },
-        { "no nft", OFFERS "nft = /nonexistent\n", { .mode = BH_NETWORK_TENANT }, BH_UNAVAILABLE,
+        { "no nft",
+          OFFERS "nft = /nonexistent\n",
+          { .mode = BH_NETWORK_TENANT },
+          BH_UNAVAILABLE,
           "network: /nonexistent does not run: No such file or directory; install nftables, or set "
           "nft in node.conf" },
-        { "no rule", OFFERS, { .mode = BH_NETWORK_EGRESS, .allow = { &bad, 1 } }, BH_INVALID,
-          NULL },
+        { "no rule", OFFERS, { .mode = BH_NETWORK_EGRESS, .allow = { &bad, 1 } }, BH_INVALID, NULL },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -268,8 +276,7 @@ test_carried(void **state)
     use_conf(OFFERS);
     start_well(1, "org/dep", LISTEN, network);
     assert_true(bh_test_wait_for_log(1, "listening"));
-    start_well(2, "org/dep",
-               "head -c 50000 /dev/zero | bash -c 'cat > /dev/tcp/job-1001/7000'", network);
+    start_well(2, "org/dep", "head -c 50000 /dev/zero | bash -c 'cat > /dev/tcp/job-1001/7000'", network);
     sent = bh_test_receive(BH_MSG_ENDED, 2).ended.carried;
     BH_CHECK("counted", sent.counted && sent.tx_bytes >= 50000 && sent.rx_packets > 0);
     bh_test_receive(BH_MSG_ENDED, 1);
@@ -278,10 +285,9 @@ test_carried(void **state)
     bh_test_node_start(&the_node);
     bh_test_hello(&the_node);
     again = bh_test_receive(BH_MSG_ENDED, 2).ended.carried;
-    BH_CHECK("told again", again.counted && again.tx_bytes == sent.tx_bytes
-                               && again.rx_packets == sent.rx_packets);
-    BH_CHECK("none without a network",
-             !bh_test_receive(BH_MSG_ENDED, 3).ended.carried.counted);
+    BH_CHECK("told again",
+             again.counted && again.tx_bytes == sent.tx_bytes && again.rx_packets == sent.rx_packets);
+    BH_CHECK("none without a network", !bh_test_receive(BH_MSG_ENDED, 3).ended.carried.counted);
     check_nothing_left();
     BH_CHECK_DONE();
 }
@@ -296,10 +302,11 @@ test_node_killed(void **state)
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
     bh_test_hello(&the_node);
-    BH_CHECK("a stranger", network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
-                               tenant_network) != 0);
-    BH_CHECK_EQ("a peer", network_test_run(3, "org/dep", "bash -c 'echo hello > /dev/tcp/job-1001/7000'",
-                              tenant_network), 0);
+    BH_CHECK("a stranger",
+             network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'", tenant_network) != 0);
+    BH_CHECK_EQ(
+        "a peer",
+        network_test_run(3, "org/dep", "bash -c 'echo hello > /dev/tcp/job-1001/7000'", tenant_network), 0);
     bh_test_receive(BH_MSG_ENDED, 1);
     check_nothing_left();
     BH_CHECK_DONE();
@@ -318,8 +325,8 @@ test_flushed(void **state)
     assert_int_equal(bh_filter_begin("/usr/sbin/nft", "flush ruleset\n", 14, &change, &err), BH_OK);
     assert_int_equal(bh_filter_end(&change, &err), BH_OK);
     BH_CHECK("made again", bh_test_await(strstr(bh_test_read("node.log"), "made again")));
-    BH_CHECK("another tenant", network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
-                                   tenant_network) != 0);
+    BH_CHECK("another tenant",
+             network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'", tenant_network) != 0);
     network_test_stop(1);
     check_nothing_left();
     BH_CHECK_DONE();
@@ -356,11 +363,10 @@ int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        BH_NODE_TEST(test_peers),       BH_NODE_TEST(test_names_follow),
-        BH_NODE_TEST(test_egress),      BH_NODE_TEST(test_inside),
-        BH_NODE_TEST(test_refused),     BH_NODE_TEST(test_traffic),
-        BH_NODE_TEST(test_node_killed), BH_NODE_TEST(test_killed_anywhere),
-        BH_NODE_TEST(test_flushed),     BH_NODE_TEST(test_carried),
+        BH_NODE_TEST(test_peers),       BH_NODE_TEST(test_names_follow),    BH_NODE_TEST(test_egress),
+        BH_NODE_TEST(test_inside),      BH_NODE_TEST(test_refused),         BH_NODE_TEST(test_traffic),
+        BH_NODE_TEST(test_node_killed), BH_NODE_TEST(test_killed_anywhere), BH_NODE_TEST(test_flushed),
+        BH_NODE_TEST(test_carried),
     };
     int status;
 

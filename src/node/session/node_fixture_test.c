@@ -93,15 +93,15 @@ append_timeouts(char *text, size_t size)
     static const struct {
         const char *key;
         int ms;
-    } rows[] = { { "call_timeout_ms", 10000 }, { "scrub_timeout_ms", 20000 },
+    } rows[] = { { "call_timeout_ms", 10000 },
+                 { "scrub_timeout_ms", 20000 },
                  { "verify_timeout_ms", 20000 } };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         size_t length = strlen(text);
 
         if (bh_test_scaled(1) > 1 && !strstr(text, rows[i].key))
-            snprintf(text + length, size - length, "%s = %d\n", rows[i].key,
-                     bh_test_scaled(rows[i].ms));
+            snprintf(text + length, size - length, "%s = %d\n", rows[i].key, bh_test_scaled(rows[i].ms));
     }
 }
 
@@ -165,8 +165,8 @@ bh_test_disconnect(struct test_node *node)
 void
 bh_test_put_program(const char *name, const char *script)
 {
-    static const char *const programs[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
-                                            "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
+    static const char *const programs[] = { "bulkhead-keeper", "bulkhead-gpu",    "bulkhead-init",
+                                            "bulkhead-probe",  "bulkhead-stream", "bulkhead-unpack" };
     char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
 
     bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);
@@ -198,9 +198,7 @@ bh_test_send(uint32_t number, const void *message)
 {
     struct bh_err err;
 
-    assert_int_equal(bh_link_send(the_node.link, number, bh_message_fields(number), message,
-                                  &err),
-                     BH_OK);
+    assert_int_equal(bh_link_send(the_node.link, number, bh_message_fields(number), message, &err), BH_OK);
 }
 
 static void
@@ -213,9 +211,9 @@ test_read_frames(struct test_node *node)
         struct test_message *message = &node->inbox[node->inbox_count++];
 
         message->number = frame.number;
-        assert_int_equal(bh_frame_decode(&frame, bh_message_fields(frame.number),
-                                         &message->outcome, node->arena, &err),
-                         BH_OK);
+        assert_int_equal(
+            bh_frame_decode(&frame, bh_message_fields(frame.number), &message->outcome, node->arena, &err),
+            BH_OK);
         if (frame.number == BH_MSG_HEALTH && message->health.fault == BH_FAULT_NONE) {
             node->inbox_count--; /* that all is well is said after each greeting */
             node->well++;
@@ -231,8 +229,7 @@ test_read_frames(struct test_node *node)
 static bool
 test_wait(struct test_node *node, int timeout_ms)
 {
-    struct pollfd polled = { .fd = bh_link_fd(node->link),
-                             .events = bh_link_interest(node->link) };
+    struct pollfd polled = { .fd = bh_link_fd(node->link), .events = bh_link_interest(node->link) };
     struct bh_err err;
 
     if (poll(&polled, 1, timeout_ms) <= 0)
@@ -273,12 +270,10 @@ bh_test_receive_within(uint32_t number, uint64_t id, int timeout_ms, struct test
             if (!test_is_about(&node->inbox[i], number, id))
                 continue;
             *ret = node->inbox[i];
-            memmove(&node->inbox[i], &node->inbox[i + 1],
-                    (--node->inbox_count - i) * sizeof node->inbox[0]);
+            memmove(&node->inbox[i], &node->inbox[i + 1], (--node->inbox_count - i) * sizeof node->inbox[0]);
             return true;
         }
-        if (now >= deadline
-            || !test_wait(node, (int)((deadline - now) / BH_NS_PER_MS) + 1))
+        if (now >= deadline || !test_wait(node, (int)((deadline - now) / BH_NS_PER_MS) + 1))
             return false;
     }
 }
@@ -319,8 +314,7 @@ const struct bh_msg_gpu *
 bh_test_gpu(const struct bh_msg_inventory *inventory, uint32_t index)
 {
     if (index >= inventory->gpus.count) {
-        fprintf(stderr, "%u GPUs; the node says:\n%s", inventory->gpus.count,
-                bh_test_read("node.log"));
+        fprintf(stderr, "%u GPUs; the node says:\n%s", inventory->gpus.count, bh_test_read("node.log"));
         fail();
     }
     return (const struct bh_msg_gpu *)inventory->gpus.items + index;
@@ -354,8 +348,7 @@ bh_test_simctl(const char *command, const char *rule, const char *word)
     char path[TEST_PATH * 2];
 
     bh_path_format(path, sizeof path, "%s/sim", the_node.folder);
-    bh_test_run((const char *const[]){ the_node.simctl, "--state", path, command, rule, word,
-                                       NULL });
+    bh_test_run((const char *const[]){ the_node.simctl, "--state", path, command, rule, word, NULL });
 }
 
 void
@@ -381,8 +374,7 @@ bh_test_python_prelude(void)
     Dl_info info;
 
     BH_CHECK("the sanitizer's library", dladdr((void *)__asan_init, &info) != 0);
-    snprintf(text, sizeof text, "export LD_PRELOAD=%s ASAN_OPTIONS=detect_leaks=0\n",
-             info.dli_fname);
+    snprintf(text, sizeof text, "export LD_PRELOAD=%s ASAN_OPTIONS=detect_leaks=0\n", info.dli_fname);
     return text;
 #else
     return "";
@@ -424,10 +416,18 @@ struct bh_msg_start
 bh_test_start_message(const struct test_job *job, const char **args, struct bh_msg_mount *mounts)
 {
     struct bh_msg_start start = {
-        .lease = job->lease, .job = job->lease + 1000, .image = job->image ? job->image : "host",
-        .cwd = job->cwd ? job->cwd : "", .memory_bytes = job->memory_bytes, .pids = job->pids,
-        .submitter_uid = job->uid, .submitter_gid = job->uid, .tenant_id = job->tenant,
-        .tenant = "org/dep", .user = "ada", .sku = "small",
+        .lease = job->lease,
+        .job = job->lease + 1000,
+        .image = job->image ? job->image : "host",
+        .cwd = job->cwd ? job->cwd : "",
+        .memory_bytes = job->memory_bytes,
+        .pids = job->pids,
+        .submitter_uid = job->uid,
+        .submitter_gid = job->uid,
+        .tenant_id = job->tenant,
+        .tenant = "org/dep",
+        .user = "ada",
+        .sku = "small",
     };
 
     args[0] = "/bin/sh";
@@ -482,8 +482,8 @@ static void
 test_remove_groups(const struct test_node *node)
 {
     char name[TEST_PATH];
-    const char *const hierarchies[] = { "",        "/memory", "/cpu",    "/cpuacct",
-                                        "/pids",   "/freezer", "/devices", "/blkio" };
+    const char *const hierarchies[] = { "",      "/memory",  "/cpu",     "/cpuacct",
+                                        "/pids", "/freezer", "/devices", "/blkio" };
 
     for (size_t i = 0; i < BH_COUNT(hierarchies); i++) {
         bh_path_format(name, sizeof name, "/sys/fs/cgroup%s%s", hierarchies[i], node->cgroup);

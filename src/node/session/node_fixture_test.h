@@ -40,9 +40,9 @@ struct test_node {
     struct bh_arena *arena;
     struct test_message inbox[TEST_INBOX_MAX]; /* read and not yet taken */
     uint32_t inbox_count;
-    uint32_t well;                             /* so often a GPU was said to answer, wanting nothing */
-    uint64_t marks;                            /* said last */
-    uint64_t order;                            /* last one used */
+    uint32_t well;  /* so often a GPU was said to answer, wanting nothing */
+    uint64_t marks; /* said last */
+    uint64_t order; /* last one used */
 };
 
 extern struct test_node the_node;
@@ -51,8 +51,7 @@ extern struct test_node the_node;
  * node: no sanitizer's complaint. */
 int bh_test_set_up(void **state);
 int bh_test_tear_down(void **state);
-#define BH_NODE_TEST(name)                                                               \
-    cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
+#define BH_NODE_TEST(name) cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
 
 /* The body of main: PROGRAM NODE SIMCTL LIBRARY [FILTER].  The exit status; everything
  * is skipped where sandboxes cannot be made. */
@@ -114,15 +113,15 @@ struct test_message bh_test_receive(uint32_t number, uint64_t id);
 bool bh_test_receive_within(uint32_t number, uint64_t id, int timeout_ms, struct test_message *ret);
 
 /* Give an order and take its outcome. */
-#define bh_test_order(kind, order_message)                                               \
-    ({                                                                                   \
-        (order_message)->order = ++the_node.order;                                       \
-        bh_test_send(kind, order_message);                                               \
-        bh_test_receive(BH_MSG_OUTCOME, the_node.order).outcome;                            \
+#define bh_test_order(kind, order_message)                                                                   \
+    ({                                                                                                       \
+        (order_message)->order = ++the_node.order;                                                           \
+        bh_test_send(kind, order_message);                                                                   \
+        bh_test_receive(BH_MSG_OUTCOME, the_node.order).outcome;                                             \
     })
 
 struct test_job {
-    uint64_t lease, partition;   /* partition 0: none */
+    uint64_t lease, partition; /* partition 0: none */
     const char *script, *cwd, *image;
     const char *env[4];
     uint64_t memory_bytes;
@@ -130,12 +129,10 @@ struct test_job {
 };
 
 /* Carve a partition of GPU number `gpu`, for that tenant. */
-struct bh_msg_outcome bh_test_carve_for(uint32_t tenant, const struct bh_msg_carve *partition,
-                                        uint32_t gpu);
+struct bh_msg_outcome bh_test_carve_for(uint32_t tenant, const struct bh_msg_carve *partition, uint32_t gpu);
 
 /* Carve a partition of GPU number `gpu`. */
-struct bh_msg_outcome bh_test_carve(uint64_t partition, uint32_t gpu, const char *profile,
-                                    uint32_t start);
+struct bh_msg_outcome bh_test_carve(uint64_t partition, uint32_t gpu, const char *profile, uint32_t start);
 
 /* The START of a job that runs its script with /bin/sh; `args` has room for 3. */
 struct bh_msg_start bh_test_start_message(const struct test_job *job, const char **args,
@@ -154,15 +151,15 @@ bool bh_test_wait_for_log(uint64_t lease, const char *text);
 
 /* Wait until a condition holds, for what must come: false when it does not in half a minute (of
  * patience). */
-#define bh_test_await(condition)                                                         \
-    ({                                                                                   \
-        int tries_ = bh_test_scaled(TEST_TIMEOUT_MS / 5);                             \
-                                                                                         \
-        while (tries_ > 0 && !(condition)) {                                             \
-            tries_--;                                                                    \
-            bh_time_sleep(5 * BH_NS_PER_MS);                                             \
-        }                                                                                \
-        tries_ > 0;                                                                      \
+#define bh_test_await(condition)                                                                             \
+    ({                                                                                                       \
+        int tries_ = bh_test_scaled(TEST_TIMEOUT_MS / 5);                                                    \
+                                                                                                             \
+        while (tries_ > 0 && !(condition)) {                                                                 \
+            tries_--;                                                                                        \
+            bh_time_sleep(5 * BH_NS_PER_MS);                                                                 \
+        }                                                                                                    \
+        tries_ > 0;                                                                                          \
     })
 
 #endif

@@ -52,8 +52,12 @@
 #include "node/verify/verify.h"
 #include "runtime/crun.h"
 
-enum { HELPERS_AT = 8, EVENTS_AT = HELPERS_AT + BH_HELPER_SANDBOXES_MAX,
-       FIXED_POLLS = EVENTS_AT + BH_GPU_WATCHED_MAX, EXIT_USAGE = 2 };
+enum {
+    HELPERS_AT = 8,
+    EVENTS_AT = HELPERS_AT + BH_HELPER_SANDBOXES_MAX,
+    FIXED_POLLS = EVENTS_AT + BH_GPU_WATCHED_MAX,
+    EXIT_USAGE = 2
+};
 #define COLLECT_INTERVAL (200 * BH_NS_PER_MS)
 
 /* ---- the partitions of the program ---- */
@@ -62,8 +66,8 @@ static bh_rc
 node_make_folders(struct bh_node *node, struct bh_err *err)
 {
     char jobs[BH_NODE_PATH_MAX];
-    const char *const own[] = { node->conf.state_dir, jobs, node->conf.log_dir,
-                                node->conf.run_dir, node->sandboxes };
+    const char *const own[] = { node->conf.state_dir, jobs, node->conf.log_dir, node->conf.run_dir,
+                                node->sandboxes };
     bh_rc rc;
 
     bh_path_format(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
@@ -93,12 +97,12 @@ static bh_rc
 node_open_runtime(struct bh_node *node, struct bh_err *err)
 {
     char state[BH_NODE_PATH_MAX];
-    struct bh_crun_options options = { .program = node->conf.runtime, .state = state,
+    struct bh_crun_options options = { .program = node->conf.runtime,
+                                       .state = state,
                                        .cgroup_mount = node->conf.cgroup_mount,
                                        .cgroup_parent = node->conf.cgroup_parent,
                                        .strict = node->conf.seccomp_strict };
-    bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version,
-                               sizeof node->runtime_version, err);
+    bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version, sizeof node->runtime_version, err);
 
     bh_path_format(state, sizeof state, "%s/crun", node->sandboxes);
     return rc == BH_OK ? bh_crun_open(&options, &node->runtime, err) : rc;
@@ -230,7 +234,7 @@ struct node_loop {
     struct bh_node_streams *streams;
     int signals;
     struct pollfd *polls;
-    uint64_t *leases;          /* polls[FIXED_POLLS + i] is the keeper of leases[i] */
+    uint64_t *leases; /* polls[FIXED_POLLS + i] is the keeper of leases[i] */
     uint32_t watched;
 };
 
@@ -260,17 +264,17 @@ node_list_polls(struct node_loop *loop)
     loop->polls[1] = (struct pollfd){ .fd = node->listener, .events = POLLIN };
     loop->polls[2] = (struct pollfd){ .fd = -1 };
     if (node->link)
-        loop->polls[2] = (struct pollfd){ .fd = bh_link_fd(node->link),
-                                          .events = bh_link_interest(node->link) };
+        loop->polls[2] =
+            (struct pollfd){ .fd = bh_link_fd(node->link), .events = bh_link_interest(node->link) };
     loop->polls[3] = (struct pollfd){ .fd = bh_networks_watch(node), .events = POLLIN };
-    loop->polls[4] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
-                                      .events = POLLIN };
+    loop->polls[4] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams), .events = POLLIN };
     loop->polls[5] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
     loop->polls[6] = (struct pollfd){ .fd = bh_gpu_client_response_fd(node->gpus), .events = POLLIN };
     loop->polls[7] = (struct pollfd){ .fd = node->barrier_fd, .events = POLLIN };
-    node_list_fds(loop->polls + HELPERS_AT, BH_HELPER_SANDBOXES_MAX, helpers, bh_helper_sandboxes_fds(node, helpers));
+    node_list_fds(loop->polls + HELPERS_AT, BH_HELPER_SANDBOXES_MAX, helpers,
+                  bh_helper_sandboxes_fds(node, helpers));
     node_list_fds(loop->polls + EVENTS_AT, BH_GPU_WATCHED_MAX, events,
-             bh_gpu_client_event_fds(node->gpus, events));
+                  bh_gpu_client_event_fds(node->gpus, events));
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -278,8 +282,7 @@ node_list_polls(struct node_loop *loop)
         if (job->pidfd < 0)
             continue;
         loop->leases[loop->watched] = job->record.lease;
-        loop->polls[FIXED_POLLS + loop->watched++]
-            = (struct pollfd){ .fd = job->pidfd, .events = POLLIN };
+        loop->polls[FIXED_POLLS + loop->watched++] = (struct pollfd){ .fd = job->pidfd, .events = POLLIN };
     }
 }
 
@@ -454,22 +457,37 @@ struct node_options {
 static int
 node_read_options(int argc, char **argv, struct node_options *options)
 {
+    /* clang-format off */
     static const struct option names[] = {
         { "config", required_argument, NULL, 'c' },   { "log-json", no_argument, NULL, 'j' },
         { "foreground", no_argument, NULL, 'f' },     { "help", no_argument, NULL, 'h' },
         { "help-config", no_argument, NULL, 'p' },    { "version", no_argument, NULL, 'v' },
         { 0 },
     };
+    /* clang-format on */
 
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         switch (option) {
-        case 'c': options->config = optarg; break;
-        case 'j': options->json = true; break;
-        case 'f': break;
-        case 'h': fputs(usage, stdout); return 0;
-        case 'p': bh_conf_help(); return 0;
-        case 'v': puts("bulkhead-node " BH_VERSION); return 0;
-        default: fputs(usage, stderr); return EXIT_USAGE;
+        case 'c':
+            options->config = optarg;
+            break;
+        case 'j':
+            options->json = true;
+            break;
+        case 'f':
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        case 'p':
+            bh_conf_help();
+            return 0;
+        case 'v':
+            puts("bulkhead-node " BH_VERSION);
+            return 0;
+        default:
+            fputs(usage, stderr);
+            return EXIT_USAGE;
         }
     }
     if (!options->config || optind != argc) {
@@ -482,7 +500,9 @@ node_read_options(int argc, char **argv, struct node_options *options)
 int
 main(int argc, char **argv)
 {
-    static struct bh_node node = { .listener = -1, .order_watermark.fd = -1, .claim_fd = -1, .barrier_fd = -1 };
+    static struct bh_node node = {
+        .listener = -1, .order_watermark.fd = -1, .claim_fd = -1, .barrier_fd = -1
+    };
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct node_options options = { 0 };
     int status = node_read_options(argc, argv, &options);

@@ -43,7 +43,8 @@ static void
 test_devices(void **state)
 {
     struct test_job job = {
-        .lease = 2, .partition = 5,
+        .lease = 2,
+        .partition = 5,
         .script = "cd /dev; for d in nvidia0 nvidiactl nvidia-caps/nvidia-cap*; do "
                   "  (cat < $d) 2>&1 | sed 's/.*: //'; done; "
                   "ls /dev | tr '\\n' ' '; ls /dev/nvidia-caps | wc -l; "
@@ -77,15 +78,16 @@ test_confinement(void **state)
         { "/tmp is private", "ls /tmp; echo x > /tmp/y && cat /tmp/y", "x\n" },
         { "no homes", "ls /home /root /run 2>&1", "/home:\n\n/root:\n\n/run:\n" },
         { "own processes", "[ $(ls -d /proc/[0-9]* | wc -l) -lt 10 ] && echo few", "few\n" },
-        { "no new namespaces", "unshare -U true 2>&1 | sed 's/.*: //'",
-          "Operation not permitted\n" },
+        { "no new namespaces", "unshare -U true 2>&1 | sed 's/.*: //'", "Operation not permitted\n" },
         { "no mounts", "mount -t tmpfs x /tmp 2>&1 | grep -c 'permission denied\\|only root\\|must be'",
           "1\n" },
-        { "closed descriptors", "ls /proc/self/fd | tr '\\n' ' '; ls /proc/1/fd 2>&1 | wc -l", "0 1 2 3 1\n" },
+        { "closed descriptors", "ls /proc/self/fd | tr '\\n' ' '; ls /proc/1/fd 2>&1 | wc -l",
+          "0 1 2 3 1\n" },
         { "no core files", "python3 -c 'import resource; print(max(resource.getrlimit(4)) < 2)'", "True\n" },
         { "no console", "ls /dev | tr '\\n' ' '",
           "core fd full null ptmx pts random shm stderr stdin stdout tty urandom zero " },
-        { "processes of others are hidden", "grep -o 'hidepid=[a-z0-9]*' /proc/mounts | sort -u", "hidepid=invisible\n" },
+        { "processes of others are hidden", "grep -o 'hidepid=[a-z0-9]*' /proc/mounts | sort -u",
+          "hidepid=invisible\n" },
         { "an ipc namespace of its own", "cat /proc/sysvipc/shm | wc -l", "1\n" },
         { "cgroup namespace", "grep -c bulkhead /proc/self/cgroup", "0\n" },
         { "host name", "uname -n", "job-1300\n" },
@@ -114,9 +116,10 @@ test_confinement(void **state)
 static void
 test_environment(void **state)
 {
-    struct test_job job = { .lease = 3, .env = { "COLOUR=red", "HOME=/nowhere" },
-                       .script = "echo $BULKHEAD_JOB $BULKHEAD_TENANT $BULKHEAD_SKU $COLOUR "
-                                 "$HOME $PWD" };
+    struct test_job job = { .lease = 3,
+                            .env = { "COLOUR=red", "HOME=/nowhere" },
+                            .script = "echo $BULKHEAD_JOB $BULKHEAD_TENANT $BULKHEAD_SKU $COLOUR "
+                                      "$HOME $PWD" };
     struct test_job forbidden = { .lease = 4, .env = { "BULKHEAD_JOB=1" }, .script = "true" };
     struct bh_msg_outcome outcome;
 
@@ -143,8 +146,10 @@ static void
 test_working_directory(void **state)
 {
     char path[TEST_PATH], file[TEST_PATH * 2];
-    struct test_job job = { .lease = 5, .uid = 4321, .cwd = path,
-                       .script = "pwd; echo out > result; ls -ln result | cut -d' ' -f3" };
+    struct test_job job = { .lease = 5,
+                            .uid = 4321,
+                            .cwd = path,
+                            .script = "pwd; echo out > result; ls -ln result | cut -d' ' -f3" };
     struct stat st = { 0 };
 
     make_work("mine", 4321, 0700, path);
@@ -167,17 +172,18 @@ static void
 test_folder_of_a_group(void **state)
 {
     char path[TEST_PATH], file[TEST_PATH * 2];
-    struct test_job job = { .lease = 7, .uid = 4321, .cwd = path,
-                       .script = "echo out > result; echo more >> shared; ls -ln . | grep -c 65534; "
-                                 "for f in closed roots; do echo x 2>/dev/null >> $f || echo $f; done; "
-                                 "chmod 777 shared 2>/dev/null || echo theirs" };
+    struct test_job job = { .lease = 7,
+                            .uid = 4321,
+                            .cwd = path,
+                            .script = "echo out > result; echo more >> shared; ls -ln . | grep -c 65534; "
+                                      "for f in closed roots; do echo x 2>/dev/null >> $f || echo $f; done; "
+                                      "chmod 777 shared 2>/dev/null || echo theirs" };
     static const struct {
         const char *name;
         uid_t uid;
         gid_t gid;
         mode_t mode;
-    } files[] = { { "shared", 1234, 4321, 0660 }, { "closed", 1234, 4321, 0640 },
-                  { "roots", 0, 0, 0644 } };
+    } files[] = { { "shared", 1234, 4321, 0660 }, { "closed", 1234, 4321, 0640 }, { "roots", 0, 0, 0644 } };
     struct stat st = { 0 };
 
     make_work("group", 0, 0770, path);
@@ -226,8 +232,10 @@ test_refused_folders(void **state)
     assert_int_equal(symlink("/etc", link), 0);
     bh_path_format(outside, sizeof outside, "%s/state", the_node.folder);
     for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
-        struct test_job job = { .lease = 20 + i, .uid = cases[i].uid, .cwd = cases[i].cwd,
-                           .script = "touch x 2>&1 | sed 's/.*: //'" };
+        struct test_job job = { .lease = 20 + i,
+                                .uid = cases[i].uid,
+                                .cwd = cases[i].cwd,
+                                .script = "touch x 2>&1 | sed 's/.*: //'" };
         struct bh_msg_outcome outcome = bh_test_start_job(&job);
 
         BH_CHECK_EQ(cases[i].name, outcome.outcome, cases[i].outcome);
@@ -243,8 +251,10 @@ static void
 test_image(void **state)
 {
     char image[TEST_PATH], path[TEST_PATH * 2], name[TEST_PATH * 2];
-    struct test_job job = { .lease = 6, .partition = 9, .image = name,
-                       .script = "cat /hello; ls /usr/local/bulkhead/libexec; touch /x || echo no" };
+    struct test_job job = { .lease = 6,
+                            .partition = 9,
+                            .image = name,
+                            .script = "cat /hello; ls /usr/local/bulkhead/libexec; touch /x || echo no" };
     struct test_job bad = { .lease = 7, .image = name, .script = "true" };
     struct bh_msg_outcome outcome;
 
@@ -277,8 +287,9 @@ test_image(void **state)
 static void
 test_out_of_memory(void **state)
 {
-    struct test_job job = { .lease = 30, .memory_bytes = 64 << 20,
-                       .script = "python3 -c 'x = bytearray(200 << 20)'" };
+    struct test_job job = { .lease = 30,
+                            .memory_bytes = 64 << 20,
+                            .script = "python3 -c 'x = bytearray(200 << 20)'" };
     struct bh_msg_ended ended = bh_test_run_job(&job);
 
     BH_CHECK_EQ("cause", ended.cause, BH_END_OUT_OF_MEMORY);
@@ -301,10 +312,11 @@ test_small_machine(void **state)
 static void
 test_process_limit(void **state)
 {
-    struct test_job job = { .lease = 31, .pids = 8,
-                       .script = "exec python3 -c '\nimport os,time\nn=0\ntry:\n"
-                                 "  while n<50:\n    if os.fork()==0: time.sleep(9)\n    n+=1\n"
-                                 "except OSError as e: print(n,e.strerror)'" };
+    struct test_job job = { .lease = 31,
+                            .pids = 8,
+                            .script = "exec python3 -c '\nimport os,time\nn=0\ntry:\n"
+                                      "  while n<50:\n    if os.fork()==0: time.sleep(9)\n    n+=1\n"
+                                      "except OSError as e: print(n,e.strerror)'" };
 
     bh_test_run_job(&job);
     BH_CHECK_STR("beside init and itself", bh_test_log(31), "6 Resource temporarily unavailable\n");
@@ -333,9 +345,10 @@ test_not_found(void **state)
 static void
 test_suspend_and_resume(void **state)
 {
-    struct test_job job = { .lease = 40, .partition = 5,
-                       .script = "echo up; i=0; while [ $i -lt 40 ]; do i=$((i+1)); sleep 0.02; "
-                                 "done; echo done" };
+    struct test_job job = { .lease = 40,
+                            .partition = 5,
+                            .script = "echo up; i=0; while [ $i -lt 40 ]; do i=$((i+1)); sleep 0.02; "
+                                      "done; echo done" };
     struct bh_msg_lease lease = { .lease = 40 };
     struct test_message message;
 
@@ -354,11 +367,12 @@ test_suspend_and_resume(void **state)
 static void
 test_suspend_with_context(void **state)
 {
-    struct test_job job = { .lease = 41, .partition = 5,
-                       .script = "exec python3 -c '\nimport mmap,os,time\n"
-                                 "f=os.open(\"/run/bulkhead-sim/view/memory\",os.O_RDONLY)\n"
-                                 "m=mmap.mmap(f,64<<20,mmap.MAP_SHARED,mmap.PROT_READ)\n"
-                                 "print(\"mapped\",flush=True)\ntime.sleep(60)'" };
+    struct test_job job = { .lease = 41,
+                            .partition = 5,
+                            .script = "exec python3 -c '\nimport mmap,os,time\n"
+                                      "f=os.open(\"/run/bulkhead-sim/view/memory\",os.O_RDONLY)\n"
+                                      "m=mmap.mmap(f,64<<20,mmap.MAP_SHARED,mmap.PROT_READ)\n"
+                                      "print(\"mapped\",flush=True)\ntime.sleep(60)'" };
     struct bh_msg_lease lease = { .lease = 41 };
     struct bh_msg_stop stop = { .lease = 41 };
 
@@ -384,18 +398,15 @@ test_stop(void **state)
         { "dies of SIGTERM", "echo up; sleep 60", false, LONG_MS, 143, "up\n" },
         { "cleans up", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait", false, LONG_MS, 3,
           "up\nbye\n" },
-        { "ignores SIGTERM", "trap '' TERM; echo up; while :; do sleep 1; done", false, 200, 137,
-          "up\n" },
+        { "ignores SIGTERM", "trap '' TERM; echo up; while :; do sleep 1; done", false, 200, 137, "up\n" },
         { "at once", "echo up; sleep 60", false, 0, 137, "up\n" },
-        { "frozen", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait", true, LONG_MS, 3,
-          "up\nbye\n" },
+        { "frozen", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait", true, LONG_MS, 3, "up\nbye\n" },
     };
 
     for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
         struct test_job job = { .lease = 50 + i, .script = cases[i].script };
         struct bh_msg_lease lease = { .lease = 50 + i };
-        struct bh_msg_stop stop = { .lease = 50 + i,
-                                    .grace_ns = cases[i].grace_ms * BH_NS_PER_MS };
+        struct bh_msg_stop stop = { .lease = 50 + i, .grace_ns = cases[i].grace_ms * BH_NS_PER_MS };
         bh_ns begun;
 
         assert_int_equal(bh_test_start_job(&job).outcome, 0);
@@ -541,8 +552,9 @@ test_killed_anywhere(void **state)
     enum { ROUNDS = 24, JOBS = 3 };
 
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        struct bh_msg_carve cut = { .order = ++the_node.order, .partition = 500 + round,
-                                    .profile = "1g.10gb", .start = round % 7 };
+        struct bh_msg_carve cut = {
+            .order = ++the_node.order, .partition = 500 + round, .profile = "1g.10gb", .start = round % 7
+        };
         struct bh_msg_destroy destroy = { .partition = 500 + round };
         struct bh_msg_start starts[JOBS];
         const char *args[JOBS][3];
@@ -750,8 +762,7 @@ test_garbage(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         int fd = bh_link_fd(the_node.link);
 
-        BH_CHECK_EQ(cases[i].name, send(fd, cases[i].bytes, cases[i].length, 0),
-                    cases[i].length);
+        BH_CHECK_EQ(cases[i].name, send(fd, cases[i].bytes, cases[i].length, 0), cases[i].length);
         shutdown(fd, SHUT_WR);
         BH_CHECK(cases[i].name, !bh_test_receive_within(BH_MSG_INVENTORY, 0, 2000, &message));
         BH_CHECK_EQ(cases[i].name, partitions_now(), 0);
@@ -762,36 +773,25 @@ test_garbage(void **state)
 int
 main(int argc, char **argv)
 {
+    /* clang-format off */
     const struct CMUnitTest tests[] = {
-        BH_NODE_TEST(test_first_job),
-        BH_NODE_TEST(test_devices),
-        BH_NODE_TEST(test_confinement),
-        BH_NODE_TEST(test_environment),
-        BH_NODE_TEST(test_working_directory),
-        BH_NODE_TEST(test_folder_of_a_group), BH_NODE_TEST(test_refused_folders),
-        BH_NODE_TEST(test_image),
-        BH_NODE_TEST(test_out_of_memory),
-        BH_NODE_TEST(test_small_machine),
-        BH_NODE_TEST(test_process_limit),
-        BH_NODE_TEST(test_not_found),
-        BH_NODE_TEST(test_suspend_and_resume),
-        BH_NODE_TEST(test_suspend_with_context),
-        BH_NODE_TEST(test_stop),
-        BH_NODE_TEST(test_stop_at_once),
-        BH_NODE_TEST(test_repeated_order),
-        BH_NODE_TEST(test_denied_gpu),
-        BH_NODE_TEST(test_partitions),
-        BH_NODE_TEST(test_node_killed),
-        BH_NODE_TEST(test_killed_anywhere),
-        BH_NODE_TEST(test_orphans),
-        BH_NODE_TEST(test_journal_damaged),
-        BH_NODE_TEST(test_driver_hangs),
-        BH_NODE_TEST(test_keeper_killed),
-        BH_NODE_TEST(test_machine_stops),
-        BH_NODE_TEST(test_keep_collects),
-        BH_NODE_TEST(test_out_of_place),
+        BH_NODE_TEST(test_first_job), BH_NODE_TEST(test_devices),
+        BH_NODE_TEST(test_confinement), BH_NODE_TEST(test_environment),
+        BH_NODE_TEST(test_working_directory), BH_NODE_TEST(test_folder_of_a_group),
+        BH_NODE_TEST(test_refused_folders), BH_NODE_TEST(test_image),
+        BH_NODE_TEST(test_out_of_memory), BH_NODE_TEST(test_small_machine),
+        BH_NODE_TEST(test_process_limit), BH_NODE_TEST(test_not_found),
+        BH_NODE_TEST(test_suspend_and_resume), BH_NODE_TEST(test_suspend_with_context),
+        BH_NODE_TEST(test_stop), BH_NODE_TEST(test_stop_at_once),
+        BH_NODE_TEST(test_repeated_order), BH_NODE_TEST(test_denied_gpu),
+        BH_NODE_TEST(test_partitions), BH_NODE_TEST(test_node_killed),
+        BH_NODE_TEST(test_killed_anywhere), BH_NODE_TEST(test_orphans),
+        BH_NODE_TEST(test_journal_damaged), BH_NODE_TEST(test_driver_hangs),
+        BH_NODE_TEST(test_keeper_killed), BH_NODE_TEST(test_machine_stops),
+        BH_NODE_TEST(test_keep_collects), BH_NODE_TEST(test_out_of_place),
         BH_NODE_TEST(test_garbage),
     };
+    /* clang-format on */
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));
 }

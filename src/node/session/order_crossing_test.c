@@ -61,8 +61,9 @@ static void
 test_whose_end(void **state)
 {
     struct test_job own = { .lease = 45, .script = "exit 0" };
-    struct test_job asked = { .lease = 46, .script = "trap 'sleep 0.5; exit 0' TERM; echo up; "
-                                                "sleep 60 & wait" };
+    struct test_job asked = { .lease = 46,
+                              .script = "trap 'sleep 0.5; exit 0' TERM; echo up; "
+                                        "sleep 60 & wait" };
     struct bh_msg_stop stop = { .lease = 46, .grace_ns = 30 * BH_NS_PER_S };
     struct bh_msg_ack ack;
 
@@ -211,10 +212,8 @@ test_gpu_child_killed(void **state)
     snprintf(whole.gpu, sizeof whole.gpu, "%s", the_node.gpus[0]);
     snprintf(halved.gpu, sizeof halved.gpu, "%s", the_node.gpus[0]);
     BH_CHECK_EQ("mode", order_with_kill("nvmlDeviceSetMigMode", BH_MSG_CARVE, &whole), 0);
-    BH_CHECK_EQ("halves", order_with_kill("nvmlGpuInstanceCreateComputeInstance", BH_MSG_CARVE,
-                                          &halved), 0);
-    BH_CHECK_EQ("destroy", order_with_kill("nvmlGpuInstanceDestroy", BH_MSG_DESTROY, &destroy),
-                0);
+    BH_CHECK_EQ("halves", order_with_kill("nvmlGpuInstanceCreateComputeInstance", BH_MSG_CARVE, &halved), 0);
+    BH_CHECK_EQ("destroy", order_with_kill("nvmlGpuInstanceDestroy", BH_MSG_DESTROY, &destroy), 0);
     BH_CHECK_EQ("one piece", inventory_now().partitions.count, 1);
     BH_CHECK("no GPU is reported", !bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message));
     BH_CHECK_DONE();

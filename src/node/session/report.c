@@ -54,15 +54,22 @@ report_put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_li
         enum bh_gpu_model model = bh_model_by_product(gpu->product);
 
         gpus[i] = (struct bh_msg_gpu){
-            .index = gpu->index, .minor = gpu->minor, .memory_mib = gpu->memory_mib,
-            .mig_capable = gpu->mig_capable, .mig_enabled = gpu->mig_enabled,
+            .index = gpu->index,
+            .minor = gpu->minor,
+            .memory_mib = gpu->memory_mib,
+            .mig_capable = gpu->mig_capable,
+            .mig_enabled = gpu->mig_enabled,
             .foreign = bh_node_partition_has_foreign(node, gpu->uuid),
             .allowed = may && bh_conf_gpu_allowed(&node->conf, gpu->uuid),
-            .temperature_c = gpu->temperature_c, .power_mw = gpu->power_mw,
-            .utilisation = gpu->utilisation, .memory_used_mib = gpu->memory_used_mib,
+            .temperature_c = gpu->temperature_c,
+            .power_mw = gpu->power_mw,
+            .utilisation = gpu->utilisation,
+            .memory_used_mib = gpu->memory_used_mib,
             .ecc_uncorrected = gpu->ecc_uncorrected,
-            .busy_bp = gpu->activity.busy_bp, .sm_bp = gpu->activity.sm_bp,
-            .tensor_bp = gpu->activity.tensor_bp, .dram_bp = gpu->activity.dram_bp,
+            .busy_bp = gpu->activity.busy_bp,
+            .sm_bp = gpu->activity.sm_bp,
+            .tensor_bp = gpu->activity.tensor_bp,
+            .dram_bp = gpu->activity.dram_bp,
             .numa = bh_numa_of(BH_NUMA_DEVICES, gpu->pci),
         };
         snprintf(gpus[i].uuid, sizeof gpus[i].uuid, "%s", gpu->uuid);
@@ -79,9 +86,11 @@ report_put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_li
 static void
 report_fill_partition(struct bh_msg_partition *partition, const struct bh_node_partition *from)
 {
-    *partition = (struct bh_msg_partition){ .partition = from->partition, .start = from->start,
-                                    .gi = from->gi, .ci = from->ci,
-                                    .memory_mib = from->memory_mib };
+    *partition = (struct bh_msg_partition){ .partition = from->partition,
+                                            .start = from->start,
+                                            .gi = from->gi,
+                                            .ci = from->ci,
+                                            .memory_mib = from->memory_mib };
     if (from->cap_bytes)
         partition->memory_mib = (uint32_t)(from->cap_bytes >> 20);
     snprintf(partition->gpu, sizeof partition->gpu, "%s", from->gpu);
@@ -92,8 +101,9 @@ report_fill_partition(struct bh_msg_partition *partition, const struct bh_node_p
 static void
 report_fill_foreign(struct bh_msg_partition *partition, const struct bh_device_instance *from)
 {
-    *partition = (struct bh_msg_partition){ .start = from->start, .gi = from->gi, .ci = from->ci,
-                                    .memory_mib = from->memory_mib };
+    *partition = (struct bh_msg_partition){
+        .start = from->start, .gi = from->gi, .ci = from->ci, .memory_mib = from->memory_mib
+    };
     snprintf(partition->gpu, sizeof partition->gpu, "%s", from->gpu);
     snprintf(partition->uuid, sizeof partition->uuid, "%s", from->uuid);
     snprintf(partition->profile, sizeof partition->profile, "%s", from->profile);
@@ -120,14 +130,12 @@ report_put_pieces(const struct bh_node *node, struct bh_arena *arena, struct bh_
 static void
 report_put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
 {
-    struct bh_msg_lease_state *leases
-        = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *leases);
+    struct bh_msg_lease_state *leases = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *leases);
 
     for (uint32_t i = 0; leases && i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        leases[i] = (struct bh_msg_lease_state){ job->record.lease,
-                                                   bh_job_is_suspended(job) };
+        leases[i] = (struct bh_msg_lease_state){ job->record.lease, bh_job_is_suspended(job) };
     }
     *ret_list = (struct bh_list){ leases, leases ? node->state.job_count : 0 };
 }
@@ -278,8 +286,9 @@ report_utilisation_of(const struct bh_node *node, const struct bh_node_record *l
     uint32_t sum = 0;
 
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        uint32_t percent = bh_placement_is_share(&lease->lent[i]) ? UTILISATION_UNKNOWN
-                                                             : report_percent_busy(node, &lease->lent[i]);
+        uint32_t percent = bh_placement_is_share(&lease->lent[i])
+                               ? UTILISATION_UNKNOWN
+                               : report_percent_busy(node, &lease->lent[i]);
 
         if (percent > 100)
             return UTILISATION_UNKNOWN;
@@ -315,8 +324,7 @@ bh_report_scanned(struct bh_node *node, bool well)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(REPORT_BYTES_MAX);
     struct bh_msg_samples samples = { .at_ns = bh_time_now() };
-    struct bh_msg_sample *items
-        = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *items);
+    struct bh_msg_sample *items = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *items);
     uint32_t count = 0;
 
     for (uint32_t i = 0; items && i < node->state.job_count; i++) {

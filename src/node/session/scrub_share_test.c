@@ -17,14 +17,14 @@
 enum { A = 7, UNCLEAN = 3 };
 
 /* A helper that says that a 1g.10gb is clean. */
-#define CLEAN                                                                             \
-    "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"    \
+#define CLEAN                                                                                                \
+    "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"                       \
     "\"uuid\":\"'$2'\"}'"
 /* One that hangs on GPU 0 until there is a file `go` in what the driver shows of the partition, and
  * has failed then. */
-#define HANGS_ON_GPU_0                                                                    \
-    "if [ -e /dev/nvidia0 ]; then\n"                                                      \
-    "until [ -e /run/bulkhead-sim/view/go ]; do sleep 0.02; done; exit 1\n"               \
+#define HANGS_ON_GPU_0                                                                                       \
+    "if [ -e /dev/nvidia0 ]; then\n"                                                                         \
+    "until [ -e /run/bulkhead-sim/view/go ]; do sleep 0.02; done; exit 1\n"                                  \
     "fi\n" CLEAN
 
 /* With that helper, and one more line of node.conf. */
@@ -34,8 +34,8 @@ start_with_helper(const char *script, const char *more)
     char text[TEST_PATH * 4], library[TEST_PATH];
 
     snprintf(library, sizeof library, "%s", the_node.library);
-    snprintf(text, sizeof text, "driver_lib_dir = %s\nlibexec_dir = %s/libexec\n%s",
-             dirname(library), the_node.folder, more);
+    snprintf(text, sizeof text, "driver_lib_dir = %s\nlibexec_dir = %s/libexec\n%s", dirname(library),
+             the_node.folder, more);
     bh_test_put_helper(script);
     bh_test_restart(text);
 }
@@ -43,8 +43,12 @@ start_with_helper(const char *script, const char *more)
 static struct bh_msg_carve
 carve_message(uint64_t partition, uint32_t gpu, uint32_t start)
 {
-    struct bh_msg_carve carve = { .order = ++the_node.order, .partition = partition, .tenant = A,
-                                  .job = partition, .start = start, .profile = "1g.10gb" };
+    struct bh_msg_carve carve = { .order = ++the_node.order,
+                                  .partition = partition,
+                                  .tenant = A,
+                                  .job = partition,
+                                  .start = start,
+                                  .profile = "1g.10gb" };
 
     snprintf(carve.gpu, sizeof carve.gpu, "%s", the_node.gpus[gpu]);
     return carve;
@@ -198,8 +202,7 @@ start_with_reset(const char *more)
     char path[TEST_PATH * 2], text[TEST_PATH * 4];
 
     bh_path_format(path, sizeof path, "%s/reset", the_node.folder);
-    snprintf(text, sizeof text, "#!/bin/sh\nuntil [ -e %s/go ]; do sleep 0.02; done\n",
-             the_node.folder);
+    snprintf(text, sizeof text, "#!/bin/sh\nuntil [ -e %s/go ]; do sleep 0.02; done\n", the_node.folder);
     bh_test_write(path, text);
     chmod(path, 0755);
     snprintf(text, sizeof text, "gpu_reset = %s\n%s", path, more);
@@ -222,8 +225,7 @@ child_has(const char *word)
     char path[TEST_PATH], pids[512] = "", line[2048], *rest;
     FILE *file;
 
-    bh_path_format(path, sizeof path, "/proc/%d/task/%d/children", (int)the_node.pid,
-                   (int)the_node.pid);
+    bh_path_format(path, sizeof path, "/proc/%d/task/%d/children", (int)the_node.pid, (int)the_node.pid);
     file = fopen(path, "r");
     if (!file || !fgets(pids, sizeof pids, file))
         return false;
@@ -264,8 +266,8 @@ test_reset_hangs(void **state)
     bh_test_send(BH_MSG_RESET, &reset);
     bh_test_disconnect(&the_node);
     BH_CHECK_EQ("both GPUs are there", bh_test_hello(&the_node).gpus.count, 2);
-    BH_CHECK("no outcome yet", !has_outcome(reset.order) && !has_outcome(behind.order)
-                                   && !has_outcome(test.order));
+    BH_CHECK("no outcome yet",
+             !has_outcome(reset.order) && !has_outcome(behind.order) && !has_outcome(test.order));
     bh_path_format(go, sizeof go, "%s/go", the_node.folder);
     bh_test_write(go, "");
     BH_CHECK_EQ("reset", await_outcome(reset.order), 0);
@@ -288,8 +290,7 @@ await_events(uint32_t well_before)
         BH_CHECK("only that", !bh_test_receive_within(BH_MSG_HEALTH, 0, 10, &message));
     do
         bh_test_simctl("xid", "1", "31");
-    while (!bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message)
-           || message.health.fault != BH_FAULT_XID);
+    while (!bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message) || message.health.fault != BH_FAULT_XID);
     bh_test_simctl("xid", "1", "32");
     while (message.health.xid != 32)
         message = bh_test_receive(BH_MSG_HEALTH, 0);
@@ -321,7 +322,8 @@ test_reset_loses_no_event(void **state)
             reported += message.health.xid == 43;
     }
     BH_CHECK_EQ("reset", await_outcome(reset.order), 0);
-    while (reported < XIDS && bh_test_receive_within(BH_MSG_HEALTH, 0, bh_test_scaled(TEST_TIMEOUT_MS), &message))
+    while (reported < XIDS
+           && bh_test_receive_within(BH_MSG_HEALTH, 0, bh_test_scaled(TEST_TIMEOUT_MS), &message))
         reported += message.health.xid == 43;
     BH_CHECK_EQ("each was told", reported, XIDS);
     BH_CHECK("once", !bh_test_receive_within(BH_MSG_HEALTH, 0, 200, &message));
@@ -342,8 +344,8 @@ test_back_before_it_was_missed(void **state)
     before = the_node.well;
     bh_test_simctl("xid", "1", "79");
     BH_CHECK_EQ("the XID", bh_test_receive(BH_MSG_HEALTH, 0).health.xid, 79);
-    BH_CHECK("and that it answers", bh_test_await(bh_test_receive_within(BH_MSG_HEALTH, 0, 1, &message)
-                                                  || the_node.well > before));
+    BH_CHECK("and that it answers",
+             bh_test_await(bh_test_receive_within(BH_MSG_HEALTH, 0, 1, &message) || the_node.well > before));
     BH_CHECK("no more", !bh_test_receive_within(BH_MSG_HEALTH, 0, 1000, &message));
     BH_CHECK_EQ("once", the_node.well - before, 1);
     BH_CHECK_DONE();
@@ -374,9 +376,9 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        BH_NODE_TEST(test_scrub_hangs),   BH_NODE_TEST(test_killed_in_two),
-        BH_NODE_TEST(test_stopped_in_one), BH_NODE_TEST(test_verify_beside),
-        BH_NODE_TEST(test_reset_hangs),   BH_NODE_TEST(test_reset_loses_no_event),
+        BH_NODE_TEST(test_scrub_hangs),          BH_NODE_TEST(test_killed_in_two),
+        BH_NODE_TEST(test_stopped_in_one),       BH_NODE_TEST(test_verify_beside),
+        BH_NODE_TEST(test_reset_hangs),          BH_NODE_TEST(test_reset_loses_no_event),
         BH_NODE_TEST(test_reset_takes_too_long), BH_NODE_TEST(test_back_before_it_was_missed),
     };
 

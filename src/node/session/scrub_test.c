@@ -17,19 +17,19 @@ enum { A = 7, B = 8, UNCLEAN = 3 };
 
 /* Take all memory; say what its first page holds and how many samples hold something; write
  * a canary at the start of each 64th page. */
-#define TOUCH(canary)                                                                      \
-    "exec python3 -c '\n"                                                                  \
-    "import ctypes as c\n"                                                                 \
-    "l=c.CDLL(\"libcuda.so.1\"); x=c.c_void_p(); p=c.c_uint64(); n=c.c_size_t(1<<30)\n"    \
-    "assert not l.cuInit(0)\n"                                                             \
-    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"   \
-    "assert not l.cuMemAlloc_v2(c.byref(p),n)\n"                                           \
-    "b=c.create_string_buffer(64); found=0\n"                                              \
-    "for at in range(0,1<<30,2<<20):\n"                                                    \
-    "  assert not l.cuMemcpyDtoH_v2(b,c.c_uint64(p.value+at),c.c_size_t(64))\n"            \
-    "  found+=any(b.raw)\n"                                                                \
-    "  if at%(128<<20)==0: assert not l.cuMemcpyHtoD_v2(c.c_uint64(p.value+at),b\"" canary \
-    "\",c.c_size_t(8))\n"                                                                  \
+#define TOUCH(canary)                                                                                        \
+    "exec python3 -c '\n"                                                                                    \
+    "import ctypes as c\n"                                                                                   \
+    "l=c.CDLL(\"libcuda.so.1\"); x=c.c_void_p(); p=c.c_uint64(); n=c.c_size_t(1<<30)\n"                      \
+    "assert not l.cuInit(0)\n"                                                                               \
+    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"                     \
+    "assert not l.cuMemAlloc_v2(c.byref(p),n)\n"                                                             \
+    "b=c.create_string_buffer(64); found=0\n"                                                                \
+    "for at in range(0,1<<30,2<<20):\n"                                                                      \
+    "  assert not l.cuMemcpyDtoH_v2(b,c.c_uint64(p.value+at),c.c_size_t(64))\n"                              \
+    "  found+=any(b.raw)\n"                                                                                  \
+    "  if at%(128<<20)==0: assert not l.cuMemcpyHtoD_v2(c.c_uint64(p.value+at),b\"" canary                   \
+    "\",c.c_size_t(8))\n"                                                                                    \
     "print(\"found\",found)'"
 
 static struct bh_msg_carve
@@ -80,9 +80,7 @@ static const char *
 scrub_test_touch(uint32_t tenant, uint64_t lease, uint64_t partition, const char *script)
 {
     char whole[TEST_PATH * 8];
-    struct test_job job = {
-        .lease = lease, .partition = partition, .tenant = tenant, .script = whole
-    };
+    struct test_job job = { .lease = lease, .partition = partition, .tenant = tenant, .script = whole };
     struct bh_msg_ended ended;
     struct bh_msg_ack ack = { .lease = lease };
 
@@ -105,8 +103,7 @@ passes_clean(const char *profile)
     BH_CHECK_EQ("first use: who had it is unknown", receipt.from[0].tenant, UINT32_MAX);
     BH_CHECK_EQ("and clean", receipt.result, BH_SCRUB_CLEAN);
     BH_CHECK_STR("A finds nothing", scrub_test_touch(A, 1, 1, TOUCH("SECRET-A")), "found 0\n");
-    BH_CHECK_STR("the driver does not clear", scrub_test_touch(A, 2, 1, TOUCH("SECRET-A")),
-                 "found 8\n");
+    BH_CHECK_STR("the driver does not clear", scrub_test_touch(A, 2, 1, TOUCH("SECRET-A")), "found 8\n");
     BH_CHECK_EQ("A's own: no scrub", receipt_now().order, 0);
     BH_CHECK_EQ("destroyed", scrub_test_destroy(1).outcome, 0);
     BH_CHECK_EQ("carved for B", scrub_test_carve(B, 2, profile, 0), 0);
@@ -184,8 +181,7 @@ test_other_shape(void **state)
 static bool
 is_by(const struct bh_msg_receipt *receipt, uint64_t order)
 {
-    return receipt->method == BH_SCRUB_EARLIER && receipt->by_count == 1
-           && receipt->by[0].receipt == order;
+    return receipt->method == BH_SCRUB_EARLIER && receipt->by_count == 1 && receipt->by[0].receipt == order;
 }
 
 /* A partition is scrubbed for a job that never begins; who gets its memory next has a receipt of its own
@@ -401,8 +397,7 @@ test_without_library(void **state)
         if (without[i].params)
             bh_test_write(path, without[i].params);
         bh_test_restart(without[i].more);
-        BH_CHECK_EQ(without[i].name, bh_test_carve_for(A, &cut, without[i].gpu).outcome,
-                    without[i].outcome);
+        BH_CHECK_EQ(without[i].name, bh_test_carve_for(A, &cut, without[i].gpu).outcome, without[i].outcome);
         receipt = receipt_now();
         BH_CHECK_EQ(without[i].name, receipt.method, without[i].method);
         BH_CHECK_EQ(without[i].name, receipt.result, without[i].result);
@@ -426,8 +421,7 @@ test_driver_off(void **state)
         { "RegistryDwords: \"\"\n", BH_DRIVER_SCRUB_ON, true },
         { "RegistryDwords: \"RMDisableScrubOnFree=0\"\n", BH_DRIVER_SCRUB_ON, true },
         { "RegistryDwords: \"X=1;RMDisableScrubOnFree=1\"\n", BH_DRIVER_SCRUB_OFF, false },
-        { "RegistryDwordsPerDevice: \"pci=0:1;RMDisableFastScrubber=0x1\"\n",
-          BH_DRIVER_SCRUB_OFF, false },
+        { "RegistryDwordsPerDevice: \"pci=0:1;RMDisableFastScrubber=0x1\"\n", BH_DRIVER_SCRUB_OFF, false },
         { "RegistryDwords: \"RMDisableAsyncSysmemScrub=1\"\n", BH_DRIVER_SCRUB_OFF, false },
     };
     char path[TEST_PATH * 2];
@@ -444,8 +438,7 @@ test_driver_off(void **state)
         inventory = bh_test_hello(&the_node);
         outcome = bh_test_carve_for(A, &message, 0);
         BH_CHECK_EQ(rows[i].params, inventory.driver_scrub, rows[i].driver);
-        BH_CHECK_EQ(rows[i].params, bh_test_gpu(&inventory, 0)->allowed,
-                    rows[i].allowed);
+        BH_CHECK_EQ(rows[i].params, bh_test_gpu(&inventory, 0)->allowed, rows[i].allowed);
         BH_CHECK_EQ(rows[i].params, outcome.rc, rows[i].allowed ? BH_OK : BH_DENIED);
     }
     BH_CHECK_DONE();
@@ -568,10 +561,8 @@ static const struct {
     { "silent", "true", "the helper died and said nothing", BH_SCRUB_INTERRUPTED },
     { "killed", "kill -9 $$", "the helper died and said nothing", BH_SCRUB_INTERRUPTED },
     { "cut short", "printf 'bulkhead-scrub: {\"end\":\"clean\"}'", "the helper died", BH_SCRUB_INTERRUPTED },
-    { "no JSON", "echo 'bulkhead-scrub: clean'", "the helper's answer",
-      BH_SCRUB_INTERRUPTED },
-    { "more than is known", "echo 'bulkhead-scrub: {\"end\":\"clean\",\"x\":1}'",
-      "the helper's answer",
+    { "no JSON", "echo 'bulkhead-scrub: clean'", "the helper's answer", BH_SCRUB_INTERRUPTED },
+    { "more than is known", "echo 'bulkhead-scrub: {\"end\":\"clean\",\"x\":1}'", "the helper's answer",
       BH_SCRUB_INTERRUPTED },
     { "another piece",
       "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"
@@ -581,8 +572,7 @@ static const struct {
       "echo 'bulkhead-scrub: {\"bytes\":4096,\"end\":\"clean\",\"samples\":1,"
       "\"uuid\":\"'$2'\"}'",
       "4096 bytes only", BH_SCRUB_INTERRUPTED },
-    { "no sample",
-      "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"uuid\":\"'$2'\"}'",
+    { "no sample", "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"uuid\":\"'$2'\"}'",
       "bytes only", BH_SCRUB_INTERRUPTED },
     { "clean and not",
       "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"
@@ -602,8 +592,7 @@ test_liars(void **state)
 
         bh_test_put_helper(liars[i].script);
         bh_test_restart_with_cuda(more);
-        BH_CHECK_EQ(liars[i].name, bh_test_carve_for(A, &cut, (uint32_t)i / 7).outcome,
-                    UNCLEAN);
+        BH_CHECK_EQ(liars[i].name, bh_test_carve_for(A, &cut, (uint32_t)i / 7).outcome, UNCLEAN);
         receipt = receipt_now();
         BH_CHECK_EQ(liars[i].name, receipt.result, liars[i].result);
         BH_CHECK(receipt.why, strstr(receipt.why, liars[i].why) != NULL);
@@ -656,15 +645,23 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        BH_NODE_TEST(test_instance),     BH_NODE_TEST(test_whole),
-        BH_NODE_TEST(test_other_shape),  BH_NODE_TEST(test_start_refused),
+        BH_NODE_TEST(test_instance),
+        BH_NODE_TEST(test_whole),
+        BH_NODE_TEST(test_other_shape),
+        BH_NODE_TEST(test_start_refused),
         BH_NODE_TEST(test_put_back),
-        BH_NODE_TEST(test_stuck),        BH_NODE_TEST(test_driver_refuses),
-        BH_NODE_TEST(test_hangs),        BH_NODE_TEST(test_without_library),
-        BH_NODE_TEST(test_driver_off),   BH_NODE_TEST(test_killed_anywhere),
-        BH_NODE_TEST(test_helper_left),  BH_NODE_TEST(test_liars),
-        BH_NODE_TEST(test_nothing_left), BH_NODE_TEST(test_repeated),
-        BH_NODE_TEST(test_cleaned_for_another), BH_NODE_TEST(test_whole_cleaned_for_another),
+        BH_NODE_TEST(test_stuck),
+        BH_NODE_TEST(test_driver_refuses),
+        BH_NODE_TEST(test_hangs),
+        BH_NODE_TEST(test_without_library),
+        BH_NODE_TEST(test_driver_off),
+        BH_NODE_TEST(test_killed_anywhere),
+        BH_NODE_TEST(test_helper_left),
+        BH_NODE_TEST(test_liars),
+        BH_NODE_TEST(test_nothing_left),
+        BH_NODE_TEST(test_repeated),
+        BH_NODE_TEST(test_cleaned_for_another),
+        BH_NODE_TEST(test_whole_cleaned_for_another),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -75,8 +75,8 @@ session_receive_hello(struct bh_node *node, struct bh_orders *orders, const void
     bh_rc rc;
 
     if (hello->version != BH_WIRE_VERSION)
-        return bh_err_set(err, BH_INVALID, "the daemon speaks version %u, this node %u",
-                          hello->version, (unsigned)BH_WIRE_VERSION);
+        return bh_err_set(err, BH_INVALID, "the daemon speaks version %u, this node %u", hello->version,
+                          (unsigned)BH_WIRE_VERSION);
     rc = bh_node_epochs_receive(node, orders, hello, err);
     if (rc != BH_OK)
         return rc;
@@ -97,8 +97,7 @@ session_receive_hello(struct bh_node *node, struct bh_orders *orders, const void
 }
 
 static bh_rc
-session_acknowledge(struct bh_node *node, struct bh_orders *orders, const void *message,
-            struct bh_err *err)
+session_acknowledge(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
 {
     const struct bh_msg_ack *ack = message;
 
@@ -165,7 +164,7 @@ session_verify(struct bh_node *node, struct bh_orders *orders, const void *messa
 
 static bh_rc
 session_order_now(struct bh_node *node, struct bh_orders *orders, uint32_t number, const void *message,
-          struct bh_err *err)
+                  struct bh_err *err)
 {
     bh_rc rc = bh_orders_accept(orders, number, message, err);
 
@@ -180,10 +179,9 @@ session_order_now(struct bh_node *node, struct bh_orders *orders, uint32_t numbe
 enum stage { BEFORE_HELLO, AFTER_HELLO };
 
 static const struct {
-    enum stage stage;            /* in which it may be said */
+    enum stage stage; /* in which it may be said */
     bool order;
-    bh_rc (*accepts)(struct bh_node *node, struct bh_orders *orders, const void *message,
-                  struct bh_err *err);
+    bh_rc (*accepts)(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err);
 } permitted[] = {
     [BH_MSG_HELLO] = { BEFORE_HELLO, false, session_receive_hello },
     [BH_MSG_CARVE] = { AFTER_HELLO, true, NULL },
@@ -201,7 +199,7 @@ static const struct {
 
 static bh_rc
 session_accepts(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *frame,
-     struct bh_arena *arena, struct bh_err *err)
+                struct bh_arena *arena, struct bh_err *err)
 {
     enum stage stage = node->hello_received ? AFTER_HELLO : BEFORE_HELLO;
     const struct bh_fields *fields = bh_message_fields(frame->number);

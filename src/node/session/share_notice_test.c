@@ -31,11 +31,15 @@ start_with_shim(void)
 static void
 run_on_a_share(uint64_t lease, uint32_t slot)
 {
-    struct bh_msg_carve quarter = { .partition = 10 + lease, .start = slot,
-                                    .profile = "1/4:10240Mi", .cap_bytes = UINT64_C(10) << 30,
-                                    .context_bytes = 600 << 20, .weight = 1050 };
-    struct test_job job = { .lease = lease, .partition = 10 + lease, .tenant = TENANT,
-                            .script = "echo up; exec sleep 60" };
+    struct bh_msg_carve quarter = { .partition = 10 + lease,
+                                    .start = slot,
+                                    .profile = "1/4:10240Mi",
+                                    .cap_bytes = UINT64_C(10) << 30,
+                                    .context_bytes = 600 << 20,
+                                    .weight = 1050 };
+    struct test_job job = {
+        .lease = lease, .partition = 10 + lease, .tenant = TENANT, .script = "echo up; exec sleep 60"
+    };
 
     assert_int_equal(bh_test_carve_for(TENANT, &quarter, 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);

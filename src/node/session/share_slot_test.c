@@ -31,9 +31,12 @@ start_with(const char *more)
 static struct bh_msg_carve
 share_slot_test_share(uint64_t partition, uint32_t slot)
 {
-    return (struct bh_msg_carve){ .partition = partition, .start = slot,
-                                  .profile = "1/4:10240Mi", .cap_bytes = 10 * GIB,
-                                  .context_bytes = 600 << 20, .weight = 1050 };
+    return (struct bh_msg_carve){ .partition = partition,
+                                  .start = slot,
+                                  .profile = "1/4:10240Mi",
+                                  .cap_bytes = 10 * GIB,
+                                  .context_bytes = 600 << 20,
+                                  .weight = 1050 };
 }
 
 static struct bh_msg_outcome
@@ -66,8 +69,9 @@ share_slot_test_logged(const char *text)
 static void
 test_stand_together(void **state)
 {
-    struct test_job one = { .lease = 1, .partition = 11, .tenant = A,
-                            .script = "ls /dev/nvidia*; echo up; exec sleep 60" };
+    struct test_job one = {
+        .lease = 1, .partition = 11, .tenant = A, .script = "ls /dev/nvidia*; echo up; exec sleep 60"
+    };
     struct test_job two = { .lease = 2, .partition = 12, .tenant = A, .script = "true" };
     struct bh_msg_stop stop = { .lease = 1 };
 
@@ -175,8 +179,9 @@ test_another_tenant_beside(void **state)
     BH_CHECK_EQ("filled", receipt.method, BH_SCRUB_FILL);
     BH_CHECK_EQ("a part", receipt.result, BH_SCRUB_PARTIAL);
     BH_CHECK_EQ("beside others", receipt.beside, true);
-    BH_CHECK("as much as A was not promised", receipt.bytes > 60 * GIB
-             && receipt.bytes + 10 * GIB + (UINT64_C(1200) << 20) < receipt.memory_bytes);
+    BH_CHECK("as much as A was not promised",
+             receipt.bytes > 60 * GIB
+                 && receipt.bytes + 10 * GIB + (UINT64_C(1200) << 20) < receipt.memory_bytes);
     BH_CHECK("and why", strstr(receipt.why, " leases that may share the GPU ran beside it") != NULL);
     BH_CHECK_EQ("how many", receipt.neighbors, 1);
     BH_CHECK_EQ("whose it was", receipt.from[0].tenant, A);
@@ -355,8 +360,7 @@ test_stopped_before_it_began(void **state)
     BH_CHECK_EQ("the next one runs", bh_test_run_job(&other).cause, BH_END_EXITED);
     while (bh_test_receive_within(BH_MSG_RECEIPT, 0, 0, &last))
         ; /* the last run of those before it may have done, too: they were B's */
-    BH_CHECK("on clean memory",
-             last.receipt.result == BH_SCRUB_CLEAN && last.receipt.tenant == B);
+    BH_CHECK("on clean memory", last.receipt.result == BH_SCRUB_CLEAN && last.receipt.tenant == B);
     BH_CHECK_DONE();
 }
 
@@ -433,8 +437,7 @@ test_required(void **state)
 static void
 test_node_killed(void **state)
 {
-    struct test_job job = { .lease = 1, .partition = 11, .tenant = A,
-                            .script = "echo up; exec sleep 60" };
+    struct test_job job = { .lease = 1, .partition = 11, .tenant = A, .script = "echo up; exec sleep 60" };
     struct bh_msg_inventory inventory;
     const struct bh_msg_partition *partition;
 
@@ -452,7 +455,8 @@ test_node_killed(void **state)
     BH_CHECK_EQ("its slot", partition->start, 3);
     BH_CHECK_EQ("its cap", partition->memory_mib, 10240);
     BH_CHECK_EQ("in use", share_slot_test_destroy(11).rc, BH_CONFLICT);
-    BH_CHECK("open again", share_slot_test_logged("has a share of a GPU") >= 1 && share_slot_test_logged("its share of a GPU no more") == 0);
+    BH_CHECK("open again", share_slot_test_logged("has a share of a GPU") >= 1
+                               && share_slot_test_logged("its share of a GPU no more") == 0);
     BH_CHECK_DONE();
 }
 
@@ -461,8 +465,7 @@ test_node_killed(void **state)
 static void
 test_suspended(void **state)
 {
-    struct test_job job = { .lease = 1, .partition = 11, .tenant = A,
-                            .script = "echo up; exec sleep 60" };
+    struct test_job job = { .lease = 1, .partition = 11, .tenant = A, .script = "echo up; exec sleep 60" };
     struct bh_msg_lease lease = { .lease = 1 };
     struct bh_msg_gpu_order observed = { 0 };
     int fd;
@@ -503,7 +506,8 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_neighbor_leaves),
         BH_NODE_TEST(test_idle_slots),
         BH_NODE_TEST(test_between_carve_and_start),
-        BH_NODE_TEST(test_stopped_before_it_began), BH_NODE_TEST(test_next_waits_for_it),
+        BH_NODE_TEST(test_stopped_before_it_began),
+        BH_NODE_TEST(test_next_waits_for_it),
         BH_NODE_TEST(test_unscrubbed),
         BH_NODE_TEST(test_required),
         BH_NODE_TEST(test_node_killed),

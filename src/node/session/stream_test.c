@@ -30,7 +30,7 @@ struct client {
     bool ready, over;
     uint32_t credit;
     uint8_t flags;
-    int status;                  /* -1: no EXIT came */
+    int status; /* -1: no EXIT came */
     bh_rc rc;
     char why[BH_STREAM_WHY_MAX + 1];
     char received[2 * BH_STREAM_FRAME_MAX];
@@ -124,11 +124,9 @@ read_frames(struct client *client)
     if (got <= 0)
         return false;
     client->received_length += (size_t)got;
-    while (bh_stream_next(client->received, client->received_length, BH_STREAM_NODE, &frame,
-                          &err) == BH_OK) {
+    while (bh_stream_next(client->received, client->received_length, BH_STREAM_NODE, &frame, &err) == BH_OK) {
         stream_test_receive(client, &frame);
-        memmove(client->received, client->received + frame.size,
-                client->received_length - frame.size);
+        memmove(client->received, client->received + frame.size, client->received_length - frame.size);
         client->received_length -= frame.size;
     }
     return true;
@@ -179,16 +177,20 @@ send_frame(struct client *client, struct bh_stream_frame frame)
 static void
 type(struct client *client, const char *text)
 {
-    send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_STDIN, .bytes = text,
-                                                 .length = strlen(text) });
+    send_frame(client,
+               (struct bh_stream_frame){ .kind = BH_STREAM_STDIN, .bytes = text, .length = strlen(text) });
 }
 
 static struct client *
 exec_in(uint64_t lease, const char *script, bool tty)
 {
     const char *args[] = { "/bin/sh", "-c", script };
-    struct bh_msg_stream message = { .lease = lease, .what = BH_STREAM_EXEC, .tty = tty,
-                                     .input = true, .rows = 30, .columns = 100,
+    struct bh_msg_stream message = { .lease = lease,
+                                     .what = BH_STREAM_EXEC,
+                                     .tty = tty,
+                                     .input = true,
+                                     .rows = 30,
+                                     .columns = 100,
                                      .args = { args, 3 } };
 
     return open_stream(&message);
@@ -197,8 +199,9 @@ exec_in(uint64_t lease, const char *script, bool tty)
 static struct client *
 attach_to(uint64_t lease, bool input)
 {
-    struct bh_msg_stream message = { .lease = lease, .what = BH_STREAM_ATTACH, .input = input,
-                                     .rows = 40, .columns = 132 };
+    struct bh_msg_stream message = {
+        .lease = lease, .what = BH_STREAM_ATTACH, .input = input, .rows = 40, .columns = 132
+    };
 
     return open_stream(&message);
 }
@@ -308,8 +311,7 @@ test_exec_tty(void **state)
     assert_true(client->flags & BH_STREAM_TTY);
     assert_true(stream_test_wait_for(client, "/dev/pts/"));
     assert_true(stream_test_wait_for(client, "30 100"));
-    send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_RESIZE, .rows = 50,
-                                                 .columns = 120 });
+    send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_RESIZE, .rows = 50, .columns = 120 });
     type(client, "hello\r");
     stream_test_finish(client);
     assert_non_null(strstr(client->out, "got:hello"));
@@ -325,15 +327,14 @@ test_signals(void **state)
     struct client *client;
 
     start_job(4, BH_STDIO_NONE, "echo begun; sleep 60");
-    client = exec_in(4, "trap 'echo told; exit 5' INT; echo up; while :; do sleep 0.05; done",
-                     false);
+    client = exec_in(4, "trap 'echo told; exit 5' INT; echo up; while :; do sleep 0.05; done", false);
     assert_true(stream_test_wait_for(client, "up"));
     /* input that nobody reads is no obstacle */
     for (int i = 0; i < 2; i++) {
         static char much[BH_STREAM_PAYLOAD_MAX];
 
-        send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_STDIN, .bytes = much,
-                                                     .length = sizeof much });
+        send_frame(client,
+                   (struct bh_stream_frame){ .kind = BH_STREAM_STDIN, .bytes = much, .length = sizeof much });
     }
     send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_SIGNAL, .number = SIGINT });
     stream_test_finish(client);
@@ -380,12 +381,16 @@ test_client_goes(void **state)
     struct client *client;
 
     start_job(7, BH_STDIO_NONE, "echo begun; sleep 60");
-    client = exec_in(7, "exec 2>/dev/null; trap 'echo hung up >/tmp/said; exit' HUP; echo up;"
-                        " while :; do sleep 0.05; done", false);
+    client = exec_in(7,
+                     "exec 2>/dev/null; trap 'echo hung up >/tmp/said; exit' HUP; echo up;"
+                     " while :; do sleep 0.05; done",
+                     false);
     assert_true(stream_test_wait_for(client, "up"));
     close_stream(client);
-    client = exec_in(7, "for i in 1 2 3 4 5 6 7 8 9 10; do cat /tmp/said 2>/dev/null && exit;"
-                        " sleep 0.1; done", false);
+    client = exec_in(7,
+                     "for i in 1 2 3 4 5 6 7 8 9 10; do cat /tmp/said 2>/dev/null && exit;"
+                     " sleep 0.1; done",
+                     false);
     stream_test_finish(client);
     assert_string_equal(client->out, "hung up\n");
     close_stream(client);
@@ -602,8 +607,8 @@ test_too_much_input(void **state)
     client = exec_in(14, "sleep 60", false);
     wait_ready(client);
     for (int i = 0; i < 6; i++) /* 64 KiB of credit, and the pipe takes 64 KiB */
-        send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_STDIN, .bytes = much,
-                                                     .length = sizeof much });
+        send_frame(client,
+                   (struct bh_stream_frame){ .kind = BH_STREAM_STDIN, .bytes = much, .length = sizeof much });
     stream_test_finish(client);
     assert_int_equal(client->rc, BH_INVALID);
     close_stream(client);

@@ -81,8 +81,7 @@ test_tried_again(void **state)
 {
     struct bh_msg_verdict verdict;
 
-    start_with_probe(UNTIL_GO(HUNG("gpu_other")),
-                     "verify_retry_ms = 100\nverify_retries = 30\n");
+    start_with_probe(UNTIL_GO(HUNG("gpu_other")), "verify_retry_ms = 100\nverify_retries = 30\n");
     verdict = verify_test_request(5, 0);
     BH_CHECK_EQ("neither", verdict.result, BH_CHECK_INCONCLUSIVE);
     BH_CHECK("and says when again", verdict.retry_ns > verdict.at_ns);
@@ -138,8 +137,8 @@ used_ticks(void)
     assert_non_null(fgets(text, sizeof text, file));
     fclose(file);
     rest = strrchr(text, ')');
-    assert_int_equal(sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                            &system), 2);
+    assert_int_equal(sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system),
+                     2);
     return user + system;
 }
 
@@ -154,12 +153,12 @@ put_slow_runtime(char ret_conf[TEST_PATH * 3])
     snprintf(script, sizeof script,
              "#!/bin/sh\ncase \"$*\" in *bh-82*) while [ -e %s ]; do sleep 0.05; done;; esac\n"
              "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
-             "exec crun \"$@\"\n", path);
+             "exec crun \"$@\"\n",
+             path);
     bh_path_format(path, sizeof path, "%s/crun", the_node.folder);
     bh_test_write(path, script);
     assert_int_equal(chmod(path, 0755), 0);
-    snprintf(ret_conf, TEST_PATH * 3, "runtime = %s\nverify_retry_ms = 300\nverify_retries = 1\n",
-             path);
+    snprintf(ret_conf, TEST_PATH * 3, "runtime = %s\nverify_retry_ms = 300\nverify_retries = 1\n", path);
 }
 
 /* Somebody asks for a lease that is behind its start barrier: what is due is tried before it is
@@ -187,8 +186,7 @@ test_behind_its_barrier(void **state)
     before = used_ticks();
     BH_CHECK("tried again", bh_test_receive_within(BH_MSG_VERDICT, 0, TEST_TIMEOUT_MS, &message)
                                 && strcmp(message.verdict.cause, "again") == 0);
-    BH_CHECK("behind its barrier",
-             !bh_test_receive_within(BH_MSG_OUTCOME, start.order, 1000, &message));
+    BH_CHECK("behind its barrier", !bh_test_receive_within(BH_MSG_OUTCOME, start.order, 1000, &message));
     BH_CHECK("nothing spins", used_ticks() - before < 150);
     bh_path_format(path, sizeof path, "%s/hold", the_node.folder);
     assert_int_equal(unlink(path), 0);
@@ -216,8 +214,7 @@ test_given_up(void **state)
     BH_CHECK_EQ("unfinished", inventory.isolation.state, BH_ISOLATION_INCONCLUSIVE);
     BH_CHECK("and why", inventory.isolation.retry_ns == 0 && *inventory.isolation.why);
     for (uint32_t i = 0; i < inventory.gpus.count; i++)
-        BH_CHECK_EQ("fenced", ((struct bh_msg_gpu *)inventory.gpus.items)[i].fault,
-                    BH_FAULT_ISOLATION);
+        BH_CHECK_EQ("fenced", ((struct bh_msg_gpu *)inventory.gpus.items)[i].fault, BH_FAULT_ISOLATION);
     BH_CHECK_DONE();
 }
 
@@ -231,8 +228,7 @@ test_broken_stays(void **state)
     } cases[] = {
         { "went through", UNTIL_GO(HUNG("instance_other") "; echo gpu_other breached open"),
           "gpu_other: breached open" },
-        { "brought down", UNTIL_GO("echo gpu_other held ENOENT; exit 0"),
-          "instance_other: no answer" },
+        { "brought down", UNTIL_GO("echo gpu_other held ENOENT; exit 0"), "instance_other: no answer" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -265,8 +261,8 @@ widen_fence(uint64_t lease)
     if (meddler != 0)
         return meddler;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    bh_path_format(path, sizeof path, "/sys/fs/cgroup/devices%s/bh-%u/devices.allow",
-                   the_node.cgroup, (unsigned)lease);
+    bh_path_format(path, sizeof path, "/sys/fs/cgroup/devices%s/bh-%u/devices.allow", the_node.cgroup,
+                   (unsigned)lease);
     for (;;) {
         int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -344,9 +340,8 @@ test_driver_fails(void **state)
     BH_CHECK_EQ("refused", outcome.outcome, 1);
     BH_CHECK(outcome.why, strstr(outcome.why, "isolation: piece:") != NULL);
     BH_CHECK_EQ("ended", bh_test_receive(BH_MSG_ENDED, 66).ended.cause, BH_END_START_FAILED);
-    BH_CHECK("no isolation fault of a GPU",
-             !bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message)
-                 || message.health.fault != BH_FAULT_ISOLATION);
+    BH_CHECK("no isolation fault of a GPU", !bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message)
+                                                || message.health.fault != BH_FAULT_ISOLATION);
     bh_test_write(path, "");
     job.lease = 67;
     BH_CHECK_EQ("runs", bh_test_run_job(&job).exit_status, 0);
@@ -357,14 +352,10 @@ int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        BH_NODE_TEST(test_tried_again),
-        BH_NODE_TEST(test_no_answer_after_held),
-        BH_NODE_TEST(test_behind_its_barrier),
-        BH_NODE_TEST(test_given_up),
-        BH_NODE_TEST(test_broken_stays),
-        BH_NODE_TEST(test_lease_broken),
-        BH_NODE_TEST(test_lease_gone),
-        BH_NODE_TEST(test_driver_fails),
+        BH_NODE_TEST(test_tried_again),        BH_NODE_TEST(test_no_answer_after_held),
+        BH_NODE_TEST(test_behind_its_barrier), BH_NODE_TEST(test_given_up),
+        BH_NODE_TEST(test_broken_stays),       BH_NODE_TEST(test_lease_broken),
+        BH_NODE_TEST(test_lease_gone),         BH_NODE_TEST(test_driver_fails),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

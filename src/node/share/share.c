@@ -22,16 +22,16 @@ enum { ARENA_BYTES = 1 << 18 };
 struct open_lease {
     struct bh_share_open open;
     struct bh_share_lease_state state;
-    bool notified;               /* `state` is known */
+    bool notified; /* `state` is known */
     struct bh_share_counts counts;
 };
 
 struct bh_share_host {
     struct bh_share_host_options options;
     char *program;
-    pid_t pid;               /* 0: none runs */
+    pid_t pid; /* 0: none runs */
     struct bh_link *link;
-    bh_ns started_at;        /* monotonic */
+    bh_ns started_at;                /* monotonic */
     struct bh_share_outcome outcome; /* the last one */
     bool answered;
     struct open_lease leases[BH_SHARE_LEASES_MAX];
@@ -89,16 +89,14 @@ static void
 share_compare_counts(struct bh_share_host *host, struct open_lease *lease)
 {
     const struct bh_share_lease_state *state = &lease->state;
-    const struct bh_share_notice notice = { .lease = state->lease,
-                                            .kind = BH_SHARE_NOTICE_UNCOUNTED };
+    const struct bh_share_notice notice = { .lease = state->lease, .kind = BH_SHARE_NOTICE_UNCOUNTED };
     uint32_t found = bh_share_counts_check(&lease->counts, state);
 
     for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++) {
         if ((found & UINT32_C(1) << d) == 0)
             continue;
         bh_log(SHARE_COUNTS, BH_U64("lease", state->lease), BH_U64("device", d),
-               BH_U64("charged_mib", state->used_bytes[d] >> 20),
-               BH_U64("library_mib", state->seen_mib[d]),
+               BH_U64("charged_mib", state->used_bytes[d] >> 20), BH_U64("library_mib", state->seen_mib[d]),
                BH_U64("driver_mib", state->driver_mib[d]));
         if (bh_share_counts_must_notify(state, d))
             host->options.notice(host->options.self, &notice);
@@ -171,8 +169,7 @@ share_host_ask(struct bh_share_host *host, uint32_t number, const void *message,
     host->answered = false;
     rc = bh_link_send(host->link, number, bh_share_message_fields(number), message, err);
     while (rc == BH_OK && !host->answered && (now = bh_time_monotonic()) < until) {
-        struct pollfd ready = { .fd = bh_link_fd(host->link),
-                                .events = bh_link_interest(host->link) };
+        struct pollfd ready = { .fd = bh_link_fd(host->link), .events = bh_link_interest(host->link) };
 
         poll(&ready, 1, (int)((until - now) / BH_NS_PER_MS) + 1);
         rc = bh_link_flush(host->link, err);
@@ -227,19 +224,17 @@ share_get_ready(struct bh_share_host *host, struct bh_err *err)
 }
 
 bh_rc
-bh_share_host_open(struct bh_share_host *host, const struct bh_share_open *open,
-                   struct bh_err *err)
+bh_share_host_open(struct bh_share_host *host, const struct bh_share_open *open, struct bh_err *err)
 {
     bh_rc rc = share_get_ready(host, err);
 
     if (rc != BH_OK)
         return rc;
     if (share_host_find(host, open->lease) == NULL && host->count == BH_SHARE_LEASES_MAX)
-        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node",
-                          BH_SHARE_LEASES_MAX);
+        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_SHARE_LEASES_MAX);
     rc = share_host_ask(host, BH_SHARE_MSG_OPEN, open, err);
     if (rc == BH_OK && share_host_find(host, open->lease) == NULL)
-        host->leases[host->count++] = (struct open_lease) { .open = *open };
+        host->leases[host->count++] = (struct open_lease){ .open = *open };
     return rc;
 }
 
@@ -264,8 +259,8 @@ share_host_send(struct bh_share_host *host, uint32_t number, const void *message
 {
     struct bh_err err = { 0 };
 
-    if (host->pid != 0 && bh_link_send(host->link, number, bh_share_message_fields(number),
-                                       message, &err) != BH_OK)
+    if (host->pid != 0
+        && bh_link_send(host->link, number, bh_share_message_fields(number), message, &err) != BH_OK)
         share_host_end(host);
 }
 
@@ -306,9 +301,8 @@ bh_share_host_dispatch(struct bh_share_host *host)
 
     if (host->pid != 0 && share_listen_to(host, &err) != BH_OK)
         share_host_end(host);
-    if (host->pid == 0 && host->count > 0 &&
-        bh_time_monotonic() >= host->started_at + RESTART_DELAY &&
-        share_get_ready(host, &err) != BH_OK)
+    if (host->pid == 0 && host->count > 0 && bh_time_monotonic() >= host->started_at + RESTART_DELAY
+        && share_get_ready(host, &err) != BH_OK)
         share_host_end(host);
 }
 

@@ -41,6 +41,5 @@ bool
 bh_share_counts_must_notify(const struct bh_share_lease_state *state, uint32_t device)
 {
     return state->seen_kind == BH_SHARE_SEEN_WHOLE && state->driver_mib[device] > 0
-           && state->seen_mib[device]
-                  > (state->used_bytes[device] >> 20) + BH_SHARE_COUNTS_APART_MIB;
+           && state->seen_mib[device] > (state->used_bytes[device] >> 20) + BH_SHARE_COUNTS_APART_MIB;
 }

@@ -19,8 +19,7 @@ enum { BH_SHARE_COUNTS_APART_MIB = 64, BH_SHARE_COUNTS_STATES = 3 };
 /* The next state, about a second later.  The bits of the devices whose counts differ by more
  * than APART_MIB since STATES states, each told once until they agree again.  Without a count
  * of the library's nothing is told; with a part of one, only when that part is the larger. */
-uint32_t bh_share_counts_check(struct bh_share_counts *counts,
-                              const struct bh_share_lease_state *state);
+uint32_t bh_share_counts_check(struct bh_share_counts *counts, const struct bh_share_lease_state *state);
 
 /* Of a device whose counts were found to differ: whether the job's people are told.  Only when all
  * three are whole, and the library took more than was reserved: the other ways of differing are

@@ -28,11 +28,10 @@ bh_node_share_is(const struct bh_job *job)
 }
 
 static void
-lease_folder(const struct bh_node *node, uint64_t lease, const char *below,
-             char ret_path[BH_NODE_PATH_MAX])
+lease_folder(const struct bh_node *node, uint64_t lease, const char *below, char ret_path[BH_NODE_PATH_MAX])
 {
-    bh_path_format(ret_path, BH_NODE_PATH_MAX, "%.300s/shares/%" PRIu64 "%s", node->conf.run_dir,
-                   lease, below);
+    bh_path_format(ret_path, BH_NODE_PATH_MAX, "%.300s/shares/%" PRIu64 "%s", node->conf.run_dir, lease,
+                   below);
 }
 
 void
@@ -92,11 +91,13 @@ lease_check_libraries(const struct bh_node *node, struct bh_err *err)
     if (access(path, R_OK) != 0)
         return bh_err_set(err, BH_UNAVAILABLE,
                           "a share of a GPU cannot be enforced here: there is no %s; shim_dir in "
-                          "node.conf says where the shim is", path);
+                          "node.conf says where the shim is",
+                          path);
     if (node->conf.driver_lib_dir[0] == '\0')
-        return bh_err_set(err, BH_UNAVAILABLE, "a share of a GPU cannot be enforced here: "
-                                               "the driver's libraries were not found; "
-                                               "driver_search in node.conf says where");
+        return bh_err_set(err, BH_UNAVAILABLE,
+                          "a share of a GPU cannot be enforced here: "
+                          "the driver's libraries were not found; "
+                          "driver_search in node.conf says where");
     return BH_OK;
 }
 
@@ -140,9 +141,11 @@ lease_weight_of(const struct bh_job *job)
     return most < BH_GPU_PARTS ? most : BH_GPU_PARTS; /* more where it is oversubscribed */
 }
 
-/* Several shares of one GPU are one device to the job.  Which of the node's GPUs it is, by its minor: the same for all leases. */
+/* Several shares of one GPU are one device to the job.  Which of the node's GPUs it is, by its minor: the
+ * same for all leases. */
 static void
-share_lease_put_gpu(const struct bh_node *node, const struct bh_node_partition *lent, struct bh_share_open *open)
+share_lease_put_gpu(const struct bh_node *node, const struct bh_node_partition *lent,
+                    struct bh_share_open *open)
 {
     uint64_t context_bytes = lent->context_bytes / BH_SHARE_UNIT_BYTES * BH_SHARE_UNIT_BYTES;
     struct bh_share_gpu *gpu = open->gpus;
@@ -263,8 +266,8 @@ bh_share_leases_open_adopted(struct bh_node *node)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        if (job->ended || !job->running || !bh_node_share_is(job) ||
-            bh_share_leases_find(leases_of(node), job->record.lease))
+        if (job->ended || !job->running || !bh_node_share_is(job)
+            || bh_share_leases_find(leases_of(node), job->record.lease))
             continue;
         if (bh_node_share_open(node, job, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_STR("what", "share of a running job"), BH_ERRLOG(&err));

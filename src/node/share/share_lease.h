@@ -17,8 +17,7 @@ bool bh_node_share_is(const struct bh_job *job);
  *   BH_UNAVAILABLE  a share cannot be enforced here: no shim, no driver libraries, or
  *                   bulkhead-share does not answer; the message says which
  *   others as bh_share_host_open */
-BH_MUST_USE bh_rc bh_node_share_open(struct bh_node *node, const struct bh_job *job,
-                                      struct bh_err *err);
+BH_MUST_USE bh_rc bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err);
 
 /* Its processes are frozen, or about to be: it leaves the turns of its GPUs, and nobody waits for
  * its answer.  Resumed it joins again.  Nothing for a lease without shares; either may be said
@@ -27,8 +26,7 @@ void bh_node_share_pause(struct bh_node *node, uint64_t lease);
 void bh_node_share_resume(struct bh_node *node, uint64_t lease);
 
 /* The folder that is bound at BH_NODE_SHARE_SOCKET_DIR. */
-void bh_node_share_socket_dir(const struct bh_node *node, uint64_t lease,
-                         char ret_path[BH_NODE_PATH_MAX]);
+void bh_node_share_socket_dir(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX]);
 
 /* When the next turn is due, monotonic; 0: nothing is shared. */
 bh_ns bh_node_shares_next(const struct bh_node *node);

@@ -32,10 +32,10 @@ struct bh_share_leases {
     struct bh_share_host *host;
     struct bh_share_lease_row rows[BH_SHARE_LEASES_MAX];
     uint32_t count;
-    bh_ns tried_at;   /* monotonic; when leases of before were asked for last */
-    bh_ns compare_at; /* monotonic; when the driver is asked next */
+    bh_ns tried_at;    /* monotonic; when leases of before were asked for last */
+    bh_ns compare_at;  /* monotonic; when the driver is asked next */
     bh_ns compared_at; /* when it was asked last */
-    bool no_samples;  /* it was told that GPU time of processes is not seen */
+    bool no_samples;   /* it was told that GPU time of processes is not seen */
 };
 
 /* NULL: its share is not open. */
@@ -47,21 +47,20 @@ void bh_share_leases_allow(struct bh_node *node, const struct bh_share_lease_row
 /* What the processes of a lease have of a GPU, as the driver says. */
 struct bh_share_use {
     struct bh_share_lease_row *row;
-    uint32_t device;      /* of the lease */
+    uint32_t device; /* of the lease */
     uint64_t bytes;
     uint32_t busy_percent;
 };
 
 /* Which processes kept a GPU busy since it was asked last. */
 struct bh_share_busy {
-    bool known;           /* else nothing is judged */
+    bool known; /* else nothing is judged */
     struct bh_device_samples samples;
 };
 
 /* Its people should know: now, or when ten minutes have passed since they were told the same, or
  * when the daemon listens again. */
-void bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row,
-                            enum bh_job_notice kind);
+void bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row, enum bh_job_notice kind);
 void bh_share_leases_notify(struct bh_node *node);
 
 /* Open those of jobs that a node before this one started; close those of jobs that have ended. */

@@ -17,8 +17,7 @@ share_notice_send(struct bh_node *node, struct bh_share_lease_row *row, uint32_t
 }
 
 void
-bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row,
-                       enum bh_job_notice kind)
+bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row, enum bh_job_notice kind)
 {
     bh_pending_notice_add(&row->pending_notices[kind]);
     share_notice_send(node, row, kind, bh_time_monotonic());

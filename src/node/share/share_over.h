@@ -28,13 +28,13 @@ enum bh_share_action {
 
 /* Of one lease; all zero at first. */
 struct bh_share_over {
-    bh_ns since;         /* monotonic; of what it is now, over or not */
-    bool over;           /* when it was looked at last */
-    bool done;           /* what is to be done was done; until it is forgiven */
+    bh_ns since; /* monotonic; of what it is now, over or not */
+    bool over;   /* when it was looked at last */
+    bool done;   /* what is to be done was done; until it is forgiven */
 };
 
 /* What is to be done now, at a lease that is over its cap or is not.  Said once. */
 enum bh_share_action bh_share_over_check(struct bh_share_over *at, enum bh_over_cap policy, bool over,
-                                      bh_ns now);
+                                         bh_ns now);
 
 #endif

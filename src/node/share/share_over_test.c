@@ -13,16 +13,16 @@ static const struct {
     enum bh_over_cap policy;
     const char *over, *done;
 } cases[] = {
-    { "within",           BH_OVER_CAP_STOP,     "......", "------" },
-    { "for a moment",     BH_OVER_CAP_STOP,     "+++...", "------" },
-    { "three seconds",    BH_OVER_CAP_WARN,     "++++",   "---W" },
-    { "said once",        BH_OVER_CAP_WARN,     "++++++", "---W--" },
-    { "with breaks",      BH_OVER_CAP_STOP,     "+++.+++.++++", "-----------S" },
-    { "stopped once",     BH_OVER_CAP_STOP,     "++++++", "---S--" },
-    { "throttled, back",  BH_OVER_CAP_THROTTLE, "+++++....", "---T----R" },
+    { "within", BH_OVER_CAP_STOP, "......", "------" },
+    { "for a moment", BH_OVER_CAP_STOP, "+++...", "------" },
+    { "three seconds", BH_OVER_CAP_WARN, "++++", "---W" },
+    { "said once", BH_OVER_CAP_WARN, "++++++", "---W--" },
+    { "with breaks", BH_OVER_CAP_STOP, "+++.+++.++++", "-----------S" },
+    { "stopped once", BH_OVER_CAP_STOP, "++++++", "---S--" },
+    { "throttled, back", BH_OVER_CAP_THROTTLE, "+++++....", "---T----R" },
     { "not for a moment", BH_OVER_CAP_THROTTLE, "++++..++....", "---T-------R" },
-    { "over once more",   BH_OVER_CAP_THROTTLE, "++++....++++", "---T---R---T" },
-    { "warned again",     BH_OVER_CAP_WARN,     "++++....++++", "---W-------W" },
+    { "over once more", BH_OVER_CAP_THROTTLE, "++++....++++", "---T---R---T" },
+    { "warned again", BH_OVER_CAP_WARN, "++++....++++", "---W-------W" },
 };
 
 static void
@@ -39,7 +39,7 @@ test_deeds(void **state)
         assert_true(count <= SECONDS && strlen(cases[i].done) == count);
         for (size_t s = 0; s < count; s++)
             done[s] = letters[bh_share_over_check(&at, cases[i].policy, cases[i].over[s] == '+',
-                                                 (s + 100) * BH_NS_PER_S)];
+                                                  (s + 100) * BH_NS_PER_S)];
         BH_CHECK_STR(cases[i].name, done, cases[i].done);
     }
     BH_CHECK_DONE();

@@ -33,8 +33,9 @@ lease_in(const char *folder, uint64_t lease)
 
     snprintf(open.folder, sizeof(open.folder), "%s/%llu", folder, (unsigned long long)lease);
     mkdir(open.folder, 0700);
-    open.gpus[0] = (struct bh_share_gpu) {
-        .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff", .cap_bytes = 64 * MIB,
+    open.gpus[0] = (struct bh_share_gpu){
+        .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff",
+        .cap_bytes = 64 * MIB,
         .memory_bytes = 80 * 1024 * MIB,
     };
     return open;
@@ -79,7 +80,7 @@ share_host_test_kept(void **state)
     char folder[] = "/tmp/bh-share-host-XXXXXX", path[128];
     int notices = 0;
     struct bh_share_host *host =
-        bh_share_host_new(&(struct bh_share_host_options) { program, share_host_test_receive, &notices });
+        bh_share_host_new(&(struct bh_share_host_options){ program, share_host_test_receive, &notices });
     struct bh_share_open open, other;
     struct bh_err err = { 0 };
     pid_t first;
@@ -132,7 +133,9 @@ join_and_say(const struct bh_share_open *open, uint32_t seen_mib)
         struct cmsghdr align;
     } control;
     struct iovec part = { &welcome, sizeof(welcome) };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = control.bytes,
                               .msg_controllen = sizeof(control.bytes) };
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fds[2];
     struct bh_share_usage *usage;
@@ -159,7 +162,7 @@ uncounted(void **state)
     struct bh_share_overhead driver = { .lease = 1, .bytes = 100 * MIB };
     int notices = 0;
     struct bh_share_host *host =
-        bh_share_host_new(&(struct bh_share_host_options) { program, share_host_test_receive, &notices });
+        bh_share_host_new(&(struct bh_share_host_options){ program, share_host_test_receive, &notices });
     bh_ns until = bh_time_monotonic() + 20 * BH_NS_PER_S;
     struct bh_share_usage *usage;
     struct bh_share_open open;
@@ -194,7 +197,7 @@ no_program(void **state)
 {
     int notices = 0;
     struct bh_share_host *host = bh_share_host_new(
-        &(struct bh_share_host_options) { "/nowhere/bulkhead-share", share_host_test_receive, &notices });
+        &(struct bh_share_host_options){ "/nowhere/bulkhead-share", share_host_test_receive, &notices });
     struct bh_share_open open = { .lease = 1 };
     struct bh_err err = { 0 };
 

@@ -10,8 +10,8 @@ beyond_bp(const struct bh_share_time_check *check)
 {
     int64_t taken_bp = (int64_t)check->busy_bp - check->granted_bp;
 
-    return (taken_bp < check->others_bp ? taken_bp : check->others_bp) -
-           (check->granted_bp > 0 ? BH_SHARE_TIME_ALLOWED_BP : BH_SHARE_TIME_ALLOWED_NONE_BP);
+    return (taken_bp < check->others_bp ? taken_bp : check->others_bp)
+           - (check->granted_bp > 0 ? BH_SHARE_TIME_ALLOWED_BP : BH_SHARE_TIME_ALLOWED_NONE_BP);
 }
 
 static uint32_t
@@ -54,7 +54,8 @@ bh_share_granted_add(struct bh_share_granted *granted, const struct bh_share_lea
     }
     past_ns = state->at_ns - granted->at_ns;
     took_ns = state->granted_ns - granted->granted_ns;
-    granted->known = granted->at_ns != 0 && state->at_ns > granted->at_ns && state->granted_ns >= granted->granted_ns;
+    granted->known =
+        granted->at_ns != 0 && state->at_ns > granted->at_ns && state->granted_ns >= granted->granted_ns;
     if (granted->known)
         granted->bp = took_ns < past_ns ? (uint32_t)(took_ns * ALL_BP / past_ns) : ALL_BP;
     granted->granted_ns = state->granted_ns;

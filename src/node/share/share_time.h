@@ -31,16 +31,16 @@
 /* A span of time, and what was in it, in parts of 10,000 of it. */
 struct bh_share_time_check {
     bh_ns span_ns;
-    uint32_t busy_bp;   /* the lease's processes, as the driver says */
-    uint32_t granted_bp;    /* its turns, also one that goes on */
-    uint32_t others_bp; /* turns of others on the same GPU: while there are none all is its own */
+    uint32_t busy_bp;    /* the lease's processes, as the driver says */
+    uint32_t granted_bp; /* its turns, also one that goes on */
+    uint32_t others_bp;  /* turns of others on the same GPU: while there are none all is its own */
 };
 
 /* Of one lease and GPU; all zero at first. */
 struct bh_share_time {
-    int64_t beyond_ns;       /* added up; not below 0 */
+    int64_t beyond_ns;                  /* added up; not below 0 */
     bh_ns span_ns, busy_ns, granted_ns; /* since there is something beyond: for who is told */
-    bool notified;               /* until it has come back to nothing */
+    bool notified;                      /* until it has come back to nothing */
 };
 
 /* Take the next look.  True once: it runs out of its turns. */
@@ -50,14 +50,15 @@ bool bh_share_time_check(struct bh_share_time *at, const struct bh_share_time_ch
  * first. */
 struct bh_share_granted {
     uint64_t granted_ns, at_ns;
-    uint32_t bp;      /* of the time between the two, in parts of 10,000 */
-    bool known;       /* else the lease is not judged */
+    uint32_t bp; /* of the time between the two, in parts of 10,000 */
+    bool known;  /* else the lease is not judged */
 };
 
 /* Take what it said last; NULL: nothing.  Not known after the first time, nor after that of another
  * bulkhead-share, which counts anew, nor while it says nothing for three seconds, nor of a lease whose
  * processes know no turns because their pages are of another version. */
-void bh_share_granted_add(struct bh_share_granted *granted, const struct bh_share_lease_state *state, bh_ns now);
+void bh_share_granted_add(struct bh_share_granted *granted, const struct bh_share_lease_state *state,
+                          bh_ns now);
 
 /* What was seen since there is something beyond, in per cent of the time. */
 uint32_t bh_share_time_busy(const struct bh_share_time *at);

@@ -35,13 +35,13 @@ struct runner {
     struct tenant is;
     uint32_t member;
     enum bh_time_slice slice;
-    uint64_t from_ns, until_ns;       /* at work */
+    uint64_t from_ns, until_ns; /* at work */
     uint64_t left_ns, want_ns, drained_ns;
     uint32_t sampled;
     uint64_t granted_ns;
     struct bh_share_time time;
-    int64_t most_ns;                  /* beyond its turns */
-    uint64_t told_ns;                 /* when it was told of first; 0: never */
+    int64_t most_ns;  /* beyond its turns */
+    uint64_t told_ns; /* when it was told of first; 0: never */
 };
 
 struct world {
@@ -96,7 +96,8 @@ static uint64_t
 rests_at(const struct runner *runner)
 {
     return runner->is.work_ns > 0 && !runner->is.cheats && has_slice(runner) && runner->want_ns == NEVER
-               ? runner->from_ns + runner->left_ns : NEVER;
+               ? runner->from_ns + runner->left_ns
+               : NEVER;
 }
 
 /* What was submitted ahead still runs: 3 ms of short kernels, or one that is long. */
@@ -111,7 +112,8 @@ end_slice(struct world *world, struct runner *runner)
     if (runner->until_ns > world->now_ns) {
         if (runner->is.work_ns > 0 && world->now_ns > runner->from_ns)
             runner->left_ns -= world->now_ns - runner->from_ns < runner->left_ns
-                                   ? world->now_ns - runner->from_ns : runner->left_ns;
+                                   ? world->now_ns - runner->from_ns
+                                   : runner->left_ns;
         runner->until_ns = world->now_ns + left_ns;
     } else {
         left_ns = 0;
@@ -173,7 +175,8 @@ check_share(struct world *world)
     uint64_t span_ns = world->now_ns - world->checked_ns, granted_bp[TENANTS_MAX], all_bp = 0;
 
     for (uint32_t i = 0; i < world->mix->count; i++) {
-        uint64_t granted_ns = bh_time_slices_granted_ns(world->slices, world->now_ns, world->runners[i].member);
+        uint64_t granted_ns =
+            bh_time_slices_granted_ns(world->slices, world->now_ns, world->runners[i].member);
 
         granted_bp[i] = (granted_ns - world->runners[i].granted_ns) * 10000 / span_ns;
         all_bp += granted_bp[i];
@@ -182,7 +185,8 @@ check_share(struct world *world)
     for (uint32_t i = 0; i < world->mix->count; i++) {
         struct runner *runner = &world->runners[i];
         const struct bh_share_time_check seen = {
-            .span_ns = span_ns, .granted_bp = (uint32_t)granted_bp[i],
+            .span_ns = span_ns,
+            .granted_bp = (uint32_t)granted_bp[i],
             .busy_bp = world->samples > 0 ? runner->sampled * 100 / world->samples * 100 : 0,
             .others_bp = (uint32_t)(all_bp - granted_bp[i]),
         };
@@ -239,16 +243,19 @@ share_time_model_test_start(struct world *world, const struct mix *mix, uint64_t
 {
     struct bh_err err;
 
-    *world = (struct world){ .mix = mix, .seed = 88172645463325252u + seed * 7919,
-                             .slices = bh_time_slices_new(&(struct bh_time_slices_options){ .round_ns = 0 }) };
+    *world =
+        (struct world){ .mix = mix,
+                        .seed = 88172645463325252u + seed * 7919,
+                        .slices = bh_time_slices_new(&(struct bh_time_slices_options){ .round_ns = 0 }) };
     world->began_ns = world->now_ns = world->checked_ns = 1000 * S + below(world, S);
     world->sample_ns = (world->now_ns / SAMPLE_NS + 1) * SAMPLE_NS;
     world->check_ns = world->now_ns + S;
     for (uint32_t i = 0; i < mix->count; i++) {
         struct runner *runner = &world->runners[i];
         const struct tenant *is = &mix->tenants[i];
-        const struct bh_time_slices_member member = { .gpus = 1, .weight = is->weight, .hard = is->hard,
-                                                .quantum_ns = is->quantum_ns };
+        const struct bh_time_slices_member member = {
+            .gpus = 1, .weight = is->weight, .hard = is->hard, .quantum_ns = is->quantum_ns
+        };
 
         *runner = (struct runner){ .is = *is, .drained_ns = NEVER };
         runner->want_ns = is->cheats && !is->sly ? NEVER : world->now_ns + below(world, 10 * MS);
@@ -270,12 +277,26 @@ share_time_model_test_run(struct world *world, const struct mix *mix, uint64_t s
 
 /* ---- mixes ---- */
 
-#define BUSY(weight_, kernel) { .weight = (weight_), .kernel_ns = (kernel) }
-#define BURSTS(weight_, kernel, work, rest_) \
-    { .weight = (weight_), .kernel_ns = (kernel), .work_ns = (work), .rest_ns = (rest_) }
-#define HARD(weight_, kernel) { .weight = (weight_), .kernel_ns = (kernel), .hard = true }
-#define CHEAT(weight_) { .weight = (weight_), .kernel_ns = MS, .cheats = true }
-#define SLY(weight_) { .weight = (weight_), .kernel_ns = MS, .cheats = true, .sly = true }
+#define BUSY(weight_, kernel)                                                                                \
+    {                                                                                                        \
+        .weight = (weight_), .kernel_ns = (kernel)                                                           \
+    }
+#define BURSTS(weight_, kernel, work, rest_)                                                                 \
+    {                                                                                                        \
+        .weight = (weight_), .kernel_ns = (kernel), .work_ns = (work), .rest_ns = (rest_)                    \
+    }
+#define HARD(weight_, kernel)                                                                                \
+    {                                                                                                        \
+        .weight = (weight_), .kernel_ns = (kernel), .hard = true                                             \
+    }
+#define CHEAT(weight_)                                                                                       \
+    {                                                                                                        \
+        .weight = (weight_), .kernel_ns = MS, .cheats = true                                                 \
+    }
+#define SLY(weight_)                                                                                         \
+    {                                                                                                        \
+        .weight = (weight_), .kernel_ns = MS, .cheats = true, .sly = true                                    \
+    }
 
 static const struct mix honest[] = {
     { "30 and 70", 200 * US, 2, { BUSY(1260, MS), BUSY(2940, MS) } },
@@ -283,17 +304,25 @@ static const struct mix honest[] = {
     { "short and long", 200 * US, 2, { BUSY(2100, 50 * US), BUSY(2100, 50 * MS) } },
     { "now and then", 200 * US, 2, { BURSTS(2100, MS, 20 * MS, S), BUSY(2100, MS) } },
     { "half of the time", 200 * US, 2, { BURSTS(1050, MS, 200 * MS, S / 2), BUSY(3150, MS) } },
-    { "for seconds", 200 * US, 4, { BURSTS(1050, MS, 2 * S, 2 * S), BURSTS(1050, MS, 2 * S, 2 * S),
-                                    BURSTS(1050, MS, S, 3 * S), BUSY(1050, MS) } },
-    { "seven", 300 * US, 7, { BURSTS(600, MS, 100 * MS, 300 * MS), BURSTS(600, 100 * US, 100 * MS, S),
-                              BURSTS(600, 10 * MS, 100 * MS, 300 * MS), BUSY(600, MS),
-                              BURSTS(600, MS, S, 300 * MS), BUSY(600, 20 * MS),
-                              BURSTS(600, MS, 20 * MS, 50 * MS) } },
+    { "for seconds",
+      200 * US,
+      4,
+      { BURSTS(1050, MS, 2 * S, 2 * S), BURSTS(1050, MS, 2 * S, 2 * S), BURSTS(1050, MS, S, 3 * S),
+        BUSY(1050, MS) } },
+    { "seven",
+      300 * US,
+      7,
+      { BURSTS(600, MS, 100 * MS, 300 * MS), BURSTS(600, 100 * US, 100 * MS, S),
+        BURSTS(600, 10 * MS, 100 * MS, 300 * MS), BUSY(600, MS), BURSTS(600, MS, S, 300 * MS),
+        BUSY(600, 20 * MS), BURSTS(600, MS, 20 * MS, 50 * MS) } },
     { "hard and not", 200 * US, 2, { HARD(1050, MS), BUSY(3150, MS) } },
     { "hard", 100 * US, 4, { HARD(1050, MS), HARD(1050, MS), HARD(1050, MS), HARD(1050, MS) } },
-    { "quanta", 200 * US, 3, { { .weight = 1400, .kernel_ns = MS, .quantum_ns = 3 * S },
-                               { .weight = 1400, .kernel_ns = 10 * MS, .quantum_ns = 3 * S },
-                               { .weight = 1400, .kernel_ns = MS, .quantum_ns = 3 * S } } },
+    { "quanta",
+      200 * US,
+      3,
+      { { .weight = 1400, .kernel_ns = MS, .quantum_ns = 3 * S },
+        { .weight = 1400, .kernel_ns = 10 * MS, .quantum_ns = 3 * S },
+        { .weight = 1400, .kernel_ns = MS, .quantum_ns = 3 * S } } },
 };
 
 /* `from` to `to`: seconds until it is told of. */
@@ -302,8 +331,13 @@ static const struct {
     struct mix mix;
 } cheats[] = {
     { 5, 20, { "beside one", 200 * US, 2, { CHEAT(1050), BUSY(3150, MS) } } },
-    { 5, 25, { "beside six", 200 * US, 7, { CHEAT(600), BUSY(600, MS), BUSY(600, MS), BUSY(600, MS),
-                                            BUSY(600, MS), BUSY(600, MS), BUSY(600, MS) } } },
+    { 5,
+      25,
+      { "beside six",
+        200 * US,
+        7,
+        { CHEAT(600), BUSY(600, MS), BUSY(600, MS), BUSY(600, MS), BUSY(600, MS), BUSY(600, MS),
+          BUSY(600, MS) } } },
     { 5, 25, { "beside bursts", 200 * US, 2, { CHEAT(1050), BURSTS(3150, MS, 200 * MS, 300 * MS) } } },
     { 5, 30, { "two of them", 200 * US, 3, { CHEAT(1050), CHEAT(1050), BUSY(2100, MS) } } },
     { 8, 60, { "a quarter, and more", 200 * US, 2, { SLY(1050), BUSY(3150, MS) } } },

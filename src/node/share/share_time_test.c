@@ -12,14 +12,12 @@ static const struct {
 } cases[] = {
     { "keeps to its turns", "555555555555555555", "555555555555555555", "555555555555555555", 0 },
     { "alone, all is its own", "xxxxxxxxxxxxxxxxxx", "000000000000000000", "000000000000000000", 0 },
-    { "in others' turns, without one", "5555555555555555", "0000000000000000", "xxxxxxxxxxxxxxxx",
-      9, 50, 0 },
+    { "in others' turns, without one", "5555555555555555", "0000000000000000", "xxxxxxxxxxxxxxxx", 9, 50, 0 },
     { "in others' turns and in its own", "88888888888888888888888", "55555555555555555555555",
       "55555555555555555555555", 0 },
     { "the same, for longer", "9999999999999999999999999", "5555555555555555555555555",
       "5555555555555555555555555", 16, 90, 50 },
-    { "ten points are a chance", "44444444444444444444", "33333333333333333333",
-      "77777777777777777777", 0 },
+    { "ten points are a chance", "44444444444444444444", "33333333333333333333", "77777777777777777777", 0 },
     { "samples that are off for seconds", "xxxxx0000xxxxx0000xxxx0000", "55555555555555555555555555",
       "55555555555555555555555555", 0 },
     { "samples that come late", "0x0x0x0x0x0x0x0x0x0x0x0x", "x0x0x0x0x0x0x0x0x0x0x0x0",
@@ -46,8 +44,8 @@ test_looks(void **state)
 
         for (uint32_t s = 0; cases[i].busy[s] != '\0'; s++) {
             const struct bh_share_time_check check = { BH_NS_PER_S, tenths(cases[i].busy[s]),
-                                                     tenths(cases[i].granted[s]),
-                                                     tenths(cases[i].others[s]) };
+                                                       tenths(cases[i].granted[s]),
+                                                       tenths(cases[i].others[s]) };
 
             if (!bh_share_time_check(&at, &check))
                 continue;
@@ -105,17 +103,17 @@ static const struct {
     uint32_t bp;
     bool outdated;
 } states[] = {
-    { "the first",                10,  5,  12, false, 0 },
-    { "a second later",           20,  9,  22, true,  4000 },
-    { "nothing new",              20,  9,  32, true,  4000 },
-    { "nothing new for long",     20,  9,  50, false, 4000 },
-    { "it speaks again",          60, 29,  62, true,  5000 },
-    { "all of the time and more", 70, 40,  72, true,  10000 },
-    { "another that counts anew", 80,  2,  82, false, 10000 },
-    { "and goes on",              90, 12,  92, true,  10000 },
-    { "its pages are outdated",  100, 13, 101, false, 0, .outdated = true },
-    { "gone",                      0,  0, 102, false, 0 },
-    { "there again",             110, 50, 112, false, 0 },
+    { "the first", 10, 5, 12, false, 0 },
+    { "a second later", 20, 9, 22, true, 4000 },
+    { "nothing new", 20, 9, 32, true, 4000 },
+    { "nothing new for long", 20, 9, 50, false, 4000 },
+    { "it speaks again", 60, 29, 62, true, 5000 },
+    { "all of the time and more", 70, 40, 72, true, 10000 },
+    { "another that counts anew", 80, 2, 82, false, 10000 },
+    { "and goes on", 90, 12, 92, true, 10000 },
+    { "its pages are outdated", 100, 13, 101, false, 0, .outdated = true },
+    { "gone", 0, 0, 102, false, 0 },
+    { "there again", 110, 50, 112, false, 0 },
 };
 
 static void

@@ -27,8 +27,7 @@
 #include "wire/frame.h"
 #include "wire/message.h"
 
-enum { CLIENT_FD = 3, MESSAGE_FD = 4, MESSAGE_MAX = 128 << 10, NOBODY = 65534,
-       KEEPER_MS = 3000 };
+enum { CLIENT_FD = 3, MESSAGE_FD = 4, MESSAGE_MAX = 128 << 10, NOBODY = 65534, KEEPER_MS = 3000 };
 
 static bh_rc
 stream_read_message(struct bh_arena *arena, struct bh_msg_stream *ret_message, struct bh_err *err)
@@ -74,9 +73,9 @@ stream_reach_keeper(const char *folder, int *ret_fd, struct bh_err *err)
         return bh_err_set(err, BH_CONFLICT, "the job has ended");
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/control", place);
     if (!stream_connect_in_time(fd, &address))
-        return bh_err_set(err, BH_CONFLICT, errno == ENOENT
-                          ? "the job was started by a version without streams"
-                          : "the job's keeper takes no streams");
+        return bh_err_set(err, BH_CONFLICT,
+                          errno == ENOENT ? "the job was started by a version without streams"
+                                          : "the job's keeper takes no streams");
     *ret_fd = bh_fd_steal(&fd);
     return BH_OK;
 }
@@ -92,9 +91,13 @@ stream_write_request(const struct bh_msg_stream *message, struct bh_buf *out, st
         [BH_STREAM_WATCH] = BH_INIT_WATCH,
     };
     struct bh_init_request head = {
-        .ask = asks[message->what], .tty = message->tty, .input = message->input,
-        .rows = (uint16_t)message->rows, .columns = (uint16_t)message->columns,
-        .port = (uint16_t)message->port, .count = (uint16_t)message->args.count,
+        .ask = asks[message->what],
+        .tty = message->tty,
+        .input = message->input,
+        .rows = (uint16_t)message->rows,
+        .columns = (uint16_t)message->columns,
+        .port = (uint16_t)message->port,
+        .count = (uint16_t)message->args.count,
     };
 
     if (message->port > UINT16_MAX || message->args.count > 1024)
@@ -107,7 +110,7 @@ stream_write_request(const struct bh_msg_stream *message, struct bh_buf *out, st
 
 static bh_rc
 stream_send_request(int keeper, const struct bh_buf *request, const int *fds, uint32_t count,
-             struct bh_err *err)
+                    struct bh_err *err)
 {
     struct iovec part = { request->bytes, request->length };
     union {
@@ -153,7 +156,7 @@ stream_make_pipes(struct bh_pump *pump, int fds[3], uid_t uid, struct bh_err *er
 
 static bh_rc
 stream_ask(struct bh_pump *pump, const struct bh_msg_stream *message, int keeper, uid_t uid,
-    struct bh_err *err)
+           struct bh_err *err)
 {
     int pair[2], fds[BH_INIT_FDS_MAX] = { -1, -1, -1, -1 };
     uint32_t count = 1;
@@ -182,7 +185,7 @@ stream_ask(struct bh_pump *pump, const struct bh_msg_stream *message, int keeper
 /* ATTACH is answered on the very connection. */
 static bh_rc
 stream_ask_to_attach(struct bh_pump *pump, const struct bh_msg_stream *message, int *keeper,
-              struct bh_err *err)
+                     struct bh_err *err)
 {
     struct bh_buf request;
     bh_rc rc;
@@ -210,8 +213,7 @@ stream_lay_down_rights(struct bh_err *err)
 }
 
 static bh_rc
-stream_prepare(struct bh_pump *pump, const struct bh_msg_stream *message, char **argv,
-        struct bh_err *err)
+stream_prepare(struct bh_pump *pump, const struct bh_msg_stream *message, char **argv, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int keeper = -1;
     uint64_t uid;

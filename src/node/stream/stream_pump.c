@@ -48,8 +48,8 @@ pump_write_pending(struct bh_pump *pump)
 
     if (pump->pending_length == pump->pending_sent)
         return;
-    went = send(pump->client, pump->pending + pump->pending_sent,
-                pump->pending_length - pump->pending_sent, MSG_NOSIGNAL);
+    went = send(pump->client, pump->pending + pump->pending_sent, pump->pending_length - pump->pending_sent,
+                MSG_NOSIGNAL);
     if (went > 0)
         pump->pending_sent += (size_t)went;
     else if (went < 0 && errno != EAGAIN && errno != EINTR)
@@ -82,8 +82,9 @@ pump_write_last_words(struct bh_pump *pump)
 void
 bh_pump_refuse(struct bh_pump *pump, const struct bh_err *err)
 {
-    struct bh_stream_frame frame = { .kind = BH_STREAM_ERROR, .number = err->rc,
-                                     .bytes = err->msg, .length = strlen(err->msg) };
+    struct bh_stream_frame frame = {
+        .kind = BH_STREAM_ERROR, .number = err->rc, .bytes = err->msg, .length = strlen(err->msg)
+    };
 
     pump_write_last_words(pump);
     if (pump->disconnected || !pump_has_space(pump))
@@ -103,7 +104,9 @@ pump_receive_answer(int from, struct bh_init_reply *ret_reply, int *ret_fd)
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes };
     ssize_t got = recvmsg(from, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
@@ -125,8 +128,7 @@ pump_refused_because(const struct bh_pump *pump, int why, struct bh_err *err)
 }
 
 static bh_rc
-pump_await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *ret_fd,
-             struct bh_err *err)
+pump_await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *ret_fd, struct bh_err *err)
 {
     struct pollfd polled[2] = { { .fd = pump->answers, .events = POLLIN },
                                 { .fd = pump->client, .events = POLLRDHUP } };
@@ -139,8 +141,7 @@ pump_await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *re
             return bh_err_set(err, BH_UNAVAILABLE, "the client is gone");
         if (polled[0].revents && pump_receive_answer(pump->answers, ret_reply, ret_fd))
             return BH_OK;
-        if (polled[0].revents && pump->keeper >= 0
-            && pump_receive_answer(pump->keeper, ret_reply, ret_fd))
+        if (polled[0].revents && pump->keeper >= 0 && pump_receive_answer(pump->keeper, ret_reply, ret_fd))
             return BH_OK;
         if (polled[0].revents)
             return bh_err_set(err, BH_CONFLICT, "the job has ended");
@@ -163,10 +164,8 @@ pump_receive_descriptor(struct bh_pump *pump, int fd)
 static void
 pump_send_ready(struct bh_pump *pump)
 {
-    uint8_t flags = (uint8_t)((pump->tty ? BH_STREAM_TTY : 0)
-                              | (pump->writer ? BH_STREAM_WRITER : 0));
-    struct bh_stream_frame ready = { .kind = BH_STREAM_READY, .number = BH_STREAM_CREDIT,
-                                     .flags = flags };
+    uint8_t flags = (uint8_t)((pump->tty ? BH_STREAM_TTY : 0) | (pump->writer ? BH_STREAM_WRITER : 0));
+    struct bh_stream_frame ready = { .kind = BH_STREAM_READY, .number = BH_STREAM_CREDIT, .flags = flags };
 
     pump_put_frame(pump, &ready);
 }
@@ -297,8 +296,8 @@ pump_receive_frames(struct bh_pump *pump, struct bh_err *err)
 
     for (;;) {
         struct bh_stream_frame frame;
-        bh_rc rc = bh_stream_next(pump->received + at, pump->received_length - at,
-                                  BH_STREAM_CLIENT, &frame, err);
+        bh_rc rc =
+            bh_stream_next(pump->received + at, pump->received_length - at, BH_STREAM_CLIENT, &frame, err);
 
         if (rc == BH_OK)
             rc = pump_receive_frame(pump, &frame, err);
@@ -330,8 +329,7 @@ pump_read_client(struct bh_pump *pump, struct bh_err *err)
 static void
 pump_pay_credit(struct bh_pump *pump)
 {
-    struct bh_stream_frame more = { .kind = BH_STREAM_CREDIT_MORE,
-                                    .number = (uint32_t)pump->owed };
+    struct bh_stream_frame more = { .kind = BH_STREAM_CREDIT_MORE, .number = (uint32_t)pump->owed };
 
     if (pump->owed < BH_STREAM_CREDIT / 4 || !pump_has_space(pump))
         return;
@@ -345,7 +343,8 @@ static void
 pump_put_output(struct bh_pump *pump, int which, const char *bytes, size_t length)
 {
     struct bh_stream_frame frame = { .kind = which == 0 ? BH_STREAM_STDOUT : BH_STREAM_STDERR,
-                                     .bytes = bytes, .length = length };
+                                     .bytes = bytes,
+                                     .length = length };
 
     pump_put_frame(pump, &frame);
 }
@@ -422,15 +421,12 @@ pump_list_polls(const struct bh_pump *pump, struct pollfd *polls)
     bool space = pump_has_space(pump);
     bool writing = pump->input >= 0 && pump->taken_length > 0;
 
-    polls[CLIENT] = (struct pollfd){
-        .fd = pump->client, .events = (short)(POLLIN | (pump->pending_length ? POLLOUT : 0))
-    };
-    polls[ANSWERS] = (struct pollfd){ .fd = pump->attached && !space ? -1 : pump->answers,
-                                      .events = POLLIN };
+    polls[CLIENT] = (struct pollfd){ .fd = pump->client,
+                                     .events = (short)(POLLIN | (pump->pending_length ? POLLOUT : 0)) };
+    polls[ANSWERS] = (struct pollfd){ .fd = pump->attached && !space ? -1 : pump->answers, .events = POLLIN };
     polls[INPUT] = (struct pollfd){ .fd = writing ? pump->input : -1, .events = POLLOUT };
     for (int i = 0; i < 2; i++)
-        polls[OUTPUT + i] = (struct pollfd){ .fd = space ? pump->sources[i] : -1,
-                                             .events = POLLIN };
+        polls[OUTPUT + i] = (struct pollfd){ .fd = space ? pump->sources[i] : -1, .events = POLLIN };
 }
 
 static bh_rc
@@ -473,8 +469,7 @@ pump_receive_rest(struct bh_pump *pump)
     bh_ns progress = bh_time_monotonic();
     int which = 0;
 
-    while (which < 2 && !pump->disconnected
-           && bh_time_monotonic() - progress < TIMEOUT_MS * BH_NS_PER_MS) {
+    while (which < 2 && !pump->disconnected && bh_time_monotonic() - progress < TIMEOUT_MS * BH_NS_PER_MS) {
         struct pollfd polled = { .fd = pump->client, .events = POLLOUT };
 
         if (!pump_has_space(pump)) {

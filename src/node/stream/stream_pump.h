@@ -13,21 +13,21 @@
  * a descriptor that it gives is used non-blocking and closed, nothing more. */
 
 struct bh_pump {
-    int client;                  /* frames, both ways */
-    int answers;                 /* of bulkhead-init, or of the keeper for who attaches */
-    int keeper;                  /* it refuses there; -1: it was answered */
-    int input;                   /* where STDIN goes; -1: nowhere, or closed */
-    int sources[2];              /* what becomes STDOUT and STDERR; -1: none, or at its end */
+    int client;     /* frames, both ways */
+    int answers;    /* of bulkhead-init, or of the keeper for who attaches */
+    int keeper;     /* it refuses there; -1: it was answered */
+    int input;      /* where STDIN goes; -1: nowhere, or closed */
+    int sources[2]; /* what becomes STDOUT and STDERR; -1: none, or at its end */
     enum bh_stream_what what;
     bool tty, writer;
-    bool attached;               /* output comes as packets on `answers` */
-    bool no_more_input;          /* the client said so; `input` closes once it has all */
-    bool exited, disconnected;         /* broken: the client is gone */
+    bool attached;             /* output comes as packets on `answers` */
+    bool no_more_input;        /* the client said so; `input` closes once it has all */
+    bool exited, disconnected; /* broken: the client is gone */
     uint8_t status;
     size_t received_length, pending_length, pending_sent, taken_length, owed;
     char received[BH_STREAM_FRAME_MAX + BH_STREAM_CREDIT]; /* frames that are not whole yet */
-    char taken[BH_STREAM_CREDIT]; /* input that the job has not taken yet */
-    char pending[2 * BH_STREAM_FRAME_MAX]; /* frames that the client has not taken yet */
+    char taken[BH_STREAM_CREDIT];                          /* input that the job has not taken yet */
+    char pending[2 * BH_STREAM_FRAME_MAX];                 /* frames that the client has not taken yet */
 };
 
 /* A pump whose descriptors are all -1 but the client's. */

@@ -21,10 +21,10 @@
 enum {
     AUTH_MAX = 1 << 20,
     CERTIFICATES_MAX = 4 << 20,
-    MANIFEST_BYTES = 3 << 20,  /* the manifest and the talk around it */
-    BESIDE_BYTES = 4 << 20,    /* talk beside the blobs, and a sixteenth of them */
+    MANIFEST_BYTES = 3 << 20, /* the manifest and the talk around it */
+    BESIDE_BYTES = 4 << 20,   /* talk beside the blobs, and a sixteenth of them */
     BESIDE_SHARE = 16,
-    DOCUMENTS_MAX = 2          /* an index, and the manifest that it lists */
+    DOCUMENTS_MAX = 2 /* an index, and the manifest that it lists */
 };
 
 /* ---- before the cell ---- */
@@ -88,17 +88,17 @@ pull_make_relay(struct bh_pull *pull, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    pull->relay = (struct bh_relay) {
+    pull->relay = (struct bh_relay){
         .hosts = pull->hosts,
         .host_count = pull->host_count,
         .deny = pull->deny,
         .deny_count = pull->deny_count,
-        .shared = mmap(NULL, sizeof *pull->relay.shared, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+        .shared =
+            mmap(NULL, sizeof *pull->relay.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
         .control = -1,
     };
     return pull->relay.shared == MAP_FAILED ? bh_err_errno(err, "map memory")
-                                          : bh_relay_start(&pull->relay, err);
+                                            : bh_relay_start(&pull->relay, err);
 }
 
 bh_rc
@@ -165,15 +165,15 @@ pull_write_etc(struct bh_pull *pull, uint32_t base, struct bh_err *err)
 bh_rc
 bh_pull_enter(struct bh_pull *pull, uint32_t base, struct bh_err *err)
 {
-    static const char *const folders[] = { BH_PULL_FOLDER, BH_PULL_FOLDER "/tmp",
-                                           BH_PULL_FOLDER "/blobs",
+    static const char *const folders[] = { BH_PULL_FOLDER, BH_PULL_FOLDER "/tmp", BH_PULL_FOLDER "/blobs",
                                            BH_PULL_FOLDER "/blobs/sha256" };
     BH_AUTO(bh_fd_close)
     int fd = -1;
     bh_rc rc = BH_OK;
 
     if (mount("bulkhead-etc", BH_UNPACK_SANDBOX_ETC, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-              "mode=755,size=6m") != 0)
+              "mode=755,size=6m")
+        != 0)
         return bh_err_errno(err, "mount the cell's files");
     rc = pull_write_etc(pull, base, err);
     for (size_t i = 0; i < BH_COUNT(folders) && rc == BH_OK; i++)
@@ -207,8 +207,7 @@ pull_written_bytes(void)
     struct stat st;
 
     for (const struct dirent *entry; dir && (entry = readdir(dir));)
-        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
-            && S_ISREG(st.st_mode))
+        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
             bytes += (uint64_t)st.st_size;
     if (dir)
         closedir(dir);
@@ -226,7 +225,7 @@ pull_progress(void *self, struct bh_unpack_progress *ret_progress)
     uint64_t received = atomic_load(&shared->received_bytes);
 
     moved_at = moved_at > pull->begun_at ? moved_at : pull->begun_at;
-    *ret_progress = (struct bh_unpack_progress) { .stage = BH_IMAGE_FETCHING };
+    *ret_progress = (struct bh_unpack_progress){ .stage = BH_IMAGE_FETCHING };
     if (pull->fetching) {
         ret_progress->total_bytes = pull->most_bytes;
         ret_progress->done_bytes = received < pull->most_bytes ? received : pull->most_bytes;
@@ -247,8 +246,8 @@ static bh_rc
 pull_fault_error(const struct bh_pull *pull, struct bh_err *err)
 {
     if (pull->fault == BH_PULL_STALLED) {
-        bh_err_set(err, BH_TIMEOUT, "%s sent nothing for %" PRIu64 " seconds",
-                   pull->hosts[0].host, pull->stall_s);
+        bh_err_set(err, BH_TIMEOUT, "%s sent nothing for %" PRIu64 " seconds", pull->hosts[0].host,
+                   pull->stall_s);
         return bh_err_hint(err, "registry_stall_s of node.conf is the limit");
     }
     if (!pull->fetching)
@@ -274,7 +273,7 @@ pull_report_failure(const struct bh_pull *pull, struct bh_err *err)
 /* skopeo as a step, with what may come meanwhile. */
 static bh_rc
 pull_run_skopeo(struct bh_pull *pull, struct bh_unpack_runner *runner, int (*step)(void *order),
-           struct bh_err *err)
+                struct bh_err *err)
 {
     struct bh_relay_shared *shared = pull->relay.shared;
     uint64_t beside = pull->fetching ? BESIDE_BYTES + pull->most_bytes / BESIDE_SHARE : 0;

@@ -17,10 +17,10 @@
 
 struct bh_pull {
     /* What is wanted, by whoever starts it. */
-    const char *program;                      /* skopeo */
-    const char *source;                       /* "HOST[:PORT]/REPOSITORY" */
-    const char *auth;                         /* a file of credentials; "": none */
-    const char *entries[BH_RELAY_HOSTS_MAX];  /* hosts; the first is the registry */
+    const char *program;                     /* skopeo */
+    const char *source;                      /* "HOST[:PORT]/REPOSITORY" */
+    const char *auth;                        /* a file of credentials; "": none */
+    const char *entries[BH_RELAY_HOSTS_MAX]; /* hosts; the first is the registry */
     const char *deny[BH_RELAY_DENY_MAX];
     uint32_t entry_count, deny_count;
     uint64_t stall_s;
@@ -29,9 +29,9 @@ struct bh_pull {
     uint32_t host_count;
     struct bh_relay relay;
     struct bh_buf auth_text, certificates;
-    bh_ns begun_at;                           /* monotonic; of the step that runs */
-    uint64_t most_bytes;                      /* on the disk, of the step that runs */
-    bool fetching;                            /* blobs, and not a manifest */
+    bh_ns begun_at;      /* monotonic; of the step that runs */
+    uint64_t most_bytes; /* on the disk, of the step that runs */
+    bool fetching;       /* blobs, and not a manifest */
     enum { BH_PULL_RUNNING, BH_PULL_STALLED, BH_PULL_TOO_MUCH } fault;
 };
 
@@ -48,12 +48,10 @@ BH_MUST_USE bh_rc bh_pull_enter(struct bh_pull *pull, uint32_t base, struct bh_e
  *   BH_UNAVAILABLE  it cannot be reached
  *   BH_TIMEOUT      it went silent
  *   BH_FULL         it is larger than a tenant may have */
-BH_MUST_USE bh_rc bh_pull_resolve(struct bh_pull *pull, struct bh_unpack_runner *runner,
-                                  struct bh_err *err);
+BH_MUST_USE bh_rc bh_pull_resolve(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh_err *err);
 
 /* Fetch that manifest's blobs.  As bh_pull_resolve. */
-BH_MUST_USE bh_rc bh_pull_fetch(struct bh_pull *pull, struct bh_unpack_runner *runner,
-                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_pull_fetch(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh_err *err);
 
 /* Nothing is fetched any more: credentials and relay go. */
 void bh_pull_end(struct bh_pull *pull);

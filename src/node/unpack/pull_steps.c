@@ -50,22 +50,22 @@ steps_name_image(const struct bh_unpack_order *order, char ret_image[IMAGE_MAX])
 
     digest = digest[0] ? digest : order->digest;
     if (digest[0])
-        bh_path_format(ret_image, IMAGE_MAX, "docker://%.400s@sha256:%.64s",
-                       order->pull->source, digest);
+        bh_path_format(ret_image, IMAGE_MAX, "docker://%.400s@sha256:%.64s", order->pull->source, digest);
     else
-        bh_path_format(ret_image, IMAGE_MAX, "docker://%.400s:%.130s", order->pull->source,
-                       order->tag);
+        bh_path_format(ret_image, IMAGE_MAX, "docker://%.400s:%.130s", order->pull->source, order->tag);
 }
 
 /* Its output goes to a file, and it gets no descriptor but those of its own. */
 static int
 pull_steps_become(struct steps_command *command, const char *output)
 {
-    static const char *const env[] = { "PATH=/usr/bin:/bin", "HOME=" BH_PULL_FOLDER "/tmp",
+    static const char *const env[] = { "PATH=/usr/bin:/bin",
+                                       "HOME=" BH_PULL_FOLDER "/tmp",
                                        "TMPDIR=" BH_PULL_FOLDER "/tmp",
                                        "XDG_RUNTIME_DIR=" BH_PULL_FOLDER "/tmp",
                                        "SSL_CERT_FILE=" BH_PULL_CERTIFICATES,
-                                       "SSL_CERT_DIR=/nowhere", NULL };
+                                       "SSL_CERT_DIR=/nowhere",
+                                       NULL };
     int log = open(LOG, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     int out = open(output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct bh_process_options options = {
@@ -101,13 +101,14 @@ int
 bh_pull_step_copy(void *self)
 {
     const struct bh_unpack_order *order = self;
-    struct steps_command command = { { "skopeo", "--insecure-policy", "copy", "--quiet",
-                                 "--preserve-digests" }, 5 };
+    struct steps_command command = {
+        { "skopeo", "--insecure-policy", "copy", "--quiet", "--preserve-digests" }, 5
+    };
     char image[IMAGE_MAX];
 
     steps_name_image(order, image);
-    pull_steps_add(&command, order->pull->hosts[0].plain ? "--src-tls-verify=false"
-                                              : "--src-tls-verify=true");
+    pull_steps_add(&command,
+                   order->pull->hosts[0].plain ? "--src-tls-verify=false" : "--src-tls-verify=true");
     pull_steps_add(&command, *order->pull->auth ? "--src-authfile" : "--src-no-creds");
     if (*order->pull->auth)
         pull_steps_add(&command, BH_PULL_AUTH);
@@ -137,8 +138,7 @@ static const struct {
     { "no suitable address", BH_DENIED, NULL, SENT },
     { "network is unreachable", BH_DENIED, NULL, SENT },
     { "connection refused", BH_DENIED, NULL, SENT },
-    { "certificate", BH_DENIED, NULL,
-      "the node trusts what /etc/ssl/certs/ca-certificates.crt has" },
+    { "certificate", BH_DENIED, NULL, "the node trusts what /etc/ssl/certs/ca-certificates.crt has" },
     { "did not match", BH_INVALID, "a blob has another digest than its manifest says", NULL },
 };
 
@@ -207,8 +207,8 @@ bh_pull_step_explain(void *self)
         bh_err_set(err, causes[i].rc, "%.*s", SAID_MAX, causes[i].message ? causes[i].message : said);
         return pull_fail(order, causes[i].hint ? bh_err_hint(err, "%s", causes[i].hint) : err->rc);
     }
-    return pull_fail(order, bh_err_set(err, BH_UNAVAILABLE, "skopeo: %.*s", SAID_MAX,
-                                  *said ? said : "it does not run"));
+    return pull_fail(
+        order, bh_err_set(err, BH_UNAVAILABLE, "skopeo: %.*s", SAID_MAX, *said ? said : "it does not run"));
 }
 
 /* ---- the manifest ---- */
@@ -228,15 +228,17 @@ steps_read_manifest(struct bh_unpack_order *order, const struct bh_buf *text, st
     for (int i = 0; i < 32; i++)
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     if (wanted[0] && strcmp(hex, wanted) != 0)
-        return bh_err_set(err, BH_INVALID, "the registry gave a manifest of another digest, "
-                                           "sha256:%.19s...", hex);
+        return bh_err_set(err, BH_INVALID,
+                          "the registry gave a manifest of another digest, "
+                          "sha256:%.19s...",
+                          hex);
     rc = bh_image_is_index(text, &index, err);
     if (rc != BH_OK || index)
         return rc == BH_OK ? bh_image_find_platform(text, blob, err) : rc;
     rc = bh_image_read_manifest(text, &manifest, err);
     if (rc != BH_OK)
         return rc;
-    *blob = (struct bh_image_blob) { .media = BH_MEDIA_MANIFEST, .bytes = text->length };
+    *blob = (struct bh_image_blob){ .media = BH_MEDIA_MANIFEST, .bytes = text->length };
     memcpy(blob->digest, hex, sizeof blob->digest);
     order->shared->total_bytes = manifest.config.bytes;
     for (uint32_t i = 0; i < manifest.layer_count; i++)
@@ -267,6 +269,6 @@ bh_pull_step_store(void *self)
     char path[128];
 
     bh_path_format(path, sizeof path, BLOBS "/%s", order->shared->manifest.digest);
-    return pull_fail(order, rename(MANIFEST, path) == 0
-                           ? BH_OK : bh_err_errno(&order->shared->err, "keep the manifest"));
+    return pull_fail(
+        order, rename(MANIFEST, path) == 0 ? BH_OK : bh_err_errno(&order->shared->err, "keep the manifest"));
 }

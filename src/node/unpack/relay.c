@@ -27,9 +27,9 @@ enum { BACKLOG = 64, CONNECT_MS = 10000, CONTROL_FD = 3, FIRST_OF_OTHERS = 4, PO
 
 /* This machine, what is not routed, groups, and where clouds have their metadata services. */
 static const char *const never[] = {
-    "0.0.0.0/8",  "127.0.0.0/8",  "169.254.0.0/16", "168.63.129.16", "100.100.100.200",
+    "0.0.0.0/8",   "127.0.0.0/8", "169.254.0.0/16", "168.63.129.16", "100.100.100.200",
     "192.0.0.192", "224.0.0.0/4", "240.0.0.0/4",    "::/96",         "fd00:ec2::254",
-    "fe80::/10",  "fec0::/10",    "ff00::/8",
+    "fe80::/10",   "fec0::/10",   "ff00::/8",
 };
 
 static bool
@@ -147,7 +147,9 @@ relay_receive_listeners(struct relay_loop *loop)
     } control_space;
     char byte;
     struct iovec data = { &byte, 1 };
-    struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control_space,
+    struct msghdr message = { .msg_iov = &data,
+                              .msg_iovlen = 1,
+                              .msg_control = &control_space,
                               .msg_controllen = sizeof control_space };
     size_t bytes = loop->relay->host_count * sizeof(int);
     const struct cmsghdr *header;
@@ -169,8 +171,8 @@ relay_dispatch(struct relay_loop *loop)
     bool control_space = bh_relay_pipes_have_space(&loop->pipes);
 
     for (; count < hosts; count++)
-        fds[count] = (struct pollfd) { .fd = control_space ? loop->listeners[count] : -1, .events = POLLIN };
-    fds[count++] = (struct pollfd) { .fd = CONTROL_FD };
+        fds[count] = (struct pollfd){ .fd = control_space ? loop->listeners[count] : -1, .events = POLLIN };
+    fds[count++] = (struct pollfd){ .fd = CONTROL_FD };
     count += bh_relay_pipe_fds(&loop->pipes, fds + count);
     if (poll(fds, count, POLL_MS) < 0 && errno != EINTR)
         _exit(EXIT_FAILURE);
@@ -192,9 +194,9 @@ be_relay(const struct bh_relay *relay, int control)
     loop.relay = relay;
     if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0
         || (control != CONTROL_FD && dup2(control, CONTROL_FD) < 0)
-        || close_range(FIRST_OF_OTHERS, ~0u, 0) != 0
-        || signal(SIGPIPE, SIG_IGN) == SIG_ERR || bh_fetch_sandbox_drop(&err) != BH_OK
-        || bh_fetch_sandbox_enter(&err) != BH_OK || !relay_receive_listeners(&loop))
+        || close_range(FIRST_OF_OTHERS, ~0u, 0) != 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR
+        || bh_fetch_sandbox_drop(&err) != BH_OK || bh_fetch_sandbox_enter(&err) != BH_OK
+        || !relay_receive_listeners(&loop))
         _exit(EXIT_FAILURE);
     while (!atomic_load(&relay->shared->over))
         relay_dispatch(&loop);
@@ -250,15 +252,13 @@ relay_switch_on_loopback(struct bh_err *err)
 static bh_rc
 relay_listen_for(const struct bh_relay *relay, uint32_t host, int *ret_fd, struct bh_err *err)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET,
-                              .sin_port = htons((uint16_t)relay->hosts[host].port) };
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)relay->hosts[host].port) };
     char text[16];
 
     bh_relay_address(relay, host, text);
     *ret_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (*ret_fd < 0 || inet_pton(AF_INET, text, &at.sin_addr) != 1
-        || bind(*ret_fd, (const struct sockaddr *)&at, sizeof at) != 0
-        || listen(*ret_fd, BACKLOG) != 0)
+        || bind(*ret_fd, (const struct sockaddr *)&at, sizeof at) != 0 || listen(*ret_fd, BACKLOG) != 0)
         return bh_err_errno(err, "listen in the cell for %.100s", relay->hosts[host].host);
     return BH_OK;
 }
@@ -273,16 +273,17 @@ relay_send_listeners(const struct bh_relay *relay, const int *fds, struct bh_err
     char byte = 0;
     struct iovec data = { &byte, 1 };
     size_t bytes = relay->host_count * sizeof(int);
-    struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control_space,
-                              .msg_controllen = CMSG_SPACE(bytes) };
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control_space, .msg_controllen = CMSG_SPACE(bytes)
+    };
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(bytes);
     memcpy(CMSG_DATA(header), fds, bytes);
-    return sendmsg(relay->control, &message, MSG_NOSIGNAL) == 1
-               ? BH_OK : bh_err_errno(err, "speak with the relay");
+    return sendmsg(relay->control, &message, MSG_NOSIGNAL) == 1 ? BH_OK
+                                                                : bh_err_errno(err, "speak with the relay");
 }
 
 bh_rc

@@ -25,21 +25,21 @@ enum { BH_RELAY_HOSTS_MAX = 40, BH_RELAY_DENY_MAX = 32, BH_RELAY_ERROR_MAX = 160
 /* In memory that it shares with its parent, who believes the amounts and holds the text
  * within bounds. */
 struct bh_relay_shared {
-    _Atomic uint64_t limit_bytes;    /* set by the parent: what may come in all */
+    _Atomic uint64_t limit_bytes; /* set by the parent: what may come in all */
     _Atomic uint64_t received_bytes;
-    _Atomic uint64_t moved_at;       /* monotonic; when bytes went either way */
-    _Atomic bool over;               /* the limit was reached: nothing more comes */
+    _Atomic uint64_t moved_at;           /* monotonic; when bytes went either way */
+    _Atomic bool over;                   /* the limit was reached: nothing more comes */
     char last_error[BH_RELAY_ERROR_MAX]; /* the last: a host that was not reached, and why */
 };
 
 struct bh_relay {
     const struct bh_registry *hosts; /* `repository` does not count */
     uint32_t host_count;
-    const char *const *deny;         /* blocks of addresses that are never connected to */
+    const char *const *deny; /* blocks of addresses that are never connected to */
     uint32_t deny_count;
     struct bh_relay_shared *shared;
-    pid_t pid;                       /* by bh_relay_start */
-    int control;                     /* a socket to it */
+    pid_t pid;   /* by bh_relay_start */
+    int control; /* a socket to it */
 };
 
 /* Whether that host may have that address: of a plain one, the loopback's; of others, none of

@@ -33,15 +33,14 @@ is_empty(const struct bh_relay_way *way)
 static short
 events_of(const struct bh_relay_way *read, const struct bh_relay_way *write)
 {
-    return (short)((!read->ended && is_empty(read) ? POLLIN : 0)
-                   | (is_empty(write) ? 0 : POLLOUT));
+    return (short)((!read->ended && is_empty(read) ? POLLIN : 0) | (is_empty(write) ? 0 : POLLOUT));
 }
 
 /* A socket that nothing is wanted of would wake the loop by its end, again and again. */
 static struct pollfd
 poll_entry(int fd, short events)
 {
-    return (struct pollfd) { .fd = events ? fd : -1, .events = events };
+    return (struct pollfd){ .fd = events ? fd : -1, .events = events };
 }
 
 uint32_t
@@ -110,8 +109,7 @@ relay_pipe_move(struct bh_relay_pipe *pipe, struct bh_relay_shared *shared)
 
 /* From the last, so that one that is over can be replaced by it. */
 void
-bh_relay_pipe_move(struct bh_relay_pipes *pipes, const struct pollfd *fds,
-                   struct bh_relay_shared *shared)
+bh_relay_pipe_move(struct bh_relay_pipes *pipes, const struct pollfd *fds, struct bh_relay_shared *shared)
 {
     for (uint32_t i = pipes->count; i-- > 0;) {
         struct bh_relay_pipe *pipe = &pipes->pipe[i];

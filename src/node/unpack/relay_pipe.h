@@ -9,8 +9,7 @@
 /* Connections of a relay: bytes both ways between a socket of the cell and one of a host,
  * with a buffer for each way, and an end that is passed on. */
 
-enum { BH_RELAY_PIPES_MAX = 48, BH_RELAY_PIPE_FDS = 2 * BH_RELAY_PIPES_MAX,
-       BH_RELAY_BUFFER = 64 << 10 };
+enum { BH_RELAY_PIPES_MAX = 48, BH_RELAY_PIPE_FDS = 2 * BH_RELAY_PIPES_MAX, BH_RELAY_BUFFER = 64 << 10 };
 
 struct bh_relay_way {
     uint8_t bytes[BH_RELAY_BUFFER];

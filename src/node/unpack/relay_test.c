@@ -62,11 +62,9 @@ test_may_reach(void **state)
         struct sockaddr_storage address = { 0 };
 
         read_address(cases[i].address, &address);
-        BH_CHECK_EQ(cases[i].address,
-                    bh_relay_may_reach(&relay, false, (const struct sockaddr *)&address),
+        BH_CHECK_EQ(cases[i].address, bh_relay_may_reach(&relay, false, (const struct sockaddr *)&address),
                     cases[i].listed);
-        BH_CHECK_EQ(cases[i].address,
-                    bh_relay_may_reach(&relay, true, (const struct sockaddr *)&address),
+        BH_CHECK_EQ(cases[i].address, bh_relay_may_reach(&relay, true, (const struct sockaddr *)&address),
                     cases[i].plain);
     }
     BH_CHECK_DONE();

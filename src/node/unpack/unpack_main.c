@@ -75,8 +75,8 @@ unpack_confine(const struct unpack_options *options, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     umask(022);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() == 1 ||
-        setrlimit(RLIMIT_CORE, &none) != 0 || setrlimit(RLIMIT_NOFILE, &few) != 0)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() == 1 || setrlimit(RLIMIT_CORE, &none) != 0
+        || setrlimit(RLIMIT_NOFILE, &few) != 0)
         return bh_err_errno(err, "set limits");
     errno = 0;
     (void)!nice(NICENESS);
@@ -92,15 +92,13 @@ unpack_open_store(struct unpack *unpack, struct bh_err *err)
     unpack->store = open(options->store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (unpack->store < 0)
         return bh_err_errno(err, "open %s", options->store);
-    unpack->lock =
-        openat(unpack->store, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    unpack->lock = openat(unpack->store, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (unpack->lock < 0)
         return bh_err_errno(err, "open the lock of %s", options->store);
     bh_path_format(unpack->folder, sizeof unpack->folder, "tmp-%" PRIu64, options->lease);
     bh_path_format(path, sizeof path, "%s/%s", options->store, unpack->folder);
     bh_path_remove_tree(path);
-    if (mkdir(path, 0700) != 0 ||
-        lchown(path, (uid_t)options->base, (gid_t)options->base) != 0)
+    if (mkdir(path, 0700) != 0 || lchown(path, (uid_t)options->base, (gid_t)options->base) != 0)
         return bh_err_errno(err, "make folder %s", path);
     return BH_OK;
 }
@@ -112,7 +110,8 @@ unpack_enter_sandbox(struct unpack *unpack, struct bh_err *err)
     char path[PATH_SIZE];
 
     bh_path_format(path, sizeof path, "%s/%s", options->store, unpack->folder);
-    return bh_unpack_sandbox_enter(&(struct bh_unpack_sandbox) { path, options->tool, options->pull.program }, err);
+    return bh_unpack_sandbox_enter(&(struct bh_unpack_sandbox){ path, options->tool, options->pull.program },
+                                   err);
 }
 
 /* One image of a tenant is fetched and unpacked at a time, so that several members of a gang
@@ -120,8 +119,7 @@ unpack_enter_sandbox(struct unpack *unpack, struct bh_err *err)
 static bh_rc
 unpack_lock_store(const struct unpack *unpack, struct bh_err *err)
 {
-    return flock(unpack->lock, LOCK_EX) == 0
-               ? BH_OK : bh_err_errno(err, "lock the tenant's images");
+    return flock(unpack->lock, LOCK_EX) == 0 ? BH_OK : bh_err_errno(err, "lock the tenant's images");
 }
 
 /* ---- steps ---- */
@@ -131,15 +129,14 @@ unpack_stage_progress(void *self, struct bh_unpack_progress *ret_progress)
 {
     struct bh_unpack_shared *shared = self;
 
-    *ret_progress = (struct bh_unpack_progress) { BH_IMAGE_CHECKING, shared->read_bytes,
-                                                  shared->total_bytes };
+    *ret_progress = (struct bh_unpack_progress){ BH_IMAGE_CHECKING, shared->read_bytes, shared->total_bytes };
     return true;
 }
 
 static bool
 unpack_tool_progress(void *self, struct bh_unpack_progress *ret_progress)
 {
-    *ret_progress = (struct bh_unpack_progress) { .stage = BH_IMAGE_UNPACKING };
+    *ret_progress = (struct bh_unpack_progress){ .stage = BH_IMAGE_UNPACKING };
     return true;
 }
 
@@ -171,8 +168,7 @@ unpack_run_tool(struct unpack *unpack, struct bh_err *err)
 static bh_rc
 unpack_put_in_place(struct unpack *unpack, struct bh_err *err)
 {
-    static const char *const leftovers[] = { "in", "tmp" }, *const files[] = { "config",
-                                                                               "log" };
+    static const char *const leftovers[] = { "in", "tmp" }, *const files[] = { "config", "log" };
     char path[64];
 
     for (size_t i = 0; i < BH_COUNT(leftovers); i++) {
@@ -185,12 +181,10 @@ unpack_put_in_place(struct unpack *unpack, struct bh_err *err)
     }
     if (syncfs(unpack->store) != 0)
         return bh_err_errno(err, "write the image to the disk");
-    if (lchown(BH_UNPACK_SANDBOX_STAGE, 0, 0) != 0 ||
-        renameat(unpack->store, unpack->folder, unpack->store,
-                 unpack->order.shared->manifest.digest) != 0)
+    if (lchown(BH_UNPACK_SANDBOX_STAGE, 0, 0) != 0
+        || renameat(unpack->store, unpack->folder, unpack->store, unpack->order.shared->manifest.digest) != 0)
         return bh_err_errno(err, "put the image in its place");
-    return fsync(unpack->store) == 0 ? BH_OK
-                                     : bh_err_errno(err, "put the image in its place");
+    return fsync(unpack->store) == 0 ? BH_OK : bh_err_errno(err, "put the image in its place");
 }
 
 /* Whether it is there; then this is its last use. */
@@ -239,8 +233,8 @@ unpack_program_has_digest(struct unpack *unpack)
     const struct unpack_options *options = unpack->options;
     char *digest = unpack->order.shared->manifest.digest;
 
-    if (!options->pull.source || !bh_image_is_digest(options->digest) ||
-        !unpack_is_present(unpack, options->digest))
+    if (!options->pull.source || !bh_image_is_digest(options->digest)
+        || !unpack_is_present(unpack, options->digest))
         return false;
     memcpy(digest, options->digest, BH_IMAGE_HEX);
     return true;
@@ -283,7 +277,8 @@ unpack_drop_stage(const struct unpack *unpack, struct bh_err *err)
     if (unpack->order.pull)
         unpack_remove_pulled();
     return unlinkat(unpack->store, unpack->folder, AT_REMOVEDIR) == 0
-               ? BH_OK : bh_err_errno(err, "remove %s", unpack->folder);
+               ? BH_OK
+               : bh_err_errno(err, "remove %s", unpack->folder);
 }
 
 static bh_rc
@@ -312,8 +307,7 @@ static bh_rc
 unpack_program_reserve(const struct unpack_options *options, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
-    int fd =
-        open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     off_t bytes = (off_t)options->scratch_bytes;
 
     if (fd < 0)
@@ -321,26 +315,31 @@ unpack_program_reserve(const struct unpack_options *options, struct bh_err *err)
     if (!bh_disk_leaves_space(fd, options->scratch_bytes)) {
         bh_err_set(err, BH_QUOTA, "scratch: %" PRIu64 " MiB would fill the node's disk",
                    options->scratch_bytes >> 20);
-        return bh_err_hint(err, "it is tried again when a job on the node has ended; ask for less, or have the "
-                                "administrator make room at scratch_dir");
+        return bh_err_hint(err,
+                           "it is tried again when a job on the node has ended; ask for less, or have the "
+                           "administrator make room at scratch_dir");
     }
-    if (fallocate(fd, 0, 0, bytes) == 0 ||
-        (errno == EOPNOTSUPP && ftruncate(fd, bytes) == 0))
+    if (fallocate(fd, 0, 0, bytes) == 0 || (errno == EOPNOTSUPP && ftruncate(fd, bytes) == 0))
         return BH_OK;
-    bh_err_errno(err, "scratch: take %" PRIu64 " MiB of the node's disk",
-                 options->scratch_bytes >> 20);
+    bh_err_errno(err, "scratch: take %" PRIu64 " MiB of the node's disk", options->scratch_bytes >> 20);
     if (err->sys == ENOSPC) /* others took it meanwhile */
         err->rc = BH_QUOTA;
-    return bh_err_hint(err,
-                       "ask for less, or have the administrator make room at scratch_dir");
+    return bh_err_hint(err, "ask for less, or have the administrator make room at scratch_dir");
 }
 
 /* Without a journal: nothing of it outlives the job. */
 static bh_rc
 unpack_make_scratch(const struct unpack_options *options, struct bh_err *err)
 {
-    const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-m0", "-O", "^has_journal", "-E",
-                                 "nodiscard,lazy_itable_init=1,root_owner=0:0", options->scratch,
+    const char *const argv[] = { "mkfs.ext4",
+                                 "-q",
+                                 "-F",
+                                 "-m0",
+                                 "-O",
+                                 "^has_journal",
+                                 "-E",
+                                 "nodiscard,lazy_itable_init=1,root_owner=0:0",
+                                 options->scratch,
                                  NULL };
     static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
     struct bh_process_options program = { .program = "/usr/sbin/mkfs.ext4",
@@ -377,14 +376,14 @@ static const struct word {
     enum unpack_kind kind;
     uint32_t most;
 } words[] = {
-#define WORD(name, member, kind)                                                           \
-    {                                                                                      \
-        name, offsetof(struct unpack_options, member), 0, kind, 0                                 \
+#define WORD(name, member, kind)                                                                             \
+    {                                                                                                        \
+        name, offsetof(struct unpack_options, member), 0, kind, 0                                            \
     }
-#define WORDS(name, member, counter, most)                                                 \
-    {                                                                                      \
-        name, offsetof(struct unpack_options, member), offsetof(struct unpack_options, counter),         \
-            WORD_LIST, most                                                                \
+#define WORDS(name, member, counter, most)                                                                   \
+    {                                                                                                        \
+        name, offsetof(struct unpack_options, member), offsetof(struct unpack_options, counter), WORD_LIST,  \
+            most                                                                                             \
     }
     WORD("tag", tag, WORD_TEXT),
     WORD("digest", digest, WORD_TEXT),
@@ -433,8 +432,8 @@ unpack_read_word(const char *text, struct unpack_options *options)
     for (size_t i = 0; i < BH_COUNT(words); i++) {
         size_t length = strlen(words[i].name);
 
-        if (strncmp(text, "--", 2) == 0 && strncmp(text + 2, words[i].name, length) == 0 &&
-            text[2 + length] == '=')
+        if (strncmp(text, "--", 2) == 0 && strncmp(text + 2, words[i].name, length) == 0
+            && text[2 + length] == '=')
             return unpack_program_read_word_of(&words[i], text + 2 + length + 1, options);
     }
     return false;
@@ -450,8 +449,7 @@ unpack_read_options(int argc, char **argv, struct unpack_options *options)
             return false;
     if (options->remove)
         return true;
-    if (!options->cgroup_mount || !options->cgroup ||
-        (!options->store && !options->scratch))
+    if (!options->cgroup_mount || !options->cgroup || (!options->store && !options->scratch))
         return false;
     if (pull->source && (!pull->program || pull->entry_count == 0 || pull->stall_s == 0))
         return false;
@@ -480,14 +478,14 @@ unpack_take_places(struct unpack *unpack, struct bh_err *err)
 {
     const struct unpack_options *options = unpack->options;
     uid_t reader = options->pull.source ? 0 : BH_UNPACK_SANDBOX_SUBMITTER; /* as the cell numbers it */
-    void *shared = mmap(NULL, sizeof *unpack->order.shared, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *shared =
+        mmap(NULL, sizeof *unpack->order.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (shared == MAP_FAILED)
         return bh_err_errno(err, "map memory");
     if (options->pull.source && dup2(STDIN_FILENO, BH_UNPACK_SANDBOX_FD) < 0)
         return bh_err_errno(err, "take a descriptor");
-    unpack->order = (struct bh_unpack_order) {
+    unpack->order = (struct bh_unpack_order){
         .pull = options->pull.source ? &options->pull : NULL,
         .tag = options->tag,
         .digest = options->digest,
@@ -495,10 +493,10 @@ unpack_take_places(struct unpack *unpack, struct bh_err *err)
         .layout = { &bh_crypto_openssl, BH_UNPACK_SANDBOX_FD, reader, reader },
         .shared = shared,
     };
-    unpack->runner = (struct bh_unpack_runner) { .base = (uint32_t)options->base,
-                                                 .uid = (uint32_t)options->uid,
-                                                 .gid = (uint32_t)options->gid,
-                                                 .order = &unpack->order };
+    unpack->runner = (struct bh_unpack_runner){ .base = (uint32_t)options->base,
+                                                .uid = (uint32_t)options->uid,
+                                                .gid = (uint32_t)options->gid,
+                                                .order = &unpack->order };
     return BH_OK;
 }
 

@@ -28,8 +28,7 @@ unpack_run_watch(void *self)
     bool good = runner->progress(runner->progress_self, &now);
 
     if (now.stage != runner->reported.stage || now.done_bytes != runner->reported.done_bytes) {
-        printf("+%" PRIu32 " %" PRIu64 " %" PRIu64 "\n", now.stage, now.done_bytes,
-               now.total_bytes);
+        printf("+%" PRIu32 " %" PRIu64 " %" PRIu64 "\n", now.stage, now.done_bytes, now.total_bytes);
         fflush(stdout);
         runner->reported = now;
     }
@@ -41,12 +40,12 @@ bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as
               struct bh_err *err)
 {
     struct bh_unpack_sandbox_child child = { .base = runner->base,
-                                   .submitter_uid = as_submitter ? runner->uid : UINT32_MAX,
-                                   .submitter_gid = as_submitter ? runner->gid : UINT32_MAX,
-                                   .run = step,
-                                   .self = runner->order,
-                                   .watch = runner->progress ? unpack_run_watch : NULL,
-                                   .watch_self = runner };
+                                             .submitter_uid = as_submitter ? runner->uid : UINT32_MAX,
+                                             .submitter_gid = as_submitter ? runner->gid : UINT32_MAX,
+                                             .run = step,
+                                             .self = runner->order,
+                                             .watch = runner->progress ? unpack_run_watch : NULL,
+                                             .watch_self = runner };
     int status = 0;
     bh_rc rc;
 
@@ -56,9 +55,8 @@ bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as
         return rc;
     if (!WIFEXITED(status)) {
         bh_err_set(err, BH_FULL, "unpacking was killed, most likely for want of memory");
-        return bh_err_hint(err,
-                           "the image may be damaged, or image_memory_mib of node.conf too "
-                           "little for it");
+        return bh_err_hint(err, "the image may be damaged, or image_memory_mib of node.conf too "
+                                "little for it");
     }
     return copy_shared(runner->order->shared, err);
 }

@@ -8,13 +8,13 @@
  * "+STAGE DONE TOTAL\n" on standard output, at most one a second, before its report. */
 
 struct bh_unpack_progress {
-    uint32_t stage; /* enum bh_image_stage */
+    uint32_t stage;                   /* enum bh_image_stage */
     uint64_t done_bytes, total_bytes; /* 0: not known */
 };
 
 struct bh_unpack_runner {
-    uint32_t base;              /* first of the 65536 user ids of the cell */
-    uint32_t uid, gid;          /* the submitter */
+    uint32_t base;     /* first of the 65536 user ids of the cell */
+    uint32_t uid, gid; /* the submitter */
     struct bh_unpack_order *order;
     /* How far the step is; false: it must end.  NULL: not asked. */
     bool (*progress)(void *self, struct bh_unpack_progress *ret_progress);
@@ -24,7 +24,7 @@ struct bh_unpack_runner {
 
 /* Run one to its end; as_submitter: with the submitter's rights to his files.  What it told is an
  * error when it failed; BH_FULL: it was killed. */
-BH_MUST_USE bh_rc bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order),
-                                bool as_submitter, struct bh_err *err);
+BH_MUST_USE bh_rc bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as_submitter,
+                                struct bh_err *err);
 
 #endif

@@ -35,9 +35,8 @@ static int machine_proc = -1; /* /proc as it was: the cell has none */
 static bh_rc
 sandbox_put_tree(const char *source, const char *target, unsigned long flags, struct bh_err *err)
 {
-    if (mount(source, target, NULL, MS_BIND, NULL) != 0 ||
-        mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags,
-              NULL) != 0)
+    if (mount(source, target, NULL, MS_BIND, NULL) != 0
+        || mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags, NULL) != 0)
         return bh_err_errno(err, "show %s in the cell", source);
     return BH_OK;
 }
@@ -93,8 +92,8 @@ unpack_sandbox_put_parts(const struct parts *parts, struct bh_err *err)
     char from[64];
     bh_rc rc = BH_OK;
 
-    if (mkdir(ROOT BH_UNPACK_SANDBOX_STAGE, 0755) != 0 || mkdir(ROOT BH_UNPACK_SANDBOX_ETC, 0755) != 0 ||
-        mkdir(ROOT "/old", 0700) != 0)
+    if (mkdir(ROOT BH_UNPACK_SANDBOX_STAGE, 0755) != 0 || mkdir(ROOT BH_UNPACK_SANDBOX_ETC, 0755) != 0
+        || mkdir(ROOT "/old", 0700) != 0)
         rc = bh_err_errno(err, "make the cell's folders");
     bh_path_format(from, sizeof from, "/proc/self/fd/%d", parts->folder);
     if (rc == BH_OK)
@@ -128,12 +127,12 @@ unpack_sandbox_build(const struct bh_unpack_sandbox *sandbox, struct parts *part
 {
     bh_rc rc;
 
-    if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0 ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+    if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0
+        || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return bh_err_errno(err, "make namespaces");
     rc = sandbox_open_parts(sandbox, parts, err);
-    if (rc == BH_OK && mount("bulkhead-cell", ROOT, "tmpfs", MS_NOSUID | MS_NODEV,
-                             "mode=755,size=65536") != 0)
+    if (rc == BH_OK
+        && mount("bulkhead-cell", ROOT, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=65536") != 0)
         rc = bh_err_errno(err, "mount the cell");
     return rc == BH_OK ? unpack_sandbox_put_parts(parts, err) : rc;
 }
@@ -149,10 +148,8 @@ bh_unpack_sandbox_enter(const struct bh_unpack_sandbox *sandbox, struct bh_err *
     bh_fd_close(parts.fetcher);
     if (rc != BH_OK)
         return rc;
-    if (syscall(SYS_pivot_root, ROOT, ROOT "/old") != 0 || chdir("/") != 0 ||
-        umount2("/old", MNT_DETACH) != 0 ||
-        mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
-              NULL) != 0)
+    if (syscall(SYS_pivot_root, ROOT, ROOT "/old") != 0 || chdir("/") != 0 || umount2("/old", MNT_DETACH) != 0
+        || mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) != 0)
         return bh_err_errno(err, "enter the cell");
     return BH_OK;
 }
@@ -163,8 +160,7 @@ bh_unpack_sandbox_enter(const struct bh_unpack_sandbox *sandbox, struct bh_err *
 static bool
 sandbox_drop_capabilities(void)
 {
-    static const int kept[] = { CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,
-                                CAP_FSETID, CAP_SETUID,       CAP_SETGID };
+    static const int kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID };
     struct bh_err ignored;
 
     return bh_capability_bound(kept, BH_COUNT(kept), &ignored) == BH_OK;
@@ -177,8 +173,8 @@ sandbox_load_filter(void)
     struct sock_fprog filter = { .filter = program };
 
     filter.len = (unsigned short)bh_seccomp_program(BH_SECCOMP_STRICT, program);
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+           && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }
 
 static int
@@ -190,9 +186,9 @@ sandbox_be_child(const struct bh_unpack_sandbox_child *child, int barrier)
 
     close_range(0, 2, 0); /* the parent's report is not the child's to write */
     close_range(FIRST_OF_OTHERS, ~0u, 0);
-    if (!started || setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 ||
-        setresuid(0, 0, 0) != 0 || !sandbox_drop_capabilities() ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || !sandbox_load_filter())
+    if (!started || setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0
+        || !sandbox_drop_capabilities() || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0
+        || !sandbox_load_filter())
         return EXIT_NOT_CONFINED;
     return child->run(child->self);
 }
@@ -241,8 +237,7 @@ bh_unpack_sandbox_run(const struct bh_unpack_sandbox_child *child, int *ret_stat
 
     if (pipe2(barrier, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
-    pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, NULL, NULL,
-                         NULL, NULL);
+    pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
     if (pid == 0) {
         close(barrier[1]);
         _exit(sandbox_be_child(child, barrier[0]));
@@ -257,8 +252,7 @@ bh_unpack_sandbox_run(const struct bh_unpack_sandbox_child *child, int *ret_stat
     close(barrier[1]);
     if (pid > 0)
         unpack_sandbox_await(child, pid, ret_status);
-    if (rc == BH_OK && WIFEXITED(*ret_status) &&
-        WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
+    if (rc == BH_OK && WIFEXITED(*ret_status) && WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
         return bh_err_set(err, BH_IO, "the cell's child could not be confined");
     return rc;
 }

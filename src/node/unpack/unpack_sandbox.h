@@ -13,10 +13,10 @@
  * system call filter of jobs, cannot mount, cannot make a device, and dies with its parent.
  */
 
-#define BH_UNPACK_SANDBOX_STAGE "/stage" /* the folder, within */
-#define BH_UNPACK_SANDBOX_TOOL "/tool"   /* a program that is added */
+#define BH_UNPACK_SANDBOX_STAGE "/stage"     /* the folder, within */
+#define BH_UNPACK_SANDBOX_TOOL "/tool"       /* a program that is added */
 #define BH_UNPACK_SANDBOX_FETCHER "/fetcher" /* another */
-#define BH_UNPACK_SANDBOX_ETC "/etc"     /* an empty folder, to mount on */
+#define BH_UNPACK_SANDBOX_ETC "/etc"         /* an empty folder, to mount on */
 
 /* Enter it: this process's root is the cell afterwards.  Paths of the machine; `fetcher` may
  * be NULL.  Root's alone. */
@@ -39,6 +39,6 @@ struct bh_unpack_sandbox_child {
 
 /* Run it to its end; `ret_status` as waitpid gives it.  BH_IO: it could not be started. */
 BH_MUST_USE bh_rc bh_unpack_sandbox_run(const struct bh_unpack_sandbox_child *child, int *ret_status,
-                              struct bh_err *err);
+                                        struct bh_err *err);
 
 #endif

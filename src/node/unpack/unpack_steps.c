@@ -86,8 +86,7 @@ steps_read_documents(struct staging *staging, struct bh_buf *text, struct bh_err
     if (rc == BH_OK)
         rc = bh_image_read_config(text, staging->arena, &staging->config, err);
     if (rc == BH_OK && staging->config.diff_id_count != staging->manifest.layer_count)
-        rc = bh_err_set(err, BH_INVALID,
-                        "its configuration has %u layers and its manifest %u",
+        rc = bh_err_set(err, BH_INVALID, "its configuration has %u layers and its manifest %u",
                         staging->config.diff_id_count, staging->manifest.layer_count);
     return rc;
 }
@@ -98,14 +97,13 @@ unpack_steps_write_file(const char *path, const void *bytes, size_t length, stru
     BH_AUTO(bh_fd_close)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-    return fd < 0 ? bh_err_errno(err, "create %s", path)
-                  : bh_fd_write_all(fd, bytes, length, err);
+    return fd < 0 ? bh_err_errno(err, "create %s", path) : bh_fd_write_all(fd, bytes, length, err);
 }
 
 /* A document of ours as a blob. */
 static bh_rc
-steps_write_blob(const struct staging *staging, const struct bh_buf *text,
-           struct bh_image_blob *ret_blob, struct bh_err *err)
+steps_write_blob(const struct staging *staging, const struct bh_buf *text, struct bh_image_blob *ret_blob,
+                 struct bh_err *err)
 {
     uint8_t digest[32];
     char path[128];
@@ -174,7 +172,7 @@ steps_stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
         rc = bh_layer_unpack(&request, &bytes, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "layer %u", at + 1);
-    *layer = (struct bh_image_blob) { .media = BH_MEDIA_TAR, .bytes = bytes };
+    *layer = (struct bh_image_blob){ .media = BH_MEDIA_TAR, .bytes = bytes };
     memcpy(layer->digest, diff_id, sizeof layer->digest);
     return BH_OK;
 }
@@ -182,8 +180,7 @@ steps_stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
 static bh_rc
 steps_stage_all(struct staging *staging, struct bh_err *err)
 {
-    static const char *const folders[] = { LAYOUT, LAYOUT "/blobs", LAYOUT "/blobs/sha256",
-                                           STAGE "/tmp" };
+    static const char *const folders[] = { LAYOUT, LAYOUT "/blobs", LAYOUT "/blobs/sha256", STAGE "/tmp" };
     struct bh_buf text;
     bh_rc rc = BH_OK;
 
@@ -213,7 +210,7 @@ bh_unpack_stage(void *self)
 
     staging.order = order;
     staging.arena = bh_arena_new(4 << 20);
-    staging.budget = (struct bh_tar_budget) { order->bytes_max, FILES_MOST };
+    staging.budget = (struct bh_tar_budget){ order->bytes_max, FILES_MOST };
     rc = steps_stage_all(&staging, &order->shared->err);
     order->shared->bytes = order->bytes_max - staging.budget.bytes;
     bh_arena_free(staging.arena);
@@ -225,10 +222,10 @@ bh_unpack_stage(void *self)
 int
 bh_unpack_tool(void *self)
 {
-    static const char *const argv[] = { "umoci", "raw", "unpack", "--image", LAYOUT ":" TAG,
-                                        STAGE "/rootfs", NULL };
-    static const char *const env[] = { "PATH=/usr/bin:/bin", "HOME=" STAGE "/tmp",
-                                       "TMPDIR=" STAGE "/tmp", NULL };
+    static const char *const argv[] = { "umoci",        "raw",           "unpack", "--image",
+                                        LAYOUT ":" TAG, STAGE "/rootfs", NULL };
+    static const char *const env[] = { "PATH=/usr/bin:/bin", "HOME=" STAGE "/tmp", "TMPDIR=" STAGE "/tmp",
+                                       NULL };
     int log = open(STAGE "/log", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct bh_process_options options = {
         .program = BH_UNPACK_SANDBOX_TOOL,
@@ -251,8 +248,7 @@ bh_unpack_explain(void *self)
     int fd = open(STAGE "/log", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     char tail[LOG_TAIL + 1], *line;
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
-    ssize_t n =
-        size > 0 ? pread(fd, tail, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0) : 0;
+    ssize_t n = size > 0 ? pread(fd, tail, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0) : 0;
 
     while (n > 0 && (tail[n - 1] == '\n' || tail[n - 1] == ' '))
         n--;
@@ -262,10 +258,9 @@ bh_unpack_explain(void *self)
     while (*line && ((unsigned char)*line >= 0x80 || *line == ' '))
         line++;
     if (strstr(line, "no space left"))
-        return unpack_fail(order,
-                    bh_err_set(&order->shared->err, BH_FULL, "no space left on the disk"));
+        return unpack_fail(order, bh_err_set(&order->shared->err, BH_FULL, "no space left on the disk"));
     return unpack_fail(order, bh_err_set(&order->shared->err, BH_INVALID, "umoci: %.150s",
-                                  *line ? line : "it does not run"));
+                                         *line ? line : "it does not run"));
 }
 
 /* ---- image.json ---- */
@@ -283,10 +278,9 @@ steps_is_folder(int root, const char *path)
 
 static bh_rc
 unpack_steps_join(struct bh_arena *arena, const struct bh_texts *first, const struct bh_texts *second,
-     struct bh_texts *ret_texts, struct bh_err *err)
+                  struct bh_texts *ret_texts, struct bh_err *err)
 {
-    const char **items =
-        bh_arena_alloc(arena, (first->count + second->count + 1) * sizeof *items);
+    const char **items = bh_arena_alloc(arena, (first->count + second->count + 1) * sizeof *items);
     uint32_t count = 0;
 
     if (!items)
@@ -295,7 +289,7 @@ unpack_steps_join(struct bh_arena *arena, const struct bh_texts *first, const st
         items[count++] = first->items[i];
     for (uint32_t i = 0; i < second->count; i++)
         items[count++] = second->items[i];
-    *ret_texts = (struct bh_texts) { items, count };
+    *ret_texts = (struct bh_texts){ items, count };
     return BH_OK;
 }
 
@@ -316,7 +310,7 @@ steps_filter_env(struct bh_texts *env)
 
 static bh_rc
 steps_write_record(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_buf *text,
-           struct bh_err *err)
+                   struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int root = open(STAGE "/rootfs", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -339,8 +333,8 @@ steps_write_record(struct bh_arena *arena, struct bh_unpack_order *order, struct
     steps_filter_env(&record.env);
     record.uid = user.uid;
     record.gid = user.gid;
-    if (config->working_dir[0] && !bh_file_path_fault(config->working_dir) &&
-        steps_is_folder(root, config->working_dir))
+    if (config->working_dir[0] && !bh_file_path_fault(config->working_dir)
+        && steps_is_folder(root, config->working_dir))
         record.cwd = config->working_dir;
     bh_buf_clear(text);
     bh_json_encode(text, &bh_image_record_fields, &record);

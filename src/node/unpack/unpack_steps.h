@@ -24,8 +24,8 @@ struct bh_pull;
 
 struct bh_unpack_order {
     const struct bh_pull *pull; /* from a registry (pull.h); NULL: a layout */
-    const char *tag, *digest; /* "": not said */
-    uint64_t bytes_max;       /* of the layers' archives */
+    const char *tag, *digest;   /* "": not said */
+    uint64_t bytes_max;         /* of the layers' archives */
     struct bh_oci_layout layout;
     struct bh_unpack_shared *shared;
 };

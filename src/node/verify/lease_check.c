@@ -26,15 +26,16 @@ static void
 lease_check_notify(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
     for (uint32_t i = 0; i < BH_LEASE_NOTICES; i++) {
-        struct bh_msg_notice notice = { .lease = job->record.lease, .at_ns = bh_time_now(),
+        struct bh_msg_notice notice = { .lease = job->record.lease,
+                                        .at_ns = bh_time_now(),
                                         .kind = notices[i] };
         bool log;
 
-        notice.count = bh_pending_notice_due(&job->isolation.pending_notices[i], now, node->hello_received, &log);
+        notice.count =
+            bh_pending_notice_due(&job->isolation.pending_notices[i], now, node->hello_received, &log);
         if (log)
             bh_log(LEASE_ISOLATION, BH_U64("lease", notice.lease), BH_U64("count", notice.count),
-                   BH_STR("what", bh_job_notice_sentences[notices[i]]),
-                   BH_STR("why", job->isolation.why));
+                   BH_STR("what", bh_job_notice_sentences[notices[i]]), BH_STR("why", job->isolation.why));
         if (notice.count > 0 && node->hello_received)
             bh_node_send(node, BH_MSG_NOTICE, &notice);
     }
@@ -119,8 +120,10 @@ bool
 bh_lease_check(struct bh_node *node, struct bh_job *job, struct bh_report *ret_report)
 {
     pid_t init = 0;
-    BH_AUTO(bh_fd_close) int fd = job->running && !job->ended && !job->barrier_at
-                                      ? bh_process_first(node, job->record.lease, &init) : -1;
+    BH_AUTO(bh_fd_close)
+    int fd = job->running && !job->ended && !job->barrier_at
+                 ? bh_process_first(node, job->record.lease, &init)
+                 : -1;
     struct pollfd ended = { .fd = fd, .events = POLLIN };
 
     memset(ret_report, 0, sizeof *ret_report);

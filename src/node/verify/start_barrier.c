@@ -66,8 +66,7 @@ start_barrier_judge(struct bh_node *node, struct bh_job *job, const struct bh_re
         return;
     }
     bh_log(LEASE_ISOLATION, BH_U64("lease", job->record.lease), BH_U64("job", job->record.job),
-           BH_STR("result", bh_check_result_names[bh_report_result(report)]),
-           BH_STR("why", report->why));
+           BH_STR("result", bh_check_result_names[bh_report_result(report)]), BH_STR("why", report->why));
     start_barrier_refuse(node, job, report->why);
 }
 
@@ -89,8 +88,7 @@ inspect(struct bh_node *node, struct bh_job *job, int fd, pid_t init)
     job->barrier_at = 0;
     if (syscall(SYS_pidfd_send_signal, fd, SIGUSR1, NULL, 0) != 0) {
         if (errno != ESRCH) /* else it was ended while it was inspected, and its end answers */
-            bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease),
-                   BH_STR("what", "let it begin"));
+            bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_STR("what", "let it begin"));
         return;
     }
     job->unbuilt = false;

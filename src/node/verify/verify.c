@@ -117,8 +117,7 @@ verify_name_inode(struct bh_arena *arena)
     struct stat st = { 0 };
 
     (void)stat("/usr/bin", &st);
-    return bh_arena_printf(arena, "--inode=%" PRIu64 ":%" PRIu64, (uint64_t)st.st_dev,
-                           (uint64_t)st.st_ino);
+    return bh_arena_printf(arena, "--inode=%" PRIu64 ":%" PRIu64, (uint64_t)st.st_dev, (uint64_t)st.st_ino);
 }
 
 static const char *
@@ -133,7 +132,7 @@ verify_name_device(struct bh_arena *arena)
 /* The order that a job's START would be, of a tenant that trusts nobody. */
 static bh_rc
 verify_make_start(struct bh_node *node, const struct bh_node_partition *lent, struct bh_arena *arena,
-           struct bh_msg_start *ret_start, struct bh_err *err)
+                  struct bh_msg_start *ret_start, struct bh_err *err)
 {
     const struct bh_conf *conf = &node->conf;
     const char **args = bh_arena_alloc(arena, ARGS_MAX * sizeof *args);
@@ -153,11 +152,17 @@ verify_make_start(struct bh_node *node, const struct bh_node_partition *lent, st
     args[count++] = verify_name_device(arena);
     args[count++] = verify_list_lent(node, lent, arena);
     *ret_start = (struct bh_msg_start){ .lease = BH_PROBE_LEASES + ++node->verify->tries,
-                                        .args = { args, count }, .image = "host", .cwd = "",
-                                        .submitter_uid = UINT32_MAX, .submitter_gid = UINT32_MAX,
-                                        .pids = pids, .memory_bytes = PROBE_MEMORY,
+                                        .args = { args, count },
+                                        .image = "host",
+                                        .cwd = "",
+                                        .submitter_uid = UINT32_MAX,
+                                        .submitter_gid = UINT32_MAX,
+                                        .pids = pids,
+                                        .memory_bytes = PROBE_MEMORY,
                                         .boundary = BH_BOUNDARY_FORTRESS,
-                                        .tenant = "bulkhead", .user = "verify", .sku = "verify" };
+                                        .tenant = "bulkhead",
+                                        .user = "verify",
+                                        .sku = "verify" };
     for (uint32_t i = 0; i < count; i++)
         if (!args[i])
             return bh_err_set(err, BH_FULL, "no room for the probe's order");
@@ -170,8 +175,9 @@ verify_begin_probe(struct bh_node *node, struct bh_err *err)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_verify *verify = node->verify;
     struct bh_msg_start start;
-    struct bh_helper_sandbox_request request = { .start = &start, .lent = verify_find_idle_partition(node),
-                                        .apart = true };
+    struct bh_helper_sandbox_request request = { .start = &start,
+                                                 .lent = verify_find_idle_partition(node),
+                                                 .apart = true };
     bh_rc rc = verify_make_start(node, request.lent, arena, &start, err);
 
     verify_make_canaries(node);
@@ -212,8 +218,7 @@ verify_judge(struct bh_report *report, const char *output, const char *name, boo
         return;
     }
     if (*verdict)
-        snprintf(check.answer, sizeof check.answer, "%s%s%s", held ? "" : verdict,
-                 held ? "" : " ", answer);
+        snprintf(check.answer, sizeof check.answer, "%s%s%s", held ? "" : verdict, held ? "" : " ", answer);
     check.result = held ? BH_CHECK_PASS : timed_out ? BH_CHECK_INCONCLUSIVE : BH_CHECK_FAIL;
     bh_report_put(report, &check, BH_EVIDENCE_BY_HOST);
 }
@@ -274,7 +279,8 @@ verify_conclude(struct bh_node *node, const struct bh_verify_asked *asked)
     if (remedy->closes_node) {
         bh_verify_fence_plan(node, !remedy->retry, own->why);
         if (!remedy->retry || !verify_has_passed(verify))
-            bh_verify_fence_close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED, own->why);
+            bh_verify_fence_close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED,
+                                      own->why);
     } else if (may_lift || !verify->failed_node) {
         bh_verify_fence_lift(node, may_lift);
     }
@@ -285,7 +291,8 @@ verify_conclude(struct bh_node *node, const struct bh_verify_asked *asked)
 static void
 verify_merge_reports(struct bh_verify *verify, bool lease)
 {
-    static const struct bh_msg_check gone = { .name = "lease", .answer = "does not run here",
+    static const struct bh_msg_check gone = { .name = "lease",
+                                              .answer = "does not run here",
                                               .outside = true };
 
     if (verify->lease_gone)
@@ -307,7 +314,8 @@ verify_finish_requests(struct bh_node *node)
     struct bh_verify *verify = node->verify;
     struct bh_verify_asked asked = verify->asked[0];
     struct bh_report *report = &verify->report;
-    struct bh_msg_verdict verdict = { .request = asked.request, .lease = asked.lease,
+    struct bh_msg_verdict verdict = { .request = asked.request,
+                                      .lease = asked.lease,
                                       .at_ns = bh_time_now() };
 
     memmove(verify->asked, verify->asked + 1, --verify->asked_count * sizeof verify->asked[0]);
@@ -426,8 +434,9 @@ verify_ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *c
     if (verify->asked_count == BH_VERIFY_ASKED_MAX)
         return; /* who asked hears nothing and may ask again */
     verify->asked_count++;
-    *asked = (struct bh_verify_asked){ .request = request, .lease = lease,
-                             .until = bh_time_monotonic() + TRESPASS_PATIENCE };
+    *asked = (struct bh_verify_asked){ .request = request,
+                                       .lease = lease,
+                                       .until = bh_time_monotonic() + TRESPASS_PATIENCE };
     snprintf(asked->cause, sizeof asked->cause, "%s", cause);
 }
 

@@ -19,7 +19,8 @@ bh_verify_why(const struct bh_node *node, const char *gpu)
 {
     if (!node->verify)
         return NULL;
-    return verify_fence_closes_all(node->verify) ? node->verify->why : bh_fence_find(&node->verify->fences, gpu);
+    return verify_fence_closes_all(node->verify) ? node->verify->why
+                                                 : bh_fence_find(&node->verify->fences, gpu);
 }
 
 uint64_t
@@ -35,10 +36,12 @@ bh_verify_isolation(const struct bh_node *node, struct bh_msg_isolation *ret_iso
 {
     const struct bh_verify *verify = node->verify;
 
-    *ret_isolation = (struct bh_msg_isolation){ .state = verify->isolation, .tries = verify->retry.made,
-                                        .retry_ns = bh_verify_fence_retry_ns(verify),
-                                        .gpus = verify_fence_closes_all(verify) ? node->inventory.gpu_count
-                                                                   : verify->fences.count };
+    *ret_isolation =
+        (struct bh_msg_isolation){ .state = verify->isolation,
+                                   .tries = verify->retry.made,
+                                   .retry_ns = bh_verify_fence_retry_ns(verify),
+                                   .gpus = verify_fence_closes_all(verify) ? node->inventory.gpu_count
+                                                                           : verify->fences.count };
     memcpy(ret_isolation->why, verify->why, sizeof ret_isolation->why);
     if (verify_fence_closes_all(verify) || verify->fences.count == 0)
         return;
@@ -49,8 +52,7 @@ bh_verify_isolation(const struct bh_node *node, struct bh_msg_isolation *ret_iso
 static void
 verify_fence_send(struct bh_node *node, const char *gpu, uint32_t fault, const char *why)
 {
-    struct bh_msg_health health = { .fault = fault, .gi = BH_WHOLE_GPU,
-                                    .recovery = UINT32_MAX };
+    struct bh_msg_health health = { .fault = fault, .gi = BH_WHOLE_GPU, .recovery = UINT32_MAX };
 
     snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
     snprintf(health.why, sizeof health.why, "%s", why);
@@ -138,8 +140,7 @@ bh_verify_fence_lift(struct bh_node *node, bool asked)
 }
 
 bh_rc
-bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *start,
-                      struct bh_err *err)
+bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err)
 {
     const struct bh_verify *verify = node->verify;
 
@@ -148,8 +149,8 @@ bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *sta
         return bh_err_hint(err, "bulkhead verify %.60s", node->name);
     }
     for (uint32_t i = 0; i < start->partition_count; i++) {
-        const struct bh_node_partition *partition
-            = bh_state_partition(&node->state, start->partitions[i].partition);
+        const struct bh_node_partition *partition =
+            bh_state_partition(&node->state, start->partitions[i].partition);
 
         if (partition && bh_verify_why(node, partition->gpu))
             return bh_err_set(err, BH_UNAVAILABLE, "isolation on %s was not verified", partition->gpu);

@@ -6,10 +6,9 @@
 /* What was found of the isolation of this machine (node/verify/verify.h tries it), and which GPUs take no
  * new lease for it. */
 
-
 /* BH_UNAVAILABLE: a wall did not hold here, or on a GPU of one of the partitions. */
-BH_MUST_USE bh_rc bh_verify_check_start(const struct bh_node *node,
-                                        const struct bh_msg_start *start, struct bh_err *err);
+BH_MUST_USE bh_rc bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *start,
+                                        struct bh_err *err);
 
 /* An isolation check of that lease failed, by evidence that no job can make: one GPU of its takes
  * no new lease from now on, unless its job was the cause of that before. */

@@ -11,29 +11,29 @@ enum { BH_VERIFY_ASKED_MAX = 64 };
 
 struct bh_verify_asked {
     uint64_t request, lease;
-    bh_ns until;                     /* monotonic; an end of who trespasses is waited for until then */
+    bh_ns until; /* monotonic; an end of who trespasses is waited for until then */
     char cause[16];
 };
 
 struct bh_verify {
     struct bh_verify_asked asked[BH_VERIFY_ASKED_MAX];
     uint32_t asked_count;
-    struct bh_helper_sandbox *probe;          /* of the try that runs, or NULL */
+    struct bh_helper_sandbox *probe; /* of the try that runs, or NULL */
     bool started, killed;
-    bool lease_gone;                 /* the one that was asked about ends, or does not run here */
-    bh_ns until;                     /* monotonic; it is killed, or given up when it was */
-    bh_ns check_at;                   /* monotonic; not looked at before: somebody trespasses */
+    bool lease_gone; /* the one that was asked about ends, or does not run here */
+    bh_ns until;     /* monotonic; it is killed, or given up when it was */
+    bh_ns check_at;  /* monotonic; not looked at before: somebody trespasses */
     uint64_t tries;
-    uint32_t starts;                 /* of jobs, since the last sample */
-    char driver[40];                 /* at the last try */
-    char passed_driver[40];            /* at the last that held */
-    int canary;                      /* abstract socket that nobody inside may reach */
-    struct bh_report own, report;    /* of the probe and its sandbox; and all that is answered */
-    struct bh_msg_verdict unsent;   /* checks are the report's */
+    uint32_t starts;              /* of jobs, since the last sample */
+    char driver[40];              /* at the last try */
+    char passed_driver[40];       /* at the last that held */
+    int canary;                   /* abstract socket that nobody inside may reach */
+    struct bh_report own, report; /* of the probe and its sandbox; and all that is answered */
+    struct bh_msg_verdict unsent; /* checks are the report's */
     bool has_unsent;
-    enum bh_isolation isolation;             /* of the machine's kind of sandbox */
-    char why[200];                   /* when unfinished or broken */
-    bool failed_node;                     /* a try of the node failed: only one that is asked for lifts that */
+    enum bh_isolation isolation; /* of the machine's kind of sandbox */
+    char why[200];               /* when unfinished or broken */
+    bool failed_node;            /* a try of the node failed: only one that is asked for lifts that */
     struct bh_verify_retry retry;
     struct bh_fences fences;
 };

@@ -11,8 +11,8 @@
  * verify_retry_ms of node.conf, then after twice as long, at most 5 minutes, verify_retries times.
  * What follows a wall that was seen not to hold is a person's to decide: nobody plans then. */
 struct bh_verify_retry {
-    uint32_t made;   /* planned since the last try that showed something */
-    bh_ns at;        /* monotonic; 0: none is due */
+    uint32_t made; /* planned since the last try that showed something */
+    bh_ns at;      /* monotonic; 0: none is due */
 };
 
 /* A try that showed nothing ended at `now`. */

@@ -11,16 +11,15 @@ test_pauses(void **state)
         uint32_t retries, first_ms;
         uint32_t pauses[9];
     } cases[] = {
-        { "as it comes",     6, 5000,  { 5, 10, 20, 40, 80, 160, 0, 0, 0 } },
-        { "at most 5 min",   8, 60000, { 60, 120, 240, 300, 300, 300, 300, 300, 0 } },
+        { "as it comes", 6, 5000, { 5, 10, 20, 40, 80, 160, 0, 0, 0 } },
+        { "at most 5 min", 8, 60000, { 60, 120, 240, 300, 300, 300, 300, 300, 0 } },
         { "long from first", 2, 900000, { 300, 300, 0 } },
-        { "once",            1, 1000,  { 1, 0, 0 } },
-        { "by nobody",       0, 5000,  { 0, 0, 0 } },
+        { "once", 1, 1000, { 1, 0, 0 } },
+        { "by nobody", 0, 5000, { 0, 0, 0 } },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_conf conf = { .verify_retries = cases[i].retries,
-                                .verify_retry_ms = cases[i].first_ms };
+        struct bh_conf conf = { .verify_retries = cases[i].retries, .verify_retry_ms = cases[i].first_ms };
         struct bh_verify_retry retry = { 0 };
         bh_ns now = 7 * BH_NS_PER_S;
 

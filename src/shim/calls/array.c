@@ -44,8 +44,8 @@ array_bytes_per_element(CUarray_format format, unsigned int channels)
 
     if (format == CU_AD_FORMAT_UNSIGNED_INT8 || format == CU_AD_FORMAT_SIGNED_INT8)
         each = 1;
-    else if (format == CU_AD_FORMAT_UNSIGNED_INT16 || format == CU_AD_FORMAT_SIGNED_INT16 ||
-             format == CU_AD_FORMAT_HALF)
+    else if (format == CU_AD_FORMAT_UNSIGNED_INT16 || format == CU_AD_FORMAT_SIGNED_INT16
+             || format == CU_AD_FORMAT_HALF)
         each = 2;
     return each * (channels == 0 ? 1 : channels);
 }
@@ -53,9 +53,7 @@ array_bytes_per_element(CUarray_format format, unsigned int channels)
 static uint64_t
 array_product(uint64_t bytes, size_t count)
 {
-    return __builtin_mul_overflow(bytes, count == 0 ? 1 : (uint64_t)count, &bytes)
-               ? UINT64_MAX
-               : bytes;
+    return __builtin_mul_overflow(bytes, count == 0 ? 1 : (uint64_t)count, &bytes) ? UINT64_MAX : bytes;
 }
 
 /* Of one level; 0: it takes no memory of its own. */
@@ -64,8 +62,7 @@ array_bytes_of(const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
     uint64_t bytes;
 
-    if (shape == NULL ||
-        (shape->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0)
+    if (shape == NULL || (shape->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0)
         return 0;
     bytes = array_bytes_per_element(shape->Format, shape->NumChannels);
     return array_product(array_product(array_product(bytes, shape->Width), shape->Height), shape->Depth);
@@ -112,8 +109,8 @@ array_with_padding(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, uint64
     CUdevice device;
     uint64_t needed;
 
-    if (bytes == 0 || bytes == UINT64_MAX || bh_ledger_ready() != CUDA_SUCCESS ||
-        bh_context_here(&where) != CUDA_SUCCESS)
+    if (bytes == 0 || bytes == UINT64_MAX || bh_ledger_ready() != CUDA_SUCCESS
+        || bh_context_here(&where) != CUDA_SUCCESS)
         return bytes;
     later = *shape;
     later.Flags |= CUDA_ARRAY3D_DEFERRED_MAPPING;
@@ -170,12 +167,9 @@ cuArrayCreate(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR_v1 *allocate_array)
     CUresult rc;
 
     if (a != NULL)
-        shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      0,
-                                            a->Format, a->NumChannels, 0 };
+        shape = (CUDA_ARRAY3D_DESCRIPTOR){ a->Width, a->Height, 0, a->Format, a->NumChannels, 0 };
     rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
-    return rc != CUDA_SUCCESS
-               ? rc
-               : settle_array(&ticket, REAL(cuArrayCreate)(handle, a), handle);
+    return rc != CUDA_SUCCESS ? rc : settle_array(&ticket, REAL(cuArrayCreate)(handle, a), handle);
 }
 
 CUresult
@@ -187,12 +181,9 @@ cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *allocate_array)
     CUresult rc;
 
     if (a != NULL)
-        shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      0,
-                                            a->Format, a->NumChannels, 0 };
+        shape = (CUDA_ARRAY3D_DESCRIPTOR){ a->Width, a->Height, 0, a->Format, a->NumChannels, 0 };
     rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
-    return rc != CUDA_SUCCESS
-               ? rc
-               : settle_array(&ticket, REAL(cuArrayCreate_v2)(handle, a), handle);
+    return rc != CUDA_SUCCESS ? rc : settle_array(&ticket, REAL(cuArrayCreate_v2)(handle, a), handle);
 }
 
 CUresult
@@ -204,12 +195,10 @@ cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *allocate_arra
     CUresult rc;
 
     if (a != NULL)
-        shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      a->Depth,
-                                            a->Format, a->NumChannels, a->Flags };
+        shape =
+            (CUDA_ARRAY3D_DESCRIPTOR){ a->Width, a->Height, a->Depth, a->Format, a->NumChannels, a->Flags };
     rc = array_take_ticket(a == NULL ? NULL : &shape, &ticket);
-    return rc != CUDA_SUCCESS
-               ? rc
-               : settle_array(&ticket, REAL(cuArray3DCreate)(handle, a), handle);
+    return rc != CUDA_SUCCESS ? rc : settle_array(&ticket, REAL(cuArray3DCreate)(handle, a), handle);
 }
 
 CUresult
@@ -224,8 +213,7 @@ cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *allocate_arra
 }
 
 CUresult
-cuMipmappedArrayCreate(CUmipmappedArray *handle,
-                       const CUDA_ARRAY3D_DESCRIPTOR *mipmapped_array_desc,
+cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCRIPTOR *mipmapped_array_desc,
                        unsigned int num_mipmap_levels)
 {
     uint64_t bytes = array_bytes_of(mipmapped_array_desc);
@@ -239,9 +227,7 @@ cuMipmappedArrayCreate(CUmipmappedArray *handle,
     if (rc != CUDA_SUCCESS)
         return rc;
     return array_settle_mipmap(
-        &ticket,
-        REAL(cuMipmappedArrayCreate)(handle, mipmapped_array_desc, num_mipmap_levels),
-        handle);
+        &ticket, REAL(cuMipmappedArrayCreate)(handle, mipmapped_array_desc, num_mipmap_levels), handle);
 }
 
 static CUresult
@@ -269,6 +255,5 @@ cuMipmappedArrayDestroy(CUmipmappedArray mipmapped_array)
     uint64_t word = 0;
     bool known = bh_handles_take(&arrays, HANDLE(mipmapped_array), &word);
 
-    return array_ended(known, HANDLE(mipmapped_array), word,
-                 REAL(cuMipmappedArrayDestroy)(mipmapped_array));
+    return array_ended(known, HANDLE(mipmapped_array), word, REAL(cuMipmappedArrayDestroy)(mipmapped_array));
 }

@@ -64,9 +64,8 @@ cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
     unsigned number;
     CUresult rc = bh_context_begin(device, &number);
 
-    return rc != CUDA_SUCCESS
-               ? rc
-               : context_finish(number, REAL(cuCtxCreate)(context, flags, device), context);
+    return rc != CUDA_SUCCESS ? rc
+                              : context_finish(number, REAL(cuCtxCreate)(context, flags, device), context);
 }
 
 CUresult
@@ -75,14 +74,13 @@ cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
     unsigned number;
     CUresult rc = bh_context_begin(device, &number);
 
-    return rc != CUDA_SUCCESS
-               ? rc
-               : context_finish(number, REAL(cuCtxCreate_v2)(context, flags, device), context);
+    return rc != CUDA_SUCCESS ? rc
+                              : context_finish(number, REAL(cuCtxCreate_v2)(context, flags, device), context);
 }
 
 CUresult
-cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_params,
-               unsigned int flags, CUdevice device)
+cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_params, unsigned int flags,
+               CUdevice device)
 {
     unsigned number;
     CUresult rc = bh_context_begin(device, &number);
@@ -94,8 +92,7 @@ cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_pa
 }
 
 CUresult
-cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *ctx_create_params, unsigned int flags,
-               CUdevice device)
+cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *ctx_create_params, unsigned int flags, CUdevice device)
 {
     unsigned number;
     CUresult rc = bh_context_begin(device, &number);
@@ -222,8 +219,7 @@ calls_primary_ended(unsigned device, unsigned number, CUresult rc)
         return rc;
     if (rc == CUDA_SUCCESS) {
         context_drop(number);
-    } else if (BH_HOLDS(atomic_compare_exchange_strong(&state.primary[device].context,
-                                                       &none, number))) {
+    } else if (BH_HOLDS(atomic_compare_exchange_strong(&state.primary[device].context, &none, number))) {
         bh_context_put_back(number, bh_context_handle(number));
     }
     return rc;
@@ -243,8 +239,7 @@ calls_primary_release(CUdevice device, CUresult (*real)(CUdevice))
     do {
         if (references == 0)
             return real(device);
-    } while (!atomic_compare_exchange_weak(&state.primary[index].references, &references,
-                                           references - 1));
+    } while (!atomic_compare_exchange_weak(&state.primary[index].references, &references, references - 1));
     if (references == 1)
         number = calls_take_primary((unsigned)index);
     rc = real(device);

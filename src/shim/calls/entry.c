@@ -124,8 +124,7 @@ entry_add(void *address, const struct hook *hook)
         void *there = NULL;
         const struct hook *none = NULL;
 
-        if (!atomic_compare_exchange_strong(&places[at].address, &there, address) &&
-            there != address)
+        if (!atomic_compare_exchange_strong(&places[at].address, &there, address) && there != address)
             continue;
         atomic_compare_exchange_strong(&places[at].hook, &none, hook);
         return;
@@ -154,14 +153,12 @@ static void *
 entry_ask_driver(const struct call *call)
 {
     bool own = entry_ends_in(call->name, "_ptsz") || entry_ends_in(call->name, "_ptds");
-    uint64_t flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
-                         : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+    uint64_t flags = own ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
     CUdriverProcAddressQueryResult status;
     void *address = NULL;
-    CUresult rc =
-        HAS(cuGetProcAddress_v2)
-            ? REAL(cuGetProcAddress_v2)(call->base, &address, call->since, flags, &status)
-            : REAL(cuGetProcAddress)(call->base, &address, call->since, flags);
+    CUresult rc = HAS(cuGetProcAddress_v2)
+                      ? REAL(cuGetProcAddress_v2)(call->base, &address, call->since, flags, &status)
+                      : REAL(cuGetProcAddress)(call->base, &address, call->since, flags);
 
     return rc == CUDA_SUCCESS ? address : NULL;
 }
@@ -226,8 +223,7 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
 {
     CUresult rc = REAL(cuGetProcAddress_v2)(symbol, function, version, flags, status);
 
-    if (rc != CUDA_SUCCESS || symbol == NULL || *function == NULL ||
-        entry_stand_in(symbol, function))
+    if (rc != CUDA_SUCCESS || symbol == NULL || *function == NULL || entry_stand_in(symbol, function))
         return rc;
     if (status != NULL)
         *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
@@ -239,8 +235,7 @@ cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flag
 {
     CUresult rc = REAL(cuGetProcAddress)(symbol, function, version, flags);
 
-    if (rc != CUDA_SUCCESS || symbol == NULL || *function == NULL ||
-        entry_stand_in(symbol, function))
+    if (rc != CUDA_SUCCESS || symbol == NULL || *function == NULL || entry_stand_in(symbol, function))
         return rc;
     return CUDA_ERROR_NOT_FOUND;
 }

@@ -35,8 +35,7 @@ external_settle(struct bh_ticket *ticket, CUresult rc, const CUexternalMemory *m
 }
 
 CUresult
-cuImportExternalMemory(CUexternalMemory *ext_mem_out,
-                       const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *mem_handle_desc)
+cuImportExternalMemory(CUexternalMemory *ext_mem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *mem_handle_desc)
 {
     struct bh_ticket ticket;
     CUresult rc = bh_ticket_take(mem_handle_desc == NULL ? 0 : mem_handle_desc->size, &ticket);
@@ -44,7 +43,7 @@ cuImportExternalMemory(CUexternalMemory *ext_mem_out,
     return rc != CUDA_SUCCESS
                ? rc
                : external_settle(&ticket, REAL(cuImportExternalMemory)(ext_mem_out, mem_handle_desc),
-                        ext_mem_out);
+                                 ext_mem_out);
 }
 
 /* Freed by cuMemFree. */
@@ -69,12 +68,10 @@ cuExternalMemoryGetMappedBuffer(CUdeviceptr *dev_ptr, CUexternalMemory ext_mem,
 
 /* When the arrays end is not followed: the import stays charged. */
 CUresult
-cuExternalMemoryGetMappedMipmappedArray(
-    CUmipmappedArray *mipmap, CUexternalMemory ext_mem,
-    const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmap_desc)
+cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory ext_mem,
+                                        const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmap_desc)
 {
-    CUresult rc =
-        REAL(cuExternalMemoryGetMappedMipmappedArray)(mipmap, ext_mem, mipmap_desc);
+    CUresult rc = REAL(cuExternalMemoryGetMappedMipmappedArray)(mipmap, ext_mem, mipmap_desc);
     uint64_t object;
 
     if (rc == CUDA_SUCCESS && bh_handles_find(&imports, HANDLE(ext_mem), &object))

@@ -11,8 +11,7 @@
 
 /* A key: a handle and a device.  A graph's word: grains.  An executable graph's: 40 bits
  * grains, 24 bits the era in which its memory was last seen to be there. */
-#define KEY(pointer, device)                                                               \
-    ((uint64_t)(uintptr_t)(pointer)*BH_SHARE_DEVICES_MAX + (device))
+#define KEY(pointer, device) ((uint64_t)(uintptr_t)(pointer)*BH_SHARE_DEVICES_MAX + (device))
 #define ERAS 0xffffffu
 
 static struct bh_handles graphs, execs;
@@ -124,19 +123,17 @@ graph_copy(CUgraph from, CUgraph to)
 {
     uint64_t grains;
 
-    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX;
-         device++)
+    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX; device++)
         if (bh_handles_find(&graphs, KEY(from, device), &grains))
             bh_graph_add(to, device, grains);
 }
 
 CUresult
-cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
-                       const CUgraphNode *dependencies, size_t num_dependencies,
-                       CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
+cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                       size_t num_dependencies, CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
 {
-    CUresult rc = REAL(cuGraphAddMemAllocNode)(graph_node, graph, dependencies,
-                                               num_dependencies, node_params);
+    CUresult rc =
+        REAL(cuGraphAddMemAllocNode)(graph_node, graph, dependencies, num_dependencies, node_params);
 
     if (rc == CUDA_SUCCESS)
         graph_note_node(graph, node_params);
@@ -158,8 +155,7 @@ cuGraphAddNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *depend
                size_t num_dependencies, CUgraphNodeParams *node_params)
 {
     return graph_added(graph, node_params,
-                 REAL(cuGraphAddNode)(graph_node, graph, dependencies, num_dependencies,
-                                      node_params));
+                       REAL(cuGraphAddNode)(graph_node, graph, dependencies, num_dependencies, node_params));
 }
 
 CUresult
@@ -168,8 +164,8 @@ cuGraphAddNode_v2(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dep
                   CUgraphNodeParams *node_params)
 {
     return graph_added(graph, node_params,
-                 REAL(cuGraphAddNode_v2)(graph_node, graph, dependencies, dependency_data,
-                                         num_dependencies, node_params));
+                       REAL(cuGraphAddNode_v2)(graph_node, graph, dependencies, dependency_data,
+                                               num_dependencies, node_params));
 }
 
 CUresult
@@ -187,8 +183,7 @@ cuGraphDestroy(CUgraph graph)
 {
     uint64_t grains;
 
-    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX;
-         device++)
+    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX; device++)
         (void)bh_handles_take(&graphs, KEY(graph, device), &grains);
     return REAL(cuGraphDestroy)(graph);
 }
@@ -200,8 +195,7 @@ graph_learn(CUgraphExec exec, CUgraph graph)
 {
     uint64_t grains;
 
-    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX;
-         device++)
+    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX; device++)
         if (bh_handles_find(&graphs, KEY(graph, device), &grains))
             (void)BH_HOLDS(bh_handles_put(&execs, KEY(exec, device), grains << 24));
 }
@@ -215,47 +209,42 @@ graph_instantiated(const CUgraphExec *exec, CUgraph graph, CUresult rc)
 }
 
 CUresult
-cuGraphInstantiate(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node,
-                   char *log_buffer, size_t buffer_size)
+cuGraphInstantiate(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node, char *log_buffer,
+                   size_t buffer_size)
+{
+    return graph_instantiated(
+        graph_exec, graph, REAL(cuGraphInstantiate)(graph_exec, graph, error_node, log_buffer, buffer_size));
+}
+
+CUresult
+cuGraphInstantiate_v2(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node, char *log_buffer,
+                      size_t buffer_size)
 {
     return graph_instantiated(
         graph_exec, graph,
-        REAL(cuGraphInstantiate)(graph_exec, graph, error_node, log_buffer, buffer_size));
+        REAL(cuGraphInstantiate_v2)(graph_exec, graph, error_node, log_buffer, buffer_size));
 }
 
 CUresult
-cuGraphInstantiate_v2(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node,
-                      char *log_buffer, size_t buffer_size)
+cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
 {
-    return graph_instantiated(graph_exec, graph,
-                        REAL(cuGraphInstantiate_v2)(graph_exec, graph, error_node,
-                                                    log_buffer, buffer_size));
-}
-
-CUresult
-cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph,
-                            unsigned long long flags)
-{
-    return graph_instantiated(graph_exec, graph,
-                        REAL(cuGraphInstantiateWithFlags)(graph_exec, graph, flags));
+    return graph_instantiated(graph_exec, graph, REAL(cuGraphInstantiateWithFlags)(graph_exec, graph, flags));
 }
 
 CUresult
 cuGraphInstantiateWithParams(CUgraphExec *graph_exec, CUgraph graph,
                              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
 {
-    return graph_instantiated(
-        graph_exec, graph,
-        REAL(cuGraphInstantiateWithParams)(graph_exec, graph, instantiate_params));
+    return graph_instantiated(graph_exec, graph,
+                              REAL(cuGraphInstantiateWithParams)(graph_exec, graph, instantiate_params));
 }
 
 CUresult
 cuGraphInstantiateWithParams_ptsz(CUgraphExec *graph_exec, CUgraph graph,
                                   CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
 {
-    return graph_instantiated(
-        graph_exec, graph,
-        REAL(cuGraphInstantiateWithParams_ptsz)(graph_exec, graph, instantiate_params));
+    return graph_instantiated(graph_exec, graph,
+                              REAL(cuGraphInstantiateWithParams_ptsz)(graph_exec, graph, instantiate_params));
 }
 
 CUresult
@@ -263,8 +252,7 @@ cuGraphExecDestroy(CUgraphExec graph_exec)
 {
     uint64_t word;
 
-    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX;
-         device++)
+    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX; device++)
         (void)bh_handles_take(&execs, KEY(graph_exec, device), &word);
     bh_meter_forget_work((uintptr_t)graph_exec);
     return REAL(cuGraphExecDestroy)(graph_exec);
@@ -285,17 +273,14 @@ CUresult
 cuGraphExecUpdate(CUgraphExec graph_exec, CUgraph graph, CUgraphNode *error_node_out,
                   CUgraphExecUpdateResult *update_result_out)
 {
-    return graph_updated(
-        graph_exec, graph,
-        REAL(cuGraphExecUpdate)(graph_exec, graph, error_node_out, update_result_out));
+    return graph_updated(graph_exec, graph,
+                         REAL(cuGraphExecUpdate)(graph_exec, graph, error_node_out, update_result_out));
 }
 
 CUresult
-cuGraphExecUpdate_v2(CUgraphExec graph_exec, CUgraph graph,
-                     CUgraphExecUpdateResultInfo *result_info)
+cuGraphExecUpdate_v2(CUgraphExec graph_exec, CUgraph graph, CUgraphExecUpdateResultInfo *result_info)
 {
-    return graph_updated(graph_exec, graph,
-                   REAL(cuGraphExecUpdate_v2)(graph_exec, graph, result_info));
+    return graph_updated(graph_exec, graph, REAL(cuGraphExecUpdate_v2)(graph_exec, graph, result_info));
 }
 
 CUresult

@@ -22,9 +22,8 @@ context_of(CUgreenCtx green)
 {
     CUcontext context = NULL;
 
-    return HAS(cuCtxFromGreenCtx) && REAL(cuCtxFromGreenCtx)(&context, green) == CUDA_SUCCESS
-               ? context
-               : NULL;
+    return HAS(cuCtxFromGreenCtx) && REAL(cuCtxFromGreenCtx)(&context, green) == CUDA_SUCCESS ? context
+                                                                                              : NULL;
 }
 
 static CUresult
@@ -41,8 +40,7 @@ green_know(CUgreenCtx green, CUcontext primary, uint64_t word)
 }
 
 static CUresult
-green_make(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned int flags,
-     CUcontext primary)
+green_make(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned int flags, CUcontext primary)
 {
     unsigned number;
     CUresult rc = bh_context_begin(device, &number);
@@ -62,8 +60,7 @@ green_make(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned 
 
 /* As the driver does, the primary context is kept for as long. */
 CUresult
-cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
-                 unsigned int flags)
+cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned int flags)
 {
     CUresult rc = bh_ledger_ready();
     CUcontext primary;

@@ -116,14 +116,13 @@ image_ptx_bytes(struct source *source, uint64_t offset, uint64_t most)
     while (ptx.read < most) {
         size_t room = PAGE - (size_t)(((uintptr_t)source->memory + offset + ptx.read) % PAGE);
         size_t got = image_look(source, offset + ptx.read,
-                          room < most - ptx.read ? room : (size_t)(most - ptx.read), buffer,
-                          &part);
+                                room < most - ptx.read ? room : (size_t)(most - ptx.read), buffer, &part);
 
         if (got == 0 || !bh_ptx_read(&ptx, part, got))
             break;
     }
-    return __builtin_mul_overflow(ptx.read, PTX_GROWTH, &bytes) ||
-                   __builtin_add_overflow(bytes, ptx.variables, &bytes)
+    return __builtin_mul_overflow(ptx.read, PTX_GROWTH, &bytes)
+                   || __builtin_add_overflow(bytes, ptx.variables, &bytes)
                ? UINT64_MAX
                : bytes;
 }
@@ -137,16 +136,15 @@ image_is_shared(struct source *source, uint64_t name)
     static const char shared[] = ".nv.shared";
     char start[sizeof(shared) - 1];
 
-    return image_read_at(source, name, start, sizeof(start)) &&
-           memcmp(start, shared, sizeof(start)) == 0;
+    return image_read_at(source, name, start, sizeof(start)) && memcmp(start, shared, sizeof(start)) == 0;
 }
 
 static bool
 image_read_section(struct source *source, const Elf64_Ehdr *head, uint64_t offset, uint64_t number,
-             Elf64_Shdr *ret_section)
+                   Elf64_Shdr *ret_section)
 {
-    return image_read_at(source, offset + head->e_shoff + number * sizeof(*ret_section),
-                   ret_section, sizeof(*ret_section));
+    return image_read_at(source, offset + head->e_shoff + number * sizeof(*ret_section), ret_section,
+                         sizeof(*ret_section));
 }
 
 static uint64_t
@@ -158,16 +156,16 @@ image_add(uint64_t bytes, uint64_t more)
 static uint64_t
 image_section_bytes(struct source *source, const Elf64_Shdr *section, uint64_t name)
 {
-    if ((section->sh_flags & SHF_ALLOC) == 0 || section->sh_size == 0 ||
-        (section->sh_type == SHT_NOBITS && image_is_shared(source, name)))
+    if ((section->sh_flags & SHF_ALLOC) == 0 || section->sh_size == 0
+        || (section->sh_type == SHT_NOBITS && image_is_shared(source, name)))
         return 0;
     return image_add(section->sh_size, SECTION_ALIGN - 1) & ~(SECTION_ALIGN - 1);
 }
 
 /* A file of very many sections has their number in the first. */
 static bool
-image_read_names(struct source *source, const Elf64_Ehdr *head, uint64_t offset,
-           uint64_t *ret_count, uint64_t *ret_names)
+image_read_names(struct source *source, const Elf64_Ehdr *head, uint64_t offset, uint64_t *ret_count,
+                 uint64_t *ret_names)
 {
     Elf64_Shdr first, names;
     uint64_t at = head->e_shstrndx;
@@ -188,9 +186,8 @@ image_cubin_bytes(struct source *source, uint64_t offset)
     Elf64_Ehdr head;
     uint64_t count, names, bytes = 0;
 
-    if (!image_read_at(source, offset, &head, sizeof(head)) ||
-        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_CUDA_CODE ||
-        !image_read_names(source, &head, offset, &count, &names))
+    if (!image_read_at(source, offset, &head, sizeof(head)) || head.e_ident[EI_CLASS] != ELFCLASS64
+        || head.e_machine != EM_CUDA_CODE || !image_read_names(source, &head, offset, &count, &names))
         return BH_IMAGE_UNKNOWN_BYTES;
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Shdr section;
@@ -242,8 +239,8 @@ image_fat_bytes(struct source *source, uint64_t offset, unsigned capability)
         if (!image_read_at(source, at, &entry, sizeof(entry)) || entry.header_bytes < 16)
             break;
         bytes = image_entry_bytes(source, &entry, at + entry.header_bytes);
-        if (entry.kind == FAT_CUBIN && entry.capability / 10 == capability / 10 &&
-            entry.capability <= capability)
+        if (entry.kind == FAT_CUBIN && entry.capability / 10 == capability / 10
+            && entry.capability <= capability)
             cubin = image_most_of(cubin, bytes);
         if (entry.kind == FAT_PTX && entry.capability <= capability)
             ptx = image_most_of(ptx, bytes);
@@ -284,9 +281,9 @@ image_bytes_of(struct source *source, unsigned capability)
 {
     struct image_wrapper wrapper;
 
-    if (image_begins(source, WRAPPER_MAGIC) && source->memory != NULL &&
-        image_read_at(source, 0, &wrapper, sizeof(wrapper)))
-        *source = (struct source) { .memory = (const unsigned char *)wrapper.image };
+    if (image_begins(source, WRAPPER_MAGIC) && source->memory != NULL
+        && image_read_at(source, 0, &wrapper, sizeof(wrapper)))
+        *source = (struct source){ .memory = (const unsigned char *)wrapper.image };
     if (image_begins(source, ELFMAG))
         return image_cubin_bytes(source, 0);
     if (image_begins(source, FAT_MAGIC))
@@ -309,8 +306,7 @@ uint64_t
 bh_image_file_bytes(const char *path, unsigned capability)
 {
     int saved = errno;
-    struct source source = { .fd = path == NULL ? -1
-                                                : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
+    struct source source = { .fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
     uint64_t bytes = source.fd < 0 ? 0 : image_bytes_of(&source, capability);
 
     if (source.fd >= 0)

@@ -5,22 +5,17 @@
 #include "shim/driver/driver.h"
 #include "shim/driver/page.h"
 
-enum {
-    DEFAULT_STACK = 1 << 10,
-    DEFAULT_FIFO = 1 << 20,
-    DEFAULT_HEAP = 8 << 20
-};
+enum { DEFAULT_STACK = 1 << 10, DEFAULT_FIFO = 1 << 20, DEFAULT_HEAP = 8 << 20 };
 
 static uint64_t
 threads_of(CUdevice device)
 {
     int processors = 0, threads = 0;
 
-    if (REAL(cuDeviceGetAttribute)(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-                                   device) != CUDA_SUCCESS ||
-        REAL(cuDeviceGetAttribute)(&threads,
-                                   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-                                   device) != CUDA_SUCCESS)
+    if (REAL(cuDeviceGetAttribute)(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)
+            != CUDA_SUCCESS
+        || REAL(cuDeviceGetAttribute)(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device)
+               != CUDA_SUCCESS)
         return 0;
     return (uint64_t)processors * (uint64_t)threads;
 }
@@ -43,8 +38,7 @@ cuCtxSetLimit(CUlimit limit, size_t value)
     struct bh_where where;
     uint64_t before, after;
 
-    if (rc != CUDA_SUCCESS || (unsigned)limit >= BH_CONTEXT_LIMITS ||
-        bh_context_here(&where) != CUDA_SUCCESS)
+    if (rc != CUDA_SUCCESS || (unsigned)limit >= BH_CONTEXT_LIMITS || bh_context_here(&where) != CUDA_SUCCESS)
         return REAL(cuCtxSetLimit)(limit, value);
     after = bh_charge_grains(bytes_of_limit(limit, value, bh_page->ordinal[where.device]));
     after = (after + BH_GRAINS_UNIT - 1) / BH_GRAINS_UNIT;
@@ -52,9 +46,7 @@ cuCtxSetLimit(CUlimit limit, size_t value)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuCtxSetLimit)(limit, value);
-    before = rc == CUDA_SUCCESS
-                 ? bh_context_set_limit(where.context, limit, (uint32_t)after)
-                 : after;
+    before = rc == CUDA_SUCCESS ? bh_context_set_limit(where.context, limit, (uint32_t)after) : after;
     bh_charge_give(where.device, bh_charge_of_units(before));
     return rc;
 }

@@ -8,8 +8,8 @@
 static bool
 is_managed(CUdevice_attribute attribute)
 {
-    return attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY ||
-           attribute == CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
+    return attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY
+           || attribute == CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
 }
 
 /* Programs ask before they allocate, and then do without. */

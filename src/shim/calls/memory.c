@@ -87,8 +87,8 @@ memory_bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes
 {
     uint64_t pitch = memory_pitch_of(element_bytes), bytes;
 
-    if (width > UINT64_MAX - pitch ||
-        __builtin_mul_overflow((width + pitch - 1) / pitch * pitch, height, &bytes))
+    if (width > UINT64_MAX - pitch
+        || __builtin_mul_overflow((width + pitch - 1) / pitch * pitch, height, &bytes))
         return UINT64_MAX;
     return bytes;
 }
@@ -96,8 +96,7 @@ memory_bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes
 /* Of a driver that pads long rows more than short ones: for this moment it may hold more than
  * was reserved. */
 static CUresult
-memory_settle_rows(struct bh_ticket *ticket, uint64_t address, uint64_t bytes,
-            bh_undo undo)
+memory_settle_rows(struct bh_ticket *ticket, uint64_t address, uint64_t bytes, bh_undo undo)
 {
     if (bh_ticket_resize(ticket, bytes) == CUDA_SUCCESS)
         return bh_ticket_settle(ticket, CUDA_SUCCESS, address, undo);
@@ -111,8 +110,7 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
                    unsigned int element_bytes)
 {
     struct bh_ticket ticket;
-    CUresult made,
-        rc = bh_ticket_take(memory_bytes_of_rows(width_bytes, height, element_bytes), &ticket);
+    CUresult made, rc = bh_ticket_take(memory_bytes_of_rows(width_bytes, height, element_bytes), &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -122,18 +120,18 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
 }
 
 CUresult
-cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width_bytes,
-                unsigned int height, unsigned int element_bytes)
+cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width_bytes, unsigned int height,
+                unsigned int element_bytes)
 {
     struct bh_ticket ticket;
-    CUresult made,
-        rc = bh_ticket_take(memory_bytes_of_rows(width_bytes, height, element_bytes), &ticket);
+    CUresult made, rc = bh_ticket_take(memory_bytes_of_rows(width_bytes, height, element_bytes), &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch)(address, pitch, width_bytes, height, element_bytes);
-    return made == CUDA_SUCCESS ? memory_settle_rows(&ticket, *address, (uint64_t)*pitch * height, memory_undo_low)
-                                : bh_ticket_settle(&ticket, made, 0, memory_undo_low);
+    return made == CUDA_SUCCESS
+               ? memory_settle_rows(&ticket, *address, (uint64_t)*pitch * height, memory_undo_low)
+               : bh_ticket_settle(&ticket, made, 0, memory_undo_low);
 }
 
 /* ---- allocations in a stream's order ---- */
@@ -157,8 +155,7 @@ memory_note_captured(CUstream stream, bool per_thread, uint64_t grains, CUresult
 
 /* The call came to `rc`: note its address, or undo. */
 static CUresult
-memory_settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address,
-             CUstream stream)
+memory_settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address, CUstream stream)
 {
     struct bh_charge_record record = { BH_RECORD_ASYNC, 0, from->pool, from->grains };
 
@@ -205,8 +202,7 @@ memory_begin_in_pool(struct from_pool *from, size_t bytes, CUmemoryPool pool)
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    return bh_pool_of_handle(pool, &from->pool) ? memory_begin_async(from, bytes)
-                                                : CUDA_ERROR_INVALID_VALUE;
+    return bh_pool_of_handle(pool, &from->pool) ? memory_begin_async(from, bytes) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult
@@ -217,7 +213,7 @@ cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
 
     if (bh_capture_has(stream, false))
         return memory_note_captured(stream, false, bh_charge_grains(bytes),
-                             REAL(cuMemAllocAsync)(address, bytes, stream));
+                                    REAL(cuMemAllocAsync)(address, bytes, stream));
     rc = memory_begin_in_stream(&from, bytes, stream);
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -233,7 +229,7 @@ cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
 
     if (bh_capture_has(stream, true))
         return memory_note_captured(stream, true, bh_charge_grains(bytes),
-                             REAL(cuMemAllocAsync_ptsz)(address, bytes, stream));
+                                    REAL(cuMemAllocAsync_ptsz)(address, bytes, stream));
     rc = memory_begin_in_stream(&from, bytes, stream);
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -242,15 +238,14 @@ cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
 }
 
 CUresult
-cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                        CUstream stream)
+cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
     struct from_pool from;
     CUresult rc;
 
     if (bh_capture_has(stream, false))
         return memory_note_captured(stream, false, bh_charge_grains(bytes),
-                             REAL(cuMemAllocFromPoolAsync)(address, bytes, pool, stream));
+                                    REAL(cuMemAllocFromPoolAsync)(address, bytes, pool, stream));
     rc = memory_begin_in_pool(&from, bytes, pool);
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -259,16 +254,14 @@ cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
 }
 
 CUresult
-cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                             CUstream stream)
+cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
     struct from_pool from;
     CUresult rc;
 
     if (bh_capture_has(stream, true))
-        return memory_note_captured(
-            stream, true, bh_charge_grains(bytes),
-            REAL(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream));
+        return memory_note_captured(stream, true, bh_charge_grains(bytes),
+                                    REAL(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream));
     rc = memory_begin_in_pool(&from, bytes, pool);
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -278,8 +271,7 @@ cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool po
 
 /* ---- freeing ---- */
 
-#define FREEABLE                                                                           \
-    (1u << BH_RECORD_LINEAR | 1u << BH_RECORD_ASYNC | 1u << BH_RECORD_EXTERNAL)
+#define FREEABLE (1u << BH_RECORD_LINEAR | 1u << BH_RECORD_ASYNC | 1u << BH_RECORD_EXTERNAL)
 
 /* The record was taken out before the call: the address may be another thread's as soon as
  * the driver has it back. */
@@ -410,8 +402,7 @@ CUresult
 cuMemGetInfo(unsigned int *free, unsigned int *total)
 {
     size_t left, all;
-    CUresult rc = free == NULL || total == NULL ? CUDA_ERROR_INVALID_VALUE
-                                                : cuMemGetInfo_v2(&left, &all);
+    CUresult rc = free == NULL || total == NULL ? CUDA_ERROR_INVALID_VALUE : cuMemGetInfo_v2(&left, &all);
 
     if (rc == CUDA_SUCCESS) {
         *free = memory_clamp(left);
@@ -438,8 +429,7 @@ CUresult
 cuDeviceTotalMem(unsigned int *bytes, CUdevice device)
 {
     size_t all;
-    CUresult rc =
-        bytes == NULL ? CUDA_ERROR_INVALID_VALUE : cuDeviceTotalMem_v2(&all, device);
+    CUresult rc = bytes == NULL ? CUDA_ERROR_INVALID_VALUE : cuDeviceTotalMem_v2(&all, device);
 
     if (rc == CUDA_SUCCESS)
         *bytes = memory_clamp(all);

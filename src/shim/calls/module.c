@@ -58,10 +58,10 @@ module_capability_of(unsigned device)
 
     if (known != 0)
         return known;
-    if (REAL(cuDeviceGetAttribute)(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                                   ordinal) != CUDA_SUCCESS ||
-        REAL(cuDeviceGetAttribute)(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-                                   ordinal) != CUDA_SUCCESS)
+    if (REAL(cuDeviceGetAttribute)(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal)
+            != CUDA_SUCCESS
+        || REAL(cuDeviceGetAttribute)(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal)
+               != CUDA_SUCCESS)
         return 0;
     known = (uint32_t)(major * 10 + minor);
     atomic_store(&state.capability[device], known);
@@ -105,8 +105,7 @@ module_begin_load(const struct module_image *image, struct load *ret_load)
 static CUresult
 module_end_load(const struct load *load, CUresult rc, const CUmodule *module)
 {
-    uint64_t word =
-        load->where.device | (uint64_t)load->where.context << 4 | load->grains << 16;
+    uint64_t word = load->where.device | (uint64_t)load->where.context << 4 | load->grains << 16;
 
     if (rc == CUDA_SUCCESS && bh_handles_put(&modules, HANDLE(*module), word))
         return CUDA_SUCCESS;
@@ -123,8 +122,7 @@ cuModuleLoad(CUmodule *module, const char *fname)
     struct load load;
     CUresult rc = module_begin_load(&image, &load);
 
-    return rc != CUDA_SUCCESS ? rc
-                              : module_end_load(&load, REAL(cuModuleLoad)(module, fname), module);
+    return rc != CUDA_SUCCESS ? rc : module_end_load(&load, REAL(cuModuleLoad)(module, fname), module);
 }
 
 CUresult
@@ -134,13 +132,12 @@ cuModuleLoadData(CUmodule *module, const void *data)
     struct load load;
     CUresult rc = module_begin_load(&image, &load);
 
-    return rc != CUDA_SUCCESS ? rc
-                              : module_end_load(&load, REAL(cuModuleLoadData)(module, data), module);
+    return rc != CUDA_SUCCESS ? rc : module_end_load(&load, REAL(cuModuleLoadData)(module, data), module);
 }
 
 CUresult
-cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned int num_options,
-                   CUjit_option *options, void **option_values)
+cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned int num_options, CUjit_option *options,
+                   void **option_values)
 {
     struct module_image image = { .memory = data };
     struct load load;
@@ -226,10 +223,9 @@ module_end_library(uint64_t grains, CUresult rc, const CUlibrary *library)
 }
 
 CUresult
-cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options,
-                  void **jit_options_values, unsigned int num_jit_options,
-                  CUlibraryOption *library_options, void **library_option_values,
-                  unsigned int num_library_options)
+cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options, void **jit_options_values,
+                  unsigned int num_jit_options, CUlibraryOption *library_options,
+                  void **library_option_values, unsigned int num_library_options)
 {
     struct module_image image = { .memory = code };
     uint64_t grains;
@@ -237,9 +233,8 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_option
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    rc = REAL(cuLibraryLoadData)(library, code, jit_options, jit_options_values,
-                                 num_jit_options, library_options, library_option_values,
-                                 num_library_options);
+    rc = REAL(cuLibraryLoadData)(library, code, jit_options, jit_options_values, num_jit_options,
+                                 library_options, library_option_values, num_library_options);
     return module_end_library(grains, rc, library);
 }
 
@@ -255,9 +250,8 @@ cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *j
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    rc = REAL(cuLibraryLoadFromFile)(library, file_name, jit_options, jit_options_values,
-                                     num_jit_options, library_options, library_option_values,
-                                     num_library_options);
+    rc = REAL(cuLibraryLoadFromFile)(library, file_name, jit_options, jit_options_values, num_jit_options,
+                                     library_options, library_option_values, num_library_options);
     return module_end_library(grains, rc, library);
 }
 

@@ -17,8 +17,8 @@ ptx_is_digit(char c)
 static bool
 ptx_is_of_word(char c)
 {
-    return ptx_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '$' || c == '%';
+    return ptx_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'
+           || c == '%';
 }
 
 /* What stands behind a word that stands by itself; NULL: it is not there. */
@@ -55,10 +55,10 @@ ptx_number(const char *at, uint64_t *ret_number)
 
     *ret_number = 0;
     for (at += base == 16 ? 2 : 0;; at++) {
-        unsigned digit = ptx_is_digit(*at)               ? (unsigned)(*at - '0')
+        unsigned digit = ptx_is_digit(*at)          ? (unsigned)(*at - '0')
                          : *at >= 'a' && *at <= 'f' ? (unsigned)(*at - 'a' + 10)
                          : *at >= 'A' && *at <= 'F' ? (unsigned)(*at - 'A' + 10)
-                                                      : 16;
+                                                    : 16;
 
         if (digit >= base)
             return at;
@@ -78,8 +78,7 @@ ptx_declared(const char *at)
         if (at[0] == '.' && at[1] == 'v' && ptx_is_digit(at[2])) {
             at = ptx_number(at + 2, &value);
             elements = ptx_times(elements, value);
-        } else if (at[0] == '.' && at[1] != '\0' && strchr("bsuf", at[1]) != NULL &&
-                   ptx_is_digit(at[2])) {
+        } else if (at[0] == '.' && at[1] != '\0' && strchr("bsuf", at[1]) != NULL && ptx_is_digit(at[2])) {
             at = ptx_number(at + 2, &bits);
         } else if (at[0] == '[') {
             for (at++; ptx_is_space(*at);)
@@ -100,8 +99,8 @@ ptx_bytes_of(const char *statement)
 {
     const char *at = ptx_find_variable(statement);
 
-    if (at == NULL || ptx_find_word(statement, ".extern") != NULL ||
-        ptx_find_word(statement, ".param") != NULL)
+    if (at == NULL || ptx_find_word(statement, ".extern") != NULL
+        || ptx_find_word(statement, ".param") != NULL)
         return 0;
     return ptx_declared(at);
 }
@@ -110,8 +109,8 @@ static void
 ptx_end_statement(struct bh_ptx *ptx)
 {
     ptx->statement[ptx->length] = '\0';
-    if (ptx->length > 0 &&
-        __builtin_add_overflow(ptx->variables, ptx_bytes_of(ptx->statement), &ptx->variables))
+    if (ptx->length > 0
+        && __builtin_add_overflow(ptx->variables, ptx_bytes_of(ptx->statement), &ptx->variables))
         ptx->variables = UINT64_MAX;
     ptx->length = ptx->word = 0;
 }

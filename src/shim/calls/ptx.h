@@ -12,9 +12,9 @@ struct bh_ptx {
     uint64_t variables; /* bytes that its variables take; UINT64_MAX: more than there is */
     /* the statement that is being read, as far as it says something */
     unsigned length, word; /* of it; of its last word */
-    bool skips;     /* what comes until its end says nothing */
-    bool slash;     /* the last character was one */
-    bool commented; /* to the end of the line */
+    bool skips;            /* what comes until its end says nothing */
+    bool slash;            /* the last character was one */
+    bool commented;        /* to the end of the line */
     char statement[256];
 };
 

@@ -7,26 +7,26 @@
 #define LARGE_BYTES ((size_t)1 << 20)
 
 #define HOOK(name)
-#define SUBMIT(name, when, stream_, own, work_, parameters, arguments)                     \
-    CUresult name parameters                                                               \
-    {                                                                                      \
-        struct bh_pass pass;                                                               \
-        CUresult rc;                                                                       \
-                                                                                           \
-        if (!(when))                                                                       \
-            return REAL(name) arguments;                                                   \
-        if (__builtin_expect(bh_gate_quick(), 1)) {                                        \
-            rc = REAL(name) arguments;                                                     \
-            bh_gate_step(bh_gate_me, (uint32_t)-1);                                        \
-            return rc;                                                                     \
-        }                                                                                  \
-        pass.stream = (stream_);                                                           \
-        pass.work = (uint64_t)(uintptr_t)(work_);                                          \
-        pass.per_thread = (own);                                                           \
-        bh_gate_enter(&pass);                                                              \
-        rc = REAL(name) arguments;                                                         \
-        bh_gate_leave(&pass, rc);                                                          \
-        return rc;                                                                         \
+#define SUBMIT(name, when, stream_, own, work_, parameters, arguments)                                       \
+    CUresult name parameters                                                                                 \
+    {                                                                                                        \
+        struct bh_pass pass;                                                                                 \
+        CUresult rc;                                                                                         \
+                                                                                                             \
+        if (!(when))                                                                                         \
+            return REAL(name) arguments;                                                                     \
+        if (__builtin_expect(bh_gate_quick(), 1)) {                                                          \
+            rc = REAL(name) arguments;                                                                       \
+            bh_gate_step(bh_gate_me, (uint32_t)-1);                                                          \
+            return rc;                                                                                       \
+        }                                                                                                    \
+        pass.stream = (stream_);                                                                             \
+        pass.work = (uint64_t)(uintptr_t)(work_);                                                            \
+        pass.per_thread = (own);                                                                             \
+        bh_gate_enter(&pass);                                                                                \
+        rc = REAL(name) arguments;                                                                           \
+        bh_gate_leave(&pass, rc);                                                                            \
+        return rc;                                                                                           \
     }
 #include "tables/hooks.tbl"
 #undef SUBMIT
@@ -34,8 +34,7 @@
 
 /* A graph is one submission; its first launch brings its memory. */
 static CUresult
-launch_graph(CUresult (*real)(CUgraphExec, CUstream), CUgraphExec exec,
-             struct bh_pass *pass)
+launch_graph(CUresult (*real)(CUgraphExec, CUstream), CUgraphExec exec, struct bh_pass *pass)
 {
     struct bh_graph_call call;
     CUresult rc = bh_graph_begin(exec, &call);
@@ -66,9 +65,7 @@ cuGraphLaunch(CUgraphExec graph, CUstream stream)
 CUresult
 cuGraphLaunch_ptsz(CUgraphExec graph_exec, CUstream stream)
 {
-    struct bh_pass pass = { .stream = stream,
-                            .work = (uintptr_t)graph_exec,
-                            .per_thread = true };
+    struct bh_pass pass = { .stream = stream, .work = (uintptr_t)graph_exec, .per_thread = true };
 
     if (bh_graph_is_simple() && bh_gate_quick()) {
         CUresult rc = REAL(cuGraphLaunch_ptsz)(graph_exec, stream);

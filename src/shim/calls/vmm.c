@@ -24,8 +24,8 @@ bh_object_handles_init(void)
 /* ---- handles ---- */
 
 CUresult
-cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-            const CUmemAllocationProp *prop, unsigned long long flags)
+cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+            unsigned long long flags)
 {
     CUresult rc = bh_ledger_ready();
     int device;
@@ -120,8 +120,8 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 /* ---- mappings ---- */
 
 CUresult
-cuMemMap(CUdeviceptr address, size_t size, size_t offset,
-         CUmemGenericAllocationHandle handle, unsigned long long flags)
+cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+         unsigned long long flags)
 {
     struct bh_charge_record record = { .kind = BH_RECORD_MAP };
     uint64_t word;

@@ -27,8 +27,7 @@ most_units(unsigned device)
 static bool
 change_units(unsigned device, int64_t units)
 {
-    return bh_share_change(bh_page->usage, device, bh_page->slot, (int32_t)units,
-                           most_units(device));
+    return bh_share_change(bh_page->usage, device, bh_page->slot, (int32_t)units, most_units(device));
 }
 
 /* A unit that the sum grows into is reserved before it grows: whoever finds room in the

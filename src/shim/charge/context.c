@@ -19,9 +19,9 @@ enum { NONE = 0, CLAIMED = 1 }; /* of a row's handle */
 struct context_row {
     _Atomic uint64_t handle;
     uint32_t device;
-    uint32_t units;                       /* charged for the context itself */
-    _Atomic uint64_t code;                /* grains of its modules */
-    _Atomic uint32_t references;          /* of one that is no primary one */
+    uint32_t units;                                  /* charged for the context itself */
+    _Atomic uint64_t code;                           /* grains of its modules */
+    _Atomic uint32_t references;                     /* of one that is no primary one */
     _Atomic uint32_t limit_units[BH_CONTEXT_LIMITS]; /* by enum CUlimit: stack, FIFO, heap */
 };
 
@@ -89,8 +89,7 @@ context_adopt(CUcontext context)
     CUdevice device;
     unsigned number;
 
-    if (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS ||
-        bh_context_begin(device, &number) != CUDA_SUCCESS)
+    if (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS || bh_context_begin(device, &number) != CUDA_SUCCESS)
         return 0;
     atomic_store(&state.row[number].handle, HANDLE(context));
     if (!bh_handles_put(&handles, HANDLE(context), number)) {
@@ -111,7 +110,7 @@ context_find_here(CUcontext context, uint32_t now)
         return CUDA_ERROR_OUT_OF_MEMORY;
     here.context = context;
     here.epoch = now;
-    here.where = (struct bh_where) { state.row[number].device, number };
+    here.where = (struct bh_where){ state.row[number].device, number };
     return CUDA_SUCCESS;
 }
 
@@ -138,10 +137,9 @@ bh_context_device_of(const struct bh_where *where, CUstream stream)
     CUcontext context;
     CUdevice device;
 
-    if (bh_page->visible > 1 && HANDLE(stream) > HANDLE(CU_STREAM_PER_THREAD) &&
-        REAL(cuStreamGetCtx)(stream, &context) == CUDA_SUCCESS &&
-        REAL(cuCtxGetDevice_v2)(&device, context) == CUDA_SUCCESS &&
-        bh_page_device(device) >= 0)
+    if (bh_page->visible > 1 && HANDLE(stream) > HANDLE(CU_STREAM_PER_THREAD)
+        && REAL(cuStreamGetCtx)(stream, &context) == CUDA_SUCCESS
+        && REAL(cuCtxGetDevice_v2)(&device, context) == CUDA_SUCCESS && bh_page_device(device) >= 0)
         return (unsigned)bh_page_device(device);
     return where->device;
 }
@@ -152,8 +150,7 @@ bh_contexts_visit(unsigned device, bool (*visit)(CUcontext context, void *self),
     uint64_t at = 0, handle, number;
 
     while (bh_handles_next(&handles, &at, &handle, &number))
-        if (state.row[number].device == device &&
-            !visit((CUcontext)(uintptr_t)handle, self))
+        if (state.row[number].device == device && !visit((CUcontext)(uintptr_t)handle, self))
             return;
 }
 
@@ -279,8 +276,7 @@ bh_context_end(unsigned number)
 
     bh_code_leave(row->device);
     for (unsigned limit = 0; limit < BH_CONTEXT_LIMITS; limit++)
-        bh_charge_give(row->device,
-                       bh_charge_of_units(bh_context_set_limit(number, limit, 0)));
+        bh_charge_give(row->device, bh_charge_of_units(bh_context_set_limit(number, limit, 0)));
     bh_charge_give(row->device, bh_charge_of_units(row->units));
     context_free_row(number);
 }
@@ -296,9 +292,8 @@ bh_context_alias(CUcontext green, CUcontext primary)
 {
     unsigned number = bh_context_number(primary);
 
-    return number != 0 && bh_handles_put(&handles, HANDLE(green), number)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_OUT_OF_MEMORY;
+    return number != 0 && bh_handles_put(&handles, HANDLE(green), number) ? CUDA_SUCCESS
+                                                                          : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 void
@@ -317,8 +312,8 @@ bh_context_load(unsigned context, unsigned device, uint64_t grains)
 
     if (grains >= bh_charge_of_units(BH_SHARE_UNITS_MAX))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return bh_charge_take_summed(device, code, grains) ||
-                   (bh_pools_reclaim(device) && bh_charge_take_summed(device, code, grains))
+    return bh_charge_take_summed(device, code, grains)
+                   || (bh_pools_reclaim(device) && bh_charge_take_summed(device, code, grains))
                ? CUDA_SUCCESS
                : CUDA_ERROR_OUT_OF_MEMORY;
 }

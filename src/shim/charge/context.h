@@ -63,7 +63,6 @@ CUresult bh_context_alias(CUcontext green, CUcontext primary);
 void bh_context_unalias(CUcontext green);
 
 /* Call `visit` with every context of a device, until it says false. */
-void bh_contexts_visit(unsigned device, bool (*visit)(CUcontext context, void *self),
-                       void *self);
+void bh_contexts_visit(unsigned device, bool (*visit)(CUcontext context, void *self), void *self);
 
 #endif

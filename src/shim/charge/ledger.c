@@ -7,8 +7,7 @@
 CUresult
 bh_ledger_reserve(unsigned device, uint64_t grains)
 {
-    if (bh_charge_take(device, grains) ||
-        (bh_pools_reclaim(device) && bh_charge_take(device, grains)))
+    if (bh_charge_take(device, grains) || (bh_pools_reclaim(device) && bh_charge_take(device, grains)))
         return CUDA_SUCCESS;
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -61,8 +60,8 @@ bh_ledger_drop_context(unsigned context)
     uint64_t at = 0;
 
     while ((at = bh_records_next(at, BH_RECORDS_END, &record)) < BH_RECORDS_END) {
-        if (record.kind == BH_RECORD_LINEAR && record.owner == context &&
-            bh_records_take(at, 1u << BH_RECORD_LINEAR, &record))
+        if (record.kind == BH_RECORD_LINEAR && record.owner == context
+            && bh_records_take(at, 1u << BH_RECORD_LINEAR, &record))
             bh_ledger_forget(at, record);
         at++;
     }

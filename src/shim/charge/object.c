@@ -41,8 +41,7 @@ bh_object_new(unsigned device, uint64_t grains, uint32_t *ret_object)
         uint32_t number = (from + tried) % OBJECTS_MAX;
         uint64_t none = 0;
 
-        if (!atomic_compare_exchange_strong(&state.object[number].references, &none,
-                                            HANDLE_REFERENCE))
+        if (!atomic_compare_exchange_strong(&state.object[number].references, &none, HANDLE_REFERENCE))
             continue;
         state.object[number].device = device;
         state.object[number].grains = grains;

@@ -28,7 +28,7 @@ struct pool_row {
 
 static BH_STATE union {
     struct {
-        struct pool_row row[POOLS_MAX]; /* the first ones are the graphs', by device */
+        struct pool_row row[POOLS_MAX];                 /* the first ones are the graphs', by device */
         _Atomic uint64_t current[BH_SHARE_DEVICES_MAX]; /* number + 1 of a device's pool */
         _Atomic uint32_t rows, any_freed, era;
     };
@@ -96,8 +96,8 @@ pool_enter(struct pool_row *row, uint64_t grains)
     uint64_t before = atomic_load(&row->charge), more;
 
     for (;;) {
-        uint64_t need = graphs ? pool_units_of(before) + pool_units_for(grains)
-                               : pool_units_for(atomic_load(&row->live));
+        uint64_t need =
+            graphs ? pool_units_of(before) + pool_units_for(grains) : pool_units_for(atomic_load(&row->live));
 
         if (!pool_reserve_growth(row->device, pool_units_of(before), need, &more))
             return false;
@@ -113,13 +113,11 @@ static uint64_t
 pool_reserved_units(const struct pool_row *row, uint64_t handle)
 {
     uint64_t bytes = 0;
-    CUresult rc =
-        handle == GRAPHS
-            ? REAL(cuDeviceGetGraphMemAttribute)(bh_page->ordinal[row->device],
-                                                 CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-                                                 &bytes)
-            : REAL(cuMemPoolGetAttribute)((CUmemoryPool)(uintptr_t)handle,
-                                          CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes);
+    CUresult rc = handle == GRAPHS
+                      ? REAL(cuDeviceGetGraphMemAttribute)(bh_page->ordinal[row->device],
+                                                           CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes)
+                      : REAL(cuMemPoolGetAttribute)((CUmemoryPool)(uintptr_t)handle,
+                                                    CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes);
 
     return rc == CUDA_SUCCESS ? pool_units_for(bh_charge_grains(bytes))
                               : pool_units_for(atomic_load(&row->live));
@@ -140,8 +138,7 @@ pool_leave(struct pool_row *row, uint64_t handle)
 
         if (after > have && !bh_charge_take(row->device, bh_charge_of_units(after - have)))
             return false;
-        if (atomic_compare_exchange_strong(&row->charge, &before,
-                                           pool_charge_of(after, calls - 1, before))) {
+        if (atomic_compare_exchange_strong(&row->charge, &before, pool_charge_of(after, calls - 1, before))) {
             if (after < have)
                 bh_charge_give(row->device, bh_charge_of_units(have - after));
             return true;
@@ -227,11 +224,9 @@ pool_bury(struct pool_row *row)
 {
     uint64_t destroyed = DESTROYED;
 
-    if (atomic_load(&row->live) != 0 ||
-        !atomic_compare_exchange_strong(&row->handle, &destroyed, CLAIMED))
+    if (atomic_load(&row->live) != 0 || !atomic_compare_exchange_strong(&row->handle, &destroyed, CLAIMED))
         return;
-    bh_charge_give(row->device,
-                   bh_charge_of_units(pool_units_of(atomic_exchange(&row->charge, 0))));
+    bh_charge_give(row->device, bh_charge_of_units(pool_units_of(atomic_exchange(&row->charge, 0))));
     atomic_store(&row->handle, NONE);
 }
 
@@ -264,11 +259,9 @@ pool_look_again(struct pool_row *row)
 static bool
 pool_settle(struct pool_row *row, bool with_trim)
 {
-    uint64_t handle = atomic_load(&row->handle),
-             before = pool_units_of(atomic_load(&row->charge));
+    uint64_t handle = atomic_load(&row->handle), before = pool_units_of(atomic_load(&row->charge));
 
-    if (handle == NONE || handle == CLAIMED || handle == DESTROYED || before == 0 ||
-        !pool_enter(row, 0))
+    if (handle == NONE || handle == CLAIMED || handle == DESTROYED || before == 0 || !pool_enter(row, 0))
         return false;
     if (with_trim)
         pool_trim(row, handle);
@@ -288,8 +281,7 @@ pool_settle_all(unsigned device, bool with_trim)
     bh_capture_pause(&pause);
     for (unsigned i = 0; i < atomic_load(&state.rows); i++) {
         struct pool_row *row = &state.row[i];
-        bool mine = device == UNCHARGED ? atomic_exchange(&row->freed, 0) != 0
-                                        : row->device == device;
+        bool mine = device == UNCHARGED ? atomic_exchange(&row->freed, 0) != 0 : row->device == device;
 
         if (mine && pool_is_charged(row))
             came = pool_settle(row, with_trim) || came;
@@ -301,9 +293,8 @@ pool_settle_all(unsigned device, bool with_trim)
 void
 bh_pools_settle(void)
 {
-    if (__builtin_expect(atomic_load_explicit(&state.any_freed, memory_order_relaxed) != 0,
-                         0) &&
-        atomic_exchange(&state.any_freed, 0) != 0)
+    if (__builtin_expect(atomic_load_explicit(&state.any_freed, memory_order_relaxed) != 0, 0)
+        && atomic_exchange(&state.any_freed, 0) != 0)
         pool_settle_all(UNCHARGED, false);
 }
 
@@ -361,8 +352,7 @@ pool_learn(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
         struct pool_row *row = &state.row[i];
         uint64_t there = NONE;
 
-        if (!atomic_compare_exchange_strong(&row->handle, &there, HANDLE(handle)) &&
-            there != HANDLE(handle))
+        if (!atomic_compare_exchange_strong(&row->handle, &there, HANDLE(handle)) && there != HANDLE(handle))
             continue;
         row->device = device;
         pool_count_row(i);
@@ -379,11 +369,9 @@ pool_owner_of(CUmemoryPool handle)
     for (unsigned i = 0; i < bh_page->limits->device_count; i++) {
         CUmemoryPool own = NULL;
 
-        if (REAL(cuDeviceGetDefaultMemPool)(&own, bh_page->ordinal[i]) == CUDA_SUCCESS &&
-            own == handle)
+        if (REAL(cuDeviceGetDefaultMemPool)(&own, bh_page->ordinal[i]) == CUDA_SUCCESS && own == handle)
             return i;
-        if (REAL(cuDeviceGetMemPool)(&own, bh_page->ordinal[i]) == CUDA_SUCCESS &&
-            own == handle)
+        if (REAL(cuDeviceGetMemPool)(&own, bh_page->ordinal[i]) == CUDA_SUCCESS && own == handle)
             return i;
     }
     return UNCHARGED;
@@ -411,8 +399,8 @@ bh_pool_of_device(unsigned device, unsigned *ret_pool)
         *ret_pool = (unsigned)known - 1;
         return true;
     }
-    if (REAL(cuDeviceGetMemPool)(&handle, bh_page->ordinal[device]) != CUDA_SUCCESS ||
-        !bh_pool_of_handle(handle, ret_pool))
+    if (REAL(cuDeviceGetMemPool)(&handle, bh_page->ordinal[device]) != CUDA_SUCCESS
+        || !bh_pool_of_handle(handle, ret_pool))
         return false;
     atomic_store(&state.current[device], *ret_pool + 1);
     return true;
@@ -454,8 +442,7 @@ CUresult
 cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool_props)
 {
     CUmemAllocationType type = pool_props == NULL ? 0 : pool_props->allocType;
-    CUresult rc = pool_is_refused(type) ? CUDA_ERROR_NOT_SUPPORTED
-                                   : REAL(cuMemPoolCreate)(pool, pool_props);
+    CUresult rc = pool_is_refused(type) ? CUDA_ERROR_NOT_SUPPORTED : REAL(cuMemPoolCreate)(pool, pool_props);
     unsigned number;
 
     if (rc != CUDA_SUCCESS || !bh_page_is_joined())
@@ -467,12 +454,10 @@ cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool_props)
 }
 
 CUresult
-cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
-                                   CUmemAllocationHandleType handle_type,
+cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle, CUmemAllocationHandleType handle_type,
                                    unsigned long long flags)
 {
-    CUresult rc =
-        REAL(cuMemPoolImportFromShareableHandle)(pool, handle, handle_type, flags);
+    CUresult rc = REAL(cuMemPoolImportFromShareableHandle)(pool, handle, handle_type, flags);
     unsigned number;
 
     if (rc == CUDA_SUCCESS && bh_page_is_joined())
@@ -516,9 +501,8 @@ cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
     unsigned number;
     uint64_t most, wanted;
 
-    if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD || value == NULL ||
-        !bh_page_is_joined() || !bh_pool_of_handle(pool, &number) ||
-        !pool_is_charged(&state.row[number]))
+    if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD || value == NULL || !bh_page_is_joined()
+        || !bh_pool_of_handle(pool, &number) || !pool_is_charged(&state.row[number]))
         return REAL(cuMemPoolSetAttribute)(pool, attribute, value);
     wanted = *(const uint64_t *)value;
     most = bh_page_limits(state.row[number].device)->cap_units * BH_SHARE_UNIT_BYTES;
@@ -550,14 +534,14 @@ cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
  * is known here. */
 static CUresult
 pool_know_managed(CUresult rc, const CUmemoryPool *pool, const CUmemLocation *location,
-             CUmemAllocationType type)
+                  CUmemAllocationType type)
 {
     uint64_t known;
     unsigned number;
 
-    if (rc != CUDA_SUCCESS || type != CU_MEM_ALLOCATION_TYPE_MANAGED || !bh_page_is_joined() ||
-        bh_handles_find(&handles, HANDLE(*pool), &known) ||
-        pool_learn(*pool, pool_device_of(location, type), &number))
+    if (rc != CUDA_SUCCESS || type != CU_MEM_ALLOCATION_TYPE_MANAGED || !bh_page_is_joined()
+        || bh_handles_find(&handles, HANDLE(*pool), &known)
+        || pool_learn(*pool, pool_device_of(location, type), &number))
         return rc;
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -15,7 +15,7 @@ bh_ticket_take(uint64_t bytes, struct bh_ticket *ret_ticket)
         rc = bh_context_here(&here);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *ret_ticket = (struct bh_ticket) { here.device, here.context, bh_charge_grains(bytes) };
+    *ret_ticket = (struct bh_ticket){ here.device, here.context, bh_charge_grains(bytes) };
     return bh_ledger_reserve(here.device, ret_ticket->grains);
 }
 
@@ -37,11 +37,9 @@ ticket_enter_block(const struct bh_ticket *ticket, uint64_t address)
 
 /* Before it is noted, as from then on it may be forgotten. */
 CUresult
-bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
-                 bh_undo undo)
+bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address, bh_undo undo)
 {
-    struct bh_charge_record record = { BH_RECORD_LINEAR, ticket->device, ticket->context,
-                                ticket->grains };
+    struct bh_charge_record record = { BH_RECORD_LINEAR, ticket->device, ticket->context, ticket->grains };
     bool counted = rc == CUDA_SUCCESS && ticket_enter_block(ticket, address);
 
     if (counted && bh_ledger_note(address, record))
@@ -68,8 +66,8 @@ bh_ticket_resize(struct bh_ticket *ticket, uint64_t bytes)
     uint64_t grains = bh_charge_grains(bytes);
     uint64_t before = bh_charge_units(ticket->grains), after = bh_charge_units(grains);
 
-    if (after > before &&
-        bh_ledger_reserve(ticket->device, bh_charge_of_units(after - before)) != CUDA_SUCCESS)
+    if (after > before
+        && bh_ledger_reserve(ticket->device, bh_charge_of_units(after - before)) != CUDA_SUCCESS)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (after < before)
         bh_charge_give(ticket->device, bh_charge_of_units(before - after));

@@ -28,8 +28,7 @@ typedef CUresult (*bh_undo)(uint64_t address);
 /* The call came to `rc`.  When it went well, note what it reserved for `address`, else give
  * it back.  The call's result; OUT_OF_MEMORY when it could not be noted: then `undo` freed
  * the address, and after that it was given back; it stays reserved when `undo` failed. */
-CUresult bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
-                          bh_undo undo);
+CUresult bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address, bh_undo undo);
 
 /* The usual one: cuMemFree. */
 CUresult bh_ticket_undo(uint64_t address);

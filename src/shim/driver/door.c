@@ -50,8 +50,7 @@ door_take_descriptors(struct msghdr *message, int ret_fd[2])
 {
     unsigned count = 0;
 
-    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL;
-         part = CMSG_NXTHDR(message, part)) {
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
             continue;
         for (size_t at = 0; CMSG_LEN((at + 1) * sizeof(int)) <= part->cmsg_len; at++) {
@@ -79,18 +78,17 @@ door_receive(int socket, int32_t asked, struct bh_door *ret_door)
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
     struct bh_share_welcome welcome = { 0 };
     struct iovec part = { .iov_base = &welcome, .iov_len = sizeof(welcome) };
-    struct msghdr message = { .msg_iov = &part,
-                              .msg_iovlen = 1,
-                              .msg_control = control,
-                              .msg_controllen = sizeof(control) };
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+    };
     ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     int fd[2] = { -1, -1 };
     unsigned count = got < 0 ? 0 : door_take_descriptors(&message, fd);
 
-    if (got == (ssize_t)sizeof(welcome) && welcome.magic == BH_SHARE_MAGIC &&
-        welcome.version == BH_SHARE_VERSION && welcome.answer == BH_SHARE_WELCOME &&
-        count == 2 && door_is_slot(welcome.slot, asked)) {
-        *ret_door = (struct bh_door) { socket, fd[0], fd[1], welcome.slot };
+    if (got == (ssize_t)sizeof(welcome) && welcome.magic == BH_SHARE_MAGIC
+        && welcome.version == BH_SHARE_VERSION && welcome.answer == BH_SHARE_WELCOME && count == 2
+        && door_is_slot(welcome.slot, asked)) {
+        *ret_door = (struct bh_door){ socket, fd[0], fd[1], welcome.slot };
         return ANSWERED;
     }
     while (count > 0)
@@ -107,8 +105,8 @@ door_knock_once(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
 
     if (fd < 0)
         return NOBODY;
-    if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello) &&
-        door_wait_readable(fd, until_ns))
+    if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello)
+        && door_wait_readable(fd, until_ns))
         result = door_receive(fd, slot, ret_door);
     if (result != ANSWERED)
         close(fd);
@@ -146,8 +144,7 @@ bh_door_is_shut(int socket)
 {
     struct pollfd look = { .fd = socket, .events = POLLIN };
     int saved = errno;
-    bool shut =
-        poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+    bool shut = poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 
     errno = saved;
     return shut;

@@ -30,8 +30,7 @@ bh_page_device(CUdevice device)
 int
 bh_page_managed_device(const CUmemLocation *location)
 {
-    int index =
-        location->type == CU_MEM_LOCATION_TYPE_DEVICE ? bh_page_device(location->id) : 0;
+    int index = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? bh_page_device(location->id) : 0;
 
     return bh_page->limits->managed == BH_SHARE_MANAGED_CHARGED ? index : -1;
 }
@@ -78,8 +77,7 @@ page_learn_device(int ordinal)
     CUuuid uuid;
     int index = -1;
 
-    if (REAL(cuDeviceGet)(&device, ordinal) != CUDA_SUCCESS || device < 0 ||
-        device >= BH_PAGE_ORDINALS_MAX)
+    if (REAL(cuDeviceGet)(&device, ordinal) != CUDA_SUCCESS || device < 0 || device >= BH_PAGE_ORDINALS_MAX)
         return;
     if (REAL(cuDeviceGetUuid_v2)(&uuid, device) == CUDA_SUCCESS) /* a MIG instance's own */
         index = page_find_device(&uuid);

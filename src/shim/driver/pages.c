@@ -18,6 +18,6 @@ bh_pages_map(int fd, size_t bytes, int protection, void *at)
 bool
 bh_pages_are_good(const struct bh_share_limits *limits)
 {
-    return limits->magic == BH_SHARE_MAGIC && limits->version == BH_SHARE_VERSION &&
-           limits->device_count <= BH_SHARE_DEVICES_MAX;
+    return limits->magic == BH_SHARE_MAGIC && limits->version == BH_SHARE_VERSION
+           && limits->device_count <= BH_SHARE_DEVICES_MAX;
 }

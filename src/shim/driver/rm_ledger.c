@@ -188,8 +188,7 @@ ledger_instance_of_device(const struct bh_rm_alloc *alloc, uint32_t params_size)
 static void
 ledger_note_object(const struct bh_rm_alloc *alloc, uint32_t params_size)
 {
-    struct bh_rm_object object = { alloc->client, alloc->object, alloc->parent,
-                                   BH_RM_DEVICE_INHERITED, 0 };
+    struct bh_rm_object object = { alloc->client, alloc->object, alloc->parent, BH_RM_DEVICE_INHERITED, 0 };
 
     switch (alloc->class) {
     case BH_RM_CLASS_ROOT:
@@ -242,9 +241,8 @@ ledger_note_alloc_memory(const void *argument, size_t size)
     memcpy(&alloc, argument, sizeof(alloc));
     video = alloc.class == BH_RM_CLASS_VIDEO || alloc.class == BH_RM_CLASS_VIDEO_PRIVILEGED;
     if (alloc.status == 0)
-        ledger_put(&(struct bh_rm_object) { alloc.client, alloc.object, alloc.parent,
-                                     BH_RM_DEVICE_INHERITED,
-                                     video ? ledger_bytes_taken(alloc.limit, alloc.limit) : 0 });
+        ledger_put(&(struct bh_rm_object){ alloc.client, alloc.object, alloc.parent, BH_RM_DEVICE_INHERITED,
+                                           video ? ledger_bytes_taken(alloc.limit, alloc.limit) : 0 });
 }
 
 static void
@@ -261,11 +259,9 @@ ledger_note_heap(const void *argument, size_t size, uint64_t before)
     if (heap.status != 0)
         return;
     if (heap.function == BH_RM_HEAP_ALLOC || heap.function == BH_RM_HEAP_ALLOC_RANGE) {
-        video = (heap.what.attr & BH_RM_ATTR_LOCATION) == 0 &&
-                (heap.what.flags & BH_RM_FLAG_VIRTUAL) == 0;
-        ledger_put(&(struct bh_rm_object) { heap.client, heap.what.memory, heap.parent,
-                                     BH_RM_DEVICE_INHERITED,
-                                     video ? ledger_bytes_taken(heap.what.size, heap.what.limit) : 0 });
+        video = (heap.what.attr & BH_RM_ATTR_LOCATION) == 0 && (heap.what.flags & BH_RM_FLAG_VIRTUAL) == 0;
+        ledger_put(&(struct bh_rm_object){ heap.client, heap.what.memory, heap.parent, BH_RM_DEVICE_INHERITED,
+                                           video ? ledger_bytes_taken(heap.what.size, heap.what.limit) : 0 });
     } else if (heap.function == BH_RM_HEAP_FREE) {
         bh_rm_objects_free(heap.client, heap.what.memory, before);
         bh_rm_ledger_publish();
@@ -284,9 +280,9 @@ ledger_note_dup(const void *argument, size_t size)
     memcpy(&dup, argument, sizeof(dup));
     if (dup.status != 0)
         return;
-    if (!bh_rm_objects_dup(&(struct bh_rm_object) { dup.client, dup.object, dup.parent,
-                                                    BH_RM_DEVICE_INHERITED, 0 },
-                           dup.source_client, dup.source))
+    if (!bh_rm_objects_dup(
+            &(struct bh_rm_object){ dup.client, dup.object, dup.parent, BH_RM_DEVICE_INHERITED, 0 },
+            dup.source_client, dup.source))
         ledger_lose();
 }
 
@@ -320,13 +316,13 @@ ledger_note_control(const void *argument, size_t size)
     if (size != sizeof(control))
         return;
     memcpy(&control, argument, sizeof(control));
-    if (control.command != BH_RM_GET_GID || control.status != 0 || control.params == 0 ||
-        control.params_size != sizeof(gid) ||
-        !bh_rm_objects_device(control.client, control.object, &instance))
+    if (control.command != BH_RM_GET_GID || control.status != 0 || control.params == 0
+        || control.params_size != sizeof(gid)
+        || !bh_rm_objects_device(control.client, control.object, &instance))
         return;
     memcpy(&gid, (const void *)(uintptr_t)control.params, sizeof(gid));
-    if ((gid.flags & BH_RM_GID_FORMAT) != BH_RM_GID_BINARY || gid.length != BH_RM_GID_BYTES ||
-        !atomic_compare_exchange_strong(&state.device[instance].state, &unknown, LEARNING))
+    if ((gid.flags & BH_RM_GID_FORMAT) != BH_RM_GID_BINARY || gid.length != BH_RM_GID_BYTES
+        || !atomic_compare_exchange_strong(&state.device[instance].state, &unknown, LEARNING))
         return;
     memcpy(state.device[instance].uuid, gid.data, BH_RM_GID_BYTES);
     atomic_store(&state.device[instance].state, KNOWN);
@@ -374,8 +370,7 @@ bh_rm_ledger_note(unsigned long request, const void *argument, uint64_t before)
     } else if (_IOC_SIZE(request) == sizeof(wrapped)) {
         memcpy(&wrapped, argument, sizeof(wrapped));
         if (wrapped.address != 0)
-            ledger_note_call(wrapped.number, wrapped.size, (const void *)(uintptr_t)wrapped.address,
-                      before);
+            ledger_note_call(wrapped.number, wrapped.size, (const void *)(uintptr_t)wrapped.address, before);
     }
 }
 

@@ -8,7 +8,7 @@
 /* `life` is the number of the booking and one of these; HELD: its handle is gone, another
  * one keeps its memory.  Whoever changes it away from FREE or LIVE has the row to himself. */
 enum { FREE, BUSY, LIVE, HELD };
-#define STATE(life) ((life) & 3)
+#define STATE(life) ((life)&3)
 #define NUMBER(life) ((life) >> 2)
 #define LIFE(number, state) ((number) << 2 | (state))
 
@@ -40,7 +40,7 @@ struct objects_table {
     _Atomic uint64_t number;
     _Atomic uint64_t bytes[BH_RM_DEVICES_MAX + 1];
     _Atomic uint64_t devices; /* bits of those that ever had any */
-    _Atomic uint64_t strays; /* parents that were not known: a bit for each, never cleared */
+    _Atomic uint64_t strays;  /* parents that were not known: a bit for each, never cleared */
 };
 
 static BH_STATE union {
@@ -101,8 +101,8 @@ objects_find(uint64_t name, uint64_t *ret_life)
 
     for (; object != NULL; object = atomic_load(&object->next)) {
         *ret_life = atomic_load(&object->life);
-        if (STATE(*ret_life) == LIVE && atomic_load(&object->name) == name &&
-            atomic_load(&object->life) == *ret_life)
+        if (STATE(*ret_life) == LIVE && atomic_load(&object->name) == name
+            && atomic_load(&object->life) == *ret_life)
             return object;
     }
     return NULL;
@@ -135,8 +135,7 @@ objects_claim(uint64_t name, uint64_t number)
     for (object = first; object != NULL; object = atomic_load(&object->next)) {
         uint64_t life = atomic_load(&object->life);
 
-        if (STATE(life) == FREE &&
-            atomic_compare_exchange_strong(&object->life, &life, LIFE(number, BUSY)))
+        if (STATE(life) == FREE && atomic_compare_exchange_strong(&object->life, &life, LIFE(number, BUSY)))
             return object;
     }
     object = objects_new_row();
@@ -158,8 +157,7 @@ objects_release(struct objects_object *object)
 
     if (atomic_fetch_sub(&object->references, 1) != 1)
         return;
-    atomic_fetch_sub(&state.table.bytes[atomic_load(&object->device)],
-                     atomic_load(&object->bytes));
+    atomic_fetch_sub(&state.table.bytes[atomic_load(&object->device)], atomic_load(&object->bytes));
     atomic_store(&object->life, LIFE(number, FREE));
 }
 
@@ -216,8 +214,9 @@ objects_has_lost_parent(const struct objects_object *object, uint64_t name, uint
     uint32_t client = (uint32_t)(name >> 32), parent = atomic_load(&object->parent);
     uint64_t parent_life;
 
-    return parent != client && (objects_find(objects_name_of(client, parent), &parent_life) == NULL ||
-                                NUMBER(parent_life) > NUMBER(life));
+    return parent != client
+           && (objects_find(objects_name_of(client, parent), &parent_life) == NULL
+               || NUMBER(parent_life) > NUMBER(life));
 }
 
 static bool

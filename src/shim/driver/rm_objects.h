@@ -37,8 +37,7 @@ bool bh_rm_objects_put(const struct bh_rm_object *object);
 
 /* The driver gave `object` as another handle of `source`.  Nothing is noted when that is not
  * known: it is another process's.  False: no memory. */
-bool bh_rm_objects_dup(const struct bh_rm_object *object, uint32_t source_client,
-                       uint32_t source);
+bool bh_rm_objects_dup(const struct bh_rm_object *object, uint32_t source_client, uint32_t source);
 
 /* The driver freed an object and what is below it; `before`: what bh_rm_objects_now() was
  * when it was asked.  Nothing when it is not known. */

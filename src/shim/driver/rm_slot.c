@@ -20,16 +20,16 @@ enum { CALL_SLOT = -1, ADDRESS_SLOT = -1 };
 
 /* A library as it lies in memory. */
 struct module {
-    const ElfW(Dyn) *dynamic;
+    const ElfW(Dyn) * dynamic;
     uintptr_t base;
-    const ElfW(Phdr) *header;
+    const ElfW(Phdr) * header;
     unsigned headers; /* 0: not found */
 };
 
 struct tables {
-    const ElfW(Rela) *relocation[2]; /* of calls, of the rest */
+    const ElfW(Rela) * relocation[2]; /* of calls, of the rest */
     size_t count[2];
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *names;
     size_t names_bytes;
 };
@@ -43,8 +43,7 @@ slot_compare_module(struct dl_phdr_info *info, size_t size, void *self)
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
 
-        if (header->p_type == PT_DYNAMIC &&
-            info->dlpi_addr + header->p_vaddr == (uintptr_t)module->dynamic) {
+        if (header->p_type == PT_DYNAMIC && info->dlpi_addr + header->p_vaddr == (uintptr_t)module->dynamic) {
             module->base = info->dlpi_addr;
             module->header = info->dlpi_phdr;
             module->headers = info->dlpi_phnum;
@@ -61,7 +60,7 @@ slot_find_module(void *library, struct module *ret_module)
 
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == NULL || map->l_ld == NULL)
         return false;
-    *ret_module = (struct module) { .dynamic = map->l_ld };
+    *ret_module = (struct module){ .dynamic = map->l_ld };
     return dl_iterate_phdr(slot_compare_module, ret_module) == 1;
 }
 
@@ -73,8 +72,7 @@ slot_is_inside(const struct module *module, uintptr_t address, size_t bytes)
         const ElfW(Phdr) *header = &module->header[i];
         uintptr_t at = address - (module->base + header->p_vaddr);
 
-        if (header->p_type == PT_LOAD && at < header->p_memsz &&
-            bytes <= header->p_memsz - at)
+        if (header->p_type == PT_LOAD && at < header->p_memsz && bytes <= header->p_memsz - at)
             return true;
     }
     return false;
@@ -103,11 +101,11 @@ slot_find_tables(const struct module *module, struct tables *ret_tables)
     uintptr_t symbols = slot_address_of(module, slot_value_of(module, DT_SYMTAB));
     uintptr_t names = slot_address_of(module, slot_value_of(module, DT_STRTAB));
 
-    *ret_tables = (struct tables) { .symbols = (const ElfW(Sym) *)symbols,
-                                    .names = (const char *)names,
-                                    .names_bytes = slot_value_of(module, DT_STRSZ) };
-    if (ret_tables->names_bytes == 0 || !slot_is_inside(module, names, ret_tables->names_bytes) ||
-        ret_tables->names[ret_tables->names_bytes - 1] != '\0')
+    *ret_tables = (struct tables){ .symbols = (const ElfW(Sym) *)symbols,
+                                   .names = (const char *)names,
+                                   .names_bytes = slot_value_of(module, DT_STRSZ) };
+    if (ret_tables->names_bytes == 0 || !slot_is_inside(module, names, ret_tables->names_bytes)
+        || ret_tables->names[ret_tables->names_bytes - 1] != '\0')
         return false;
     for (unsigned i = 0; i < 2; i++) {
         uintptr_t at = slot_value_of(module, tags[i][0]), bytes = slot_value_of(module, tags[i][1]);
@@ -125,18 +123,17 @@ slot_find_tables(const struct module *module, struct tables *ret_tables)
 
 /* The slot of a relocation, when it is one for `name`; NULL. */
 static void *_Atomic *
-slot_of(const struct module *module, const struct tables *tables,
-        const ElfW(Rela) *relocation, const char *name)
+slot_of(const struct module *module, const struct tables *tables, const ElfW(Rela) * relocation,
+        const char *name)
 {
     uint32_t type = ELF64_R_TYPE(relocation->r_info);
     const ElfW(Sym) *symbol = &tables->symbols[ELF64_R_SYM(relocation->r_info)];
     uintptr_t slot = module->base + relocation->r_offset;
 
-    if ((type != (uint32_t)CALL_SLOT && type != (uint32_t)ADDRESS_SLOT) ||
-        !slot_is_inside(module, (uintptr_t)symbol, sizeof(*symbol)) ||
-        symbol->st_name >= tables->names_bytes ||
-        strcmp(tables->names + symbol->st_name, name) != 0 ||
-        slot % sizeof(void *) != 0 || !slot_is_inside(module, slot, sizeof(void *)))
+    if ((type != (uint32_t)CALL_SLOT && type != (uint32_t)ADDRESS_SLOT)
+        || !slot_is_inside(module, (uintptr_t)symbol, sizeof(*symbol))
+        || symbol->st_name >= tables->names_bytes || strcmp(tables->names + symbol->st_name, name) != 0
+        || slot % sizeof(void *) != 0 || !slot_is_inside(module, slot, sizeof(void *)))
         return NULL;
     return (void *_Atomic *)slot;
 }
@@ -150,8 +147,8 @@ slot_is_read_only(const struct module *module, uintptr_t page, uintptr_t page_by
         const ElfW(Phdr) *header = &module->header[i];
         uintptr_t from = module->base + header->p_vaddr, end = from + header->p_memsz;
 
-        if (header->p_type == PT_GNU_RELRO && page >= (from & ~(page_bytes - 1)) &&
-            page < (end & ~(page_bytes - 1)))
+        if (header->p_type == PT_GNU_RELRO && page >= (from & ~(page_bytes - 1))
+            && page < (end & ~(page_bytes - 1)))
             return true;
     }
     return false;

@@ -20,7 +20,6 @@ struct bh_rm_slots {
  *
  * Nothing else may write these slots meanwhile but another call of this with the same
  * `ours`.  errno is kept. */
-struct bh_rm_slots bh_rm_slot_take(void *library, const char *name, void *ours,
-                                   void *_Atomic *forward);
+struct bh_rm_slots bh_rm_slot_take(void *library, const char *name, void *ours, void *_Atomic *forward);
 
 #endif

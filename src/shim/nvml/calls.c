@@ -87,13 +87,13 @@ calls_found(nvmlReturn_t rc, nvmlDevice_t one, nvmlDevice_t *ret_device)
     return NVML_SUCCESS;
 }
 
-#define FOUND_BY(name, type)                                                               \
-    nvmlReturn_t name(type what, nvmlDevice_t *device)                                     \
-    {                                                                                      \
-        nvmlDevice_t one = NULL;                                                           \
-        nvmlReturn_t rc = REAL(name)(what, &one);                                          \
-                                                                                           \
-        return calls_found(rc, one, device);                                                     \
+#define FOUND_BY(name, type)                                                                                 \
+    nvmlReturn_t name(type what, nvmlDevice_t *device)                                                       \
+    {                                                                                                        \
+        nvmlDevice_t one = NULL;                                                                             \
+        nvmlReturn_t rc = REAL(name)(what, &one);                                                            \
+                                                                                                             \
+        return calls_found(rc, one, device);                                                                 \
     }
 
 FOUND_BY(nvmlDeviceGetHandleByUUID, const char *)
@@ -126,7 +126,7 @@ nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
     if (rc != NVML_SUCCESS)
         return rc;
     bh_view_memory(index, &total, &used);
-    *memory = (nvmlMemory_t) { .total = total, .free = total - used, .used = used };
+    *memory = (nvmlMemory_t){ .total = total, .free = total - used, .used = used };
     return NVML_SUCCESS;
 }
 
@@ -142,7 +142,7 @@ nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
     if (memory->version != nvmlMemory_v2_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     bh_view_memory(index, &total, &used);
-    *memory = (nvmlMemory_v2_t) {
+    *memory = (nvmlMemory_v2_t){
         .version = nvmlMemory_v2_t_WORD,
         .total = total,
         .free = total - used,

@@ -15,8 +15,7 @@ table_put(struct bh_smi_process *process, const struct bh_view_user *user)
     process->used_bytes = user->bytes;
     process->gpu_instance = process->compute_instance = NVML_INSTANCE_ID_NONE;
     process->unknown = 0;
-    if (REAL(nvmlSystemGetProcessName)(user->pid, process->name, BH_SMI_NAME_SIZE) !=
-        NVML_SUCCESS)
+    if (REAL(nvmlSystemGetProcessName)(user->pid, process->name, BH_SMI_NAME_SIZE) != NVML_SUCCESS)
         memcpy(process->name, unknown, sizeof(unknown));
 }
 
@@ -72,10 +71,8 @@ nvmlInternalGetExportTable(const void **table, const unsigned char uuid[16])
 {
     static const unsigned char id[16] = BH_SMI_TABLE_ID;
     static void *const slots[BH_SMI_SLOTS] = {
-        [BH_SMI_SIZE] = (void *)sizeof(slots),
-        [BH_SMI_IS_WATCHED] = (void *)is_watched,
-        [BH_SMI_COMPUTE] = (void *)list_compute,
-        [BH_SMI_GRAPHICS] = (void *)list_none,
+        [BH_SMI_SIZE] = (void *)sizeof(slots),   [BH_SMI_IS_WATCHED] = (void *)is_watched,
+        [BH_SMI_COMPUTE] = (void *)list_compute, [BH_SMI_GRAPHICS] = (void *)list_none,
         [BH_SMI_MPS] = (void *)list_none,
     };
 

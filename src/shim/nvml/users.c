@@ -13,13 +13,13 @@ static void
 users_put_v1(void *entries, unsigned at, const struct bh_view_user *user)
 {
     ((nvmlProcessInfo_v1_t *)entries)[at] =
-        (nvmlProcessInfo_v1_t) { .pid = user->pid, .usedGpuMemory = user->bytes };
+        (nvmlProcessInfo_v1_t){ .pid = user->pid, .usedGpuMemory = user->bytes };
 }
 
 static void
 users_put_v2(void *entries, unsigned at, const struct bh_view_user *user)
 {
-    ((nvmlProcessInfo_v2_t *)entries)[at] = (nvmlProcessInfo_v2_t) {
+    ((nvmlProcessInfo_v2_t *)entries)[at] = (nvmlProcessInfo_v2_t){
         .pid = user->pid,
         .usedGpuMemory = user->bytes,
         .gpuInstanceId = NVML_INSTANCE_ID_NONE,
@@ -30,7 +30,7 @@ users_put_v2(void *entries, unsigned at, const struct bh_view_user *user)
 static void
 users_put_detail(void *entries, unsigned at, const struct bh_view_user *user)
 {
-    ((nvmlProcessDetail_v1_t *)entries)[at] = (nvmlProcessDetail_v1_t) {
+    ((nvmlProcessDetail_v1_t *)entries)[at] = (nvmlProcessDetail_v1_t){
         .pid = user->pid,
         .usedGpuMemory = user->bytes,
         .gpuInstanceId = NVML_INSTANCE_ID_NONE,
@@ -71,11 +71,11 @@ users_list_none(nvmlDevice_t device, unsigned *count)
     return NVML_SUCCESS;
 }
 
-#define LIST(name, type, answer)                                                           \
-    nvmlReturn_t name(nvmlDevice_t device, unsigned int *infoCount, type *infos)           \
-    {                                                                                      \
-        (void)infos;                                                                       \
-        return answer;                                                                     \
+#define LIST(name, type, answer)                                                                             \
+    nvmlReturn_t name(nvmlDevice_t device, unsigned int *infoCount, type *infos)                             \
+    {                                                                                                        \
+        (void)infos;                                                                                         \
+        return answer;                                                                                       \
     }
 
 LIST(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t,
@@ -84,18 +84,12 @@ LIST(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t,
      list_users(device, infoCount, infos, users_put_v2))
 LIST(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t,
      list_users(device, infoCount, infos, users_put_v2))
-LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t,
-     users_list_none(device, infoCount))
-LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t,
-     users_list_none(device, infoCount))
-LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t,
-     users_list_none(device, infoCount))
-LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t,
-     users_list_none(device, infoCount))
-LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t,
-     users_list_none(device, infoCount))
-LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t,
-     users_list_none(device, infoCount))
+LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t, users_list_none(device, infoCount))
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t, users_list_none(device, infoCount))
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t, users_list_none(device, infoCount))
+LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t, users_list_none(device, infoCount))
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, users_list_none(device, infoCount))
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, users_list_none(device, infoCount))
 
 nvmlReturn_t
 nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *plist)
@@ -128,7 +122,7 @@ nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilizatio
         return rc;
     if (whole)
         return REAL(nvmlDeviceGetUtilizationRates)(device, utilization);
-    *utilization = (nvmlUtilization_t) { .gpu = (permille + 5) / 10 };
+    *utilization = (nvmlUtilization_t){ .gpu = (permille + 5) / 10 };
     return NVML_SUCCESS;
 }
 
@@ -146,10 +140,8 @@ users_is_of_lease(unsigned index, unsigned pid)
 
 /* The driver's samples of the processes that it names as this namespace does. */
 nvmlReturn_t
-nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
-                                nvmlProcessUtilizationSample_t *utilization,
-                                unsigned int *processSamplesCount,
-                                unsigned long long lastSeenTimeStamp)
+nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *utilization,
+                                unsigned int *processSamplesCount, unsigned long long lastSeenTimeStamp)
 {
     nvmlProcessUtilizationSample_t all[SAMPLES_MAX];
     unsigned index, count = SAMPLES_MAX, kept = 0;

@@ -146,8 +146,8 @@ void
 bh_view_memory(unsigned index, uint64_t *ret_total, uint64_t *ret_used)
 {
     const struct bh_share_device *device = &atomic_load(&limits)->device[index];
-    uint64_t used = (uint64_t)bh_share_used(atomic_load(&usage), index) +
-                    atomic_load(&device->overhead_units);
+    uint64_t used =
+        (uint64_t)bh_share_used(atomic_load(&usage), index) + atomic_load(&device->overhead_units);
 
     used *= BH_SHARE_UNIT_BYTES;
     *ret_total = device->memory_bytes;
@@ -203,7 +203,7 @@ view_add_user(struct bh_view_user *users, unsigned count, uint32_t pid, uint64_t
     while (at < count && users[at].pid != pid)
         at++;
     if (at == count)
-        users[at] = (struct bh_view_user) { .pid = pid };
+        users[at] = (struct bh_view_user){ .pid = pid };
     users[at].bytes += bytes;
     return at == count ? count + 1 : count;
 }

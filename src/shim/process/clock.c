@@ -18,8 +18,7 @@ bh_clock_ns(void)
 static struct timespec
 span(uint64_t ns)
 {
-    return (struct timespec) { .tv_sec = (time_t)(ns / 1000000000u),
-                               .tv_nsec = (long)(ns % 1000000000u) };
+    return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
 }
 
 void

@@ -46,11 +46,9 @@ bh_handles_at(struct bh_handles *handles, uint64_t handle)
 {
     struct bh_handle_bucket *bucket = bucket_of(handles, handle);
 
-    for (; bucket != NULL;
-         bucket = atomic_load_explicit(&bucket->next, memory_order_acquire))
+    for (; bucket != NULL; bucket = atomic_load_explicit(&bucket->next, memory_order_acquire))
         for (unsigned i = 0; i < BH_HANDLE_CELLS; i++)
-            if (atomic_load_explicit(&bucket->cell[i].key, memory_order_acquire) ==
-                handle + KEYS)
+            if (atomic_load_explicit(&bucket->cell[i].key, memory_order_acquire) == handle + KEYS)
                 return &bucket->cell[i].word;
     return NULL;
 }
@@ -120,8 +118,7 @@ bh_handles_take(struct bh_handles *handles, uint64_t handle, uint64_t *ret_word)
 }
 
 bool
-bh_handles_next(struct bh_handles *handles, uint64_t *at, uint64_t *ret_handle,
-                uint64_t *ret_word)
+bh_handles_next(struct bh_handles *handles, uint64_t *at, uint64_t *ret_handle, uint64_t *ret_word)
 {
     uint64_t chain = *at >> PLACE_BITS, seen = *at & UINT32_MAX;
 

@@ -42,7 +42,6 @@ _Atomic uint64_t *bh_handles_at(struct bh_handles *handles, uint64_t handle);
 
 /* The next handle after the place *at (0 first); false when there is none.  What comes or
  * goes meanwhile may or may not be seen. */
-bool bh_handles_next(struct bh_handles *handles, uint64_t *at, uint64_t *ret_handle,
-                     uint64_t *ret_word);
+bool bh_handles_next(struct bh_handles *handles, uint64_t *at, uint64_t *ret_handle, uint64_t *ret_word);
 
 #endif

@@ -18,9 +18,9 @@ open_library(struct bh_library *library)
     itself = dlsym(driver, library->known) == library->own;
     if (!itself && library->ready != NULL)
         library->ready(driver);
-    if (itself ||
-        !__atomic_compare_exchange_n(&library->opened, &first, driver, false,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    if (itself
+        || !__atomic_compare_exchange_n(&library->opened, &first, driver, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE)) {
         dlclose(driver);
         return first;
     }

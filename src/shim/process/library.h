@@ -14,9 +14,9 @@ struct bh_library {
     void *own;                /* and ours: that library must not be this one again */
     const char *const *names; /* in the order of the slots */
     void **slots;
-    void *absent, *lacking; /* what answers without the library, and without the call */
+    void *absent, *lacking;      /* what answers without the library, and without the call */
     void (*ready)(void *opened); /* told of it before any call; may be told twice; or NULL */
-    void *opened;           /* NULL at first */
+    void *opened;                /* NULL at first */
 };
 
 /* The library's call of that name; NULL when there is none. */

@@ -10,11 +10,7 @@
  *   bits 0-1 tag   2-4 kind   5-8 device   9-20 owner   21-63 amount */
 enum { EMPTY = 0, RECORD = 1, LEAF = 2, TAGS = 3 };
 enum { ROOT_SHIFT = 34, NODE_SHIFT = 21, LEAF_SHIFT = 8 };
-enum {
-    ROOTS = 1 << 15,
-    NODES = 1 << (ROOT_SHIFT - NODE_SHIFT),
-    LEAVES = 1 << (NODE_SHIFT - LEAF_SHIFT)
-};
+enum { ROOTS = 1 << 15, NODES = 1 << (ROOT_SHIFT - NODE_SHIFT), LEAVES = 1 << (NODE_SHIFT - LEAF_SHIFT) };
 
 #define UNIT (UINT64_C(1) << NODE_SHIFT)
 
@@ -45,19 +41,19 @@ bh_records_init(void)
 static uint64_t
 records_pack(struct bh_charge_record record)
 {
-    return RECORD | (uint64_t)record.kind << 2 | (uint64_t)record.device << 5 |
-           (uint64_t)record.owner << 9 | record.amount << 21;
+    return RECORD | (uint64_t)record.kind << 2 | (uint64_t)record.device << 5 | (uint64_t)record.owner << 9
+           | record.amount << 21;
 }
 
 static struct bh_charge_record
 records_unpack(uint64_t word)
 {
     if ((word & TAGS) != RECORD)
-        return (struct bh_charge_record) { 0 };
-    return (struct bh_charge_record) { .kind = (enum bh_record_kind)(word >> 2 & 7),
-                                .device = (unsigned)(word >> 5 & 15),
-                                .owner = (unsigned)(word >> 9 & 0xfff),
-                                .amount = word >> 21 };
+        return (struct bh_charge_record){ 0 };
+    return (struct bh_charge_record){ .kind = (enum bh_record_kind)(word >> 2 & 7),
+                                      .device = (unsigned)(word >> 5 & 15),
+                                      .owner = (unsigned)(word >> 9 & 0xfff),
+                                      .amount = word >> 21 };
 }
 
 static struct leaf *
@@ -73,8 +69,7 @@ records_find_node(uint64_t address)
 {
     return address >= BH_RECORDS_END
                ? NULL
-               : atomic_load_explicit(&root.node[address >> ROOT_SHIFT],
-                                      memory_order_acquire);
+               : atomic_load_explicit(&root.node[address >> ROOT_SHIFT], memory_order_acquire);
 }
 
 static struct records_node *
@@ -85,8 +80,7 @@ records_make_node(uint64_t address)
     if (node != NULL || address >= BH_RECORDS_END)
         return node;
     node = bh_state_map(sizeof(*node));
-    if (node != NULL &&
-        !atomic_compare_exchange_strong(&root.node[address >> ROOT_SHIFT], &none, node)) {
+    if (node != NULL && !atomic_compare_exchange_strong(&root.node[address >> ROOT_SHIFT], &none, node)) {
         bh_state_unmap(node, sizeof(*node));
         node = none;
     }
@@ -160,8 +154,7 @@ bh_records_put(uint64_t address, struct bh_charge_record record, struct bh_charg
         if (word == NULL)
             return false;
         before = atomic_load(word);
-        if ((before & TAGS) != LEAF &&
-            atomic_compare_exchange_strong(word, &before, records_pack(record))) {
+        if ((before & TAGS) != LEAF && atomic_compare_exchange_strong(word, &before, records_pack(record))) {
             if (ret_replaced != NULL)
                 *ret_replaced = records_unpack(before);
             return true;
@@ -171,8 +164,7 @@ bh_records_put(uint64_t address, struct bh_charge_record record, struct bh_charg
 
 /* Put `after`, or a turned record, in the place of a record of one of `kinds`. */
 static bool
-records_replace(uint64_t address, unsigned kinds, enum bh_record_kind to,
-        struct bh_charge_record *ret_before)
+records_replace(uint64_t address, unsigned kinds, enum bh_record_kind to, struct bh_charge_record *ret_before)
 {
     for (;;) {
         word_t *word = address % (1 << LEAF_SHIFT) == 0 ? records_find_word(address) : NULL;
@@ -184,8 +176,7 @@ records_replace(uint64_t address, unsigned kinds, enum bh_record_kind to,
         if (record.kind == BH_RECORD_NONE || (kinds & 1u << record.kind) == 0)
             return false;
         after.kind = to;
-        if (atomic_compare_exchange_strong(word, &before,
-                                           to == BH_RECORD_NONE ? 0 : records_pack(after))) {
+        if (atomic_compare_exchange_strong(word, &before, to == BH_RECORD_NONE ? 0 : records_pack(after))) {
             *ret_before = record;
             return true;
         }
@@ -250,7 +241,8 @@ records_next_in_leaf(struct leaf *leaf, uint64_t from, uint64_t below, struct bh
 }
 
 static uint64_t
-records_next_in_node(struct records_node *node, uint64_t from, uint64_t below, struct bh_charge_record *ret_record)
+records_next_in_node(struct records_node *node, uint64_t from, uint64_t below,
+                     struct bh_charge_record *ret_record)
 {
     uint64_t end = ((from >> ROOT_SHIFT) + 1) << ROOT_SHIFT, found;
 
@@ -276,8 +268,7 @@ bh_records_next(uint64_t from, uint64_t below, struct bh_charge_record *ret_reco
         below = BH_RECORDS_END;
     for (; from < below; from = ((from >> ROOT_SHIFT) + 1) << ROOT_SHIFT) {
         struct records_node *node = records_find_node(from);
-        uint64_t found =
-            node == NULL ? UINT64_MAX : records_next_in_node(node, from, below, ret_record);
+        uint64_t found = node == NULL ? UINT64_MAX : records_next_in_node(node, from, below, ret_record);
 
         if (found != UINT64_MAX)
             return found;
@@ -293,7 +284,7 @@ bh_records_before(uint64_t address, struct bh_charge_record *ret_record)
     for (unsigned steps = 0; steps <= NODES; steps++, at -= UNIT) {
         struct records_node *node = records_find_node(at);
 
-        *ret_record = (struct bh_charge_record) { 0 };
+        *ret_record = (struct bh_charge_record){ 0 };
         if (node != NULL)
             *ret_record = records_unpack(atomic_load(records_entry_of(node, at)));
         if (ret_record->kind != BH_RECORD_NONE)

@@ -38,8 +38,7 @@ void bh_records_init(void);
 /* Note what was charged for an address that the driver just gave.  ret_replaced, may be
  * NULL: what stood there, kind NONE if nothing.  False: no memory for it, or no such
  * address. */
-bool bh_records_put(uint64_t address, struct bh_charge_record record,
-                    struct bh_charge_record *ret_replaced);
+bool bh_records_put(uint64_t address, struct bh_charge_record record, struct bh_charge_record *ret_replaced);
 
 /* One small allocation of `device` more in the block of an address, before its record is put
  * there.  ret_first: the block had none.  False: no memory for the count, or no such

@@ -18,8 +18,8 @@ void *
 bh_state_map(size_t bytes)
 {
     int saved = errno;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (memory != MAP_FAILED)
         (void)madvise(memory, bytes, MADV_DONTFORK);

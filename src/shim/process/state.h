@@ -32,7 +32,6 @@ bh_state_is_latched(void)
 }
 
 /* False, and latched, when `condition` does not hold. */
-#define BH_HOLDS(condition)                                                                \
-    (__builtin_expect(!!(condition), 1) ? true : (bh_state_latch(), false))
+#define BH_HOLDS(condition) (__builtin_expect(!!(condition), 1) ? true : (bh_state_latch(), false))
 
 #endif

@@ -28,8 +28,8 @@ static BH_STATE union {
         _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
         _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
-        _Atomic uint32_t waiting;      /* threads that have work and did not submit it yet */
-        _Atomic uint32_t finished;     /* the turn in which nothing more is submitted; 0: none */
+        _Atomic uint32_t waiting;  /* threads that have work and did not submit it yet */
+        _Atomic uint32_t finished; /* the turn in which nothing more is submitted; 0: none */
     };
     char whole[BH_STATE_ALIGN];
 } state;
@@ -122,8 +122,7 @@ void
 bh_gate_clear(void)
 {
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    for (struct gate_block *block = &first.block; block != NULL;
-         block = atomic_load(&block->next))
+    for (struct gate_block *block = &first.block; block != NULL; block = atomic_load(&block->next))
         for (unsigned i = 0; i < THREADS_BLOCK; i++)
             while (atomic_load(&block->thread[i].inside) != 0)
                 bh_clock_sleep(CLEAR_LOOK_NS);
@@ -148,13 +147,11 @@ bh_gate_idle(uint32_t slice)
 static void
 gate_tell_of_work(unsigned device, uint32_t slice)
 {
-    if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0,
-                         0) &&
-        bh_page_say(BH_SHARE_WANT, device, slice))
+    if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0, 0)
+        && bh_page_say(BH_SHARE_WANT, device, slice))
         atomic_store(&state.known, 1);
-    if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == slice,
-                         0) &&
-        atomic_exchange(&state.idle, 0) == slice)
+    if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == slice, 0)
+        && atomic_exchange(&state.idle, 0) == slice)
         (void)bh_page_say(BH_SHARE_WANT, device, slice);
 }
 
@@ -241,9 +238,8 @@ bh_gate_enter(struct bh_pass *pass)
     struct bh_where where;
 
     pass->inside = pass->metered = false;
-    if (!bh_page_is_joined() || bh_gate->slice == NULL ||
-        bh_context_here(&where) != CUDA_SUCCESS ||
-        bh_capture_has(pass->stream, pass->per_thread))
+    if (!bh_page_is_joined() || bh_gate->slice == NULL || bh_context_here(&where) != CUDA_SUCCESS
+        || bh_capture_has(pass->stream, pass->per_thread))
         return;
     me = gate_me_or_new();
     /* A call from within a call, as a driver makes one: who waits here is waited for. */

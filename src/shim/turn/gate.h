@@ -64,8 +64,7 @@ void bh_gate_orphaned(bool orphaned);
 static inline void
 bh_gate_step(struct bh_gate_thread *me, uint32_t by)
 {
-    atomic_store_explicit(&me->inside,
-                          atomic_load_explicit(&me->inside, memory_order_relaxed) + by,
+    atomic_store_explicit(&me->inside, atomic_load_explicit(&me->inside, memory_order_relaxed) + by,
                           memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }
@@ -81,9 +80,11 @@ bh_gate_quick(void)
         return false;
     bh_gate_step(me, 1);
     slice = bh_gate->slice;
-    if (__builtin_expect(slice != NULL && (atomic_load_explicit(slice, memory_order_acquire) &
-                                          (BH_SHARE_SHUT | BH_SHARE_CONTENDED)) == 0,
-                         1))
+    if (__builtin_expect(
+            slice != NULL
+                && (atomic_load_explicit(slice, memory_order_acquire) & (BH_SHARE_SHUT | BH_SHARE_CONTENDED))
+                       == 0,
+            1))
         return true;
     bh_gate_step(me, (uint32_t)-1);
     return false;

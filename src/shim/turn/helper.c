@@ -85,8 +85,7 @@ helper_mind_door(struct helper *helper)
 static bool
 helper_follows(uint32_t shut, uint32_t slice)
 {
-    return (shut & BH_SHARE_SHUT) != 0 &&
-           shut / BH_SHARE_SLICE_STEP == slice / BH_SHARE_SLICE_STEP + 1;
+    return (shut & BH_SHARE_SHUT) != 0 && shut / BH_SHARE_SLICE_STEP == slice / BH_SHARE_SLICE_STEP + 1;
 }
 
 /* The turn is over, or nothing more of this process comes in it. */
@@ -153,8 +152,8 @@ helper_step(struct helper *helper)
         bh_clock_wait(word, slice, DOOR_NS);
     } else if (!idle) {
         bh_clock_wait(word, slice, QUIET_NS);
-        if (atomic_load(word) == slice && bh_meter_count() == count && !bh_gate_has_waiting() &&
-            !helper_rest(slice))
+        if (atomic_load(word) == slice && bh_meter_count() == count && !bh_gate_has_waiting()
+            && !helper_rest(slice))
             helper_answer_quiet(helper, slice, count);
     } else {
         bh_clock_wait(word, slice, BH_MS); /* said idle: work may come all the same */

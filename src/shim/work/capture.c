@@ -37,10 +37,10 @@ bh_capture_has(CUstream stream, bool per_thread)
     if (__builtin_expect(none_is(), 1))
         return false;
     if (per_thread)
-        return REAL(cuStreamIsCapturing_ptsz)(stream, &status) == CUDA_SUCCESS &&
-               status != CU_STREAM_CAPTURE_STATUS_NONE;
-    return REAL(cuStreamIsCapturing)(stream, &status) == CUDA_SUCCESS &&
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
+        return REAL(cuStreamIsCapturing_ptsz)(stream, &status) == CUDA_SUCCESS
+               && status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return REAL(cuStreamIsCapturing)(stream, &status) == CUDA_SUCCESS
+           && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 CUgraph
@@ -53,8 +53,7 @@ bh_capture_graph(CUstream stream, bool per_thread)
     if (none_is())
         return NULL;
     if (per_thread)
-        rc =
-            REAL(cuStreamGetCaptureInfo_v2_ptsz)(stream, &status, NULL, &graph, NULL, NULL);
+        rc = REAL(cuStreamGetCaptureInfo_v2_ptsz)(stream, &status, NULL, &graph, NULL, NULL);
     else
         rc = REAL(cuStreamGetCaptureInfo_v2)(stream, &status, NULL, &graph, NULL, NULL);
     return rc == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? graph : NULL;
@@ -64,8 +63,8 @@ void
 bh_capture_pause(struct bh_capture_pause *ret_pause)
 {
     ret_pause->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    ret_pause->paused = !none_is() && REAL(cuThreadExchangeStreamCaptureMode)(
-                                          &ret_pause->mode) == CUDA_SUCCESS;
+    ret_pause->paused =
+        !none_is() && REAL(cuThreadExchangeStreamCaptureMode)(&ret_pause->mode) == CUDA_SUCCESS;
 }
 
 void

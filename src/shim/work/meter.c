@@ -9,7 +9,7 @@
 #define AHEAD_NS (3 * BH_MS)
 #define SENTINEL_NS (200 * BH_US)
 #define UNKNOWN_NS (1 * BH_MS) /* of what was never seen: three of it go ahead */
-#define LATE_NS (1000 * BH_MS)   /* nobody keeps to an end that was so long ago */
+#define LATE_NS (1000 * BH_MS) /* nobody keeps to an end that was so long ago */
 #define LOOK_LEAST_NS (50 * BH_US)
 #define REST_LEAST_NS (1 * BH_MS)
 #define REST_STEP_NS (250 * BH_US)
@@ -129,8 +129,7 @@ meter_retire(struct meter *meter, uint32_t end)
         estimated += meter->ring[at % RING].estimated_ns;
     for (; meter->head != end; meter->head++) {
         const struct sentinel *sentinel = &meter->ring[meter->head % RING];
-        uint64_t share_ns =
-            estimated == 0 ? 0 : span / 1000 * sentinel->estimated_ns / estimated;
+        uint64_t share_ns = estimated == 0 ? 0 : span / 1000 * sentinel->estimated_ns / estimated;
 
         if (sentinel->count != 0)
             meter_learn(sentinel->work, share_ns * 1000 / sentinel->count);
@@ -222,8 +221,7 @@ meter_put_sentinel(struct meter *meter, const struct bh_pass *pass)
 static bool
 meter_is_room(uint64_t ahead_ns, uint64_t cost_ns, uint64_t until_ns)
 {
-    return ahead_ns == 0 || ahead_ns + cost_ns <= AHEAD_NS ||
-           (until_ns != 0 && 2 * ahead_ns <= 3 * cost_ns);
+    return ahead_ns == 0 || ahead_ns + cost_ns <= AHEAD_NS || (until_ns != 0 && 2 * ahead_ns <= 3 * cost_ns);
 }
 
 /* To the nearest: what would be half done at the end of the turn still goes. */
@@ -315,11 +313,10 @@ bh_meter_submitted(const struct bh_pass *pass, CUresult rc)
         return;
     }
     atomic_fetch_add(&meter->open_count, 1);
-    if (!atomic_compare_exchange_strong(&meter->open_work, &none, pass->work) &&
-        none != pass->work)
+    if (!atomic_compare_exchange_strong(&meter->open_work, &none, pass->work) && none != pass->work)
         atomic_store(&meter->open_work, MIXED);
-    if (atomic_fetch_add(&meter->open_ns, pass->cost_ns) + pass->cost_ns < SENTINEL_NS ||
-        !meter_have_ring(meter))
+    if (atomic_fetch_add(&meter->open_ns, pass->cost_ns) + pass->cost_ns < SENTINEL_NS
+        || !meter_have_ring(meter))
         return;
     meter_put_sentinel(meter, pass);
     meter_leave_ring(meter);
@@ -348,9 +345,8 @@ meter_rest_ns(const struct meter *meter, uint64_t now_ns)
     if (meter->tail - meter->head <= 1)
         return left > ahead / 4 ? meter_at_most_an_eighth(meter, left - ahead / 4, now_ns) : 0;
     end = began + first->estimated_ns;
-    return end > now_ns + 2 * LOOK_LEAST_NS
-               ? meter_at_most_an_eighth(meter, (end - now_ns) / 2, now_ns)
-               : LOOK_LEAST_NS;
+    return end > now_ns + 2 * LOOK_LEAST_NS ? meter_at_most_an_eighth(meter, (end - now_ns) / 2, now_ns)
+                                            : LOOK_LEAST_NS;
 }
 
 uint64_t

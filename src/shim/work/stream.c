@@ -60,9 +60,8 @@ wait_for(CUstream stream, CUevent event)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-    if (REAL(cuStreamIsCapturing)(stream, &status) != CUDA_SUCCESS ||
-        status != CU_STREAM_CAPTURE_STATUS_NONE ||
-        REAL(cuEventRecord)(event, stream) != CUDA_SUCCESS)
+    if (REAL(cuStreamIsCapturing)(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE
+        || REAL(cuEventRecord)(event, stream) != CUDA_SUCCESS)
         return;
     while (REAL(cuEventQuery)(event) == CUDA_ERROR_NOT_READY)
         bh_clock_sleep(LOOK_NS);

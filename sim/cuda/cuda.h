@@ -30,6 +30,13 @@ struct sim_cuda_device {
 CUresult sim_cuda_device(CUdevice number, struct sim_cuda_device *ret_device);
 bool sim_cuda_ready(void);
 
+/* Find the devices that are visible here: they are ready then.  NO_DEVICE; UNKNOWN: a fault
+ * that was injected. */
+CUresult sim_cuda_devices_open(void);
+
+/* Those of the parent are not ready in a child of fork. */
+void sim_cuda_devices_forget(void);
+
 /* Bytes of its memory. */
 uint64_t sim_cuda_bytes(const struct sim_cuda_device *device);
 
@@ -71,10 +78,6 @@ CUresult sim_cuda_enter(struct CUctx_st **ret_context);
 
 /* Is it one that lives?  NULL is not. */
 bool sim_cuda_is_context(const struct CUctx_st *context);
-
-/* The device's first context, made where there is none; for calls that need one behind the
- * scenes. */
-CUresult sim_cuda_primary(CUdevice device, struct CUctx_st **ret_context);
 
 /* The handle that the device's primary context has, or will have. */
 CUcontext sim_cuda_primary_handle(CUdevice device);

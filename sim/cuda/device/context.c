@@ -190,19 +190,6 @@ cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     return context == NULL ? CUDA_ERROR_INVALID_VALUE : retain(device, context);
 }
 
-CUresult
-sim_cuda_primary(CUdevice device, struct CUctx_st **ret_context)
-{
-    CUresult rc = CUDA_SUCCESS;
-
-    pthread_mutex_lock(&table.lock);
-    *ret_context = find_primary(device);
-    if (*ret_context == NULL)
-        rc = make(device, true, ret_context);
-    pthread_mutex_unlock(&table.lock);
-    return rc;
-}
-
 /* A primary context less: when it was the last use of it, or `all` at once. */
 static CUresult
 release(CUdevice device, bool all)

@@ -1,7 +1,6 @@
-/* Calls about devices: cuInit, and who they are. */
+/* Devices: which there are, and calls about who they are. */
 #include "sim/cuda/cuda.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include <unistd.h>
 
 #include "sim/nvml/nvml.h"
-#include "sim/cuda/memory/physical.h"
 #include "sim/machine/identity.h"
 #include "sim/machine/partition.h"
 #include "sim/machine/publish.h"
@@ -25,11 +23,10 @@ struct seen {
 };
 
 static struct {
-    pthread_mutex_t lock;
-    bool ready, forked; /* forked: this is a child of a process that was ready */
+    bool ready;
     int count;
     struct seen device[SIM_CUDA_DEVICES_MAX];
-} driver = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} driver;
 
 bool
 sim_cuda_ready(void)
@@ -178,50 +175,24 @@ check_faults(void)
     return CUDA_SUCCESS;
 }
 
-/* A child of fork has nothing of what its parent has on devices, and cannot begin anew. */
-static void
-forget_parent(void)
+CUresult
+sim_cuda_devices_open(void)
 {
-    if (!driver.ready)
-        return;
-    driver.ready = false;
-    driver.forked = true;
-    sim_cuda_contexts_forget();
-    sim_memory_forget();
-}
+    CUresult rc;
 
-static void
-watch_forks(void)
-{
-    static bool watched;
-
-    if (!watched)
-        watched = pthread_atfork(NULL, NULL, forget_parent) == 0;
-}
-
-CUDA_API CUresult
-cuInit(unsigned int flags)
-{
-    CUresult rc = CUDA_SUCCESS;
-
-    if (flags != 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (driver.forked)
-        return CUDA_ERROR_NOT_INITIALIZED;
-    pthread_mutex_lock(&driver.lock);
-    if (!driver.ready) {
-        watch_forks();
-        if (sim_session_open(0) != NVML_SUCCESS)
-            rc = CUDA_ERROR_NO_DEVICE;
-        if (rc == CUDA_SUCCESS) {
-            sim_session_refresh();
-            find_devices();
-            rc = driver.count > 0 ? check_faults() : CUDA_ERROR_NO_DEVICE;
-        }
-        __atomic_store_n(&driver.ready, rc == CUDA_SUCCESS, __ATOMIC_RELEASE);
-    }
-    pthread_mutex_unlock(&driver.lock);
+    if (sim_session_open(0) != NVML_SUCCESS)
+        return CUDA_ERROR_NO_DEVICE;
+    sim_session_refresh();
+    find_devices();
+    rc = driver.count > 0 ? check_faults() : CUDA_ERROR_NO_DEVICE;
+    __atomic_store_n(&driver.ready, rc == CUDA_SUCCESS, __ATOMIC_RELEASE);
     return rc;
+}
+
+void
+sim_cuda_devices_forget(void)
+{
+    driver.ready = false;
 }
 
 /* ---- from a number to a device ---- */

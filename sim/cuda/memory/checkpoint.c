@@ -1,4 +1,11 @@
-#include "sim/cuda/memory/checkpoint.h"
+/* Checkpoints: a process's device memory leaves the GPU and comes back.
+ *
+ * Whoever asks does it all, in the files of the memory; the process itself need do nothing.
+ * A lock closes the gate of its slots (sim/machine/vram.h), at which its calls wait, and waits
+ * until none is under way.  A checkpoint copies its pages into a file in main memory, which the
+ * process opened for it, and gives them back.  A restore takes as many pages, writes the bytes to
+ * them, and leaves in the file which page became which; the process reads that at its next call. */
+#include "sim/cuda/cuda.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,21 +14,21 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "sim/cuda/memory/aside.h"
 #include "sim/machine/contexts.h"
 #include "sim/machine/files.h"
 #include "sim/machine/folder.h"
+#include "sim/machine/ledger.h"
 #include "sim/machine/session.h"
 #include "sim/machine/usage.h"
 
 #define CONTEXTS_MAX 4096
 #define POLL_NS 200000
-#define FILE_NAME "bulkhead-sim-aside"
 #define AUTO_FREE __attribute__((cleanup(free_saved)))
 
 static void
@@ -29,11 +36,6 @@ free_saved(void *saved)
 {
     free(*(void **)saved);
 }
-
-/* A page as the file has it: a record, and at a fixed place its bytes. */
-struct saved {
-    uint32_t before, after; /* its number, and what a restore made of it */
-};
 
 /* A process on one device, as the ledger and NVML know it. */
 struct target {
@@ -160,48 +162,21 @@ set_gates(struct targets *targets, CUprocessState state)
 
 /* ---- the file ---- */
 
-int
-sim_checkpoint_file(void)
-{
-    return memfd_create(FILE_NAME, MFD_CLOEXEC);
-}
-
 /* The process says which descriptor it is; another file of its own would be opened with our
  * rights. */
 static int
 open_file(const struct target *target)
 {
     uint32_t aside = __atomic_load_n(&target->record->aside, __ATOMIC_ACQUIRE);
-    char path[SIM_PATH_MAX], name[sizeof("/memfd:" FILE_NAME)] = "";
+    char path[SIM_PATH_MAX], name[sizeof("/memfd:" SIM_ASIDE_NAME)] = "";
 
     if (aside == 0 || !sim_path(path, "/proc/%u/fd/%u", target->pid, aside - 1) ||
         readlink(path, name, sizeof(name) - 1) < 0)
         return -1;
-    if (strcmp(name, "/memfd:" FILE_NAME) == 0)
+    if (strcmp(name, "/memfd:" SIM_ASIDE_NAME) == 0)
         return open(path, O_RDWR | O_CLOEXEC);
     errno = EBADF;
     return -1;
-}
-
-static off_t
-bytes_at(uint32_t index, uint32_t count)
-{
-    uint64_t head = (count * sizeof(struct saved) + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES *
-                    SIM_BLOCK_BYTES;
-
-    return (off_t)(head + index * SIM_PAGE_BYTES);
-}
-
-/* How many pages the file has: its last one ends it. */
-static uint32_t
-count_saved(int fd)
-{
-    off_t end = lseek(fd, 0, SEEK_END);
-    uint32_t count = (uint32_t)((uint64_t)(end < 0 ? 0 : end) / SIM_PAGE_BYTES);
-
-    while (count > 0 && bytes_at(count, count) > end)
-        count--;
-    return count;
 }
 
 static bool
@@ -243,11 +218,11 @@ move_page(struct target *target, uint32_t page, int fd, off_t at, bool out)
 
 /* What a restore moved, and the process has not read yet: to it the pages still have the
  * numbers from before that.  NULL: there is none. */
-static struct saved *
+static struct sim_saved *
 read_unread(int fd, uint32_t count)
 {
-    size_t length = count * sizeof(struct saved);
-    struct saved *old = count_saved(fd) == count && count > 0 ? malloc(length) : NULL;
+    size_t length = count * sizeof(struct sim_saved);
+    struct sim_saved *old = sim_aside_count(fd) == count && count > 0 ? malloc(length) : NULL;
 
     if (old != NULL && pread(fd, old, length, 0) != (ssize_t)length) {
         free(old);
@@ -259,21 +234,21 @@ read_unread(int fd, uint32_t count)
 static bool
 save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int fd)
 {
-    AUTO_FREE struct saved *old = read_unread(fd, count);
+    AUTO_FREE struct sim_saved *old = read_unread(fd, count);
     uint32_t index = 0;
 
-    if (ftruncate(fd, 0) != 0 || ftruncate(fd, bytes_at(count, count)) != 0)
+    if (ftruncate(fd, 0) != 0 || ftruncate(fd, sim_aside_at(count, count)) != 0)
         return false;
     for (uint32_t i = 0; i < pages->count; i++) {
         const struct sim_extent *extent = sim_extents_at(pages, i);
 
         for (uint32_t at = 0; at < extent->count; at++, index++) {
             const uint32_t page = extent->page + at;
-            const struct saved saved = { old == NULL ? page : old[index].before, 0 };
+            const struct sim_saved saved = { old == NULL ? page : old[index].before, 0 };
 
             if (pwrite(fd, &saved, sizeof(saved), (off_t)(index * sizeof(saved))) !=
                     (ssize_t)sizeof(saved) ||
-                !move_page(target, page, fd, bytes_at(index, count), true))
+                !move_page(target, page, fd, sim_aside_at(index, count), true))
                 return false;
         }
     }
@@ -308,13 +283,13 @@ load_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
         const struct sim_extent *extent = sim_extents_at(pages, i);
 
         for (uint32_t at = 0; at < extent->count; at++, index++) {
-            off_t where = (off_t)(index * sizeof(struct saved));
-            struct saved saved;
+            off_t where = (off_t)(index * sizeof(struct sim_saved));
+            struct sim_saved saved;
 
             if (pread(fd, &saved, sizeof(saved), where) != (ssize_t)sizeof(saved))
                 return false;
             saved.after = extent->page + at;
-            if (!move_page(target, saved.after, fd, bytes_at(index, count), false) ||
+            if (!move_page(target, saved.after, fd, sim_aside_at(index, count), false) ||
                 pwrite(fd, &saved, sizeof(saved), where) != (ssize_t)sizeof(saved))
                 return false;
         }
@@ -328,7 +303,7 @@ static CUresult
 load(struct target *target)
 {
     int fd = open_file(target);
-    uint32_t count = fd < 0 ? 0 : count_saved(fd);
+    uint32_t count = fd < 0 ? 0 : sim_aside_count(fd);
     struct sim_extents pages = { 0 };
     CUresult rc = CUDA_SUCCESS;
 
@@ -345,69 +320,6 @@ load(struct target *target)
     }
     close(fd);
     return rc;
-}
-
-/* ---- in the process itself ---- */
-
-struct moves {
-    struct sim_memory *memory;
-    const struct saved *saved;
-    uint32_t count;
-};
-
-static uint32_t
-moved(const struct moves *moves, uint32_t page)
-{
-    uint32_t low = 0, high = moves->count;
-
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-
-        if (moves->saved[middle].before < page)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < moves->count && moves->saved[low].before == page ? moves->saved[low].after
-                                                                  : page;
-}
-
-static void
-move_physical(struct sim_physical *physical, void *self)
-{
-    const struct moves *moves = self;
-    struct sim_extents now = { 0 };
-
-    if (physical->memory != moves->memory || physical->slot != moves->memory->slot)
-        return;
-    for (uint32_t i = 0; i < physical->pages.count; i++) {
-        const struct sim_extent *extent = sim_extents_at(&physical->pages, i);
-
-        for (uint32_t at = 0; at < extent->count; at++)
-            (void)!sim_extents_add(moves->memory->vram, &now,
-                                   moved(moves, extent->page + at));
-    }
-    free(physical->pages.more);
-    physical->pages = now;
-}
-
-void
-sim_checkpoint_follow(struct sim_memory *memory)
-{
-    struct moves moves = { .memory = memory, .count = count_saved(memory->aside) };
-    void *map = MAP_FAILED;
-
-    memory->moves = __atomic_load_n(&sim_ledger_slot(memory->vram, memory->slot)->moves,
-                                    __ATOMIC_ACQUIRE);
-    if (moves.count > 0)
-        map = mmap(NULL, moves.count * sizeof(struct saved), PROT_READ, MAP_SHARED,
-                   memory->aside, 0);
-    if (map == MAP_FAILED)
-        return;
-    moves.saved = map;
-    sim_physical_each(move_physical, &moves);
-    munmap(map, moves.count * sizeof(struct saved));
-    (void)!ftruncate(memory->aside, 0);
 }
 
 /* ---- the calls ---- */

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sim/cuda/memory/checkpoint.h"
+#include "sim/cuda/memory/aside.h"
 #include "sim/machine/folder.h"
 #include "sim/machine/session.h"
 
@@ -30,13 +30,52 @@ sim_memory_at(unsigned index)
                                                                      : NULL;
 }
 
-/* ---- the lock, and the gate before it ---- */
-
 static struct sim_slot *
 slot_of(const struct sim_memory *memory)
 {
     return sim_ledger_slot(memory->vram, memory->slot);
 }
+
+/* ---- after a restore, under the lock ---- */
+
+/* A restore gave the process other pages: the file says which became which. */
+static void
+physical_move(struct sim_physical *physical, const struct sim_saved *saved, uint32_t count)
+{
+    struct sim_extents now = { 0 };
+
+    for (uint32_t i = 0; i < physical->pages.count; i++) {
+        const struct sim_extent *extent = sim_extents_at(&physical->pages, i);
+
+        for (uint32_t at = 0; at < extent->count; at++)
+            (void)!sim_extents_add(physical->memory->vram, &now,
+                                   sim_saved_find(saved, count, extent->page + at));
+    }
+    free(physical->pages.more);
+    physical->pages = now;
+}
+
+static void
+physical_follow(struct sim_memory *memory)
+{
+    uint32_t count = sim_aside_count(memory->aside);
+    size_t length = count * sizeof(struct sim_saved);
+    void *saved = MAP_FAILED;
+
+    memory->moves = __atomic_load_n(&slot_of(memory)->moves, __ATOMIC_ACQUIRE);
+    if (count > 0)
+        saved = mmap(NULL, length, PROT_READ, MAP_SHARED, memory->aside, 0);
+    if (saved == MAP_FAILED)
+        return;
+    for (struct sim_physical *physical = process.first; physical != NULL;
+         physical = physical->next)
+        if (physical->memory == memory && physical->slot == memory->slot)
+            physical_move(physical, saved, count);
+    munmap(saved, length);
+    (void)!ftruncate(memory->aside, 0);
+}
+
+/* ---- the lock, and the gate before it ---- */
 
 static void
 wait_at(uint32_t *gate)
@@ -95,7 +134,7 @@ sim_memory_lock(void)
     }
     for (unsigned i = 0; (memory = sim_memory_at(i)) != NULL; i++)
         if (__atomic_load_n(&slot_of(memory)->moves, __ATOMIC_ACQUIRE) != memory->moves)
-            sim_checkpoint_follow(memory);
+            physical_follow(memory);
 }
 
 void
@@ -162,7 +201,7 @@ open_memory(const struct sim_cuda_device *device, struct sim_memory *memory)
     memory->vram = sim_vram_open(folder, &device->gpu, sim_cuda_bytes(device));
     if (memory->vram == NULL)
         return CUDA_ERROR_OPERATING_SYSTEM;
-    memory->aside = sim_checkpoint_file();
+    memory->aside = sim_aside_new();
     if (memory->aside < 0 || !sim_ledger_join(memory->vram)) {
         if (memory->aside >= 0)
             close(memory->aside);
@@ -440,12 +479,4 @@ sim_physical_page(struct sim_physical *physical, uint64_t at)
     while (index >= sim_extents_at(&physical->pages, i)->count)
         index -= sim_extents_at(&physical->pages, i++)->count;
     return sim_extents_at(&physical->pages, i)->page + (uint32_t)index;
-}
-
-void
-sim_physical_each(void (*visit)(struct sim_physical *physical, void *self), void *self)
-{
-    for (struct sim_physical *physical = process.first; physical != NULL;
-         physical = physical->next)
-        visit(physical, self);
 }

@@ -74,10 +74,6 @@ CUresult sim_physical_reopen(struct sim_memory *memory, uint32_t slot, uint32_t 
 /* The device's page that holds byte `at`. */
 uint32_t sim_physical_page(struct sim_physical *physical, uint64_t at);
 
-/* Each one of this process, for a restore that moved their pages. */
-void sim_physical_each(void (*visit)(struct sim_physical *physical, void *self),
-                       void *self);
-
 /* The opened memories; NULL past the last. */
 struct sim_memory *sim_memory_at(unsigned index);
 

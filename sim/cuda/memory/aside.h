@@ -1,5 +1,5 @@
-/* The file that a process keeps open for its bytes while it is checkpointed: a record for each
- * page, and behind the records the pages. */
+/* The file that a process keeps open for its bytes while it is checkpointed: a record for
+ * each page, and behind the records the pages. */
 #ifndef BH_SIM_CUDA_MEMORY_ASIDE_H
 #define BH_SIM_CUDA_MEMORY_ASIDE_H
 
@@ -22,8 +22,8 @@ off_t sim_aside_at(uint32_t index, uint32_t count);
 /* How many pages the file has: its last one ends it. */
 uint32_t sim_aside_count(int fd);
 
-/* What a restore made of a page; the page itself where it did not move.  The records stand by
- * `before`. */
+/* What a restore made of a page; the page itself where it did not move.  The records stand
+ * by `before`. */
 uint32_t sim_saved_find(const struct sim_saved *saved, uint32_t count, uint32_t page);
 
 #endif

@@ -1,10 +1,11 @@
 /* Checkpoints: a process's device memory leaves the GPU and comes back.
  *
  * Whoever asks does it all, in the files of the memory; the process itself need do nothing.
- * A lock closes the gate of its slots (sim/machine/vram.h), at which its calls wait, and waits
- * until none is under way.  A checkpoint copies its pages into a file in main memory, which the
- * process opened for it, and gives them back.  A restore takes as many pages, writes the bytes to
- * them, and leaves in the file which page became which; the process reads that at its next call. */
+ * A lock closes the gate of its slots (sim/machine/vram.h), at which its calls wait, and
+ * waits until none is under way.  A checkpoint copies its pages into a file in main memory,
+ * which the process opened for it, and gives them back.  A restore takes as many pages,
+ * writes the bytes to them, and leaves in the file which page became which; the process
+ * reads that at its next call. */
 #include "sim/cuda/cuda.h"
 
 #include <errno.h>
@@ -103,12 +104,14 @@ find_context(const struct sim_context *contexts, size_t count, int pid,
 {
     for (size_t i = 0; i < count; i++)
         if (contexts[i].pid == (uint32_t)pid && contexts[i].slot != 0 &&
-            contexts[i].file.device == file->device && contexts[i].file.inode == file->inode)
+            contexts[i].file.device == file->device &&
+            contexts[i].file.inode == file->inode)
             return &contexts[i];
     return NULL;
 }
 
-/* The slots of a process on the devices that are visible here, by what it maps: one on each. */
+/* The slots of a process on the devices that are visible here, by what it maps: one on
+ * each. */
 static CUresult
 open_targets(int pid, struct targets *ret_targets)
 {
@@ -222,7 +225,8 @@ static struct sim_saved *
 read_unread(int fd, uint32_t count)
 {
     size_t length = count * sizeof(struct sim_saved);
-    struct sim_saved *old = sim_aside_count(fd) == count && count > 0 ? malloc(length) : NULL;
+    struct sim_saved *old =
+        sim_aside_count(fd) == count && count > 0 ? malloc(length) : NULL;
 
     if (old != NULL && pread(fd, old, length, 0) != (ssize_t)length) {
         free(old);

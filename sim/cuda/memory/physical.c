@@ -177,7 +177,8 @@ map_presence(const struct sim_cuda_device *device, uint32_t slot)
 
     if (fd < 0)
         return NULL;
-    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, (off_t)slot * SIM_BLOCK_BYTES);
+    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd,
+               (off_t)slot * SIM_BLOCK_BYTES);
     close(fd);
     if (map == MAP_FAILED)
         return NULL;
@@ -210,7 +211,8 @@ open_memory(const struct sim_cuda_device *device, struct sim_memory *memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     memory->slot = sim_ledger_own(memory->vram);
-    __atomic_store_n(&slot_of(memory)->aside, (uint32_t)memory->aside + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot_of(memory)->aside, (uint32_t)memory->aside + 1,
+                     __ATOMIC_RELEASE);
     memory->birth = birth_of(device);
     memory->faults = device->gpu.memory_faults;
     process.opened[process.count] = memory;

@@ -1,0 +1,208 @@
+/* Nodes of graphs: the calls that add them. */
+#include "sim/cuda/work/graph.h"
+
+/* Where a node is to stand. */
+struct spot {
+    CUgraph graph;
+    struct sim_tail after;
+    CUgraphNode *node;
+};
+
+/* Arguments stand in the vendor's calls as node, graph, dependencies and their number. */
+static struct spot
+spot_of(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count)
+{
+    return (struct spot) { graph, { (CUgraphNode *)(uintptr_t)dependencies, count }, node };
+}
+
+static bool
+is_spot(const struct spot *spot)
+{
+    return spot->node != NULL && sim_graph_is(spot->graph);
+}
+
+static CUresult
+node_add_deed(const struct spot *spot, const struct sim_deed *deed)
+{
+    struct sim_payload *payload = sim_payload_new(deed);
+
+    return payload == NULL ? CUDA_ERROR_OUT_OF_MEMORY
+                           : sim_graph_add(spot->graph, spot->after, payload, spot->node);
+}
+
+static CUresult
+node_add_kernel(const struct spot *spot, CUfunction function, void **parameters,
+                void **extra)
+{
+    struct sim_deed deed;
+    CUresult rc = is_spot(spot) ? sim_kernel_deed(function, parameters, extra, &deed)
+                                : CUDA_ERROR_INVALID_VALUE;
+
+    return rc == CUDA_SUCCESS ? node_add_deed(spot, &deed) : rc;
+}
+
+static CUresult
+node_add_host(const struct spot *spot, const CUDA_HOST_NODE_PARAMS *host)
+{
+    if (!is_spot(spot) || host == NULL || host->fn == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return node_add_deed(spot, &(struct sim_deed) { .type = CU_GRAPH_NODE_TYPE_HOST,
+                                                    .act = host->fn,
+                                                    .self = host->userData });
+}
+
+static CUresult
+node_add_empty(const struct spot *spot)
+{
+    if (!is_spot(spot))
+        return CUDA_ERROR_INVALID_VALUE;
+    return node_add_deed(spot, &(struct sim_deed) { .type = CU_GRAPH_NODE_TYPE_EMPTY });
+}
+
+static CUresult
+node_add_alloc(const struct spot *spot, CUDA_MEM_ALLOC_NODE_PARAMS *alloc)
+{
+    struct sim_deed deed = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
+    struct sim_payload *payload;
+    CUresult rc;
+
+    if (!is_spot(spot) || alloc == NULL || alloc->bytesize == 0 ||
+        alloc->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return CUDA_ERROR_INVALID_VALUE;
+    payload = sim_payload_new(&deed);
+    if (payload == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    payload->bytes = alloc->bytesize;
+    payload->device = alloc->poolProps.location.id;
+    rc = sim_graph_memory_reserve(payload);
+    if (rc != CUDA_SUCCESS) {
+        payload->deed.type = CU_GRAPH_NODE_TYPE_EMPTY;
+        sim_payload_release(payload);
+        return rc;
+    }
+    alloc->dptr = payload->address;
+    return sim_graph_add(spot->graph, spot->after, payload, spot->node);
+}
+
+static CUresult
+node_add_free(const struct spot *spot, CUdeviceptr address)
+{
+    struct sim_deed deed = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
+    struct sim_payload *payload;
+
+    if (!is_spot(spot) || address == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    payload = sim_payload_new(&deed);
+    if (payload == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    payload->address = address;
+    return sim_graph_add(spot->graph, spot->after, payload, spot->node);
+}
+
+static CUresult
+node_add_any(const struct spot *spot, CUgraphNodeParams *params)
+{
+    if (params == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (params->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        return node_add_kernel(spot,
+                               params->kernel.func != NULL
+                                   ? params->kernel.func
+                                   : (CUfunction)params->kernel.kern,
+                               params->kernel.kernelParams, params->kernel.extra);
+    if (params->type == CU_GRAPH_NODE_TYPE_HOST)
+        return node_add_host(spot, &params->host);
+    if (params->type == CU_GRAPH_NODE_TYPE_EMPTY)
+        return node_add_empty(spot);
+    if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        return node_add_alloc(spot, &params->alloc);
+    if (params->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        return node_add_free(spot, params->free.dptr);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUDA_API CUresult
+cuGraphAddKernelNode(CUgraphNode *graph_node, CUgraph graph,
+                     const CUgraphNode *dependencies, size_t num_dependencies,
+                     const CUDA_KERNEL_NODE_PARAMS_v1 *node_params)
+{
+    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+
+    if (node_params == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return node_add_kernel(&spot, node_params->func, node_params->kernelParams,
+                           node_params->extra);
+}
+
+CUDA_API CUresult
+cuGraphAddKernelNode_v2(CUgraphNode *graph_node, CUgraph graph,
+                        const CUgraphNode *dependencies, size_t num_dependencies,
+                        const CUDA_KERNEL_NODE_PARAMS *node_params)
+{
+    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+
+    if (node_params == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return node_add_kernel(&spot,
+                           node_params->func != NULL ? node_params->func
+                                                     : (CUfunction)node_params->kern,
+                           node_params->kernelParams, node_params->extra);
+}
+
+CUDA_API CUresult
+cuGraphAddEmptyNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                    size_t num_dependencies)
+{
+    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+
+    return node_add_empty(&spot);
+}
+
+CUDA_API CUresult
+cuGraphAddHostNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                   size_t num_dependencies, const CUDA_HOST_NODE_PARAMS *node_params)
+{
+    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+
+    return node_add_host(&spot, node_params);
+}
+
+CUDA_API CUresult
+cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
+                       const CUgraphNode *dependencies, size_t num_dependencies,
+                       CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
+{
+    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+
+    return node_add_alloc(&spot, node_params);
+}
+
+CUDA_API CUresult
+cuGraphAddMemFreeNode(CUgraphNode *graph_node, CUgraph graph,
+                      const CUgraphNode *dependencies, size_t num_dependencies,
+                      CUdeviceptr address)
+{
+    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+
+    return node_add_free(&spot, address);
+}
+
+CUDA_API CUresult
+cuGraphAddNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+               size_t num_dependencies, CUgraphNodeParams *node_params)
+{
+    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+
+    return node_add_any(&spot, node_params);
+}
+
+CUDA_API CUresult
+cuGraphAddNode_v2(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                  const CUgraphEdgeData *dependency_data, size_t num_dependencies,
+                  CUgraphNodeParams *node_params)
+{
+    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+
+    (void)dependency_data;
+    return node_add_any(&spot, node_params);
+}

@@ -3,10 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cuda/memory/alloc.h"
-#include "sim/cuda/work/graph.h"
-#include "sim/cuda/work/stream.h"
-
 #define POOL_MAGIC 0x4248504fu
 #define POOLS_MAX 256
 #define SEGMENT_BYTES ((size_t)32 << 20)
@@ -330,6 +326,25 @@ sim_pool_is_imported(CUmemoryPool pool)
     return is_pool(pool) && pool->imported;
 }
 
+CUresult
+sim_pool_find(CUmemoryPool handle, CUdevice device, CUmemoryPool *ret_pool)
+{
+    if (handle == NULL)
+        return current_pool(device, ret_pool);
+    if (!is_pool(handle))
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_pool = handle;
+    return CUDA_SUCCESS;
+}
+
+CUdevice
+sim_pool_find_device(CUmemoryPool handle, CUdevice device)
+{
+    return is_pool(handle) && handle->location.type == CU_MEM_LOCATION_TYPE_DEVICE
+               ? handle->location.id
+               : device;
+}
+
 CUdevice
 sim_pool_device(CUmemoryPool pool)
 {
@@ -630,118 +645,4 @@ cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool 
     return location->type == CU_MEM_LOCATION_TYPE_DEVICE
                ? cuDeviceSetMemPool(location->id, pool)
                : CUDA_ERROR_NOT_SUPPORTED;
-}
-
-/* ---- allocations in the order of a stream ---- */
-
-/* The device that memory of a pool is on; `pool` NULL: as in allocate(). */
-static CUdevice
-device_of(CUmemoryPool pool, const struct CUctx_st *context)
-{
-    CUdevice device = context->device;
-
-    sim_memory_lock();
-    if (is_pool(pool) && pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-        device = pool->location.id;
-    sim_memory_unlock();
-    return device;
-}
-
-/* The address is there at once, but in a capture the memory comes when the graph is launched.
- * `pool` NULL: the present one of the context's device. */
-static CUresult
-allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, struct sim_stream_name name)
-{
-    struct sim_capture_memory node = { CU_GRAPH_NODE_TYPE_MEM_ALLOC, 0, bytes, 0 };
-    struct CUctx_st *context;
-    CUresult rc = sim_cuda_enter(&context);
-    uint64_t start = 0;
-    bool taken = false;
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    if (address == NULL || bytes == 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    node.device = device_of(pool, context);
-    rc = sim_capture_take_memory(name, &node, &taken);
-    if (rc == CUDA_SUCCESS && taken)
-        *address = node.address;
-    if (rc != CUDA_SUCCESS || taken)
-        return rc;
-    sim_memory_lock();
-    if (pool == NULL)
-        rc = current_pool(context->device, &pool);
-    else if (!is_pool(pool))
-        rc = CUDA_ERROR_INVALID_VALUE;
-    if (rc == CUDA_SUCCESS)
-        rc = sim_pool_take(pool, bytes, &start);
-    sim_memory_unlock();
-    if (rc == CUDA_SUCCESS)
-        *address = start;
-    return rc;
-}
-
-CUDA_API CUresult
-cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
-{
-    return allocate(address, bytes, NULL, (struct sim_stream_name) { stream, false });
-}
-
-CUDA_API CUresult
-cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
-{
-    return allocate(address, bytes, NULL, (struct sim_stream_name) { stream, true });
-}
-
-CUDA_API CUresult
-cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                        CUstream stream)
-{
-    return pool == NULL ? CUDA_ERROR_INVALID_VALUE
-                        : allocate(address, bytes, pool,
-                                   (struct sim_stream_name) { stream, false });
-}
-
-CUDA_API CUresult
-cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                             CUstream stream)
-{
-    return pool == NULL ? CUDA_ERROR_INVALID_VALUE
-                        : allocate(address, bytes, pool,
-                                   (struct sim_stream_name) { stream, true });
-}
-
-static CUresult
-free_in(CUdeviceptr address, CUstream stream, bool own)
-{
-    const struct sim_work work = { .kind = SIM_WORK_FREE, .target = address };
-    struct sim_capture_memory node = { CU_GRAPH_NODE_TYPE_MEM_FREE, 0, 0, address };
-    struct CUctx_st *context;
-    CUresult rc = sim_cuda_current(&context);
-    struct sim_range range;
-    bool taken = false;
-
-    if (rc == CUDA_SUCCESS && address != 0)
-        rc = sim_capture_take_memory((struct sim_stream_name) { stream, own }, &node, &taken);
-    if (rc != CUDA_SUCCESS || taken)
-        return rc;
-    sim_memory_lock();
-    if (!sim_alloc_find(address, &range) || range.start != address ||
-        range.region->kind == SIM_REGION_MANAGED ||
-        range.region->kind == SIM_REGION_IMPORTED)
-        rc = CUDA_ERROR_INVALID_VALUE;
-    sim_memory_unlock();
-    return rc == CUDA_SUCCESS ? sim_cuda_stream_submit(stream, own, &work) : rc;
-}
-
-CUDA_API CUresult
-cuMemFreeAsync(CUdeviceptr address, CUstream stream)
-{
-    return free_in(address, stream, false);
-}
-
-CUDA_API CUresult
-cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
-{
-    return free_in(address, stream, true);
 }

@@ -11,6 +11,14 @@ CUresult sim_pool_take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address);
 /* Under the lock.  Free what begins at `address` in a pool's segment.  INVALID_VALUE. */
 CUresult sim_pool_free(struct sim_region *segment, uint64_t address);
 
+/* Under the lock.  The pool that a handle names; NULL: the present one of the device.
+ * INVALID_VALUE. */
+CUresult sim_pool_find(CUmemoryPool handle, CUdevice device, CUmemoryPool *ret_pool);
+
+/* Under the lock.  The device that memory of a pool is on; `device` where the handle is
+ * NULL or names none, and for a pool of the machine's memory. */
+CUdevice sim_pool_find_device(CUmemoryPool handle, CUdevice device);
+
 /* Under the lock: about pools that pass between processes. */
 bool sim_pool_is_exportable(CUmemoryPool pool);
 bool sim_pool_is_imported(CUmemoryPool pool);

@@ -11,7 +11,6 @@
 #include "sim/cuda/memory/host.h"
 #include "sim/cuda/device/limit.h"
 #include "sim/cuda/memory/pool.h"
-#include "sim/cuda/work/stream.h"
 #include "sim/cuda/work/work.h"
 #include "sim/machine/usage.h"
 
@@ -592,7 +591,7 @@ cuCtxSynchronize_v2(CUcontext context)
     CUresult rc = choose(context, &found);
 
     if (rc == CUDA_SUCCESS)
-        rc = sim_cuda_stream_drain(found);
+        rc = sim_cuda_work_wait(found);
     if (rc == CUDA_SUCCESS)
         sim_pool_synchronized();
     return rc;

@@ -73,7 +73,8 @@ cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool po
 static CUresult
 ordered_free(CUdeviceptr address, CUstream stream, bool own)
 {
-    const struct sim_work work = { .kind = SIM_WORK_FREE, .target = address };
+    const struct sim_operation operation = { .kind = SIM_OPERATION_FREE,
+                                             .target = address };
     struct sim_capture_memory node = { CU_GRAPH_NODE_TYPE_MEM_FREE, 0, 0, address };
     struct CUctx_st *context;
     CUresult rc = sim_cuda_current(&context);
@@ -91,7 +92,7 @@ ordered_free(CUdeviceptr address, CUstream stream, bool own)
         range.region->kind == SIM_REGION_IMPORTED)
         rc = CUDA_ERROR_INVALID_VALUE;
     sim_memory_unlock();
-    return rc == CUDA_SUCCESS ? sim_cuda_stream_submit(stream, own, &work) : rc;
+    return rc == CUDA_SUCCESS ? sim_cuda_stream_submit(stream, own, &operation) : rc;
 }
 
 CUDA_API CUresult

@@ -8,22 +8,24 @@
 
 /* What it is as work of the device: which engine, and for how long. */
 static struct sim_deed
-deed_of(const struct sim_work *work)
+deed_of(const struct sim_operation *operation)
 {
     struct sim_deed deed = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
-    bool from_device = sim_space_has(work->source), to_device = sim_space_has(work->target);
+    bool from_device = sim_space_has(operation->source),
+         to_device = sim_space_has(operation->target);
 
-    if (work->kind == SIM_WORK_FREE) {
+    if (operation->kind == SIM_OPERATION_FREE) {
         deed.type = CU_GRAPH_NODE_TYPE_EMPTY;
         return deed;
     }
-    if (work->kind == SIM_WORK_FILL)
+    if (operation->kind == SIM_OPERATION_FILL)
         deed.type = CU_GRAPH_NODE_TYPE_MEMSET;
     else if (from_device != to_device)
         deed.engine = to_device ? SIM_ENGINE_COPY_IN : SIM_ENGINE_COPY_OUT;
     deed.cost_ns = sim_cuda_copy_ns(deed.type, deed.engine,
-                                    work->kind == SIM_WORK_FILL ? work->count * work->width
-                                                                : work->count);
+                                    operation->kind == SIM_OPERATION_FILL
+                                        ? operation->count * operation->width
+                                        : operation->count);
     return deed;
 }
 
@@ -38,53 +40,40 @@ has_streams(CUstream stream)
 }
 
 static void
-run_work(void *self)
+stream_operate(void *self)
 {
-    (void)sim_work_run(self);
+    (void)sim_operation_run(self);
 }
 
 CUresult
-sim_cuda_stream_submit(CUstream stream, bool own, const struct sim_work *work)
+sim_cuda_stream_submit(CUstream stream, bool own, const struct sim_operation *operation)
 {
-    struct sim_deed deed = deed_of(work);
-    struct sim_work *copy;
+    struct sim_deed deed = deed_of(operation);
+    struct sim_operation *copy;
 
     if (!has_streams(stream))
-        return sim_work_run(work);
+        return sim_operation_run(operation);
     copy = malloc(sizeof(*copy));
     if (copy == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *copy = *work;
-    deed.act = run_work;
+    *copy = *operation;
+    deed.act = stream_operate;
     deed.drop = free;
     deed.self = copy;
     return sim_cuda_do((struct sim_stream_name) { stream, own }, &deed);
 }
 
 CUresult
-sim_cuda_stream_run(bool own, const struct sim_work *work)
+sim_cuda_stream_run(bool own, const struct sim_operation *operation)
 {
     const struct sim_stream_name name = { NULL, own };
-    struct sim_deed deed = deed_of(work);
+    struct sim_deed deed = deed_of(operation);
     CUresult rc = sim_cuda_capture_check();
 
     if (rc != CUDA_SUCCESS || !has_streams(NULL))
-        return rc == CUDA_SUCCESS ? sim_work_run(work) : rc;
+        return rc == CUDA_SUCCESS ? sim_operation_run(operation) : rc;
     rc = sim_cuda_do(name, &deed);
     if (rc == CUDA_SUCCESS)
         rc = sim_cuda_wait(name);
-    return rc == CUDA_SUCCESS ? sim_work_run(work) : rc;
-}
-
-CUresult
-sim_cuda_stream_wait(CUstream stream, bool own)
-{
-    return has_streams(stream) ? sim_cuda_wait((struct sim_stream_name) { stream, own })
-                               : CUDA_SUCCESS;
-}
-
-CUresult
-sim_cuda_stream_drain(struct CUctx_st *context)
-{
-    return sim_cuda_work_wait(context);
+    return rc == CUDA_SUCCESS ? sim_operation_run(operation) : rc;
 }

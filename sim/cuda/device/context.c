@@ -1,161 +1,36 @@
-/* Contexts: a device's primary one, others, and each thread's stack of them. */
-#include "sim/cuda/cuda.h"
+/* Contexts: the calls that make and end them, and those about them. */
+#include "sim/cuda/device/contexts.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "sim/cuda/device/limit.h"
 #include "sim/cuda/memory/alloc.h"
 #include "sim/cuda/memory/array.h"
-#include "sim/cuda/work/code.h"
 #include "sim/cuda/memory/host.h"
-#include "sim/cuda/device/limit.h"
+#include "sim/cuda/memory/physical.h"
 #include "sim/cuda/memory/pool.h"
+#include "sim/cuda/work/code.h"
 #include "sim/cuda/work/work.h"
-#include "sim/machine/usage.h"
 
-#define CONTEXT_MAGIC 0x42484358u
-#define CONTEXTS_MAX 512
-#define STACK_MAX 16
-#define LOOK_AGAIN_NS 20000000u
 #define FLAGS_ALL 0xFFu
 #define PRIORITY_GREATEST (-5)
 
-static struct {
-    pthread_mutex_t lock;                  /* taken before sim_memory_lock() */
-    struct CUctx_st context[CONTEXTS_MAX]; /* the primary ones first, by device */
-    unsigned primary_flags[SIM_CUDA_DEVICES_MAX];
-    uint64_t ids;
-} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static unsigned primary_flags[SIM_CUDA_DEVICES_MAX]; /* under the lock of contexts */
 
-static __thread struct {
-    struct CUctx_st *context[STACK_MAX];
-    unsigned depth;
-} stack;
-
-/* ---- making and ending them, under the lock ---- */
-
-static struct CUctx_st *
-find_free(void)
-{
-    for (unsigned i = SIM_CUDA_DEVICES_MAX; i < CONTEXTS_MAX; i++)
-        if (table.context[i].magic == 0)
-            return &table.context[i];
-    return NULL;
-}
-
-CUcontext
-sim_cuda_primary_handle(CUdevice device)
-{
-    return &table.context[device];
-}
-
-static struct CUctx_st *
-find_primary(CUdevice device)
-{
-    struct CUctx_st *context =
-        device >= 0 && device < SIM_CUDA_DEVICES_MAX ? &table.context[device] : NULL;
-
-    return context != NULL && context->magic != 0 ? context : NULL;
-}
-
-static bool
-is_context(const struct CUctx_st *context)
-{
-    uintptr_t offset = (uintptr_t)context - (uintptr_t)table.context;
-
-    if (offset < sizeof(table.context) && offset % sizeof(*context) == 0)
-        return __atomic_load_n(&context->magic, __ATOMIC_ACQUIRE) == CONTEXT_MAGIC;
-    return false;
-}
-
-bool
-sim_cuda_is_context(const struct CUctx_st *context)
-{
-    return is_context(context);
-}
-
-/* What the driver itself needs lies at the top of the memory, and is no longer what
- * somebody left there. */
-static CUresult
-take_overhead(struct CUctx_st *context, const struct sim_cuda_device *device)
-{
-    size_t bytes = (size_t)device->gpu.context_mib << 20;
-    CUresult rc = sim_memory_open(context->device, &context->memory);
-
-    if (rc == CUDA_SUCCESS)
-        rc = sim_memory_use(context->memory);
-    if (rc != CUDA_SUCCESS || bytes == 0)
-        return rc;
-    rc = sim_physical_new(context->memory, bytes, SIM_TAKE_TOP, &context->overhead);
-    if (rc != CUDA_SUCCESS)
-        sim_memory_leave(context->memory);
-    return rc;
-}
-
-static CUresult
-make(CUdevice number, bool primary, struct CUctx_st **ret_context)
-{
-    struct sim_cuda_device device;
-    CUresult rc = sim_cuda_device(number, &device);
-    struct CUctx_st *context;
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    context = primary ? sim_cuda_primary_handle(number) : find_free();
-    if (context == NULL)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *context = (struct CUctx_st) { .primary = primary,
-                                   .device = number,
-                                   .references = 1,
-                                   .version = 3020,
-                                   .id = ++table.ids };
-    sim_limits_init(context->limit);
-    sim_memory_lock();
-    rc = take_overhead(context, &device);
-    sim_memory_unlock();
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    __atomic_store_n(&context->magic, CONTEXT_MAGIC, __ATOMIC_RELEASE);
-    *ret_context = context;
-    return CUDA_SUCCESS;
-}
-
-static bool
-is_last(const struct CUctx_st *context)
-{
-    for (unsigned i = 0; i < CONTEXTS_MAX; i++)
-        if (&table.context[i] != context && table.context[i].magic != 0 &&
-            table.context[i].device == context->device)
-            return false;
-    return true;
-}
+/* ---- ending them, under the lock ---- */
 
 static void
-end(struct CUctx_st *context)
+context_end(struct CUctx_st *context)
 {
     sim_cuda_work_drop(context);
-    __atomic_store_n(&context->magic, 0, __ATOMIC_RELEASE);
+    sim_contexts_close(context);
     sim_memory_lock();
     sim_array_drop(context);
     sim_code_drop(context);
     sim_alloc_drop(context);
     sim_host_drop(context);
-    if (is_last(context))
+    if (sim_contexts_is_last(context))
         sim_pool_drop(context->device);
-    for (unsigned i = 0; i < SIM_CUDA_LIMITS; i++)
-        sim_physical_release(context->reserved[i]);
-    sim_physical_release(context->overhead);
-    sim_memory_leave(context->memory);
+    sim_contexts_release(context);
     sim_memory_unlock();
-}
-
-void
-sim_cuda_contexts_forget(void)
-{
-    memset(table.context, 0, sizeof(table.context));
-    stack.depth = 0;
-    pthread_mutex_init(&table.lock, NULL);
 }
 
 /* ---- the calls ---- */
@@ -166,15 +41,15 @@ retain(CUdevice device, struct CUctx_st **ret_context)
     CUresult rc = CUDA_SUCCESS;
     struct CUctx_st *found;
 
-    pthread_mutex_lock(&table.lock);
-    found = find_primary(device);
+    sim_contexts_lock();
+    found = sim_contexts_primary(device);
     if (found != NULL)
         found->references++;
     else
-        rc = make(device, true, &found);
+        rc = sim_contexts_new(device, true, &found);
     if (rc == CUDA_SUCCESS)
-        found->flags = table.primary_flags[device];
-    pthread_mutex_unlock(&table.lock);
+        found->flags = primary_flags[device];
+    sim_contexts_unlock();
     if (rc == CUDA_SUCCESS)
         *ret_context = found;
     return rc;
@@ -200,15 +75,15 @@ release(CUdevice device, bool all)
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_wait();
-    pthread_mutex_lock(&table.lock);
-    found = find_primary(device);
+    sim_contexts_lock();
+    found = sim_contexts_primary(device);
     if (found == NULL && all)
         rc = sim_cuda_device(device, &there);
     else if (found == NULL)
         rc = CUDA_ERROR_INVALID_CONTEXT;
     else if (--found->references == 0 || all)
-        end(found);
-    pthread_mutex_unlock(&table.lock);
+        context_end(found);
+    sim_contexts_unlock();
     return rc;
 }
 
@@ -246,10 +121,10 @@ cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
         return rc;
     if (flags == NULL || active == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&table.lock);
-    *flags = table.primary_flags[device];
-    *active = find_primary(device) != NULL;
-    pthread_mutex_unlock(&table.lock);
+    sim_contexts_lock();
+    *flags = primary_flags[device];
+    *active = sim_contexts_primary(device) != NULL;
+    sim_contexts_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -264,15 +139,15 @@ set_flags(CUdevice device, unsigned flags, bool idle)
         return rc;
     if ((flags & ~FLAGS_ALL) != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&table.lock);
-    found = find_primary(device);
+    sim_contexts_lock();
+    found = sim_contexts_primary(device);
     if (found != NULL && idle)
         rc = CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE;
     else
-        table.primary_flags[device] = flags;
+        primary_flags[device] = flags;
     if (found != NULL && rc == CUDA_SUCCESS)
         found->flags = flags;
-    pthread_mutex_unlock(&table.lock);
+    sim_contexts_unlock();
     return rc;
 }
 
@@ -291,15 +166,6 @@ cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
 /* ---- contexts beside it ---- */
 
 static CUresult
-push(struct CUctx_st *context)
-{
-    if (stack.depth == STACK_MAX)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    stack.context[stack.depth++] = context;
-    return CUDA_SUCCESS;
-}
-
-static CUresult
 create(CUcontext *context, unsigned flags, CUdevice device, unsigned version)
 {
     struct CUctx_st *made = NULL;
@@ -309,17 +175,17 @@ create(CUcontext *context, unsigned flags, CUdevice device, unsigned version)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (context == NULL || (flags & ~FLAGS_ALL) != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (stack.depth == STACK_MAX)
+    if (sim_contexts_is_full())
         return CUDA_ERROR_OUT_OF_MEMORY;
-    pthread_mutex_lock(&table.lock);
-    rc = make(device, false, &made);
-    pthread_mutex_unlock(&table.lock);
+    sim_contexts_lock();
+    rc = sim_contexts_new(device, false, &made);
+    sim_contexts_unlock();
     if (rc != CUDA_SUCCESS)
         return rc;
     made->flags = flags;
     made->version = version;
     *context = made;
-    return push(made);
+    return sim_contexts_push(made);
 }
 
 CUDA_API CUresult
@@ -364,14 +230,14 @@ cuCtxDestroy_v2(CUcontext context)
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_wait();
-    pthread_mutex_lock(&table.lock);
-    if (is_context(context) && !context->primary) {
-        end(context);
+    sim_contexts_lock();
+    if (sim_cuda_is_context(context) && !context->primary) {
+        context_end(context);
         rc = CUDA_SUCCESS;
     }
-    pthread_mutex_unlock(&table.lock);
-    if (rc == CUDA_SUCCESS && stack.depth > 0 && stack.context[stack.depth - 1] == context)
-        stack.depth--;
+    sim_contexts_unlock();
+    if (rc == CUDA_SUCCESS && sim_contexts_top() == context)
+        (void)sim_contexts_pop();
     return rc;
 }
 
@@ -414,19 +280,22 @@ cuCtxPushCurrent_v2(CUcontext context)
 {
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    return is_context(context) ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+    return sim_cuda_is_context(context) ? sim_contexts_push(context)
+                                        : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUDA_API CUresult
 cuCtxPopCurrent_v2(CUcontext *context)
 {
+    struct CUctx_st *top;
+
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (stack.depth == 0)
+    top = sim_contexts_pop();
+    if (top == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
-    stack.depth--;
     if (context != NULL)
-        *context = stack.context[stack.depth];
+        *context = top;
     return CUDA_SUCCESS;
 }
 
@@ -447,11 +316,10 @@ cuCtxSetCurrent(CUcontext context)
 {
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (context != NULL && !is_context(context))
+    if (context != NULL && !sim_cuda_is_context(context))
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (stack.depth > 0)
-        stack.depth--;
-    return context == NULL ? CUDA_SUCCESS : push(context);
+    (void)sim_contexts_pop();
+    return context == NULL ? CUDA_SUCCESS : sim_contexts_push(context);
 }
 
 CUDA_API CUresult
@@ -461,47 +329,7 @@ cuCtxGetCurrent(CUcontext *context)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (context == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    *context = stack.depth > 0 ? stack.context[stack.depth - 1] : NULL;
-    return CUDA_SUCCESS;
-}
-
-CUresult
-sim_cuda_current(struct CUctx_st **ret_context)
-{
-    struct CUctx_st *context = stack.depth > 0 ? stack.context[stack.depth - 1] : NULL;
-
-    if (!sim_cuda_ready())
-        return CUDA_ERROR_NOT_INITIALIZED;
-    if (context == NULL)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    if (!is_context(context))
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    sim_memory_wait();
-    *ret_context = context;
-    return CUDA_SUCCESS;
-}
-
-/* Calls come in thousands: whether the device still stands is looked at now and then. */
-CUresult
-sim_cuda_enter(struct CUctx_st **ret_context)
-{
-    struct sim_cuda_device device;
-    CUresult rc = sim_cuda_current(ret_context);
-    struct sim_memory *memory;
-    uint64_t now, looked;
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    memory = (*ret_context)->memory;
-    now = sim_boot_ns();
-    looked = __atomic_load_n(&memory->looked_ns, __ATOMIC_RELAXED);
-    if (looked != 0 && now - looked < LOOK_AGAIN_NS)
-        return CUDA_SUCCESS;
-    rc = sim_cuda_device((*ret_context)->device, &device);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    __atomic_store_n(&memory->faults, device.gpu.memory_faults, __ATOMIC_RELAXED);
-    __atomic_store_n(&memory->looked_ns, now, __ATOMIC_RELAXED);
+    *context = sim_contexts_top();
     return CUDA_SUCCESS;
 }
 
@@ -515,7 +343,7 @@ choose(CUcontext context, struct CUctx_st **ret_context)
         return sim_cuda_current(ret_context);
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (!is_context(context))
+    if (!sim_cuda_is_context(context))
         return CUDA_ERROR_INVALID_CONTEXT;
     sim_memory_wait();
     *ret_context = context;
@@ -614,4 +442,30 @@ cuCtxGetStreamPriorityRange(int *least, int *greatest)
     if (rc == CUDA_SUCCESS && greatest != NULL)
         *greatest = PRIORITY_GREATEST;
     return rc;
+}
+
+/* ---- limits ---- */
+
+CUDA_API CUresult
+cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    struct sim_cuda_device device;
+    struct CUctx_st *context;
+    CUresult rc = sim_cuda_enter(&context);
+
+    if (rc == CUDA_SUCCESS)
+        rc = sim_cuda_device(context->device, &device);
+    return rc == CUDA_SUCCESS ? sim_limit_set(context, sim_cuda_sms(&device), limit, value)
+                              : rc;
+}
+
+CUDA_API CUresult
+cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+    struct CUctx_st *context;
+    CUresult rc = sim_cuda_current(&context);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    return value == NULL ? CUDA_ERROR_INVALID_VALUE : sim_limit_get(context, limit, value);
 }

@@ -28,7 +28,7 @@ sim_limits_init(size_t limit[SIM_CUDA_LIMITS])
 
 /* Bytes on the device for what a limit has above the usual. */
 static size_t
-needed(CUlimit limit, size_t value, uint32_t sms)
+limit_needs(CUlimit limit, size_t value, uint32_t sms)
 {
     size_t above = value > limits[limit].usual ? value - limits[limit].usual : 0;
 
@@ -36,7 +36,7 @@ needed(CUlimit limit, size_t value, uint32_t sms)
 }
 
 static CUresult
-reserve(struct CUctx_st *context, CUlimit limit, size_t bytes)
+limit_reserve(struct CUctx_st *context, CUlimit limit, size_t bytes)
 {
     struct sim_physical *old = context->reserved[limit];
     CUresult rc = CUDA_SUCCESS;
@@ -49,30 +49,35 @@ reserve(struct CUctx_st *context, CUlimit limit, size_t bytes)
     return rc;
 }
 
-CUDA_API CUresult
-cuCtxSetLimit(CUlimit limit, size_t value)
+void
+sim_limits_drop(struct CUctx_st *context)
 {
-    struct sim_cuda_device device;
-    struct CUctx_st *context;
-    CUresult rc = sim_cuda_enter(&context);
+    for (unsigned i = 0; i < SIM_CUDA_LIMITS; i++)
+        sim_physical_release(context->reserved[i]);
+}
+
+static bool
+limit_is(CUlimit limit)
+{
+    return (unsigned)limit < SIM_CUDA_LIMITS && limits[limit].supported;
+}
+
+CUresult
+sim_limit_set(struct CUctx_st *context, uint32_t sms, CUlimit limit, size_t value)
+{
+    CUresult rc = CUDA_SUCCESS;
     size_t before;
 
-    if (rc == CUDA_SUCCESS)
-        rc = sim_cuda_device(context->device, &device);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    if ((unsigned)limit >= SIM_CUDA_LIMITS || !limits[limit].supported)
+    if (!limit_is(limit))
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
     if (value > limits[limit].most)
         return CUDA_ERROR_INVALID_VALUE;
     if (limits[limit].memory) {
-        uint32_t sms = sim_cuda_sms(&device);
-
         sim_memory_lock();
-        before = needed(limit, context->limit[limit], sms);
-        rc = reserve(context, limit, needed(limit, value, sms));
+        before = limit_needs(limit, context->limit[limit], sms);
+        rc = limit_reserve(context, limit, limit_needs(limit, value, sms));
         if (rc != CUDA_SUCCESS) /* what was there a moment ago is mostly still free */
-            (void)reserve(context, limit, before);
+            (void)limit_reserve(context, limit, before);
         sim_memory_unlock();
     }
     if (rc == CUDA_SUCCESS)
@@ -80,18 +85,11 @@ cuCtxSetLimit(CUlimit limit, size_t value)
     return rc;
 }
 
-CUDA_API CUresult
-cuCtxGetLimit(size_t *value, CUlimit limit)
+CUresult
+sim_limit_get(const struct CUctx_st *context, CUlimit limit, size_t *ret_value)
 {
-    struct CUctx_st *context;
-    CUresult rc = sim_cuda_current(&context);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    if (value == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    if ((unsigned)limit >= SIM_CUDA_LIMITS || !limits[limit].supported)
+    if (!limit_is(limit))
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    *value = context->limit[limit];
+    *ret_value = context->limit[limit];
     return CUDA_SUCCESS;
 }

@@ -66,7 +66,7 @@ struct CUctx_st {
         struct sim_physical **page;
         size_t pages, bytes;
     } code; /* sim/cuda/work/code.h */
-    struct sim_cuda_work *work;       /* sim/cuda/work/work.h; NULL: nothing submitted yet */
+    struct sim_cuda_work *work;       /* sim/cuda/work/streams.h; NULL: nothing submitted yet */
 };
 
 /* The calling thread's current context; INVALID_CONTEXT without one.  Waits while the

@@ -1,233 +1,19 @@
+/* Work in streams: deeds, and the calls about streams. */
 #include "sim/cuda/work/work.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/cuda/work/graph.h"
-#include "sim/cuda/memory/physical.h"
-#include "sim/machine/folder.h"
-#include "sim/machine/session.h"
-
-#define STREAM_MAGIC 0x42485354u
-#define OWN_MAX 8 /* contexts whose per-thread streams a thread remembers */
-
-/* What a context has at work. */
-struct sim_cuda_work {
-    uint64_t id;
-    struct sim_queue *queue;
-    struct CUstream_st legacy;
-    struct CUstream_st *streams;
-    uint64_t used[SIM_TASK_STREAMS / 64]; /* numbers of streams */
-};
-
-static struct {
-    pthread_mutex_t lock;
-    struct CUstream_st *unused; /* kept, so that a stale handle is found out */
-    uint64_t ids;
-} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static __thread struct {
-    uint64_t work;
-    struct CUstream_st *stream;
-} own[OWN_MAX];
-
-static __thread bool in_callback;
-
-bool
-sim_cuda_in_callback(void)
-{
-    return in_callback;
-}
-
-/* ---- streams of a context, under the lock ---- */
-
-/* The lowest number that no stream has; past the last they are shared, which only means
- * that such streams wait for each other. */
-static uint32_t
-take_index(struct sim_cuda_work *work)
-{
-    for (uint32_t i = 0; i < SIM_TASK_STREAMS; i++)
-        if ((work->used[i / 64] >> i % 64 & 1) == 0) {
-            work->used[i / 64] |= 1ull << i % 64;
-            return i;
-        }
-    return (uint32_t)(work->id % SIM_TASK_STREAMS);
-}
-
-static void
-init_stream(struct CUstream_st *stream, struct CUctx_st *context, enum sim_task_order order)
-{
-    *stream = (struct CUstream_st) { .magic = STREAM_MAGIC,
-                                     .context = context,
-                                     .order = order,
-                                     .id = ++all.ids,
-                                     .index = take_index(context->work) };
-}
-
-static struct CUstream_st *
-new_stream(struct CUctx_st *context, unsigned flags, int priority)
-{
-    struct CUstream_st *stream = all.unused;
-
-    if (stream != NULL)
-        all.unused = stream->next;
-    else
-        stream = malloc(sizeof(*stream));
-    if (stream == NULL)
-        return NULL;
-    init_stream(stream, context,
-                flags == CU_STREAM_NON_BLOCKING ? SIM_ORDER_FREE : SIM_ORDER_BLOCKING);
-    stream->flags = flags;
-    stream->priority = priority;
-    stream->next = context->work->streams;
-    context->work->streams = stream;
-    return stream;
-}
-
-static void
-retire_stream(struct CUstream_st *stream)
-{
-    stream->magic = 0;
-    stream->next = all.unused;
-    all.unused = stream;
-}
-
-static CUresult
-open_work(struct CUctx_st *context)
-{
-    struct sim_cuda_device device;
-    CUresult rc = sim_cuda_device(context->device, &device);
-    struct sim_cuda_work *work = rc == CUDA_SUCCESS ? calloc(1, sizeof(*work)) : NULL;
-    char folder[SIM_PATH_MAX];
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    if (work == NULL || !sim_folder_vram_path(&device.gpu, device.gi, folder)) {
-        free(work);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    work->queue = sim_queue_open(folder, context->memory->slot);
-    if (work->queue == NULL) {
-        free(work);
-        return CUDA_ERROR_OPERATING_SYSTEM;
-    }
-    work->id = ++all.ids;
-    context->work = work;
-    init_stream(&work->legacy, context, SIM_ORDER_LEGACY);
-    return CUDA_SUCCESS;
-}
-
-/* ---- from a context or a handle ---- */
-
-CUresult
-sim_cuda_queue(struct CUctx_st *context, struct sim_queue **ret_queue)
-{
-    struct sim_cuda_work *work = __atomic_load_n(&context->work, __ATOMIC_ACQUIRE);
-    CUresult rc = CUDA_SUCCESS;
-
-    if (work == NULL) {
-        pthread_mutex_lock(&all.lock);
-        if (context->work == NULL)
-            rc = open_work(context);
-        work = context->work;
-        pthread_mutex_unlock(&all.lock);
-    }
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    if (sim_queue_is_foreign(work->queue))
-        return CUDA_ERROR_NOT_INITIALIZED;
-    *ret_queue = work->queue;
-    return CUDA_SUCCESS;
-}
-
-/* The calling thread's own stream in the context. */
-static struct CUstream_st *
-find_own(struct CUctx_st *context)
-{
-    struct CUstream_st *stream;
-    unsigned at = 0;
-
-    for (unsigned i = 0; i < OWN_MAX; i++)
-        if (own[i].work == context->work->id)
-            return own[i].stream;
-    while (at + 1 < OWN_MAX && own[at].work != 0)
-        at++;
-    pthread_mutex_lock(&all.lock);
-    stream = new_stream(context, CU_STREAM_DEFAULT, 0);
-    pthread_mutex_unlock(&all.lock);
-    own[at].work = context->work->id;
-    own[at].stream = stream;
-    return stream;
-}
-
-CUresult
-sim_cuda_find_stream(struct sim_stream_name name, struct CUstream_st **ret_stream)
-{
-    struct CUctx_st *context;
-    struct sim_queue *queue;
-    bool is_own = name.handle == CU_STREAM_PER_THREAD || (name.handle == NULL && name.own);
-    CUresult rc = CUDA_SUCCESS;
-
-    if (in_callback)
-        return CUDA_ERROR_NOT_PERMITTED;
-    if (name.handle != NULL && name.handle != CU_STREAM_LEGACY && !is_own) {
-        if (name.handle->magic != STREAM_MAGIC)
-            return CUDA_ERROR_INVALID_HANDLE;
-        *ret_stream = name.handle;
-        return CUDA_SUCCESS;
-    }
-    rc = sim_cuda_current(&context);
-    if (rc == CUDA_SUCCESS)
-        rc = sim_cuda_queue(context, &queue);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    *ret_stream = is_own ? find_own(context) : &context->work->legacy;
-    return *ret_stream == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-}
-
-/* ---- work ---- */
-
-static void
-note_last(struct CUstream_st *stream, uint64_t number)
-{
-    uint64_t last = __atomic_load_n(&stream->last, __ATOMIC_RELAXED);
-
-    while (last < number &&
-           !__atomic_compare_exchange_n(&stream->last, &last, number, true,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-    }
-}
-
-CUresult
-sim_cuda_submit(struct CUstream_st *stream, struct sim_order *order, uint64_t *ret_number)
-{
-    struct sim_queue *queue;
-    CUresult rc = sim_cuda_queue(stream->context, &queue);
-    uint64_t number;
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    order->work.stream = stream->index;
-    order->work.order = (uint8_t)stream->order;
-    order->work.priority = (int8_t)stream->priority;
-    if (order->work.sms == 0)
-        order->work.sms = SIM_TASK_ALL_SMS;
-    number = sim_queue_submit(queue, order);
-    note_last(stream, number);
-    if (ret_number != NULL)
-        *ret_number = number;
-    return CUDA_SUCCESS;
-}
 
 static void
 act_on_deed(void *self)
 {
     const struct sim_deed *deed = self;
 
-    in_callback = deed->type == CU_GRAPH_NODE_TYPE_HOST;
-    deed->act(deed->self);
-    in_callback = false;
+    if (deed->type == CU_GRAPH_NODE_TYPE_HOST)
+        sim_streams_call_program(deed->act, deed->self);
+    else
+        deed->act(deed->self);
 }
 
 static void
@@ -363,7 +149,8 @@ query(struct sim_stream_name name)
 CUresult
 sim_cuda_work_wait(struct CUctx_st *context)
 {
-    CUresult rc = in_callback ? CUDA_ERROR_NOT_PERMITTED : sim_cuda_capture_check();
+    CUresult rc =
+        sim_cuda_in_callback() ? CUDA_ERROR_NOT_PERMITTED : sim_cuda_capture_check();
     struct sim_queue *queue;
 
     if (rc != CUDA_SUCCESS || __atomic_load_n(&context->work, __ATOMIC_ACQUIRE) == NULL)
@@ -374,25 +161,25 @@ sim_cuda_work_wait(struct CUctx_st *context)
     return rc;
 }
 
+static void
+work_end_stream(struct CUstream_st *stream)
+{
+    sim_streams_remove(stream);
+    sim_capture_leave(stream);
+    sim_streams_retire(stream);
+}
+
 void
 sim_cuda_work_drop(struct CUctx_st *context)
 {
-    struct sim_cuda_work *work = context->work;
+    struct CUstream_st *stream;
 
-    if (work == NULL)
+    if (context->work == NULL)
         return;
-    sim_queue_close(work->queue);
-    pthread_mutex_lock(&all.lock);
-    while (work->streams != NULL) {
-        struct CUstream_st *stream = work->streams;
-
-        work->streams = stream->next;
-        sim_capture_leave(stream);
-        retire_stream(stream);
-    }
-    context->work = NULL;
-    pthread_mutex_unlock(&all.lock);
-    free(work);
+    sim_streams_close(context);
+    while ((stream = sim_streams_first(context)) != NULL)
+        work_end_stream(stream);
+    sim_streams_free(context);
 }
 
 /* ---- what copies and fills cost ---- */
@@ -421,7 +208,8 @@ create(CUstream *stream, unsigned flags, int priority)
 {
     struct CUctx_st *context;
     struct sim_queue *queue;
-    CUresult rc = in_callback ? CUDA_ERROR_NOT_PERMITTED : sim_cuda_current(&context);
+    CUresult rc =
+        sim_cuda_in_callback() ? CUDA_ERROR_NOT_PERMITTED : sim_cuda_current(&context);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -434,9 +222,7 @@ create(CUstream *stream, unsigned flags, int priority)
         priority = 0;
     if (priority < SIM_PRIORITY_GREATEST)
         priority = SIM_PRIORITY_GREATEST;
-    pthread_mutex_lock(&all.lock);
-    *stream = new_stream(context, flags, priority);
-    pthread_mutex_unlock(&all.lock);
+    *stream = sim_streams_new(context, flags, priority);
     return *stream == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -456,22 +242,10 @@ cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 CUDA_API CUresult
 cuStreamDestroy_v2(CUstream stream)
 {
-    struct sim_cuda_work *work;
-
     if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
-        stream->magic != STREAM_MAGIC)
+        !sim_streams_has(stream))
         return CUDA_ERROR_INVALID_HANDLE;
-    pthread_mutex_lock(&all.lock);
-    work = stream->context->work;
-    for (struct CUstream_st **link = &work->streams; *link != NULL; link = &(*link)->next)
-        if (*link == stream) {
-            *link = stream->next;
-            break;
-        }
-    work->used[stream->index / 64] &= ~(1ull << stream->index % 64);
-    sim_capture_leave(stream);
-    retire_stream(stream);
-    pthread_mutex_unlock(&all.lock);
+    work_end_stream(stream);
     return CUDA_SUCCESS;
 }
 

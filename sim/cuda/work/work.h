@@ -4,15 +4,7 @@
 #ifndef BH_SIM_CUDA_WORK_WORK_H
 #define BH_SIM_CUDA_WORK_WORK_H
 
-#include "sim/cuda/cuda.h"
-#include "sim/machine/queue.h"
-
-/* Which stream a call means: `handle` as it was passed; of calls that end in _ptsz and
- * _ptds the NULL stream is the thread's own. */
-struct sim_stream_name {
-    CUstream handle;
-    bool own;
-};
+#include "sim/cuda/work/streams.h"
 
 /* A part of the work of one call.  `act`: done at its turn, on a thread of the driver,
  * after `cost_ns` of the engine were spent; `drop`: `self` is needed no more.  Either may
@@ -47,39 +39,7 @@ uint64_t sim_cuda_copy_ns(CUgraphNodeType type, enum sim_engine engine, uint64_t
 CUresult sim_cuda_work_wait(struct CUctx_st *context);
 void sim_cuda_work_drop(struct CUctx_st *context);
 
-/* ---- inside the files cuda_*.c that do work ---- */
-
-#define SIM_PRIORITY_GREATEST (-5)
-
-struct sim_capture;
-
-struct CUstream_st {
-    uint32_t magic;
-    uint32_t index; /* the number by which the device orders works */
-    struct CUctx_st *context;
-    struct CUstream_st *next; /* of all that are free, or all of their context */
-    unsigned flags;
-    int priority;
-    enum sim_task_order order;
-    uint64_t id, last;           /* last: number of its last work; 0: none */
-    struct sim_capture *capture; /* under the lock of captures */
-};
-
-/* The queue of a context, opened at its first work. */
-CUresult sim_cuda_queue(struct CUctx_st *context, struct sim_queue **ret_queue);
-
-/* The stream that a call means.  INVALID_HANDLE; INVALID_CONTEXT: it means one of the
- * current context, and there is none; NOT_PERMITTED: on the driver's thread. */
-CUresult sim_cuda_find_stream(struct sim_stream_name name, struct CUstream_st **ret_stream);
-
-/* Submit what is not captured.  *ret_number may be NULL. */
-CUresult sim_cuda_submit(struct CUstream_st *stream, struct sim_order *order,
-                         uint64_t *ret_number);
-
 /* A deed in the stream, captured or not, whoever looks at captures. */
 CUresult sim_cuda_submit_deed(struct CUstream_st *stream, const struct sim_deed *deed);
-
-/* Whether the calling thread is the driver's own, in a callback of the program's. */
-bool sim_cuda_in_callback(void);
 
 #endif

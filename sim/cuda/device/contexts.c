@@ -73,8 +73,8 @@ sim_cuda_is_context(const struct CUctx_st *context)
     return false;
 }
 
-/* What the driver itself needs lies at the top of the memory, and is no longer what
- * somebody left there. */
+/* What the driver itself needs lies at the top of the memory, which is cleared of what
+ * was there. */
 static CUresult
 contexts_take_overhead(struct CUctx_st *context, const struct sim_cuda_device *device)
 {

@@ -14,13 +14,13 @@ void sim_contexts_unlock(void);
 /* The primary context of a device; NULL: it has none, or there is no such device. */
 struct CUctx_st *sim_contexts_primary(CUdevice device);
 
-/* One more, held once.  As sim_cuda_device(); OUT_OF_MEMORY; OPERATING_SYSTEM. */
+/* A new context, held once.  As sim_cuda_device(); OUT_OF_MEMORY; OPERATING_SYSTEM. */
 CUresult sim_contexts_new(CUdevice number, bool primary, struct CUctx_st **ret_context);
 
-/* Has its device no other? */
+/* Whether its device has no other. */
 bool sim_contexts_is_last(const struct CUctx_st *context);
 
-/* It is no context from now on: no call takes it. */
+/* Its handle is invalid from now on. */
 void sim_contexts_close(struct CUctx_st *context);
 
 /* Give back what the driver itself needed for it.  Also under sim_memory_lock(). */

@@ -30,8 +30,8 @@ struct sim_physical {
     struct sim_extents pages;
 };
 
-/* The lock of everything in cuda_{alloc,array,copy,host,ipc,pool,vmm}.c.  Whoever asks for
- * it waits while the process is locked for a checkpoint. */
+/* The lock of all that sim/cuda/memory keeps.  Taking it waits while the process is locked
+ * for a checkpoint. */
 void sim_memory_lock(void);
 void sim_memory_unlock(void);
 

@@ -45,13 +45,13 @@ bool sim_cuda_in_callback(void);
 /* Call a function of the program's on the driver's thread. */
 void sim_streams_call_program(void (*function)(void *self), void *self);
 
-/* A new one of a context that has a queue; NULL: no memory. */
+/* A new stream of a context that has a queue; NULL: no memory. */
 struct CUstream_st *sim_streams_new(struct CUctx_st *context, unsigned flags, int priority);
 
 /* Does the handle name one that lives? */
 bool sim_streams_has(const struct CUstream_st *stream);
 
-/* It is none of its context's from now on; and its handle is invalid. */
+/* Its context does not have the stream from now on; its handle is invalid. */
 void sim_streams_remove(struct CUstream_st *stream);
 void sim_streams_retire(struct CUstream_st *stream);
 

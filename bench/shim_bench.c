@@ -25,27 +25,19 @@
 
 enum { RUNS_MAX = 101, LAUNCHES = 200000, BATCH = 500, PAIRS = 20000, LIVE = 10000, THREADS_MAX = 4 };
 
-#define CALLS(X)                                                                                             \
-    X(cuInit)                                                                                                \
-    X(cuDevicePrimaryCtxRetain)                                                                              \
-    X(cuCtxSetCurrent)                                                                                       \
-    X(cuCtxSynchronize)                                                                                      \
-    X(cuLaunchKernel)                                                                                        \
-    X(cuGraphLaunch)                                                                                         \
-    X(cuMemAlloc_v2)                                                                                         \
-    X(cuMemFree_v2)                                                                                          \
-    X(cuMemAllocAsync)                                                                                       \
-    X(cuMemFreeAsync)                                                                                        \
+/* clang-format off */
+#define CALLS(X) \
+    X(cuInit) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSynchronize) X(cuLaunchKernel) \
+    X(cuGraphLaunch) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocAsync) X(cuMemFreeAsync) \
     X(cuMemGetInfo_v2)
+/* clang-format on */
 
 /* What a driver that runs kernels wants before: one that takes no time, and a graph of it. */
-#define WORK_CALLS(X)                                                                                        \
-    X(cuModuleLoadData)                                                                                      \
-    X(cuModuleGetFunction)                                                                                   \
-    X(cuStreamCreate)                                                                                        \
-    X(cuStreamBeginCapture_v2)                                                                               \
-    X(cuStreamEndCapture)                                                                                    \
-    X(cuGraphInstantiateWithFlags)
+/* clang-format off */
+#define WORK_CALLS(X) \
+    X(cuModuleLoadData) X(cuModuleGetFunction) X(cuStreamCreate) X(cuStreamBeginCapture_v2) \
+    X(cuStreamEndCapture) X(cuGraphInstantiateWithFlags)
+/* clang-format on */
 
 struct calls {
 #define MEMBER(name) __typeof__(&(name)) name;

@@ -58,15 +58,15 @@ struct CUctx_st {
     unsigned flags, version;
     uint64_t id;
     struct sim_memory *memory;
-    struct sim_physical *overhead; /* what the driver itself needs on the device */
+    struct sim_physical *overhead;                  /* what the driver itself needs on the device */
     struct sim_physical *reserved[SIM_CUDA_LIMITS]; /* for limits above the usual */
     size_t limit[SIM_CUDA_LIMITS];
     struct sim_region *chunks[2]; /* of small allocations; [1]: below 4 GiB */
     struct {
         struct sim_physical **page;
         size_t pages, bytes;
-    } code; /* sim/cuda/work/code.h */
-    struct sim_cuda_work *work;       /* sim/cuda/work/streams.h; NULL: nothing submitted yet */
+    } code;                     /* sim/cuda/work/code.h */
+    struct sim_cuda_work *work; /* sim/cuda/work/streams.h; NULL: nothing submitted yet */
 };
 
 /* The calling thread's current context; INVALID_CONTEXT without one.  Waits while the

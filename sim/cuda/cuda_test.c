@@ -32,12 +32,12 @@ in_process(void (*body)(void))
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define MUST(condition)                                                                    \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                \
-            _exit(1);                                                                      \
-        }                                                                                  \
+#define MUST(condition)                                                                                      \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
+            _exit(1);                                                                                        \
+        }                                                                                                    \
     } while (0)
 
 static void
@@ -363,8 +363,7 @@ static const struct {
     { "cuInit", 2000, CUDA_SUCCESS, CU_GET_PROC_ADDRESS_SUCCESS },
     { "cuMemAlloc", 13000, CUDA_SUCCESS, CU_GET_PROC_ADDRESS_SUCCESS },
     { "cuMemAlloc", 2000, CUDA_SUCCESS, CU_GET_PROC_ADDRESS_SUCCESS },
-    { "cuMemCreate", 10010, CUDA_ERROR_NOT_FOUND,
-      CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT },
+    { "cuMemCreate", 10010, CUDA_ERROR_NOT_FOUND, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT },
     { "cuMemAlloc_v2", 13000, CUDA_ERROR_NOT_FOUND, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND },
     { "cuGLInit", 13000, CUDA_ERROR_NOT_FOUND, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND },
 };
@@ -378,9 +377,8 @@ test_entry(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_int_equal(
-            cuGetProcAddress_v2(names[i].name, &function, names[i].version, 0, &status),
-            names[i].rc);
+        assert_int_equal(cuGetProcAddress_v2(names[i].name, &function, names[i].version, 0, &status),
+                         names[i].rc);
         assert_int_equal(status, names[i].status);
         assert_true((function != NULL) == (names[i].rc == CUDA_SUCCESS));
     }
@@ -416,9 +414,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_init),    TEST(test_allocation), TEST(test_bytes),
-        TEST(test_residue), TEST(test_processes),  TEST(test_visible),
-        TEST(test_instances), TEST(test_entry),
+        TEST(test_init),      TEST(test_allocation), TEST(test_bytes),     TEST(test_residue),
+        TEST(test_processes), TEST(test_visible),    TEST(test_instances), TEST(test_entry),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

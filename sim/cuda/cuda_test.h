@@ -18,12 +18,12 @@
 #define PAGE (2 * MIB)
 #define CONTEXT_PAGES 16 /* context=32 */
 
-#define MUST(condition)                                                                    \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                \
-            _exit(1);                                                                      \
-        }                                                                                  \
+#define MUST(condition)                                                                                      \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
+            _exit(1);                                                                                        \
+        }                                                                                                    \
     } while (0)
 #define OK(call) MUST((call) == CUDA_SUCCESS)
 
@@ -72,13 +72,12 @@ open_device(void)
     return context;
 }
 
-static const CUmemAllocationProp on_device __attribute__((
-    unused)) = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                 .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+static const CUmemAllocationProp on_device
+    __attribute__((unused)) = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 static const CUmemAccessDesc both_ways
-    __attribute__((unused)) = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
-                                CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    __attribute__((unused)) = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 
 static inline int
 set_up(void **state)

@@ -8,12 +8,11 @@
 enum { PATH_SIZE = 512 };
 
 /* Each call with its real type. */
-#define CALLS(X)                                                                                             \
-    X(cuInit)                                                                                                \
-    X(cuGetErrorName)                                                                                        \
-    X(cuCheckpointProcessGetState)                                                                           \
-    X(cuCheckpointProcessLock)                                                                               \
+/* clang-format off */
+#define CALLS(X) \
+    X(cuInit) X(cuGetErrorName) X(cuCheckpointProcessGetState) X(cuCheckpointProcessLock) \
     X(cuCheckpointProcessCheckpoint) X(cuCheckpointProcessRestore) X(cuCheckpointProcessUnlock)
+/* clang-format on */
 
 static struct {
 #define CALL(name) __typeof__(name) *name;

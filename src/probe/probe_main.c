@@ -206,9 +206,11 @@ probe_judge(const struct attempt *attempt, const char *answer)
 
 /* ---- all of them ---- */
 
-#define TARGETS(X)                                                                                           \
-    X(pid)                                                                                                   \
-    X(file) X(tmp) X(socket) X(port) X(abstract) X(address) X(memory) X(pids) X(inode) X(device) X(lent)
+/* clang-format off */
+#define TARGETS(X) \
+    X(pid) X(file) X(tmp) X(socket) X(port) X(abstract) X(address) X(memory) X(pids) X(inode) \
+    X(device) X(lent)
+/* clang-format on */
 
 static const char *
 probe_target_named(const struct bh_targets *targets, const char *name)

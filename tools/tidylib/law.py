@@ -47,19 +47,7 @@ FLOORS = {
 }
 
 # Sets of files that call each other: an ADR says why, any other is a finding.
-
-
-def _units(folder, names):
-    return {f"{folder}/{name}" for name in names.split()}
-
-
-CIRCLES = [
-    # Without an ADR: they are being untied, and each row goes with its circle.
-    {"adr": None, "units": _units("sim/cuda", """
-        device/context device/device device/limit memory/alloc memory/array memory/checkpoint memory/copy
-        memory/host memory/physical memory/pool memory/space work/capture work/code work/graph
-        work/graph_memory work/module work/stream work/work""")},
-]
+CIRCLES = []
 
 PURE = {"model", "engine", "policy", "audit"}
 UNIT_TESTED = {"base"} | PURE

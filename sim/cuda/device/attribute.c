@@ -57,7 +57,7 @@ static const int constants[ATTRIBUTES_MAX] = {
 
 /* What follows from the device; false: it is one of the others. */
 static bool
-find_own(const struct sim_cuda_device *device, int attribute, int *ret_value)
+attribute_find_own(const struct sim_cuda_device *device, int attribute, int *ret_value)
 {
     const struct {
         int attribute, value;
@@ -87,7 +87,7 @@ cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice number)
         return rc;
     if (value == NULL || (int)attribute <= 0 || (int)attribute >= ATTRIBUTES_MAX)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!find_own(&device, (int)attribute, value))
+    if (!attribute_find_own(&device, (int)attribute, value))
         *value = constants[attribute];
     return CUDA_SUCCESS;
 }
@@ -137,7 +137,7 @@ cuDeviceTotalMem(unsigned int *bytes, CUdevice device)
 }
 
 static void
-format_place(const struct sim_cuda_device *device, char text[16])
+attribute_format_place(const struct sim_cuda_device *device, char text[16])
 {
     snprintf(text, 16, "0000:%02X:00.0", device->gpu.bus & 0xFFu);
 }
@@ -153,7 +153,7 @@ cuDeviceGetPCIBusId(char *pci_bus_id, int len, CUdevice number)
         return rc;
     if (pci_bus_id == NULL || len < 13)
         return CUDA_ERROR_INVALID_VALUE;
-    format_place(&device, text);
+    attribute_format_place(&device, text);
     snprintf(pci_bus_id, (size_t)len, "%s", text);
     return CUDA_SUCCESS;
 }
@@ -176,8 +176,8 @@ cuDeviceGetByPCIBusId(CUdevice *ret_device, const char *pci_bus_id)
             return CUDA_ERROR_INVALID_VALUE;
     }
     for (int i = 0; i < count; i++)
-        if (sim_cuda_device(i, &device) == CUDA_SUCCESS && device.gpu.bus == bus &&
-            domain == 0 && slot == 0 && function == 0) {
+        if (sim_cuda_device(i, &device) == CUDA_SUCCESS && device.gpu.bus == bus && domain == 0 && slot == 0
+            && function == 0) {
             *ret_device = i;
             return CUDA_SUCCESS;
         }

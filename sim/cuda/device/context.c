@@ -36,7 +36,7 @@ context_end(struct CUctx_st *context)
 /* ---- the calls ---- */
 
 static CUresult
-retain(CUdevice device, struct CUctx_st **ret_context)
+context_retain(CUdevice device, struct CUctx_st **ret_context)
 {
     CUresult rc = CUDA_SUCCESS;
     struct CUctx_st *found;
@@ -61,12 +61,12 @@ cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_wait();
-    return context == NULL ? CUDA_ERROR_INVALID_VALUE : retain(device, context);
+    return context == NULL ? CUDA_ERROR_INVALID_VALUE : context_retain(device, context);
 }
 
 /* A primary context less: when it was the last use of it, or `all` at once. */
 static CUresult
-release(CUdevice device, bool all)
+context_release(CUdevice device, bool all)
 {
     struct sim_cuda_device there;
     CUresult rc = CUDA_SUCCESS;
@@ -90,25 +90,25 @@ release(CUdevice device, bool all)
 CUDA_API CUresult
 cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-    return release(device, false);
+    return context_release(device, false);
 }
 
 CUDA_API CUresult
 cuDevicePrimaryCtxRelease(CUdevice device)
 {
-    return release(device, false);
+    return context_release(device, false);
 }
 
 CUDA_API CUresult
 cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-    return release(device, true);
+    return context_release(device, true);
 }
 
 CUDA_API CUresult
 cuDevicePrimaryCtxReset(CUdevice device)
 {
-    return release(device, true);
+    return context_release(device, true);
 }
 
 CUDA_API CUresult
@@ -129,7 +129,7 @@ cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 }
 
 static CUresult
-set_flags(CUdevice device, unsigned flags, bool idle)
+context_set_flags(CUdevice device, unsigned flags, bool idle)
 {
     struct sim_cuda_device there;
     CUresult rc = sim_cuda_device(device, &there);
@@ -154,19 +154,19 @@ set_flags(CUdevice device, unsigned flags, bool idle)
 CUDA_API CUresult
 cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
 {
-    return set_flags(device, flags, false);
+    return context_set_flags(device, flags, false);
 }
 
 CUDA_API CUresult
 cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
 {
-    return set_flags(device, flags, true);
+    return context_set_flags(device, flags, true);
 }
 
 /* ---- contexts beside it ---- */
 
 static CUresult
-create(CUcontext *context, unsigned flags, CUdevice device, unsigned version)
+context_create(CUcontext *context, unsigned flags, CUdevice device, unsigned version)
 {
     struct CUctx_st *made = NULL;
     CUresult rc;
@@ -191,35 +191,34 @@ create(CUcontext *context, unsigned flags, CUdevice device, unsigned version)
 CUDA_API CUresult
 cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
 {
-    return create(context, flags, device, 3010);
+    return context_create(context, flags, device, 3010);
 }
 
 CUDA_API CUresult
 cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 {
-    return create(context, flags, device, 3020);
+    return context_create(context, flags, device, 3020);
 }
 
 /* Affinities to parts of the device are not simulated. */
 CUDA_API CUresult
-cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_params,
-               unsigned int flags, CUdevice device)
+cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_params, unsigned int flags,
+               CUdevice device)
 {
     if ((params_array == NULL) != (num_params == 0))
         return CUDA_ERROR_INVALID_VALUE;
     return params_array != NULL ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY
-                                : create(context, flags, device, 3020);
+                                : context_create(context, flags, device, 3020);
 }
 
 CUDA_API CUresult
-cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned int flags,
-               CUdevice device)
+cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned int flags, CUdevice device)
 {
     if (params != NULL && params->execAffinityParams != NULL)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     if (params != NULL && params->cigParams != NULL)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return create(context, flags, device, 3020);
+    return context_create(context, flags, device, 3020);
 }
 
 CUDA_API CUresult
@@ -272,7 +271,7 @@ cuCtxDetach(CUcontext context)
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_INVALID_CONTEXT;
     if (__atomic_sub_fetch(&current->references, 1, __ATOMIC_ACQ_REL) > 0)
         return CUDA_SUCCESS;
-    return current->primary ? release(current->device, true) : cuCtxDestroy_v2(context);
+    return current->primary ? context_release(current->device, true) : cuCtxDestroy_v2(context);
 }
 
 CUDA_API CUresult
@@ -280,8 +279,7 @@ cuCtxPushCurrent_v2(CUcontext context)
 {
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    return sim_cuda_is_context(context) ? sim_contexts_push(context)
-                                        : CUDA_ERROR_INVALID_CONTEXT;
+    return sim_cuda_is_context(context) ? sim_contexts_push(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUDA_API CUresult
@@ -337,7 +335,7 @@ cuCtxGetCurrent(CUcontext *context)
 
 /* `context`, or for NULL the current one. */
 static CUresult
-choose(CUcontext context, struct CUctx_st **ret_context)
+context_choose(CUcontext context, struct CUctx_st **ret_context)
 {
     if (context == NULL)
         return sim_cuda_current(ret_context);
@@ -354,7 +352,7 @@ CUDA_API CUresult
 cuCtxGetDevice_v2(CUdevice *device, CUcontext context)
 {
     struct CUctx_st *found;
-    CUresult rc = choose(context, &found);
+    CUresult rc = context_choose(context, &found);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -388,7 +386,7 @@ CUDA_API CUresult
 cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 {
     struct CUctx_st *found;
-    CUresult rc = choose(context, &found);
+    CUresult rc = context_choose(context, &found);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -402,7 +400,7 @@ CUDA_API CUresult
 cuCtxGetId(CUcontext context, unsigned long long *ctx_id)
 {
     struct CUctx_st *found;
-    CUresult rc = choose(context, &found);
+    CUresult rc = context_choose(context, &found);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -416,7 +414,7 @@ CUDA_API CUresult
 cuCtxSynchronize_v2(CUcontext context)
 {
     struct CUctx_st *found;
-    CUresult rc = choose(context, &found);
+    CUresult rc = context_choose(context, &found);
 
     if (rc == CUDA_SUCCESS)
         rc = sim_cuda_work_wait(found);
@@ -455,8 +453,7 @@ cuCtxSetLimit(CUlimit limit, size_t value)
 
     if (rc == CUDA_SUCCESS)
         rc = sim_cuda_device(context->device, &device);
-    return rc == CUDA_SUCCESS ? sim_limit_set(context, sim_cuda_sms(&device), limit, value)
-                              : rc;
+    return rc == CUDA_SUCCESS ? sim_limit_set(context, sim_cuda_sms(&device), limit, value) : rc;
 }
 
 CUDA_API CUresult

@@ -57,8 +57,7 @@ sim_cuda_primary_handle(CUdevice device)
 struct CUctx_st *
 sim_contexts_primary(CUdevice device)
 {
-    struct CUctx_st *context =
-        device >= 0 && device < SIM_CUDA_DEVICES_MAX ? &table.context[device] : NULL;
+    struct CUctx_st *context = device >= 0 && device < SIM_CUDA_DEVICES_MAX ? &table.context[device] : NULL;
 
     return context != NULL && context->magic != 0 ? context : NULL;
 }
@@ -103,11 +102,9 @@ sim_contexts_new(CUdevice number, bool primary, struct CUctx_st **ret_context)
     context = primary ? sim_cuda_primary_handle(number) : contexts_find_free();
     if (context == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *context = (struct CUctx_st) { .primary = primary,
-                                   .device = number,
-                                   .references = 1,
-                                   .version = 3020,
-                                   .id = ++table.ids };
+    *context = (struct CUctx_st){
+        .primary = primary, .device = number, .references = 1, .version = 3020, .id = ++table.ids
+    };
     sim_limits_init(context->limit);
     sim_memory_lock();
     rc = contexts_take_overhead(context, &device);
@@ -123,8 +120,8 @@ bool
 sim_contexts_is_last(const struct CUctx_st *context)
 {
     for (unsigned i = 0; i < CONTEXTS_MAX; i++)
-        if (&table.context[i] != context && table.context[i].magic != 0 &&
-            table.context[i].device == context->device)
+        if (&table.context[i] != context && table.context[i].magic != 0
+            && table.context[i].device == context->device)
             return false;
     return true;
 }

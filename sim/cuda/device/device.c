@@ -37,20 +37,19 @@ sim_cuda_ready(void)
 /* ---- what CUDA_VISIBLE_DEVICES leaves ---- */
 
 static void
-add_device(uint32_t gpu_index, const struct sim_gpu *gpu, const struct sim_gi *gi,
-           const struct sim_ci *ci)
+add_device(uint32_t gpu_index, const struct sim_gpu *gpu, const struct sim_gi *gi, const struct sim_ci *ci)
 {
     if (driver.count == SIM_CUDA_DEVICES_MAX)
         return;
-    driver.device[driver.count++] = (struct seen) { .gpu = gpu_index,
-                                                    .gi = gi == NULL ? 0 : gi->birth,
-                                                    .ci = ci == NULL ? 0 : ci->birth,
-                                                    .birth = gpu->birth };
+    driver.device[driver.count++] = (struct seen){ .gpu = gpu_index,
+                                                   .gi = gi == NULL ? 0 : gi->birth,
+                                                   .ci = ci == NULL ? 0 : ci->birth,
+                                                   .birth = gpu->birth };
 }
 
 /* The first MIG device of a GPU: more than one CUDA does not show. */
 static bool
-add_first_mig(uint32_t index, const struct sim_gpu *gpu)
+device_add_first_mig(uint32_t index, const struct sim_gpu *gpu)
 {
     for (unsigned i = 0; i < SIM_GIS_MAX; i++)
         for (unsigned c = 0; gpu->gi[i].birth != 0 && c < SIM_CIS_MAX; c++)
@@ -62,19 +61,19 @@ add_first_mig(uint32_t index, const struct sim_gpu *gpu)
 }
 
 static void
-add_gpu(uint32_t index, const struct sim_gpu *gpu, bool *mig)
+device_add_gpu(uint32_t index, const struct sim_gpu *gpu, bool *mig)
 {
     if (gpu->lost)
         return;
     if (gpu->mig_current == 0)
         add_device(index, gpu, NULL, NULL);
     else if (!*mig)
-        *mig = add_first_mig(index, gpu);
+        *mig = device_add_first_mig(index, gpu);
 }
 
 /* The device whose UUID begins with `text`; false when there is none. */
 static bool
-add_named(const char *text)
+device_add_named(const char *text)
 {
     char uuid[UUID_TEXT];
     struct sim_gpu gpu;
@@ -103,7 +102,7 @@ add_named(const char *text)
 }
 
 static bool
-add_numbered(const char *text)
+device_add_numbered(const char *text)
 {
     char *end;
     unsigned long index = strtoul(text, &end, 10);
@@ -111,25 +110,24 @@ add_numbered(const char *text)
     bool mig = false;
     int before = driver.count;
 
-    if (end == text || *end != '\0' || index >= sim_session_gpus() ||
-        sim_session_gpu((unsigned)index, &gpu) != NVML_SUCCESS)
+    if (end == text || *end != '\0' || index >= sim_session_gpus()
+        || sim_session_gpu((unsigned)index, &gpu) != NVML_SUCCESS)
         return false;
-    add_gpu((uint32_t)index, &gpu, &mig);
+    device_add_gpu((uint32_t)index, &gpu, &mig);
     return driver.count > before;
 }
 
 /* Up to the first word that names nothing, as CUDA does it. */
 static void
-add_visible(const char *wanted)
+device_add_visible(const char *wanted)
 {
     char text[1024], *rest = NULL;
 
     snprintf(text, sizeof(text), "%s", wanted);
-    for (char *word = strtok_r(text, ", ", &rest); word != NULL;
-         word = strtok_r(NULL, ", ", &rest)) {
+    for (char *word = strtok_r(text, ", ", &rest); word != NULL; word = strtok_r(NULL, ", ", &rest)) {
         bool named = strncasecmp(word, "GPU-", 4) == 0 || strncasecmp(word, "MIG-", 4) == 0;
 
-        if (!(named ? add_named(word) : add_numbered(word)))
+        if (!(named ? device_add_named(word) : device_add_numbered(word)))
             return;
     }
 }
@@ -143,32 +141,32 @@ find_devices(void)
 
     driver.count = 0;
     if (wanted != NULL) {
-        add_visible(wanted);
+        device_add_visible(wanted);
         return;
     }
     for (unsigned index = 0; index < sim_session_gpus(); index++)
         if (sim_session_gpu(index, &gpu) == NVML_SUCCESS)
-            add_gpu(index, &gpu, &mig);
+            device_add_gpu(index, &gpu, &mig);
 }
 
 /* ---- a fault that was injected ---- */
 
 static void
-suffer(const struct sim_gpu *gpu)
+device_suffer(const struct sim_gpu *gpu)
 {
     while ((gpu->memory_faults & SIM_FAULT_CUDA_HANG) != 0)
         sleep(3600);
 }
 
 static CUresult
-check_faults(void)
+device_check_faults(void)
 {
     struct sim_gpu gpu;
 
     for (int i = 0; i < driver.count; i++) {
         if (sim_session_gpu(driver.device[i].gpu, &gpu) != NVML_SUCCESS)
             continue;
-        suffer(&gpu);
+        device_suffer(&gpu);
         if ((gpu.memory_faults & SIM_FAULT_CUDA_FAIL) != 0)
             return CUDA_ERROR_UNKNOWN;
     }
@@ -184,7 +182,7 @@ sim_cuda_devices_open(void)
         return CUDA_ERROR_NO_DEVICE;
     sim_session_refresh();
     find_devices();
-    rc = driver.count > 0 ? check_faults() : CUDA_ERROR_NO_DEVICE;
+    rc = driver.count > 0 ? device_check_faults() : CUDA_ERROR_NO_DEVICE;
     __atomic_store_n(&driver.ready, rc == CUDA_SUCCESS, __ATOMIC_RELEASE);
     return rc;
 }
@@ -198,7 +196,7 @@ sim_cuda_devices_forget(void)
 /* ---- from a number to a device ---- */
 
 static bool
-find_instance(const struct seen *seen, struct sim_cuda_device *device)
+device_find_instance(const struct seen *seen, struct sim_cuda_device *device)
 {
     for (unsigned i = 0; i < SIM_GIS_MAX; i++)
         if (seen->gi != 0 && device->gpu.gi[i].birth == seen->gi)
@@ -221,9 +219,8 @@ sim_cuda_device(CUdevice number, struct sim_cuda_device *ret_device)
     seen = &driver.device[number];
     ret_device->gi = NULL;
     ret_device->ci = NULL;
-    if (sim_session_gpu(seen->gpu, &ret_device->gpu) != NVML_SUCCESS ||
-        ret_device->gpu.lost || ret_device->gpu.birth != seen->birth ||
-        !find_instance(seen, ret_device))
+    if (sim_session_gpu(seen->gpu, &ret_device->gpu) != NVML_SUCCESS || ret_device->gpu.lost
+        || ret_device->gpu.birth != seen->birth || !device_find_instance(seen, ret_device))
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
     ret_device->model = sim_model_at(ret_device->gpu.model);
     return ret_device->model == NULL ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
@@ -291,7 +288,7 @@ cuDeviceGetName(char *name, int length, CUdevice number)
 }
 
 static CUresult
-get_uuid(CUuuid *uuid, CUdevice number, bool mig)
+device_get_uuid(CUuuid *uuid, CUdevice number, bool mig)
 {
     struct sim_cuda_device device;
     CUresult rc = sim_cuda_device(number, &device);
@@ -300,8 +297,7 @@ get_uuid(CUuuid *uuid, CUdevice number, bool mig)
         return rc;
     if (uuid == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    memcpy(uuid->bytes,
-           mig && device.ci != NULL ? device.ci->uuid.bytes : device.gpu.uuid.bytes,
+    memcpy(uuid->bytes, mig && device.ci != NULL ? device.ci->uuid.bytes : device.gpu.uuid.bytes,
            sizeof(uuid->bytes));
     return CUDA_SUCCESS;
 }
@@ -309,13 +305,13 @@ get_uuid(CUuuid *uuid, CUdevice number, bool mig)
 CUDA_API CUresult
 cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
-    return get_uuid(uuid, device, false);
+    return device_get_uuid(uuid, device, false);
 }
 
 CUDA_API CUresult
 cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
-    return get_uuid(uuid, device, true);
+    return device_get_uuid(uuid, device, true);
 }
 
 CUDA_API CUresult
@@ -335,7 +331,6 @@ cuDeviceTotalMem_v2(size_t *bytes, CUdevice number)
 uint32_t
 sim_cuda_sms(const struct sim_cuda_device *device)
 {
-    return device->gi == NULL
-               ? device->model->sms
-               : sim_ci_sms(sim_gi_profile(&device->gpu, device->gi), device->ci->size);
+    return device->gi == NULL ? device->model->sms
+                              : sim_ci_sms(sim_gi_profile(&device->gpu, device->gi), device->ci->size);
 }

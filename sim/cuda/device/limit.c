@@ -44,8 +44,7 @@ limit_reserve(struct CUctx_st *context, CUlimit limit, size_t bytes)
     context->reserved[limit] = NULL;
     sim_physical_release(old);
     if (bytes > 0)
-        rc = sim_physical_new(context->memory, bytes, SIM_TAKE_TOP,
-                              &context->reserved[limit]);
+        rc = sim_physical_new(context->memory, bytes, SIM_TAKE_TOP, &context->reserved[limit]);
     return rc;
 }
 

@@ -19,10 +19,9 @@ send_fd(int fd)
 {
     char word = '!', room[CMSG_SPACE(sizeof(int))] = "";
     struct iovec part = { &word, 1 };
-    struct msghdr message = { .msg_iov = &part,
-                              .msg_iovlen = 1,
-                              .msg_control = room,
-                              .msg_controllen = sizeof room };
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room
+    };
     struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 
     head->cmsg_level = SOL_SOCKET;
@@ -37,10 +36,9 @@ receive_fd(void)
 {
     char word, room[CMSG_SPACE(sizeof(int))] = "";
     struct iovec part = { &word, 1 };
-    struct msghdr message = { .msg_iov = &part,
-                              .msg_iovlen = 1,
-                              .msg_control = room,
-                              .msg_controllen = sizeof room };
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room
+    };
     int fd;
 
     MUST(recvmsg(channel[0], &message, 0) == 1);
@@ -59,8 +57,7 @@ export_and_die(void)
     OK(cuMemMap(a, 4 * MIB, 0, handle, 0));
     OK(cuMemSetAccess(a, 4 * MIB, &both_ways, 1));
     OK(cuMemsetD32_v2(a, 0xabcd1234, MIB));
-    OK(cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                    0));
+    OK(cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     send_fd(fd);
     pause();
 }
@@ -75,8 +72,7 @@ map_slots(void)
 
     MUST(sim_path(path, "%s/vram/0-w/0", server_dir));
     fd = open(path, O_RDWR | O_CLOEXEC);
-    map = mmap(NULL, SIM_SLOTS_MAX * sizeof(struct sim_slot), PROT_READ | PROT_WRITE,
-               MAP_SHARED, fd, 0);
+    map = mmap(NULL, SIM_SLOTS_MAX * sizeof(struct sim_slot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     MUST(map != MAP_FAILED);
     close(fd);
     return map;
@@ -93,8 +89,8 @@ import_forged(int fd)
     MUST(object->kind == SIM_SLOT_SHARED && bytes == 4 * MIB);
     object->bytes = 64 * MIB;
     MUST(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
-                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) ==
-         CUDA_ERROR_INVALID_VALUE);
+                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+         == CUDA_ERROR_INVALID_VALUE);
     object->bytes = bytes;
     munmap(slots, SIM_SLOTS_MAX * sizeof(*slots));
 }
@@ -152,8 +148,7 @@ offer_handles(void)
     OK(cuMemPoolCreate(&pool, &props));
     OK(cuMemAllocFromPoolAsync(&b, 100, pool, NULL));
     OK(cuMemsetD8Async(b, 'p', 100, NULL));
-    OK(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                        0));
+    OK(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     OK(cuMemPoolExportPointer(&place, b));
     send_fd(fd);
     MUST(write(channel[1], &ipc, sizeof ipc) == sizeof ipc);
@@ -361,7 +356,7 @@ check_out(void)
     open_device();
     MUST(cuCheckpointProcessGetState(1, &state) == CUDA_ERROR_INVALID_VALUE);
     MUST(cuCheckpointProcessCheckpoint(pid, NULL) == CUDA_ERROR_ILLEGAL_STATE);
-    OK(cuCheckpointProcessLock(pid, &(CUcheckpointLockArgs) { .timeoutMs = 10000 }));
+    OK(cuCheckpointProcessLock(pid, &(CUcheckpointLockArgs){ .timeoutMs = 10000 }));
     MUST(write(ask[1], "?", 1) == 1); /* its call waits */
     out_and_back(pid);
     out_and_back(pid);
@@ -400,8 +395,7 @@ show_to_nvml(void)
     int status;
     pid_t pid;
 
-    OK(cuMemAlloc_v2(&a, 0) == CUDA_ERROR_NOT_INITIALIZED ? CUDA_SUCCESS
-                                                          : CUDA_ERROR_UNKNOWN);
+    OK(cuMemAlloc_v2(&a, 0) == CUDA_ERROR_NOT_INITIALIZED ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN);
     open_meter();
     open_device();
     OK(cuMemAlloc_v2(&a, 30 * MIB));
@@ -535,12 +529,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_sharing),
-        TEST(test_storm),
-        TEST(test_checkpoints),
-        TEST(test_nvml),
-        TEST(test_many_slots),
-        TEST(test_one_page),
+        TEST(test_sharing), TEST(test_storm),      TEST(test_checkpoints),
+        TEST(test_nvml),    TEST(test_many_slots), TEST(test_one_page),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

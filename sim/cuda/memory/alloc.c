@@ -13,7 +13,7 @@
 /* ---- chunks of small allocations ---- */
 
 static void
-unlink_chunk(struct CUctx_st *context, struct sim_region *chunk)
+alloc_unlink_chunk(struct CUctx_st *context, struct sim_region *chunk)
 {
     if (chunk->elder != NULL)
         chunk->elder->sibling = chunk->sibling;
@@ -25,7 +25,7 @@ unlink_chunk(struct CUctx_st *context, struct sim_region *chunk)
 }
 
 static void
-link_chunk(struct CUctx_st *context, struct sim_region *chunk)
+alloc_link_chunk(struct CUctx_st *context, struct sim_region *chunk)
 {
     chunk->sibling = context->chunks[chunk->low];
     if (chunk->sibling != NULL)
@@ -34,7 +34,7 @@ link_chunk(struct CUctx_st *context, struct sim_region *chunk)
 }
 
 static bool
-take_from(struct sim_region *chunk, size_t bytes, uint64_t *ret_address)
+alloc_take_from(struct sim_region *chunk, size_t bytes, uint64_t *ret_address)
 {
     size_t offset;
 
@@ -45,8 +45,8 @@ take_from(struct sim_region *chunk, size_t bytes, uint64_t *ret_address)
 }
 
 static CUresult
-new_region(struct CUctx_st *context, enum sim_region_kind kind, const struct sim_wish *wish,
-           struct sim_region **ret_region)
+alloc_new_region(struct CUctx_st *context, enum sim_region_kind kind, const struct sim_wish *wish,
+                 struct sim_region **ret_region)
 {
     struct sim_region *region = sim_region_new(kind, wish);
     CUresult rc;
@@ -72,33 +72,33 @@ alloc_small(struct CUctx_st *context, size_t bytes, bool low, uint64_t *ret_addr
     CUresult rc;
 
     for (unsigned i = 0; chunk != NULL && i < CHUNKS_TRIED; i++, chunk = chunk->sibling)
-        if (take_from(chunk, bytes, ret_address))
+        if (alloc_take_from(chunk, bytes, ret_address))
             return CUDA_SUCCESS;
-    rc = new_region(context, SIM_REGION_CHUNK, &wish, &chunk);
+    rc = alloc_new_region(context, SIM_REGION_CHUNK, &wish, &chunk);
     if (rc == CUDA_SUCCESS) {
         chunk->heap = sim_heap_new(SIM_PAGE_BYTES);
-        if (chunk->heap != NULL && take_from(chunk, bytes, ret_address)) {
-            link_chunk(context, chunk);
+        if (chunk->heap != NULL && alloc_take_from(chunk, bytes, ret_address)) {
+            alloc_link_chunk(context, chunk);
             return CUDA_SUCCESS;
         }
         sim_region_free(chunk);
     }
     for (chunk = context->chunks[low]; chunk != NULL; chunk = chunk->sibling)
-        if (take_from(chunk, bytes, ret_address))
+        if (alloc_take_from(chunk, bytes, ret_address))
             return CUDA_SUCCESS;
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult
-free_small(struct sim_region *chunk, uint64_t address)
+alloc_free_small(struct sim_region *chunk, uint64_t address)
 {
     if (sim_heap_release(chunk->heap, address - chunk->address) == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    unlink_chunk(chunk->context, chunk);
+    alloc_unlink_chunk(chunk->context, chunk);
     if (sim_heap_used(chunk->heap) == 0)
         sim_region_free(chunk);
     else
-        link_chunk(chunk->context, chunk);
+        alloc_link_chunk(chunk->context, chunk);
     return CUDA_SUCCESS;
 }
 
@@ -113,7 +113,7 @@ sim_alloc(struct CUctx_st *context, size_t bytes, bool low, uint64_t *ret_addres
 
     if (bytes < SIM_CUDA_WHOLE)
         return alloc_small(context, bytes, low, ret_address);
-    rc = new_region(context, SIM_REGION_LINEAR, &wish, &region);
+    rc = alloc_new_region(context, SIM_REGION_LINEAR, &wish, &region);
     if (rc == CUDA_SUCCESS)
         *ret_address = region->address;
     return rc;
@@ -135,12 +135,11 @@ sim_alloc_free(uint64_t address)
         sim_region_free(region);
         return CUDA_SUCCESS;
     case SIM_REGION_CHUNK:
-        return free_small(region, address);
+        return alloc_free_small(region, address);
     case SIM_REGION_SEGMENT:
         return sim_pool_free(region, address);
     case SIM_REGION_RESERVED:
-        return sim_graph_memory_free_locked(address) ? CUDA_SUCCESS
-                                                     : CUDA_ERROR_INVALID_VALUE;
+        return sim_graph_memory_free_locked(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case SIM_REGION_IMPORTED:
         break;
     }
@@ -156,17 +155,16 @@ sim_alloc_find(uint64_t address, struct sim_range *ret_range)
     if (region == NULL || region->kind == SIM_REGION_RESERVED)
         return false;
     bytes = region->bytes;
-    if (region->heap != NULL &&
-        !sim_heap_find(region->heap, address - region->address, &offset, &bytes))
+    if (region->heap != NULL && !sim_heap_find(region->heap, address - region->address, &offset, &bytes))
         return false;
     if (address - region->address - offset >= bytes)
         return false;
-    *ret_range = (struct sim_range) { region, region->address + offset, bytes };
+    *ret_range = (struct sim_range){ region, region->address + offset, bytes };
     return true;
 }
 
 static bool
-is_of(const struct sim_region *region, const void *context)
+alloc_is_of(const struct sim_region *region, const void *context)
 {
     return region->context == context;
 }
@@ -174,7 +172,7 @@ is_of(const struct sim_region *region, const void *context)
 void
 sim_alloc_drop(struct CUctx_st *context)
 {
-    sim_region_drop(is_of, context);
+    sim_region_drop(alloc_is_of, context);
     context->chunks[0] = context->chunks[1] = NULL;
 }
 
@@ -236,7 +234,7 @@ allocate_rows(CUdeviceptr *address, size_t *pitch, size_t width, size_t height, 
 }
 
 static bool
-is_element(unsigned bytes)
+alloc_is_element(unsigned bytes)
 {
     return bytes == 4 || bytes == 8 || bytes == 16;
 }
@@ -245,20 +243,19 @@ CUDA_API CUresult
 cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size_t height,
                    unsigned int element_bytes)
 {
-    return is_element(element_bytes)
-               ? allocate_rows(address, pitch, width_bytes, height, false)
-               : CUDA_ERROR_INVALID_VALUE;
+    return alloc_is_element(element_bytes) ? allocate_rows(address, pitch, width_bytes, height, false)
+                                           : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUDA_API CUresult
-cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width_bytes,
-                unsigned int height, unsigned int element_bytes)
+cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width_bytes, unsigned int height,
+                unsigned int element_bytes)
 {
     CUdeviceptr start;
     size_t row;
     CUresult rc;
 
-    if (!is_element(element_bytes) || address == NULL || pitch == NULL)
+    if (!alloc_is_element(element_bytes) || address == NULL || pitch == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     rc = allocate_rows(&start, &row, width_bytes, height, true);
     if (rc != CUDA_SUCCESS)
@@ -346,14 +343,13 @@ cuMemGetInfo_v2(size_t *free_size, size_t *total)
     used = sim_ledger_snapshot(context->memory->vram, NULL) * SIM_PAGE_BYTES;
     sim_memory_unlock();
     bytes = sim_cuda_bytes(&device);
-    *free_size =
-        (size_t)(used < bytes ? bytes / SIM_PAGE_BYTES * SIM_PAGE_BYTES - used : 0);
+    *free_size = (size_t)(used < bytes ? bytes / SIM_PAGE_BYTES * SIM_PAGE_BYTES - used : 0);
     *total = (size_t)bytes;
     return CUDA_SUCCESS;
 }
 
 static unsigned
-clamp(size_t bytes)
+alloc_clamp(size_t bytes)
 {
     return bytes > UINT32_MAX ? UINT32_MAX : (unsigned)bytes;
 }
@@ -368,7 +364,7 @@ cuMemGetInfo(unsigned int *free_size, unsigned int *total)
         return rc;
     if (free_size == NULL || total == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    *free_size = clamp(left);
-    *total = clamp(all);
+    *free_size = alloc_clamp(left);
+    *total = alloc_clamp(all);
     return CUDA_SUCCESS;
 }

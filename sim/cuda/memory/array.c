@@ -40,7 +40,7 @@ static struct {
 /* ---- shapes ---- */
 
 static unsigned
-element_bytes(CUarray_format format)
+array_element_bytes(CUarray_format format)
 {
     switch (format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
@@ -59,28 +59,26 @@ element_bytes(CUarray_format format)
 }
 
 static size_t
-least_one(size_t side)
+array_least_one(size_t side)
 {
     return side > 0 ? side : 1;
 }
 
 static size_t
-shape_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape)
+array_shape_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
-    return shape->Width * least_one(shape->Height) * least_one(shape->Depth) *
-           shape->NumChannels * element_bytes(shape->Format);
+    return shape->Width * array_least_one(shape->Height) * array_least_one(shape->Depth) * shape->NumChannels
+           * array_element_bytes(shape->Format);
 }
 
 static bool
-is_shape(const CUDA_ARRAY3D_DESCRIPTOR *shape)
+array_is_shape(const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
-    return shape->Width > 0 && shape->Width <= SIDE_MAX && shape->Height <= SIDE_MAX &&
-           shape->Depth <= SIDE_MAX &&
-           (shape->Depth == 0 || shape->Height > 0 || (shape->Flags & 1u) != 0) &&
-           element_bytes(shape->Format) > 0 &&
-           (shape->NumChannels == 1 || shape->NumChannels == 2 ||
-            shape->NumChannels == 4) &&
-           (shape->Flags & ~FLAGS_ALL) == 0;
+    return shape->Width > 0 && shape->Width <= SIDE_MAX && shape->Height <= SIDE_MAX
+           && shape->Depth <= SIDE_MAX && (shape->Depth == 0 || shape->Height > 0 || (shape->Flags & 1u) != 0)
+           && array_element_bytes(shape->Format) > 0
+           && (shape->NumChannels == 1 || shape->NumChannels == 2 || shape->NumChannels == 4)
+           && (shape->Flags & ~FLAGS_ALL) == 0;
 }
 
 /* ---- arrays, under the lock ---- */
@@ -98,7 +96,7 @@ is_array(const struct CUarray_st *array)
 }
 
 static bool
-is_mipmap(const struct CUmipmappedArray_st *mipmap)
+array_is_mipmap(const struct CUmipmappedArray_st *mipmap)
 {
     for (const struct CUmipmappedArray_st *one = all.mipmaps; one != NULL; one = one->next)
         if (one == mipmap)
@@ -108,11 +106,10 @@ is_mipmap(const struct CUmipmappedArray_st *mipmap)
 
 /* Memory as cuMemAlloc takes it, unless it comes later. */
 static CUresult
-back(struct CUctx_st *context, unsigned flags, size_t bytes, uint64_t *ret_address)
+array_back(struct CUctx_st *context, unsigned flags, size_t bytes, uint64_t *ret_address)
 {
     *ret_address = 0;
-    return (flags & NOT_BACKED) != 0 ? CUDA_SUCCESS
-                                     : sim_alloc(context, bytes, false, ret_address);
+    return (flags & NOT_BACKED) != 0 ? CUDA_SUCCESS : sim_alloc(context, bytes, false, ret_address);
 }
 
 static void
@@ -130,7 +127,7 @@ free_array(struct CUarray_st *array)
 }
 
 static void
-free_mipmap(struct CUmipmappedArray_st *mipmap)
+array_free_mipmap(struct CUmipmappedArray_st *mipmap)
 {
     if (mipmap->previous != NULL)
         mipmap->previous->next = mipmap->next;
@@ -151,27 +148,24 @@ sim_array_drop(struct CUctx_st *context)
         if (array->context == context)
             free_array(array);
     }
-    for (struct CUmipmappedArray_st *mipmap = all.mipmaps, *next; mipmap != NULL;
-         mipmap = next) {
+    for (struct CUmipmappedArray_st *mipmap = all.mipmaps, *next; mipmap != NULL; mipmap = next) {
         next = mipmap->next;
         if (mipmap->context == context)
-            free_mipmap(mipmap);
+            array_free_mipmap(mipmap);
     }
 }
 
 static CUresult
-make_array(struct CUctx_st *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
-           struct CUarray_st **ret_array)
+make_array(struct CUctx_st *context, const CUDA_ARRAY3D_DESCRIPTOR *shape, struct CUarray_st **ret_array)
 {
     struct CUarray_st *array = malloc(sizeof(*array));
     CUresult rc;
 
     if (array == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *array = (struct CUarray_st) {
-        .magic = ARRAY_MAGIC, .context = context, .shape = *shape, .next = all.arrays
-    };
-    rc = back(context, shape->Flags, shape_bytes(shape), &array->address);
+    *array =
+        (struct CUarray_st){ .magic = ARRAY_MAGIC, .context = context, .shape = *shape, .next = all.arrays };
+    rc = array_back(context, shape->Flags, array_shape_bytes(shape), &array->address);
     if (rc != CUDA_SUCCESS) {
         free(array);
         return rc;
@@ -186,14 +180,14 @@ make_array(struct CUctx_st *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
 /* ---- the calls ---- */
 
 static CUresult
-create(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+array_create(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
     struct CUctx_st *context;
     CUresult rc = sim_cuda_enter(&context);
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (array == NULL || !is_shape(shape))
+    if (array == NULL || !array_is_shape(shape))
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
     rc = make_array(context, shape, array);
@@ -204,7 +198,7 @@ create(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 CUDA_API CUresult
 cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
-    return shape == NULL ? CUDA_ERROR_INVALID_VALUE : create(handle, shape);
+    return shape == NULL ? CUDA_ERROR_INVALID_VALUE : array_create(handle, shape);
 }
 
 CUDA_API CUresult
@@ -212,9 +206,8 @@ cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *old)
 {
     if (old == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(handle,
-                  &(CUDA_ARRAY3D_DESCRIPTOR) { old->Width, old->Height, old->Depth,
-                                               old->Format, old->NumChannels, old->Flags });
+    return array_create(handle, &(CUDA_ARRAY3D_DESCRIPTOR){ old->Width, old->Height, old->Depth, old->Format,
+                                                            old->NumChannels, old->Flags });
 }
 
 CUDA_API CUresult
@@ -222,9 +215,8 @@ cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *flat)
 {
     if (flat == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(handle,
-                  &(CUDA_ARRAY3D_DESCRIPTOR) { flat->Width, flat->Height, 0, flat->Format,
-                                               flat->NumChannels, 0 });
+    return array_create(handle, &(CUDA_ARRAY3D_DESCRIPTOR){ flat->Width, flat->Height, 0, flat->Format,
+                                                            flat->NumChannels, 0 });
 }
 
 CUDA_API CUresult
@@ -232,8 +224,8 @@ cuArrayCreate(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR_v1 *old)
 {
     if (old == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(handle, &(CUDA_ARRAY3D_DESCRIPTOR) { old->Width, old->Height, 0,
-                                                       old->Format, old->NumChannels, 0 });
+    return array_create(
+        handle, &(CUDA_ARRAY3D_DESCRIPTOR){ old->Width, old->Height, 0, old->Format, old->NumChannels, 0 });
 }
 
 CUDA_API CUresult
@@ -280,28 +272,26 @@ cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *flat, CUarray array)
 
     if (rc != CUDA_SUCCESS || flat == NULL)
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_INVALID_VALUE;
-    *flat = (CUDA_ARRAY_DESCRIPTOR) { shape.Width, shape.Height, shape.Format,
-                                      shape.NumChannels };
+    *flat = (CUDA_ARRAY_DESCRIPTOR){ shape.Width, shape.Height, shape.Format, shape.NumChannels };
     return CUDA_SUCCESS;
 }
 
 /* Only of what is to be mapped later: as the vendor's, which answers INVALID_VALUE for an
  * array that has its memory. */
 static CUresult
-requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, unsigned flags, size_t bytes)
+array_requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, unsigned flags, size_t bytes)
 {
     if (requirements == NULL || (flags & CUDA_ARRAY3D_DEFERRED_MAPPING) == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    *requirements =
-        (CUDA_ARRAY_MEMORY_REQUIREMENTS) { .size = (bytes + ALIGNMENT_BYTES - 1) /
-                                                   ALIGNMENT_BYTES * ALIGNMENT_BYTES,
-                                           .alignment = ALIGNMENT_BYTES };
+    *requirements = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = (bytes + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES
+                                                              * ALIGNMENT_BYTES,
+                                                      .alignment = ALIGNMENT_BYTES };
     return CUDA_SUCCESS;
 }
 
 CUDA_API CUresult
-cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memory_requirements,
-                             CUarray array, CUdevice number)
+cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memory_requirements, CUarray array,
+                             CUdevice number)
 {
     struct sim_cuda_device device;
     CUresult rc = sim_cuda_device(number, &device);
@@ -309,9 +299,9 @@ cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memory_requirements
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    rc = is_array(array) ? requirements(memory_requirements, array->shape.Flags,
-                                        shape_bytes(&array->shape))
-                         : CUDA_ERROR_INVALID_HANDLE;
+    rc = is_array(array)
+             ? array_requirements(memory_requirements, array->shape.Flags, array_shape_bytes(&array->shape))
+             : CUDA_ERROR_INVALID_HANDLE;
     sim_memory_unlock();
     return rc;
 }
@@ -319,36 +309,35 @@ cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memory_requirements
 /* ---- mipmaps ---- */
 
 static CUDA_ARRAY3D_DESCRIPTOR
-level_of(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned level)
+array_level_of(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned level)
 {
     CUDA_ARRAY3D_DESCRIPTOR smaller = *shape;
 
-    smaller.Width = least_one(shape->Width >> level);
-    smaller.Height = shape->Height == 0 ? 0 : least_one(shape->Height >> level);
-    smaller.Depth = shape->Depth == 0 ? 0 : least_one(shape->Depth >> level);
+    smaller.Width = array_least_one(shape->Width >> level);
+    smaller.Height = shape->Height == 0 ? 0 : array_least_one(shape->Height >> level);
+    smaller.Depth = shape->Depth == 0 ? 0 : array_least_one(shape->Depth >> level);
     return smaller;
 }
 
 static CUresult
-make_mipmap(struct CUctx_st *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
-            struct CUmipmappedArray_st *mipmap)
+array_make_mipmap(struct CUctx_st *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                  struct CUmipmappedArray_st *mipmap)
 {
     CUresult rc;
 
     for (unsigned i = 0; i < mipmap->levels; i++) {
-        mipmap->level[i] = (struct CUarray_st) { .magic = ARRAY_MAGIC,
-                                                 .context = context,
-                                                 .parent = mipmap,
-                                                 .shape = level_of(shape, i),
-                                                 .address = mipmap->bytes };
-        mipmap->bytes += shape_bytes(&mipmap->level[i].shape);
+        mipmap->level[i] = (struct CUarray_st){ .magic = ARRAY_MAGIC,
+                                                .context = context,
+                                                .parent = mipmap,
+                                                .shape = array_level_of(shape, i),
+                                                .address = mipmap->bytes };
+        mipmap->bytes += array_shape_bytes(&mipmap->level[i].shape);
     }
-    rc = back(context, shape->Flags, mipmap->bytes, &mipmap->address);
+    rc = array_back(context, shape->Flags, mipmap->bytes, &mipmap->address);
     if (rc != CUDA_SUCCESS)
         return rc;
     for (unsigned i = 0; i < mipmap->levels; i++)
-        mipmap->level[i].address =
-            mipmap->address == 0 ? 0 : mipmap->address + mipmap->level[i].address;
+        mipmap->level[i].address = mipmap->address == 0 ? 0 : mipmap->address + mipmap->level[i].address;
     mipmap->next = all.mipmaps;
     if (all.mipmaps != NULL)
         all.mipmaps->previous = mipmap;
@@ -366,7 +355,7 @@ cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCRIPTOR *
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (handle == NULL || shape == NULL || !is_shape(shape) || num_mipmap_levels == 0)
+    if (handle == NULL || shape == NULL || !array_is_shape(shape) || num_mipmap_levels == 0)
         return CUDA_ERROR_INVALID_VALUE;
     mipmap = calloc(1, sizeof(*mipmap));
     if (mipmap == NULL)
@@ -375,12 +364,11 @@ cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCRIPTOR *
     mipmap->context = context;
     mipmap->flags = shape->Flags;
     /* no more levels than it takes to come down to one element */
-    while (mipmap->levels < num_mipmap_levels && mipmap->levels < LEVELS_MAX &&
-           (mipmap->levels == 0 ||
-            (shape->Width | shape->Height | shape->Depth) >> mipmap->levels > 0))
+    while (mipmap->levels < num_mipmap_levels && mipmap->levels < LEVELS_MAX
+           && (mipmap->levels == 0 || (shape->Width | shape->Height | shape->Depth) >> mipmap->levels > 0))
         mipmap->levels++;
     sim_memory_lock();
-    rc = make_mipmap(context, shape, mipmap);
+    rc = array_make_mipmap(context, shape, mipmap);
     sim_memory_unlock();
     if (rc == CUDA_SUCCESS)
         *handle = mipmap;
@@ -398,8 +386,8 @@ cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    if (is_mipmap(mipmap))
-        free_mipmap(mipmap);
+    if (array_is_mipmap(mipmap))
+        array_free_mipmap(mipmap);
     else
         rc = CUDA_ERROR_INVALID_HANDLE;
     sim_memory_unlock();
@@ -415,7 +403,7 @@ cuMipmappedArrayGetLevel(CUarray *level_array, CUmipmappedArray mipmap, unsigned
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    if (!is_mipmap(mipmap))
+    if (!array_is_mipmap(mipmap))
         rc = CUDA_ERROR_INVALID_HANDLE;
     else if (level_array == NULL || level >= mipmap->levels)
         rc = CUDA_ERROR_INVALID_VALUE;
@@ -435,8 +423,8 @@ cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memory_req
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    rc = is_mipmap(mipmap) ? requirements(memory_requirements, mipmap->flags, mipmap->bytes)
-                           : CUDA_ERROR_INVALID_HANDLE;
+    rc = array_is_mipmap(mipmap) ? array_requirements(memory_requirements, mipmap->flags, mipmap->bytes)
+                                 : CUDA_ERROR_INVALID_HANDLE;
     sim_memory_unlock();
     return rc;
 }

@@ -14,8 +14,8 @@ sim_aside_new(void)
 off_t
 sim_aside_at(uint32_t index, uint32_t count)
 {
-    uint64_t head = (count * sizeof(struct sim_saved) + SIM_BLOCK_BYTES - 1) /
-                    SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
+    uint64_t head =
+        (count * sizeof(struct sim_saved) + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
 
     return (off_t)(head + index * SIM_PAGE_BYTES);
 }

@@ -30,10 +30,10 @@
 
 #define CONTEXTS_MAX 4096
 #define POLL_NS 200000
-#define AUTO_FREE __attribute__((cleanup(free_saved)))
+#define AUTO_FREE __attribute__((cleanup(checkpoint_free_saved)))
 
 static void
-free_saved(void *saved)
+checkpoint_free_saved(void *saved)
 {
     free(*(void **)saved);
 }
@@ -55,7 +55,7 @@ struct targets {
 /* ---- the process that is meant ---- */
 
 static void
-close_targets(struct targets *targets)
+checkpoint_close_targets(struct targets *targets)
 {
     for (unsigned i = 0; i < targets->count; i++)
         sim_vram_close(targets->target[i].vram);
@@ -63,8 +63,8 @@ close_targets(struct targets *targets)
 }
 
 static bool
-open_target(const struct sim_cuda_device *device, const struct sim_context *context,
-            struct target *target)
+checkpoint_open_target(const struct sim_cuda_device *device, const struct sim_context *context,
+                       struct target *target)
 {
     uint32_t slot = context->slot;
     char folder[SIM_PATH_MAX];
@@ -83,8 +83,8 @@ open_target(const struct sim_cuda_device *device, const struct sim_context *cont
 
 /* The devices that are visible here, each with its memory file. */
 static size_t
-list_devices(struct sim_cuda_device devices[SIM_CUDA_DEVICES_MAX],
-             struct sim_mapping files[SIM_CUDA_DEVICES_MAX])
+checkpoint_list_devices(struct sim_cuda_device devices[SIM_CUDA_DEVICES_MAX],
+                        struct sim_mapping files[SIM_CUDA_DEVICES_MAX])
 {
     char path[SIM_PATH_MAX];
     size_t found = 0;
@@ -92,20 +92,19 @@ list_devices(struct sim_cuda_device devices[SIM_CUDA_DEVICES_MAX],
 
     (void)cuDeviceGetCount(&count);
     for (CUdevice number = 0; number < count && found < SIM_CUDA_DEVICES_MAX; number++)
-        found += sim_cuda_device(number, &devices[found]) == CUDA_SUCCESS &&
-                 sim_folder_memory_path(&devices[found].gpu, devices[found].gi, path) &&
-                 sim_mapping_find(path, &files[found]);
+        found += sim_cuda_device(number, &devices[found]) == CUDA_SUCCESS
+                 && sim_folder_memory_path(&devices[found].gpu, devices[found].gi, path)
+                 && sim_mapping_find(path, &files[found]);
     return found;
 }
 
 static const struct sim_context *
-find_context(const struct sim_context *contexts, size_t count, int pid,
-             const struct sim_mapping *file)
+checkpoint_find_context(const struct sim_context *contexts, size_t count, int pid,
+                        const struct sim_mapping *file)
 {
     for (size_t i = 0; i < count; i++)
-        if (contexts[i].pid == (uint32_t)pid && contexts[i].slot != 0 &&
-            contexts[i].file.device == file->device &&
-            contexts[i].file.inode == file->inode)
+        if (contexts[i].pid == (uint32_t)pid && contexts[i].slot != 0
+            && contexts[i].file.device == file->device && contexts[i].file.inode == file->inode)
             return &contexts[i];
     return NULL;
 }
@@ -113,21 +112,21 @@ find_context(const struct sim_context *contexts, size_t count, int pid,
 /* The slots of a process on the devices that are visible here, by what it maps: one on
  * each. */
 static CUresult
-open_targets(int pid, struct targets *ret_targets)
+checkpoint_open_targets(int pid, struct targets *ret_targets)
 {
     struct sim_context *contexts = calloc(CONTEXTS_MAX, sizeof(*contexts));
     struct sim_cuda_device *devices = calloc(SIM_CUDA_DEVICES_MAX, sizeof(*devices));
     struct sim_mapping files[SIM_CUDA_DEVICES_MAX];
     bool has_room = contexts != NULL && devices != NULL;
-    size_t count = has_room ? list_devices(devices, files) : 0;
+    size_t count = has_room ? checkpoint_list_devices(devices, files) : 0;
     size_t found = has_room ? sim_contexts_scan(files, count, contexts, CONTEXTS_MAX) : 0;
 
     ret_targets->count = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct sim_context *context = find_context(contexts, found, pid, &files[i]);
+        const struct sim_context *context = checkpoint_find_context(contexts, found, pid, &files[i]);
 
-        if (context != NULL &&
-            open_target(&devices[i], context, &ret_targets->target[ret_targets->count]))
+        if (context != NULL
+            && checkpoint_open_target(&devices[i], context, &ret_targets->target[ret_targets->count]))
             ret_targets->count++;
     }
     free(devices);
@@ -136,24 +135,23 @@ open_targets(int pid, struct targets *ret_targets)
 }
 
 static CUresult
-begin(int pid, CUprocessState wanted, struct targets *ret_targets)
+checkpoint_begin(int pid, CUprocessState wanted, struct targets *ret_targets)
 {
     CUresult rc;
 
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    rc = open_targets(pid, ret_targets);
+    rc = checkpoint_open_targets(pid, ret_targets);
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (__atomic_load_n(&ret_targets->target[0].record->gate, __ATOMIC_SEQ_CST) ==
-        (uint32_t)wanted)
+    if (__atomic_load_n(&ret_targets->target[0].record->gate, __ATOMIC_SEQ_CST) == (uint32_t)wanted)
         return CUDA_SUCCESS;
-    close_targets(ret_targets);
+    checkpoint_close_targets(ret_targets);
     return CUDA_ERROR_ILLEGAL_STATE;
 }
 
 static void
-set_gates(struct targets *targets, CUprocessState state)
+checkpoint_set_gates(struct targets *targets, CUprocessState state)
 {
     for (unsigned i = 0; i < targets->count; i++) {
         uint32_t *gate = &targets->target[i].record->gate;
@@ -168,13 +166,13 @@ set_gates(struct targets *targets, CUprocessState state)
 /* The process says which descriptor it is; another file of its own would be opened with our
  * rights. */
 static int
-open_file(const struct target *target)
+checkpoint_open_file(const struct target *target)
 {
     uint32_t aside = __atomic_load_n(&target->record->aside, __ATOMIC_ACQUIRE);
     char path[SIM_PATH_MAX], name[sizeof("/memfd:" SIM_ASIDE_NAME)] = "";
 
-    if (aside == 0 || !sim_path(path, "/proc/%u/fd/%u", target->pid, aside - 1) ||
-        readlink(path, name, sizeof(name) - 1) < 0)
+    if (aside == 0 || !sim_path(path, "/proc/%u/fd/%u", target->pid, aside - 1)
+        || readlink(path, name, sizeof(name) - 1) < 0)
         return -1;
     if (strcmp(name, "/memfd:" SIM_ASIDE_NAME) == 0)
         return open(path, O_RDWR | O_CLOEXEC);
@@ -183,13 +181,13 @@ open_file(const struct target *target)
 }
 
 static bool
-is_zero(const uint8_t *bytes, size_t length)
+checkpoint_is_zero(const uint8_t *bytes, size_t length)
 {
     return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
 static bool
-is_hole(int fd, off_t at)
+checkpoint_is_hole(int fd, off_t at)
 {
     off_t found = lseek(fd, at, SEEK_DATA);
 
@@ -198,21 +196,21 @@ is_hole(int fd, off_t at)
 
 /* Copy a page out or in.  Where it is all zeros the file has a hole. */
 static bool
-move_page(struct target *target, uint32_t page, int fd, off_t at, bool out)
+checkpoint_move_page(struct target *target, uint32_t page, int fd, off_t at, bool out)
 {
     static __thread uint8_t bytes[SIM_PAGE_BYTES];
 
     if (out && sim_vram_is_clear(target->vram, page))
         return true;
-    if (!out && is_hole(fd, at))
+    if (!out && checkpoint_is_hole(fd, at))
         return sim_vram_fill(target->vram, page, 0, SIM_PAGE_BYTES, 0);
     if (out)
-        return sim_vram_read(target->vram, page, 0, bytes, sizeof(bytes)) &&
-               (is_zero(bytes, sizeof(bytes)) ||
-                pwrite(fd, bytes, sizeof(bytes), at) == (ssize_t)sizeof(bytes));
+        return sim_vram_read(target->vram, page, 0, bytes, sizeof(bytes))
+               && (checkpoint_is_zero(bytes, sizeof(bytes))
+                   || pwrite(fd, bytes, sizeof(bytes), at) == (ssize_t)sizeof(bytes));
     if (pread(fd, bytes, sizeof(bytes), at) != (ssize_t)sizeof(bytes))
         return false;
-    return is_zero(bytes, sizeof(bytes))
+    return checkpoint_is_zero(bytes, sizeof(bytes))
                ? sim_vram_fill(target->vram, page, 0, SIM_PAGE_BYTES, 0)
                : sim_vram_write(target->vram, page, 0, bytes, sizeof(bytes));
 }
@@ -222,11 +220,10 @@ move_page(struct target *target, uint32_t page, int fd, off_t at, bool out)
 /* What a restore moved, and the process has not read yet: to it the pages still have the
  * numbers from before that.  NULL: there is none. */
 static struct sim_saved *
-read_unread(int fd, uint32_t count)
+checkpoint_read_unread(int fd, uint32_t count)
 {
     size_t length = count * sizeof(struct sim_saved);
-    struct sim_saved *old =
-        sim_aside_count(fd) == count && count > 0 ? malloc(length) : NULL;
+    struct sim_saved *old = sim_aside_count(fd) == count && count > 0 ? malloc(length) : NULL;
 
     if (old != NULL && pread(fd, old, length, 0) != (ssize_t)length) {
         free(old);
@@ -236,9 +233,9 @@ read_unread(int fd, uint32_t count)
 }
 
 static bool
-save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int fd)
+checkpoint_save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int fd)
 {
-    AUTO_FREE struct sim_saved *old = read_unread(fd, count);
+    AUTO_FREE struct sim_saved *old = checkpoint_read_unread(fd, count);
     uint32_t index = 0;
 
     if (ftruncate(fd, 0) != 0 || ftruncate(fd, sim_aside_at(count, count)) != 0)
@@ -250,9 +247,8 @@ save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
             const uint32_t page = extent->page + at;
             const struct sim_saved saved = { old == NULL ? page : old[index].before, 0 };
 
-            if (pwrite(fd, &saved, sizeof(saved), (off_t)(index * sizeof(saved))) !=
-                    (ssize_t)sizeof(saved) ||
-                !move_page(target, page, fd, sim_aside_at(index, count), true))
+            if (pwrite(fd, &saved, sizeof(saved), (off_t)(index * sizeof(saved))) != (ssize_t)sizeof(saved)
+                || !checkpoint_move_page(target, page, fd, sim_aside_at(index, count), true))
                 return false;
         }
     }
@@ -260,12 +256,12 @@ save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
 }
 
 static bool
-save(struct target *target)
+checkpoint_save(struct target *target)
 {
-    int fd = open_file(target);
+    int fd = checkpoint_open_file(target);
     struct sim_extents pages = { 0 };
-    bool saved = fd >= 0 && sim_ledger_pages(target->vram, target->slot, &pages) &&
-                 save_pages(target, &pages, sim_extents_pages(&pages), fd);
+    bool saved = fd >= 0 && sim_ledger_pages(target->vram, target->slot, &pages)
+                 && checkpoint_save_pages(target, &pages, sim_extents_pages(&pages), fd);
 
     if (saved)
         sim_ledger_release(target->vram, target->slot, &pages);
@@ -279,7 +275,7 @@ save(struct target *target)
 /* ---- and back ---- */
 
 static bool
-load_pages(struct target *target, struct sim_extents *pages, uint32_t count, int fd)
+checkpoint_load_pages(struct target *target, struct sim_extents *pages, uint32_t count, int fd)
 {
     uint32_t index = 0;
 
@@ -293,8 +289,8 @@ load_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
             if (pread(fd, &saved, sizeof(saved), where) != (ssize_t)sizeof(saved))
                 return false;
             saved.after = extent->page + at;
-            if (!move_page(target, saved.after, fd, sim_aside_at(index, count), false) ||
-                pwrite(fd, &saved, sizeof(saved), where) != (ssize_t)sizeof(saved))
+            if (!checkpoint_move_page(target, saved.after, fd, sim_aside_at(index, count), false)
+                || pwrite(fd, &saved, sizeof(saved), where) != (ssize_t)sizeof(saved))
                 return false;
         }
     }
@@ -304,9 +300,9 @@ load_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
 /* The pages come as this process's and are then the target's: who dies between has taken
  * nothing. */
 static CUresult
-load(struct target *target)
+checkpoint_load(struct target *target)
 {
-    int fd = open_file(target);
+    int fd = checkpoint_open_file(target);
     uint32_t count = fd < 0 ? 0 : sim_aside_count(fd);
     struct sim_extents pages = { 0 };
     CUresult rc = CUDA_SUCCESS;
@@ -315,7 +311,7 @@ load(struct target *target)
         return CUDA_ERROR_OPERATING_SYSTEM;
     if (!sim_ledger_join(target->vram) || !sim_ledger_take(target->vram, count, 0, &pages))
         rc = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!load_pages(target, &pages, count, fd)) {
+    else if (!checkpoint_load_pages(target, &pages, count, fd)) {
         sim_ledger_release(target->vram, sim_ledger_own(target->vram), &pages);
         rc = CUDA_ERROR_OPERATING_SYSTEM;
     } else {
@@ -329,7 +325,7 @@ load(struct target *target)
 /* ---- the calls ---- */
 
 static uint64_t
-now_ns(void)
+checkpoint_now_ns(void)
 {
     struct timespec now;
 
@@ -338,11 +334,11 @@ now_ns(void)
 }
 
 static bool
-is_busy(const struct targets *targets)
+checkpoint_is_busy(const struct targets *targets)
 {
     for (unsigned i = 0; i < targets->count; i++)
-        if (targets->target[i].always_busy ||
-            __atomic_load_n(&targets->target[i].record->busy, __ATOMIC_SEQ_CST) != 0)
+        if (targets->target[i].always_busy
+            || __atomic_load_n(&targets->target[i].record->busy, __ATOMIC_SEQ_CST) != 0)
             return true;
     return false;
 }
@@ -353,45 +349,44 @@ cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 {
     const struct timespec pause = { 0, POLL_NS };
     uint64_t limit = args == NULL ? 0 : (uint64_t)args->timeoutMs * 1000000u;
-    uint64_t start = now_ns();
+    uint64_t start = checkpoint_now_ns();
     struct targets targets;
-    CUresult rc = begin(pid, CU_PROCESS_STATE_RUNNING, &targets);
+    CUresult rc = checkpoint_begin(pid, CU_PROCESS_STATE_RUNNING, &targets);
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    set_gates(&targets, CU_PROCESS_STATE_LOCKED);
-    while (rc == CUDA_SUCCESS && is_busy(&targets)) {
-        if (limit != 0 && now_ns() - start > limit)
+    checkpoint_set_gates(&targets, CU_PROCESS_STATE_LOCKED);
+    while (rc == CUDA_SUCCESS && checkpoint_is_busy(&targets)) {
+        if (limit != 0 && checkpoint_now_ns() - start > limit)
             rc = CUDA_ERROR_NOT_READY;
         if (kill(pid, 0) != 0 && errno == ESRCH)
             rc = CUDA_ERROR_INVALID_VALUE;
         nanosleep(&pause, NULL);
     }
     if (rc != CUDA_SUCCESS)
-        set_gates(&targets, CU_PROCESS_STATE_RUNNING);
-    close_targets(&targets);
+        checkpoint_set_gates(&targets, CU_PROCESS_STATE_RUNNING);
+    checkpoint_close_targets(&targets);
     return rc;
 }
 
 /* Is it an object of the target's that has memory? */
 static bool
-is_shared_by(const struct target *target, uint32_t slot)
+checkpoint_is_shared_by(const struct target *target, uint32_t slot)
 {
     const struct sim_slot *record = sim_ledger_slot(target->vram, slot);
 
-    return SIM_READ(record->kind) == SIM_SLOT_SHARED &&
-           sim_ledger_held(target->vram, slot) > 0 &&
-           SIM_READ(record->creator) == target->slot &&
-           SIM_READ(record->creator_generation) == SIM_READ(target->record->generation);
+    return SIM_READ(record->kind) == SIM_SLOT_SHARED && sim_ledger_held(target->vram, slot) > 0
+           && SIM_READ(record->creator) == target->slot
+           && SIM_READ(record->creator_generation) == SIM_READ(target->record->generation);
 }
 
 /* Does the process share memory with others?  That cannot leave. */
 static bool
-is_sharing(const struct targets *targets)
+checkpoint_is_sharing(const struct targets *targets)
 {
     for (unsigned i = 0; i < targets->count; i++)
         for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++)
-            if (is_shared_by(&targets->target[i], slot))
+            if (checkpoint_is_shared_by(&targets->target[i], slot))
                 return true;
     return false;
 }
@@ -400,21 +395,21 @@ CUDA_API CUresult
 cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
 {
     struct targets targets;
-    CUresult rc = begin(pid, CU_PROCESS_STATE_LOCKED, &targets);
+    CUresult rc = checkpoint_begin(pid, CU_PROCESS_STATE_LOCKED, &targets);
 
     (void)args;
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (is_sharing(&targets)) {
-        close_targets(&targets);
+    if (checkpoint_is_sharing(&targets)) {
+        checkpoint_close_targets(&targets);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     for (unsigned i = 0; i < targets.count && rc == CUDA_SUCCESS; i++)
-        if (!save(&targets.target[i]))
+        if (!checkpoint_save(&targets.target[i]))
             rc = CUDA_ERROR_OPERATING_SYSTEM;
-    set_gates(&targets,
-              rc == CUDA_SUCCESS ? CU_PROCESS_STATE_CHECKPOINTED : CU_PROCESS_STATE_FAILED);
-    close_targets(&targets);
+    checkpoint_set_gates(&targets,
+                         rc == CUDA_SUCCESS ? CU_PROCESS_STATE_CHECKPOINTED : CU_PROCESS_STATE_FAILED);
+    checkpoint_close_targets(&targets);
     return rc;
 }
 
@@ -426,19 +421,19 @@ cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
     struct targets targets;
     CUresult rc = args != NULL && args->gpuPairsCount != 0
                       ? CUDA_ERROR_NOT_SUPPORTED
-                      : begin(pid, CU_PROCESS_STATE_CHECKPOINTED, &targets);
+                      : checkpoint_begin(pid, CU_PROCESS_STATE_CHECKPOINTED, &targets);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     while (rc == CUDA_SUCCESS && loaded < targets.count) {
-        rc = load(&targets.target[loaded]);
+        rc = checkpoint_load(&targets.target[loaded]);
         loaded += rc == CUDA_SUCCESS;
     }
     if (rc == CUDA_SUCCESS)
-        set_gates(&targets, CU_PROCESS_STATE_LOCKED);
+        checkpoint_set_gates(&targets, CU_PROCESS_STATE_LOCKED);
     else if (loaded > 0) /* half of it is back */
-        set_gates(&targets, CU_PROCESS_STATE_FAILED);
-    close_targets(&targets);
+        checkpoint_set_gates(&targets, CU_PROCESS_STATE_FAILED);
+    checkpoint_close_targets(&targets);
     return rc;
 }
 
@@ -446,13 +441,13 @@ CUDA_API CUresult
 cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
 {
     struct targets targets;
-    CUresult rc = begin(pid, CU_PROCESS_STATE_LOCKED, &targets);
+    CUresult rc = checkpoint_begin(pid, CU_PROCESS_STATE_LOCKED, &targets);
 
     (void)args;
     if (rc != CUDA_SUCCESS)
         return rc;
-    set_gates(&targets, CU_PROCESS_STATE_RUNNING);
-    close_targets(&targets);
+    checkpoint_set_gates(&targets, CU_PROCESS_STATE_RUNNING);
+    checkpoint_close_targets(&targets);
     return rc;
 }
 
@@ -466,12 +461,11 @@ cuCheckpointProcessGetState(int pid, CUprocessState *state)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (state == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    rc = open_targets(pid, &targets);
+    rc = checkpoint_open_targets(pid, &targets);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *state =
-        (CUprocessState)__atomic_load_n(&targets.target[0].record->gate, __ATOMIC_SEQ_CST);
-    close_targets(&targets);
+    *state = (CUprocessState)__atomic_load_n(&targets.target[0].record->gate, __ATOMIC_SEQ_CST);
+    checkpoint_close_targets(&targets);
     return CUDA_SUCCESS;
 }
 
@@ -486,10 +480,10 @@ cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (tid == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    rc = open_targets(pid, &targets);
+    rc = checkpoint_open_targets(pid, &targets);
     if (rc != CUDA_SUCCESS)
         return rc;
     *tid = pid;
-    close_targets(&targets);
+    checkpoint_close_targets(&targets);
     return CUDA_SUCCESS;
 }

@@ -31,8 +31,8 @@ copy_submit(const struct manner *manner, const struct sim_operation *operation)
 }
 
 static CUresult
-fill_with(const struct manner *manner, uint64_t target, size_t count,
-          const struct sim_operation *pattern)
+copy_fill_with(const struct manner *manner, uint64_t target, size_t count,
+               const struct sim_operation *pattern)
 {
     struct sim_operation operation = *pattern;
 
@@ -44,34 +44,32 @@ fill_with(const struct manner *manner, uint64_t target, size_t count,
     return copy_submit(manner, &operation);
 }
 
-#define FILL(manner, target, size, word, count)                                            \
-    fill_with((manner), (target), (count),                                                 \
-              &(struct sim_operation) { .width = (size), .value = (word) })
+#define FILL(manner, target, size, word, count)                                                              \
+    copy_fill_with((manner), (target), (count), &(struct sim_operation){ .width = (size), .value = (word) })
 
 /* One element's three ABIs, and its asynchronous two. */
-#define FILLS(letter, size, type)                                                          \
-    CUDA_API CUresult cuMemsetD##letter##_v2(CUdeviceptr target, type value, size_t count) \
-    {                                                                                      \
-        return FILL(&now, target, size, value, count);                                     \
-    }                                                                                      \
-    CUDA_API CUresult cuMemsetD##letter##_v2_ptds(CUdeviceptr target, type value,          \
-                                                  size_t count)                            \
-    {                                                                                      \
-        return FILL(&now_own, target, size, value, count);                                 \
-    }                                                                                      \
-    CUDA_API CUresult cuMemsetD##letter##Async(CUdeviceptr target, type value,             \
-                                               size_t count, CUstream stream)              \
-    {                                                                                      \
-        const struct manner manner = { true, false, stream };                              \
-                                                                                           \
-        return FILL(&manner, target, size, value, count);                                  \
-    }                                                                                      \
-    CUDA_API CUresult cuMemsetD##letter##Async_ptsz(CUdeviceptr target, type value,        \
-                                                    size_t count, CUstream stream)         \
-    {                                                                                      \
-        const struct manner manner = { true, true, stream };                               \
-                                                                                           \
-        return FILL(&manner, target, size, value, count);                                  \
+#define FILLS(letter, size, type)                                                                            \
+    CUDA_API CUresult cuMemsetD##letter##_v2(CUdeviceptr target, type value, size_t count)                   \
+    {                                                                                                        \
+        return FILL(&now, target, size, value, count);                                                       \
+    }                                                                                                        \
+    CUDA_API CUresult cuMemsetD##letter##_v2_ptds(CUdeviceptr target, type value, size_t count)              \
+    {                                                                                                        \
+        return FILL(&now_own, target, size, value, count);                                                   \
+    }                                                                                                        \
+    CUDA_API CUresult cuMemsetD##letter##Async(CUdeviceptr target, type value, size_t count,                 \
+                                               CUstream stream)                                              \
+    {                                                                                                        \
+        const struct manner manner = { true, false, stream };                                                \
+                                                                                                             \
+        return FILL(&manner, target, size, value, count);                                                    \
+    }                                                                                                        \
+    CUDA_API CUresult cuMemsetD##letter##Async_ptsz(CUdeviceptr target, type value, size_t count,            \
+                                                    CUstream stream)                                         \
+    {                                                                                                        \
+        const struct manner manner = { true, true, stream };                                                 \
+                                                                                                             \
+        return FILL(&manner, target, size, value, count);                                                    \
     }
 
 FILLS(8, 1, unsigned char)
@@ -106,7 +104,7 @@ copy_with(const struct manner *manner, uint64_t target, uint64_t source, size_t 
 
 /* An address that a call says is the device's. */
 static bool
-is_device(uint64_t address)
+copy_is_device(uint64_t address)
 {
     bool known;
 
@@ -117,69 +115,67 @@ is_device(uint64_t address)
 }
 
 static CUresult
-to_device(const struct manner *manner, uint64_t target, const void *source, size_t bytes)
+copy_to_device(const struct manner *manner, uint64_t target, const void *source, size_t bytes)
 {
-    if (sim_cuda_ready() && bytes > 0 && !is_device(target))
+    if (sim_cuda_ready() && bytes > 0 && !copy_is_device(target))
         return CUDA_ERROR_INVALID_VALUE;
     return copy_with(manner, target, (uintptr_t)source, bytes);
 }
 
 static CUresult
-to_host(const struct manner *manner, void *target, uint64_t source, size_t bytes)
+copy_to_host(const struct manner *manner, void *target, uint64_t source, size_t bytes)
 {
-    if (sim_cuda_ready() && bytes > 0 && !is_device(source))
+    if (sim_cuda_ready() && bytes > 0 && !copy_is_device(source))
         return CUDA_ERROR_INVALID_VALUE;
     return copy_with(manner, (uintptr_t)target, source, bytes);
 }
 
 static CUresult
-on_device(const struct manner *manner, uint64_t target, uint64_t source, size_t bytes)
+copy_on_device(const struct manner *manner, uint64_t target, uint64_t source, size_t bytes)
 {
-    if (sim_cuda_ready() && bytes > 0 && (!is_device(source) || !is_device(target)))
+    if (sim_cuda_ready() && bytes > 0 && (!copy_is_device(source) || !copy_is_device(target)))
         return CUDA_ERROR_INVALID_VALUE;
     return copy_with(manner, target, source, bytes);
 }
 
 /* A direction's ABIs: the oldest, the present one, that for streams of a thread's own, and
  * the asynchronous three. */
-#define COPIES(way, work, to, from, old_to, old_from)                                      \
-    CUDA_API CUresult cuMemcpy##way(old_to target, old_from source, unsigned int bytes)    \
-    {                                                                                      \
-        return work(&now, target, source, bytes);                                          \
-    }                                                                                      \
-    CUDA_API CUresult cuMemcpy##way##_v2(to target, from source, size_t bytes)             \
-    {                                                                                      \
-        return work(&now, target, source, bytes);                                          \
-    }                                                                                      \
-    CUDA_API CUresult cuMemcpy##way##_v2_ptds(to target, from source, size_t bytes)        \
-    {                                                                                      \
-        return work(&now_own, target, source, bytes);                                      \
-    }                                                                                      \
-    CUDA_API CUresult cuMemcpy##way##Async(old_to target, old_from source,                 \
-                                           unsigned int bytes, CUstream stream)            \
-    {                                                                                      \
-        const struct manner manner = { true, false, stream };                              \
-                                                                                           \
-        return work(&manner, target, source, bytes);                                       \
-    }                                                                                      \
-    CUDA_API CUresult cuMemcpy##way##Async_v2(to target, from source, size_t bytes,        \
-                                              CUstream stream)                             \
-    {                                                                                      \
-        const struct manner manner = { true, false, stream };                              \
-                                                                                           \
-        return work(&manner, target, source, bytes);                                       \
-    }                                                                                      \
-    CUDA_API CUresult cuMemcpy##way##Async_v2_ptsz(to target, from source, size_t bytes,   \
-                                                   CUstream stream)                        \
-    {                                                                                      \
-        const struct manner manner = { true, true, stream };                               \
-                                                                                           \
-        return work(&manner, target, source, bytes);                                       \
+#define COPIES(way, work, to, from, old_to, old_from)                                                        \
+    CUDA_API CUresult cuMemcpy##way(old_to target, old_from source, unsigned int bytes)                      \
+    {                                                                                                        \
+        return work(&now, target, source, bytes);                                                            \
+    }                                                                                                        \
+    CUDA_API CUresult cuMemcpy##way##_v2(to target, from source, size_t bytes)                               \
+    {                                                                                                        \
+        return work(&now, target, source, bytes);                                                            \
+    }                                                                                                        \
+    CUDA_API CUresult cuMemcpy##way##_v2_ptds(to target, from source, size_t bytes)                          \
+    {                                                                                                        \
+        return work(&now_own, target, source, bytes);                                                        \
+    }                                                                                                        \
+    CUDA_API CUresult cuMemcpy##way##Async(old_to target, old_from source, unsigned int bytes,               \
+                                           CUstream stream)                                                  \
+    {                                                                                                        \
+        const struct manner manner = { true, false, stream };                                                \
+                                                                                                             \
+        return work(&manner, target, source, bytes);                                                         \
+    }                                                                                                        \
+    CUDA_API CUresult cuMemcpy##way##Async_v2(to target, from source, size_t bytes, CUstream stream)         \
+    {                                                                                                        \
+        const struct manner manner = { true, false, stream };                                                \
+                                                                                                             \
+        return work(&manner, target, source, bytes);                                                         \
+    }                                                                                                        \
+    CUDA_API CUresult cuMemcpy##way##Async_v2_ptsz(to target, from source, size_t bytes, CUstream stream)    \
+    {                                                                                                        \
+        const struct manner manner = { true, true, stream };                                                 \
+                                                                                                             \
+        return work(&manner, target, source, bytes);                                                         \
     }
 
-COPIES(HtoD, to_device, CUdeviceptr, const void *, CUdeviceptr_v1, const void *)
-COPIES(DtoH, to_host, void *, CUdeviceptr, void *, CUdeviceptr_v1)
-COPIES(DtoD, on_device, CUdeviceptr, CUdeviceptr, CUdeviceptr_v1, CUdeviceptr_v1)
+COPIES(HtoD, copy_to_device, CUdeviceptr, const void *, CUdeviceptr_v1, const void *)
+COPIES(DtoH, copy_to_host, void *, CUdeviceptr, void *, CUdeviceptr_v1)
+COPIES(DtoD, copy_on_device, CUdeviceptr, CUdeviceptr, CUdeviceptr_v1, CUdeviceptr_v1)
 
 CUDA_API CUresult
 cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t bytes)
@@ -212,10 +208,9 @@ cuMemcpyAsync_ptsz(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstrea
 /* ---- rectangles ---- */
 
 static bool
-is_plain(CUmemorytype type)
+copy_is_plain(CUmemorytype type)
 {
-    return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE ||
-           type == CU_MEMORYTYPE_UNIFIED;
+    return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
 }
 
 /* Rows of memory; those of arrays are not built. */
@@ -225,17 +220,14 @@ cuMemcpy2D_v2(const CUDA_MEMCPY2D *rows)
     uint64_t target, source;
     CUresult rc = CUDA_SUCCESS;
 
-    if (rows == NULL || !is_plain(rows->srcMemoryType) || !is_plain(rows->dstMemoryType) ||
-        rows->WidthInBytes > rows->srcPitch || rows->WidthInBytes > rows->dstPitch)
+    if (rows == NULL || !copy_is_plain(rows->srcMemoryType) || !copy_is_plain(rows->dstMemoryType)
+        || rows->WidthInBytes > rows->srcPitch || rows->WidthInBytes > rows->dstPitch)
         return sim_cuda_ready() ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_INITIALIZED;
-    source = rows->srcMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)rows->srcHost
-                                                       : rows->srcDevice;
-    target = rows->dstMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)rows->dstHost
-                                                       : rows->dstDevice;
+    source = rows->srcMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)rows->srcHost : rows->srcDevice;
+    target = rows->dstMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)rows->dstHost : rows->dstDevice;
     source += rows->srcY * rows->srcPitch + rows->srcXInBytes;
     target += rows->dstY * rows->dstPitch + rows->dstXInBytes;
     for (size_t i = 0; i < rows->Height && rc == CUDA_SUCCESS; i++)
-        rc = copy_with(&now, target + i * rows->dstPitch, source + i * rows->srcPitch,
-                       rows->WidthInBytes);
+        rc = copy_with(&now, target + i * rows->dstPitch, source + i * rows->srcPitch, rows->WidthInBytes);
     return rc;
 }

@@ -42,19 +42,19 @@ sim_heap_free(struct sim_heap *heap)
 
 /* Bits [from, from + count) of one word. */
 static uint64_t
-mask_of(size_t from, size_t count)
+heap_mask_of(size_t from, size_t count)
 {
     return (count == BITS ? ~0ull : (1ull << count) - 1) << from;
 }
 
 static void
-mark(struct sim_heap *heap, size_t unit, size_t count, bool taken)
+heap_mark(struct sim_heap *heap, size_t unit, size_t count, bool taken)
 {
     while (count > 0) {
         size_t from = unit % BITS, part = count < BITS - from ? count : BITS - from;
         uint64_t *word = &heap->taken[unit / BITS];
 
-        *word = taken ? *word | mask_of(from, part) : *word & ~mask_of(from, part);
+        *word = taken ? *word | heap_mask_of(from, part) : *word & ~heap_mask_of(from, part);
         unit += part;
         count -= part;
     }
@@ -62,7 +62,7 @@ mark(struct sim_heap *heap, size_t unit, size_t count, bool taken)
 
 /* How many units from `unit` on are free, at most `most`. */
 static size_t
-gap_at(const struct sim_heap *heap, size_t unit, size_t most)
+heap_gap_at(const struct sim_heap *heap, size_t unit, size_t most)
 {
     size_t count = 0;
 
@@ -82,7 +82,7 @@ gap_at(const struct sim_heap *heap, size_t unit, size_t most)
 
 /* The first free unit at or behind `unit`; all of them: there is none. */
 static size_t
-next_free(const struct sim_heap *heap, size_t unit)
+heap_next_free(const struct sim_heap *heap, size_t unit)
 {
     while (unit < heap->units) {
         uint64_t word = ~heap->taken[unit / BITS] >> unit % BITS;
@@ -98,24 +98,24 @@ bool
 sim_heap_take(struct sim_heap *heap, size_t bytes, size_t *ret_offset)
 {
     size_t count = bytes / SIM_HEAP_UNIT + (bytes % SIM_HEAP_UNIT != 0);
-    size_t unit = next_free(heap, heap->lowest * BITS);
+    size_t unit = heap_next_free(heap, heap->lowest * BITS);
 
     if (count == 0 || count > heap->units - heap->used)
         return false;
     if (unit < heap->units)
         heap->lowest = unit / BITS;
     while (unit < heap->units) {
-        size_t gap = gap_at(heap, unit, count);
+        size_t gap = heap_gap_at(heap, unit, count);
 
         if (gap == count) {
-            mark(heap, unit, count, true);
+            heap_mark(heap, unit, count, true);
             heap->first[unit / BITS] |= 1ull << unit % BITS;
             heap->bytes[unit] = bytes;
             heap->used += count;
             *ret_offset = unit * SIM_HEAP_UNIT;
             return true;
         }
-        unit = next_free(heap, unit + gap);
+        unit = heap_next_free(heap, unit + gap);
     }
     return false;
 }
@@ -128,7 +128,7 @@ sim_heap_find(const struct sim_heap *heap, size_t at, size_t *ret_offset, size_t
 
     if (unit >= heap->units)
         return false;
-    before = heap->first[word] & mask_of(0, unit % BITS + 1);
+    before = heap->first[word] & heap_mask_of(0, unit % BITS + 1);
     while (before == 0 && word > 0)
         before = heap->first[--word];
     if (before == 0)
@@ -144,12 +144,12 @@ sim_heap_release(struct sim_heap *heap, size_t offset)
 {
     size_t unit = offset / SIM_HEAP_UNIT, count;
 
-    if (offset % SIM_HEAP_UNIT != 0 || unit >= heap->units ||
-        (heap->first[unit / BITS] >> unit % BITS & 1) == 0)
+    if (offset % SIM_HEAP_UNIT != 0 || unit >= heap->units
+        || (heap->first[unit / BITS] >> unit % BITS & 1) == 0)
         return 0;
     count = heap->bytes[unit] / SIM_HEAP_UNIT + (heap->bytes[unit] % SIM_HEAP_UNIT != 0);
     heap->first[unit / BITS] &= ~(1ull << unit % BITS);
-    mark(heap, unit, count, false);
+    heap_mark(heap, unit, count, false);
     heap->used -= count;
     if (unit / BITS < heap->lowest)
         heap->lowest = unit / BITS;

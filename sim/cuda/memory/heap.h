@@ -20,8 +20,7 @@ bool sim_heap_take(struct sim_heap *heap, size_t bytes, size_t *ret_offset);
 
 /* The part that holds byte `at`: where it begins, and its size as it was asked for.
  * False: nobody has that byte. */
-bool sim_heap_find(const struct sim_heap *heap, size_t at, size_t *ret_offset,
-                   size_t *ret_bytes);
+bool sim_heap_find(const struct sim_heap *heap, size_t at, size_t *ret_offset, size_t *ret_bytes);
 
 /* Free the part that begins at `offset`; the bytes that it took, with the rest of its
  * last unit.  0: none begins there. */

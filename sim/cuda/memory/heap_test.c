@@ -46,15 +46,14 @@ take(struct sim_heap *heap, unsigned char who, size_t bytes)
         return;
     assert_int_equal(offset, expected * SIM_HEAP_UNIT);
     memset(owner + expected, who, units(bytes));
-    parts[who] = (struct part) { offset, bytes };
+    parts[who] = (struct part){ offset, bytes };
 }
 
 static void
 give(struct sim_heap *heap, unsigned char who)
 {
     assert_int_equal(sim_heap_release(heap, parts[who].offset + SIM_HEAP_UNIT / 2), 0);
-    assert_int_equal(sim_heap_release(heap, parts[who].offset),
-                     units(parts[who].bytes) * SIM_HEAP_UNIT);
+    assert_int_equal(sim_heap_release(heap, parts[who].offset), units(parts[who].bytes) * SIM_HEAP_UNIT);
     memset(owner + parts[who].offset / SIM_HEAP_UNIT, 0, units(parts[who].bytes));
     assert_int_equal(sim_heap_release(heap, parts[who].offset), 0);
     parts[who].bytes = 0;
@@ -97,9 +96,8 @@ test_random_parts(void **state)
             used += owner[unit] != 0 ? SIM_HEAP_UNIT : 0;
         assert_int_equal(sim_heap_used(heap), used);
     }
-    assert_false(sim_heap_take(heap, 0, &(size_t) { 0 }));
-    assert_false(
-        sim_heap_find(heap, UNITS * SIM_HEAP_UNIT, &(size_t) { 0 }, &(size_t) { 0 }));
+    assert_false(sim_heap_take(heap, 0, &(size_t){ 0 }));
+    assert_false(sim_heap_find(heap, UNITS * SIM_HEAP_UNIT, &(size_t){ 0 }, &(size_t){ 0 }));
     sim_heap_free(heap);
     sim_heap_free(NULL);
 }

@@ -20,7 +20,7 @@ static struct {
 
 /* The first range that ends behind `address`. */
 static size_t
-place_of(uint64_t address)
+host_place_of(uint64_t address)
 {
     size_t low = 0, high = host.count;
 
@@ -38,15 +38,15 @@ place_of(uint64_t address)
 const struct sim_pinned *
 sim_host_find(uint64_t address)
 {
-    size_t at = place_of(address);
+    size_t at = host_place_of(address);
 
     return at < host.count && host.pinned[at].address <= address ? &host.pinned[at] : NULL;
 }
 
 static CUresult
-add(const struct sim_pinned *pinned)
+host_add(const struct sim_pinned *pinned)
 {
-    size_t at = place_of(pinned->address);
+    size_t at = host_place_of(pinned->address);
 
     if (at < host.count && host.pinned[at].address < pinned->address + pinned->bytes)
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -59,8 +59,7 @@ add(const struct sim_pinned *pinned)
         host.pinned = more;
         host.room = room;
     }
-    memmove(&host.pinned[at + 1], &host.pinned[at],
-            (host.count - at) * sizeof(host.pinned[0]));
+    memmove(&host.pinned[at + 1], &host.pinned[at], (host.count - at) * sizeof(host.pinned[0]));
     host.pinned[at] = *pinned;
     host.pinned[at].id = (1ull << 62) + ++host.ids;
     host.count++;
@@ -68,13 +67,12 @@ add(const struct sim_pinned *pinned)
 }
 
 static void
-drop(size_t at)
+host_drop(size_t at)
 {
     const struct sim_pinned gone = host.pinned[at];
 
     host.count--;
-    memmove(&host.pinned[at], &host.pinned[at + 1],
-            (host.count - at) * sizeof(host.pinned[0]));
+    memmove(&host.pinned[at], &host.pinned[at + 1], (host.count - at) * sizeof(host.pinned[0]));
     if (!gone.registered)
         munmap((void *)(uintptr_t)gone.address, gone.bytes);
 }
@@ -84,7 +82,7 @@ sim_host_drop(struct CUctx_st *context)
 {
     for (size_t at = host.count; at-- > 0;)
         if (host.pinned[at].context == context)
-            drop(at);
+            host_drop(at);
 }
 
 /* ---- the calls ---- */
@@ -105,7 +103,7 @@ cuMemHostAlloc(void **p, size_t bytes, unsigned int flags)
         return CUDA_ERROR_OUT_OF_MEMORY;
     pinned.address = (uint64_t)(uintptr_t)map;
     sim_memory_lock();
-    rc = add(&pinned);
+    rc = host_add(&pinned);
     sim_memory_unlock();
     if (rc == CUDA_SUCCESS)
         *p = map;
@@ -127,7 +125,7 @@ cuMemAllocHost(void **host_pointer, unsigned int bytes)
 }
 
 static CUresult
-end_pinned(const void *p, bool registered)
+host_end_pinned(const void *p, bool registered)
 {
     struct CUctx_st *context;
     CUresult rc = sim_cuda_current(&context);
@@ -137,10 +135,9 @@ end_pinned(const void *p, bool registered)
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    at = place_of(address);
-    if (at < host.count && host.pinned[at].address == address &&
-        host.pinned[at].registered == registered)
-        drop(at);
+    at = host_place_of(address);
+    if (at < host.count && host.pinned[at].address == address && host.pinned[at].registered == registered)
+        host_drop(at);
     else
         rc = registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
     sim_memory_unlock();
@@ -150,25 +147,23 @@ end_pinned(const void *p, bool registered)
 CUDA_API CUresult
 cuMemFreeHost(void *p)
 {
-    return end_pinned(p, false);
+    return host_end_pinned(p, false);
 }
 
 CUDA_API CUresult
 cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
 {
-    struct sim_pinned pinned = { .address = (uint64_t)(uintptr_t)p,
-                                 .bytes = bytes,
-                                 .flags = flags | DEVICEMAP,
-                                 .registered = true };
+    struct sim_pinned pinned = {
+        .address = (uint64_t)(uintptr_t)p, .bytes = bytes, .flags = flags | DEVICEMAP, .registered = true
+    };
     CUresult rc = sim_cuda_current(&pinned.context);
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (p == NULL || bytes == 0 || (flags & ~REGISTER_FLAGS) != 0 ||
-        pinned.address > UINT64_MAX - bytes)
+    if (p == NULL || bytes == 0 || (flags & ~REGISTER_FLAGS) != 0 || pinned.address > UINT64_MAX - bytes)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    rc = sim_space_has(pinned.address) ? CUDA_ERROR_INVALID_VALUE : add(&pinned);
+    rc = sim_space_has(pinned.address) ? CUDA_ERROR_INVALID_VALUE : host_add(&pinned);
     sim_memory_unlock();
     return rc;
 }
@@ -182,7 +177,7 @@ cuMemHostRegister(void *p, size_t bytes, unsigned int flags)
 CUDA_API CUresult
 cuMemHostUnregister(void *p)
 {
-    return end_pinned(p, true);
+    return host_end_pinned(p, true);
 }
 
 CUDA_API CUresult
@@ -276,8 +271,7 @@ cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
 /* Move the units that [address, address + count) touches to a device (`memory` NULL: to
  * the machine).  A device that is full leaves the rest where it is. */
 static void
-move_units(struct sim_region *region, uint64_t address, size_t count,
-           struct sim_memory *memory)
+host_move_units(struct sim_region *region, uint64_t address, size_t count, struct sim_memory *memory)
 {
     size_t first = (address - region->address) / SIM_PAGE_BYTES;
     size_t last = (address - region->address + count - 1) / SIM_PAGE_BYTES;
@@ -289,15 +283,14 @@ move_units(struct sim_region *region, uint64_t address, size_t count,
             continue;
         sim_physical_release(mapped->physical);
         mapped->physical = NULL;
-        if (memory != NULL &&
-            sim_physical_new(memory, SIM_PAGE_BYTES, 0, &mapped->physical) != CUDA_SUCCESS)
+        if (memory != NULL && sim_physical_new(memory, SIM_PAGE_BYTES, 0, &mapped->physical) != CUDA_SUCCESS)
             return;
     }
 }
 
 /* `device` CU_DEVICE_CPU: the machine. */
 static CUresult
-prefetch(uint64_t address, size_t count, CUdevice device)
+host_prefetch(uint64_t address, size_t count, CUdevice device)
 {
     struct CUctx_st *context;
     CUresult rc = sim_cuda_enter(&context);
@@ -310,24 +303,23 @@ prefetch(uint64_t address, size_t count, CUdevice device)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
     region = sim_region_find(address);
-    if (region == NULL || region->kind != SIM_REGION_MANAGED ||
-        count > region->bytes - (address - region->address))
+    if (region == NULL || region->kind != SIM_REGION_MANAGED
+        || count > region->bytes - (address - region->address))
         rc = CUDA_ERROR_INVALID_VALUE;
     else if (device != CU_DEVICE_CPU)
         rc = sim_memory_open(device, &memory);
     if (rc == CUDA_SUCCESS)
-        move_units(region, address, count, memory);
+        host_move_units(region, address, count, memory);
     sim_memory_unlock();
     return rc;
 }
 
 static CUresult
-device_of(CUmemLocation location, CUdevice *ret_device)
+host_device_of(CUmemLocation location, CUdevice *ret_device)
 {
-    *ret_device =
-        location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
-    return location.type == CU_MEM_LOCATION_TYPE_INVALID ||
-                   location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
+    *ret_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
+    return location.type == CU_MEM_LOCATION_TYPE_INVALID
+                   || location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
                ? CUDA_ERROR_INVALID_VALUE
                : CUDA_SUCCESS;
 }
@@ -336,39 +328,39 @@ CUDA_API CUresult
 cuMemPrefetchAsync(CUdeviceptr address, size_t count, CUdevice target, CUstream stream)
 {
     (void)stream;
-    return prefetch(address, count, target);
+    return host_prefetch(address, count, target);
 }
 
 CUDA_API CUresult
 cuMemPrefetchAsync_ptsz(CUdeviceptr address, size_t count, CUdevice target, CUstream stream)
 {
     (void)stream;
-    return prefetch(address, count, target);
+    return host_prefetch(address, count, target);
 }
 
 CUDA_API CUresult
-cuMemPrefetchAsync_v2(CUdeviceptr address, size_t count, CUmemLocation location,
-                      unsigned int flags, CUstream stream)
+cuMemPrefetchAsync_v2(CUdeviceptr address, size_t count, CUmemLocation location, unsigned int flags,
+                      CUstream stream)
 {
     CUdevice device;
-    CUresult rc = device_of(location, &device);
+    CUresult rc = host_device_of(location, &device);
 
     (void)stream;
     if (rc != CUDA_SUCCESS || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    return prefetch(address, count, device);
+    return host_prefetch(address, count, device);
 }
 
 CUDA_API CUresult
-cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t count, CUmemLocation location,
-                           unsigned int flags, CUstream stream)
+cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t count, CUmemLocation location, unsigned int flags,
+                           CUstream stream)
 {
     return cuMemPrefetchAsync_v2(address, count, location, flags, stream);
 }
 
 /* Advice changes nothing here. */
 static CUresult
-advise(uint64_t address, size_t count, CUmem_advise advice)
+host_advise(uint64_t address, size_t count, CUmem_advise advice)
 {
     struct CUctx_st *context;
     CUresult rc = sim_cuda_current(&context);
@@ -378,9 +370,9 @@ advise(uint64_t address, size_t count, CUmem_advise advice)
         return rc;
     sim_memory_lock();
     region = sim_region_find(address);
-    if (region == NULL || region->kind != SIM_REGION_MANAGED || count == 0 ||
-        count > region->bytes - (address - region->address) ||
-        advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+    if (region == NULL || region->kind != SIM_REGION_MANAGED || count == 0
+        || count > region->bytes - (address - region->address) || advice < CU_MEM_ADVISE_SET_READ_MOSTLY
+        || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
         rc = CUDA_ERROR_INVALID_VALUE;
     sim_memory_unlock();
     return rc;
@@ -390,15 +382,14 @@ CUDA_API CUresult
 cuMemAdvise(CUdeviceptr address, size_t count, CUmem_advise advice, CUdevice device)
 {
     (void)device;
-    return advise(address, count, advice);
+    return host_advise(address, count, advice);
 }
 
 CUDA_API CUresult
-cuMemAdvise_v2(CUdeviceptr address, size_t count, CUmem_advise advice,
-               CUmemLocation location)
+cuMemAdvise_v2(CUdeviceptr address, size_t count, CUmem_advise advice, CUmemLocation location)
 {
     CUdevice device;
-    CUresult rc = device_of(location, &device);
+    CUresult rc = host_device_of(location, &device);
 
-    return rc == CUDA_SUCCESS ? advise(address, count, advice) : rc;
+    return rc == CUDA_SUCCESS ? host_advise(address, count, advice) : rc;
 }

@@ -37,7 +37,7 @@ static struct CUextMemory_st *externals;
 
 /* `pool`: an address that a pool gave out, and else one of cuMemAlloc. */
 static CUresult
-write_note(uint64_t address, bool pool, struct note *ret_note)
+ipc_write_note(uint64_t address, bool pool, struct note *ret_note)
 {
     struct sim_range range;
     struct sim_region *region;
@@ -52,17 +52,16 @@ write_note(uint64_t address, bool pool, struct note *ret_note)
     rc = sim_physical_share(region->physical, CU_MEM_LOCATION_TYPE_DEVICE);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *ret_note =
-        (struct note) { .magic = IPC_MAGIC,
-                        .slot = region->physical->slot,
-                        .generation = sim_ledger_slot(region->physical->memory->vram,
-                                                      region->physical->slot)
-                                          ->generation,
-                        .pid = (int32_t)getpid(),
-                        .birth = region->physical->memory->birth,
-                        .bytes = region->bytes,
-                        .offset = range.start - region->address,
-                        .part = range.bytes };
+    *ret_note = (struct note){
+        .magic = IPC_MAGIC,
+        .slot = region->physical->slot,
+        .generation = sim_ledger_slot(region->physical->memory->vram, region->physical->slot)->generation,
+        .pid = (int32_t)getpid(),
+        .birth = region->physical->memory->birth,
+        .bytes = region->bytes,
+        .offset = range.start - region->address,
+        .part = range.bytes
+    };
     return CUDA_SUCCESS;
 }
 
@@ -78,7 +77,7 @@ cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
     if (handle == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    rc = write_note(address, false, &note);
+    rc = ipc_write_note(address, false, &note);
     sim_memory_unlock();
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -88,7 +87,7 @@ cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
 }
 
 static struct sim_memory *
-find_memory(uint64_t birth)
+ipc_find_memory(uint64_t birth)
 {
     struct sim_memory *memory;
     int count = 0;
@@ -102,19 +101,19 @@ find_memory(uint64_t birth)
 
 /* A region where this process has it already. */
 static bool
-match_slot(const struct sim_region *region, const void *self)
+ipc_match_slot(const struct sim_region *region, const void *self)
 {
     const struct note *note = self;
 
-    return region->kind == SIM_REGION_IMPORTED && region->physical->slot == note->slot &&
-           region->physical->memory->birth == note->birth;
+    return region->kind == SIM_REGION_IMPORTED && region->physical->slot == note->slot
+           && region->physical->memory->birth == note->birth;
 }
 
 static CUresult
-import(const struct note *note, enum sim_region_kind kind, struct sim_region **ret_region)
+ipc_import(const struct note *note, enum sim_region_kind kind, struct sim_region **ret_region)
 {
     const struct sim_wish wish = { .bytes = note->bytes };
-    struct sim_memory *memory = find_memory(note->birth);
+    struct sim_memory *memory = ipc_find_memory(note->birth);
     struct sim_physical *physical;
     CUresult rc;
 
@@ -135,13 +134,13 @@ import(const struct note *note, enum sim_region_kind kind, struct sim_region **r
 }
 
 static CUresult
-open_note(const struct note *note, struct CUctx_st *context, struct sim_region **ret_region)
+ipc_open_note(const struct note *note, struct CUctx_st *context, struct sim_region **ret_region)
 {
     CUresult rc = CUDA_SUCCESS;
 
-    *ret_region = sim_region_search(match_slot, note);
+    *ret_region = sim_region_search(ipc_match_slot, note);
     if (*ret_region == NULL)
-        rc = import(note, SIM_REGION_IMPORTED, ret_region);
+        rc = ipc_import(note, SIM_REGION_IMPORTED, ret_region);
     if (rc == CUDA_SUCCESS) {
         (*ret_region)->context = context;
         (*ret_region)->opened++;
@@ -167,7 +166,7 @@ cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned int 
     if (note.pid == (int32_t)getpid())
         return CUDA_ERROR_INVALID_CONTEXT; /* it is this process's own */
     sim_memory_lock();
-    rc = open_note(&note, context, &region);
+    rc = ipc_open_note(&note, context, &region);
     sim_memory_unlock();
     if (rc == CUDA_SUCCESS)
         *address = region->address + note.offset;
@@ -208,8 +207,7 @@ struct pool_note {
 };
 
 CUDA_API CUresult
-cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
-                                 CUmemAllocationHandleType handle_type,
+cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handle_type,
                                  unsigned long long flags)
 {
     struct pool_note note = { .magic = POOL_MAGIC };
@@ -219,8 +217,7 @@ cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
 
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (handle_out == NULL || flags != 0 ||
-        handle_type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+    if (handle_out == NULL || flags != 0 || handle_type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
     if (!sim_pool_is_exportable(pool))
@@ -243,8 +240,7 @@ cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
 }
 
 CUDA_API CUresult
-cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
-                                   CUmemAllocationHandleType handle_type,
+cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle, CUmemAllocationHandleType handle_type,
                                    unsigned long long flags)
 {
     CUresult rc = CUDA_ERROR_INVALID_VALUE;
@@ -253,13 +249,12 @@ cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
 
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (pool == NULL || flags != 0 ||
-        handle_type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
-        pread((int)(intptr_t)handle, &note, sizeof(note), 0) != (ssize_t)sizeof(note) ||
-        note.magic != POOL_MAGIC)
+    if (pool == NULL || flags != 0 || handle_type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+        || pread((int)(intptr_t)handle, &note, sizeof(note), 0) != (ssize_t)sizeof(note)
+        || note.magic != POOL_MAGIC)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    memory = find_memory(note.birth);
+    memory = ipc_find_memory(note.birth);
     if (memory != NULL)
         rc = sim_pool_import(memory->number, pool);
     sim_memory_unlock();
@@ -277,7 +272,7 @@ cuMemPoolExportPointer(CUmemPoolPtrExportData *share_data_out, CUdeviceptr addre
     if (share_data_out == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    rc = write_note(address, true, &note);
+    rc = ipc_write_note(address, true, &note);
     sim_memory_unlock();
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -287,8 +282,7 @@ cuMemPoolExportPointer(CUmemPoolPtrExportData *share_data_out, CUdeviceptr addre
 }
 
 CUDA_API CUresult
-cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
-                       CUmemPoolPtrExportData *share_data)
+cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool, CUmemPoolPtrExportData *share_data)
 {
     struct sim_region *region = NULL;
     struct note note;
@@ -299,12 +293,11 @@ cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
     if (address == NULL || share_data == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(&note, share_data, sizeof(note));
-    if (note.magic != IPC_MAGIC || note.offset >= note.bytes ||
-        note.part > note.bytes - note.offset)
+    if (note.magic != IPC_MAGIC || note.offset >= note.bytes || note.part > note.bytes - note.offset)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
     if (sim_pool_is_imported(pool))
-        rc = import(&note, SIM_REGION_EXTERNAL, &region);
+        rc = ipc_import(&note, SIM_REGION_EXTERNAL, &region);
     if (rc == CUDA_SUCCESS) {
         /* the allocation begins the region: the rest of the segment is not shown */
         region->offset = note.offset;
@@ -318,7 +311,7 @@ cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
 /* ---- external memory ---- */
 
 static bool
-is_external(const struct CUextMemory_st *wanted)
+ipc_is_external(const struct CUextMemory_st *wanted)
 {
     for (const struct CUextMemory_st *one = externals; one != NULL; one = one->next)
         if (one == wanted)
@@ -328,8 +321,7 @@ is_external(const struct CUextMemory_st *wanted)
 
 /* Whoever made it has the memory; the descriptor becomes the driver's. */
 CUDA_API CUresult
-cuImportExternalMemory(CUexternalMemory *ext_mem_out,
-                       const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
+cuImportExternalMemory(CUexternalMemory *ext_mem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
     struct CUextMemory_st *made;
     struct CUctx_st *context;
@@ -366,12 +358,11 @@ cuImportExternalMemory(CUexternalMemory *ext_mem_out,
 }
 
 static CUresult
-show(struct sim_region *region, struct sim_physical *physical)
+ipc_show(struct sim_region *region, struct sim_physical *physical)
 {
     if (physical->memory != NULL)
         return CUDA_SUCCESS;
-    region->readable =
-        sim_space_show(region->address, region->span, physical->fd, region->offset);
+    region->readable = sim_space_show(region->address, region->span, physical->fd, region->offset);
     return region->readable ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -388,19 +379,18 @@ cuExternalMemoryGetMappedBuffer(CUdeviceptr *address, CUexternalMemory memory,
     if (address == NULL || desc == NULL || desc->size == 0 || desc->flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    if (!is_external(memory))
+    if (!ipc_is_external(memory))
         rc = CUDA_ERROR_INVALID_HANDLE;
     else if (desc->offset > memory->bytes || desc->size > memory->bytes - desc->offset)
         rc = CUDA_ERROR_INVALID_VALUE;
     else {
-        region =
-            sim_region_new(SIM_REGION_EXTERNAL, &(struct sim_wish) { .bytes = desc->size });
+        region = sim_region_new(SIM_REGION_EXTERNAL, &(struct sim_wish){ .bytes = desc->size });
         rc = region == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
     }
     if (rc == CUDA_SUCCESS) {
         region->context = context;
         region->offset = desc->offset;
-        rc = show(region, memory->physical);
+        rc = ipc_show(region, memory->physical);
     }
     if (rc == CUDA_SUCCESS) {
         region->physical = memory->physical;

@@ -192,8 +192,8 @@ static CUmipmappedArray mipmap;
 static void
 take_shape(size_t depth, unsigned flags)
 {
-    OK(cuArray3DCreate_v2(&array, &(CUDA_ARRAY3D_DESCRIPTOR) {
-                                      1024, 1024, depth, CU_AD_FORMAT_FLOAT, 1, flags }));
+    OK(cuArray3DCreate_v2(&array,
+                          &(CUDA_ARRAY3D_DESCRIPTOR){ 1024, 1024, depth, CU_AD_FORMAT_FLOAT, 1, flags }));
 }
 static void
 take_flat(void)
@@ -362,8 +362,7 @@ take_and_give(void)
         OK(cuMemGetInfo_v2(&free_before, &total));
         kinds[i].take();
         OK(cuMemGetInfo_v2(&free_after, &total));
-        if (pages_used() != base + kinds[i].pages ||
-            free_before - free_after != kinds[i].pages * PAGE)
+        if (pages_used() != base + kinds[i].pages || free_before - free_after != kinds[i].pages * PAGE)
             fprintf(stderr, "%s: %zu pages\n", kinds[i].name, pages_used() - base);
         MUST(pages_used() == base + kinds[i].pages);
         MUST(free_before - free_after == kinds[i].pages * PAGE);
@@ -413,8 +412,7 @@ full_limit(void)
 static CUresult
 full_array(void)
 {
-    return cuArrayCreate_v2(&array,
-                            &(CUDA_ARRAY_DESCRIPTOR) { 1, 1, CU_AD_FORMAT_FLOAT, 1 });
+    return cuArrayCreate_v2(&array, &(CUDA_ARRAY_DESCRIPTOR){ 1, 1, CU_AD_FORMAT_FLOAT, 1 });
 }
 
 static void
@@ -496,9 +494,13 @@ static void
 copy_rows(void)
 {
     unsigned char rows[8][8] = { 0 }, page[PAGE];
-    CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = PAGE,
-                           .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = rows,
-                           .dstPitch = sizeof rows[0], .WidthInBytes = 8, .Height = 4 };
+    CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .srcPitch = PAGE,
+                           .dstMemoryType = CU_MEMORYTYPE_HOST,
+                           .dstHost = rows,
+                           .dstPitch = sizeof rows[0],
+                           .WidthInBytes = 8,
+                           .Height = 4 };
 
     open_device();
     OK(cuMemAlloc_v2(&a, 4 * PAGE));
@@ -508,11 +510,17 @@ copy_rows(void)
     OK(cuMemcpy2D_v2(&copy));
     for (unsigned i = 0; i < 4; i++)
         MUST(rows[i][0] == i + 1 && rows[i][5] == i + 1 && rows[i][6] == 0);
-    copy = (CUDA_MEMCPY2D) { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = rows,
-                             .srcPitch = sizeof rows[0], .srcY = 1, .srcXInBytes = 5,
-                             .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a,
-                             .dstPitch = PAGE, .dstXInBytes = 100, .WidthInBytes = 2,
-                             .Height = 2 };
+    copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_HOST,
+                            .srcHost = rows,
+                            .srcPitch = sizeof rows[0],
+                            .srcY = 1,
+                            .srcXInBytes = 5,
+                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                            .dstDevice = a,
+                            .dstPitch = PAGE,
+                            .dstXInBytes = 100,
+                            .WidthInBytes = 2,
+                            .Height = 2 };
     OK(cuMemcpy2D_v2(&copy));
     OK(cuMemcpyDtoH_v2(page, a + PAGE, sizeof page));
     MUST(page[99] == 0 && page[100] == 3 && page[101] == 0 && page[0] == 2);
@@ -558,8 +566,8 @@ ask_addresses(void)
     OK(cuMemHostAlloc(&pinned, 4096, 0));
     OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)pinned));
     MUST(type == CU_MEMORYTYPE_HOST);
-    MUST(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)&type) ==
-         CUDA_ERROR_INVALID_VALUE);
+    MUST(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)&type)
+         == CUDA_ERROR_INVALID_VALUE);
     MUST(cuMemHostRegister_v2(pinned, 1, 0) == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     OK(cuMemFree_v2(a));
     MUST(cuMemFree_v2(a) == CUDA_ERROR_INVALID_VALUE);
@@ -576,7 +584,7 @@ test_addresses(void **state)
 
 /* ---- modules ---- */
 
-#define PTX_OF_5_MIB                                                                       \
+#define PTX_OF_5_MIB                                                                                         \
     ".version 7.0\n.target sm_50\n.global .align 4 .b8 v[5242880];\n.visible .entry k_1us(){ret;}\n"
 
 static void
@@ -623,11 +631,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_kinds),
-        TEST(test_modules),
-        TEST(test_full),
-        TEST(test_copies),
-        TEST(test_addresses),
+        TEST(test_kinds), TEST(test_modules), TEST(test_full), TEST(test_copies), TEST(test_addresses),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

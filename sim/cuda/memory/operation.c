@@ -19,7 +19,7 @@ struct piece {
 /* ---- from addresses to memory, under the lock ---- */
 
 static bool
-find_mapped(const struct sim_region *region, uint64_t address, struct piece *ret_piece)
+operation_find_mapped(const struct sim_region *region, uint64_t address, struct piece *ret_piece)
 {
     uint64_t at = address - region->address;
     const struct sim_mapped *mapped = &region->mapped[at / SIM_PAGE_BYTES];
@@ -37,18 +37,18 @@ find_mapped(const struct sim_region *region, uint64_t address, struct piece *ret
 
 /* False: it is no memory.  An address that is none of the device's is the host's. */
 static bool
-find_piece(uint64_t address, struct piece *ret_piece)
+operation_find_piece(uint64_t address, struct piece *ret_piece)
 {
     struct sim_region *region = sim_region_find(address);
     struct sim_range range;
 
-    *ret_piece = (struct piece) { .bytes = SIZE_MAX };
+    *ret_piece = (struct piece){ .bytes = SIZE_MAX };
     if (region == NULL) {
         ret_piece->host = (uint8_t *)(uintptr_t)address;
         return !sim_space_has(address);
     }
     if (region->kind == SIM_REGION_RESERVED)
-        return find_mapped(region, address, ret_piece);
+        return operation_find_mapped(region, address, ret_piece);
     if (!sim_alloc_find(address, &range))
         return false;
     ret_piece->bytes = range.start + range.bytes - address;
@@ -63,14 +63,14 @@ find_piece(uint64_t address, struct piece *ret_piece)
 /* Is all of it memory?  A range must lie in one allocation, as on the real one; or in
  * mappings side by side. */
 static bool
-is_memory(uint64_t address, uint64_t length)
+operation_is_memory(uint64_t address, uint64_t length)
 {
     struct piece piece;
 
     while (length > 0) {
         const struct sim_region *region = sim_region_find(address);
 
-        if (!find_piece(address, &piece))
+        if (!operation_find_piece(address, &piece))
             return false;
         if (piece.bytes >= length)
             return true;
@@ -85,7 +85,7 @@ is_memory(uint64_t address, uint64_t length)
 /* ---- bytes ---- */
 
 static bool
-work_on_pages(const struct piece *piece, size_t length, void *bytes, bool write)
+operation_work_on_pages(const struct piece *piece, size_t length, void *bytes, bool write)
 {
     struct sim_vram *vram = piece->physical->memory->vram;
     uint64_t at = piece->offset;
@@ -114,9 +114,9 @@ operation_move(const struct piece *target, const struct piece *source, size_t le
         return true;
     }
     if (source->physical == NULL)
-        return work_on_pages(target, length, source->host, true);
+        return operation_work_on_pages(target, length, source->host, true);
     if (target->physical == NULL)
-        return work_on_pages(source, length, target->host, false);
+        return operation_work_on_pages(source, length, target->host, false);
     for (size_t at = 0; at < length;) {
         size_t part = length - at < BOUNCE_BYTES ? length - at : BOUNCE_BYTES;
         uint8_t bounce[BOUNCE_BYTES];
@@ -124,8 +124,8 @@ operation_move(const struct piece *target, const struct piece *source, size_t le
 
         from.offset += at;
         to.offset += at;
-        if (!work_on_pages(&from, part, bounce, false) ||
-            !work_on_pages(&to, part, bounce, true))
+        if (!operation_work_on_pages(&from, part, bounce, false)
+            || !operation_work_on_pages(&to, part, bounce, true))
             return false;
         at += part;
     }
@@ -142,7 +142,7 @@ operation_copy(const struct sim_operation *operation)
         struct piece to, from;
         size_t part = left;
 
-        if (!find_piece(target, &to) || !find_piece(source, &from))
+        if (!operation_find_piece(target, &to) || !operation_find_piece(source, &from))
             return CUDA_ERROR_INVALID_VALUE;
         part = part < to.bytes ? part : to.bytes;
         part = part < from.bytes ? part : from.bytes;
@@ -156,7 +156,7 @@ operation_copy(const struct sim_operation *operation)
 }
 
 static void
-fill_host(uint8_t *host, size_t length, uint32_t word)
+operation_fill_host(uint8_t *host, size_t length, uint32_t word)
 {
     for (size_t i = 0; i < length; i++)
         host[i] = (uint8_t)(word >> i % sizeof(word) * 8);
@@ -164,7 +164,7 @@ fill_host(uint8_t *host, size_t length, uint32_t word)
 
 /* Whole words on pages; what is left at either end goes as bytes. */
 static bool
-fill_pages(const struct piece *piece, size_t length, uint32_t word)
+operation_fill_pages(const struct piece *piece, size_t length, uint32_t word)
 {
     struct sim_vram *vram = piece->physical->memory->vram;
     uint64_t at = piece->offset;
@@ -175,9 +175,9 @@ fill_pages(const struct piece *piece, size_t length, uint32_t word)
         size_t part = length < SIM_PAGE_BYTES - offset ? length : SIM_PAGE_BYTES - offset;
         size_t whole = part / sizeof(word) * sizeof(word), rest = part - whole;
 
-        if (!(piece->stuck && page == 0) &&
-            (!sim_vram_fill(vram, page, offset, whole, word) ||
-             (rest > 0 && !sim_vram_write(vram, page, offset + whole, &word, rest))))
+        if (!(piece->stuck && page == 0)
+            && (!sim_vram_fill(vram, page, offset, whole, word)
+                || (rest > 0 && !sim_vram_write(vram, page, offset + whole, &word, rest))))
             return false;
         word = rest > 0 ? word >> rest * 8 | word << (4 - rest) * 8 : word;
         at += part;
@@ -194,20 +194,19 @@ operation_fill(const struct sim_operation *operation)
                                             : operation->value;
     uint64_t target = operation->target;
     size_t left = operation->count * operation->width;
-    bool stuck =
-        sim_memory_at(0) != NULL && (sim_memory_at(0)->faults & SIM_FAULT_STUCK) != 0;
+    bool stuck = sim_memory_at(0) != NULL && (sim_memory_at(0)->faults & SIM_FAULT_STUCK) != 0;
 
     while (left > 0) {
         struct piece piece;
         size_t part = left;
 
-        if (!find_piece(target, &piece))
+        if (!operation_find_piece(target, &piece))
             return CUDA_ERROR_INVALID_VALUE;
         part = part < piece.bytes ? part : piece.bytes;
         piece.stuck = stuck;
         if (piece.physical == NULL)
-            fill_host(piece.host, part, word);
-        else if (!fill_pages(&piece, part, word))
+            operation_fill_host(piece.host, part, word);
+        else if (!operation_fill_pages(&piece, part, word))
             return CUDA_ERROR_UNKNOWN;
         target += part;
         left -= part;
@@ -220,19 +219,17 @@ operation_fill(const struct sim_operation *operation)
 static CUresult
 operation_check(const struct sim_operation *operation)
 {
-    size_t bytes = operation->kind == SIM_OPERATION_FILL
-                       ? operation->count * operation->width
-                       : operation->count;
+    size_t bytes =
+        operation->kind == SIM_OPERATION_FILL ? operation->count * operation->width : operation->count;
     bool host = sim_region_find(operation->target) == NULL;
 
     if (operation->kind == SIM_OPERATION_FREE)
         return CUDA_SUCCESS;
-    if (!is_memory(operation->target, bytes) ||
-        (operation->kind == SIM_OPERATION_COPY && !is_memory(operation->source, bytes)))
+    if (!operation_is_memory(operation->target, bytes)
+        || (operation->kind == SIM_OPERATION_COPY && !operation_is_memory(operation->source, bytes)))
         return CUDA_ERROR_INVALID_VALUE;
     /* a fill of memory that the driver does not know */
-    return operation->kind == SIM_OPERATION_FILL && host &&
-                   sim_host_find(operation->target) == NULL
+    return operation->kind == SIM_OPERATION_FILL && host && sim_host_find(operation->target) == NULL
                ? CUDA_ERROR_INVALID_VALUE
                : CUDA_SUCCESS;
 }
@@ -258,8 +255,7 @@ sim_operation_run(const struct sim_operation *operation)
     if (rc == CUDA_SUCCESS && operation->kind == SIM_OPERATION_FREE)
         rc = sim_alloc_free(operation->target);
     else if (rc == CUDA_SUCCESS)
-        rc = operation->kind == SIM_OPERATION_FILL ? operation_fill(operation)
-                                                   : operation_copy(operation);
+        rc = operation->kind == SIM_OPERATION_FILL ? operation_fill(operation) : operation_copy(operation);
     sim_memory_unlock();
     return rc;
 }

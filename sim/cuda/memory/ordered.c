@@ -7,8 +7,7 @@
 /* The address is there at once, but in a capture the memory comes when the graph is
  * launched. `pool` NULL: the present one of the context's device. */
 static CUresult
-ordered_allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                 struct sim_stream_name name)
+ordered_allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, struct sim_stream_name name)
 {
     struct sim_capture_memory node = { CU_GRAPH_NODE_TYPE_MEM_ALLOC, 0, bytes, 0 };
     struct CUctx_st *context;
@@ -41,40 +40,33 @@ ordered_allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
 CUDA_API CUresult
 cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
 {
-    return ordered_allocate(address, bytes, NULL,
-                            (struct sim_stream_name) { stream, false });
+    return ordered_allocate(address, bytes, NULL, (struct sim_stream_name){ stream, false });
 }
 
 CUDA_API CUresult
 cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
 {
-    return ordered_allocate(address, bytes, NULL,
-                            (struct sim_stream_name) { stream, true });
+    return ordered_allocate(address, bytes, NULL, (struct sim_stream_name){ stream, true });
 }
 
 CUDA_API CUresult
-cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                        CUstream stream)
+cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
     return pool == NULL ? CUDA_ERROR_INVALID_VALUE
-                        : ordered_allocate(address, bytes, pool,
-                                           (struct sim_stream_name) { stream, false });
+                        : ordered_allocate(address, bytes, pool, (struct sim_stream_name){ stream, false });
 }
 
 CUDA_API CUresult
-cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                             CUstream stream)
+cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
     return pool == NULL ? CUDA_ERROR_INVALID_VALUE
-                        : ordered_allocate(address, bytes, pool,
-                                           (struct sim_stream_name) { stream, true });
+                        : ordered_allocate(address, bytes, pool, (struct sim_stream_name){ stream, true });
 }
 
 static CUresult
 ordered_free(CUdeviceptr address, CUstream stream, bool own)
 {
-    const struct sim_operation operation = { .kind = SIM_OPERATION_FREE,
-                                             .target = address };
+    const struct sim_operation operation = { .kind = SIM_OPERATION_FREE, .target = address };
     struct sim_capture_memory node = { CU_GRAPH_NODE_TYPE_MEM_FREE, 0, 0, address };
     struct CUctx_st *context;
     CUresult rc = sim_cuda_current(&context);
@@ -82,14 +74,12 @@ ordered_free(CUdeviceptr address, CUstream stream, bool own)
     bool taken = false;
 
     if (rc == CUDA_SUCCESS && address != 0)
-        rc = sim_capture_take_memory((struct sim_stream_name) { stream, own }, &node,
-                                     &taken);
+        rc = sim_capture_take_memory((struct sim_stream_name){ stream, own }, &node, &taken);
     if (rc != CUDA_SUCCESS || taken)
         return rc;
     sim_memory_lock();
-    if (!sim_alloc_find(address, &range) || range.start != address ||
-        range.region->kind == SIM_REGION_MANAGED ||
-        range.region->kind == SIM_REGION_IMPORTED)
+    if (!sim_alloc_find(address, &range) || range.start != address || range.region->kind == SIM_REGION_MANAGED
+        || range.region->kind == SIM_REGION_IMPORTED)
         rc = CUDA_ERROR_INVALID_VALUE;
     sim_memory_unlock();
     return rc == CUDA_SUCCESS ? sim_cuda_stream_submit(stream, own, &operation) : rc;

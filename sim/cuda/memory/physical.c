@@ -26,12 +26,11 @@ static struct {
 struct sim_memory *
 sim_memory_at(unsigned index)
 {
-    return index < __atomic_load_n(&process.count, __ATOMIC_ACQUIRE) ? process.opened[index]
-                                                                     : NULL;
+    return index < __atomic_load_n(&process.count, __ATOMIC_ACQUIRE) ? process.opened[index] : NULL;
 }
 
 static struct sim_slot *
-slot_of(const struct sim_memory *memory)
+physical_slot_of(const struct sim_memory *memory)
 {
     return sim_ledger_slot(memory->vram, memory->slot);
 }
@@ -62,13 +61,12 @@ physical_follow(struct sim_memory *memory)
     size_t length = count * sizeof(struct sim_saved);
     void *saved = MAP_FAILED;
 
-    memory->moves = __atomic_load_n(&slot_of(memory)->moves, __ATOMIC_ACQUIRE);
+    memory->moves = __atomic_load_n(&physical_slot_of(memory)->moves, __ATOMIC_ACQUIRE);
     if (count > 0)
         saved = mmap(NULL, length, PROT_READ, MAP_SHARED, memory->aside, 0);
     if (saved == MAP_FAILED)
         return;
-    for (struct sim_physical *physical = process.first; physical != NULL;
-         physical = physical->next)
+    for (struct sim_physical *physical = process.first; physical != NULL; physical = physical->next)
         if (physical->memory == memory && physical->slot == memory->slot)
             physical_move(physical, saved, count);
     munmap(saved, length);
@@ -78,7 +76,7 @@ physical_follow(struct sim_memory *memory)
 /* ---- the lock, and the gate before it ---- */
 
 static void
-wait_at(uint32_t *gate)
+physical_wait_at(uint32_t *gate)
 {
     uint32_t state;
 
@@ -92,26 +90,25 @@ sim_memory_wait(void)
     struct sim_memory *memory;
 
     for (unsigned i = 0; (memory = sim_memory_at(i)) != NULL; i++)
-        wait_at(&slot_of(memory)->gate);
+        physical_wait_at(&physical_slot_of(memory)->gate);
 }
 
 static void
-set_busy(uint32_t busy)
+physical_set_busy(uint32_t busy)
 {
     struct sim_memory *memory;
 
     for (unsigned i = 0; (memory = sim_memory_at(i)) != NULL; i++)
-        __atomic_store_n(&slot_of(memory)->busy, busy, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&physical_slot_of(memory)->busy, busy, __ATOMIC_SEQ_CST);
 }
 
 static bool
-is_open(void)
+physical_is_open(void)
 {
     struct sim_memory *memory;
 
     for (unsigned i = 0; (memory = sim_memory_at(i)) != NULL; i++)
-        if (__atomic_load_n(&slot_of(memory)->gate, __ATOMIC_SEQ_CST) !=
-            CU_PROCESS_STATE_RUNNING)
+        if (__atomic_load_n(&physical_slot_of(memory)->gate, __ATOMIC_SEQ_CST) != CU_PROCESS_STATE_RUNNING)
             return false;
     return true;
 }
@@ -126,21 +123,21 @@ sim_memory_lock(void)
     for (;;) {
         sim_memory_wait();
         pthread_mutex_lock(&process.lock);
-        set_busy(1);
-        if (is_open())
+        physical_set_busy(1);
+        if (physical_is_open())
             break;
-        set_busy(0);
+        physical_set_busy(0);
         pthread_mutex_unlock(&process.lock);
     }
     for (unsigned i = 0; (memory = sim_memory_at(i)) != NULL; i++)
-        if (__atomic_load_n(&slot_of(memory)->moves, __ATOMIC_ACQUIRE) != memory->moves)
+        if (__atomic_load_n(&physical_slot_of(memory)->moves, __ATOMIC_ACQUIRE) != memory->moves)
             physical_follow(memory);
 }
 
 void
 sim_memory_unlock(void)
 {
-    set_busy(0);
+    physical_set_busy(0);
     pthread_mutex_unlock(&process.lock);
 }
 
@@ -152,8 +149,7 @@ sim_memory_forget(void)
         sim_ledger_abandon(process.opened[i]->vram);
         close(process.opened[i]->aside);
     }
-    for (struct sim_physical *physical = process.first; physical != NULL;
-         physical = physical->next)
+    for (struct sim_physical *physical = process.first; physical != NULL; physical = physical->next)
         if (physical->fd >= 0)
             close(physical->fd);
     memset(process.memory, 0, sizeof(process.memory));
@@ -167,18 +163,15 @@ sim_memory_forget(void)
 /* A page of the memory file whose number is the slot's: by it NVML finds the slot of a
  * process, and the process of a slot. */
 static void *
-map_presence(const struct sim_cuda_device *device, uint32_t slot)
+physical_map_presence(const struct sim_cuda_device *device, uint32_t slot)
 {
     char path[SIM_PATH_MAX];
     void *map = MAP_FAILED;
-    int fd = sim_folder_memory_path(&device->gpu, device->gi, path)
-                 ? open(path, O_RDONLY | O_CLOEXEC)
-                 : -1;
+    int fd = sim_folder_memory_path(&device->gpu, device->gi, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
     if (fd < 0)
         return NULL;
-    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd,
-               (off_t)slot * SIM_BLOCK_BYTES);
+    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, (off_t)slot * SIM_BLOCK_BYTES);
     close(fd);
     if (map == MAP_FAILED)
         return NULL;
@@ -187,13 +180,13 @@ map_presence(const struct sim_cuda_device *device, uint32_t slot)
 }
 
 static uint64_t
-birth_of(const struct sim_cuda_device *device)
+physical_birth_of(const struct sim_cuda_device *device)
 {
     return device->gi == NULL ? device->gpu.birth : device->gi->birth;
 }
 
 static CUresult
-open_memory(const struct sim_cuda_device *device, struct sim_memory *memory)
+physical_open_memory(const struct sim_cuda_device *device, struct sim_memory *memory)
 {
     char folder[SIM_PATH_MAX];
 
@@ -211,13 +204,12 @@ open_memory(const struct sim_cuda_device *device, struct sim_memory *memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     memory->slot = sim_ledger_own(memory->vram);
-    __atomic_store_n(&slot_of(memory)->aside, (uint32_t)memory->aside + 1,
-                     __ATOMIC_RELEASE);
-    memory->birth = birth_of(device);
+    __atomic_store_n(&physical_slot_of(memory)->aside, (uint32_t)memory->aside + 1, __ATOMIC_RELEASE);
+    memory->birth = physical_birth_of(device);
     memory->faults = device->gpu.memory_faults;
     process.opened[process.count] = memory;
     __atomic_store_n(&process.count, process.count + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&slot_of(memory)->busy, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&physical_slot_of(memory)->busy, 1, __ATOMIC_SEQ_CST);
     return CUDA_SUCCESS;
 }
 
@@ -233,7 +225,7 @@ sim_memory_open(CUdevice number, struct sim_memory **ret_memory)
     memory = &process.memory[number];
     memory->number = number;
     if (memory->vram == NULL)
-        rc = open_memory(&device, memory);
+        rc = physical_open_memory(&device, memory);
     else
         memory->faults = device.gpu.memory_faults;
     if (rc == CUDA_SUCCESS)
@@ -251,7 +243,7 @@ sim_memory_use(struct sim_memory *memory)
         rc = sim_cuda_device(memory->number, &device);
         if (rc != CUDA_SUCCESS)
             return rc;
-        memory->presence = map_presence(&device, memory->slot);
+        memory->presence = physical_map_presence(&device, memory->slot);
         if (memory->presence == NULL)
             return CUDA_ERROR_OPERATING_SYSTEM;
     }
@@ -271,18 +263,18 @@ sim_memory_leave(struct sim_memory *memory)
 /* ---- physical memory ---- */
 
 static struct sim_physical *
-make(struct sim_memory *memory, size_t bytes)
+physical_make(struct sim_memory *memory, size_t bytes)
 {
     struct sim_physical *physical = malloc(sizeof(*physical));
 
     if (physical == NULL)
         return NULL;
-    *physical = (struct sim_physical) { .references = 1,
-                                        .memory = memory,
-                                        .slot = memory == NULL ? 0 : memory->slot,
-                                        .fd = -1,
-                                        .bytes = bytes,
-                                        .next = process.first };
+    *physical = (struct sim_physical){ .references = 1,
+                                       .memory = memory,
+                                       .slot = memory == NULL ? 0 : memory->slot,
+                                       .fd = -1,
+                                       .bytes = bytes,
+                                       .next = process.first };
     if (process.first != NULL)
         process.first->previous = physical;
     process.first = physical;
@@ -290,7 +282,7 @@ make(struct sim_memory *memory, size_t bytes)
 }
 
 static void
-unmake(struct sim_physical *physical)
+physical_unmake(struct sim_physical *physical)
 {
     if (physical->previous != NULL)
         physical->previous->next = physical->next;
@@ -302,25 +294,24 @@ unmake(struct sim_physical *physical)
 }
 
 CUresult
-sim_physical_new(struct sim_memory *memory, size_t bytes, unsigned how,
-                 struct sim_physical **ret_physical)
+sim_physical_new(struct sim_memory *memory, size_t bytes, unsigned how, struct sim_physical **ret_physical)
 {
     uint64_t pages = bytes / SIM_PAGE_BYTES + (bytes % SIM_PAGE_BYTES != 0);
-    struct sim_physical *physical = pages > UINT32_MAX ? NULL : make(memory, 0);
+    struct sim_physical *physical = pages > UINT32_MAX ? NULL : physical_make(memory, 0);
     CUresult rc;
 
     if (physical == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     rc = sim_memory_use(memory);
     if (rc != CUDA_SUCCESS) {
-        unmake(physical);
+        physical_unmake(physical);
         return rc;
     }
     if ((memory->faults & SIM_FAULT_LEAK) == 0 || (how & SIM_TAKE_TOP) != 0)
         how |= SIM_TAKE_CLEAR;
     if (!sim_ledger_take(memory->vram, (uint32_t)pages, how, &physical->pages)) {
         sim_memory_leave(memory);
-        unmake(physical);
+        physical_unmake(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     physical->bytes = pages * SIM_PAGE_BYTES;
@@ -331,7 +322,7 @@ sim_physical_new(struct sim_memory *memory, size_t bytes, unsigned how,
 CUresult
 sim_physical_new_host(size_t bytes, struct sim_physical **ret_physical)
 {
-    struct sim_physical *physical = make(NULL, bytes);
+    struct sim_physical *physical = physical_make(NULL, bytes);
 
     if (physical == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -346,7 +337,7 @@ sim_physical_new_host(size_t bytes, struct sim_physical **ret_physical)
 
 /* What is shared goes by closing the last file: who else has it open keeps it. */
 static void
-give_back(struct sim_physical *physical)
+physical_give_back(struct sim_physical *physical)
 {
     struct sim_memory *memory = physical->memory;
     struct sim_extents none = { 0 };
@@ -369,10 +360,10 @@ sim_physical_release(struct sim_physical *physical)
     if (physical == NULL || --physical->references > 0)
         return;
     if (physical->memory != NULL)
-        give_back(physical);
+        physical_give_back(physical);
     if (physical->fd >= 0)
         close(physical->fd);
-    unmake(physical);
+    physical_unmake(physical);
 }
 
 CUresult
@@ -382,8 +373,8 @@ sim_physical_share(struct sim_physical *physical, uint32_t location)
 
     if (physical->fd >= 0)
         return CUDA_SUCCESS;
-    physical->fd = sim_ledger_share(physical->memory->vram, &physical->pages,
-                                    physical->bytes, location, &slot);
+    physical->fd =
+        sim_ledger_share(physical->memory->vram, &physical->pages, physical->bytes, location, &slot);
     if (physical->fd < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
     physical->slot = slot;
@@ -392,26 +383,24 @@ sim_physical_share(struct sim_physical *physical, uint32_t location)
 
 /* `fd` becomes the object's. */
 static CUresult
-join_shared(struct sim_memory *memory, uint32_t slot, int fd,
-            struct sim_physical **ret_physical)
+physical_join_shared(struct sim_memory *memory, uint32_t slot, int fd, struct sim_physical **ret_physical)
 {
     size_t bytes = (size_t)SIM_READ(sim_ledger_slot(memory->vram, slot)->bytes);
-    struct sim_physical *physical = make(memory, bytes);
+    struct sim_physical *physical = physical_make(memory, bytes);
     CUresult rc = physical == NULL ? CUDA_ERROR_OUT_OF_MEMORY : sim_memory_use(memory);
 
     if (rc == CUDA_SUCCESS && !sim_ledger_pages(memory->vram, slot, &physical->pages)) {
         sim_memory_leave(memory);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (rc == CUDA_SUCCESS &&
-        bytes > sim_extents_pages(&physical->pages) * SIM_PAGE_BYTES) {
+    if (rc == CUDA_SUCCESS && bytes > sim_extents_pages(&physical->pages) * SIM_PAGE_BYTES) {
         free(physical->pages.more); /* others wrote what it says, or whose its pages are */
         sim_memory_leave(memory);
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc != CUDA_SUCCESS) {
         if (physical != NULL)
-            unmake(physical);
+            physical_unmake(physical);
         close(fd);
         return rc;
     }
@@ -423,19 +412,19 @@ join_shared(struct sim_memory *memory, uint32_t slot, int fd,
 
 /* A file of the machine's memory: it can be sealed, as files on disks cannot. */
 static CUresult
-adopt_host(int fd, struct sim_physical **ret_physical)
+physical_adopt_host(int fd, struct sim_physical **ret_physical)
 {
     struct sim_physical *physical;
     struct stat st;
 
     if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) != 0 || st.st_size <= 0)
         return CUDA_ERROR_INVALID_VALUE;
-    physical = make(NULL, (size_t)st.st_size);
+    physical = physical_make(NULL, (size_t)st.st_size);
     if (physical == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     physical->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (physical->fd < 0) {
-        unmake(physical);
+        physical_unmake(physical);
         return CUDA_ERROR_OPERATING_SYSTEM;
     }
     *ret_physical = physical;
@@ -450,17 +439,16 @@ sim_physical_adopt(int fd, struct sim_physical **ret_physical)
 
     (void)cuDeviceGetCount(&count);
     for (CUdevice number = 0; number < count; number++) {
-        uint32_t slot = sim_memory_open(number, &memory) == CUDA_SUCCESS
-                            ? sim_ledger_shared_slot(memory->vram, fd)
-                            : 0;
+        uint32_t slot =
+            sim_memory_open(number, &memory) == CUDA_SUCCESS ? sim_ledger_shared_slot(memory->vram, fd) : 0;
 
         if (slot == 0)
             continue;
         copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         return copy < 0 ? CUDA_ERROR_OPERATING_SYSTEM
-                        : join_shared(memory, slot, copy, ret_physical);
+                        : physical_join_shared(memory, slot, copy, ret_physical);
     }
-    return adopt_host(fd, ret_physical);
+    return physical_adopt_host(fd, ret_physical);
 }
 
 CUresult
@@ -469,7 +457,7 @@ sim_physical_reopen(struct sim_memory *memory, uint32_t slot, uint32_t generatio
 {
     int fd = sim_ledger_reopen(memory->vram, slot, generation);
 
-    return fd < 0 ? CUDA_ERROR_INVALID_HANDLE : join_shared(memory, slot, fd, ret_physical);
+    return fd < 0 ? CUDA_ERROR_INVALID_HANDLE : physical_join_shared(memory, slot, fd, ret_physical);
 }
 
 uint32_t

@@ -19,7 +19,7 @@ struct facts {
 /* ---- under the lock ---- */
 
 static void
-learn_reserved(const struct sim_region *region, struct facts *facts)
+pointer_learn_reserved(const struct sim_region *region, struct facts *facts)
 {
     uint64_t at = facts->address - region->address;
     const struct sim_mapped *mapped = &region->mapped[at / SIM_PAGE_BYTES];
@@ -40,13 +40,13 @@ learn_reserved(const struct sim_region *region, struct facts *facts)
 }
 
 static void
-learn_region(struct sim_region *region, struct facts *facts)
+pointer_learn_region(struct sim_region *region, struct facts *facts)
 {
     struct sim_range range;
 
     facts->id = region->id;
     if (region->kind == SIM_REGION_RESERVED) {
-        learn_reserved(region, facts);
+        pointer_learn_reserved(region, facts);
         return;
     }
     if (!sim_alloc_find(facts->address, &range))
@@ -55,8 +55,7 @@ learn_region(struct sim_region *region, struct facts *facts)
     facts->context = region->context;
     facts->managed = region->kind == SIM_REGION_MANAGED;
     facts->readable = region->readable;
-    facts->type =
-        region->readable && !facts->managed ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    facts->type = region->readable && !facts->managed ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
     facts->start = range.start;
     facts->bytes = range.bytes;
     facts->pool = region->pool;
@@ -70,39 +69,39 @@ learn_region(struct sim_region *region, struct facts *facts)
 }
 
 static void
-learn(uint64_t address, struct facts *ret_facts)
+pointer_learn(uint64_t address, struct facts *ret_facts)
 {
     struct sim_region *region = sim_region_find(address);
     const struct sim_pinned *pinned = region == NULL ? sim_host_find(address) : NULL;
 
-    *ret_facts = (struct facts) { .address = address };
+    *ret_facts = (struct facts){ .address = address };
     if (region != NULL)
-        learn_region(region, ret_facts);
+        pointer_learn_region(region, ret_facts);
     else if (pinned != NULL)
-        *ret_facts = (struct facts) { .known = true,
-                                      .mapped = true,
-                                      .readable = true,
-                                      .context = pinned->context,
-                                      .device = pinned->context->device,
-                                      .type = CU_MEMORYTYPE_HOST,
-                                      .address = address,
-                                      .start = pinned->address,
-                                      .bytes = pinned->bytes,
-                                      .id = pinned->id,
-                                      .access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+        *ret_facts = (struct facts){ .known = true,
+                                     .mapped = true,
+                                     .readable = true,
+                                     .context = pinned->context,
+                                     .device = pinned->context->device,
+                                     .type = CU_MEMORYTYPE_HOST,
+                                     .address = address,
+                                     .start = pinned->address,
+                                     .bytes = pinned->bytes,
+                                     .id = pinned->id,
+                                     .access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 }
 
 /* ---- answers ---- */
 
-#define PUT(type, value)                                                                   \
-    do {                                                                                   \
-        const type put = (value);                                                          \
-                                                                                           \
-        memcpy(data, &put, sizeof(put));                                                   \
+#define PUT(type, value)                                                                                     \
+    do {                                                                                                     \
+        const type put = (value);                                                                            \
+                                                                                                             \
+        memcpy(data, &put, sizeof(put));                                                                     \
     } while (0)
 
 static CUresult
-answer(void *data, CUpointer_attribute attribute, const struct facts *facts)
+pointer_answer(void *data, CUpointer_attribute attribute, const struct facts *facts)
 {
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -134,8 +133,7 @@ answer(void *data, CUpointer_attribute attribute, const struct facts *facts)
         PUT(int, facts->device);
         break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        PUT(bool, facts->type == CU_MEMORYTYPE_DEVICE && facts->context != NULL &&
-                      !facts->managed);
+        PUT(bool, facts->type == CU_MEMORYTYPE_DEVICE && facts->context != NULL && !facts->managed);
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -176,17 +174,17 @@ cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr add
     if (data == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    learn(address, &facts);
+    pointer_learn(address, &facts);
     sim_memory_unlock();
     return facts.known || (facts.bytes > 0 && attribute == CU_POINTER_ATTRIBUTE_MAPPED)
-               ? answer(data, attribute, &facts)
+               ? pointer_answer(data, attribute, &facts)
                : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Of an address that is nothing, each answer is zeros. */
+/* Of an address that is nothing, each pointer_answer is zeros. */
 CUDA_API CUresult
-cuPointerGetAttributes(unsigned int num_attributes, CUpointer_attribute *attributes,
-                       void **data, CUdeviceptr address)
+cuPointerGetAttributes(unsigned int num_attributes, CUpointer_attribute *attributes, void **data,
+                       CUdeviceptr address)
 {
     struct facts facts;
 
@@ -195,14 +193,14 @@ cuPointerGetAttributes(unsigned int num_attributes, CUpointer_attribute *attribu
     if (attributes == NULL || data == NULL || num_attributes == 0)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    learn(address, &facts);
+    pointer_learn(address, &facts);
     sim_memory_unlock();
     if (!facts.known) {
-        facts = (struct facts) { .device = -2, .readable = true };
+        facts = (struct facts){ .device = -2, .readable = true };
         facts.address = 0;
     }
     for (unsigned i = 0; i < num_attributes; i++) {
-        CUresult rc = answer(data[i], attributes[i], &facts);
+        CUresult rc = pointer_answer(data[i], attributes[i], &facts);
 
         if (rc != CUDA_SUCCESS && attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
             memset(data[i], 0, sizeof(void *));

@@ -12,7 +12,7 @@ struct CUmemPoolHandle_st {
     bool preset, doomed, imported; /* the device's own; destroyed, but still in use */
     CUmemLocation location;
     CUmemAllocationHandleType handle_types;
-    size_t most; /* bytes that it may take; 0: all */
+    size_t most; /* bytes that it may pool_take; 0: all */
     uint64_t threshold;
     uint64_t reserved, reserved_high, used, used_high;
     uint64_t reuse[4]; /* the three reuse attributes, by number */
@@ -29,7 +29,7 @@ static struct {
 /* ---- segments, under the lock ---- */
 
 static void
-link_segment(struct sim_region *segment)
+pool_link_segment(struct sim_region *segment)
 {
     CUmemoryPool pool = segment->pool;
 
@@ -40,7 +40,7 @@ link_segment(struct sim_region *segment)
 }
 
 static void
-free_segment(struct sim_region *segment)
+pool_free_segment(struct sim_region *segment)
 {
     CUmemoryPool pool = segment->pool;
 
@@ -55,7 +55,7 @@ free_segment(struct sim_region *segment)
 }
 
 static CUresult
-back(CUmemoryPool pool, struct sim_region *segment)
+pool_back(CUmemoryPool pool, struct sim_region *segment)
 {
     struct sim_memory *memory;
     CUresult rc;
@@ -63,18 +63,15 @@ back(CUmemoryPool pool, struct sim_region *segment)
     if (pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
         rc = sim_physical_new_host(segment->span, &segment->physical);
         if (rc == CUDA_SUCCESS)
-            segment->readable =
-                sim_space_show(segment->address, segment->span, segment->physical->fd, 0);
+            segment->readable = sim_space_show(segment->address, segment->span, segment->physical->fd, 0);
         return rc == CUDA_SUCCESS && !segment->readable ? CUDA_ERROR_OUT_OF_MEMORY : rc;
     }
     rc = sim_memory_open(pool->location.id, &memory);
-    return rc == CUDA_SUCCESS
-               ? sim_physical_new(memory, segment->span, 0, &segment->physical)
-               : rc;
+    return rc == CUDA_SUCCESS ? sim_physical_new(memory, segment->span, 0, &segment->physical) : rc;
 }
 
 static CUresult
-grow(CUmemoryPool pool, size_t bytes)
+pool_grow(CUmemoryPool pool, size_t bytes)
 {
     const struct sim_wish wish = { .bytes = bytes };
     struct sim_region *segment;
@@ -85,14 +82,14 @@ grow(CUmemoryPool pool, size_t bytes)
     segment = sim_region_new(SIM_REGION_SEGMENT, &wish);
     if (segment == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    rc = back(pool, segment);
+    rc = pool_back(pool, segment);
     segment->heap = rc == CUDA_SUCCESS ? sim_heap_new(segment->span) : NULL;
     if (segment->heap == NULL) {
         sim_region_free(segment);
         return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
     }
     segment->pool = pool;
-    link_segment(segment);
+    pool_link_segment(segment);
     pool->reserved += segment->span;
     if (pool->reserved > pool->reserved_high)
         pool->reserved_high = pool->reserved;
@@ -101,13 +98,12 @@ grow(CUmemoryPool pool, size_t bytes)
 
 /* Segments that nothing is in go until no more than `keep` is reserved. */
 static void
-trim(CUmemoryPool pool, uint64_t keep)
+pool_trim(CUmemoryPool pool, uint64_t keep)
 {
-    for (struct sim_region *segment = pool->segments, *next; segment != NULL;
-         segment = next) {
+    for (struct sim_region *segment = pool->segments, *next; segment != NULL; segment = next) {
         next = segment->sibling;
         if (pool->reserved > keep && sim_heap_used(segment->heap) == 0)
-            free_segment(segment);
+            pool_free_segment(segment);
     }
 }
 
@@ -122,14 +118,14 @@ forget_pool(CUmemoryPool pool)
 }
 
 static void
-trim_all(bool everything)
+pool_trim_all(bool everything)
 {
     for (unsigned i = 0; i < POOLS_MAX; i++) {
         CUmemoryPool pool = pools.pool[i];
 
         if (pool == NULL)
             continue;
-        trim(pool, everything || pool->doomed ? 0 : pool->threshold);
+        pool_trim(pool, everything || pool->doomed ? 0 : pool->threshold);
         if (pool->doomed && pool->segments == NULL)
             forget_pool(pool);
     }
@@ -139,7 +135,7 @@ void
 sim_pool_synchronized(void)
 {
     sim_memory_lock();
-    trim_all(false);
+    pool_trim_all(false);
     sim_memory_unlock();
 }
 
@@ -149,11 +145,10 @@ sim_pool_drop(CUdevice device)
     for (unsigned i = 0; i < POOLS_MAX; i++) {
         CUmemoryPool pool = pools.pool[i];
 
-        if (pool == NULL || pool->location.id != device ||
-            pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        if (pool == NULL || pool->location.id != device || pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
             continue;
         while (pool->segments != NULL)
-            free_segment(pool->segments);
+            pool_free_segment(pool->segments);
         pool->used = 0;
         if (pool->doomed)
             forget_pool(pool);
@@ -163,12 +158,11 @@ sim_pool_drop(CUdevice device)
 /* ---- parts of segments ---- */
 
 static bool
-take_from(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
+pool_take_from(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 {
     size_t offset;
 
-    for (struct sim_region *segment = pool->segments; segment != NULL;
-         segment = segment->sibling)
+    for (struct sim_region *segment = pool->segments; segment != NULL; segment = segment->sibling)
         if (sim_heap_take(segment->heap, bytes, &offset)) {
             *ret_address = segment->address + offset;
             return true;
@@ -177,30 +171,30 @@ take_from(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 }
 
 static size_t
-round_up(size_t bytes, size_t unit)
+pool_round_up(size_t bytes, size_t unit)
 {
     return (bytes + unit - 1) / unit * unit;
 }
 
 /* A pool grows by whole units; where these are not free, by what is needed; where that is
- * not, others give back what they hold and nobody uses. */
+ * not, others give pool_back what they hold and nobody uses. */
 static CUresult
-take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
+pool_take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 {
     CUresult rc = CUDA_SUCCESS;
 
-    if (take_from(pool, bytes, ret_address))
+    if (pool_take_from(pool, bytes, ret_address))
         return CUDA_SUCCESS;
     if (bytes > SIZE_MAX - SEGMENT_BYTES)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    rc = grow(pool, round_up(bytes, SEGMENT_BYTES));
+    rc = pool_grow(pool, pool_round_up(bytes, SEGMENT_BYTES));
     if (rc == CUDA_ERROR_OUT_OF_MEMORY)
-        rc = grow(pool, round_up(bytes, SIM_PAGE_BYTES));
+        rc = pool_grow(pool, pool_round_up(bytes, SIM_PAGE_BYTES));
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-        trim_all(true);
-        rc = grow(pool, round_up(bytes, SIM_PAGE_BYTES));
+        pool_trim_all(true);
+        rc = pool_grow(pool, pool_round_up(bytes, SIM_PAGE_BYTES));
     }
-    if (rc == CUDA_SUCCESS && !take_from(pool, bytes, ret_address))
+    if (rc == CUDA_SUCCESS && !pool_take_from(pool, bytes, ret_address))
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     return rc;
 }
@@ -208,12 +202,11 @@ take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 CUresult
 sim_pool_take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 {
-    CUresult rc =
-        pool->imported ? CUDA_ERROR_NOT_PERMITTED : take(pool, bytes, ret_address);
+    CUresult rc = pool->imported ? CUDA_ERROR_NOT_PERMITTED : pool_take(pool, bytes, ret_address);
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    pool->used += round_up(bytes, SIM_HEAP_UNIT);
+    pool->used += pool_round_up(bytes, SIM_HEAP_UNIT);
     if (pool->used > pool->used_high)
         pool->used_high = pool->used;
     return rc;
@@ -229,7 +222,7 @@ sim_pool_free(struct sim_region *segment, uint64_t address)
         return CUDA_ERROR_INVALID_VALUE;
     pool->used -= bytes;
     if (pool->doomed)
-        trim_all(false);
+        pool_trim_all(false);
     return CUDA_SUCCESS;
 }
 
@@ -315,9 +308,8 @@ host_pool(CUmemoryPool *ret_pool)
 bool
 sim_pool_is_exportable(CUmemoryPool pool)
 {
-    return is_pool(pool) && !pool->imported &&
-           pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-           (pool->handle_types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0;
+    return is_pool(pool) && !pool->imported && pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE
+           && (pool->handle_types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0;
 }
 
 bool
@@ -340,9 +332,8 @@ sim_pool_find(CUmemoryPool handle, CUdevice device, CUmemoryPool *ret_pool)
 CUdevice
 sim_pool_find_device(CUmemoryPool handle, CUdevice device)
 {
-    return is_pool(handle) && handle->location.type == CU_MEM_LOCATION_TYPE_DEVICE
-               ? handle->location.id
-               : device;
+    return is_pool(handle) && handle->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? handle->location.id
+                                                                                   : device;
 }
 
 CUdevice
@@ -371,10 +362,9 @@ cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (pool == NULL || props == NULL ||
-        props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-        props->location.type == CU_MEM_LOCATION_TYPE_INVALID ||
-        props->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
+    if (pool == NULL || props == NULL || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED
+        || props->location.type == CU_MEM_LOCATION_TYPE_INVALID
+        || props->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
         return CUDA_ERROR_INVALID_VALUE;
     if ((props->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -403,7 +393,7 @@ cuMemPoolDestroy(CUmemoryPool pool)
             if (pools.current[i] == pool)
                 pools.current[i] = NULL;
         pool->doomed = true;
-        trim_all(false);
+        pool_trim_all(false);
     }
     sim_memory_unlock();
     return rc;
@@ -413,7 +403,7 @@ cuMemPoolDestroy(CUmemoryPool pool)
 
 /* Where an attribute of 64 bits stands; NULL: it is none of those. */
 static uint64_t *
-word_of(CUmemoryPool pool, CUmemPool_attribute attribute)
+pool_word_of(CUmemoryPool pool, CUmemPool_attribute attribute)
 {
     uint64_t *const words[] = {
         [CU_MEMPOOL_ATTR_RELEASE_THRESHOLD] = &pool->threshold,
@@ -427,10 +417,10 @@ word_of(CUmemoryPool pool, CUmemPool_attribute attribute)
 }
 
 static bool
-is_reuse(CUmemPool_attribute attribute)
+pool_is_reuse(CUmemPool_attribute attribute)
 {
-    return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
-           attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+    return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
+           && attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
 }
 
 CUDA_API CUresult
@@ -444,25 +434,25 @@ cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
     sim_memory_lock();
     if (!is_pool(pool) || value == NULL)
         rc = CUDA_ERROR_INVALID_VALUE;
-    else if (is_reuse(attribute)) {
+    else if (pool_is_reuse(attribute)) {
         flag = (int)pool->reuse[attribute];
         memcpy(value, &flag, sizeof(flag));
-    } else if (word_of(pool, attribute) != NULL)
-        memcpy(value, word_of(pool, attribute), sizeof(uint64_t));
+    } else if (pool_word_of(pool, attribute) != NULL)
+        memcpy(value, pool_word_of(pool, attribute), sizeof(uint64_t));
     else
         rc = CUDA_ERROR_INVALID_VALUE;
     sim_memory_unlock();
     return rc;
 }
 
-/* A high mark can only be set back to what is now. */
+/* A high mark can only be set pool_back to what is now. */
 static CUresult
-set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, const void *value)
+pool_set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, const void *value)
 {
     uint64_t word = 0;
     int flag = 0;
 
-    if (is_reuse(attribute)) {
+    if (pool_is_reuse(attribute)) {
         memcpy(&flag, value, sizeof(flag));
         pool->reuse[attribute] = flag != 0;
         return CUDA_SUCCESS;
@@ -487,7 +477,7 @@ cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_lock();
-    rc = is_pool(pool) && value != NULL ? set_attribute(pool, attribute, value)
+    rc = is_pool(pool) && value != NULL ? pool_set_attribute(pool, attribute, value)
                                         : CUDA_ERROR_INVALID_VALUE;
     sim_memory_unlock();
     return rc;
@@ -502,7 +492,7 @@ cuMemPoolTrimTo(CUmemoryPool pool, size_t min_bytes_to_keep)
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_lock();
     if (is_pool(pool))
-        trim(pool, min_bytes_to_keep);
+        pool_trim(pool, min_bytes_to_keep);
     else
         rc = CUDA_ERROR_INVALID_VALUE;
     sim_memory_unlock();
@@ -523,11 +513,11 @@ cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
     if (!is_pool(pool))
         rc = CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
-        bool own = pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-                   map[i].location.id == pool->location.id;
+        bool own =
+            pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE && map[i].location.id == pool->location.id;
 
-        if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-            (own && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE))
+        if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE
+            || (own && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE))
             rc = CUDA_ERROR_INVALID_VALUE; /* its own device always has access */
         else
             rc = sim_cuda_device(map[i].location.id, &device);
@@ -547,8 +537,7 @@ cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool, CUmemLocation *l
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_lock();
-    if (is_pool(pool) && flags != NULL && location != NULL &&
-        location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+    if (is_pool(pool) && flags != NULL && location != NULL && location->type == CU_MEM_LOCATION_TYPE_DEVICE)
         rc = sim_cuda_device(location->id, &device);
     if (rc == CUDA_SUCCESS)
         *flags = pool->access[location->id];
@@ -559,8 +548,7 @@ cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool, CUmemLocation *l
 /* ---- which pool is whose ---- */
 
 static CUresult
-answer(CUmemoryPool *pool, CUdevice device,
-       CUresult (*find)(CUdevice device, CUmemoryPool *ret_pool))
+pool_answer(CUmemoryPool *pool, CUdevice device, CUresult (*find)(CUdevice device, CUmemoryPool *ret_pool))
 {
     CUresult rc;
 
@@ -577,13 +565,13 @@ answer(CUmemoryPool *pool, CUdevice device,
 CUDA_API CUresult
 cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
 {
-    return answer(pool, device, preset_pool);
+    return pool_answer(pool, device, preset_pool);
 }
 
 CUDA_API CUresult
 cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
 {
-    return answer(pool, device, current_pool);
+    return pool_answer(pool, device, current_pool);
 }
 
 CUDA_API CUresult
@@ -595,8 +583,7 @@ cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    if (!is_pool(pool) || pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        pool->location.id != device)
+    if (!is_pool(pool) || pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE || pool->location.id != device)
         rc = CUDA_ERROR_INVALID_VALUE;
     else
         pools.current[device] = pool;
@@ -615,7 +602,7 @@ pool_at(CUmemoryPool *pool, const CUmemLocation *location, CUmemAllocationType t
     if (pool == NULL || location == NULL || type != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
-        return answer(pool, location->id, find);
+        return pool_answer(pool, location->id, find);
     if (location->type == CU_MEM_LOCATION_TYPE_INVALID)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
@@ -625,8 +612,7 @@ pool_at(CUmemoryPool *pool, const CUmemLocation *location, CUmemAllocationType t
 }
 
 CUDA_API CUresult
-cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
-                       CUmemAllocationType type)
+cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
     return pool_at(pool, location, type, preset_pool);
 }
@@ -642,7 +628,6 @@ cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool 
 {
     if (location == NULL || type != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE
-               ? cuDeviceSetMemPool(location->id, pool)
-               : CUDA_ERROR_NOT_SUPPORTED;
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? cuDeviceSetMemPool(location->id, pool)
+                                                         : CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -12,7 +12,7 @@
 #define LOW_FIRST 0x10000000ull
 #define LOW_LAST 0x70000000ull
 
-struct range {
+struct space_range {
     uint64_t base;
     size_t units, hint; /* no unit below `hint` is free */
     bool low;
@@ -21,7 +21,7 @@ struct range {
 
 static struct {
     unsigned count;
-    struct range range[RANGES_MAX];
+    struct space_range range[RANGES_MAX];
     struct sim_region *first;
     uint64_t ids;
 } space;
@@ -29,12 +29,12 @@ static struct {
 /* ---- ranges ---- */
 
 static bool
-add_range(void *base, size_t bytes, bool low)
+space_add_range(void *base, size_t bytes, bool low)
 {
-    struct range *range = &space.range[space.count];
+    struct space_range *range = &space.range[space.count];
     uint64_t start = ((uint64_t)(uintptr_t)base + UNIT - 1) / UNIT * UNIT;
 
-    *range = (struct range) { .base = start, .low = low };
+    *range = (struct space_range){ .base = start, .low = low };
     range->units = ((uint64_t)(uintptr_t)base + bytes - start) / UNIT;
     range->region = calloc(range->units, sizeof(struct sim_region *));
     if (range->region == NULL) {
@@ -46,7 +46,7 @@ add_range(void *base, size_t bytes, bool low)
 }
 
 static void *
-reserve(uint64_t address, size_t bytes)
+space_reserve(uint64_t address, size_t bytes)
 {
     int fixed = address != 0 ? MAP_FIXED_NOREPLACE : 0;
     void *base = mmap((void *)(uintptr_t)address, bytes, PROT_NONE,
@@ -59,27 +59,27 @@ reserve(uint64_t address, size_t bytes)
 }
 
 static bool
-grow(size_t least, bool low)
+space_grow(size_t least, bool low)
 {
     void *base = NULL;
 
     if (space.count == RANGES_MAX)
         return false;
     for (uint64_t at = LOW_FIRST; low && base == NULL && at <= LOW_LAST; at += LOW_BYTES)
-        base = reserve(at, LOW_BYTES);
+        base = space_reserve(at, LOW_BYTES);
     if (low)
-        return base != NULL && add_range(base, LOW_BYTES, true);
-    for (uint64_t bytes = least > RANGE_BYTES ? least : RANGE_BYTES;
-         bytes >= least && bytes >= RANGE_LEAST; bytes /= 2) {
-        base = reserve(0, bytes + UNIT);
+        return base != NULL && space_add_range(base, LOW_BYTES, true);
+    for (uint64_t bytes = least > RANGE_BYTES ? least : RANGE_BYTES; bytes >= least && bytes >= RANGE_LEAST;
+         bytes /= 2) {
+        base = space_reserve(0, bytes + UNIT);
         if (base != NULL)
-            return add_range(base, bytes + UNIT, false);
+            return space_add_range(base, bytes + UNIT, false);
     }
     return false;
 }
 
-static struct range *
-range_of(uint64_t address)
+static struct space_range *
+space_range_of(uint64_t address)
 {
     for (unsigned i = 0; i < space.count; i++)
         if (address - space.range[i].base < space.range[i].units * UNIT)
@@ -90,13 +90,13 @@ range_of(uint64_t address)
 bool
 sim_space_has(uint64_t address)
 {
-    return range_of(address) != NULL;
+    return space_range_of(address) != NULL;
 }
 
 struct sim_region *
 sim_region_find(uint64_t address)
 {
-    struct range *range = range_of(address);
+    struct space_range *range = space_range_of(address);
 
     return range == NULL ? NULL : range->region[(address - range->base) / UNIT];
 }
@@ -104,7 +104,7 @@ sim_region_find(uint64_t address)
 /* ---- addresses ---- */
 
 static bool
-is_free(const struct range *range, size_t unit, size_t count)
+space_is_free(const struct space_range *range, size_t unit, size_t count)
 {
     if (unit + count > range->units)
         return false;
@@ -116,7 +116,7 @@ is_free(const struct range *range, size_t unit, size_t count)
 
 /* The lowest unit from which so many are free; all of them: there is none. */
 static size_t
-find_units(struct range *range, size_t count, size_t step)
+space_find_units(struct space_range *range, size_t count, size_t step)
 {
     size_t free_units = 0;
 
@@ -136,7 +136,7 @@ find_units(struct range *range, size_t count, size_t step)
 }
 
 static void
-put_units(struct range *range, size_t unit, struct sim_region *region)
+space_put_units(struct space_range *range, size_t unit, struct sim_region *region)
 {
     region->address = range->base + unit * UNIT;
     for (size_t i = 0; i < region->span / UNIT; i++)
@@ -145,43 +145,42 @@ put_units(struct range *range, size_t unit, struct sim_region *region)
 
 /* Exactly there, if nothing is. */
 static bool
-take_here(struct sim_region *region, uint64_t address)
+space_take_here(struct sim_region *region, uint64_t address)
 {
-    struct range *range = address % UNIT == 0 ? range_of(address) : NULL;
+    struct space_range *range = address % UNIT == 0 ? space_range_of(address) : NULL;
     size_t unit = range == NULL ? 0 : (address - range->base) / UNIT;
 
-    if (range == NULL || range->low != region->low ||
-        !is_free(range, unit, region->span / UNIT))
+    if (range == NULL || range->low != region->low || !space_is_free(range, unit, region->span / UNIT))
         return false;
-    put_units(range, unit, region);
+    space_put_units(range, unit, region);
     return true;
 }
 
 static bool
-take_anywhere(struct sim_region *region, size_t alignment)
+space_take_anywhere(struct sim_region *region, size_t alignment)
 {
     size_t count = region->span / UNIT, step = alignment / UNIT > 0 ? alignment / UNIT : 1;
 
     for (unsigned i = 0;; i++) {
-        struct range *range = &space.range[i];
+        struct space_range *range = &space.range[i];
         size_t unit;
 
-        if (i == space.count && !grow(region->span, region->low))
+        if (i == space.count && !space_grow(region->span, region->low))
             return false;
         if (range->low != region->low || range->units < count)
             continue;
-        unit = find_units(range, count, step);
+        unit = space_find_units(range, count, step);
         if (unit == range->units)
             continue;
-        put_units(range, unit, region);
+        space_put_units(range, unit, region);
         return true;
     }
 }
 
 static void
-give_back(const struct sim_region *region)
+space_give_back(const struct sim_region *region)
 {
-    struct range *range = range_of(region->address);
+    struct space_range *range = space_range_of(region->address);
     size_t unit = (region->address - range->base) / UNIT;
 
     memset(&range->region[unit], 0, region->span / UNIT * sizeof(struct sim_region *));
@@ -194,19 +193,18 @@ give_back(const struct sim_region *region)
 struct sim_region *
 sim_region_new(enum sim_region_kind kind, const struct sim_wish *wish)
 {
-    struct sim_region *region =
-        wish->bytes > SIZE_MAX - UNIT ? NULL : malloc(sizeof(*region));
+    struct sim_region *region = wish->bytes > SIZE_MAX - UNIT ? NULL : malloc(sizeof(*region));
 
     if (region == NULL)
         return NULL;
-    *region = (struct sim_region) { .kind = kind,
-                                    .low = wish->low,
-                                    .id = ++space.ids,
-                                    .bytes = wish->bytes,
-                                    .span = (wish->bytes + UNIT - 1) / UNIT * UNIT,
-                                    .next = space.first };
-    if (!(wish->address != 0 && take_here(region, wish->address)) &&
-        !take_anywhere(region, wish->alignment)) {
+    *region = (struct sim_region){ .kind = kind,
+                                   .low = wish->low,
+                                   .id = ++space.ids,
+                                   .bytes = wish->bytes,
+                                   .span = (wish->bytes + UNIT - 1) / UNIT * UNIT,
+                                   .next = space.first };
+    if (!(wish->address != 0 && space_take_here(region, wish->address))
+        && !space_take_anywhere(region, wish->alignment)) {
         free(region);
         return NULL;
     }
@@ -217,7 +215,7 @@ sim_region_new(enum sim_region_kind kind, const struct sim_wish *wish)
 }
 
 static void
-drop_mapped(struct sim_region *region)
+space_drop_mapped(struct sim_region *region)
 {
     for (size_t i = 0; region->mapped != NULL && i < region->span / UNIT; i++)
         sim_physical_release(region->mapped[i].physical);
@@ -229,10 +227,10 @@ sim_region_free(struct sim_region *region)
 {
     if (region->readable)
         sim_space_hide(region->address, region->span);
-    drop_mapped(region);
+    space_drop_mapped(region);
     sim_physical_release(region->physical);
     sim_heap_free(region->heap);
-    give_back(region);
+    space_give_back(region);
     if (region->previous != NULL)
         region->previous->next = region->next;
     else
@@ -243,8 +241,7 @@ sim_region_free(struct sim_region *region)
 }
 
 struct sim_region *
-sim_region_search(bool (*match)(const struct sim_region *region, const void *self),
-                  const void *self)
+sim_region_search(bool (*match)(const struct sim_region *region, const void *self), const void *self)
 {
     struct sim_region *region = space.first;
 
@@ -254,8 +251,7 @@ sim_region_search(bool (*match)(const struct sim_region *region, const void *sel
 }
 
 void
-sim_region_drop(bool (*match)(const struct sim_region *region, const void *self),
-                const void *self)
+sim_region_drop(bool (*match)(const struct sim_region *region, const void *self), const void *self)
 {
     for (struct sim_region *region = space.first, *next; region != NULL; region = next) {
         next = region->next;
@@ -271,8 +267,9 @@ sim_space_show(uint64_t address, size_t bytes, int fd, size_t offset)
 {
     int kind = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
 
-    return mmap((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE,
-                kind | MAP_FIXED | MAP_NORESERVE, fd, (off_t)offset) != MAP_FAILED;
+    return mmap((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED | MAP_NORESERVE,
+                fd, (off_t)offset)
+           != MAP_FAILED;
 }
 
 void

@@ -32,11 +32,11 @@ struct sim_region {
     enum sim_region_kind kind;
     bool low, readable; /* below 4 GiB; the host can read it */
     uint64_t address, id;
-    size_t bytes, span;            /* as asked for; in whole units */
-    struct CUctx_st *context;      /* NULL: of none */
-    struct sim_physical *physical; /* NULL: mapped by granules, or managed and at home */
-    size_t offset;                 /* of its first byte in it */
-    struct sim_heap *heap;         /* of a chunk or a segment */
+    size_t bytes, span;                 /* as asked for; in whole units */
+    struct CUctx_st *context;           /* NULL: of none */
+    struct sim_physical *physical;      /* NULL: mapped by granules, or managed and at home */
+    size_t offset;                      /* of its first byte in it */
+    struct sim_heap *heap;              /* of a chunk or a segment */
     struct sim_region *sibling, *elder; /* a context's chunks, a pool's segments */
     CUmemoryPool pool;                  /* of a segment */
     unsigned opened;                    /* how often an import was asked for */
@@ -63,13 +63,11 @@ struct sim_region *sim_region_find(uint64_t address);
 bool sim_space_has(uint64_t address);
 
 /* One that `match` says; NULL: there is none. */
-struct sim_region *sim_region_search(bool (*match)(const struct sim_region *region,
-                                                   const void *self),
+struct sim_region *sim_region_search(bool (*match)(const struct sim_region *region, const void *self),
                                      const void *self);
 
 /* Free all that `match` says. */
-void sim_region_drop(bool (*match)(const struct sim_region *region, const void *self),
-                     const void *self);
+void sim_region_drop(bool (*match)(const struct sim_region *region, const void *self), const void *self);
 
 /* Let the host read and write [address, address + bytes): bytes of a file from `offset` on
  * (`fd` -1: of its own).  And no longer. */

@@ -24,7 +24,7 @@ static struct handle *handles;
 /* ---- handles, under the lock ---- */
 
 static struct handle *
-find_handle(CUmemGenericAllocationHandle number)
+vmm_find_handle(CUmemGenericAllocationHandle number)
 {
     for (struct handle *handle = handles; handle != NULL; handle = handle->next)
         if ((uintptr_t)handle == number)
@@ -34,8 +34,7 @@ find_handle(CUmemGenericAllocationHandle number)
 
 /* `physical` becomes the handle's. */
 static CUresult
-make_handle(struct sim_physical *physical, const CUmemAllocationProp *prop,
-            struct handle **ret_handle)
+vmm_make_handle(struct sim_physical *physical, const CUmemAllocationProp *prop, struct handle **ret_handle)
 {
     struct handle *handle = malloc(sizeof(*handle));
 
@@ -43,11 +42,9 @@ make_handle(struct sim_physical *physical, const CUmemAllocationProp *prop,
         sim_physical_release(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *handle = (struct handle) { .magic = HANDLE_MAGIC,
-                                .references = 1,
-                                .next = handles,
-                                .physical = physical,
-                                .prop = *prop };
+    *handle = (struct handle){
+        .magic = HANDLE_MAGIC, .references = 1, .next = handles, .physical = physical, .prop = *prop
+    };
     if (handles != NULL)
         handles->previous = handle;
     handles = handle;
@@ -56,7 +53,7 @@ make_handle(struct sim_physical *physical, const CUmemAllocationProp *prop,
 }
 
 static void
-release_handle(struct handle *handle)
+vmm_release_handle(struct handle *handle)
 {
     if (--handle->references > 0)
         return;
@@ -71,7 +68,7 @@ release_handle(struct handle *handle)
 }
 
 static CUmemAllocationProp
-prop_of(const struct sim_physical *physical)
+vmm_prop_of(const struct sim_physical *physical)
 {
     CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                  .location = { CU_MEM_LOCATION_TYPE_HOST, 0 } };
@@ -79,20 +76,19 @@ prop_of(const struct sim_physical *physical)
     if (physical->fd >= 0)
         prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     if (physical->memory != NULL)
-        prop.location =
-            (CUmemLocation) { CU_MEM_LOCATION_TYPE_DEVICE, physical->memory->number };
+        prop.location = (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, physical->memory->number };
     return prop;
 }
 
 static bool
-is_host(CUmemLocationType type)
+vmm_is_host(CUmemLocationType type)
 {
-    return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
-           type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+    return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA
+           || type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 }
 
 static CUresult
-check_prop(const CUmemAllocationProp *prop)
+vmm_check_prop(const CUmemAllocationProp *prop)
 {
     struct sim_cuda_device device;
 
@@ -102,21 +98,19 @@ check_prop(const CUmemAllocationProp *prop)
         return CUDA_ERROR_INVALID_VALUE;
     if ((prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (is_host(prop->location.type))
+    if (vmm_is_host(prop->location.type))
         return CUDA_SUCCESS;
-    return prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE
-               ? sim_cuda_device(prop->location.id, &device)
-               : CUDA_ERROR_INVALID_VALUE;
+    return prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? sim_cuda_device(prop->location.id, &device)
+                                                              : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult
-make_physical(size_t size, const CUmemAllocationProp *prop,
-              struct sim_physical **ret_physical)
+vmm_make_physical(size_t size, const CUmemAllocationProp *prop, struct sim_physical **ret_physical)
 {
     struct sim_memory *memory;
     CUresult rc;
 
-    if (is_host(prop->location.type))
+    if (vmm_is_host(prop->location.type))
         return sim_physical_new_host(size, ret_physical);
     rc = sim_memory_open(prop->location.id, &memory);
     return rc == CUDA_SUCCESS ? sim_physical_new(memory, size, 0, ret_physical) : rc;
@@ -124,21 +118,21 @@ make_physical(size_t size, const CUmemAllocationProp *prop,
 
 /* No context is needed. */
 CUDA_API CUresult
-cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-            const CUmemAllocationProp *prop, unsigned long long flags)
+cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+            unsigned long long flags)
 {
     struct sim_physical *physical;
     struct handle *made = NULL;
-    CUresult rc = check_prop(prop);
+    CUresult rc = vmm_check_prop(prop);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     if (handle == NULL || size == 0 || size % GRANULE != 0 || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    rc = make_physical(size, prop, &physical);
+    rc = vmm_make_physical(size, prop, &physical);
     if (rc == CUDA_SUCCESS)
-        rc = make_handle(physical, prop, &made);
+        rc = vmm_make_handle(physical, prop, &made);
     sim_memory_unlock();
     if (rc == CUDA_SUCCESS)
         *handle = (uintptr_t)made;
@@ -153,9 +147,9 @@ cuMemRelease(CUmemGenericAllocationHandle handle)
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_lock();
-    found = find_handle(handle);
+    found = vmm_find_handle(handle);
     if (found != NULL)
-        release_handle(found);
+        vmm_release_handle(found);
     sim_memory_unlock();
     return found != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -164,7 +158,7 @@ CUDA_API CUresult
 cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                               CUmemAllocationGranularity_flags option)
 {
-    CUresult rc = check_prop(prop);
+    CUresult rc = vmm_check_prop(prop);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -175,8 +169,7 @@ cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *pr
 }
 
 CUDA_API CUresult
-cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
-                                       CUmemGenericAllocationHandle handle)
+cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
     const struct handle *found;
 
@@ -185,7 +178,7 @@ cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
     if (prop == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    found = find_handle(handle);
+    found = vmm_find_handle(handle);
     if (found != NULL)
         *prop = found->prop;
     sim_memory_unlock();
@@ -203,8 +196,8 @@ cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdevic
 
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (address == NULL || size == 0 || size % GRANULE != 0 || flags != 0 ||
-        (alignment & (alignment - 1)) != 0)
+    if (address == NULL || size == 0 || size % GRANULE != 0 || flags != 0
+        || (alignment & (alignment - 1)) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
     region = sim_region_new(SIM_REGION_RESERVED, &wish);
@@ -216,20 +209,18 @@ cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdevic
             sim_region_free(region);
     }
     sim_memory_unlock();
-    return region != NULL && region->mapped != NULL ? CUDA_SUCCESS
-                                                    : CUDA_ERROR_OUT_OF_MEMORY;
+    return region != NULL && region->mapped != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* The reservation that [address, address + size) lies in; NULL: none, or not in whole
  * granules. */
 static struct sim_region *
-find_reserved(uint64_t address, size_t size, struct sim_mapped **ret_first)
+vmm_find_reserved(uint64_t address, size_t size, struct sim_mapped **ret_first)
 {
     struct sim_region *region = sim_region_find(address);
 
-    if (region == NULL || region->kind != SIM_REGION_RESERVED || size == 0 ||
-        address % GRANULE != 0 || size % GRANULE != 0 ||
-        size > region->span - (address - region->address))
+    if (region == NULL || region->kind != SIM_REGION_RESERVED || size == 0 || address % GRANULE != 0
+        || size % GRANULE != 0 || size > region->span - (address - region->address))
         return NULL;
     *ret_first = &region->mapped[(address - region->address) / GRANULE];
     return region;
@@ -237,7 +228,7 @@ find_reserved(uint64_t address, size_t size, struct sim_mapped **ret_first)
 
 /* Nothing of it is mapped; or all of it. */
 static bool
-is_uniform(const struct sim_mapped *first, size_t size, bool mapped)
+vmm_is_uniform(const struct sim_mapped *first, size_t size, bool mapped)
 {
     for (size_t i = 0; i < size / GRANULE; i++)
         if ((first[i].physical != NULL) != mapped)
@@ -255,9 +246,9 @@ cuMemAddressFree(CUdeviceptr address, size_t size)
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_lock();
-    region = find_reserved(address, size, &first);
-    if (region != NULL && region->address == address && region->span == size &&
-        is_uniform(first, size, false)) {
+    region = vmm_find_reserved(address, size, &first);
+    if (region != NULL && region->address == address && region->span == size
+        && vmm_is_uniform(first, size, false)) {
         sim_region_free(region);
         rc = CUDA_SUCCESS;
     }
@@ -268,17 +259,17 @@ cuMemAddressFree(CUdeviceptr address, size_t size)
 /* ---- mappings ---- */
 
 static CUresult
-map(uint64_t address, size_t size, struct sim_physical *physical)
+vmm_map(uint64_t address, size_t size, struct sim_physical *physical)
 {
     struct sim_mapped *first;
-    struct sim_region *region = find_reserved(address, size, &first);
+    struct sim_region *region = vmm_find_reserved(address, size, &first);
 
-    if (region == NULL || size > physical->bytes || !is_uniform(first, size, false))
+    if (region == NULL || size > physical->bytes || !vmm_is_uniform(first, size, false))
         return CUDA_ERROR_INVALID_VALUE;
     if (physical->memory == NULL && !sim_space_show(address, size, physical->fd, 0))
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < size / GRANULE; i++) {
-        first[i] = (struct sim_mapped) {
+        first[i] = (struct sim_mapped){
             .physical = physical, .offset = i * GRANULE, .start = address, .size = size
         };
         physical->references++;
@@ -288,8 +279,8 @@ map(uint64_t address, size_t size, struct sim_physical *physical)
 
 /* A mapping begins at the object's beginning, as the vendor's must. */
 CUDA_API CUresult
-cuMemMap(CUdeviceptr address, size_t size, size_t offset,
-         CUmemGenericAllocationHandle handle, unsigned long long flags)
+cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+         unsigned long long flags)
 {
     struct handle *found;
     CUresult rc = CUDA_ERROR_INVALID_VALUE;
@@ -299,21 +290,21 @@ cuMemMap(CUdeviceptr address, size_t size, size_t offset,
     if (offset != 0 || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    found = find_handle(handle);
+    found = vmm_find_handle(handle);
     if (found != NULL)
-        rc = map(address, size, found->physical);
+        rc = vmm_map(address, size, found->physical);
     sim_memory_unlock();
     return rc;
 }
 
 /* No mapping is cut. */
 static bool
-is_whole(uint64_t address, size_t size, const struct sim_mapped *first)
+vmm_is_whole(uint64_t address, size_t size, const struct sim_mapped *first)
 {
     const struct sim_mapped *last = &first[size / GRANULE - 1];
 
-    return is_uniform(first, size, true) && first->start >= address &&
-           last->start + last->size <= address + size;
+    return vmm_is_uniform(first, size, true) && first->start >= address
+           && last->start + last->size <= address + size;
 }
 
 CUDA_API CUresult
@@ -326,13 +317,13 @@ cuMemUnmap(CUdeviceptr address, size_t size)
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_memory_lock();
-    region = find_reserved(address, size, &first);
-    if (region != NULL && is_whole(address, size, first)) {
+    region = vmm_find_reserved(address, size, &first);
+    if (region != NULL && vmm_is_whole(address, size, first)) {
         for (size_t i = 0; i < size / GRANULE; i++) {
             if (first[i].physical->memory == NULL)
                 sim_space_hide(address + i * GRANULE, GRANULE);
             sim_physical_release(first[i].physical);
-            first[i] = (struct sim_mapped) { 0 };
+            first[i] = (struct sim_mapped){ 0 };
         }
         rc = CUDA_SUCCESS;
     }
@@ -354,12 +345,12 @@ cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *desc, si
     for (size_t i = 0; i < count && rc == CUDA_SUCCESS; i++)
         if (desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE)
             rc = sim_cuda_device(desc[i].location.id, &device);
-        else if (!is_host(desc[i].location.type))
+        else if (!vmm_is_host(desc[i].location.type))
             rc = CUDA_ERROR_INVALID_VALUE;
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    if (find_reserved(address, size, &first) == NULL || !is_uniform(first, size, true))
+    if (vmm_find_reserved(address, size, &first) == NULL || !vmm_is_uniform(first, size, true))
         rc = CUDA_ERROR_INVALID_VALUE;
     else
         for (size_t i = 0; i < size / GRANULE; i++)
@@ -369,8 +360,7 @@ cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *desc, si
 }
 
 CUDA_API CUresult
-cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
-               CUdeviceptr address)
+cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)
 {
     struct sim_mapped *first;
     CUresult rc = CUDA_SUCCESS;
@@ -380,8 +370,7 @@ cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
     if (flags == NULL || location == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    if (find_reserved(address / GRANULE * GRANULE, GRANULE, &first) == NULL ||
-        first->physical == NULL)
+    if (vmm_find_reserved(address / GRANULE * GRANULE, GRANULE, &first) == NULL || first->physical == NULL)
         rc = CUDA_ERROR_INVALID_VALUE;
     else
         *flags = first->access;
@@ -404,7 +393,7 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret_handle, void *addr
     if (ret_handle == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    if (find_reserved(address, GRANULE, &first) == NULL || first->physical == NULL) {
+    if (vmm_find_reserved(address, GRANULE, &first) == NULL || first->physical == NULL) {
         sim_memory_unlock();
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -414,9 +403,9 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret_handle, void *addr
     if (handle != NULL)
         handle->references++;
     else {
-        prop = prop_of(first->physical);
+        prop = vmm_prop_of(first->physical);
         first->physical->references++;
-        rc = make_handle(first->physical, &prop, &handle);
+        rc = vmm_make_handle(first->physical, &prop, &handle);
     }
     sim_memory_unlock();
     if (rc == CUDA_SUCCESS)
@@ -428,8 +417,7 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret_handle, void *addr
 
 CUDA_API CUresult
 cuMemExportToShareableHandle(void *shareable_handle, CUmemGenericAllocationHandle handle,
-                             CUmemAllocationHandleType handle_type,
-                             unsigned long long flags)
+                             CUmemAllocationHandleType handle_type, unsigned long long flags)
 {
     struct handle *found;
     CUresult rc = CUDA_SUCCESS;
@@ -442,7 +430,7 @@ cuMemExportToShareableHandle(void *shareable_handle, CUmemGenericAllocationHandl
     if (handle_type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_NOT_SUPPORTED;
     sim_memory_lock();
-    found = find_handle(handle);
+    found = vmm_find_handle(handle);
     if (found == NULL || (found->prop.requestedHandleTypes & handle_type) == 0)
         rc = CUDA_ERROR_INVALID_VALUE;
     else
@@ -475,8 +463,8 @@ cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret_handle, void *o
     sim_memory_lock();
     rc = sim_physical_adopt((int)(intptr_t)os_handle, &physical);
     if (rc == CUDA_SUCCESS) {
-        prop = prop_of(physical);
-        rc = make_handle(physical, &prop, &handle);
+        prop = vmm_prop_of(physical);
+        rc = vmm_make_handle(physical, &prop, &handle);
     }
     sim_memory_unlock();
     if (rc == CUDA_SUCCESS)

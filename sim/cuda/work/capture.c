@@ -37,17 +37,16 @@ static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 /* ---- nodes that are depended on ---- */
 
 static void
-clear_tail(struct sim_tail *tail)
+capture_clear_tail(struct sim_tail *tail)
 {
     free(tail->node);
-    *tail = (struct sim_tail) { 0 };
+    *tail = (struct sim_tail){ 0 };
 }
 
 static bool
-extend_tail(struct sim_tail *tail, const struct sim_tail *more)
+capture_extend_tail(struct sim_tail *tail, const struct sim_tail *more)
 {
-    CUgraphNode *node =
-        realloc(tail->node, (tail->count + more->count + 1) * sizeof(CUgraphNode));
+    CUgraphNode *node = realloc(tail->node, (tail->count + more->count + 1) * sizeof(CUgraphNode));
 
     if (node == NULL)
         return false;
@@ -66,7 +65,7 @@ extend_tail(struct sim_tail *tail, const struct sim_tail *more)
 /* ---- captures, under the lock ---- */
 
 static struct member *
-find_member(const struct sim_capture *capture, const struct CUstream_st *stream)
+capture_find_member(const struct sim_capture *capture, const struct CUstream_st *stream)
 {
     struct member *member = capture->members;
 
@@ -76,7 +75,7 @@ find_member(const struct sim_capture *capture, const struct CUstream_st *stream)
 }
 
 static struct member *
-add_member(struct sim_capture *capture, struct CUstream_st *stream)
+capture_add_member(struct sim_capture *capture, struct CUstream_st *stream)
 {
     struct member *member = calloc(1, sizeof(*member));
 
@@ -103,7 +102,7 @@ end_capture(struct sim_capture *capture)
         capture->members = member->next;
         if (member->stream != NULL)
             member->stream->capture = NULL;
-        clear_tail(&member->tail);
+        capture_clear_tail(&member->tail);
         free(member);
     }
     sim_graph_free(capture->graph);
@@ -123,23 +122,22 @@ find_capture(uint64_t id)
 
 /* Append to what the stream has captured. */
 static CUresult
-add_node(struct CUstream_st *stream, struct sim_payload *payload)
+capture_add_node(struct CUstream_st *stream, struct sim_payload *payload)
 {
-    struct member *member = find_member(stream->capture, stream);
+    struct member *member = capture_find_member(stream->capture, stream);
     CUgraphNode node;
     CUresult rc = sim_graph_add(stream->capture->graph, member->tail, payload, &node);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     member->tail.count = 0;
-    return extend_tail(&member->tail, &(struct sim_tail) { &node, 1 })
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_OUT_OF_MEMORY;
+    return capture_extend_tail(&member->tail, &(struct sim_tail){ &node, 1 }) ? CUDA_SUCCESS
+                                                                              : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* Work of the legacy stream would make streams of its context wait, also captured ones. */
 static CUresult
-check_legacy(const struct CUstream_st *stream)
+capture_check_legacy(const struct CUstream_st *stream)
 {
     CUresult rc = CUDA_SUCCESS;
 
@@ -147,8 +145,8 @@ check_legacy(const struct CUstream_st *stream)
         return rc;
     for (struct sim_capture *capture = all.first; capture != NULL; capture = capture->next)
         for (const struct member *m = capture->members; m != NULL; m = m->next)
-            if (m->stream != NULL && m->stream->context == stream->context &&
-                m->stream->order == SIM_ORDER_BLOCKING) {
+            if (m->stream != NULL && m->stream->context == stream->context
+                && m->stream->order == SIM_ORDER_BLOCKING) {
                 capture->invalid = true;
                 rc = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
             }
@@ -168,13 +166,13 @@ sim_capture_take(struct CUstream_st *stream, const struct sim_deed *deed, bool *
         return CUDA_SUCCESS;
     pthread_mutex_lock(&all.lock);
     if (stream->capture == NULL) {
-        rc = check_legacy(stream);
+        rc = capture_check_legacy(stream);
     } else if (stream->capture->invalid) {
         rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     } else {
         *ret_taken = true;
         payload = sim_payload_new(deed);
-        rc = payload == NULL ? CUDA_ERROR_OUT_OF_MEMORY : add_node(stream, payload);
+        rc = payload == NULL ? CUDA_ERROR_OUT_OF_MEMORY : capture_add_node(stream, payload);
     }
     pthread_mutex_unlock(&all.lock);
     if (rc != CUDA_SUCCESS && !*ret_taken && deed->drop != NULL)
@@ -184,7 +182,7 @@ sim_capture_take(struct CUstream_st *stream, const struct sim_deed *deed, bool *
 
 /* Under the lock, of a stream that is captured. */
 static CUresult
-add_memory(struct CUstream_st *stream, struct sim_capture_memory *memory)
+capture_add_memory(struct CUstream_st *stream, struct sim_capture_memory *memory)
 {
     const struct sim_deed deed = { .type = memory->type };
     struct sim_payload *payload = sim_payload_new(&deed);
@@ -203,12 +201,11 @@ add_memory(struct CUstream_st *stream, struct sim_capture_memory *memory)
         return rc;
     }
     memory->address = payload->address;
-    return add_node(stream, payload);
+    return capture_add_node(stream, payload);
 }
 
 CUresult
-sim_capture_take_memory(struct sim_stream_name name, struct sim_capture_memory *memory,
-                        bool *ret_taken)
+sim_capture_take_memory(struct sim_stream_name name, struct sim_capture_memory *memory, bool *ret_taken)
 {
     struct CUstream_st *stream;
     CUresult rc;
@@ -222,11 +219,11 @@ sim_capture_take_memory(struct sim_stream_name name, struct sim_capture_memory *
     pthread_mutex_lock(&all.lock);
     *ret_taken = stream->capture != NULL;
     if (!*ret_taken)
-        rc = check_legacy(stream);
+        rc = capture_check_legacy(stream);
     else if (stream->capture->invalid)
         rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
-        rc = add_memory(stream, memory);
+        rc = capture_add_memory(stream, memory);
     pthread_mutex_unlock(&all.lock);
     return rc;
 }
@@ -234,7 +231,7 @@ sim_capture_take_memory(struct sim_stream_name name, struct sim_capture_memory *
 void
 sim_mark_clear(struct sim_mark *mark)
 {
-    clear_tail(&mark->tail);
+    capture_clear_tail(&mark->tail);
     mark->capture = 0;
 }
 
@@ -248,12 +245,12 @@ sim_capture_mark(struct CUstream_st *stream, struct sim_mark *mark)
     pthread_mutex_lock(&all.lock);
     sim_mark_clear(mark);
     if (stream->capture == NULL) {
-        rc = check_legacy(stream);
+        rc = capture_check_legacy(stream);
     } else if (stream->capture->invalid) {
         rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     } else {
         mark->capture = stream->capture->id;
-        if (!extend_tail(&mark->tail, &find_member(stream->capture, stream)->tail))
+        if (!capture_extend_tail(&mark->tail, &capture_find_member(stream->capture, stream)->tail))
             rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     pthread_mutex_unlock(&all.lock);
@@ -262,7 +259,7 @@ sim_capture_mark(struct CUstream_st *stream, struct sim_mark *mark)
 
 /* Under the lock: `capture` is the event's, or NULL. */
 static CUresult
-join(struct CUstream_st *stream, struct sim_capture *capture, const struct sim_mark *mark)
+capture_join(struct CUstream_st *stream, struct sim_capture *capture, const struct sim_mark *mark)
 {
     struct member *member;
 
@@ -279,11 +276,10 @@ join(struct CUstream_st *stream, struct sim_capture *capture, const struct sim_m
         capture->invalid = true;
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
-    member = stream->capture == NULL ? add_member(capture, stream)
-                                     : find_member(capture, stream);
-    return member != NULL && extend_tail(&member->tail, &mark->tail)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_OUT_OF_MEMORY;
+    member =
+        stream->capture == NULL ? capture_add_member(capture, stream) : capture_find_member(capture, stream);
+    return member != NULL && capture_extend_tail(&member->tail, &mark->tail) ? CUDA_SUCCESS
+                                                                             : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult
@@ -297,9 +293,9 @@ sim_capture_join(struct CUstream_st *stream, const struct sim_mark *mark, bool *
     pthread_mutex_lock(&all.lock);
     if (stream->capture != NULL || mark->capture != 0) {
         *ret_taken = true;
-        rc = join(stream, mark->capture == 0 ? NULL : find_capture(mark->capture), mark);
+        rc = capture_join(stream, mark->capture == 0 ? NULL : find_capture(mark->capture), mark);
     } else {
-        rc = check_legacy(stream);
+        rc = capture_check_legacy(stream);
     }
     pthread_mutex_unlock(&all.lock);
     return rc;
@@ -317,7 +313,7 @@ sim_capture_check_stream(struct CUstream_st *stream)
         stream->capture->invalid = true;
         rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     } else {
-        rc = check_legacy(stream);
+        rc = capture_check_legacy(stream);
     }
     pthread_mutex_unlock(&all.lock);
     return rc;
@@ -325,14 +321,13 @@ sim_capture_check_stream(struct CUstream_st *stream)
 
 /* Does the capture forbid this thread what is potentially unsafe? */
 static bool
-forbids(const struct sim_capture *capture)
+capture_forbids(const struct sim_capture *capture)
 {
-    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED ||
-        capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return false;
-    return pthread_equal(capture->thread, pthread_self()) ||
-           (thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-            capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+    return pthread_equal(capture->thread, pthread_self())
+           || (thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL
+               && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 CUresult
@@ -344,7 +339,7 @@ sim_cuda_capture_check(void)
         return CUDA_SUCCESS;
     pthread_mutex_lock(&all.lock);
     for (struct sim_capture *capture = all.first; capture != NULL; capture = capture->next)
-        if (forbids(capture)) {
+        if (capture_forbids(capture)) {
             capture->invalid = true;
             rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         }
@@ -362,7 +357,7 @@ sim_capture_leave(struct CUstream_st *stream)
         struct sim_capture *capture = stream->capture;
 
         capture->invalid = true;
-        find_member(capture, stream)->stream = NULL;
+        capture_find_member(capture, stream)->stream = NULL;
         stream->capture = NULL;
         if (capture->origin == stream)
             end_capture(capture);
@@ -374,7 +369,7 @@ sim_capture_leave(struct CUstream_st *stream)
 
 /* Under the lock. */
 static CUresult
-start(struct CUstream_st *stream, CUstreamCaptureMode mode)
+capture_start(struct CUstream_st *stream, CUstreamCaptureMode mode)
 {
     struct sim_capture *capture;
 
@@ -383,22 +378,22 @@ start(struct CUstream_st *stream, CUstreamCaptureMode mode)
     capture = calloc(1, sizeof(*capture));
     if (capture == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *capture = (struct sim_capture) { .next = all.first,
-                                      .id = ++all.ids,
-                                      .graph = sim_graph_new(),
-                                      .origin = stream,
-                                      .mode = mode,
-                                      .thread = pthread_self() };
+    *capture = (struct sim_capture){ .next = all.first,
+                                     .id = ++all.ids,
+                                     .graph = sim_graph_new(),
+                                     .origin = stream,
+                                     .mode = mode,
+                                     .thread = pthread_self() };
     all.first = capture;
     all.count++;
-    if (capture->graph != NULL && add_member(capture, stream) != NULL)
+    if (capture->graph != NULL && capture_add_member(capture, stream) != NULL)
         return CUDA_SUCCESS;
     end_capture(capture);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult
-begin(struct sim_stream_name name, CUstreamCaptureMode mode)
+capture_begin(struct sim_stream_name name, CUstreamCaptureMode mode)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -410,16 +405,16 @@ begin(struct sim_stream_name name, CUstreamCaptureMode mode)
     if (rc != CUDA_SUCCESS)
         return rc;
     pthread_mutex_lock(&all.lock);
-    rc = start(stream, mode);
+    rc = capture_start(stream, mode);
     pthread_mutex_unlock(&all.lock);
     return rc;
 }
 
 /* Everything that was captured is something that the origin waits for? */
 static bool
-is_joined(const struct sim_capture *capture)
+capture_is_joined(const struct sim_capture *capture)
 {
-    const struct sim_tail *tail = &find_member(capture, capture->origin)->tail;
+    const struct sim_tail *tail = &capture_find_member(capture, capture->origin)->tail;
 
     for (size_t i = 0; i < capture->graph->count; i++) {
         size_t at = 0;
@@ -436,7 +431,7 @@ is_joined(const struct sim_capture *capture)
 
 /* Under the lock. */
 static CUresult
-finish(struct CUstream_st *stream, CUgraph *ret_graph)
+capture_finish(struct CUstream_st *stream, CUgraph *ret_graph)
 {
     struct sim_capture *capture = stream->capture;
     CUresult rc = CUDA_SUCCESS;
@@ -447,12 +442,11 @@ finish(struct CUstream_st *stream, CUgraph *ret_graph)
         capture->invalid = true;
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     }
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-        !pthread_equal(capture->thread, pthread_self()))
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     if (capture->invalid)
         rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else if (!is_joined(capture))
+    else if (!capture_is_joined(capture))
         rc = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     if (rc == CUDA_SUCCESS) {
         *ret_graph = capture->graph;
@@ -463,7 +457,7 @@ finish(struct CUstream_st *stream, CUgraph *ret_graph)
 }
 
 static CUresult
-end(struct sim_stream_name name, CUgraph *graph)
+capture_end(struct sim_stream_name name, CUgraph *graph)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -474,7 +468,7 @@ end(struct sim_stream_name name, CUgraph *graph)
         return CUDA_ERROR_INVALID_VALUE;
     *graph = NULL;
     pthread_mutex_lock(&all.lock);
-    rc = finish(stream, graph);
+    rc = capture_finish(stream, graph);
     pthread_mutex_unlock(&all.lock);
     return rc;
 }
@@ -494,7 +488,7 @@ tell_capture(const struct CUstream_st *stream, const struct wanted *wanted)
 {
     const struct sim_capture *capture = stream->capture;
     const struct sim_tail *tail =
-        capture == NULL || capture->invalid ? NULL : &find_member(capture, stream)->tail;
+        capture == NULL || capture->invalid ? NULL : &capture_find_member(capture, stream)->tail;
 
     *wanted->status = capture == NULL    ? CU_STREAM_CAPTURE_STATUS_NONE
                       : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
@@ -514,7 +508,7 @@ tell_capture(const struct CUstream_st *stream, const struct wanted *wanted)
 }
 
 static CUresult
-tell(struct sim_stream_name name, const struct wanted *wanted)
+capture_tell(struct sim_stream_name name, const struct wanted *wanted)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -525,7 +519,7 @@ tell(struct sim_stream_name name, const struct wanted *wanted)
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&all.lock);
     if (stream->capture == NULL)
-        rc = check_legacy(stream);
+        rc = capture_check_legacy(stream);
     if (rc == CUDA_SUCCESS)
         tell_capture(stream, wanted);
     pthread_mutex_unlock(&all.lock);
@@ -544,46 +538,42 @@ cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     return CUDA_SUCCESS;
 }
 
-#define IN_BOTH_FORMS(suffix, own)                                                         \
-    CUDA_API CUresult cuStreamBeginCapture##suffix(CUstream stream)                        \
-    {                                                                                      \
-        return begin((struct sim_stream_name) { stream, own },                             \
-                     CU_STREAM_CAPTURE_MODE_GLOBAL);                                       \
-    }                                                                                      \
-    CUDA_API CUresult cuStreamBeginCapture_v2##suffix(CUstream stream,                     \
-                                                      CUstreamCaptureMode mode)            \
-    {                                                                                      \
-        return begin((struct sim_stream_name) { stream, own }, mode);                      \
-    }                                                                                      \
-    CUDA_API CUresult cuStreamEndCapture##suffix(CUstream stream, CUgraph *graph)          \
-    {                                                                                      \
-        return end((struct sim_stream_name) { stream, own }, graph);                       \
-    }                                                                                      \
-    CUDA_API CUresult cuStreamIsCapturing##suffix(CUstream stream,                         \
-                                                  CUstreamCaptureStatus *status)           \
-    {                                                                                      \
-        return tell((struct sim_stream_name) { stream, own },                              \
-                    &(struct wanted) { .status = status });                                \
-    }                                                                                      \
-    CUDA_API CUresult cuStreamGetCaptureInfo##suffix(                                      \
-        CUstream stream, CUstreamCaptureStatus *status, uint64_t *id)                      \
-    {                                                                                      \
-        return tell((struct sim_stream_name) { stream, own },                              \
-                    &(struct wanted) { .status = status, .id = id });                      \
-    }                                                                                      \
-    CUDA_API CUresult cuStreamGetCaptureInfo_v2##suffix(                                   \
-        CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph,      \
-        const CUgraphNode **dependencies, size_t *count)                                   \
-    {                                                                                      \
-        return tell((struct sim_stream_name) { stream, own },                              \
-                    &(struct wanted) { status, id, graph, dependencies, NULL, count });    \
-    }                                                                                      \
-    CUDA_API CUresult cuStreamGetCaptureInfo_v3##suffix(                                   \
-        CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph,      \
-        const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count)    \
-    {                                                                                      \
-        return tell((struct sim_stream_name) { stream, own },                              \
-                    &(struct wanted) { status, id, graph, dependencies, edges, count });   \
+#define IN_BOTH_FORMS(suffix, own)                                                                           \
+    CUDA_API CUresult cuStreamBeginCapture##suffix(CUstream stream)                                          \
+    {                                                                                                        \
+        return capture_begin((struct sim_stream_name){ stream, own }, CU_STREAM_CAPTURE_MODE_GLOBAL);        \
+    }                                                                                                        \
+    CUDA_API CUresult cuStreamBeginCapture_v2##suffix(CUstream stream, CUstreamCaptureMode mode)             \
+    {                                                                                                        \
+        return capture_begin((struct sim_stream_name){ stream, own }, mode);                                 \
+    }                                                                                                        \
+    CUDA_API CUresult cuStreamEndCapture##suffix(CUstream stream, CUgraph *graph)                            \
+    {                                                                                                        \
+        return capture_end((struct sim_stream_name){ stream, own }, graph);                                  \
+    }                                                                                                        \
+    CUDA_API CUresult cuStreamIsCapturing##suffix(CUstream stream, CUstreamCaptureStatus *status)            \
+    {                                                                                                        \
+        return capture_tell((struct sim_stream_name){ stream, own }, &(struct wanted){ .status = status });  \
+    }                                                                                                        \
+    CUDA_API CUresult cuStreamGetCaptureInfo##suffix(CUstream stream, CUstreamCaptureStatus *status,         \
+                                                     uint64_t *id)                                           \
+    {                                                                                                        \
+        return capture_tell((struct sim_stream_name){ stream, own },                                         \
+                            &(struct wanted){ .status = status, .id = id });                                 \
+    }                                                                                                        \
+    CUDA_API CUresult cuStreamGetCaptureInfo_v2##suffix(CUstream stream, CUstreamCaptureStatus *status,      \
+                                                        uint64_t *id, CUgraph *graph,                        \
+                                                        const CUgraphNode **dependencies, size_t *count)     \
+    {                                                                                                        \
+        return capture_tell((struct sim_stream_name){ stream, own },                                         \
+                            &(struct wanted){ status, id, graph, dependencies, NULL, count });               \
+    }                                                                                                        \
+    CUDA_API CUresult cuStreamGetCaptureInfo_v3##suffix(                                                     \
+        CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph,                        \
+        const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count)                      \
+    {                                                                                                        \
+        return capture_tell((struct sim_stream_name){ stream, own },                                         \
+                            &(struct wanted){ status, id, graph, dependencies, edges, count });              \
     }
 
 IN_BOTH_FORMS(, false)

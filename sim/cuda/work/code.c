@@ -38,34 +38,31 @@ struct wrapper {
 
 /* Shared memory is none of the device's. */
 static bool
-is_loaded(const Elf64_Shdr *section, const char *name)
+code_is_loaded(const Elf64_Shdr *section, const char *name)
 {
-    return (section->sh_flags & SHF_ALLOC) != 0 &&
-           strncmp(name, ".nv.shared", strlen(".nv.shared")) != 0;
+    return (section->sh_flags & SHF_ALLOC) != 0 && strncmp(name, ".nv.shared", strlen(".nv.shared")) != 0;
 }
 
 static size_t
-cubin_bytes(const char *image, size_t limit)
+code_cubin_bytes(const char *image, size_t limit)
 {
     const Elf64_Ehdr *head = (const Elf64_Ehdr *)(const void *)image;
     const Elf64_Shdr *section = (const Elf64_Shdr *)(const void *)(image + head->e_shoff);
     size_t bytes = 0;
 
-    if (limit < sizeof(*head) || head->e_shoff > limit ||
-        head->e_shnum * sizeof(*section) > limit - head->e_shoff ||
-        head->e_shstrndx >= head->e_shnum ||
-        section[head->e_shstrndx].sh_offset >= limit)
+    if (limit < sizeof(*head) || head->e_shoff > limit
+        || head->e_shnum * sizeof(*section) > limit - head->e_shoff || head->e_shstrndx >= head->e_shnum
+        || section[head->e_shstrndx].sh_offset >= limit)
         return UNKNOWN_BYTES;
     for (unsigned i = 0; i < head->e_shnum; i++)
-        if (is_loaded(&section[i],
-                      image + section[head->e_shstrndx].sh_offset + section[i].sh_name))
+        if (code_is_loaded(&section[i], image + section[head->e_shstrndx].sh_offset + section[i].sh_name))
             bytes += (section[i].sh_size + SECTION_ALIGN - 1) & ~(SECTION_ALIGN - 1);
     return bytes;
 }
 
 /* ".global .align 4 .b8 name[4096];": what stands in brackets. */
 static size_t
-variable_bytes(const char *text)
+code_variable_bytes(const char *text)
 {
     size_t length = strcspn(text, "=;({\n");
     const char *open = memchr(text, '[', length);
@@ -78,7 +75,7 @@ variable_bytes(const char *text)
 }
 
 static size_t
-ptx_bytes(const char *text, size_t limit)
+code_ptx_bytes(const char *text, size_t limit)
 {
     size_t bytes = strnlen(text, limit);
     const char *end = text + bytes;
@@ -87,7 +84,7 @@ ptx_bytes(const char *text, size_t limit)
         if (strncmp(line, ".visible ", 9) == 0)
             line += 9;
         if (strncmp(line, ".global ", 8) == 0 || strncmp(line, ".const ", 7) == 0)
-            bytes += variable_bytes(line);
+            bytes += code_variable_bytes(line);
         line = memchr(line, '\n', (size_t)(end - line));
         line = line == NULL ? NULL : line + 1;
     }
@@ -95,39 +92,38 @@ ptx_bytes(const char *text, size_t limit)
 }
 
 static size_t
-entry_bytes(const struct fat_entry *entry)
+code_entry_bytes(const struct fat_entry *entry)
 {
     const char *image = (const char *)entry + entry->header_bytes;
 
     if (entry->unpacked_bytes != 0)
         return entry->unpacked_bytes;
-    return entry->kind == 2 ? cubin_bytes(image, entry->bytes)
-                            : ptx_bytes(image, entry->bytes);
+    return entry->kind == 2 ? code_cubin_bytes(image, entry->bytes) : code_ptx_bytes(image, entry->bytes);
 }
 
 /* The newest cubin that runs on the device; where there is none the newest PTX. */
 static size_t
-fat_bytes(const char *image, unsigned capability)
+code_fat_bytes(const char *image, unsigned capability)
 {
     const struct fat_header *head = (const struct fat_header *)(const void *)image;
     const struct fat_entry *best = NULL;
 
     for (uint64_t at = head->header_bytes; at < head->bytes;) {
-        const struct fat_entry *entry =
-            (const struct fat_entry *)(const void *)(image + at);
-        bool runs = entry->capability <= capability &&
-                    (entry->kind == 1 || entry->capability / 10 == capability / 10);
+        const struct fat_entry *entry = (const struct fat_entry *)(const void *)(image + at);
+        bool runs = entry->capability <= capability
+                    && (entry->kind == 1 || entry->capability / 10 == capability / 10);
 
-        if (runs && (best == NULL || entry->kind > best->kind ||
-                     (entry->kind == best->kind && entry->capability > best->capability)))
+        if (runs
+            && (best == NULL || entry->kind > best->kind
+                || (entry->kind == best->kind && entry->capability > best->capability)))
             best = entry;
         at += entry->header_bytes + entry->bytes;
     }
-    return best == NULL ? UNKNOWN_BYTES : entry_bytes(best);
+    return best == NULL ? UNKNOWN_BYTES : code_entry_bytes(best);
 }
 
 static bool
-is_text(const char *image)
+code_is_text(const char *image)
 {
     while (isspace((unsigned char)*image))
         image++;
@@ -140,21 +136,21 @@ sim_image_bytes(const char *image, size_t limit, unsigned capability)
     struct wrapper wrapper = { 0 };
 
     if (strncmp(image, ELFMAG, SELFMAG) == 0)
-        return cubin_bytes(image, limit);
-    if (is_text(image))
-        return ptx_bytes(image, limit);
+        return code_cubin_bytes(image, limit);
+    if (code_is_text(image))
+        return code_ptx_bytes(image, limit);
     if (strncmp(image, WRAPPER_MAGIC, strlen(WRAPPER_MAGIC)) == 0) {
         memcpy(&wrapper, image, sizeof(wrapper));
         image = wrapper.image;
     }
-    return strncmp(image, FAT_MAGIC, strlen(FAT_MAGIC)) == 0 ? fat_bytes(image, capability)
+    return strncmp(image, FAT_MAGIC, strlen(FAT_MAGIC)) == 0 ? code_fat_bytes(image, capability)
                                                              : UNKNOWN_BYTES;
 }
 
 /* ---- a context's pages of it ---- */
 
 static bool
-has_room(struct CUctx_st *context, size_t pages)
+code_has_room(struct CUctx_st *context, size_t pages)
 {
     struct sim_physical **more = realloc(context->code.page, pages * sizeof(*more));
 
@@ -165,12 +161,12 @@ has_room(struct CUctx_st *context, size_t pages)
 
 /* As many as its bytes fill, under the lock. */
 static CUresult
-fit(struct CUctx_st *context)
+code_fit(struct CUctx_st *context)
 {
     size_t pages = (context->code.bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES;
     CUresult rc = CUDA_SUCCESS;
 
-    if (pages > context->code.pages && !has_room(context, pages))
+    if (pages > context->code.pages && !code_has_room(context, pages))
         return CUDA_ERROR_OUT_OF_MEMORY;
     while (rc == CUDA_SUCCESS && context->code.pages < pages) {
         rc = sim_physical_new(context->memory, SIM_PAGE_BYTES, SIM_TAKE_TOP,
@@ -189,10 +185,10 @@ sim_code_take(struct CUctx_st *context, size_t bytes)
 
     sim_memory_lock();
     context->code.bytes += bytes;
-    rc = fit(context);
+    rc = code_fit(context);
     if (rc != CUDA_SUCCESS) {
         context->code.bytes -= bytes;
-        (void)fit(context);
+        (void)code_fit(context);
     }
     sim_memory_unlock();
     return rc;
@@ -203,7 +199,7 @@ sim_code_give(struct CUctx_st *context, size_t bytes)
 {
     sim_memory_lock();
     context->code.bytes -= bytes;
-    (void)fit(context);
+    (void)code_fit(context);
     sim_memory_unlock();
 }
 
@@ -211,7 +207,7 @@ void
 sim_code_drop(struct CUctx_st *context)
 {
     context->code.bytes = 0;
-    (void)fit(context);
+    (void)code_fit(context);
     free(context->code.page);
     context->code.page = NULL;
 }

@@ -26,10 +26,9 @@ static struct {
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static CUresult
-check(CUevent event)
+event_check(CUevent event)
 {
-    return event != NULL && event->magic == EVENT_MAGIC ? CUDA_SUCCESS
-                                                        : CUDA_ERROR_INVALID_HANDLE;
+    return event != NULL && event->magic == EVENT_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUDA_API CUresult
@@ -41,8 +40,8 @@ cuEventCreate(CUevent *event, unsigned int flags)
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (event == NULL || (flags & ~EVENT_FLAGS) != 0 ||
-        ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0))
+    if (event == NULL || (flags & ~EVENT_FLAGS) != 0
+        || ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0))
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&all.lock);
     made = all.unused;
@@ -53,10 +52,9 @@ cuEventCreate(CUevent *event, unsigned int flags)
         made = calloc(1, sizeof(*made));
     if (made == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *made = (struct CUevent_st) { .magic = EVENT_MAGIC,
-                                  .flags = flags,
-                                  .context = context,
-                                  .recording = made->recording + 1 };
+    *made = (struct CUevent_st){
+        .magic = EVENT_MAGIC, .flags = flags, .context = context, .recording = made->recording + 1
+    };
     *event = made;
     return CUDA_SUCCESS;
 }
@@ -70,7 +68,7 @@ struct record {
 };
 
 static void
-note_end(void *self, uint64_t ended_ns)
+event_note_end(void *self, uint64_t ended_ns)
 {
     struct record *record = self;
     CUevent event = record->event;
@@ -83,14 +81,12 @@ note_end(void *self, uint64_t ended_ns)
 }
 
 static CUresult
-record_now(CUevent event, struct CUstream_st *stream)
+event_record_now(CUevent event, struct CUstream_st *stream)
 {
     struct sim_queue *queue;
     CUresult rc = sim_cuda_queue(stream->context, &queue);
     struct record *record = rc == CUDA_SUCCESS ? malloc(sizeof(*record)) : NULL;
-    struct sim_order order = { .work.kind = SIM_TASK_MARK,
-                               .ended = note_end,
-                               .self = record };
+    struct sim_order order = { .work.kind = SIM_TASK_MARK, .ended = event_note_end, .self = record };
     uint64_t number;
     uint32_t recording;
 
@@ -100,7 +96,7 @@ record_now(CUevent event, struct CUstream_st *stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     sim_queue_lock(queue);
     recording = ++event->recording;
-    *record = (struct record) { event, recording };
+    *record = (struct record){ event, recording };
     event->queue = queue;
     event->pending = event->recorded = true;
     event->number = UINT64_MAX / 2; /* not known yet */
@@ -116,10 +112,10 @@ record_now(CUevent event, struct CUstream_st *stream)
 }
 
 static CUresult
-record(CUevent event, struct sim_stream_name name, unsigned flags)
+event_record(CUevent event, struct sim_stream_name name, unsigned flags)
 {
     struct CUstream_st *stream;
-    CUresult rc = check(event);
+    CUresult rc = event_check(event);
 
     if (rc == CUDA_SUCCESS && flags > 1)
         rc = CUDA_ERROR_INVALID_VALUE;
@@ -131,38 +127,38 @@ record(CUevent event, struct sim_stream_name name, unsigned flags)
         rc = sim_capture_mark(stream, &event->mark);
     if (rc != CUDA_SUCCESS || event->mark.capture != 0)
         return rc;
-    return record_now(event, stream);
+    return event_record_now(event, stream);
 }
 
 CUDA_API CUresult
 cuEventRecord(CUevent event, CUstream stream)
 {
-    return record(event, (struct sim_stream_name) { stream, false }, 0);
+    return event_record(event, (struct sim_stream_name){ stream, false }, 0);
 }
 
 CUDA_API CUresult
 cuEventRecord_ptsz(CUevent event, CUstream stream)
 {
-    return record(event, (struct sim_stream_name) { stream, true }, 0);
+    return event_record(event, (struct sim_stream_name){ stream, true }, 0);
 }
 
 CUDA_API CUresult
 cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
 {
-    return record(event, (struct sim_stream_name) { stream, false }, flags);
+    return event_record(event, (struct sim_stream_name){ stream, false }, flags);
 }
 
 CUDA_API CUresult
 cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags)
 {
-    return record(event, (struct sim_stream_name) { stream, true }, flags);
+    return event_record(event, (struct sim_stream_name){ stream, true }, flags);
 }
 
 /* ---- asking ---- */
 
 /* Bring it up to date: true when it has ended, or was never recorded. */
 static bool
-has_ended(CUevent event)
+event_has_ended(CUevent event)
 {
     uint64_t ended_ns = 0;
     bool ended = !event->pending;
@@ -180,9 +176,9 @@ has_ended(CUevent event)
 }
 
 static CUresult
-begin_asking(CUevent event)
+event_begin_asking(CUevent event)
 {
-    CUresult rc = check(event);
+    CUresult rc = event_check(event);
 
     if (rc == CUDA_SUCCESS && event->mark.capture != 0)
         rc = CUDA_ERROR_CAPTURED_EVENT;
@@ -194,20 +190,20 @@ begin_asking(CUevent event)
 CUDA_API CUresult
 cuEventQuery(CUevent event)
 {
-    CUresult rc = begin_asking(event);
+    CUresult rc = event_begin_asking(event);
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    return has_ended(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return event_has_ended(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 /* With CU_EVENT_BLOCKING_SYNC the real one sleeps and else spins; here all sleep. */
 CUDA_API CUresult
 cuEventSynchronize(CUevent event)
 {
-    CUresult rc = begin_asking(event);
+    CUresult rc = event_begin_asking(event);
 
-    if (rc == CUDA_SUCCESS && !has_ended(event))
+    if (rc == CUDA_SUCCESS && !event_has_ended(event))
         sim_queue_wait(event->queue, event->number);
     return rc;
 }
@@ -215,7 +211,7 @@ cuEventSynchronize(CUevent event)
 CUDA_API CUresult
 cuEventDestroy_v2(CUevent event)
 {
-    CUresult rc = check(event);
+    CUresult rc = event_check(event);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -246,13 +242,12 @@ cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
 {
     if (milliseconds == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (check(start) != CUDA_SUCCESS || check(end) != CUDA_SUCCESS || !start->recorded ||
-        !end->recorded || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0)
+    if (event_check(start) != CUDA_SUCCESS || event_check(end) != CUDA_SUCCESS || !start->recorded
+        || !end->recorded || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!has_ended(start) || !has_ended(end))
+    if (!event_has_ended(start) || !event_has_ended(end))
         return CUDA_ERROR_NOT_READY;
-    *milliseconds =
-        (float)((double)((int64_t)(end->ended_ns - start->ended_ns) / 500) / 2000);
+    *milliseconds = (float)((double)((int64_t)(end->ended_ns - start->ended_ns) / 500) / 2000);
     return CUDA_SUCCESS;
 }
 
@@ -270,37 +265,37 @@ poll_event(void *self)
 {
     const struct record *wait = self;
 
-    return wait->event->recording != wait->recording || has_ended(wait->event);
+    return wait->event->recording != wait->recording || event_has_ended(wait->event);
 }
 
 static void
-end_wait(void *self, uint64_t ended_ns)
+event_end_wait(void *self, uint64_t ended_ns)
 {
     (void)ended_ns;
     free(self);
 }
 
 static CUresult
-wait_elsewhere(struct CUstream_st *stream, CUevent event)
+event_wait_elsewhere(struct CUstream_st *stream, CUevent event)
 {
     struct record *wait = malloc(sizeof(*wait));
     struct sim_order order = {
-        .work.kind = SIM_TASK_HOST, .poll = poll_event, .ended = end_wait, .self = wait
+        .work.kind = SIM_TASK_HOST, .poll = poll_event, .ended = event_end_wait, .self = wait
     };
 
     if (wait == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *wait = (struct record) { event, event->recording };
+    *wait = (struct record){ event, event->recording };
     return sim_cuda_submit(stream, &order, NULL);
 }
 
 static CUresult
-stream_wait(struct sim_stream_name name, CUevent event, unsigned flags)
+event_stream_wait(struct sim_stream_name name, CUevent event, unsigned flags)
 {
     struct CUstream_st *stream;
     struct sim_order order = { .work.kind = SIM_TASK_AFTER };
     struct sim_queue *queue;
-    CUresult rc = check(event);
+    CUresult rc = event_check(event);
     bool taken;
 
     if (rc == CUDA_SUCCESS && flags > 1)
@@ -309,11 +304,11 @@ stream_wait(struct sim_stream_name name, CUevent event, unsigned flags)
         rc = sim_cuda_find_stream(name, &stream);
     if (rc == CUDA_SUCCESS)
         rc = sim_capture_join(stream, &event->mark, &taken);
-    if (rc != CUDA_SUCCESS || taken || has_ended(event))
+    if (rc != CUDA_SUCCESS || taken || event_has_ended(event))
         return rc;
     rc = sim_cuda_queue(stream->context, &queue);
     if (rc == CUDA_SUCCESS && queue != event->queue)
-        return wait_elsewhere(stream, event);
+        return event_wait_elsewhere(stream, event);
     order.work.after = event->number;
     return rc == CUDA_SUCCESS ? sim_cuda_submit(stream, &order, NULL) : rc;
 }
@@ -321,11 +316,11 @@ stream_wait(struct sim_stream_name name, CUevent event, unsigned flags)
 CUDA_API CUresult
 cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-    return stream_wait((struct sim_stream_name) { stream, false }, event, flags);
+    return event_stream_wait((struct sim_stream_name){ stream, false }, event, flags);
 }
 
 CUDA_API CUresult
 cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags)
 {
-    return stream_wait((struct sim_stream_name) { stream, true }, event, flags);
+    return event_stream_wait((struct sim_stream_name){ stream, true }, event, flags);
 }

@@ -14,12 +14,12 @@ struct CUgraphExec_st {
     unsigned long long flags;
     pthread_mutex_t lock; /* of what follows */
     CUgraph graph;
-    struct CUstream_st *stream; /* of the last launch, which the next one waits for */
+    struct CUstream_st *stream; /* of the last exec_launch, which the next one waits for */
     uint64_t number;
 };
 
 static CUresult
-instantiate(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
+exec_instantiate(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
 {
     CUgraphExec exec;
 
@@ -41,39 +41,37 @@ instantiate(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
 }
 
 CUDA_API CUresult
-cuGraphInstantiate_v2(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node,
-                      char *log_buffer, size_t buffer_size)
+cuGraphInstantiate_v2(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node, char *log_buffer,
+                      size_t buffer_size)
 {
     if (error_node != NULL)
         *error_node = NULL;
     if (log_buffer != NULL && buffer_size > 0)
         log_buffer[0] = '\0';
-    return instantiate(graph_exec, graph, 0);
+    return exec_instantiate(graph_exec, graph, 0);
 }
 
 CUDA_API CUresult
-cuGraphInstantiate(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node,
-                   char *log_buffer, size_t buffer_size)
+cuGraphInstantiate(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node, char *log_buffer,
+                   size_t buffer_size)
 {
     return cuGraphInstantiate_v2(graph_exec, graph, error_node, log_buffer, buffer_size);
 }
 
 CUDA_API CUresult
-cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph,
-                            unsigned long long flags)
+cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
 {
-    return instantiate(graph_exec, graph, flags);
+    return exec_instantiate(graph_exec, graph, flags);
 }
 
 static CUresult
-instantiate_with(CUgraphExec *graph_exec, CUgraph graph,
-                 CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+exec_instantiate_with(CUgraphExec *graph_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
     CUresult rc;
 
     if (params == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    rc = instantiate(graph_exec, graph, params->flags);
+    rc = exec_instantiate(graph_exec, graph, params->flags);
     params->hErrNode_out = NULL;
     params->result_out = rc == CUDA_SUCCESS ? 0 : 1;
     return rc;
@@ -83,14 +81,14 @@ CUDA_API CUresult
 cuGraphInstantiateWithParams(CUgraphExec *graph_exec, CUgraph graph,
                              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
 {
-    return instantiate_with(graph_exec, graph, instantiate_params);
+    return exec_instantiate_with(graph_exec, graph, instantiate_params);
 }
 
 CUDA_API CUresult
 cuGraphInstantiateWithParams_ptsz(CUgraphExec *graph_exec, CUgraph graph,
                                   CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params)
 {
-    return instantiate_with(graph_exec, graph, instantiate_params);
+    return exec_instantiate_with(graph_exec, graph, instantiate_params);
 }
 
 static bool
@@ -113,15 +111,15 @@ cuGraphExecDestroy(CUgraphExec graph_exec)
 
 /* ---- launching ---- */
 
-/* A launch needs what its nodes need even after the graph was destroyed. */
+/* A exec_launch needs what its nodes need even after the graph was destroyed. */
 static void
-release_payload(void *self)
+exec_release_payload(void *self)
 {
     sim_payload_release(self);
 }
 
 static void
-act_on_payload(void *self)
+exec_act_on_payload(void *self)
 {
     const struct sim_payload *payload = self;
 
@@ -130,13 +128,13 @@ act_on_payload(void *self)
 
 /* Add a node's cost to those before it; what acts on the host comes after them. */
 static CUresult
-launch_node(struct CUstream_st *stream, struct sim_payload *payload, struct sim_deed *sum)
+exec_launch_node(struct CUstream_st *stream, struct sim_payload *payload, struct sim_deed *sum)
 {
     struct sim_deed act = payload->deed;
     CUresult rc = CUDA_SUCCESS;
 
-    if (payload->deed.act == NULL && payload->deed.engine == SIM_ENGINE_COMPUTE &&
-        (sum->cost_ns == 0 || sum->sms == payload->deed.sms)) {
+    if (payload->deed.act == NULL && payload->deed.engine == SIM_ENGINE_COMPUTE
+        && (sum->cost_ns == 0 || sum->sms == payload->deed.sms)) {
         sum->sms = payload->deed.sms;
         sum->cost_ns += payload->deed.cost_ns;
         return CUDA_SUCCESS;
@@ -151,26 +149,25 @@ launch_node(struct CUstream_st *stream, struct sim_payload *payload, struct sim_
         return sim_cuda_submit_deed(stream, &act);
     }
     payload->references++;
-    act.act = act_on_payload;
-    act.drop = release_payload;
+    act.act = exec_act_on_payload;
+    act.drop = exec_release_payload;
     act.self = payload;
     return sim_cuda_submit_deed(stream, &act);
 }
 
 /* A graph does not run beside itself. */
 static CUresult
-follow_last(CUgraphExec exec, struct CUstream_st *stream)
+exec_follow_last(CUgraphExec exec, struct CUstream_st *stream)
 {
     struct sim_order order = { .work = { .kind = SIM_TASK_AFTER, .after = exec->number } };
 
-    if (exec->stream == NULL || exec->stream == stream ||
-        exec->stream->context != stream->context)
+    if (exec->stream == NULL || exec->stream == stream || exec->stream->context != stream->context)
         return CUDA_SUCCESS;
     return sim_cuda_submit(stream, &order, NULL);
 }
 
 static CUresult
-take_memory(CUgraphExec exec)
+exec_take_memory(CUgraphExec exec)
 {
     bool anew = (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
     CUresult rc = CUDA_SUCCESS;
@@ -180,8 +177,7 @@ take_memory(CUgraphExec exec)
 
         if (payload->deed.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
             rc = sim_graph_memory_take(payload, anew);
-        if (payload->deed.type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
-            !sim_graph_memory_free(payload->address))
+        if (payload->deed.type == CU_GRAPH_NODE_TYPE_MEM_FREE && !sim_graph_memory_free(payload->address))
             rc = CUDA_ERROR_INVALID_VALUE;
     }
     return rc;
@@ -189,16 +185,15 @@ take_memory(CUgraphExec exec)
 
 /* Under its lock. */
 static CUresult
-launch_nodes(CUgraphExec exec, struct CUstream_st *stream)
+exec_launch_nodes(CUgraphExec exec, struct CUstream_st *stream)
 {
-    struct sim_deed sum = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
-                            .engine = SIM_ENGINE_COMPUTE };
-    CUresult rc = follow_last(exec, stream);
+    struct sim_deed sum = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .engine = SIM_ENGINE_COMPUTE };
+    CUresult rc = exec_follow_last(exec, stream);
 
     if (rc == CUDA_SUCCESS)
-        rc = take_memory(exec);
+        rc = exec_take_memory(exec);
     for (size_t i = 0; rc == CUDA_SUCCESS && i < exec->graph->count; i++)
-        rc = launch_node(stream, exec->graph->node[i]->payload, &sum);
+        rc = exec_launch_node(stream, exec->graph->node[i]->payload, &sum);
     if (rc == CUDA_SUCCESS && sum.cost_ns > 0)
         rc = sim_cuda_submit_deed(stream, &sum);
     exec->stream = stream;
@@ -208,7 +203,7 @@ launch_nodes(CUgraphExec exec, struct CUstream_st *stream)
 
 /* A graph that is launched in a captured stream: its nodes, one after another. */
 static CUresult
-launch(CUgraphExec exec, struct sim_stream_name name)
+exec_launch(CUgraphExec exec, struct sim_stream_name name)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -218,13 +213,13 @@ launch(CUgraphExec exec, struct sim_stream_name name)
     if (!is_exec(exec))
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&exec->lock);
-    rc = launch_nodes(exec, stream);
+    rc = exec_launch_nodes(exec, stream);
     pthread_mutex_unlock(&exec->lock);
     return rc;
 }
 
 static CUresult
-upload(CUgraphExec exec, struct sim_stream_name name)
+exec_upload(CUgraphExec exec, struct sim_stream_name name)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -235,31 +230,31 @@ upload(CUgraphExec exec, struct sim_stream_name name)
 CUDA_API CUresult
 cuGraphLaunch(CUgraphExec graph, CUstream stream)
 {
-    return launch(graph, (struct sim_stream_name) { stream, false });
+    return exec_launch(graph, (struct sim_stream_name){ stream, false });
 }
 
 CUDA_API CUresult
 cuGraphLaunch_ptsz(CUgraphExec graph_exec, CUstream stream)
 {
-    return launch(graph_exec, (struct sim_stream_name) { stream, true });
+    return exec_launch(graph_exec, (struct sim_stream_name){ stream, true });
 }
 
 CUDA_API CUresult
 cuGraphUpload(CUgraphExec graph, CUstream stream)
 {
-    return upload(graph, (struct sim_stream_name) { stream, false });
+    return exec_upload(graph, (struct sim_stream_name){ stream, false });
 }
 
 CUDA_API CUresult
 cuGraphUpload_ptsz(CUgraphExec graph_exec, CUstream stream)
 {
-    return upload(graph_exec, (struct sim_stream_name) { stream, true });
+    return exec_upload(graph_exec, (struct sim_stream_name){ stream, true });
 }
 
 /* ---- updating ---- */
 
 static CUgraphExecUpdateResult
-compare_node(const struct CUgraphNode_st *old, const struct CUgraphNode_st *new)
+exec_compare_node(const struct CUgraphNode_st *old, const struct CUgraphNode_st *new)
 {
     if (old->depends != new->depends)
         return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
@@ -268,34 +263,32 @@ compare_node(const struct CUgraphNode_st *old, const struct CUgraphNode_st *new)
             return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (old->payload->deed.type != new->payload->deed.type)
         return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-    if (old->payload->address != new->payload->address ||
-        old->payload->bytes != new->payload->bytes)
+    if (old->payload->address != new->payload->address || old->payload->bytes != new->payload->bytes)
         return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
     return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
 static void
-compare(CUgraph old, CUgraph new, CUgraphExecUpdateResultInfo *info)
+exec_compare(CUgraph old, CUgraph new, CUgraphExecUpdateResultInfo *info)
 {
-    *info = (CUgraphExecUpdateResultInfo) { .result = CU_GRAPH_EXEC_UPDATE_SUCCESS };
+    *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_SUCCESS };
     if (old->count != new->count)
         info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-    for (size_t i = 0; info->result == CU_GRAPH_EXEC_UPDATE_SUCCESS && i < old->count;
-         i++) {
-        info->result = compare_node(old->node[i], new->node[i]);
+    for (size_t i = 0; info->result == CU_GRAPH_EXEC_UPDATE_SUCCESS && i < old->count; i++) {
+        info->result = exec_compare_node(old->node[i], new->node[i]);
         if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS)
             info->errorNode = new->node[i];
     }
 }
 
 static CUresult
-update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
 {
     CUgraph copy;
 
     if (!is_exec(exec) || !sim_graph_is(graph) || info == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    compare(exec->graph, graph, info);
+    exec_compare(exec->graph, graph, info);
     if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS)
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     copy = sim_graph_clone(graph);
@@ -313,7 +306,7 @@ cuGraphExecUpdate(CUgraphExec graph_exec, CUgraph graph, CUgraphNode *error_node
                   CUgraphExecUpdateResult *update_result_out)
 {
     CUgraphExecUpdateResultInfo info = { .result = CU_GRAPH_EXEC_UPDATE_ERROR };
-    CUresult rc = update(graph_exec, graph, &info);
+    CUresult rc = exec_update(graph_exec, graph, &info);
 
     if (error_node_out != NULL)
         *error_node_out = info.errorNode;
@@ -323,8 +316,7 @@ cuGraphExecUpdate(CUgraphExec graph_exec, CUgraph graph, CUgraphNode *error_node
 }
 
 CUDA_API CUresult
-cuGraphExecUpdate_v2(CUgraphExec graph_exec, CUgraph graph,
-                     CUgraphExecUpdateResultInfo *result_info)
+cuGraphExecUpdate_v2(CUgraphExec graph_exec, CUgraph graph, CUgraphExecUpdateResultInfo *result_info)
 {
-    return update(graph_exec, graph, result_info);
+    return exec_update(graph_exec, graph, result_info);
 }

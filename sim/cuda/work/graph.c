@@ -55,7 +55,7 @@ sim_graph_is(CUgraph graph)
 }
 
 static void
-free_node(CUgraphNode node)
+graph_free_node(CUgraphNode node)
 {
     sim_payload_release(node->payload);
     free(node->dependencies);
@@ -68,14 +68,14 @@ sim_graph_free(CUgraph graph)
     if (graph == NULL)
         return;
     for (size_t i = 0; i < graph->count; i++)
-        free_node(graph->node[i]);
+        graph_free_node(graph->node[i]);
     graph->magic = 0;
     free(graph->node);
     free(graph);
 }
 
 static bool
-has_room(CUgraph graph)
+graph_has_room(CUgraph graph)
 {
     size_t room = graph->room == 0 ? NODES_LEAST : graph->room * 2;
     CUgraphNode *node;
@@ -91,7 +91,7 @@ has_room(CUgraph graph)
 }
 
 static bool
-is_of(CUgraph graph, struct sim_tail after)
+graph_is_of(CUgraph graph, struct sim_tail after)
 {
     if (after.count > 0 && after.node == NULL)
         return false;
@@ -102,7 +102,7 @@ is_of(CUgraph graph, struct sim_tail after)
 }
 
 static CUresult
-refuse(CUgraphNode node, struct sim_payload *payload, CUresult rc)
+graph_refuse(CUgraphNode node, struct sim_payload *payload, CUresult rc)
 {
     sim_payload_release(payload);
     if (node != NULL)
@@ -112,20 +112,19 @@ refuse(CUgraphNode node, struct sim_payload *payload, CUresult rc)
 }
 
 CUresult
-sim_graph_add(CUgraph graph, struct sim_tail after, struct sim_payload *payload,
-              CUgraphNode *ret_node)
+sim_graph_add(CUgraph graph, struct sim_tail after, struct sim_payload *payload, CUgraphNode *ret_node)
 {
     size_t bytes = after.count * sizeof(CUgraphNode);
     CUgraphNode node;
 
-    if (!is_of(graph, after))
-        return refuse(NULL, payload, CUDA_ERROR_INVALID_VALUE);
+    if (!graph_is_of(graph, after))
+        return graph_refuse(NULL, payload, CUDA_ERROR_INVALID_VALUE);
     node = calloc(1, sizeof(*node));
     if (node == NULL)
-        return refuse(NULL, payload, CUDA_ERROR_OUT_OF_MEMORY);
+        return graph_refuse(NULL, payload, CUDA_ERROR_OUT_OF_MEMORY);
     node->dependencies = bytes > 0 ? malloc(bytes) : NULL;
-    if ((bytes > 0 && node->dependencies == NULL) || !has_room(graph))
-        return refuse(node, payload, CUDA_ERROR_OUT_OF_MEMORY);
+    if ((bytes > 0 && node->dependencies == NULL) || !graph_has_room(graph))
+        return graph_refuse(node, payload, CUDA_ERROR_OUT_OF_MEMORY);
     if (bytes > 0)
         memcpy(node->dependencies, after.node, bytes);
     for (size_t i = 0; i < after.count; i++)
@@ -140,7 +139,7 @@ sim_graph_add(CUgraph graph, struct sim_tail after, struct sim_payload *payload,
 }
 
 static CUresult
-copy_node(CUgraph copy, const struct CUgraphNode_st *node)
+graph_copy_node(CUgraph copy, const struct CUgraphNode_st *node)
 {
     struct sim_tail after = { NULL, node->depends };
     CUgraphNode unused;
@@ -166,7 +165,7 @@ sim_graph_clone(CUgraph graph)
     CUresult rc = CUDA_SUCCESS;
 
     for (size_t i = 0; copy != NULL && rc == CUDA_SUCCESS && i < graph->count; i++)
-        rc = copy_node(copy, graph->node[i]);
+        rc = graph_copy_node(copy, graph->node[i]);
     if (rc == CUDA_SUCCESS)
         return copy;
     sim_graph_free(copy);

@@ -54,8 +54,7 @@ CUresult sim_graph_add(CUgraph graph, struct sim_tail after, struct sim_payload 
 
 /* Take a deed that is done in a stream which is captured.  *ret_taken false: it is not.  On
  * failure the deed was dropped. */
-CUresult sim_capture_take(struct CUstream_st *stream, const struct sim_deed *deed,
-                          bool *ret_taken);
+CUresult sim_capture_take(struct CUstream_st *stream, const struct sim_deed *deed, bool *ret_taken);
 
 /* Memory that is taken or freed in a stream which is captured: MEM_ALLOC of `bytes` on the
  * device, whose address comes back, or MEM_FREE of an address. */
@@ -67,8 +66,8 @@ struct sim_capture_memory {
 };
 
 /* As sim_capture_take. */
-CUresult sim_capture_take_memory(struct sim_stream_name name,
-                                 struct sim_capture_memory *memory, bool *ret_taken);
+CUresult sim_capture_take_memory(struct sim_stream_name name, struct sim_capture_memory *memory,
+                                 bool *ret_taken);
 
 /* What an event that is recorded in a captured stream stands for. */
 struct sim_mark {
@@ -79,8 +78,7 @@ struct sim_mark {
 /* Record into `mark`, or clear it when the stream is not captured. */
 CUresult sim_capture_mark(struct CUstream_st *stream, struct sim_mark *mark);
 /* Let the stream wait for it, which has it captured, too.  *ret_taken false: neither is. */
-CUresult sim_capture_join(struct CUstream_st *stream, const struct sim_mark *mark,
-                          bool *ret_taken);
+CUresult sim_capture_join(struct CUstream_st *stream, const struct sim_mark *mark, bool *ret_taken);
 void sim_mark_clear(struct sim_mark *mark);
 
 /* The stream is queried or waited for: UNSUPPORTED when it is captured, which ends that. */
@@ -102,7 +100,6 @@ bool sim_graph_memory_free_locked(CUdeviceptr address);
 /* ---- kernels ---- */
 
 /* What a launch of `function` does.  INVALID_HANDLE; INVALID_VALUE. */
-CUresult sim_kernel_deed(CUfunction function, void **parameters, void **extra,
-                         struct sim_deed *ret_deed);
+CUresult sim_kernel_deed(CUfunction function, void **parameters, void **extra, struct sim_deed *ret_deed);
 
 #endif

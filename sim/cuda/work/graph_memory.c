@@ -6,8 +6,8 @@
 #include "sim/cuda/memory/space.h"
 
 /* An address that a node has, and what is behind it between its allocation and its free. */
-struct range {
-    struct range *next;
+struct memory_range {
+    struct memory_range *next;
     struct sim_region *region;
     CUdevice device;
     struct chunk *chunk; /* NULL: nothing */
@@ -21,7 +21,7 @@ struct chunk {
     bool used;
 };
 
-struct pool {
+struct memory_pool {
     struct chunk *chunks;
     struct sim_memory *memory;                               /* while it has chunks */
     uint64_t value[CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH + 1]; /* by attribute */
@@ -29,8 +29,8 @@ struct pool {
 
 /* All under sim_memory_lock(). */
 static struct {
-    struct range *ranges;
-    struct pool pool[SIM_CUDA_DEVICES_MAX];
+    struct memory_range *ranges;
+    struct memory_pool pool[SIM_CUDA_DEVICES_MAX];
 } all;
 
 CUresult
@@ -39,7 +39,7 @@ sim_graph_memory_reserve(struct sim_payload *payload)
     const struct sim_wish wish = { .bytes = payload->bytes };
     struct sim_cuda_device device;
     CUresult rc = sim_cuda_device(payload->device, &device);
-    struct range *range;
+    struct memory_range *range;
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -51,8 +51,7 @@ sim_graph_memory_reserve(struct sim_payload *payload)
     sim_memory_lock();
     range->region = sim_region_new(SIM_REGION_RESERVED, &wish);
     if (range->region != NULL)
-        range->region->mapped =
-            calloc(range->region->span / SIM_PAGE_BYTES, sizeof(struct sim_mapped));
+        range->region->mapped = calloc(range->region->span / SIM_PAGE_BYTES, sizeof(struct sim_mapped));
     if (range->region == NULL || range->region->mapped == NULL) {
         if (range->region != NULL)
             sim_region_free(range->region);
@@ -71,7 +70,7 @@ sim_graph_memory_reserve(struct sim_payload *payload)
 /* ---- the pool ---- */
 
 static void
-set_value(struct pool *pool, CUgraphMem_attribute current, uint64_t value)
+memory_set_value(struct memory_pool *pool, CUgraphMem_attribute current, uint64_t value)
 {
     CUgraphMem_attribute high = (CUgraphMem_attribute)(current + 1);
 
@@ -81,13 +80,13 @@ set_value(struct pool *pool, CUgraphMem_attribute current, uint64_t value)
 }
 
 static void
-change(struct pool *pool, CUgraphMem_attribute current, int64_t by)
+memory_change(struct memory_pool *pool, CUgraphMem_attribute current, int64_t by)
 {
-    set_value(pool, current, pool->value[current] + (uint64_t)by);
+    memory_set_value(pool, current, pool->value[current] + (uint64_t)by);
 }
 
 static CUresult
-open_pool(struct pool *pool, CUdevice device)
+memory_open_pool(struct memory_pool *pool, CUdevice device)
 {
     CUresult rc = CUDA_SUCCESS;
 
@@ -102,9 +101,9 @@ open_pool(struct pool *pool, CUdevice device)
 }
 
 static CUresult
-grow_pool(struct pool *pool, CUdevice device, size_t bytes, struct chunk **ret_chunk)
+memory_grow_pool(struct memory_pool *pool, CUdevice device, size_t bytes, struct chunk **ret_chunk)
 {
-    CUresult rc = open_pool(pool, device);
+    CUresult rc = memory_open_pool(pool, device);
     struct chunk *chunk = rc == CUDA_SUCCESS ? calloc(1, sizeof(*chunk)) : NULL;
 
     if (rc != CUDA_SUCCESS)
@@ -119,54 +118,53 @@ grow_pool(struct pool *pool, CUdevice device, size_t bytes, struct chunk **ret_c
     chunk->bytes = bytes;
     chunk->next = pool->chunks;
     pool->chunks = chunk;
-    change(pool, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, (int64_t)bytes);
+    memory_change(pool, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, (int64_t)bytes);
     *ret_chunk = chunk;
     return CUDA_SUCCESS;
 }
 
 /* The smallest unused chunk that is large enough; none that would waste half of itself. */
 static struct chunk *
-find_chunk(const struct pool *pool, size_t bytes)
+memory_find_chunk(const struct memory_pool *pool, size_t bytes)
 {
     struct chunk *best = NULL;
 
     for (struct chunk *chunk = pool->chunks; chunk != NULL; chunk = chunk->next)
-        if (!chunk->used && chunk->bytes >= bytes && chunk->bytes / 2 <= bytes &&
-            (best == NULL || chunk->bytes < best->bytes))
+        if (!chunk->used && chunk->bytes >= bytes && chunk->bytes / 2 <= bytes
+            && (best == NULL || chunk->bytes < best->bytes))
             best = chunk;
     return best;
 }
 
 static void
-show(struct range *range, struct sim_physical *physical)
+memory_show(struct memory_range *range, struct sim_physical *physical)
 {
     struct sim_region *region = range->region;
 
     for (size_t i = 0; i < region->span / SIM_PAGE_BYTES; i++)
-        region->mapped[i] =
-            (struct sim_mapped) { .physical = physical,
-                                  .offset = i * SIM_PAGE_BYTES,
-                                  .start = region->address,
-                                  .size = region->span,
-                                  .access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+        region->mapped[i] = (struct sim_mapped){ .physical = physical,
+                                                 .offset = i * SIM_PAGE_BYTES,
+                                                 .start = region->address,
+                                                 .size = region->span,
+                                                 .access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 }
 
 static void
-free_range(struct range *range)
+memory_free_range(struct memory_range *range)
 {
     if (range->chunk == NULL)
         return;
-    change(&all.pool[range->device], CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
-           -(int64_t)range->chunk->bytes);
-    show(range, NULL);
+    memory_change(&all.pool[range->device], CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
+                  -(int64_t)range->chunk->bytes);
+    memory_show(range, NULL);
     range->chunk->used = false;
     range->chunk = NULL;
 }
 
-static struct range *
-find_range(CUdeviceptr address)
+static struct memory_range *
+memory_find_range(CUdeviceptr address)
 {
-    struct range *range = all.ranges;
+    struct memory_range *range = all.ranges;
 
     while (range != NULL && range->region->address != address)
         range = range->next;
@@ -174,20 +172,20 @@ find_range(CUdeviceptr address)
 }
 
 static CUresult
-take_range(struct range *range)
+memory_take_range(struct memory_range *range)
 {
-    struct pool *pool = &all.pool[range->device];
-    struct chunk *chunk = find_chunk(pool, range->region->span);
+    struct memory_pool *pool = &all.pool[range->device];
+    struct chunk *chunk = memory_find_chunk(pool, range->region->span);
     CUresult rc = CUDA_SUCCESS;
 
     if (chunk == NULL)
-        rc = grow_pool(pool, range->device, range->region->span, &chunk);
+        rc = memory_grow_pool(pool, range->device, range->region->span, &chunk);
     if (rc != CUDA_SUCCESS)
         return rc;
     chunk->used = true;
     range->chunk = chunk;
-    show(range, chunk->physical);
-    change(pool, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, (int64_t)chunk->bytes);
+    memory_show(range, chunk->physical);
+    memory_change(pool, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, (int64_t)chunk->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -195,14 +193,14 @@ CUresult
 sim_graph_memory_take(const struct sim_payload *payload, bool anew)
 {
     CUresult rc = CUDA_ERROR_INVALID_VALUE;
-    struct range *range;
+    struct memory_range *range;
 
     sim_memory_lock();
-    range = find_range(payload->address);
+    range = memory_find_range(payload->address);
     if (range != NULL && anew)
-        free_range(range);
+        memory_free_range(range);
     if (range != NULL && range->chunk == NULL)
-        rc = take_range(range);
+        rc = memory_take_range(range);
     sim_memory_unlock();
     return rc;
 }
@@ -210,11 +208,11 @@ sim_graph_memory_take(const struct sim_payload *payload, bool anew)
 bool
 sim_graph_memory_free_locked(CUdeviceptr address)
 {
-    struct range *range = find_range(address);
+    struct memory_range *range = memory_find_range(address);
 
     if (range == NULL || range->chunk == NULL)
         return false;
-    free_range(range);
+    memory_free_range(range);
     return true;
 }
 
@@ -233,12 +231,12 @@ void
 sim_graph_memory_forget(const struct sim_payload *payload)
 {
     sim_memory_lock();
-    for (struct range **link = &all.ranges; *link != NULL; link = &(*link)->next)
+    for (struct memory_range **link = &all.ranges; *link != NULL; link = &(*link)->next)
         if ((*link)->region->address == payload->address) {
-            struct range *range = *link;
+            struct memory_range *range = *link;
 
             *link = range->next;
-            free_range(range);
+            memory_free_range(range);
             sim_region_free(range->region);
             free(range);
             break;
@@ -247,7 +245,7 @@ sim_graph_memory_forget(const struct sim_payload *payload)
 }
 
 static void
-trim(struct pool *pool)
+memory_trim(struct memory_pool *pool)
 {
     for (struct chunk **link = &pool->chunks; *link != NULL;) {
         struct chunk *chunk = *link;
@@ -256,7 +254,7 @@ trim(struct pool *pool)
             link = &chunk->next;
             continue;
         }
-        change(pool, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, -(int64_t)chunk->bytes);
+        memory_change(pool, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, -(int64_t)chunk->bytes);
         *link = chunk->next;
         sim_physical_release(chunk->physical);
         free(chunk);
@@ -270,7 +268,7 @@ trim(struct pool *pool)
 /* ---- the calls ---- */
 
 static CUresult
-check(CUdevice device, CUgraphMem_attribute attribute, const void *value)
+memory_check(CUdevice device, CUgraphMem_attribute attribute, const void *value)
 {
     struct sim_cuda_device found;
     CUresult rc = sim_cuda_device(device, &found);
@@ -285,7 +283,7 @@ check(CUdevice device, CUgraphMem_attribute attribute, const void *value)
 CUDA_API CUresult
 cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
 {
-    CUresult rc = check(device, attribute, value);
+    CUresult rc = memory_check(device, attribute, value);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -299,7 +297,7 @@ cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, vo
 CUDA_API CUresult
 cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
 {
-    CUresult rc = check(device, attribute, value);
+    CUresult rc = memory_check(device, attribute, value);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -320,7 +318,7 @@ cuDeviceGraphMemTrim(CUdevice device)
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    trim(&all.pool[device]);
+    memory_trim(&all.pool[device]);
     sim_memory_unlock();
     return CUDA_SUCCESS;
 }

@@ -83,11 +83,10 @@ captures(void)
     join_event = event();
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     OK(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
-    MUST(cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL) ==
-         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    MUST(cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL)
+         == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) ==
-         CUDA_ERROR_ILLEGAL_STATE);
+    MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_ERROR_ILLEGAL_STATE);
     OK(launch(kernel("k_1ms"), stream));
     OK(cuEventRecord(fork_event, stream));
     OK(cuStreamWaitEvent(side, fork_event, 0));
@@ -139,14 +138,13 @@ static const struct trespass {
 } trespasses[] = {
     { "global, unsafe call", CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_GLOBAL,
       CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED },
-    { "global, relaxed thread", CU_STREAM_CAPTURE_MODE_GLOBAL,
-      CU_STREAM_CAPTURE_MODE_RELAXED, CUDA_SUCCESS, CUDA_SUCCESS },
-    { "global, thread for itself", CU_STREAM_CAPTURE_MODE_GLOBAL,
-      CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CUDA_SUCCESS, CUDA_SUCCESS },
-    { "thread-local", CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_GLOBAL,
+    { "global, relaxed thread", CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_RELAXED, CUDA_SUCCESS,
+      CUDA_SUCCESS },
+    { "global, thread for itself", CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
       CUDA_SUCCESS, CUDA_SUCCESS },
-    { "relaxed", CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_GLOBAL,
-      CUDA_SUCCESS, CUDA_SUCCESS },
+    { "thread-local", CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_GLOBAL, CUDA_SUCCESS,
+      CUDA_SUCCESS },
+    { "relaxed", CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_GLOBAL, CUDA_SUCCESS, CUDA_SUCCESS },
 };
 
 static void *
@@ -210,11 +208,9 @@ static void
 uses_graph_memory(void)
 {
     const size_t bytes = (size_t)64 << 20;
-    CUDA_MEM_ALLOC_NODE_PARAMS params = {
-        .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
-        .bytesize = bytes
-    };
+    CUDA_MEM_ALLOC_NODE_PARAMS params = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                         .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                                          .bytesize = bytes };
     CUgraph graph;
     CUgraphNode alloc, end;
     CUgraphExec exec;

@@ -49,7 +49,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* PTX is text, and tells which kernels there are. */
 static bool
-is_ptx(const char *image)
+module_is_ptx(const char *image)
 {
     while (isspace((unsigned char)*image))
         image++;
@@ -63,9 +63,8 @@ make_module(const char *image, size_t bytes, bool library)
 
     if (module == NULL)
         return NULL;
-    *module =
-        (struct CUmod_st) { .magic = MODULE_MAGIC, .library = library, .bytes = bytes };
-    if (is_ptx(image))
+    *module = (struct CUmod_st){ .magic = MODULE_MAGIC, .library = library, .bytes = bytes };
+    if (module_is_ptx(image))
         module->ptx = strndup(image, PTX_MAX);
     return module;
 }
@@ -80,7 +79,7 @@ free_module(struct CUmod_st *module)
 /* ---- in contexts ---- */
 
 static unsigned
-capability_of(CUdevice device)
+module_capability_of(CUdevice device)
 {
     int major = 0, minor = 0;
 
@@ -91,7 +90,7 @@ capability_of(CUdevice device)
 
 /* Under the lock. */
 static CUresult
-load_into(struct CUmod_st *module, struct CUctx_st *context)
+module_load_into(struct CUmod_st *module, struct CUctx_st *context)
 {
     struct loaded *loaded = module->loaded;
     CUresult rc;
@@ -108,13 +107,13 @@ load_into(struct CUmod_st *module, struct CUctx_st *context)
         free(loaded);
         return rc;
     }
-    *loaded = (struct loaded) { module->loaded, context, context->id, module->bytes };
+    *loaded = (struct loaded){ module->loaded, context, context->id, module->bytes };
     module->loaded = loaded;
     return CUDA_SUCCESS;
 }
 
 static void
-unload(struct CUmod_st *module)
+module_unload(struct CUmod_st *module)
 {
     while (module->loaded != NULL) {
         struct loaded *loaded = module->loaded;
@@ -128,7 +127,7 @@ unload(struct CUmod_st *module)
 
 /* A kernel of a library is used: its context has the library from now on. */
 static CUresult
-use(struct CUmod_st *module)
+module_use(struct CUmod_st *module)
 {
     struct CUctx_st *context;
     CUresult rc = module->library ? sim_cuda_current(&context) : CUDA_ERROR_INVALID_VALUE;
@@ -136,14 +135,14 @@ use(struct CUmod_st *module)
     if (!module->library || rc != CUDA_SUCCESS)
         return module->library ? rc : CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
-    rc = load_into(module, context);
+    rc = module_load_into(module, context);
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
 /* At most `limit` bytes of the image are there. */
 static CUresult
-load(CUmodule *module, const void *image, size_t limit)
+module_load(CUmodule *module, const void *image, size_t limit)
 {
     struct CUctx_st *context;
     CUresult rc = sim_cuda_current(&context);
@@ -154,12 +153,11 @@ load(CUmodule *module, const void *image, size_t limit)
         rc = sim_cuda_capture_check();
     if (rc != CUDA_SUCCESS)
         return rc;
-    *module = make_module(
-        image, sim_image_bytes(image, limit, capability_of(context->device)), false);
+    *module = make_module(image, sim_image_bytes(image, limit, module_capability_of(context->device)), false);
     if (*module == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&lock);
-    rc = load_into(*module, context);
+    rc = module_load_into(*module, context);
     pthread_mutex_unlock(&lock);
     if (rc != CUDA_SUCCESS)
         free_module(*module);
@@ -167,7 +165,7 @@ load(CUmodule *module, const void *image, size_t limit)
 }
 
 static CUresult
-read_image(const char *path, char **ret_image)
+module_read_image(const char *path, char **ret_image)
 {
     int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     char *image = fd < 0 ? NULL : calloc(1, IMAGE_MAX + 1);
@@ -190,9 +188,9 @@ cuModuleLoad(CUmodule *module, const char *fname)
     CUresult rc = sim_cuda_current(&context);
 
     if (rc == CUDA_SUCCESS)
-        rc = read_image(fname, &image);
+        rc = module_read_image(fname, &image);
     if (rc == CUDA_SUCCESS)
-        rc = load(module, image, IMAGE_MAX);
+        rc = module_load(module, image, IMAGE_MAX);
     free(image);
     return rc;
 }
@@ -200,23 +198,23 @@ cuModuleLoad(CUmodule *module, const char *fname)
 CUDA_API CUresult
 cuModuleLoadData(CUmodule *module, const void *image)
 {
-    return load(module, image, SIZE_MAX);
+    return module_load(module, image, SIZE_MAX);
 }
 
 CUDA_API CUresult
-cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int num_options,
-                   CUjit_option *options, void **option_values)
+cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int num_options, CUjit_option *options,
+                   void **option_values)
 {
     (void)num_options;
     (void)options;
     (void)option_values;
-    return load(module, image, SIZE_MAX);
+    return module_load(module, image, SIZE_MAX);
 }
 
 CUDA_API CUresult
 cuModuleLoadFatBinary(CUmodule *module, const void *fat_cubin)
 {
-    return load(module, fat_cubin, SIZE_MAX);
+    return module_load(module, fat_cubin, SIZE_MAX);
 }
 
 static bool
@@ -239,7 +237,7 @@ cuModuleUnload(CUmodule hmod)
         function->magic = 0;
         free(function);
     }
-    unload(hmod);
+    module_unload(hmod);
     pthread_mutex_unlock(&lock);
     free_module(hmod);
     return CUDA_SUCCESS;
@@ -248,7 +246,7 @@ cuModuleUnload(CUmodule hmod)
 /* ---- kernels ---- */
 
 static bool
-has_entry(const char *ptx, const char *name)
+module_has_entry(const char *ptx, const char *name)
 {
     size_t length = strlen(name);
 
@@ -256,15 +254,14 @@ has_entry(const char *ptx, const char *name)
         at += strlen(".entry");
         while (isspace((unsigned char)*at))
             at++;
-        if (strncmp(at, name, length) == 0 && !isalnum((unsigned char)at[length]) &&
-            at[length] != '_')
+        if (strncmp(at, name, length) == 0 && !isalnum((unsigned char)at[length]) && at[length] != '_')
             return true;
     }
     return false;
 }
 
 static bool
-parse_unit(const char **text, uint64_t *ret_ns)
+module_parse_unit(const char **text, uint64_t *ret_ns)
 {
     static const struct {
         const char *name;
@@ -285,7 +282,7 @@ parse_unit(const char **text, uint64_t *ret_ns)
 
 /* "k_500us", "k_2us_sm50".  Unchanged: the name says nothing. */
 static void
-parse_name(struct CUfunc_st *function)
+module_parse_name(struct CUfunc_st *function)
 {
     char *end;
     const char *text;
@@ -297,7 +294,7 @@ parse_name(struct CUfunc_st *function)
         return;
     number = strtoull(function->name + 2, &end, 10);
     text = end;
-    if (!parse_unit(&text, &unit_ns) || number > UINT64_MAX / 4 / unit_ns)
+    if (!module_parse_unit(&text, &unit_ns) || number > UINT64_MAX / 4 / unit_ns)
         return;
     function->cost_ns = number * unit_ns;
     if (strncmp(text, "_sm", 3) == 0 && isdigit((unsigned char)text[3])) {
@@ -307,7 +304,7 @@ parse_name(struct CUfunc_st *function)
 }
 
 static CUresult
-find_function(struct CUmod_st *module, const char *name, CUfunction *ret_function)
+module_find_function(struct CUmod_st *module, const char *name, CUfunction *ret_function)
 {
     struct CUfunc_st *function;
 
@@ -316,24 +313,23 @@ find_function(struct CUmod_st *module, const char *name, CUfunction *ret_functio
             *ret_function = function;
             return CUDA_SUCCESS;
         }
-    if (module->ptx != NULL && !has_entry(module->ptx, name))
+    if (module->ptx != NULL && !module_has_entry(module->ptx, name))
         return CUDA_ERROR_NOT_FOUND;
     function = calloc(1, sizeof(*function) + strlen(name) + 1);
     if (function == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *function = (struct CUfunc_st) { .magic = FUNCTION_MAGIC,
-                                     .module = module,
-                                     .next = module->functions,
-                                     .cost_ns = UNKNOWN_NS };
+    *function = (struct CUfunc_st){
+        .magic = FUNCTION_MAGIC, .module = module, .next = module->functions, .cost_ns = UNKNOWN_NS
+    };
     memcpy(function->name, name, strlen(name) + 1);
-    parse_name(function);
+    module_parse_name(function);
     module->functions = function;
     *ret_function = function;
     return CUDA_SUCCESS;
 }
 
 static CUresult
-get_function(struct CUmod_st *module, const char *name, CUfunction *ret_function)
+module_get_function(struct CUmod_st *module, const char *name, CUfunction *ret_function)
 {
     CUresult rc;
 
@@ -342,7 +338,7 @@ get_function(struct CUmod_st *module, const char *name, CUfunction *ret_function
     if (!is_module(module))
         return CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
-    rc = find_function(module, name, ret_function);
+    rc = module_find_function(module, name, ret_function);
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -350,7 +346,7 @@ get_function(struct CUmod_st *module, const char *name, CUfunction *ret_function
 CUDA_API CUresult
 cuModuleGetFunction(CUfunction *function, CUmodule hmod, const char *name)
 {
-    return get_function(hmod, name, function);
+    return module_get_function(hmod, name, function);
 }
 
 /* No image has variables here. */
@@ -374,14 +370,14 @@ cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 }
 
 static bool
-is_function(const struct CUfunc_st *function)
+module_is_function(const struct CUfunc_st *function)
 {
     return function != NULL && function->magic == FUNCTION_MAGIC;
 }
 
 /* The first parameter, as an array of pointers or packed behind the marker 1. */
 static const void *
-first_parameter(void **parameters, void **extra)
+module_first_parameter(void **parameters, void **extra)
 {
     if (parameters != NULL)
         return parameters[0];
@@ -392,24 +388,23 @@ first_parameter(void **parameters, void **extra)
 }
 
 CUresult
-sim_kernel_deed(CUfunction function, void **parameters, void **extra,
-                struct sim_deed *ret_deed)
+sim_kernel_deed(CUfunction function, void **parameters, void **extra, struct sim_deed *ret_deed)
 {
     const void *first;
     CUresult rc;
 
-    if (!is_function(function))
+    if (!module_is_function(function))
         return CUDA_ERROR_INVALID_HANDLE;
-    rc = use(function->module);
+    rc = module_use(function->module);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *ret_deed = (struct sim_deed) { .type = CU_GRAPH_NODE_TYPE_KERNEL,
-                                    .engine = SIM_ENGINE_COMPUTE,
-                                    .cost_ns = function->cost_ns,
-                                    .sms = function->sms };
+    *ret_deed = (struct sim_deed){ .type = CU_GRAPH_NODE_TYPE_KERNEL,
+                                   .engine = SIM_ENGINE_COMPUTE,
+                                   .cost_ns = function->cost_ns,
+                                   .sms = function->sms };
     if (!function->burns)
         return CUDA_SUCCESS;
-    first = first_parameter(parameters, extra);
+    first = module_first_parameter(parameters, extra);
     if (first == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(&ret_deed->cost_ns, first, sizeof(ret_deed->cost_ns));
@@ -420,22 +415,20 @@ sim_kernel_deed(CUfunction function, void **parameters, void **extra,
 
 /* Loading modes do not matter: it is lazy (cuModuleGetLoadingMode). */
 static CUresult
-load_library(CUlibrary *library, const void *image, size_t limit)
+module_load_library(CUlibrary *library, const void *image, size_t limit)
 {
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     if (library == NULL || image == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    *library = (CUlibrary)make_module(
-        image, sim_image_bytes(image, limit, capability_of(0)), true);
+    *library = (CUlibrary)make_module(image, sim_image_bytes(image, limit, module_capability_of(0)), true);
     return *library == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 CUDA_API CUresult
-cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options,
-                  void **jit_options_values, unsigned int num_jit_options,
-                  CUlibraryOption *library_options, void **library_option_values,
-                  unsigned int num_library_options)
+cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options, void **jit_options_values,
+                  unsigned int num_jit_options, CUlibraryOption *library_options,
+                  void **library_option_values, unsigned int num_library_options)
 {
     (void)jit_options;
     (void)jit_options_values;
@@ -443,7 +436,7 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_option
     (void)library_options;
     (void)library_option_values;
     (void)num_library_options;
-    return load_library(library, code, SIZE_MAX);
+    return module_load_library(library, code, SIZE_MAX);
 }
 
 CUDA_API CUresult
@@ -453,7 +446,7 @@ cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *j
                       unsigned int num_library_options)
 {
     char *image;
-    CUresult rc = read_image(file_name, &image);
+    CUresult rc = module_read_image(file_name, &image);
 
     (void)jit_options;
     (void)jit_options_values;
@@ -462,7 +455,7 @@ cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *j
     (void)library_option_values;
     (void)num_library_options;
     if (rc == CUDA_SUCCESS)
-        rc = load_library(library, image, IMAGE_MAX);
+        rc = module_load_library(library, image, IMAGE_MAX);
     free(image);
     return rc;
 }
@@ -476,7 +469,7 @@ cuLibraryUnload(CUlibrary library)
 CUDA_API CUresult
 cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-    return get_function((CUmodule)library, name, (CUfunction *)kernel);
+    return module_get_function((CUmodule)library, name, (CUfunction *)kernel);
 }
 
 CUDA_API CUresult
@@ -487,7 +480,7 @@ cuLibraryGetModule(CUmodule *mod, CUlibrary library)
     if (!is_module((CUmodule)library))
         return CUDA_ERROR_INVALID_HANDLE;
     *mod = (CUmodule)library;
-    return use(*mod);
+    return module_use(*mod);
 }
 
 CUDA_API CUresult
@@ -495,10 +488,10 @@ cuKernelGetFunction(CUfunction *func, CUkernel kernel)
 {
     if (func == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_function((CUfunction)kernel))
+    if (!module_is_function((CUfunction)kernel))
         return CUDA_ERROR_INVALID_HANDLE;
     *func = (CUfunction)kernel;
-    return use((*func)->module);
+    return module_use((*func)->module);
 }
 
 /* ---- what is said of a kernel ---- */
@@ -511,12 +504,11 @@ cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction functi
                                   [CU_FUNC_ATTRIBUTE_PTX_VERSION] = 80,
                                   [CU_FUNC_ATTRIBUTE_BINARY_VERSION] = 90,
                                   [CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = 49152,
-                                  [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] =
-                                      -1 };
+                                  [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1 };
 
     if (value == NULL || (unsigned)attribute >= sizeof(values) / sizeof(values[0]))
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_function(function))
+    if (!module_is_function(function))
         return CUDA_ERROR_INVALID_HANDLE;
     *value = values[attribute];
     return CUDA_SUCCESS;
@@ -528,14 +520,14 @@ cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int valu
     (void)value;
     if (attribute < CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
-    return is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return module_is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUDA_API CUresult
 cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
 {
     (void)config;
-    return is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return module_is_function(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUDA_API CUresult
@@ -543,7 +535,7 @@ cuFuncGetModule(CUmodule *hmod, CUfunction function)
 {
     if (hmod == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_function(function))
+    if (!module_is_function(function))
         return CUDA_ERROR_INVALID_HANDLE;
     *hmod = function->module;
     return CUDA_SUCCESS;
@@ -554,7 +546,7 @@ cuFuncGetName(const char **name, CUfunction function)
 {
     if (name == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_function(function))
+    if (!module_is_function(function))
         return CUDA_ERROR_INVALID_HANDLE;
     *name = function->name;
     return CUDA_SUCCESS;
@@ -565,13 +557,13 @@ cuFuncGetName(const char **name, CUfunction function)
 #define BLOCK_THREADS 1024
 
 CUDA_API CUresult
-cuOccupancyMaxActiveBlocksPerMultiprocessor(int *num_blocks, CUfunction func,
-                                            int block_size, size_t dynamic_smem_size)
+cuOccupancyMaxActiveBlocksPerMultiprocessor(int *num_blocks, CUfunction func, int block_size,
+                                            size_t dynamic_smem_size)
 {
     (void)dynamic_smem_size;
     if (num_blocks == NULL || block_size <= 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_function(func))
+    if (!module_is_function(func))
         return CUDA_ERROR_INVALID_HANDLE;
     *num_blocks = block_size > BLOCK_THREADS ? 0 : THREADS_PER_SM / block_size;
     if (*num_blocks > 32)
@@ -581,8 +573,8 @@ cuOccupancyMaxActiveBlocksPerMultiprocessor(int *num_blocks, CUfunction func,
 
 CUDA_API CUresult
 cuOccupancyMaxPotentialBlockSize(int *min_grid_size, int *block_size, CUfunction func,
-                                 CUoccupancyB2DSize block_size_to_dynamic_smem_size,
-                                 size_t dynamic_smem_size, int block_size_limit)
+                                 CUoccupancyB2DSize block_size_to_dynamic_smem_size, size_t dynamic_smem_size,
+                                 int block_size_limit)
 {
     CUdevice device;
     int sms = 0;
@@ -592,15 +584,13 @@ cuOccupancyMaxPotentialBlockSize(int *min_grid_size, int *block_size, CUfunction
     (void)dynamic_smem_size;
     if (rc == CUDA_SUCCESS && (min_grid_size == NULL || block_size == NULL))
         rc = CUDA_ERROR_INVALID_VALUE;
-    if (rc == CUDA_SUCCESS && !is_function(func))
+    if (rc == CUDA_SUCCESS && !module_is_function(func))
         rc = CUDA_ERROR_INVALID_HANDLE;
     if (rc == CUDA_SUCCESS)
         rc = cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *block_size = block_size_limit > 0 && block_size_limit < BLOCK_THREADS
-                      ? block_size_limit
-                      : BLOCK_THREADS;
+    *block_size = block_size_limit > 0 && block_size_limit < BLOCK_THREADS ? block_size_limit : BLOCK_THREADS;
     *min_grid_size = sms * (THREADS_PER_SM / BLOCK_THREADS);
     return CUDA_SUCCESS;
 }

@@ -10,13 +10,13 @@ struct spot {
 
 /* Arguments stand in the vendor's calls as node, graph, dependencies and their number. */
 static struct spot
-spot_of(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count)
+node_spot_of(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count)
 {
-    return (struct spot) { graph, { (CUgraphNode *)(uintptr_t)dependencies, count }, node };
+    return (struct spot){ graph, { (CUgraphNode *)(uintptr_t)dependencies, count }, node };
 }
 
 static bool
-is_spot(const struct spot *spot)
+node_is_spot(const struct spot *spot)
 {
     return spot->node != NULL && sim_graph_is(spot->graph);
 }
@@ -31,12 +31,11 @@ node_add_deed(const struct spot *spot, const struct sim_deed *deed)
 }
 
 static CUresult
-node_add_kernel(const struct spot *spot, CUfunction function, void **parameters,
-                void **extra)
+node_add_kernel(const struct spot *spot, CUfunction function, void **parameters, void **extra)
 {
     struct sim_deed deed;
-    CUresult rc = is_spot(spot) ? sim_kernel_deed(function, parameters, extra, &deed)
-                                : CUDA_ERROR_INVALID_VALUE;
+    CUresult rc =
+        node_is_spot(spot) ? sim_kernel_deed(function, parameters, extra, &deed) : CUDA_ERROR_INVALID_VALUE;
 
     return rc == CUDA_SUCCESS ? node_add_deed(spot, &deed) : rc;
 }
@@ -44,19 +43,18 @@ node_add_kernel(const struct spot *spot, CUfunction function, void **parameters,
 static CUresult
 node_add_host(const struct spot *spot, const CUDA_HOST_NODE_PARAMS *host)
 {
-    if (!is_spot(spot) || host == NULL || host->fn == NULL)
+    if (!node_is_spot(spot) || host == NULL || host->fn == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return node_add_deed(spot, &(struct sim_deed) { .type = CU_GRAPH_NODE_TYPE_HOST,
-                                                    .act = host->fn,
-                                                    .self = host->userData });
+    return node_add_deed(
+        spot, &(struct sim_deed){ .type = CU_GRAPH_NODE_TYPE_HOST, .act = host->fn, .self = host->userData });
 }
 
 static CUresult
 node_add_empty(const struct spot *spot)
 {
-    if (!is_spot(spot))
+    if (!node_is_spot(spot))
         return CUDA_ERROR_INVALID_VALUE;
-    return node_add_deed(spot, &(struct sim_deed) { .type = CU_GRAPH_NODE_TYPE_EMPTY });
+    return node_add_deed(spot, &(struct sim_deed){ .type = CU_GRAPH_NODE_TYPE_EMPTY });
 }
 
 static CUresult
@@ -66,8 +64,8 @@ node_add_alloc(const struct spot *spot, CUDA_MEM_ALLOC_NODE_PARAMS *alloc)
     struct sim_payload *payload;
     CUresult rc;
 
-    if (!is_spot(spot) || alloc == NULL || alloc->bytesize == 0 ||
-        alloc->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    if (!node_is_spot(spot) || alloc == NULL || alloc->bytesize == 0
+        || alloc->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
     payload = sim_payload_new(&deed);
     if (payload == NULL)
@@ -90,7 +88,7 @@ node_add_free(const struct spot *spot, CUdeviceptr address)
     struct sim_deed deed = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
     struct sim_payload *payload;
 
-    if (!is_spot(spot) || address == 0)
+    if (!node_is_spot(spot) || address == 0)
         return CUDA_ERROR_INVALID_VALUE;
     payload = sim_payload_new(&deed);
     if (payload == NULL)
@@ -105,11 +103,9 @@ node_add_any(const struct spot *spot, CUgraphNodeParams *params)
     if (params == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     if (params->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        return node_add_kernel(spot,
-                               params->kernel.func != NULL
-                                   ? params->kernel.func
-                                   : (CUfunction)params->kernel.kern,
-                               params->kernel.kernelParams, params->kernel.extra);
+        return node_add_kernel(
+            spot, params->kernel.func != NULL ? params->kernel.func : (CUfunction)params->kernel.kern,
+            params->kernel.kernelParams, params->kernel.extra);
     if (params->type == CU_GRAPH_NODE_TYPE_HOST)
         return node_add_host(spot, &params->host);
     if (params->type == CU_GRAPH_NODE_TYPE_EMPTY)
@@ -122,30 +118,26 @@ node_add_any(const struct spot *spot, CUgraphNodeParams *params)
 }
 
 CUDA_API CUresult
-cuGraphAddKernelNode(CUgraphNode *graph_node, CUgraph graph,
-                     const CUgraphNode *dependencies, size_t num_dependencies,
-                     const CUDA_KERNEL_NODE_PARAMS_v1 *node_params)
+cuGraphAddKernelNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                     size_t num_dependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *node_params)
 {
-    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+    struct spot spot = node_spot_of(graph_node, graph, dependencies, num_dependencies);
 
     if (node_params == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return node_add_kernel(&spot, node_params->func, node_params->kernelParams,
-                           node_params->extra);
+    return node_add_kernel(&spot, node_params->func, node_params->kernelParams, node_params->extra);
 }
 
 CUDA_API CUresult
-cuGraphAddKernelNode_v2(CUgraphNode *graph_node, CUgraph graph,
-                        const CUgraphNode *dependencies, size_t num_dependencies,
-                        const CUDA_KERNEL_NODE_PARAMS *node_params)
+cuGraphAddKernelNode_v2(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                        size_t num_dependencies, const CUDA_KERNEL_NODE_PARAMS *node_params)
 {
-    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+    struct spot spot = node_spot_of(graph_node, graph, dependencies, num_dependencies);
 
     if (node_params == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     return node_add_kernel(&spot,
-                           node_params->func != NULL ? node_params->func
-                                                     : (CUfunction)node_params->kern,
+                           node_params->func != NULL ? node_params->func : (CUfunction)node_params->kern,
                            node_params->kernelParams, node_params->extra);
 }
 
@@ -153,7 +145,7 @@ CUDA_API CUresult
 cuGraphAddEmptyNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
                     size_t num_dependencies)
 {
-    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+    struct spot spot = node_spot_of(graph_node, graph, dependencies, num_dependencies);
 
     return node_add_empty(&spot);
 }
@@ -162,27 +154,25 @@ CUDA_API CUresult
 cuGraphAddHostNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
                    size_t num_dependencies, const CUDA_HOST_NODE_PARAMS *node_params)
 {
-    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+    struct spot spot = node_spot_of(graph_node, graph, dependencies, num_dependencies);
 
     return node_add_host(&spot, node_params);
 }
 
 CUDA_API CUresult
-cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
-                       const CUgraphNode *dependencies, size_t num_dependencies,
-                       CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
+cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                       size_t num_dependencies, CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
 {
-    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+    struct spot spot = node_spot_of(graph_node, graph, dependencies, num_dependencies);
 
     return node_add_alloc(&spot, node_params);
 }
 
 CUDA_API CUresult
-cuGraphAddMemFreeNode(CUgraphNode *graph_node, CUgraph graph,
-                      const CUgraphNode *dependencies, size_t num_dependencies,
-                      CUdeviceptr address)
+cuGraphAddMemFreeNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
+                      size_t num_dependencies, CUdeviceptr address)
 {
-    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+    struct spot spot = node_spot_of(graph_node, graph, dependencies, num_dependencies);
 
     return node_add_free(&spot, address);
 }
@@ -191,7 +181,7 @@ CUDA_API CUresult
 cuGraphAddNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
                size_t num_dependencies, CUgraphNodeParams *node_params)
 {
-    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+    struct spot spot = node_spot_of(graph_node, graph, dependencies, num_dependencies);
 
     return node_add_any(&spot, node_params);
 }
@@ -201,7 +191,7 @@ cuGraphAddNode_v2(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dep
                   const CUgraphEdgeData *dependency_data, size_t num_dependencies,
                   CUgraphNodeParams *node_params)
 {
-    struct spot spot = spot_of(graph_node, graph, dependencies, num_dependencies);
+    struct spot spot = node_spot_of(graph_node, graph, dependencies, num_dependencies);
 
     (void)dependency_data;
     return node_add_any(&spot, node_params);

@@ -11,8 +11,7 @@ static struct sim_deed
 deed_of(const struct sim_operation *operation)
 {
     struct sim_deed deed = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
-    bool from_device = sim_space_has(operation->source),
-         to_device = sim_space_has(operation->target);
+    bool from_device = sim_space_has(operation->source), to_device = sim_space_has(operation->target);
 
     if (operation->kind == SIM_OPERATION_FREE) {
         deed.type = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -22,10 +21,9 @@ deed_of(const struct sim_operation *operation)
         deed.type = CU_GRAPH_NODE_TYPE_MEMSET;
     else if (from_device != to_device)
         deed.engine = to_device ? SIM_ENGINE_COPY_IN : SIM_ENGINE_COPY_OUT;
-    deed.cost_ns = sim_cuda_copy_ns(deed.type, deed.engine,
-                                    operation->kind == SIM_OPERATION_FILL
-                                        ? operation->count * operation->width
-                                        : operation->count);
+    deed.cost_ns = sim_cuda_copy_ns(
+        deed.type, deed.engine,
+        operation->kind == SIM_OPERATION_FILL ? operation->count * operation->width : operation->count);
     return deed;
 }
 
@@ -35,8 +33,8 @@ has_streams(CUstream stream)
 {
     struct CUctx_st *context;
 
-    return stream != NULL || sim_cuda_current(&context) != CUDA_SUCCESS ||
-           __atomic_load_n(&context->work, __ATOMIC_ACQUIRE) != NULL;
+    return stream != NULL || sim_cuda_current(&context) != CUDA_SUCCESS
+           || __atomic_load_n(&context->work, __ATOMIC_ACQUIRE) != NULL;
 }
 
 static void
@@ -60,7 +58,7 @@ sim_cuda_stream_submit(CUstream stream, bool own, const struct sim_operation *op
     deed.act = stream_operate;
     deed.drop = free;
     deed.self = copy;
-    return sim_cuda_do((struct sim_stream_name) { stream, own }, &deed);
+    return sim_cuda_do((struct sim_stream_name){ stream, own }, &deed);
 }
 
 CUresult

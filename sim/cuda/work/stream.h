@@ -6,8 +6,7 @@
 #include "sim/cuda/memory/operation.h"
 
 /* Let it run behind what is in the stream; `own`: NULL is the thread's own stream. */
-CUresult sim_cuda_stream_submit(CUstream stream, bool own,
-                                const struct sim_operation *operation);
+CUresult sim_cuda_stream_submit(CUstream stream, bool own, const struct sim_operation *operation);
 
 /* Do it behind what is in the default stream, and return when it is done. */
 CUresult sim_cuda_stream_run(bool own, const struct sim_operation *operation);

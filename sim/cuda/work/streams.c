@@ -62,14 +62,13 @@ streams_take_index(struct sim_cuda_work *work)
 }
 
 static void
-streams_init(struct CUstream_st *stream, struct CUctx_st *context,
-             enum sim_task_order order)
+streams_init(struct CUstream_st *stream, struct CUctx_st *context, enum sim_task_order order)
 {
-    *stream = (struct CUstream_st) { .magic = STREAM_MAGIC,
-                                     .context = context,
-                                     .order = order,
-                                     .id = ++all.ids,
-                                     .index = streams_take_index(context->work) };
+    *stream = (struct CUstream_st){ .magic = STREAM_MAGIC,
+                                    .context = context,
+                                    .order = order,
+                                    .id = ++all.ids,
+                                    .index = streams_take_index(context->work) };
 }
 
 static struct CUstream_st *
@@ -83,8 +82,7 @@ streams_new(struct CUctx_st *context, unsigned flags, int priority)
         stream = malloc(sizeof(*stream));
     if (stream == NULL)
         return NULL;
-    streams_init(stream, context,
-                 flags == CU_STREAM_NON_BLOCKING ? SIM_ORDER_FREE : SIM_ORDER_BLOCKING);
+    streams_init(stream, context, flags == CU_STREAM_NON_BLOCKING ? SIM_ORDER_FREE : SIM_ORDER_BLOCKING);
     stream->flags = flags;
     stream->priority = priority;
     stream->next = context->work->streams;
@@ -263,9 +261,9 @@ streams_note_last(struct CUstream_st *stream, uint64_t number)
 {
     uint64_t last = __atomic_load_n(&stream->last, __ATOMIC_RELAXED);
 
-    while (last < number &&
-           !__atomic_compare_exchange_n(&stream->last, &last, number, true,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    while (last < number
+           && !__atomic_compare_exchange_n(&stream->last, &last, number, true, __ATOMIC_RELEASE,
+                                           __ATOMIC_RELAXED)) {
     }
 }
 

@@ -36,8 +36,7 @@ CUresult sim_cuda_queue(struct CUctx_st *context, struct sim_queue **ret_queue);
 CUresult sim_cuda_find_stream(struct sim_stream_name name, struct CUstream_st **ret_stream);
 
 /* Submit what is not captured.  *ret_number may be NULL. */
-CUresult sim_cuda_submit(struct CUstream_st *stream, struct sim_order *order,
-                         uint64_t *ret_number);
+CUresult sim_cuda_submit(struct CUstream_st *stream, struct sim_order *order, uint64_t *ret_number);
 
 /* Whether the calling thread is the driver's own, in a callback of the program's. */
 bool sim_cuda_in_callback(void);

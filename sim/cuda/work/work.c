@@ -6,7 +6,7 @@
 #include "sim/cuda/work/graph.h"
 
 static void
-act_on_deed(void *self)
+work_act_on_deed(void *self)
 {
     const struct sim_deed *deed = self;
 
@@ -17,7 +17,7 @@ act_on_deed(void *self)
 }
 
 static void
-drop_deed(void *self, uint64_t ended_ns)
+work_drop_deed(void *self, uint64_t ended_ns)
 {
     struct sim_deed *deed = self;
 
@@ -28,7 +28,7 @@ drop_deed(void *self, uint64_t ended_ns)
 }
 
 static CUresult
-submit_cost(struct CUstream_st *stream, const struct sim_deed *deed)
+work_submit_cost(struct CUstream_st *stream, const struct sim_deed *deed)
 {
     struct sim_order order = { .work = { .kind = SIM_TASK_RUN,
                                          .engine = (uint8_t)deed->engine,
@@ -39,13 +39,12 @@ submit_cost(struct CUstream_st *stream, const struct sim_deed *deed)
 }
 
 static CUresult
-submit_act(struct CUstream_st *stream, const struct sim_deed *deed)
+work_submit_act(struct CUstream_st *stream, const struct sim_deed *deed)
 {
     struct sim_deed *copy = malloc(sizeof(*copy));
-    struct sim_order order = { .work.kind =
-                                   deed->act != NULL ? SIM_TASK_HOST : SIM_TASK_MARK,
-                               .act = act_on_deed,
-                               .ended = drop_deed,
+    struct sim_order order = { .work.kind = deed->act != NULL ? SIM_TASK_HOST : SIM_TASK_MARK,
+                               .act = work_act_on_deed,
+                               .ended = work_drop_deed,
                                .self = copy };
     CUresult rc;
 
@@ -59,7 +58,7 @@ submit_act(struct CUstream_st *stream, const struct sim_deed *deed)
 }
 
 static void
-refuse(const struct sim_deed *deed)
+work_refuse(const struct sim_deed *deed)
 {
     if (deed->drop != NULL)
         deed->drop(deed->self);
@@ -73,11 +72,11 @@ sim_cuda_submit_deed(struct CUstream_st *stream, const struct sim_deed *deed)
 
     if (rc != CUDA_SUCCESS || taken)
         return rc;
-    rc = submit_cost(stream, deed);
+    rc = work_submit_cost(stream, deed);
     if (rc == CUDA_SUCCESS && (deed->act != NULL || deed->drop != NULL))
-        rc = submit_act(stream, deed);
+        rc = work_submit_act(stream, deed);
     if (rc != CUDA_SUCCESS)
-        refuse(deed);
+        work_refuse(deed);
     return rc;
 }
 
@@ -89,13 +88,13 @@ sim_cuda_do(struct sim_stream_name name, const struct sim_deed *deed)
 
     if (rc == CUDA_SUCCESS)
         return sim_cuda_submit_deed(stream, deed);
-    refuse(deed);
+    work_refuse(deed);
     return rc;
 }
 
 /* The number to wait for.  What the legacy stream waits for is in other streams, too. */
 static CUresult
-find_last(struct CUstream_st *stream, uint64_t *ret_number)
+work_find_last(struct CUstream_st *stream, uint64_t *ret_number)
 {
     struct sim_order mark = { .work.kind = SIM_TASK_MARK };
 
@@ -107,8 +106,7 @@ find_last(struct CUstream_st *stream, uint64_t *ret_number)
 
 /* Check that a stream may be asked about, and find the number it stands at. */
 static CUresult
-begin_asking(struct sim_stream_name name, struct sim_queue **ret_queue,
-             uint64_t *ret_number)
+work_begin_asking(struct sim_stream_name name, struct sim_queue **ret_queue, uint64_t *ret_number)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -119,7 +117,7 @@ begin_asking(struct sim_stream_name name, struct sim_queue **ret_queue,
         rc = sim_cuda_capture_check();
     if (rc == CUDA_SUCCESS)
         rc = sim_cuda_queue(stream->context, ret_queue);
-    return rc == CUDA_SUCCESS ? find_last(stream, ret_number) : rc;
+    return rc == CUDA_SUCCESS ? work_find_last(stream, ret_number) : rc;
 }
 
 CUresult
@@ -127,7 +125,7 @@ sim_cuda_wait(struct sim_stream_name name)
 {
     struct sim_queue *queue;
     uint64_t number;
-    CUresult rc = begin_asking(name, &queue, &number);
+    CUresult rc = work_begin_asking(name, &queue, &number);
 
     if (rc == CUDA_SUCCESS)
         sim_queue_wait(queue, number);
@@ -135,11 +133,11 @@ sim_cuda_wait(struct sim_stream_name name)
 }
 
 static CUresult
-query(struct sim_stream_name name)
+work_query(struct sim_stream_name name)
 {
     struct sim_queue *queue;
     uint64_t number;
-    CUresult rc = begin_asking(name, &queue, &number);
+    CUresult rc = work_begin_asking(name, &queue, &number);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -149,8 +147,7 @@ query(struct sim_stream_name name)
 CUresult
 sim_cuda_work_wait(struct CUctx_st *context)
 {
-    CUresult rc =
-        sim_cuda_in_callback() ? CUDA_ERROR_NOT_PERMITTED : sim_cuda_capture_check();
+    CUresult rc = sim_cuda_in_callback() ? CUDA_ERROR_NOT_PERMITTED : sim_cuda_capture_check();
     struct sim_queue *queue;
 
     if (rc != CUDA_SUCCESS || __atomic_load_n(&context->work, __ATOMIC_ACQUIRE) == NULL)
@@ -204,12 +201,11 @@ sim_cuda_copy_ns(CUgraphNodeType type, enum sim_engine engine, uint64_t bytes)
 /* ---- the calls ---- */
 
 static CUresult
-create(CUstream *stream, unsigned flags, int priority)
+work_create(CUstream *stream, unsigned flags, int priority)
 {
     struct CUctx_st *context;
     struct sim_queue *queue;
-    CUresult rc =
-        sim_cuda_in_callback() ? CUDA_ERROR_NOT_PERMITTED : sim_cuda_current(&context);
+    CUresult rc = sim_cuda_in_callback() ? CUDA_ERROR_NOT_PERMITTED : sim_cuda_current(&context);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -229,21 +225,21 @@ create(CUstream *stream, unsigned flags, int priority)
 CUDA_API CUresult
 cuStreamCreate(CUstream *stream, unsigned int flags)
 {
-    return create(stream, flags, 0);
+    return work_create(stream, flags, 0);
 }
 
 CUDA_API CUresult
 cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
-    return create(stream, flags, priority);
+    return work_create(stream, flags, priority);
 }
 
 /* Its work goes on. */
 CUDA_API CUresult
 cuStreamDestroy_v2(CUstream stream)
 {
-    if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
-        !sim_streams_has(stream))
+    if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD
+        || !sim_streams_has(stream))
         return CUDA_ERROR_INVALID_HANDLE;
     work_end_stream(stream);
     return CUDA_SUCCESS;
@@ -256,7 +252,7 @@ cuStreamDestroy(CUstream stream)
 }
 
 static CUresult
-get_priority(struct sim_stream_name name, int *priority)
+work_get_priority(struct sim_stream_name name, int *priority)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -269,7 +265,7 @@ get_priority(struct sim_stream_name name, int *priority)
 }
 
 static CUresult
-get_flags(struct sim_stream_name name, unsigned *flags)
+work_get_flags(struct sim_stream_name name, unsigned *flags)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -282,7 +278,7 @@ get_flags(struct sim_stream_name name, unsigned *flags)
 }
 
 static CUresult
-get_context(struct sim_stream_name name, CUcontext *context)
+work_get_context(struct sim_stream_name name, CUcontext *context)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -295,7 +291,7 @@ get_context(struct sim_stream_name name, CUcontext *context)
 }
 
 static CUresult
-get_id(struct sim_stream_name name, unsigned long long *id)
+work_get_id(struct sim_stream_name name, unsigned long long *id)
 {
     struct CUstream_st *stream;
     CUresult rc = sim_cuda_find_stream(name, &stream);
@@ -315,7 +311,7 @@ struct host_function {
 };
 
 static void
-call_host_function(void *self)
+work_call_host_function(void *self)
 {
     const struct host_function *host = self;
 
@@ -326,31 +322,30 @@ call_host_function(void *self)
 }
 
 static CUresult
-add_host_function(struct sim_stream_name name, const struct host_function *wanted)
+work_add_host_function(struct sim_stream_name name, const struct host_function *wanted)
 {
     struct host_function *host = malloc(sizeof(*host));
 
     if (host == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *host = *wanted;
-    return sim_cuda_do(name, &(struct sim_deed) { .type = CU_GRAPH_NODE_TYPE_HOST,
-                                                  .act = call_host_function,
-                                                  .drop = free,
-                                                  .self = host });
+    return sim_cuda_do(name, &(struct sim_deed){ .type = CU_GRAPH_NODE_TYPE_HOST,
+                                                 .act = work_call_host_function,
+                                                 .drop = free,
+                                                 .self = host });
 }
 
 static CUresult
-launch_host(struct sim_stream_name name, CUhostFn function, void *self)
+work_launch_host(struct sim_stream_name name, CUhostFn function, void *self)
 {
     struct host_function host = { .function = function, .self = self };
 
-    return function == NULL ? CUDA_ERROR_INVALID_VALUE : add_host_function(name, &host);
+    return function == NULL ? CUDA_ERROR_INVALID_VALUE : work_add_host_function(name, &host);
 }
 
 /* Callbacks cannot be captured. */
 static CUresult
-add_callback(struct sim_stream_name name, CUstreamCallback callback, void *self,
-             unsigned flags)
+work_add_callback(struct sim_stream_name name, CUstreamCallback callback, void *self, unsigned flags)
 {
     struct host_function host = { NULL, callback, name.handle, self };
     struct CUstream_st *stream;
@@ -360,28 +355,28 @@ add_callback(struct sim_stream_name name, CUstreamCallback callback, void *self,
         rc = CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS)
         rc = sim_capture_check_stream(stream);
-    return rc == CUDA_SUCCESS ? add_host_function(name, &host) : rc;
+    return rc == CUDA_SUCCESS ? work_add_host_function(name, &host) : rc;
 }
 
 /* Each call in two forms: what its NULL stream is. */
-#define BOTH(name, call, ...)                                                              \
-    CUDA_API CUresult name(CUstream stream, ##__VA_ARGS__)                                 \
-    {                                                                                      \
-        const struct sim_stream_name s = { stream, false };                                \
-        return call;                                                                       \
-    }                                                                                      \
-    CUDA_API CUresult name##_ptsz(CUstream stream, ##__VA_ARGS__)                          \
-    {                                                                                      \
-        const struct sim_stream_name s = { stream, true };                                 \
-        return call;                                                                       \
+#define BOTH(name, call, ...)                                                                                \
+    CUDA_API CUresult name(CUstream stream, ##__VA_ARGS__)                                                   \
+    {                                                                                                        \
+        const struct sim_stream_name s = { stream, false };                                                  \
+        return call;                                                                                         \
+    }                                                                                                        \
+    CUDA_API CUresult name##_ptsz(CUstream stream, ##__VA_ARGS__)                                            \
+    {                                                                                                        \
+        const struct sim_stream_name s = { stream, true };                                                   \
+        return call;                                                                                         \
     }
 
-BOTH(cuStreamQuery, query(s))
+BOTH(cuStreamQuery, work_query(s))
 BOTH(cuStreamSynchronize, sim_cuda_wait(s))
-BOTH(cuStreamGetPriority, get_priority(s, priority), int *priority)
-BOTH(cuStreamGetFlags, get_flags(s, flags), unsigned int *flags)
-BOTH(cuStreamGetCtx, get_context(s, context), CUcontext *context)
-BOTH(cuStreamGetId, get_id(s, id), unsigned long long *id)
-BOTH(cuLaunchHostFunc, launch_host(s, function, self), CUhostFn function, void *self)
-BOTH(cuStreamAddCallback, add_callback(s, callback, self, flags), CUstreamCallback callback,
-     void *self, unsigned int flags)
+BOTH(cuStreamGetPriority, work_get_priority(s, priority), int *priority)
+BOTH(cuStreamGetFlags, work_get_flags(s, flags), unsigned int *flags)
+BOTH(cuStreamGetCtx, work_get_context(s, context), CUcontext *context)
+BOTH(cuStreamGetId, work_get_id(s, id), unsigned long long *id)
+BOTH(cuLaunchHostFunc, work_launch_host(s, function, self), CUhostFn function, void *self)
+BOTH(cuStreamAddCallback, work_add_callback(s, callback, self, flags), CUstreamCallback callback, void *self,
+     unsigned int flags)

@@ -78,10 +78,8 @@ loads_modules(void)
     OK(launch(function, NULL));
     OK(launch((CUfunction)of_library, NULL));
     OK(cuCtxSynchronize());
-    MUST(cuLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) ==
-         CUDA_ERROR_INVALID_VALUE);
-    MUST(cuLaunchKernel(function, 1, 1, 1, 1024, 2, 1, 0, NULL, NULL, NULL) ==
-         CUDA_ERROR_INVALID_VALUE);
+    MUST(cuLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == CUDA_ERROR_INVALID_VALUE);
+    MUST(cuLaunchKernel(function, 1, 1, 1, 1024, 2, 1, 0, NULL, NULL, NULL) == CUDA_ERROR_INVALID_VALUE);
 }
 
 static void
@@ -227,8 +225,7 @@ calls_host(void)
     OK(cuStreamWaitEvent(b, after, 0));
     OK(cuLaunchHostFunc(b, tell, (void *)"d"));
     OK(cuStreamSynchronize(b));
-    MUST(strlen(told) == 4 &&
-         strchr(told, 'a') != NULL); /* at any time: a stream of its own */
+    MUST(strlen(told) == 4 && strchr(told, 'a') != NULL); /* at any time: a stream of its own */
     MUST(strchr(told, 'b') < strchr(told, 'c') && strchr(told, 'c') < strchr(told, 'd'));
     MUST(cuLaunchHostFunc(b, NULL, NULL) == CUDA_ERROR_INVALID_VALUE);
 }
@@ -494,8 +491,7 @@ test_names(void **state)
     (void)state;
     for (size_t i = 0; i < BH_COUNT(names); i++) {
         void *function = NULL;
-        CUresult rc = cuGetProcAddress_v2(names[i].name, &function, names[i].version,
-                                          names[i].flags, NULL);
+        CUresult rc = cuGetProcAddress_v2(names[i].name, &function, names[i].version, names[i].flags, NULL);
 
         BH_CHECK_EQ(names[i].name, rc == CUDA_SUCCESS, names[i].function != NULL);
         BH_CHECK(names[i].name, function == names[i].function);
@@ -507,10 +503,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_kernels),       TEST(test_modules), TEST(test_streams),
-        TEST(test_back_pressure), TEST(test_host),    TEST(test_contexts),
-        TEST(test_contention),    TEST(test_death),   TEST(test_utilization),
-        TEST(test_names),
+        TEST(test_kernels),     TEST(test_modules),  TEST(test_streams),    TEST(test_back_pressure),
+        TEST(test_host),        TEST(test_contexts), TEST(test_contention), TEST(test_death),
+        TEST(test_utilization), TEST(test_names),
     };
 
     return can_test() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;

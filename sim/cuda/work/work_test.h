@@ -43,12 +43,12 @@ in_process(void (*body)(void))
     end_well(start_process(body));
 }
 
-#define MUST(condition)                                                                    \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                \
-            _exit(1);                                                                      \
-        }                                                                                  \
+#define MUST(condition)                                                                                      \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
+            _exit(1);                                                                                        \
+        }                                                                                                    \
     } while (0)
 #define OK(call) MUST((call) == CUDA_SUCCESS)
 
@@ -171,8 +171,7 @@ can_test(void)
         puts("1..0 # SKIP needs root: privileged calls cannot be tested");
         return false;
     }
-    board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                 -1, 0);
+    board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return board != MAP_FAILED;
 }
 

@@ -10,12 +10,12 @@
 #include "base/num.h"
 
 /* The functions of libcurl that are used, with their real types. */
-#define CURL_CALLS(CALL)                                                                                     \
-    CALL(curl_easy_init)                                                                                     \
-    CALL(curl_easy_setopt)                                                                                   \
-    CALL(curl_easy_perform)                                                                                  \
-    CALL(curl_easy_getinfo) CALL(curl_easy_cleanup) CALL(curl_easy_strerror) CALL(curl_slist_append)         \
-        CALL(curl_slist_free_all) CALL(curl_easy_recv) CALL(curl_easy_send)
+/* clang-format off */
+#define CURL_CALLS(CALL) \
+    CALL(curl_easy_init) CALL(curl_easy_setopt) CALL(curl_easy_perform) CALL(curl_easy_getinfo) \
+    CALL(curl_easy_cleanup) CALL(curl_easy_strerror) CALL(curl_slist_append) \
+    CALL(curl_slist_free_all) CALL(curl_easy_recv) CALL(curl_easy_send)
+/* clang-format on */
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo

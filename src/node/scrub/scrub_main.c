@@ -25,14 +25,13 @@ enum { CHUNKS_MAX = 4096, SAMPLE_BYTES = 64, WHOLE_PAGES = 16, LEAST_PERCENT = 8
 #define PATTERN 0xb17bead5u
 
 /* Each call with its real type. */
-#define CALLS(X)                                                                                             \
-    X(cuInit)                                                                                                \
-    X(cuDeviceGetCount)                                                                                      \
-    X(cuDeviceGet)                                                                                           \
-    X(cuDeviceGetUuid_v2)                                                                                    \
-    X(cuDeviceTotalMem_v2) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxSetCurrent)    \
-        X(cuCtxSynchronize) X(cuMemGetInfo_v2) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemsetD32_v2)            \
-            X(cuMemcpyDtoH_v2) X(cuMemcpy2D_v2) X(cuDeviceGetAttribute) X(cuGetErrorName)
+/* clang-format off */
+#define CALLS(X) \
+    X(cuInit) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetUuid_v2) X(cuDeviceTotalMem_v2) \
+    X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxSetCurrent) \
+    X(cuCtxSynchronize) X(cuMemGetInfo_v2) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemsetD32_v2) \
+    X(cuMemcpyDtoH_v2) X(cuMemcpy2D_v2) X(cuDeviceGetAttribute) X(cuGetErrorName)
+/* clang-format on */
 
 static struct {
 #define CALL(name) __typeof__(name) *name;

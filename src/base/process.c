@@ -29,10 +29,12 @@ process_program(const struct bh_process_options *options)
 static void
 process_reset_signals(void)
 {
-    struct sigaction usual = { .sa_handler = SIG_DFL };
+    /* As the kernel has it: SIG_DFL, no flags, no mask.  The C library's sigaction() refuses the two
+     * signals that it keeps for itself, which a caller may have been started with ignored. */
+    static const unsigned long usual[8];
 
     for (int number = 1; number < NSIG; number++)
-        sigaction(number, &usual, NULL); /* refused for those that cannot be changed */
+        syscall(SYS_rt_sigaction, number, usual, NULL, NSIG / 8); /* SIGKILL and SIGSTOP refuse */
 }
 
 static void

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,7 @@ never(int number)
 static void
 child_sees_what_is_named(void **state)
 {
+    static const unsigned long ignored[8] = { 1 /* SIG_IGN, to the kernel */ };
     static const char *const variables[] = { "A=1", "B=two", NULL };
     static const struct {
         const char *name;
@@ -144,6 +146,8 @@ child_sees_what_is_named(void **state)
     sigprocmask(SIG_BLOCK, &many, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGUSR1, never);
+    /* one that the C library keeps for itself, as some runners of tests leave it */
+    assert_int_equal(syscall(SYS_rt_sigaction, 32, ignored, NULL, 8), 0);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         char text[4096];
 

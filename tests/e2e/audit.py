@@ -303,6 +303,13 @@ def another_key(site):
         equal("by all keys", verify(site, store).returncode, 0)
         done = site.cli(None, "audit", "verify", "--store", str(store), "--vkey", str(old))
         equal("by the old one", done.returncode, by_old)
+        read, write = os.pipe()  # as a shell's --vkey <(command)
+        os.write(write, pathlib.Path(key_of(site)).read_bytes())
+        os.close(write)
+        done = subprocess.run([site.program("bulkhead"), "audit", "verify", "--store", str(store), "--vkey", f"/dev/fd/{read}"],
+                              pass_fds=[read], capture_output=True, text=True)
+        os.close(read)
+        equal("by keys from a pipe", (done.returncode, done.stderr), (0, ""))
     place = open_folder(site)
     site.cli("dave", "audit", "export", str(place / "keys"), "--vkey", key_of(site), check=0)
     done = subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), str(place / "keys"), "--vkey", key_of(site)], capture_output=True, text=True)

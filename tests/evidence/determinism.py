@@ -22,7 +22,7 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing",
 WAYS = [(compiler, level) for compiler in ("gcc", "clang") for level in ("-O0", "-O3")]
 PATTERNS = ("src/engine/**/*.c", *(f"src/base/{name}.c" for name in ("assert", "buf", "err", "num", "time", "utf8")), "tests/evidence/play.c",
             "tests/evidence/digest_run.c", *(f"src/model/{name}.c" for name in (
-                "boundary", "geometry", "gpu_form", "health", "ids", "job", "period", "partition", "quantity", "share")))
+                "boundary", "geometry", "gpu_form", "health", "ids", "job", "period", "partition", "quantity", "share", "share_profile")))
 HEADERS = ("src/base/*.h", "src/model/*.h", "src/engine/**/*.h", "tables/*.tbl",
            "tests/evidence/*.h")
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/num.h"
 #include "base/process.h"
 
 enum { STATUS_BAD = 1, STATUS_EXEC_FAILED = 127, ARGUMENTS_MAX = 160 };
@@ -21,7 +23,7 @@ verifier_exists(const char *path)
 
 /* A sibling of the file at `path`. */
 static void
-put_sibling(char found[PATH_MAX], const char *path, const char *name)
+verifier_put_sibling(char found[PATH_MAX], const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
 
@@ -43,9 +45,9 @@ bh_verifier_key(const struct bh_cli *cli, const char *sibling, const char *name,
         return BH_OK;
     }
     if (sibling)
-        put_sibling(ret_path, sibling, name);
+        verifier_put_sibling(ret_path, sibling, name);
     else
-        put_sibling(ret_path, cli->client.socket, "../audit.vkey");
+        verifier_put_sibling(ret_path, cli->client.socket, "../audit.vkey");
     for (size_t i = 0; !sibling && !verifier_exists(ret_path) && i < BH_COUNT(standard_keys); i++)
         snprintf(ret_path, PATH_MAX, "%s", standard_keys[i]);
     if (verifier_exists(ret_path))
@@ -55,7 +57,7 @@ bh_verifier_key(const struct bh_cli *cli, const char *sibling, const char *name,
 }
 
 static bh_rc
-find_program(char found[PATH_MAX], struct bh_err *err)
+verifier_find_program(char found[PATH_MAX], struct bh_err *err)
 {
     static const char *const candidates[] = { "../libexec/bulkhead/bulkhead-audit", "bulkhead-audit" };
     bh_rc rc = BH_OK;
@@ -66,6 +68,25 @@ find_program(char found[PATH_MAX], struct bh_err *err)
             return BH_OK;
     }
     return bh_err_set(err, BH_NOT_FOUND, "bulkhead-audit is missing beside this program");
+}
+
+/* A shell writes `--vkey <(command)` as /dev/fd/63: such a descriptor is for the program, too. */
+static void
+verifier_pass_fds(const char *const argv[], struct bh_process_options *options)
+{
+    static const char folder[] = "/dev/fd/";
+    const size_t length = sizeof folder - 1;
+
+    for (; *argv && options->fd_count < BH_PROCESS_FDS_MAX; argv++) {
+        struct bh_err err = { 0 };
+        uint32_t fd;
+
+        if (strncmp(*argv, folder, length) != 0
+            || bh_parse_u32(*argv + length, STDERR_FILENO + 1, INT_MAX, &fd, &err) != BH_OK
+            || fcntl((int)fd, F_GETFD) < 0)
+            continue;
+        options->fds[options->fd_count++] = (struct bh_process_fd){ (int)fd, (int)fd };
+    }
 }
 
 static bh_rc
@@ -87,6 +108,7 @@ verifier_start(const char *const argv[], struct bh_verifier *ret_verifier, struc
                  { STDERR_FILENO, STDERR_FILENO } },
         .fd_count = 3,
     };
+    verifier_pass_fds(argv, &options);
     rc = bh_process_start(&options, &pid, NULL, err);
     bh_fd_close(ends[0]);
     if (rc != BH_OK) {
@@ -105,7 +127,7 @@ bh_verifier_start(const struct bh_cli *cli, const char *const *arguments, struct
     const char *argv[ARGUMENTS_MAX + 1] = { NULL };
     char program[PATH_MAX];
     size_t count = 0;
-    bh_rc rc = find_program(program, err);
+    bh_rc rc = verifier_find_program(program, err);
 
     if (rc != BH_OK)
         return rc;

@@ -144,7 +144,7 @@ def foreign_instances(site):
     site.await_state(job, "completed")
     used = next(g for g in gpus(site) if g["pieces"])
     site.stop(site.node)
-    (site.dir / "node/core/journal").unlink()
+    (site.dir / "node/journal").unlink()
     site.start_node()
     lost = site.until(lambda: next((g for g in gpus(site) if not g["managed"]), None), what="a GPU that is not managed")
     equal("which", lost["uuid"], used["uuid"])

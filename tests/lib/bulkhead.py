@@ -389,7 +389,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
     def age_boot(self):
         """The node's journal as if it was written before the machine started: another boot id."""
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
-        path = self.dir / "node/core/journal"
+        path = self.dir / "node/journal"
         text, at, out = path.read_bytes(), 0, b""
         while at < len(text):
             length = struct.unpack_from("<I", text, at)[0]

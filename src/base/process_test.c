@@ -25,7 +25,8 @@ static const char *const no_environment[] = { NULL };
 static void
 show_status(void)
 {
-    static const char *const wanted[] = { "SigBlk:", "SigIgn:", "SigCgt:" };
+    static const char *const wanted[] = { "SigBlk:",
+                                          "SigIgn:" }; /* handlers end with exec; a sanitizer has its own */
     FILE *file = fopen("/proc/self/status", "re");
     char line[256];
 
@@ -103,7 +104,7 @@ never(int number)
     (void)number;
 }
 
-#define PLAIN "SigBlk: 0000000000000000\nSigIgn: 0000000000000000\nSigCgt: 0000000000000000\n"
+#define PLAIN "SigBlk: 0000000000000000\nSigIgn: 0000000000000000\n"
 #define STREAMS "fd 0 null\nfd 1 file\nfd 2 null\n"
 
 static void

@@ -223,7 +223,8 @@ scenario_player_find_site(const struct player *player, const char *site, char pa
 static bh_rc
 scenario_player_use(struct player *player, const struct bh_words *words, struct bh_err *err)
 {
-    struct player at = *player;
+    const char *file = player->file;
+    uint32_t line = player->line;
     char path[PATH_MAX_BYTES];
     struct bh_buf text;
     bh_rc rc;
@@ -240,8 +241,8 @@ scenario_player_use(struct player *player, const struct bh_words *words, struct 
         player->line = 0;
         player->uses = true;
         scenario_player_play_lines(player, text.bytes, text.length);
-        player->file = at.file;
-        player->line = at.line;
+        player->file = file;
+        player->line = line;
         player->uses = false;
     }
     bh_buf_fini(&text);

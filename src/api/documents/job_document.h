@@ -68,18 +68,4 @@ BH_MUST_USE bh_rc bh_job_document_spec(struct bh_keys *keys, const struct bh_dig
                                        struct bh_arena *arena, struct bh_job_spec *ret_spec,
                                        struct bh_err *err);
 
-/* As src/daemon still calls them. */
-enum {
-    BH_CARRIED_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE,
-    BH_FAILURE_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE,
-    BH_IMAGE_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE,
-    BH_JOB_NOTICES_KEY_SIZE = BH_JOB_DOCUMENT_KEY_SIZE
-};
-#define bh_carried_key bh_job_document_key
-#define bh_failure_key bh_job_document_key
-#define bh_image_key bh_job_document_key
-#define bh_job_notices_key bh_job_document_key
-#define bh_carried_get bh_job_document_get
-#define bh_carried_parse(value, ret_row, err) bh_job_document_decode(BH_DOCUMENT_CARRIED, value, ret_row, err)
-
 #endif

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/documents/job_document.h"
 #include "base/assert.h"
-#include "base/json.h"
 #include "base/vec.h"
 #include "daemon/batch/record.h"
 #include "daemon/state/core.h"
@@ -240,7 +240,6 @@ access_find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh
 {
     struct bh_job_spec *spec;
     struct bh_digest key;
-    const char *text;
     bh_rc rc;
 
     for (const struct bh_batch_spec *fresh = core->access->fresh; fresh; fresh = fresh->next)
@@ -252,9 +251,7 @@ access_find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh
     memcpy(key.bytes, digest, sizeof key.bytes);
     spec = bh_arena_alloc(core->access->scratch, sizeof *spec);
     BH_ASSERT(spec); /* it is empty */
-    rc = bh_keys_get_text(core->ring.keys, &key, core->access->scratch, &text, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, spec, core->access->scratch, err);
+    rc = bh_job_document_spec(core->ring.keys, &key, core->access->scratch, spec, err);
     if (rc == BH_OK)
         *ret_spec = spec;
     return rc;

@@ -44,7 +44,7 @@ static bh_rc
 carried_add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
             const struct bh_msg_carried *carried, struct bh_err *err)
 {
-    char key[BH_CARRIED_KEY_SIZE], memory[ROW_BYTES_MAX];
+    char key[BH_JOB_DOCUMENT_KEY_SIZE], memory[ROW_BYTES_MAX];
     const struct bh_document_key wanted = { kind, key };
     struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     struct bh_carried_row row;
@@ -52,11 +52,11 @@ carried_add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
     struct bh_buf json;
     bh_rc rc = kept ? BH_OK : bh_err_set(err, BH_FULL, "the batch is full");
 
-    bh_carried_key(number, key);
+    bh_job_document_key(number, key);
     if (rc == BH_OK)
         rc = carried_find(core, &wanted, &old, err);
     if (rc == BH_OK)
-        rc = bh_carried_parse(old.value, &row, err);
+        rc = bh_job_document_decode(BH_DOCUMENT_CARRIED, old.value, &row, err);
     if (rc != BH_OK)
         return rc;
     bh_carried_add(&row.sums, carried);

@@ -19,7 +19,7 @@ carried_stored(struct fixture *f, enum bh_document_kind kind, uint64_t number)
 {
     struct bh_carried_row row;
 
-    assert_int_equal(bh_carried_get(&f->core.store, kind, number, &row, &f->err), BH_OK);
+    assert_int_equal(bh_job_document_get(&f->core.store, kind, number, &row, &f->err), BH_OK);
     return row;
 }
 

@@ -12,7 +12,7 @@ enum { SEALED_MAX = 2048, JSON_MAX = 256 };
 static bh_rc
 failures_put(struct bh_core *core, uint64_t job, const struct bh_digest *digest, struct bh_err *err)
 {
-    char key[BH_FAILURE_KEY_SIZE], memory[JSON_MAX];
+    char key[BH_JOB_DOCUMENT_KEY_SIZE], memory[JSON_MAX];
     struct bh_failure_row row;
     struct bh_document_row document = { .kind = BH_DOCUMENT_FAILURE, .version = 1, .key = key };
     struct bh_buf json;
@@ -20,7 +20,7 @@ failures_put(struct bh_core *core, uint64_t job, const struct bh_digest *digest,
     memcpy(row.text, digest->bytes, sizeof row.text);
     bh_buf_init_fixed(&json, memory, sizeof memory);
     bh_json_encode(&json, &bh_failure_row_fields, &row);
-    bh_failure_key(job, key);
+    bh_job_document_key(job, key);
     document.value = bh_buf_text(&json);
     return core->store.ops->put_document(core->store.self, &document, err);
 }

@@ -107,7 +107,7 @@ images_put(struct bh_core *core, const char *key, const char *value, struct bh_e
 bh_rc
 bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_image *image, struct bh_err *err)
 {
-    char key[BH_IMAGE_KEY_SIZE], memory[ROW_BYTES_MAX];
+    char key[BH_JOB_DOCUMENT_KEY_SIZE], memory[ROW_BYTES_MAX];
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
                               .phase = BH_PHASE_EVENT,
@@ -120,7 +120,7 @@ bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_imag
     if (rc != BH_OK || !bh_image_row_read(image->digest, &row)
         || !bh_view_lease(core->state.engine, (bh_lease_id){ image->lease }, &view) || view.node.v != node.v)
         return rc;
-    bh_image_key(view.job.v, key);
+    bh_job_document_key(view.job.v, key);
     bh_buf_init_fixed(&json, memory, sizeof memory);
     bh_json_encode(&json, &bh_image_row_fields, &row);
     BH_ASSERT(!json.overflow);

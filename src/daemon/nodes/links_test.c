@@ -207,7 +207,7 @@ carried(struct scene *s, enum bh_document_kind kind, uint64_t number)
 {
     struct bh_carried_row row;
 
-    assert_int_equal(bh_carried_get(&s->f.core.store, kind, number, &row, &s->f.err), BH_OK);
+    assert_int_equal(bh_job_document_get(&s->f.core.store, kind, number, &row, &s->f.err), BH_OK);
     return row;
 }
 

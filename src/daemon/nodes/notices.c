@@ -55,13 +55,13 @@ static bh_rc
 notices_put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *notice, struct bh_err *err)
 {
     struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
-    char key[BH_JOB_NOTICES_KEY_SIZE], memory[JSON_MAX];
+    char key[BH_JOB_DOCUMENT_KEY_SIZE], memory[JSON_MAX];
     struct bh_job_notices_row row = { .item_count = 0 };
     struct bh_document_row old;
     struct bh_buf json;
     bh_rc rc = kept ? BH_OK : bh_err_set(err, BH_FULL, "the batch is full");
 
-    bh_job_notices_key(job, key);
+    bh_job_document_key(job, key);
     if (rc == BH_OK)
         rc = notices_find(core, key, &old, err);
     if (rc == BH_OK)

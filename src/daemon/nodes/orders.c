@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/documents/job_document.h"
 #include "base/assert.h"
-#include "base/json.h"
 #include "base/num.h"
 #include "daemon/batch/access.h"
 #include "daemon/batch/record.h"
@@ -134,13 +134,10 @@ orders_read_spec(const struct bh_core *core, const struct bh_job_view *view, str
                  struct bh_job_spec *ret_spec, struct bh_err *err)
 {
     struct bh_digest digest;
-    const char *text;
     bh_rc rc;
 
     memcpy(digest.bytes, view->spec, sizeof digest.bytes);
-    rc = bh_keys_get_text(core->ring.keys, &digest, arena, &text, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, ret_spec, arena, err);
+    rc = bh_job_document_spec(core->ring.keys, &digest, arena, ret_spec, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "specification of job %" PRIu64, view->job.v);
 }
 

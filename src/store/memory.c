@@ -279,12 +279,14 @@ memory_copy_reply(const struct bh_reply_row *row, struct bh_arena *arena, struct
 {
     struct bh_reply_row reply = *row;
     bh_rc rc = memory_copy_text(row->key, arena, &reply.key, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = memory_copy_text(row->body, arena, &reply.body, err);
-    if (rc == BH_OK)
-        *ret_row = reply;
-    return rc;
+    rc = memory_copy_text(row->body, arena, &reply.body, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_row = reply;
+    return BH_OK;
 }
 
 static bh_rc

@@ -65,6 +65,8 @@ CASES = [
     ("a clean folder", unit("engine", function("return a;")), []),
 
     # includes
+    ("a fake of the tests in the product", include("api", '"tests/fakes/store.h"'), ["include tests/fakes/store.h"]),
+    ("a fake of the tests in a test", {**unit("api", ""), "src/api/place_test.c": '#include "tests/fakes/store.h"\n'}, []),
     ("down is right", include("engine", '"model/gpu.h"'), []),
     ("own folder", include("engine", '"engine/gpu/ledger.h"'), []),
     ("a table", include("engine", '"tables/mig.tbl"'), []),

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/vec.h"
-#include "store/memory_internal.h"
+#include "tests/fakes/store_state.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 

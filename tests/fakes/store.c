@@ -1,4 +1,4 @@
-#include "store/memory.h"
+#include "tests/fakes/store.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "audit/merkle.h"
 #include "audit/sealed.h"
 #include "base/assert.h"
-#include "store/memory_internal.h"
+#include "tests/fakes/store_state.h"
 
 /* ---- writing ---- */
 

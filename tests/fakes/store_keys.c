@@ -1,9 +1,9 @@
-#include "store/memory.h"
+#include "tests/fakes/store.h"
 
 #include <string.h>
 
 #include "base/assert.h"
-#include "store/memory_internal.h"
+#include "tests/fakes/store_state.h"
 
 /* Keys, and making texts disappear: erased rows stay as empty ones. */
 

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "keys/keys.h"
-#include "store/memory.h"
+#include "tests/fakes/store.h"
 
 enum { TEXTS = 20000, TENANTS = 50, LARGE = 4000, ITEM_MAX = 8192 };
 

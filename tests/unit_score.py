@@ -9,6 +9,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
 from bulkhead import unit_refuses
+from report import Report, skip_all
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 REACHING = {"ptrace", "pidfd_getfd", "process_vm_readv", "process_vm_writev"}
@@ -33,8 +34,7 @@ def unreachable():
 
 def main():
     if not shutil.which("systemd-analyze"):
-        print("1..0 # SKIP no systemd-analyze")
-        return 0
+        skip_all("no systemd-analyze")
     version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
     page = (ROOT / "docs/install.md").read_text()
     told = {name.replace("\\|", "|") for name in re.findall(r"`([^`]+)`", page[page.index("| open | because |"):])}
@@ -42,10 +42,7 @@ def main():
     checks = (("a score below " + str(MOST), score < MOST, score), ("the page's score", version != "252" or score == said, score),
               ("what is open has its reason in the page", version != "252" or set(found) <= told, sorted(set(found) - told)),
               ("what bulkhead-checkpoint may ask its unit does not refuse", not unreachable(), sorted(unreachable())))
-    print(f"1..{len(checks)}")
-    for number, (name, good, what) in enumerate(checks, 1):
-        print(f"{'ok' if good else 'not ok'} {number} - {name}: {what}")
-    return 0 if all(good for _, good, _ in checks) else 1
+    return Report(len(checks)).rows((f"{name}: {what}", good) for name, good, what in checks).close()
 
 
 if __name__ == "__main__":

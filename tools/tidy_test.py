@@ -4,6 +4,9 @@ import os
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/lib"))
+from report import Report  # noqa: E402
+
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -62,6 +65,8 @@ CASES = [
     ("a clean folder", unit("engine", function("return a;")), []),
 
     # includes
+    ("a fake of the tests in the product", include("api", '"tests/fakes/store.h"'), ["include tests/fakes/store.h"]),
+    ("a fake of the tests in a test", {**unit("api", ""), "src/api/place_test.c": '#include "tests/fakes/store.h"\n'}, []),
     ("down is right", include("engine", '"model/gpu.h"'), []),
     ("own folder", include("engine", '"engine/gpu/ledger.h"'), []),
     ("a table", include("engine", '"tables/mig.tbl"'), []),
@@ -256,16 +261,11 @@ def findings_of(files, circles=()):
 
 
 def main():
-    failed = 0
-    print(f"1..{len(CASES)}")
-    for number, (what, files, expected, *circles) in enumerate(CASES, 1):
+    report = Report(len(CASES))
+    for what, files, expected, *circles in CASES:
         found = findings_of(files, *circles)
-        good = found == sorted(expected)
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {number} - {what}")
-        if not good:
-            print(f"# expected {expected}, found {found}")
-    return 1 if failed else 0
+        report.line(found == sorted(expected), what, f"expected {expected}, found {found}")
+    return report.close()
 
 
 if __name__ == "__main__":

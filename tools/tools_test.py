@@ -12,6 +12,8 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/lib"))
+from report import Report  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMPILER = sys.argv[1:] or ["cc"]
 
@@ -142,15 +144,10 @@ def checks():
 
 
 def main():
-    failed = number = 0
-    for number, (name, found, expected) in enumerate(checks(), 1):
-        good = found == expected
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {number} - {name}")
-        if not good:
-            print(f"# expected {expected}, found {found}")
-    print(f"1..{number}")
-    return 1 if failed else 0
+    report = Report()
+    for name, found, expected in checks():
+        report.line(found == expected, name, f"expected {expected}, found {found}")
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ import tempfile
 
 import verify_audit_verdicts_test as verdicts
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/lib"))
+from report import Report
+
 CASES = 400
 VALUES = [0, 1, -1, 2, 4, 5, 7, 9, 10**6, 2**31, 2**32 - 1, 2**32, 2**53 - 1, 2**53, 2**63 - 1, 2**63, 2**64, "", "0", "1", "01", "4", "x", "1002", "1006",
           "alice", "mallory", "(erased)", "principal", "tenant", "exited", "ab" * 32, "0" * 64, "a" * 23, "a" * 24, str(2**64 - 1), str(2**64), True, False, None,
@@ -86,14 +89,14 @@ def main():
     program, rounds, seed = sys.argv[1], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 1
     logs, cases = verdicts.parts_of(pathlib.Path(sys.argv[2]))
     cases = [case for case in cases if not any(line.startswith("sql ") for line in whole(case[1], logs))]
-    print(f"1..{rounds}")
+    report = Report(rounds)
     with tempfile.TemporaryDirectory() as place:
         path = pathlib.Path(place) / "mutants"
         for number in range(seed, seed + rounds):
             write_round(path, random.Random(number), cases, logs)
             done = subprocess.run([program, path], capture_output=True, text=True)
-            print(f"{'ok' if done.returncode == 0 else 'not ok'} {number - seed + 1} - seed {number}")
-            print("".join(f"# {line[:300]}\n" for line in done.stderr.splitlines()[:40] if done.returncode), end="")
+            report.line(done.returncode == 0, f"seed {number}", [line[:300] for line in done.stderr.splitlines()[:40]])
+    sys.exit(report.close())
 
 
 if __name__ == "__main__":

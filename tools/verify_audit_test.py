@@ -17,13 +17,14 @@ import verify_audit as v
 from verify_audit_bound import ITEMS
 from verify_audit_rows import KINDS, key_digest
 
-count = 0
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/lib"))
+from report import Report
+
+report = Report()
 
 
 def check(what, good, why=""):
-    global count
-    count += 1
-    print(f"{'ok' if good else 'not ok'} {count} - {what}" + (f"\n# {why}" if not good else ""))
+    report.line(good, what, why)
 
 
 def verdict(files, vkey, kept=()):
@@ -352,7 +353,7 @@ def main():
     test_texts_of_revisions()
     test_keys_of_an_export()
     test_texts_of_keys()
-    print(f"1..{count}")
+    sys.exit(report.close())
 
 
 if __name__ == "__main__":

@@ -17,6 +17,9 @@ import tempfile
 
 import verify_audit as v
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/lib"))
+from report import Report
+
 CASES_AT_LEAST = 150
 
 
@@ -103,11 +106,13 @@ def main():
 
 
 def judge(logs, cases, empty):
-    for number, (what, lines, wanted) in enumerate(cases, 1):
+    report = Report(len(cases) + 1)
+    for what, lines, wanted in cases:
         found = judged(lines, logs, empty)
         good = found == wanted if isinstance(wanted, list) else (not found[0].startswith(("bad", "malformed")) if found else True) == wanted
-        print(f"{'ok' if good else 'not ok'} {number} - {what[:120]}" + ("" if good else f"\n# found {found}"))
-    print(f"{'ok' if len(cases) >= CASES_AT_LEAST else 'not ok'} {len(cases) + 1} - all of them\n1..{len(cases) + 1}")
+        report.line(good, what[:120], f"found {found}")
+    report.line(len(cases) >= CASES_AT_LEAST, "all of them")
+    sys.exit(report.close())
 
 
 if __name__ == "__main__":

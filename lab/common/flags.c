@@ -47,9 +47,10 @@ parse_list(const struct bh_flag *flag, const char *text, struct bh_flag_list *re
         rc = parse_item(flag, item, &list.values[list.count++], err);
         at = at[length] ? at + length + 1 : NULL;
     }
-    if (rc == BH_OK)
-        *ret_list = list;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_list = list;
+    return BH_OK;
 }
 
 static bh_rc

@@ -290,9 +290,11 @@ series_read_lines(struct series_reader *reader)
             rc = reader->line == 1 ? series_read_head(reader) : series_read_row(reader);
         text += length + (stop != NULL);
     }
-    if (rc == BH_OK && reader->rows == 0)
+    if (rc != BH_OK)
+        return rc;
+    if (reader->rows == 0)
         return series_blame(reader, BH_INVALID, "there are no rows", "");
-    return rc == BH_OK ? series_close_slot(reader) : rc;
+    return series_close_slot(reader);
 }
 
 /* "earth_vc/vc3sl.10min.csv" is vc3sl. */

@@ -26,9 +26,11 @@ philly_parse(int count, char **words, struct bh_compare *ret_compare, const char
     bh_compare_flags(ret_compare, flags);
     flags[BH_COMPARE_FLAGS] = (struct bh_flag){ "--data", BH_FLAG_TEXT, ret_folder };
     rc = bh_flags_parse(flags, BH_COMPARE_FLAGS + 1, count, words, err);
-    if (rc == BH_OK && !*ret_folder)
-        rc = bh_err_set(err, BH_INVALID, "--data DIR says where the jobs are");
-    return rc == BH_OK ? bh_compare_check(ret_compare, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    if (!*ret_folder)
+        return bh_err_set(err, BH_INVALID, "--data DIR says where the jobs are");
+    return bh_compare_check(ret_compare, err);
 }
 
 int

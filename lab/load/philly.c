@@ -59,13 +59,16 @@ read_job(struct philly_reader *reader, struct bh_err *err)
 {
     uint32_t submit_s = 0, gpus = 0, duration_s = 0;
     bh_rc rc = philly_split(reader, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = number_in(reader, 1, SPAN_S_MAX, &submit_s, err);
-    if (rc == BH_OK)
-        rc = number_in(reader, 2, BH_PHILLY_GPUS, &gpus, err);
-    if (rc == BH_OK)
-        rc = number_in(reader, 3, SPAN_S_MAX, &duration_s, err);
+    rc = number_in(reader, 1, SPAN_S_MAX, &submit_s, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = number_in(reader, 2, BH_PHILLY_GPUS, &gpus, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = number_in(reader, 3, SPAN_S_MAX, &duration_s, err);
     if (rc != BH_OK)
         return rc;
     if (reader->columns[0][0] == '\0' || gpus == 0)
@@ -115,7 +118,8 @@ bh_philly_read(const char *path, struct bh_load *load, struct bh_err *err)
     else if (load->job_count == 0)
         rc = bh_err_set(err, BH_INVALID, "%s: there are no jobs", path);
     fclose(file);
-    if (rc == BH_OK)
-        bh_load_sort(load);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_load_sort(load);
+    return BH_OK;
 }

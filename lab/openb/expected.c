@@ -64,7 +64,9 @@ bh_openb_expected_read(const char *data, const struct bh_openb_name *name, doubl
     snprintf(prefix, sizeof prefix, "openb_pod_list_%s,%s,1.3,%" PRIu64 ",", name->variant,
              policies[name->policy], name->seed);
     rc = bh_openb_text_open(path, &text, err);
-    if (rc == BH_OK && find_run(&text, prefix, ret_point, err) != BH_OK)
+    if (rc != BH_OK)
+        return rc;
+    if (find_run(&text, prefix, ret_point, err) != BH_OK)
         return bh_openb_text_wrap(&text, err);
-    return rc;
+    return BH_OK;
 }

@@ -89,13 +89,20 @@ openb_play_variant(struct bh_openb_report *report, const char *variant, struct b
     snprintf(path, sizeof path, "%s/openb_node_list_gpu_node.csv", options->data);
     rc = bh_openb_read_nodes(path, arena, &play.trace, err);
     snprintf(path, sizeof path, "%s/openb_pod_list_%s.csv", options->data, variant);
-    if (rc == BH_OK)
-        rc = bh_openb_read_pods(path, arena, &play.trace, err);
-    if (rc == BH_OK)
-        rc = bh_openb_load_read(&play.trace, arena, &play.load, err);
-    for (uint64_t i = 0; rc == BH_OK && i <= options->last_seed - options->first_seed; i++)
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_openb_read_pods(path, arena, &play.trace, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_openb_load_read(&play.trace, arena, &play.load, err);
+    if (rc != BH_OK)
+        return rc;
+    for (uint64_t i = 0; i <= options->last_seed - options->first_seed; i++) {
         rc = openb_play_seed(&play, options->first_seed + i);
-    return rc;
+        if (rc != BH_OK)
+            return rc;
+    }
+    return BH_OK;
 }
 
 static void

@@ -94,12 +94,16 @@ trace_read_node(struct trace_reader *reader, char **fields)
     struct bh_openb_node *node = &trace->nodes[trace->node_count];
     struct bh_pack_node *has = &node->has;
     bh_rc rc = trace_read_number(reader, "cpu_milli", fields[NODE_CORES], CORES_MAX, &has->cpu_milli);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = trace_read_number(reader, "memory_mib", fields[NODE_MEMORY], MEMORY_MAX, &has->memory_mib);
-    if (rc == BH_OK)
-        rc = trace_read_number(reader, "gpu", fields[NODE_GPUS], BH_PACK_GPUS_MAX, &has->gpus);
-    if (rc == BH_OK && (has->gpus || *fields[NODE_MODEL]))
+    rc = trace_read_number(reader, "memory_mib", fields[NODE_MEMORY], MEMORY_MAX, &has->memory_mib);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_number(reader, "gpu", fields[NODE_GPUS], BH_PACK_GPUS_MAX, &has->gpus);
+    if (rc != BH_OK)
+        return rc;
+    if (has->gpus || *fields[NODE_MODEL])
         rc = trace_find_model(reader, fields[NODE_MODEL], &has->model);
     if (rc != BH_OK)
         return rc;
@@ -135,17 +139,22 @@ trace_read_pod(struct trace_reader *reader, char **fields)
     struct bh_pack_shape *shape = &pod->shape;
     const char *models = reader->columns > POD_MODELS ? fields[POD_MODELS] : "";
     bh_rc rc = trace_read_number(reader, "cpu_milli", fields[POD_CORES], CORES_MAX, &shape->cpu_milli);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = trace_read_number(reader, "memory_mib", fields[POD_MEMORY], MEMORY_MAX, &shape->memory_mib);
-    if (rc == BH_OK)
-        rc = trace_read_number(reader, "num_gpu", fields[POD_GPUS], BH_PACK_GPUS_MAX, &shape->gpus);
-    if (rc == BH_OK)
-        rc = trace_read_number(reader, "gpu_milli", fields[POD_MILLI], BH_OPENB_MILLI, &pod->milli);
-    if (rc == BH_OK)
-        rc = trace_set_parts(pod, reader->err);
-    if (rc == BH_OK)
-        rc = trace_read_models(reader, models, &shape->models);
+    rc = trace_read_number(reader, "memory_mib", fields[POD_MEMORY], MEMORY_MAX, &shape->memory_mib);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_number(reader, "num_gpu", fields[POD_GPUS], BH_PACK_GPUS_MAX, &shape->gpus);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_number(reader, "gpu_milli", fields[POD_MILLI], BH_OPENB_MILLI, &pod->milli);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_set_parts(pod, reader->err);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_models(reader, models, &shape->models);
     if (rc != BH_OK)
         return rc;
     pod->name = bh_arena_strdup(reader->arena, fields[POD_NAME]);
@@ -229,13 +238,16 @@ bh_openb_read_nodes(const char *path, struct bh_arena *arena, struct bh_openb_tr
     struct bh_openb_trace trace = { 0 };
     struct trace_reader reader = { &text, arena, &trace, 0, err };
     bh_rc rc = bh_openb_text_open(path, &text, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = trace_read_header(&reader, node_header);
-    if (rc == BH_OK)
-        rc = trace_read_table(&reader, sizeof *trace.nodes, (void **)&trace.nodes);
-    if (rc == BH_OK)
-        rc = trace_read_rows(&reader, trace_read_node);
+    rc = trace_read_header(&reader, node_header);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_table(&reader, sizeof *trace.nodes, (void **)&trace.nodes);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_rows(&reader, trace_read_node);
     if (rc != BH_OK)
         return rc;
     qsort(trace.nodes, trace.node_count, sizeof *trace.nodes, trace_compare_nodes);
@@ -252,12 +264,15 @@ bh_openb_read_pods(const char *path, struct bh_arena *arena, struct bh_openb_tra
     bh_rc rc = bh_openb_text_open(path, &text, err);
 
     trace->pod_count = 0;
-    if (rc == BH_OK)
-        rc = trace_read_header(&reader, pod_header);
-    if (rc == BH_OK)
-        rc = trace_read_table(&reader, sizeof *trace->pods, (void **)&trace->pods);
-    if (rc == BH_OK)
-        rc = trace_read_rows(&reader, trace_read_pod);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_header(&reader, pod_header);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_table(&reader, sizeof *trace->pods, (void **)&trace->pods);
+    if (rc != BH_OK)
+        return rc;
+    rc = trace_read_rows(&reader, trace_read_pod);
     if (rc != BH_OK)
         return rc;
     qsort(trace->pods, trace->pod_count, sizeof *trace->pods, trace_compare_pods);

@@ -88,8 +88,9 @@ bh_serve_sign_in(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
     attempt = bh_attempt_from_call(accounts, call, request.account, request.device,
                                    principal ? principal->id.v : 0);
     rc = bh_attempt_begin(accounts, call, &attempt, err);
-    if (rc == BH_OK)
-        rc = account_read_for(accounts, call, principal, &account, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = account_read_for(accounts, call, principal, &account, err);
     if (rc != BH_OK)
         return rc;
     if (!account_is_right(accounts, &account, &request, &opening.session.level) || !principal)
@@ -98,9 +99,12 @@ bh_serve_sign_in(struct bh_accounts *accounts, struct bh_call *call, struct bh_e
     opening.principal = principal->id.v;
     opening.name = principal->name;
     rc = bh_attempt_succeeded(accounts, call, &attempt, &puts, err);
-    if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
-    return rc == BH_OK ? account_sign_in(accounts, call, &puts, &opening, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    if (rc != BH_OK)
+        return rc;
+    return account_sign_in(accounts, call, &puts, &opening, err);
 }
 
 bh_rc
@@ -210,8 +214,9 @@ bh_serve_password(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     principal = find_account(call, request.account);
     attempt = bh_attempt_from_call(accounts, call, request.account, NULL, principal ? principal->id.v : 0);
     rc = bh_attempt_begin(accounts, call, &attempt, err);
-    if (rc == BH_OK)
-        rc = account_read_for(accounts, call, principal, &account, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = account_read_for(accounts, call, principal, &account, err);
     if (rc != BH_OK)
         return rc;
     if (!account_may_set(accounts, call, &account, &request) || !principal)
@@ -315,11 +320,11 @@ bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     struct account_list list = { .accounts = accounts, .call = call, .last = &list.first };
     struct bh_json_writer w = bh_call_writer(call);
     bh_rc rc = store->ops->list_documents(store->self, &filter, list_account, &list, err);
-
-    if (rc == BH_OK && list.full)
-        rc = bh_err_set(err, BH_FULL, "there are more accounts than an answer has room for");
     if (rc != BH_OK)
         return rc;
+
+    if (list.full)
+        return bh_err_set(err, BH_FULL, "there are more accounts than an answer has room for");
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
     for (const struct listed_account *listed = list.first; listed; listed = listed->next)
@@ -369,8 +374,9 @@ bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     if (rc == BH_OK)
         rc = bh_account_put(&account, call->arena, &put, err);
     change.object = (struct bh_record_object){ "account", account.principal };
-    if (rc == BH_OK)
-        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -433,10 +439,12 @@ bh_serve_reset(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     change.object = (struct bh_record_object){ "account", principal->id.v };
     change.puts = leaving.puts;
     change.put_count = leaving.count;
-    if (rc == BH_OK)
-        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
-    if (rc == BH_OK)
-        rc = bh_sessions_end(accounts, call, principal->id.v, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_sessions_end(accounts, call, principal->id.v, NULL, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

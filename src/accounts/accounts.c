@@ -53,7 +53,7 @@ static const bh_accounts_resource_fn resources[BH_OPERATIONS] = {
 };
 
 static bh_rc
-port_serve(void *self, struct bh_call *call, struct bh_err *err)
+accounts_serve(void *self, struct bh_call *call, struct bh_err *err)
 {
     bh_accounts_resource_fn resource = resources[call->op->id];
 
@@ -63,13 +63,13 @@ port_serve(void *self, struct bh_call *call, struct bh_err *err)
 }
 
 static bh_rc
-port_identify(void *self, const char *secret, struct bh_call *call, struct bh_err *err)
+accounts_identify(void *self, const char *secret, struct bh_call *call, struct bh_err *err)
 {
     return bh_session_identify(self, secret, call, err);
 }
 
 static void
-port_token_used(void *self, const char *id, uint64_t now_ns)
+accounts_note_token_used(void *self, const char *id, uint64_t now_ns)
 {
     struct bh_accounts *accounts = self;
 
@@ -81,7 +81,7 @@ port_token_used(void *self, const char *id, uint64_t now_ns)
 struct bh_accounts_port
 bh_accounts_port(struct bh_accounts *accounts)
 {
-    static const struct bh_accounts_ops ops = { port_serve, port_identify, port_token_used };
+    static const struct bh_accounts_ops ops = { accounts_serve, accounts_identify, accounts_note_token_used };
 
     return (struct bh_accounts_port){ &ops, accounts };
 }
@@ -90,7 +90,7 @@ bh_accounts_port(struct bh_accounts *accounts)
 
 /* What devices that signed in before are known by; who loses it is a stranger again. */
 static bh_rc
-load_device_key(struct bh_accounts *accounts, struct bh_err *err)
+accounts_load_device_key(struct bh_accounts *accounts, struct bh_err *err)
 {
     char path[4096];
     struct bh_buf text;
@@ -104,9 +104,9 @@ load_device_key(struct bh_accounts *accounts, struct bh_err *err)
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
     rc = accounts->options.crypto->random(accounts->device_key, sizeof accounts->device_key, err);
-    if (rc == BH_OK)
-        rc = bh_file_replace(path, accounts->device_key, sizeof accounts->device_key, 0600, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_file_replace(path, accounts->device_key, sizeof accounts->device_key, 0600, err);
 }
 
 bh_rc
@@ -124,16 +124,20 @@ bh_accounts_open(const struct bh_accounts_options *options, struct bh_accounts *
         accounts->cost = (struct bh_password_cost){ options->hash_kib, 1, 1 };
     pthread_mutex_init(&accounts->mutex, NULL);
     pthread_cond_init(&accounts->hash_freed, NULL);
-    rc = load_device_key(accounts, err);
-    if (rc == BH_OK)
-        rc = bh_challenges_open(accounts, err);
-    if (rc == BH_OK)
-        rc = bh_attempts_load(accounts, err);
-    if (rc == BH_OK)
-        rc = bh_first_admin_offer(accounts, err);
-    if (rc == BH_OK)
-        *ret_accounts = bh_steal(&accounts);
-    return rc;
+    rc = accounts_load_device_key(accounts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_challenges_open(accounts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_attempts_load(accounts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_first_admin_offer(accounts, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_accounts = bh_steal(&accounts);
+    return BH_OK;
 }
 
 void

@@ -109,9 +109,10 @@ bh_account_read(const struct bh_documents *documents, uint32_t principal, struct
 
     *ret_account = (struct bh_account){ .principal = principal, .passkeys = passkeys };
     snprintf(key, sizeof key, "%" PRIu32, principal);
-    if (rc == BH_OK)
-        rc = store->ops->get_document(store->self, &(struct bh_document_key){ BH_DOCUMENT_ACCOUNT, key },
-                                      arena, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->get_document(store->self, &(struct bh_document_key){ BH_DOCUMENT_ACCOUNT, key }, arena,
+                                  &row, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_account_of(documents, &row, arena, ret_account, err);

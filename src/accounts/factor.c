@@ -211,9 +211,10 @@ bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct b
     struct bh_buf text;
     char id[33], address[512];
     bh_rc rc = bh_own_account(accounts, call, &account, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = accounts->options.crypto->random(totp.secret, BH_TOTP_SECRET_BYTES, err);
+    rc = accounts->options.crypto->random(totp.secret, BH_TOTP_SECRET_BYTES, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init_fixed(&text, draft.secret, sizeof draft.secret);
@@ -281,8 +282,9 @@ bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct
         rc = bh_session_raise(accounts, call, BH_LEVEL_CODE, &puts, err);
     change.put_count = puts.count;
     change.object = (struct bh_record_object){ "account", account.principal };
-    if (rc == BH_OK)
-        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -325,15 +327,17 @@ bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && !bh_account_has_factor(&account))
-        rc = bh_err_set(err, BH_CONFLICT,
-                        "recovery codes stand in for a second factor: there is "
-                        "none yet");
-    if (rc == BH_OK)
-        rc = bh_recovery_new(accounts, call, &account, codes, err);
-    if (rc == BH_OK)
-        rc = factor_write_account(accounts, call, "account.recovery", &account, err);
+    if (!bh_account_has_factor(&account))
+        return bh_err_set(err, BH_CONFLICT,
+                          "recovery codes stand in for a second factor: there is "
+                          "none yet");
+    rc = bh_recovery_new(accounts, call, &account, codes, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = factor_write_account(accounts, call, "account.recovery", &account, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

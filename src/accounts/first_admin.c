@@ -107,9 +107,10 @@ bh_first_admin_offer(struct bh_accounts *accounts, struct bh_err *err)
         accounts->options.crypto->sha256(code, CODE_BYTES, "", 0, accounts->first_code);
     accounts->first_offered = rc == BH_OK;
     bh_secret_wipe(code, sizeof code);
-    if (rc == BH_OK)
-        bh_log(FIRST_ADMIN, BH_STR("path", path));
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_log(FIRST_ADMIN, BH_STR("path", path));
+    return BH_OK;
 }
 
 /* ---- the site file with one more admin ---- */
@@ -126,13 +127,14 @@ admin_read_site(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_
     *ret_site = (struct bh_site){ 0 };
     if (rc == BH_NOT_FOUND)
         return BH_OK;
-    if (rc == BH_OK && !bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
-        rc = bh_err_set(err, BH_CONFLICT, "the store's site digest is damaged");
-    if (rc == BH_OK)
-        rc = store->ops->get_text(store->self, &digest, arena, &text, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, arena, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
+        return bh_err_set(err, BH_CONFLICT, "the store's site digest is damaged");
+    rc = store->ops->get_text(store->self, &digest, arena, &text, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, arena, err);
 }
 
 /* The list with one more item behind; false: no room. */
@@ -261,11 +263,11 @@ bh_serve_first_admin(struct bh_accounts *accounts, struct bh_call *call, struct 
     struct bh_puts puts = { .count = 0 };
     struct bh_sign_in_attempt attempt;
     bh_rc rc = bh_call_body(call, &bh_sign_in_first_request_fields, &request, err);
-
-    if (rc == BH_OK && (!bh_account_name(request.account, name) || !bh_name_valid(name)))
-        rc = bh_err_set(err, BH_INVALID, "account: is no name of small letters, digits and dashes");
     if (rc != BH_OK)
         return rc;
+
+    if (!bh_account_name(request.account, name) || !bh_name_valid(name))
+        return bh_err_set(err, BH_INVALID, "account: is no name of small letters, digits and dashes");
     attempt = bh_attempt_from_call(accounts, call, "first admin", NULL, 0);
     rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc != BH_OK)

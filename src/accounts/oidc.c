@@ -207,8 +207,9 @@ oidc_complete_step_up(struct bh_accounts *accounts, struct bh_call *call,
     session->level = bh_oidc_sign_in_level(sign_in);
     session->shown_ns = bh_accounts_now(accounts);
     rc = bh_session_put(session, call->arena, &put, err);
-    if (rc == BH_OK)
-        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -233,11 +234,13 @@ bh_serve_issuer(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     char memory[ADDRESS_MAX], id[33];
     struct bh_buf url;
     bh_rc rc = bh_call_body(call, &bh_sign_in_issuer_request_fields, &request, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_issuer_ready(accounts, call, request.issuer, &issuer, err);
-    if (rc == BH_OK)
-        rc = accounts->options.crypto->random(random, sizeof random, err);
+    rc = bh_issuer_ready(accounts, call, request.issuer, &issuer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = accounts->options.crypto->random(random, sizeof random, err);
     if (rc != BH_OK)
         return rc;
     if (request.again)
@@ -274,11 +277,13 @@ oidc_exchange(struct bh_accounts *accounts, struct bh_call *call, const struct b
     struct bh_https_response answer;
     enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_prove(accounts, call, issuer, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_login_ask(login, &issuer->provider, &issuer->client, call->arena, &request);
-    if (rc == BH_OK)
-        rc = bh_issuer_ask(accounts, call, &request, &answer, err);
+    rc = bh_login_ask(login, &issuer->provider, &issuer->client, call->arena, &request);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_issuer_ask(accounts, call, &request, &answer, err);
     if (rc != BH_OK)
         return rc;
     fault = bh_tokens_receive(&answer, true, call->arena, &sign_in->tokens);
@@ -311,8 +316,9 @@ oidc_complete_callback(struct bh_accounts *accounts, struct bh_call *call, struc
         expected.subject = strchr(session.identity, '/') + 1;
     }
     rc = oidc_exchange(accounts, call, &pending->login, &sign_in, err);
-    if (rc == BH_OK)
-        rc = bh_oidc_sign_in_check(accounts, call, &expected, &sign_in, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_oidc_sign_in_check(accounts, call, &expected, &sign_in, err);
     if (rc != BH_OK)
         return rc;
     return expected.fresh ? oidc_complete_step_up(accounts, call, &sign_in, &session, err)

@@ -22,8 +22,9 @@ device_ask_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_is
     rc = bh_device_ask(&issuer->provider, &issuer->client, call->arena, &request);
     if (rc == BH_UNAVAILABLE)
         return bh_err_set(err, rc, "the issuer has no sign-in for machines without a browser");
-    if (rc == BH_OK)
-        rc = bh_issuer_ask(accounts, call, &request, &answer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_issuer_ask(accounts, call, &request, &answer, err);
     if (rc != BH_OK)
         return rc;
     fault = bh_device_begin(&answer, issuer->site->loopback, bh_accounts_now(accounts), ret_login);
@@ -39,11 +40,13 @@ bh_serve_device(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     struct bh_issuer_view *issuer;
     char id[33];
     bh_rc rc = bh_call_body(call, &bh_sign_in_device_request_fields, &request, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_issuer_ready(accounts, call, request.issuer, &issuer, err);
-    if (rc == BH_OK)
-        rc = device_ask_code(accounts, call, issuer, &draft.device, err);
+    rc = bh_issuer_ready(accounts, call, request.issuer, &issuer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = device_ask_code(accounts, call, issuer, &draft.device, err);
     if (rc != BH_OK)
         return rc;
     snprintf(draft.issuer, sizeof draft.issuer, "%s", issuer->site->name);
@@ -98,11 +101,13 @@ device_poll_once(struct bh_accounts *accounts, struct bh_call *call, struct bh_d
     struct bh_https_response answer;
     enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_prove(accounts, call, issuer, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_device_poll(login, &issuer->provider, &issuer->client, call->arena, &request);
-    if (rc == BH_OK)
-        rc = bh_issuer_ask(accounts, call, &request, &answer, err);
+    rc = bh_device_poll(login, &issuer->provider, &issuer->client, call->arena, &request);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_issuer_ask(accounts, call, &request, &answer, err);
     if (rc != BH_OK)
         return rc;
     fault = bh_device_receive(login, &answer, bh_accounts_now(accounts), call->arena, &sign_in->tokens);

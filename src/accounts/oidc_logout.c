@@ -142,13 +142,16 @@ bh_serve_logout(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     struct bh_json_writer w = bh_call_writer(call);
     struct logout_word word;
     bh_rc rc = logout_read_token_parameter(call, &word.token, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_issuer_ready(accounts, call, call->id, &word.issuer, err);
-    if (rc == BH_OK)
-        rc = read_logout(accounts, call, &word, err);
-    if (rc == BH_OK)
-        rc = logout_end_sessions(accounts, call, word.issuer, &word.logout, err);
+    rc = bh_issuer_ready(accounts, call, call->id, &word.issuer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = read_logout(accounts, call, &word, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = logout_end_sessions(accounts, call, word.issuer, &word.logout, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

@@ -209,11 +209,14 @@ bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh
     struct party party;
     struct bh_buf text;
     bh_rc rc = passkeys_party_of(call, &party, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && principal)
+    if (principal)
         rc = read_passkeys(accounts, call, principal, &list, err);
-    if (rc == BH_OK)
-        rc = bh_challenge_make(accounts, &challenge, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_challenge_make(accounts, &challenge, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
@@ -386,21 +389,28 @@ bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struc
     struct bh_buf text;
     char id[33];
     bh_rc rc = passkeys_party_of(call, &party, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_own_account(accounts, call, &account, err);
-    if (rc == BH_OK && !passkeys_has_handle(&account))
+    rc = bh_own_account(accounts, call, &account, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!passkeys_has_handle(&account))
         rc = accounts->options.crypto->random(account.handle, sizeof account.handle, err);
-    if (rc == BH_OK)
-        rc = read_passkeys(accounts, call, draft.principal, &list, err);
-    if (rc == BH_OK && list.count == BH_PASSKEYS_MAX)
+    if (rc != BH_OK)
+        return rc;
+    rc = read_passkeys(accounts, call, draft.principal, &list, err);
+    if (rc != BH_OK)
+        return rc;
+    if (list.count == BH_PASSKEYS_MAX)
         rc = bh_fault_err(BH_FAULT_PASSKEY_MANY, err);
     if (rc != BH_OK)
         return rc;
     user = passkeys_user_of(&account, call->caller.name);
     rc = passkeys_begin(accounts, &user, &draft, err);
-    if (rc == BH_OK)
-        rc = bh_pending_put(accounts, &draft, id, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_pending_put(accounts, &draft, id, err);
     if (rc != BH_OK)
         return rc;
     ceremony = passkeys_ceremony_of(&draft);
@@ -425,9 +435,10 @@ passkeys_verify_creation(struct bh_accounts *accounts, struct bh_call *call, str
     struct party party;
     bool good;
     bh_rc rc = bh_call_body(call, &bh_passkey_request_fields, &request, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = passkeys_party_of(call, &party, err);
+    rc = passkeys_party_of(call, &party, err);
     if (rc != BH_OK)
         return rc;
     if (!bh_pending_consume(accounts, BH_PENDING_PASSKEY, request.challenge, account->principal, &pending))
@@ -496,12 +507,15 @@ bh_serve_passkey_add(struct bh_accounts *accounts, struct bh_call *call, struct 
     first = rc == BH_OK && account.recovery.count == 0;
     if (first)
         rc = bh_recovery_new(accounts, call, &account, codes, err);
-    if (rc == BH_OK)
-        rc = put_passkey(&passkey, &none, call->arena, &puts.items[0], err);
-    if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &puts.items[1], err);
-    if (rc == BH_OK)
-        rc = bh_session_raise(accounts, call, BH_LEVEL_PASSKEY, &puts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = put_passkey(&passkey, &none, call->arena, &puts.items[0], err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_account_put(&account, call->arena, &puts.items[1], err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_session_raise(accounts, call, BH_LEVEL_PASSKEY, &puts, err);
     if (rc != BH_OK)
         return rc;
     change.put_count = puts.count;
@@ -541,9 +555,10 @@ bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, stru
     struct bh_answer answer;
     uint32_t at = 0;
     bh_rc rc = bh_own_account(accounts, call, &account, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = read_passkeys(accounts, call, account.principal, &list, err);
+    rc = read_passkeys(accounts, call, account.principal, &list, err);
     if (rc != BH_OK)
         return rc;
     while (at < list.count && strcmp(list.items[at].id, call->id) != 0)

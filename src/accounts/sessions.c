@@ -124,8 +124,9 @@ bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct 
         call->probed = true;
         return bh_err_set(err, BH_NOT_FOUND, "there is no session %.20s of yours", call->id);
     }
-    if (rc == BH_OK)
-        rc = sessions_drop(accounts, call, &session, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = sessions_drop(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -166,9 +167,10 @@ bh_serve_sign_out(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
     bh_rc rc = bh_session_own(accounts, call, &session, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = sessions_drop(accounts, call, &session, err);
+    rc = sessions_drop(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -247,12 +249,14 @@ bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
     bh_rc rc = bh_call_body(call, &bh_sign_in_request_fields, &request, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_session_own(accounts, call, &session, err);
-    if (rc == BH_OK)
-        rc = request.credential ? sessions_prove_by_passkey(accounts, call, &request, &session, err)
-                                : sessions_prove_by_code(accounts, call, &request, &session, err);
+    rc = bh_session_own(accounts, call, &session, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = request.credential ? sessions_prove_by_passkey(accounts, call, &request, &session, err)
+                            : sessions_prove_by_code(accounts, call, &request, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -286,11 +290,14 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
     struct bh_session session;
     struct bh_answer answer;
     bh_rc rc = bh_call_body(call, &bh_reason_request_fields, &request, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && (!principal || !principal->break_glass))
+    if (!principal || !principal->break_glass)
         rc = sessions_deny_break_glass(call, err);
-    if (rc == BH_OK)
-        rc = bh_session_own(accounts, call, &session, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_session_own(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     if (strlen(request.reason) < 10)
@@ -299,8 +306,9 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
     rc = bh_session_put(&session, call->arena, &put, err);
     change.object = (struct bh_record_object){ "account", session.principal };
     change.note = request.reason;
-    if (rc == BH_OK)
-        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
     bh_log(GLASS_BROKEN, BH_U64("principal", session.principal), BH_U64("until_ns", session.glass_until_ns));

@@ -392,21 +392,28 @@ api_serve(struct bh_call *call, struct bh_err *err)
 {
     static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = { api_check_key, api_authorise };
     bh_rc rc = api_identify(call, err);
-
-    if (rc == BH_OK)
-        rc = api_check_query(call, err);
-    if (rc == BH_OK)
-        rc = api_check_no_body(call, err);
-    for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
-        rc = checks[i](call, err);
     if (rc != BH_OK)
         return rc;
+
+    rc = api_check_query(call, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = api_check_no_body(call, err);
+    if (rc != BH_OK)
+        return rc;
+    for (size_t i = 0; i < BH_COUNT(checks); i++) {
+        rc = checks[i](call, err);
+        if (rc != BH_OK)
+            return rc;
+    }
     api_digest_request(call);
     call->reply->status = 200;
     rc = resources[call->op->id](call, err);
-    if (rc == BH_OK && call->reply->body.overflow)
+    if (rc != BH_OK)
+        return rc;
+    if (call->reply->body.overflow)
         return bh_err_set(err, BH_FULL, "the answer is too large");
-    return rc;
+    return BH_OK;
 }
 
 /* Attempts that fail before the owner sees them leave a record too, where it is known

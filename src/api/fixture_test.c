@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "engine/forecast/forecast_series.h"
-#include "store/memory.h"
+#include "tests/fakes/store.h"
 
 /* clang-format off */
 static const struct bh_dir_tenant fixture_tenants[] = {

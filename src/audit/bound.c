@@ -626,8 +626,9 @@ bh_claims_read_bound(struct bh_claims *claims, const struct bh_record *record, s
         || text.length + strlen(opening) + 1 != whole.length)
         return bh_err_set(err, BH_CONFLICT, "it binds rows, and does not say which");
     rc = read_bound(claims, text, &bound, err);
-    if (rc == BH_OK)
-        rc = bound_read_lists(claims, &bound, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bound_read_lists(claims, &bound, err);
     if (rc != BH_OK)
         return rc;
     claims->older = claims->older || bound.older;

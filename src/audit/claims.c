@@ -58,10 +58,12 @@ claims_read_names(struct bh_claims *claims, const struct bh_record *record, stru
 
     while (rc == BH_OK && bh_binding_next(list, &cursor, &binding))
         rc = claims_read_binding(claims, &binding, record->seq, err);
-    if (rc == BH_OK && record->verb && strcmp(record->verb, BH_RECORD_NAMES_BIND) == 0
+    if (rc != BH_OK)
+        return rc;
+    if (record->verb && strcmp(record->verb, BH_RECORD_NAMES_BIND) == 0
         && strcmp(record->obj.type, BH_RECORD_UPGRADE) == 0 && claims->result.bound_from == UINT64_MAX)
         claims->result.bound_from = record->seq;
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -222,21 +224,33 @@ bh_claims_read(struct bh_claims *claims, const struct bh_record *record, struct 
     if (record->ev_json
         && bh_slice_get((struct bh_slice){ record->ev_json, strlen(record->ev_json) }, "submit", &submit))
         rc = claims_read_submission(claims, record, submit, err);
-    if (rc == BH_OK && record->jobs_json)
+    if (rc != BH_OK)
+        return rc;
+    if (record->jobs_json)
         rc = claims_read_states(claims, record, err);
-    if (rc == BH_OK && record->names_json)
+    if (rc != BH_OK)
+        return rc;
+    if (record->names_json)
         rc = claims_read_names(claims, record, err);
-    if (rc == BH_OK && record->dec.allow && strcmp(verb, BH_RECORD_NAME_ERASE) == 0)
+    if (rc != BH_OK)
+        return rc;
+    if (record->dec.allow && strcmp(verb, BH_RECORD_NAME_ERASE) == 0)
         rc = claims_read_erasure(claims, record, err);
-    if (rc == BH_OK)
-        rc = bh_claims_read_texts(claims, record, err);
-    if (rc == BH_OK)
-        rc = bh_claims_read_token(claims, record, err);
-    if (rc == BH_OK)
-        rc = bh_claims_read_bound(claims, record, err);
-    if (rc == BH_OK)
-        rc = bh_claims_read_keys(claims, record, err);
-    return rc == BH_OK ? bh_claims_read_documents(claims, record, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_claims_read_texts(claims, record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_claims_read_token(claims, record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_claims_read_bound(claims, record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_claims_read_keys(claims, record, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_claims_read_documents(claims, record, err);
 }
 
 /* Before version 4 there were names, jobs and texts alone. */

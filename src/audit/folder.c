@@ -132,9 +132,11 @@ folder_take_bundle(struct folder_walk *walk, const struct bh_tile *tile)
         rc = folder_take_record(walk, bundle->bytes + at + 2, length);
         at += 2 + length;
     }
-    if (rc == BH_OK && at != bundle->length)
+    if (rc != BH_OK)
+        return rc;
+    if (at != bundle->length)
         return bh_err_set(walk->err, BH_CONFLICT, "%s: more stands behind its records", path);
-    return rc;
+    return BH_OK;
 }
 
 /* The checkpoint of the folder, which the bundles must end with. */
@@ -182,7 +184,10 @@ bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *veri
     if (rc == BH_OK)
         rc = bh_tiler_end(&verifier->tiler, &sink, err);
     bh_audit_orders_close(&verifier->records.orders);
-    if (rc == BH_OK)
-        rc = bh_audit_verifier_checkpoint(&verifier->records, note, err);
-    return rc == BH_OK ? folder_check_lack(&walk) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_audit_verifier_checkpoint(&verifier->records, note, err);
+    if (rc != BH_OK)
+        return rc;
+    return folder_check_lack(&walk);
 }

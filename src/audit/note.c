@@ -168,11 +168,13 @@ note_put_signature(const struct bh_crypto_ops *crypto, struct signer signer, siz
     uint8_t public_key[32], signature[SIGNATURE_BYTES];
     struct bh_note_key key;
     bh_rc rc = crypto->public_of(signer.private_key, public_key, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_note_key_make(crypto, signer.name, public_key, &key, err);
-    if (rc == BH_OK)
-        rc = crypto->sign(signer.private_key, note->bytes, length, signature + ID_BYTES, err);
+    rc = bh_note_key_make(crypto, signer.name, public_key, &key, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = crypto->sign(signer.private_key, note->bytes, length, signature + ID_BYTES, err);
     if (rc != BH_OK)
         return rc;
     memcpy(signature, key.id, ID_BYTES);
@@ -332,9 +334,10 @@ bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key, 
     if (!lines || !*lines)
         return bh_err_set(err, BH_INVALID, "note has no signatures");
     rc = note_check_signatures(crypto, key, note, lines, err);
-    if (rc == BH_OK)
-        *ret_text_length = (size_t)(lines - note) - 1;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_text_length = (size_t)(lines - note) - 1;
+    return BH_OK;
 }
 
 /* A cosignature says when it was made, and signs that with the note's text. */

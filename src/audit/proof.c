@@ -47,11 +47,13 @@ proof_hash_range(const struct maker *maker, struct proof_range range, uint8_t re
         return maker->source->subtree(maker->source->self, level, range.first >> level, ret_hash, maker->err);
     split = proof_split_of(range.count);
     rc = proof_hash_range(maker, (struct proof_range){ range.first, split }, ret_hash);
-    if (rc == BH_OK)
-        rc = proof_hash_range(maker, (struct proof_range){ range.first + split, range.count - split }, right);
-    if (rc == BH_OK)
-        bh_merkle_node(maker->crypto, ret_hash, right, ret_hash);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = proof_hash_range(maker, (struct proof_range){ range.first + split, range.count - split }, right);
+    if (rc != BH_OK)
+        return rc;
+    bh_merkle_node(maker->crypto, ret_hash, right, ret_hash);
+    return BH_OK;
 }
 
 static bh_rc
@@ -101,9 +103,10 @@ bh_proof_inclusion(const struct bh_crypto_ops *crypto, const struct bh_merkle_so
     if (index >= size)
         return bh_err_set(err, BH_RANGE, "there is no record %" PRIu64 " in a tree of %" PRIu64, index, size);
     rc = proof_put_path(&maker, (struct proof_range){ 0, size }, index);
-    if (rc == BH_OK)
-        *ret_proof = maker.proof;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_proof = maker.proof;
+    return BH_OK;
 }
 
 /* SUBPROOF of RFC 6962, 2.1.2: the first `count` leaves of the range are the older
@@ -137,9 +140,10 @@ bh_proof_consistency(const struct bh_crypto_ops *crypto, const struct bh_merkle_
                           sizes[0], sizes[1]);
     if (sizes[0] > 0)
         rc = proof_put_subproof(&maker, (struct proof_range){ 0, sizes[1] }, sizes[0], true);
-    if (rc == BH_OK)
-        *ret_proof = maker.proof;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_proof = maker.proof;
+    return BH_OK;
 }
 
 /* ---- checking, as RFC 9162 (2.1.3.2, 2.1.4.2) words it ---- */

@@ -488,9 +488,11 @@ bh_record_decode(const char *leaf, size_t length, char *scratch, struct bh_recor
     if (length < 2 || leaf[0] != '{')
         return bh_err_set(err, BH_INVALID, "record is malformed: not an object");
     rc = record_read_members(&r, text, err);
-    if (rc == BH_OK)
-        rc = record_check_canonical(&r.record, text, err);
-    if (rc == BH_OK)
-        *ret_record = r.record;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = record_check_canonical(&r.record, text, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_record = r.record;
+    return BH_OK;
 }

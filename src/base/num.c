@@ -188,9 +188,10 @@ bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err)
     if (!strchr(text, ':'))
         return num_parse_with_unit(text, &units, ret_ns, err);
     rc = num_parse_clock(text, &seconds, err);
-    if (rc == BH_OK)
-        *ret_ns = seconds * 1000000000;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_ns = seconds * 1000000000;
+    return BH_OK;
 }
 
 /* Days from 1970-01-01 to a day of the Gregorian calendar. */

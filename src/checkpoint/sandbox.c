@@ -168,21 +168,27 @@ sandbox_fill_root(const struct bh_checkpoint_request *request, const struct sour
     const struct bh_checkpoint_mount *mounts = request->mounts.items;
     char place[PATH_SIZE];
     bh_rc rc = sandbox_show_libraries(err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && sources->library >= 0)
+    if (sources->library >= 0)
         rc = sandbox_show_source(sources->library, BH_CHECKPOINT_SANDBOX_LIBRARY, MS_RDONLY, err);
-    if (rc == BH_OK)
-        rc = sandbox_make_devices(request, err);
-    for (uint32_t i = 0; i < request->mounts.count && rc == BH_OK; i++) {
+    if (rc != BH_OK)
+        return rc;
+    rc = sandbox_make_devices(request, err);
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0; i < request->mounts.count; i++) {
         const char *target = mounts[i].target ? mounts[i].target : "";
 
         rc = sandbox_show_source(sources->mount[i], target, mounts[i].write ? 0 : MS_RDONLY, err);
+        if (rc != BH_OK)
+            return rc;
     }
-    if (rc == BH_OK)
-        rc = sandbox_show_at("/proc", "/proc", 0, err);
-    if (rc == BH_OK)
-        rc = sandbox_make_place("/old", place, err);
-    return rc;
+    rc = sandbox_show_at("/proc", "/proc", 0, err);
+    if (rc != BH_OK)
+        return rc;
+    return sandbox_make_place("/old", place, err);
 }
 
 /* Its devices can be opened and its files not written, but for those of mounts that may be. */
@@ -253,10 +259,14 @@ static bh_rc
 sandbox_become_nobody(struct bh_err *err)
 {
     bh_rc rc = bh_capability_bound(NULL, 0, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0))
+    if (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0)
         rc = bh_err_errno(err, "become nobody");
-    return rc == BH_OK ? bh_capability_keep(NULL, 0, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_capability_keep(NULL, 0, err);
 }
 
 /* From here on it is root of the job's namespace, which is one of the job's own ids here. */
@@ -283,8 +293,9 @@ bh_checkpoint_sandbox_enter(const struct bh_checkpoint_request *request, struct 
 
     if (request->id_base != 0)
         rc = sandbox_open_namespace(request, &namespace, err);
-    if (rc == BH_OK)
-        rc = sandbox_enter_root(request, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = sandbox_enter_root(request, err);
     if (rc != BH_OK)
         return rc;
     if (setgroups(0, NULL) != 0 || setrlimit(RLIMIT_CORE, &none) != 0)

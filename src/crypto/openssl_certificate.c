@@ -132,7 +132,7 @@ bh_openssl_make_certificate(const char *host, char *ret_cert, size_t cert_size, 
         || PEM_write_bio_PKCS8PrivateKey(key_pem, key, NULL, NULL, 0, NULL, NULL) != 1)
         return bh_openssl_err(err, BH_IO, "cannot make a certificate");
     rc = certificate_copy_text(cert_pem, ret_cert, cert_size, err);
-    if (rc == BH_OK)
-        rc = certificate_copy_text(key_pem, ret_key, key_size, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    return certificate_copy_text(key_pem, ret_key, key_size, err);
 }

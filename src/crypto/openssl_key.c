@@ -70,7 +70,9 @@ bh_crypto_key_load_or_make(const struct bh_crypto_ops *crypto, const char *path,
         rc = key_file_make(crypto, path, ret_private, err);
         made = true;
     }
-    if (rc == BH_OK && ret_made)
+    if (rc != BH_OK)
+        return rc;
+    if (ret_made)
         *ret_made = made;
-    return rc;
+    return BH_OK;
 }

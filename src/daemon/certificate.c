@@ -43,9 +43,10 @@ certificate_make(const struct bh_crypto_ops *crypto, const char *pem_path, const
     if (rc == BH_OK)
         rc = bh_file_replace(pem_path, pem, strlen(pem), 0644, err);
     explicit_bzero(key, sizeof key);
-    if (rc == BH_OK)
-        bh_log(CERTIFICATE_MADE, BH_STR("path", pem_path));
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_log(CERTIFICATE_MADE, BH_STR("path", pem_path));
+    return BH_OK;
 }
 
 static bh_rc
@@ -78,9 +79,10 @@ bh_certificate_load_or_make(const struct bh_crypto_ops *crypto, const char *fold
         if (rc == BH_OK)
             rc = certificate_load(certificate, pem_path, key_path, err);
     }
-    if (rc == BH_OK)
-        *ret_certificate = bh_steal(&certificate);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_certificate = bh_steal(&certificate);
+    return BH_OK;
 }
 
 bh_rc

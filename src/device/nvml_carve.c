@@ -153,8 +153,9 @@ bh_nvml_carve(void *self, const char *uuid, const char *profile, uint32_t start,
         return bh_err_set(err, BH_CONFLICT, "%s: MIG mode is not enabled", uuid);
     bh_nvml_load_profiles(nvml, &plan.gpu);
     rc = carve_find_profile(&plan.gpu, profile, &plan.profile, err);
-    if (rc == BH_OK)
-        rc = carve_find_placement(nvml, &plan.gpu, &plan.profile, &plan.place, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = carve_find_placement(nvml, &plan.gpu, &plan.profile, &plan.place, err);
     if (rc != BH_OK)
         return rc;
     rc = nvml_carve_build(nvml, &plan, &half, &made, err);

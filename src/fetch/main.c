@@ -27,14 +27,17 @@ static bh_rc
 fetch_prepare(int argc, char **argv, struct bh_fetch_settings *settings, struct bh_err *err)
 {
     bh_rc rc = bh_fetch_settings_parse(argc, argv, settings, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_fetch_sandbox_drop(err);
-    if (rc == BH_OK && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        rc = bh_err_set(err, BH_BUG, "libcurl does not start");
-    if (rc == BH_OK && !curl_fits())
-        rc = bh_err_set(err, BH_UNAVAILABLE, "libcurl is not the OpenSSL flavour");
-    return rc == BH_OK ? bh_fetch_sandbox_enter(err) : rc;
+    rc = bh_fetch_sandbox_drop(err);
+    if (rc != BH_OK)
+        return rc;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return bh_err_set(err, BH_BUG, "libcurl does not start");
+    if (!curl_fits())
+        return bh_err_set(err, BH_UNAVAILABLE, "libcurl is not the OpenSSL flavour");
+    return bh_fetch_sandbox_enter(err);
 }
 
 int

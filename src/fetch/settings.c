@@ -14,9 +14,11 @@ read_pem(const char *path, struct bh_buf *text, struct bh_err *err)
 
     bh_buf_init(text, BH_FETCH_FILE_MAX);
     rc = bh_file_read(path, BH_FETCH_FILE_MAX - 1, text, err);
-    if (rc == BH_OK && text->length == 0)
+    if (rc != BH_OK)
+        return rc;
+    if (text->length == 0)
         return bh_err_set(err, BH_INVALID, "%s is empty", path);
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -92,9 +94,11 @@ bh_fetch_settings_parse(int argc, char **argv, struct bh_fetch_settings *ret_set
     optind = 0; /* glibc: begin anew */
     while (rc == BH_OK && (option = getopt_long(argc, argv, "", names, NULL)) != -1)
         rc = settings_set(ret_settings, option, optarg, err);
-    if (rc == BH_OK && optind != argc)
+    if (rc != BH_OK)
+        return rc;
+    if (optind != argc)
         return bh_err_set(err, BH_INVALID, "\"%.60s\" is no option", argv[optind]);
-    return rc;
+    return BH_OK;
 }
 
 void

@@ -241,9 +241,10 @@ bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_
         if (rc != BH_OK)
             bh_err_wrap(err, "manifest: layers[%zu]", i);
     }
-    if (rc == BH_OK)
-        *ret_manifest = manifest;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_manifest = manifest;
+    return BH_OK;
 }
 
 /* ---- the configuration ---- */

@@ -99,11 +99,13 @@ layer_read_blob(struct layer *layer, struct bh_err *err)
         layer->request->crypto->sha256_put(&layer->packed, layer->in, (size_t)n);
         rc = layer_inflate_packed(layer, (size_t)n, err);
     }
-    if (rc == BH_OK && layer->packed_bytes != blob->bytes)
+    if (rc != BH_OK)
+        return rc;
+    if (layer->packed_bytes != blob->bytes)
         return bh_err_set(err, BH_INVALID, "it is shorter than the manifest says");
-    if (rc == BH_OK && layer->zipped && !layer->member_ended)
+    if (layer->zipped && !layer->member_ended)
         return bh_err_set(err, BH_INVALID, "its gzip is cut off");
-    return rc == BH_OK ? bh_tar_finish(&layer->tar, err) : rc;
+    return bh_tar_finish(&layer->tar, err);
 }
 
 static bh_rc

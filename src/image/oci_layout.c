@@ -102,12 +102,13 @@ bh_oci_layout_open(const struct bh_oci_layout *layout, const struct bh_image_blo
         bh_err_set(err, BH_NOT_FOUND, "blob sha256:%.19s... is not in the layout", blob->digest);
         return bh_err_hint(err, "copy the whole image again: skopeo copy SOURCE oci:PATH:TAG");
     }
-    if (rc == BH_OK && bytes != blob->bytes)
-        rc = bh_err_set(err, BH_INVALID, "blob sha256:%.19s... has %" PRIu64 " bytes and not %" PRIu64,
-                        blob->digest, bytes, blob->bytes);
-    if (rc == BH_OK)
-        *ret_fd = bh_fd_steal(&fd);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (bytes != blob->bytes)
+        return bh_err_set(err, BH_INVALID, "blob sha256:%.19s... has %" PRIu64 " bytes and not %" PRIu64,
+                          blob->digest, bytes, blob->bytes);
+    *ret_fd = bh_fd_steal(&fd);
+    return BH_OK;
 }
 
 bh_rc
@@ -119,9 +120,10 @@ bh_oci_layout_document(const struct bh_oci_layout *layout, const struct bh_image
     uint8_t digest[32];
     char hex[BH_IMAGE_HEX];
     bh_rc rc = bh_oci_layout_open(layout, blob, &fd, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = oci_layout_read_all(fd, blob->digest, ret_text, err);
+    rc = oci_layout_read_all(fd, blob->digest, ret_text, err);
     if (rc != BH_OK)
         return rc;
     layout->crypto->sha256(ret_text->bytes, ret_text->length, NULL, 0, digest);

@@ -108,9 +108,12 @@ find_user(int root_fd, const char *name, struct bh_user *user, struct bh_err *er
         return rc;
     }
     rc = users_find_line(root_fd, "etc/passwd", name, columns, err);
-    if (rc == BH_OK)
-        rc = users_read_id(columns[2], &user->uid, err);
-    return rc == BH_OK ? users_read_id(columns[3], &user->gid, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = users_read_id(columns[2], &user->uid, err);
+    if (rc != BH_OK)
+        return rc;
+    return users_read_id(columns[3], &user->gid, err);
 }
 
 static bh_rc

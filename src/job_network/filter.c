@@ -63,9 +63,11 @@ bh_filter_begin(const char *program, const char *text, size_t length, struct bh_
     if (in < 0)
         return bh_err_errno(err, "make a file in memory");
     rc = bh_fd_write_all(in, text, length, err);
-    if (rc == BH_OK && lseek(in, 0, SEEK_SET) != 0)
+    if (rc != BH_OK)
+        return rc;
+    if (lseek(in, 0, SEEK_SET) != 0)
         return bh_err_errno(err, "go back in a file in memory");
-    return rc == BH_OK ? filter_spawn(program, argv, in, ret_change, err) : rc;
+    return filter_spawn(program, argv, in, ret_change, err);
 }
 
 bh_rc
@@ -98,8 +100,10 @@ bh_filter_check(const char *program, struct bh_err *err)
     BH_AUTO(bh_fd_close) int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct bh_filter_change change = { .answer = -1 };
     bh_rc rc = filter_spawn(program, argv, in, &change, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && bh_filter_end(&change, err) != BH_OK) {
+    if (bh_filter_end(&change, err) != BH_OK) {
         bh_err_set(err, BH_UNAVAILABLE, "%.80s does not run", program);
         rc = bh_err_hint(err, "install nftables, or set nft in node.conf");
     }
@@ -189,14 +193,15 @@ bh_filter_watch(int *ret_fd, struct bh_err *err)
     const int group = NFNLGRP_NFTABLES;
     BH_AUTO(bh_fd_close) int fd = -1;
     bh_rc rc = bh_netlink_open(NETLINK_NETFILTER, &fd, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && bind(fd, (const struct sockaddr *)&own, sizeof own) != 0)
+    if (bind(fd, (const struct sockaddr *)&own, sizeof own) != 0)
         return bh_err_errno(err, "bind a netlink socket");
-    if (rc == BH_OK && setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
+    if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
         return bh_err_errno(err, "watch the packet filter");
-    if (rc == BH_OK)
-        *ret_fd = bh_fd_steal(&fd);
-    return rc;
+    *ret_fd = bh_fd_steal(&fd);
+    return BH_OK;
 }
 
 /* What does not fit is lost, and its loss is readable once, too. */

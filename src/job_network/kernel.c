@@ -260,9 +260,10 @@ kernel_end_rules(struct attaching *a, struct bh_err *err)
 
     if (rc == BH_CONFLICT)
         return kernel_rebuild(a->kernel, err);
-    if (rc == BH_OK)
-        a->kernel->table = bh_filter_table(a->kernel->filters, BH_NETWORK_TABLE);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    a->kernel->table = bh_filter_table(a->kernel->filters, BH_NETWORK_TABLE);
+    return BH_OK;
 }
 
 static bh_rc
@@ -294,15 +295,19 @@ kernel_set_up_inside(const struct attaching *a, struct bh_err *err)
 
     bh_rules_mac(a->job->slot, false, mac);
     rc = bh_link_add_address(a->inside, index, bh_network_address(pool, a->job->slot), err);
-    if (rc == BH_OK && a->job->bandwidth_bps)
+    if (rc != BH_OK)
+        return rc;
+    if (a->job->bandwidth_bps)
         rc = bh_link_set_rate(a->inside, index, a->job->bandwidth_bps, err);
-    if (rc == BH_OK)
-        rc = bh_link_set_up(a->inside, index, false, err);
-    if (rc == BH_OK)
-        rc = bh_link_add_neighbor(a->inside, index, bh_network_gateway(pool), mac, err);
-    if (rc == BH_OK)
-        rc = bh_link_add_route(a->inside, index, (struct bh_cidr){ 0, 0 }, bh_network_gateway(pool), err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_link_set_up(a->inside, index, false, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_link_add_neighbor(a->inside, index, bh_network_gateway(pool), mac, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_link_add_route(a->inside, index, (struct bh_cidr){ 0, 0 }, bh_network_gateway(pool), err);
 }
 
 static bh_rc
@@ -325,19 +330,25 @@ kernel_set_up_here(const struct attaching *a, struct bh_err *err)
     bh_rc rc = kernel_set_of(a, "ipv6", "disable_ipv6", err);
 
     bh_rules_mac(a->job->slot, true, mac);
-    if (rc == BH_OK)
-        rc = kernel_set_of(a, "ipv4", "rp_filter", err);
-    if (rc == BH_OK)
-        rc = kernel_set_of(a, "ipv4", "forwarding", err);
-    if (rc == BH_OK && a->job->bandwidth_bps)
+    if (rc != BH_OK)
+        return rc;
+    rc = kernel_set_of(a, "ipv4", "rp_filter", err);
+    if (rc != BH_OK)
+        return rc;
+    rc = kernel_set_of(a, "ipv4", "forwarding", err);
+    if (rc != BH_OK)
+        return rc;
+    if (a->job->bandwidth_bps)
         rc = bh_link_set_rate(links, index, a->job->bandwidth_bps, err);
-    if (rc == BH_OK)
-        rc = bh_link_set_up(links, index, false, err);
-    if (rc == BH_OK)
-        rc = bh_link_add_neighbor(links, index, address, mac, err);
-    if (rc == BH_OK)
-        rc = bh_link_add_route(links, index, (struct bh_cidr){ address, 32 }, 0, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_link_set_up(links, index, false, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_link_add_neighbor(links, index, address, mac, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_link_add_route(links, index, (struct bh_cidr){ address, 32 }, 0, err);
 }
 
 /* nft works while namespace and interfaces are made; nothing is up before it is done. */
@@ -345,25 +356,35 @@ static bh_rc
 kernel_make_all(struct attaching *a, struct bh_err *err)
 {
     bh_rc rc = kernel_begin_rules(a, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_netns_make(a->place, a->kernel->home, &a->inside, err);
-    if (rc == BH_OK)
-        rc = kernel_make_pair(a, err);
-    if (rc == BH_OK)
-        rc = kernel_set_up_inside(a, err);
-    if (rc == BH_OK)
-        rc = bh_filter_forget(a->kernel->filters, bh_network_address(a->kernel->options.pool, a->job->slot),
-                              err);
-    if (rc == BH_OK)
-        rc = kernel_end_rules(a, err);
-    if (rc == BH_OK && a->job->mode == BH_NETWORK_EGRESS)
+    rc = bh_netns_make(a->place, a->kernel->home, &a->inside, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = kernel_make_pair(a, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = kernel_set_up_inside(a, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_filter_forget(a->kernel->filters, bh_network_address(a->kernel->options.pool, a->job->slot), err);
+    if (rc != BH_OK)
+        return rc;
+    rc = kernel_end_rules(a, err);
+    if (rc != BH_OK)
+        return rc;
+    if (a->job->mode == BH_NETWORK_EGRESS)
         rc = kernel_forward(a->kernel, err);
-    if (rc == BH_OK)
-        rc = kernel_set_up_here(a, err);
-    if (rc == BH_OK)
-        rc = bh_link_await(a->inside, JOBS_INTERFACE, err);
-    return rc == BH_OK ? bh_link_await(a->kernel->links, a->name, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = kernel_set_up_here(a, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_link_await(a->inside, JOBS_INTERFACE, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_link_await(a->kernel->links, a->name, err);
 }
 
 static bh_rc kernel_detach(void *self, uint32_t slot, struct bh_err *err);
@@ -450,9 +471,9 @@ kernel_detach(void *self, uint32_t slot, struct bh_err *err)
     *found = kernel->jobs[--kernel->count];
     rc = kernel_drop_rules(kernel, &job, err);
     kernel_stop_forwarding(kernel);
-    if (rc == BH_OK)
-        rc = bh_filter_forget(kernel->filters, bh_network_address(kernel->options.pool, slot), err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_filter_forget(kernel->filters, bh_network_address(kernel->options.pool, slot), err);
 }
 
 /* ---- after a start, and when somebody else was at the rules ---- */

@@ -169,9 +169,10 @@ bh_keys_open(const struct bh_keys_options *options, struct bh_keys **ret_keys, s
     (void)!madvise(pages, sizeof *keys->secrets, MADV_DONTDUMP);
     keys->secrets->root = keys_make_root(keys->crypto, options->root);
     rc = keys_load(keys, err);
-    if (rc == BH_OK)
-        *ret_keys = bh_steal(&keys);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_keys = bh_steal(&keys);
+    return BH_OK;
 }
 
 void
@@ -281,9 +282,10 @@ keys_make_key(struct bh_keys *keys, struct bh_key_row *row, struct bh_err *err)
         rc = keys->store.ops->put_key(keys->store.self, row, err);
     explicit_bzero(plain, sizeof plain);
     explicit_bzero(wrapping, sizeof wrapping);
-    if (rc == BH_OK)
-        keys_add_row(keys, row);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    keys_add_row(keys, row);
+    return BH_OK;
 }
 
 static bh_rc
@@ -331,9 +333,12 @@ key_for(struct bh_keys *keys, const struct bh_key_use *use, struct opened *ret_o
         return bh_err_set(err, BH_UNAVAILABLE, "the keys could not be read");
     rc = need_key(keys, &tenant, err);
     key = sealing_key(&tenant, use);
-    if (rc == BH_OK)
-        rc = need_key(keys, &key, err);
-    return rc == BH_OK ? open_key(keys, &key, ret_opened, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = need_key(keys, &key, err);
+    if (rc != BH_OK)
+        return rc;
+    return open_key(keys, &key, ret_opened, err);
 }
 
 uint64_t

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/test.h"
-#include "store/memory.h"
+#include "tests/fakes/store.h"
 
 static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 

@@ -157,9 +157,11 @@ root_overwrite(const char *path, const uint8_t key[KEY_BYTES], struct bh_err *er
     if (fd < 0)
         return bh_err_errno(err, "root key %s", path);
     rc = bh_fd_write_all(fd, key, KEY_BYTES, err);
-    if (rc == BH_OK && fsync(fd) != 0)
+    if (rc != BH_OK)
+        return rc;
+    if (fsync(fd) != 0)
         return bh_err_errno(err, "root key %s", path);
-    return rc;
+    return BH_OK;
 }
 
 bh_rc

@@ -185,7 +185,8 @@ bh_dataset_read(const struct bh_site_dataset *text, struct bh_dataset *ret_datas
         if (rc != BH_OK)
             bh_err_wrap(err, "grants[%" PRIu32 "]", i);
     }
-    if (rc == BH_OK)
-        *ret_dataset = dataset;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_dataset = dataset;
+    return BH_OK;
 }

@@ -170,9 +170,10 @@ bh_net_rule_parse(const char *text, struct bh_net_rule *ret_rule, struct bh_err 
             return network_no_rule(text, err);
         rc = network_read_ports(word, &rule, err);
     }
-    if (rc == BH_OK)
-        *ret_rule = rule;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_rule = rule;
+    return BH_OK;
 }
 
 bool

@@ -538,20 +538,26 @@ bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules 
 {
     struct bh_policy_rules rules = { .text = policy };
     bh_rc rc = policy_check_lists(policy, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = policy_check_resolvers(policy, err);
-    if (rc == BH_OK)
-        rc = policy_read_words(policy, &rules, err);
-    if (rc == BH_OK)
-        rc = policy_read_amounts(policy, &rules, err);
-    if (rc == BH_OK)
-        rc = policy_read_partitions(&policy->max_sku_pieces, &rules, err);
-    if (rc == BH_OK)
-        rc = policy_read_all_hours(&policy->hours, &rules, err);
-    if (rc == BH_OK)
-        *ret_rules = rules;
-    return rc;
+    rc = policy_check_resolvers(policy, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = policy_read_words(policy, &rules, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = policy_read_amounts(policy, &rules, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = policy_read_partitions(&policy->max_sku_pieces, &rules, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = policy_read_all_hours(&policy->hours, &rules, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_rules = rules;
+    return BH_OK;
 }
 
 /* ---- narrower ---- */
@@ -717,9 +723,13 @@ bh_policy_check_narrower(const struct bh_policy_rules *above, const struct bh_po
         if (text && policy_number_of(below, amounts[a].number) > policy_number_of(above, amounts[a].number))
             rc = policy_widens(amounts[a].entry, text, err);
     }
-    if (rc == BH_OK)
-        rc = policy_check_labels(&above->text->labels, &below->text->labels, err);
-    if (rc == BH_OK)
-        rc = policy_check_partitions(above, below, err);
-    return rc == BH_OK ? policy_check_hours(above, below, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = policy_check_labels(&above->text->labels, &below->text->labels, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = policy_check_partitions(above, below, err);
+    if (rc != BH_OK)
+        return rc;
+    return policy_check_hours(above, below, err);
 }

@@ -258,8 +258,9 @@ bh_share_parse(enum bh_gpu_model model, const struct bh_share_words *words, stru
     if (share_sellable(model) == 0)
         return bh_err_set(err, BH_INVALID, "this model cannot be shared");
     rc = share_parse_fraction("share", words->share, &compute, err);
-    if (rc == BH_OK)
-        rc = share_parse_memory(model, words, compute, &memory, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = share_parse_memory(model, words, compute, &memory, err);
     if (rc != BH_OK)
         return rc;
     if (compute == 0 || compute > BH_GPU_PARTS)

@@ -100,21 +100,25 @@ check_promise(const struct bh_site_quota *quota, uint64_t unit, struct bh_err *e
 {
     uint64_t limit = UINT64_MAX, guarantee = 0, lent = 0;
     bh_rc rc = check_read_amount("limit", quota->limit, unit, &limit, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = check_read_amount("guarantee", quota->guarantee, unit, &guarantee, err);
-    if (rc == BH_OK)
-        rc = check_read_amount("lending_limit", quota->lending_limit, unit, &lent, err);
-    if (rc == BH_OK && guarantee > limit) {
+    rc = check_read_amount("guarantee", quota->guarantee, unit, &guarantee, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = check_read_amount("lending_limit", quota->lending_limit, unit, &lent, err);
+    if (rc != BH_OK)
+        return rc;
+    if (guarantee > limit) {
         bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s", quota->guarantee, quota->limit);
         return bh_err_hint(err, "raise the limit or lower the guarantee");
     }
-    if (rc == BH_OK && lent > guarantee) {
+    if (lent > guarantee) {
         bh_err_set(err, BH_INVALID, "lending_limit %s is over the guarantee %s", quota->lending_limit,
                    quota->guarantee ? quota->guarantee : "0");
         return bh_err_hint(err, "raise the guarantee or lower the lending_limit");
     }
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -147,12 +151,15 @@ check_half_life(const char *text, struct bh_err *err)
 {
     uint64_t span_ns = 0;
     bh_rc rc = site_check_span("half_life", text, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_parse_span(text, &span_ns, err);
-    if (rc == BH_OK && span_ns < 60 * UINT64_C(1000000000))
+    rc = bh_parse_span(text, &span_ns, err);
+    if (rc != BH_OK)
+        return rc;
+    if (span_ns < 60 * UINT64_C(1000000000))
         return bh_err_set(err, BH_RANGE, "half_life: shorter than a minute");
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -160,9 +167,10 @@ check_defrag(const struct bh_site_scheduling *scheduling, struct bh_err *err)
 {
     uint64_t amount = 1;
     bh_rc rc = site_check_span("defrag_rest", scheduling->defrag_rest, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = check_read_amount("defrag_gpu_hours", scheduling->defrag_gpu_hours, 3600, &amount, err);
+    rc = check_read_amount("defrag_gpu_hours", scheduling->defrag_gpu_hours, 3600, &amount, err);
     if (rc != BH_OK)
         return rc;
     if (amount == 0 || amount > DEFRAG_GPU_S_MAX)
@@ -197,14 +205,17 @@ check_amounts(const struct bh_site_tenant *tenant, struct bh_err *err)
                                  .lending_limit = tenant->lending_limit };
     uint64_t user_limit = 1;
     bh_rc rc = check_promise(&all, BH_GPU_PARTS, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = check_read_amount("user_limit", tenant->user_limit, BH_GPU_PARTS, &user_limit, err);
-    if (rc == BH_OK && user_limit == 0)
+    rc = check_read_amount("user_limit", tenant->user_limit, BH_GPU_PARTS, &user_limit, err);
+    if (rc != BH_OK)
+        return rc;
+    if (user_limit == 0)
         return bh_err_set(err, BH_RANGE, "user_limit: must be more than nothing");
-    if (rc == BH_OK && tenant->weight > BH_WEIGHT_MAX)
+    if (tenant->weight > BH_WEIGHT_MAX)
         return bh_err_set(err, BH_RANGE, "weight %" PRIu32 " is over %d", tenant->weight, BH_WEIGHT_MAX);
-    return rc == BH_OK ? check_budget(&tenant->budget, err) : rc;
+    return check_budget(&tenant->budget, err);
 }
 
 static bool
@@ -296,14 +307,19 @@ site_check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
 {
     const struct bh_site_tenant *tenant = (const struct bh_site_tenant *)site->tenants.items + at;
     bh_rc rc = check_tree(site, at, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = check_amounts(tenant, err);
-    if (rc == BH_OK)
-        rc = site_check_span("min_runtime", tenant->min_runtime, err);
-    if (rc == BH_OK)
-        rc = check_quotas(site, tenant, err);
-    return rc == BH_OK ? check_guarantees(site, at, err) : rc;
+    rc = check_amounts(tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = site_check_span("min_runtime", tenant->min_runtime, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = check_quotas(site, tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    return check_guarantees(site, at, err);
 }
 
 /* ---- SKUs ---- */
@@ -416,11 +432,16 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_hint(err, "promise grade C (a MIG instance) or B (a whole GPU)");
     }
     rc = sku->cpu ? bh_spec_parse_cpu(sku->cpu, &milli, err) : BH_OK;
-    if (rc == BH_OK && sku->memory)
+    if (rc != BH_OK)
+        return rc;
+    if (sku->memory)
         rc = bh_spec_parse_memory(sku->memory, &amount, err);
-    if (rc == BH_OK)
-        rc = check_read_amount("price", sku->price, BH_MONEY_UNIT, &amount, err);
-    return rc == BH_OK ? check_models(sku, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = check_read_amount("price", sku->price, BH_MONEY_UNIT, &amount, err);
+    if (rc != BH_OK)
+        return rc;
+    return check_models(sku, err);
 }
 
 /* ---- people ---- */
@@ -616,11 +637,18 @@ bh_site_check(const struct bh_site *site, struct bh_err *err)
 
     err->hint[0] = '\0';
     rc = site_check_labels(site, err);
-    if (rc == BH_OK)
-        rc = check_scheduling(&site->scheduling, err);
-    if (rc == BH_OK)
-        rc = bh_sign_in_check(&site->sign_in, err);
-    for (size_t s = 0; s < BH_COUNT(sections) && rc == BH_OK; s++)
+    if (rc != BH_OK)
+        return rc;
+    rc = check_scheduling(&site->scheduling, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_sign_in_check(&site->sign_in, err);
+    if (rc != BH_OK)
+        return rc;
+    for (size_t s = 0; s < BH_COUNT(sections); s++) {
         rc = check_section(site, &sections[s], err);
-    return rc == BH_OK ? bh_policies_check(site, err) : rc;
+        if (rc != BH_OK)
+            return rc;
+    }
+    return bh_policies_check(site, err);
 }

@@ -554,10 +554,16 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
         spec_check_places,
     };
     bh_rc rc = spec_check_env(&spec->env, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = spec_check_labels(&spec->labels, err);
-    for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
+    rc = spec_check_labels(&spec->labels, err);
+    if (rc != BH_OK)
+        return rc;
+    for (size_t i = 0; i < BH_COUNT(checks); i++) {
         rc = checks[i](spec, err);
-    return rc == BH_OK ? bh_spec_numbers(spec, ret_numbers, err) : rc;
+        if (rc != BH_OK)
+            return rc;
+    }
+    return bh_spec_numbers(spec, ret_numbers, err);
 }

@@ -100,9 +100,10 @@ history_apply(const struct history_reader *reader, const struct history_record *
     uint8_t digest[32];
     uint32_t count;
     bh_rc rc = bh_codec_get_event(record->event, &event, reader->arena, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_codec_get_decisions(record->decisions, reader->decisions, &count, reader->arena, err);
+    rc = bh_codec_get_decisions(record->decisions, reader->decisions, &count, reader->arena, err);
     if (rc != BH_OK)
         return rc;
     event.now_ns = record->now_ns;

@@ -130,9 +130,10 @@ bh_names_change(struct bh_names *names, enum bh_named kind, uint32_t id, const c
     bh_rc rc = names_check_new(names, kind, text, err);
 
     BH_ASSERT(id >= 1 && id <= names->lists[kind].count);
-    if (rc == BH_OK)
-        memcpy(names->lists[kind].names[id - 1].text, text, strlen(text) + 1);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    memcpy(names->lists[kind].names[id - 1].text, text, strlen(text) + 1);
+    return BH_OK;
 }
 
 void

@@ -57,10 +57,12 @@ bh_story_gpu(const struct bh_story *story, const char *name, struct bh_gpu_view 
 {
     uint32_t id;
     bh_rc rc = bh_names_find(story->names, BH_NAMED_GPU, name, &id, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && !bh_view_gpu(bh_world_engine(story->world), (bh_gpu_id){ id }, ret_view))
-        rc = bh_err_set(err, BH_UNAVAILABLE, "the engine does not know GPU %.80s now", name);
-    return rc;
+    if (!bh_view_gpu(bh_world_engine(story->world), (bh_gpu_id){ id }, ret_view))
+        return bh_err_set(err, BH_UNAVAILABLE, "the engine does not know GPU %.80s now", name);
+    return BH_OK;
 }
 
 bh_rc
@@ -69,12 +71,13 @@ bh_story_tenant(const struct bh_story *story, const char *path, struct bh_tenant
 {
     uint32_t id;
     bh_rc rc = bh_names_find(story->names, BH_NAMED_TENANT, path, &id, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK
-        && !bh_view_tenant(bh_world_engine(story->world), (bh_tenant_id){ id }, bh_world_now_ns(story->world),
-                           ret_view))
-        rc = bh_err_set(err, BH_UNAVAILABLE, "the engine does not know tenant %.80s now", path);
-    return rc;
+    if (!bh_view_tenant(bh_world_engine(story->world), (bh_tenant_id){ id }, bh_world_now_ns(story->world),
+                        ret_view))
+        return bh_err_set(err, BH_UNAVAILABLE, "the engine does not know tenant %.80s now", path);
+    return BH_OK;
 }
 
 static const struct bh_story_option *

@@ -38,14 +38,16 @@ play_delay(struct bh_story *story, const struct bh_words *words, struct bh_err *
     uint32_t kind;
     uint64_t span_ns;
     bh_rc rc = bh_word_choose(&effect_choice, words->at[1], &kind, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_parse_span(words->at[2], &span_ns, err);
-    if (rc == BH_OK && span_ns > BH_RIG_DELAY_MAX_NS)
-        rc = bh_err_set(err, BH_RANGE, "a delay is at most 4h");
-    if (rc == BH_OK)
-        bh_rig_delay(bh_world_rig(story->world), (enum bh_effect_kind)kind, span_ns);
-    return rc;
+    rc = bh_parse_span(words->at[2], &span_ns, err);
+    if (rc != BH_OK)
+        return rc;
+    if (span_ns > BH_RIG_DELAY_MAX_NS)
+        return bh_err_set(err, BH_RANGE, "a delay is at most 4h");
+    bh_rig_delay(bh_world_rig(story->world), (enum bh_effect_kind)kind, span_ns);
+    return BH_OK;
 }
 
 static bh_rc
@@ -72,10 +74,12 @@ play_fail(struct bh_story *story, const struct bh_words *words, struct bh_err *e
 
     if (strcmp(words->at[1], "next") != 0)
         rc = bh_err_set(err, BH_INVALID, "expected: fail next EFFECT");
-    if (rc == BH_OK)
-        rc = bh_word_choose(&effect_choice, words->at[2], &kind, err);
-    if (rc == BH_OK)
-        rc = bh_options_take(story, words, &options, &fault, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_word_choose(&effect_choice, words->at[2], &kind, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_options_take(story, words, &options, &fault, err);
     if (rc != BH_OK)
         return rc;
     fault.kind = (enum bh_effect_kind)kind;
@@ -88,10 +92,12 @@ play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh
 {
     struct bh_job_view view;
     bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && view.partition_count == 0)
+    if (view.partition_count == 0)
         return bh_err_set(err, BH_NOT_FOUND, "job %s holds no piece", words->at[1]);
-    for (uint32_t i = 0; rc == BH_OK && i < view.partition_count; i++) {
+    for (uint32_t i = 0; i < view.partition_count; i++) {
         struct bh_event event = { .kind = BH_EV_PARTITION_GONE,
                                   .u.partition = { view.partitions[i].partition, BH_OUTCOME_FAILED, 0 } };
 
@@ -99,8 +105,10 @@ play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh
             return bh_err_set(err, BH_NOT_FOUND, "the pieces of job %s do not stand yet", words->at[1]);
         bh_rig_lose_piece(bh_world_rig(story->world), view.partitions[i].partition);
         rc = bh_story_ask(story, &event, err);
+        if (rc != BH_OK)
+            return rc;
     }
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc

@@ -59,10 +59,11 @@ play_expect_refused(struct bh_story *story, const struct bh_words *words, struct
 {
     uint32_t code;
     bh_rc rc = bh_word_choose(&reasons, words->at[1], &code, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        snprintf(story->expected_refusal, sizeof story->expected_refusal, "%s", words->at[1]);
-    return rc;
+    snprintf(story->expected_refusal, sizeof story->expected_refusal, "%s", words->at[1]);
+    return BH_OK;
 }
 
 /* What `bulkhead why` says, both sentences. */
@@ -120,9 +121,10 @@ expect_check_count(struct bh_story *story, const struct bh_words *words, enum co
     struct bh_job_view view;
     uint32_t wanted, count;
     bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_parse_u32(words->at[2], 0, UINT32_MAX, &wanted, err);
+    rc = bh_parse_u32(words->at[2], 0, UINT32_MAX, &wanted, err);
     if (rc != BH_OK)
         return rc;
     count = which == RESTARTS ? view.restarts : view.suspensions;
@@ -200,9 +202,10 @@ play_expect_nodes(struct bh_story *story, const struct bh_words *words, struct b
     struct bh_job_view view;
     uint32_t wanted, count = 0;
     bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX, &wanted, err);
+    rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX, &wanted, err);
     if (rc != BH_OK)
         return rc;
     for (uint32_t i = 0; bh_view_member(bh_world_engine(story->world), view.job, i, &member); i++) {
@@ -228,14 +231,15 @@ play_expect_member(struct bh_story *story, const struct bh_words *words, struct 
     const char *state, *node;
     uint32_t number;
     bh_rc rc = bh_story_job(story, words->at[1], &view, err);
-
-    if (rc == BH_OK)
-        rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX - 1, &number, err);
-    if (rc == BH_OK && !bh_view_member(bh_world_engine(story->world), view.job, number, &member))
-        rc = bh_err_set(err, BH_CONFLICT, "job %s is %s and has no member %u", words->at[1],
-                        bh_job_state_names[view.state], number);
     if (rc != BH_OK)
         return rc;
+
+    rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX - 1, &number, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_view_member(bh_world_engine(story->world), view.job, number, &member))
+        return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no member %u", words->at[1],
+                          bh_job_state_names[view.state], number);
     state = member.done ? "done" : bh_job_state_names[member.state];
     node = bh_names_text(story->names, BH_NAMED_NODE, member.node.v);
     if (strcmp(state, words->at[3]) == 0 && (words->count < 5 || strcmp(node, words->at[4]) == 0))
@@ -249,11 +253,13 @@ static bh_rc
 expect_pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view, struct bh_err *err)
 {
     bh_rc rc = bh_story_job(story, name, ret_view, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && ret_view->partition_count == 0)
+    if (ret_view->partition_count == 0)
         return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no place", name,
                           bh_job_state_names[ret_view->state]);
-    return rc;
+    return BH_OK;
 }
 
 static bool

@@ -21,10 +21,13 @@ play_fault(struct bh_story *story, const struct bh_words *words, struct bh_err *
     struct bh_gpu_view view;
     uint32_t then, whose = BH_ENDS_NOBODY;
     bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_word_choose(&thens, words->at[2], &then, err);
-    if (rc == BH_OK && words->count > 3)
+    rc = bh_word_choose(&thens, words->at[2], &then, err);
+    if (rc != BH_OK)
+        return rc;
+    if (words->count > 3)
         rc = bh_word_choose(&ends, words->at[3], &whose, err);
     if (rc != BH_OK)
         return rc;
@@ -43,13 +46,14 @@ play_hit(struct bh_story *story, const struct bh_words *words, struct bh_err *er
     struct bh_job_view view;
     uint32_t then;
     bh_rc rc = bh_story_job(story, words->at[1], &view, err);
-
-    if (rc == BH_OK)
-        rc = bh_word_choose(&thens, words->at[2], &then, err);
-    if (rc == BH_OK && view.partition_count == 0)
-        rc = bh_err_set(err, BH_CONFLICT, "%s has no piece", words->at[1]);
     if (rc != BH_OK)
         return rc;
+
+    rc = bh_word_choose(&thens, words->at[2], &then, err);
+    if (rc != BH_OK)
+        return rc;
+    if (view.partition_count == 0)
+        return bh_err_set(err, BH_CONFLICT, "%s has no piece", words->at[1]);
     event.u.health = (struct bh_ev_health){ .gpu = view.partitions[0].gpu,
                                             .partition = view.partitions[0].partition,
                                             .then = (enum bh_fault_then)then,
@@ -75,7 +79,9 @@ play_hold(struct bh_story *story, const struct bh_words *words, struct bh_err *e
         event.u.cordon.gpu = view.gpu;
     else
         rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &event.u.cordon.node.v, err);
-    if (rc == BH_OK && words->count > 3) {
+    if (rc != BH_OK)
+        return rc;
+    if (words->count > 3) {
         static const char *const clears[] = { "clear-fault" };
         static const struct bh_choice choice = { "word", clears, 1 };
         uint32_t which;
@@ -83,7 +89,9 @@ play_hold(struct bh_story *story, const struct bh_words *words, struct bh_err *e
         rc = bh_word_choose(&choice, words->at[3], &which, err);
         event.u.cordon.clear_fault = rc == BH_OK;
     }
-    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_story_ask(story, &event, err);
 }
 
 /* expect-health gpu1/0 burn_in */

@@ -26,10 +26,11 @@ jobs_take_priority(struct bh_story *story, const char *const *values, void *into
 {
     uint32_t priority;
     bh_rc rc = bh_word_choose(&priorities, values[0], &priority, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        ((struct bh_ev_submit *)into)->priority = (enum bh_priority)priority;
-    return rc;
+    ((struct bh_ev_submit *)into)->priority = (enum bh_priority)priority;
+    return BH_OK;
 }
 
 static bh_rc
@@ -37,10 +38,11 @@ jobs_take_contract(struct bh_story *story, const char *const *values, void *into
 {
     uint32_t contract;
     bh_rc rc = bh_word_choose(&contracts, values[0], &contract, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        ((struct bh_ev_submit *)into)->contract = (enum bh_contract)contract;
-    return rc;
+    ((struct bh_ev_submit *)into)->contract = (enum bh_contract)contract;
+    return BH_OK;
 }
 
 static bh_rc
@@ -48,10 +50,11 @@ jobs_take_kind(struct bh_story *story, const char *const *values, void *into, st
 {
     uint32_t kind;
     bh_rc rc = bh_word_choose(&job_kinds, values[0], &kind, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        ((struct bh_ev_submit *)into)->kind = (enum bh_job_kind)kind;
-    return rc;
+    ((struct bh_ev_submit *)into)->kind = (enum bh_job_kind)kind;
+    return BH_OK;
 }
 
 static bh_rc
@@ -199,14 +202,19 @@ jobs_parse_finish(const struct bh_words *words, struct finish *ret_finish, struc
         rc = bh_parse_u32(words->at[at + 1], 0, BH_JOB_GANG_MAX - 1, &member, err);
         at += 2;
     }
-    if (rc == BH_OK && at < words->count && (words->at[at][0] < '0' || words->at[at][0] > '9'))
+    if (rc != BH_OK)
+        return rc;
+    if (at < words->count && (words->at[at][0] < '0' || words->at[at][0] > '9'))
         rc = bh_word_choose(&causes, words->at[at++], &cause, err);
-    if (rc == BH_OK && at < words->count)
+    if (rc != BH_OK)
+        return rc;
+    if (at < words->count)
         rc = bh_parse_u32(words->at[at], 0, 255, &status, err);
-    if (rc == BH_OK)
-        *ret_finish =
-            (struct finish){ { .cause = (enum bh_end_cause)cause, .exit_status = (int32_t)status }, member };
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_finish =
+        (struct finish){ { .cause = (enum bh_end_cause)cause, .exit_status = (int32_t)status }, member };
+    return BH_OK;
 }
 
 /* Those of a job that are meant and run end by themselves. */

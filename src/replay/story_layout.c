@@ -16,9 +16,10 @@ play_driver(struct bh_story *story, const struct bh_words *words, struct bh_err 
     struct bh_gpu_view view;
     uint32_t driver;
     bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_word_choose(&choice, words->at[2], &driver, err);
+    rc = bh_word_choose(&choice, words->at[2], &driver, err);
     if (rc != BH_OK)
         return rc;
     event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu,
@@ -51,8 +52,9 @@ play_declare(struct bh_story *story, const struct bh_words *words, struct bh_err
 
     for (uint32_t i = 2; i < words->count && strcmp(words->at[i], "nothing") != 0; i++)
         partitions[texts.count++] = words->at[i];
-    if (rc == BH_OK)
-        rc = bh_layout_plan_partitions((enum bh_gpu_model)view.model, &texts, &plan, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_layout_plan_partitions((enum bh_gpu_model)view.model, &texts, &plan, err);
     if (rc != BH_OK)
         return rc;
     *gpu_layout = (struct bh_ev_layout){ .gpu = view.gpu,

@@ -31,9 +31,10 @@ bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_pr
     if (share.mode == BH_SHARE_MODES)
         return bh_err_set(err, BH_INVALID, "%.60s: no such kind of share", text);
     rc = bh_share_parse(model, &share, &size, err);
-    if (rc == BH_OK)
-        *ret_profile = bh_share_profile(&size).v;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_profile = bh_share_profile(&size).v;
+    return BH_OK;
 }
 
 /* share gpu1/0 100%: jobs may have shares of it, of so much compute together; 0: none */
@@ -46,11 +47,11 @@ play_share(struct bh_story *story, const struct bh_words *words, struct bh_err *
     size_t length = strlen(words->at[2]);
     uint32_t percent;
     bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
-
-    if (rc == BH_OK && (length < 2 || length > 6 || words->at[2][length - 1] != '%'))
-        rc = bh_err_set(err, BH_INVALID, "%.40s: expected a percentage", words->at[2]);
     if (rc != BH_OK)
         return rc;
+
+    if (length < 2 || length > 6 || words->at[2][length - 1] != '%')
+        return bh_err_set(err, BH_INVALID, "%.40s: expected a percentage", words->at[2]);
     memcpy(number, words->at[2], length - 1);
     rc = bh_parse_u32(number, 0, 100 * BH_SHARE_OVERSUBSCRIBE_MAX, &percent, err);
     if (rc != BH_OK)
@@ -79,13 +80,16 @@ expect_parts(struct bh_story *story, const struct bh_words *words, struct bh_err
     uint64_t wanted[3], have[3];
     bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
     bool memory = strcmp(words->at[2], "memory") == 0;
-
-    if (rc == BH_OK && !memory && strcmp(words->at[2], "compute") != 0)
-        rc = bh_err_set(err, BH_INVALID, "%.40s is no dimension", words->at[2]);
-    for (int i = 0; i < 3 && rc == BH_OK; i++)
-        rc = bh_parse_u64(words->at[3 + i], &wanted[i], err);
     if (rc != BH_OK)
         return rc;
+
+    if (!memory && strcmp(words->at[2], "compute") != 0)
+        return bh_err_set(err, BH_INVALID, "%.40s is no dimension", words->at[2]);
+    for (int i = 0; i < 3; i++) {
+        rc = bh_parse_u64(words->at[3 + i], &wanted[i], err);
+        if (rc != BH_OK)
+            return rc;
+    }
     have[0] = memory ? view.used.memory : view.used.compute;
     have[1] = memory ? view.idle.memory : view.idle.compute;
     have[2] = memory ? view.unusable.memory : view.unusable.compute;

@@ -100,9 +100,11 @@ suppose_drain(struct supposing *s)
         if (any)
             rc = suppose_send(s, &event);
     }
-    if (rc == BH_OK && !any)
+    if (rc != BH_OK)
+        return rc;
+    if (!any)
         return bh_err_set(s->err, BH_NOT_FOUND, "no GPU or node %.120s", s->value);
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc

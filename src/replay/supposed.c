@@ -110,11 +110,11 @@ play_expect_whatif(struct bh_story *story, const struct bh_words *words, struct 
     struct supposed_found found;
     uint32_t id;
     bh_rc rc = bh_names_find(story->names, BH_NAMED_JOB, words->at[1], &id, err);
-
-    if (rc == BH_OK && !story->supposed)
-        rc = bh_err_set(err, BH_INVALID, "nothing was supposed before");
     if (rc != BH_OK)
         return rc;
+
+    if (!story->supposed)
+        return bh_err_set(err, BH_INVALID, "nothing was supposed before");
     rows = calloc((size_t)story->supposed->before.forecasts.count + 1, sizeof *rows);
     BH_ASSERT(rows);
     found = supposed_look(story->supposed, (bh_job_id){ id }, rows);

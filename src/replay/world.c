@@ -229,9 +229,12 @@ bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *
         return world_refuse(world, rc, before, err);
     world->gpu_count += new_gpu;
     rc = bh_history_add(world->history, event, &world->step, &world->state, err);
-    if (rc == BH_OK)
-        rc = world_release_effects(world, err);
-    return rc == BH_OK ? world_check(world, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = world_release_effects(world, err);
+    if (rc != BH_OK)
+        return rc;
+    return world_check(world, err);
 }
 
 /* ---- time ---- */
@@ -414,13 +417,18 @@ bh_world_greet_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
     if (world->down)
         return BH_OK;
     rc = world_send_node(world, node, false, err);
-    if (rc == BH_OK)
-        rc = world_tell_gone_pieces(world, node, err);
-    if (rc == BH_OK)
-        rc = world_tell_ends(world, node, err);
-    if (rc == BH_OK)
-        rc = world_send_node(world, node, true, err);
-    return rc == BH_OK ? world_resend(world, node, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = world_tell_gone_pieces(world, node, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = world_tell_ends(world, node, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = world_send_node(world, node, true, err);
+    if (rc != BH_OK)
+        return rc;
+    return world_resend(world, node, err);
 }
 
 /* ---- the daemon comes and goes ---- */
@@ -510,7 +518,9 @@ bh_world_check_replay(struct bh_world *world, struct bh_err *err)
     bh_state_init(&again);
     rc = bh_history_replay(world->history, &again, err);
     bh_state_fini(&again);
-    if (rc == BH_OK && !world->down)
-        rc = world_check_grown(world, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (!world->down)
+        return world_check_grown(world, err);
+    return BH_OK;
 }

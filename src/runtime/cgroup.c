@@ -228,17 +228,23 @@ cgroup_set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sa
         rc = cgroup_set(host, sandbox->cgroup, &memory_limit, value, err);
         cgroup_forbid_swap(host, sandbox->cgroup, value);
     }
-    if (rc == BH_OK && sandbox->pids > 0) {
+    if (rc != BH_OK)
+        return rc;
+    if (sandbox->pids > 0) {
         snprintf(value, sizeof value, "%u", sandbox->pids + 1); /* and the runtime itself */
         rc = cgroup_set(host, sandbox->cgroup, &pids_limit, value, err);
     }
-    if (rc == BH_OK && sandbox->cpu_milli > 0) {
+    if (rc != BH_OK)
+        return rc;
+    if (sandbox->cpu_milli > 0) {
         snprintf(value, sizeof value, host->unified ? "%u 100000" : "%u", sandbox->cpu_milli * 100);
         rc = cgroup_set(host, sandbox->cgroup, &cpu_limit, value, err);
     }
-    if (rc == BH_OK && sandbox->io_bytes > 0)
-        rc = cgroup_limit_io(host, sandbox, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (sandbox->io_bytes > 0)
+        return cgroup_limit_io(host, sandbox, err);
+    return BH_OK;
 }
 
 /* All jobs together weigh half of what one program beside them does: whoever steers them gets the
@@ -377,11 +383,12 @@ bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandb
     for (uint32_t i = 0; i < cgroup_hierarchy_count(host) && rc == BH_OK; i++)
         rc = cgroup_make_folders(host, i, sandbox->cgroup, err);
     cgroup_weigh_jobs(host, sandbox->cgroup);
-    if (rc == BH_OK)
-        rc = cgroup_set_limits(host, sandbox, err);
-    if (rc == BH_OK)
-        rc = cgroup_fence_devices(host, sandbox, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = cgroup_set_limits(host, sandbox, err);
+    if (rc != BH_OK)
+        return rc;
+    return cgroup_fence_devices(host, sandbox, err);
 }
 
 bh_rc
@@ -392,9 +399,11 @@ bh_cgroup_make_parent(const struct bh_cgroup_host *host, const char *path, char 
     bh_rc rc = cgroup_make_folders(host, MEMORY, path, err);
 
     cgroup_path_of(host, MEMORY, path, "", folder);
-    if (rc == BH_OK && snprintf(ret_folder, size, "%s", folder) >= (int)size)
+    if (rc != BH_OK)
+        return rc;
+    if (snprintf(ret_folder, size, "%s", folder) >= (int)size)
         return bh_err_set(err, BH_FULL, "the path of control group %.80s is too long", path);
-    return rc;
+    return BH_OK;
 }
 
 bh_rc

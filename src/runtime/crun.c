@@ -126,14 +126,16 @@ crun_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     struct crun *crun = self;
     bh_rc rc = bh_sandbox_files_make(sandbox, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = crun_read_masked(crun, err);
-    if (rc == BH_OK)
-        rc = crun_write_config(crun, sandbox, err);
-    if (rc == BH_OK)
-        rc = bh_cgroup_make(&crun->cgroups, sandbox, err);
-    return rc;
+    rc = crun_read_masked(crun, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = crun_write_config(crun, sandbox, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_cgroup_make(&crun->cgroups, sandbox, err);
 }
 
 static bh_rc
@@ -278,9 +280,10 @@ crun_destroy(void *self, const char *id, struct bh_err *err)
 
     crun_group_of(crun, id, path, sizeof path);
     rc = bh_cgroup_destroy(&crun->cgroups, path, err);
-    if (rc == BH_OK)
-        crun_forget_state(crun, id);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    crun_forget_state(crun, id);
+    return BH_OK;
 }
 
 static bh_rc
@@ -370,9 +373,10 @@ bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runti
     struct crun *crun;
     bh_rc rc = bh_cgroup_probe(options->cgroup_mount, &cgroups, err);
     ssize_t n;
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_dir_make(options->state, 0700, err);
+    rc = bh_dir_make(options->state, 0700, err);
     if (rc != BH_OK)
         return rc;
     crun = calloc(1, sizeof *crun);

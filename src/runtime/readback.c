@@ -102,9 +102,11 @@ readback_check_list(const char *folder, const struct bh_sandbox_device *all, uin
         if (!readback_is_ruled(all, count, line))
             return bh_err_set(err, BH_CONFLICT, "not ordered: %.40s", line);
     }
-    if (rc == BH_OK && lines != count)
+    if (rc != BH_OK)
+        return rc;
+    if (lines != count)
         return bh_err_set(err, BH_CONFLICT, "%u rules for %u devices", lines, count);
-    return rc;
+    return BH_OK;
 }
 
 /* The digest that the kernel has of a program. */
@@ -152,14 +154,18 @@ readback_check_program(const char *folder, const struct bh_sandbox_device *all, 
     uint8_t is[BPF_TAG_SIZE], wanted[BPF_TAG_SIZE];
     BH_AUTO(bh_fd_close) int program = -1;
     bh_rc rc = readback_read_attached(folder, is, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_device_filter_load(all, count, &program, err);
-    if (rc == BH_OK)
-        rc = readback_read_tag(program, wanted, err);
-    if (rc == BH_OK && memcmp(is, wanted, sizeof is) != 0)
+    rc = bh_device_filter_load(all, count, &program, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = readback_read_tag(program, wanted, err);
+    if (rc != BH_OK)
+        return rc;
+    if (memcmp(is, wanted, sizeof is) != 0)
         return bh_err_set(err, BH_CONFLICT, "another device filter than was ordered");
-    return rc;
+    return BH_OK;
 }
 
 bh_rc

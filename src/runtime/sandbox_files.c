@@ -116,13 +116,20 @@ files_make_dev(const struct bh_sandbox *sandbox, const char *path, struct bh_err
     if (fd < 0 || fchown(fd, dev.owner, dev.owner) != 0)
         return bh_err_errno(err, "open folder %s", path);
     rc = files_make_standard_nodes(&dev, err);
-    for (uint32_t i = 0; i < sandbox->device_count && rc == BH_OK; i++)
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0; i < sandbox->device_count; i++) {
         rc = files_make_node(&dev, &sandbox->devices[i], err);
-    if (rc == BH_OK)
-        rc = files_make_links(&dev, err);
-    if (rc == BH_OK)
-        rc = sandbox_files_make_folder(&dev, "pts", err);
-    return rc == BH_OK ? sandbox_files_make_folder(&dev, "shm", err) : rc;
+        if (rc != BH_OK)
+            return rc;
+    }
+    rc = files_make_links(&dev, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = sandbox_files_make_folder(&dev, "pts", err);
+    if (rc != BH_OK)
+        return rc;
+    return sandbox_files_make_folder(&dev, "shm", err);
 }
 
 /* Of nobody in the sandbox, so that nobody there writes it. */
@@ -144,12 +151,16 @@ bh_sandbox_files_make(const struct bh_sandbox *sandbox, struct bh_err *err)
     snprintf(path, sizeof path, "%s/" BH_SANDBOX_FILES_NO_FOLDER, sandbox->bundle);
     rc = bh_dir_make(path, 0555, err);
     snprintf(path, sizeof path, "%s/" BH_SANDBOX_FILES_NO_FILE, sandbox->bundle);
-    if (rc == BH_OK)
-        rc = files_make_nothing(path, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = files_make_nothing(path, err);
+    if (rc != BH_OK)
+        return rc;
     snprintf(path, sizeof path, "%s/" BH_SANDBOX_FILES_DEV, sandbox->bundle);
-    if (rc == BH_OK)
-        rc = bh_dir_make(path, 0755, err);
-    return rc == BH_OK ? files_make_dev(sandbox, path, err) : rc;
+    rc = bh_dir_make(path, 0755, err);
+    if (rc != BH_OK)
+        return rc;
+    return files_make_dev(sandbox, path, err);
 }
 
 /* ---- what is masked ---- */

@@ -279,8 +279,9 @@ bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **re
     if (rc == BH_OK)
         rc = share_pages_map(open->folder, "slots", sizeof(*pages->slots), &slots, err);
     pages->slots = slots;
-    if (rc == BH_OK)
-        rc = pages_map_usage(pages, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = pages_map_usage(pages, err);
     if (rc != BH_OK)
         return rc;
     pages->limits_fd = pages_open_limits(open->folder);

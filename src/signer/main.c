@@ -195,17 +195,24 @@ signer_prepare(const struct signer_arguments *args, struct bh_signer *signer, in
                struct bh_err *err)
 {
     bh_rc rc = bh_signer_drop(err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = signer_lock(args->folder, !args->rotate && !args->retire, err);
-    if (rc == BH_OK)
-        rc = (args->retire ? bh_signer_open_to_retire : bh_signer_open)(signer, &bh_crypto_openssl,
-                                                                        args->folder, err);
-    if (rc == BH_OK)
-        rc = signer_warm_up(signer, err);
-    if (rc == BH_OK && args->socket)
+    rc = signer_lock(args->folder, !args->rotate && !args->retire, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = (args->retire ? bh_signer_open_to_retire : bh_signer_open)(signer, &bh_crypto_openssl, args->folder,
+                                                                    err);
+    if (rc != BH_OK)
+        return rc;
+    rc = signer_warm_up(signer, err);
+    if (rc != BH_OK)
+        return rc;
+    if (args->socket)
         rc = bh_unix_listen(args->socket, SOCKET_MODE, ret_listener, err);
-    return rc == BH_OK ? bh_signer_filter(err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_signer_filter(err);
 }
 
 /* To the daemon that started us, as the answer to its first question. */

@@ -53,8 +53,9 @@ signer_load_old(struct bh_signer *signer, struct bh_err *err)
     if (access(path, F_OK) != 0)
         return signer_expects_old(signer) ? signer_refuse_old(path, "is missing", err) : BH_OK;
     rc = bh_crypto_key_load_or_make(signer->crypto, path, signer->old_private_key, NULL, err);
-    if (rc == BH_OK)
-        rc = signer->crypto->public_of(signer->old_private_key, signer->old_public_key, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = signer->crypto->public_of(signer->old_private_key, signer->old_public_key, err);
     if (rc != BH_OK)
         return rc;
     if (signer_expects_old(signer) && !signer_same(signer->old_public_key, signer->own.keys[1]))
@@ -106,12 +107,14 @@ static bh_rc
 signer_load_or_make(struct bh_signer *signer, const char *path, struct bh_err *err)
 {
     bh_rc rc = signer_check_lost(signer->folder, path, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && access(path, F_OK) != 0)
+    if (access(path, F_OK) != 0)
         rc = bh_own_forget(signer->folder, err);
-    if (rc == BH_OK)
-        rc = bh_crypto_key_load_or_make(signer->crypto, path, signer->private_key, &signer->made, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_crypto_key_load_or_make(signer->crypto, path, signer->private_key, &signer->made, err);
 }
 
 static bh_rc
@@ -126,9 +129,12 @@ signer_open_present(struct bh_signer *signer, const struct bh_crypto_ops *crypto
         return bh_err_set(err, BH_INVALID, "the folder's name is too long: %.100s", folder);
     signer_path_of(signer, "audit.key", path);
     rc = signer_load_or_make(signer, path, err);
-    if (rc == BH_OK)
-        rc = crypto->public_of(signer->private_key, signer->public_key, err);
-    return rc == BH_OK ? signer_check_own(signer, path, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = crypto->public_of(signer->private_key, signer->public_key, err);
+    if (rc != BH_OK)
+        return rc;
+    return signer_check_own(signer, path, err);
 }
 
 bh_rc
@@ -169,9 +175,10 @@ signer_own(struct bh_signer *signer, const uint8_t key[32], const uint8_t *older
     if (older)
         memcpy(own.keys[1], older, 32);
     rc = bh_own_save(signer->folder, &own, err);
-    if (rc == BH_OK)
-        signer->own = own;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    signer->own = own;
+    return BH_OK;
 }
 
 /* The copy first: there is a key at every moment.  Then the names of both, of which the present key
@@ -246,7 +253,9 @@ signer_put_keys(const struct bh_signer *signer, const char *name, struct bh_sign
 
     bh_buf_init_fixed(&text, answer->vkeys, sizeof answer->vkeys);
     rc = signer_put_key(signer, name, signer->public_key, &text, err);
-    if (rc == BH_OK && signer->has_old)
+    if (rc != BH_OK)
+        return rc;
+    if (signer->has_old)
         rc = signer_put_key(signer, name, signer->old_public_key, &text, err);
     if (rc != BH_OK)
         return rc;
@@ -322,11 +331,15 @@ signer_sign(struct bh_signer *signer, const struct bh_signer_request *question,
     answer->size = tree->size;
     answer->has_watermark = true;
     rc = bh_checkpoint_sign(signer->crypto, &checkpoint, signer->private_key, &note, err);
-    if (rc == BH_OK && signer->has_old)
+    if (rc != BH_OK)
+        return rc;
+    if (signer->has_old)
         rc = bh_note_sign_too(signer->crypto, question->name, signer->old_private_key, &note, err);
-    if (rc == BH_OK && !bh_buf_text(&note))
-        rc = bh_err_set(err, BH_BUG, "the checkpoint is too long");
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_buf_text(&note))
+        return bh_err_set(err, BH_BUG, "the checkpoint is too long");
+    return BH_OK;
 }
 
 static bh_rc
@@ -354,9 +367,11 @@ signer_answer_well_formed(struct bh_signer *signer, const struct bh_signer_reque
     if (question->verb == BH_SIGNER_HELLO)
         return signer_put_keys(signer, question->name, answer, err);
     rc = signer_extend(signer, question, &tree, err);
-    if (rc == BH_OK && question->verb == BH_SIGNER_SIGN)
-        rc = signer_sign(signer, question, &tree, answer, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (question->verb == BH_SIGNER_SIGN)
+        return signer_sign(signer, question, &tree, answer, err);
+    return BH_OK;
 }
 
 void

@@ -195,27 +195,37 @@ bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypt
 {
     struct compare_walk walk = { .crypto = crypto, .claims = claims, .err = err };
     bh_rc rc = store->ops->check_rows(store->self, BH_STORE_ROWS_ALL, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = store->ops->list_names(store->self, compare_name, &walk, err);
-    if (rc == BH_OK)
-        rc = walk.rc;
-    if (rc == BH_OK)
-        rc = compare_job_list(store, &walk);
-    if (rc == BH_OK)
-        rc = store->ops->list_texts(store->self, 0, compare_text, &walk, err);
-    if (rc == BH_OK)
-        rc = compare_document_list(store, &walk);
-    if (rc == BH_OK)
-        rc = store->ops->list_keys(store->self, compare_key, &walk, err);
-    if (rc == BH_OK)
-        rc = walk.rc;
-    if (rc == BH_OK)
-        rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = NULL }, compare_token,
-                                     &walk, err);
-    if (rc == BH_OK)
-        rc = compare_site(store, &walk);
-    if (rc == BH_OK)
-        bh_claims_end(claims, every_table, ret_result);
-    return rc;
+    rc = store->ops->list_names(store->self, compare_name, &walk, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = walk.rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = compare_job_list(store, &walk);
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->list_texts(store->self, 0, compare_text, &walk, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = compare_document_list(store, &walk);
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->list_keys(store->self, compare_key, &walk, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = walk.rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = NULL }, compare_token, &walk,
+                                 err);
+    if (rc != BH_OK)
+        return rc;
+    rc = compare_site(store, &walk);
+    if (rc != BH_OK)
+        return rc;
+    bh_claims_end(claims, every_table, ret_result);
+    return BH_OK;
 }

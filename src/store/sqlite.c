@@ -50,19 +50,22 @@ sqlite_open_writer(struct bh_sqlite *store, struct bh_err *err)
 {
     const struct bh_sql_options options = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, WRITER_CACHE_KIB };
     bh_rc rc = sqlite_lock(store, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_sql_open(store->path, &options, &store->writer, err);
-    if (rc == BH_OK)
-        rc = bh_sql_exec(store->writer,
-                         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-                         "PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON",
-                         err);
-    if (rc == BH_OK)
-        rc = bh_sqlite_migrate(store->writer, err);
-    if (rc == BH_OK)
-        rc = bh_sqlite_checkpointer_start(store, err);
-    return rc;
+    rc = bh_sql_open(store->path, &options, &store->writer, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_sql_exec(store->writer,
+                     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                     "PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON",
+                     err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_sqlite_migrate(store->writer, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_sqlite_checkpointer_start(store, err);
 }
 
 static bh_rc

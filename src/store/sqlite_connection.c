@@ -140,9 +140,10 @@ bh_sql_open(const char *path, const struct bh_sql_options *options, struct bh_sq
         return bh_sql_err(sql, "open the store", err);
     }
     rc = connection_sql_configure(sql, options, err);
-    if (rc == BH_OK)
-        *ret_sql = bh_steal(&sql);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_sql = bh_steal(&sql);
+    return BH_OK;
 }
 
 void

@@ -223,9 +223,11 @@ forms_walk_rows(struct bh_sql *sql, const struct table *table, sqlite3_stmt *sta
 
     while ((result = sqlite3_step(statement)) == SQLITE_ROW && rc == BH_OK)
         rc = forms_check_row(table, statement, err);
-    if (rc == BH_OK && result != SQLITE_DONE)
+    if (rc != BH_OK)
+        return rc;
+    if (result != SQLITE_DONE)
         return bh_sql_err(sql, "store", err);
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc

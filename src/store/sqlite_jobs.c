@@ -95,9 +95,11 @@ bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_e
     }
     bh_sql_put_u64(&use, change->job);
     rc = bh_sqlite_written(store, &use, err);
-    if (rc == BH_OK && bh_sql_changed(store->writer) == 0)
+    if (rc != BH_OK)
+        return rc;
+    if (bh_sql_changed(store->writer) == 0)
         return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row", (unsigned long long)change->job);
-    return rc;
+    return BH_OK;
 }
 
 static void
@@ -196,12 +198,15 @@ bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, s
 {
     BH_AUTO(jobs_walk_end) struct job_walk walk = { .store = self, .sink = sink, .self = sink_self };
     bh_rc rc = bh_sqlite_acquire(walk.store, &walk.reader, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = jobs_walk_show(&walk, job, err);
-    if (rc == BH_OK && !walk.shown)
+    rc = jobs_walk_show(&walk, job, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!walk.shown)
         return bh_err_set(err, BH_NOT_FOUND, "no job %llu", (unsigned long long)job);
-    return rc;
+    return BH_OK;
 }
 
 /* ---- runs ---- */
@@ -279,9 +284,11 @@ jobs_next_state(struct bh_sql *reader, struct state *state, bool *ret_found, str
     bh_sql_put_u64(&use, state->ended);
     bh_sql_put_text(&use, state->name);
     rc = bh_sql_step(&use, ret_found, err);
-    if (rc == BH_OK && *ret_found)
+    if (rc != BH_OK)
+        return rc;
+    if (*ret_found)
         snprintf(state->name, sizeof state->name, "%s", bh_sql_text(&use, 0));
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -482,11 +489,13 @@ jobs_count_run(const struct jobs_runs *runs, const struct jobs_run *run, void *s
     if (*count >= COUNT_MAX)
         return BH_OK;
     rc = jobs_use_run(runs, run, &use, err);
-    if (rc == BH_OK)
-        rc = bh_sql_step(&use, &row, err);
-    if (rc == BH_OK)
-        *count += bh_sql_u64(&use, 0);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_sql_step(&use, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    *count += bh_sql_u64(&use, 0);
+    return BH_OK;
 }
 
 /* As jobs_count_run, where each job must be looked at. */
@@ -522,9 +531,12 @@ bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *r
     bh_rc rc = jobs_walk_begin(&walk, err);
 
     runs.reader = walk.reader;
-    if (rc == BH_OK && filter->after < INT64_MAX)
+    if (rc != BH_OK)
+        return rc;
+    if (filter->after < INT64_MAX)
         rc = jobs_visit_runs(&runs, err);
-    if (rc == BH_OK)
-        *ret_count = count < COUNT_MAX ? count : COUNT_MAX;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_count = count < COUNT_MAX ? count : COUNT_MAX;
+    return BH_OK;
 }

@@ -110,10 +110,13 @@ bh_rc
 bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err)
 {
     bh_rc rc = keys_erase(self, BH_SQL_ERASE_TEXTS, which, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = keys_erase(self, BH_SQL_ERASE_NAMES, which, err);
-    return rc == BH_OK ? keys_erase(self, BH_SQL_ERASE_REPLIES, which, err) : rc;
+    rc = keys_erase(self, BH_SQL_ERASE_NAMES, which, err);
+    if (rc != BH_OK)
+        return rc;
+    return keys_erase(self, BH_SQL_ERASE_REPLIES, which, err);
 }
 
 bh_rc

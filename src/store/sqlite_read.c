@@ -36,10 +36,12 @@ read_query_row(struct query *query, const char *what, struct bh_err *err)
 {
     bool row;
     bh_rc rc = bh_sql_step(&query->use, &row, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && !row)
+    if (!row)
         return bh_err_set(err, BH_NOT_FOUND, "the store has no such %s", what);
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -112,8 +114,9 @@ bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key, struct b
     bh_sql_put_u64(&query.use, principal_id);
     bh_sql_put_text(&query.use, key);
     rc = read_query_row(&query, "reply", err);
-    if (rc == BH_OK)
-        rc = sqlite_read_copy_text(&query, 2, arena, &reply.body, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = sqlite_read_copy_text(&query, 2, arena, &reply.body, err);
     if (rc != BH_OK)
         return rc;
     reply.key = bh_arena_strdup(arena, key);
@@ -197,12 +200,14 @@ bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
 {
     BH_AUTO(read_query_end) struct query query = { 0 };
     bh_rc rc = read_query_begin(&query, self, BH_SQL_LAST_RECORD, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = read_query_row(&query, "record", err);
-    if (rc == BH_OK)
-        *ret_seq = bh_sql_u64(&query.use, 0);
-    return rc;
+    rc = read_query_row(&query, "record", err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_seq = bh_sql_u64(&query.use, 0);
+    return BH_OK;
 }
 
 bh_rc
@@ -215,9 +220,10 @@ bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struc
         return rc;
     bh_sql_put_u64(&query.use, tenant_id);
     rc = read_query_row(&query, "sum of texts", err);
-    if (rc == BH_OK)
-        *ret_bytes = bh_sql_u64(&query.use, 0);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_bytes = bh_sql_u64(&query.use, 0);
+    return BH_OK;
 }
 
 struct read_text_walk {

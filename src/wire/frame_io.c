@@ -98,9 +98,10 @@ bh_link_next(struct bh_link *link, struct bh_frame *ret_frame, struct bh_err *er
     rc = bh_frame_next(link->in.bytes + link->taken, left, ret_frame, &used, err);
     if (rc == BH_NOT_FOUND && link->closed)
         return bh_err_set(err, BH_UNAVAILABLE, "the peer closed in the middle of a frame");
-    if (rc == BH_OK)
-        link->taken += used;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    link->taken += used;
+    return BH_OK;
 }
 
 bh_rc

@@ -22,6 +22,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROW = re.compile(r'^BH_GRANT\((\d+),\s*([A-Z]+),\s*"([^"]+)"\)', re.M)
 FAULTS = {
@@ -215,10 +218,9 @@ def main():
             ("both evaluators agree on every one", different == 0),
             ("every rule of the table decided one", every_rule <= set(rules))]
     good += [(f"it would be noticed if not: {sentence}", noticed[sentence] > 0) for sentence in FAULTS]
-    print(f"1..{len(good)}")
-    for number, (sentence, held) in enumerate(good, 1):
-        print(f"{'ok' if held else 'not ok'} {number} - {sentence}")
+    report = Report(len(good)).rows(good)
     print(f"# {asked} questions, {different} differences; of checks {allowed / max(1, sum(rules.values())):.0%} allowed")
+    return report.close()
 
 
-main()
+sys.exit(main())

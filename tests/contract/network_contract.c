@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/test.h"
-#include "job_network/fake.h"
+#include "tests/fakes/network.h"
 #include "job_network/kernel.h"
 #include "job_network/netns.h"
 #include "job_network/testbed_test.h"

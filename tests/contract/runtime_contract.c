@@ -18,7 +18,7 @@
 #include "ports/runtime.h"
 #include "runtime/cgroup.h"
 #include "runtime/crun.h"
-#include "runtime/fake.h"
+#include "tests/fakes/runtime.h"
 #include "runtime/obstacle_test.h"
 
 enum { PATIENCE_MS = 5000 };

@@ -9,7 +9,7 @@
 #include "audit/merkle.h"
 #include "base/test.h"
 #include "ports/crypto.h"
-#include "store/memory.h"
+#include "tests/fakes/store.h"
 #include "store/sqlite.h"
 #include "tests/contract/store_contract.h"
 

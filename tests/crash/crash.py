@@ -26,6 +26,7 @@ import scrubs
 import strikes
 import tap
 from bulkhead import Refused, Site
+from report import Report, skip_all
 from strikes import command
 
 BATCH, ASR = "acme/vision/batch", "acme/speech/asr"
@@ -354,15 +355,12 @@ def main():
     args = parser.parse_args()
     lack = tap.missing()
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return
-    print("1..1")
+        skip_all(lack)
+    report = Report(1)
     found = trials(args.build, args.trials) if args.trials else storm(args.build, args.seed, args.kills, args.scrubs)
-    for fault in found.faults[:30]:
-        print("# " + fault.replace("\n", "\n# "))
     what = f"{args.trials} trials" if args.trials else f"{args.kills} kills and hangs, seed {args.seed}"
-    print(f"{'not ok' if found.faults else 'ok'} 1 - nothing lost, nothing done twice, nothing left behind ({what})")
-    sys.exit(1 if found.faults else 0)
+    report.line(not found.faults, f"nothing lost, nothing done twice, nothing left behind ({what})", found.faults[:30])
+    sys.exit(report.close())
 
 
 if __name__ == "__main__":

@@ -11,9 +11,13 @@ above, the job has its label, the job is on one of its nodes or in one of its po
 still to come.  Rights come from any of the grants that count.  Who lacks one is told the nearest
 reason for the first that lacks: a grant that gives it elsewhere (3006), one that gave it (3005), one
 that gives other rights (3004), one for another label (3003), none (3002)."""
+import os
 import collections
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report
 
 MOUNT, READ, WRITE, COPY = 1, 2, 4, 8
 NEVER = 2**64 - 1
@@ -209,11 +213,10 @@ def main():
             ("both evaluators agree on every one", different == 0),
             ("every reason was said, and six places of grants", {3002, 3003, 3004, 3005, 3006, *range(3100, 3106)} == set(rules))]
     good += [(f"it would be noticed if not: {sentence}", noticed[sentence] > 0) for sentence in FAULTS]
-    print(f"1..{len(good)}")
-    for number, (sentence, held) in enumerate(good, 1):
-        print(f"{'ok' if held else 'not ok'} {number} - {sentence}")
+    report = Report(len(good)).rows(good)
     allowed = sum(n for rule, n in rules.items() if rule >= 3100)
     print(f"# {asked} questions, {different} differences; of checks {allowed / max(1, sum(rules.values())):.0%} allowed")
+    return report.close()
 
 
-main()
+sys.exit(main())

@@ -15,6 +15,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report
+
 HERE = pathlib.Path(__file__).resolve().parent
 ALLOW = "tests/docs/references.allow"
 OWN = {"tests/docs/references.py", "tests/docs/references_test.py", ALLOW}
@@ -256,10 +259,7 @@ def check(root):
 
 def main():
     wrong = check(pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else HERE.parents[1])
-    print("1..1")
-    print(f"{'not ok' if wrong else 'ok'} 1 - every reference leads somewhere")
-    print("".join(f"# {line}\n" for line in wrong), end="")
-    return 1 if wrong else 0
+    return Report(1).rows([("every reference leads somewhere", not wrong, wrong)]).close()
 
 
 if __name__ == "__main__":

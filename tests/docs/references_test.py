@@ -6,7 +6,9 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import references  # noqa: E402  (the path comes first)
+from report import Report  # noqa: E402
 
 BASE = {
     "docs/adr/0001-first.md": "# 0001: First\n",
@@ -50,15 +52,11 @@ def found(files):
 
 
 def main():
-    failed = 0
-    print(f"1..{len(CASES)}")
-    for number, (name, files, wanted) in enumerate(CASES, 1):
+    report = Report(len(CASES))
+    for name, files, wanted in CASES:
         wrong = found(files)
-        good = not wrong if wanted is None else len(wrong) == 1 and wanted in wrong[0]
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {number} - {name}")
-        print("".join(f"# {line}\n" for line in wrong) if not good else "", end="")
-    return 1 if failed else 0
+        report.line(not wrong if wanted is None else len(wrong) == 1 and wanted in wrong[0], name, wrong)
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import tap
 import up_closing
 from bulkhead import PATIENCE_S, free_port
 from tap import contains, equal
+from report import Report, skip_all
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # As capabilities(7) numbers them.
@@ -264,27 +265,15 @@ def dies_all_the_time(up):
 
 def main():
     if tap.missing() or len(sys.argv) != 2:
-        print(f"1..0 # SKIP {tap.missing() or 'usage: up.py BUILD'}")
-        return 0
+        skip_all(tap.missing() or "usage: up.py BUILD")
     if "ASAN_OPTIONS" in os.environ:
-        print("1..0 # SKIP programs that are built to look for leaks need more rights, and more memory")
-        return 0
-    up, failed = Up(sys.argv[1]), 0
+        skip_all("programs that are built to look for leaks need more rights, and more memory")
+    up = Up(sys.argv[1])
     stories = [least_rights, strangers, sizes_fit, shares, second_start, doctor, taken_port, no_such_gpus, no_driver, on_a_site_that_is_there, ends, lost_gpu, dies_all_the_time]
-    print(f"1..{len(stories)}", flush=True)
-    for number, story in enumerate(stories, 1):
-        trouble, note = "", ""
-        try:
-            story(up)
-        except tap.Skip as skip:
-            note = f" # SKIP {skip}"
-        except (AssertionError, OSError, subprocess.CalledProcessError) as fault:
-            trouble, failed = str(fault), failed + 1
-        print(f"{'not ok' if trouble else 'ok'} {number} - {story.__name__}: {story.__doc__}{note}", flush=True)
-        print("".join(f"# {line}\n" for line in trouble.splitlines()), end="", flush=True)
+    report = Report(len(stories)).play(stories, up)
     if up.supervisors:
         up.end()
-    return 1 if failed else 0
+    return report.close()
 
 
 if __name__ == "__main__":

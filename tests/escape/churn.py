@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import closing
 import tap
 from bulkhead import Site
+from report import Report, note, skip_all
 
 TENANTS = 8
 STALL_MS, P50_MS, P99_MS = 50, 100, 250
@@ -113,8 +114,7 @@ def main():
     amount = float(sys.argv[3]) if len(sys.argv) > 3 else None
     lack = tap.missing()
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return 0
+        skip_all(lack)
     results, audits = [], []
     if what in ("latency", "all"):
         p50, p99 = latency(build, int(amount or 20), audits)
@@ -127,11 +127,8 @@ def main():
         print(f"# {carved} carvings beside 3 neighbours, who went on {work} times; longest stall {stall:.1f} ms")
         results.append((f"neighbours of a repartitioned GPU never stall for {STALL_MS} ms", stall < STALL_MS and min(work) > 100 and carved > 0))
     results.append(("the closing audits hold", not audits))
-    print(*(f"# {line}" for line in audits), sep="\n")
-    print(f"1..{len(results)}")
-    for number, (sentence, good) in enumerate(results, 1):
-        print(f"{'ok' if good else 'not ok'} {number} - {sentence}")
-    return 0 if all(good for _, good in results) else 1
+    note(audits)
+    return Report(len(results)).rows(results).close()
 
 
 if __name__ == "__main__":

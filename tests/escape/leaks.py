@@ -24,6 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import closing
 import tap
 from bulkhead import SLOW, Client, Refused, Site
+from report import Report, note, skip_all
 
 TENANTS, GPUS, GOING = 7, 8, 8  # jobs of each at a time: with small ones all 56 places are taken; a SKU with
                                # cores would have no more of them at once than the machine has cores for
@@ -292,16 +293,12 @@ def main():
     build, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 20
     lack = tap.missing()
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return 0
+        skip_all(lack)
     jobs, scrubs, wrong, fat, audit = leaks(build, seconds)
-    print(*(f"# {line}" for line in wrong + fat + audit), sep="\n")
+    note(wrong + fat + audit)
     results = [("nothing is left of leases that came and went", not wrong and jobs and scrubs > 0), ("the closing audit holds", not audit),
                ("memory is flat", not fat)][:3 if seconds >= FLAT_S else 2]
-    print(f"1..{len(results)}")
-    for number, (sentence, good) in enumerate(results, 1):
-        print(f"{'ok' if good else 'not ok'} {number} - {sentence}")
-    return 0 if all(good for _, good in results) else 1
+    return Report(len(results)).rows(results).close()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report, note
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing",
          *(f"-I{os.path.join(ROOT, folder)}" for folder in (".", "src", "include"))]
@@ -87,23 +90,19 @@ def main():
         ways = [("".join(way), program) for way, program in zip(chosen, built) if program]
         runs = {(seed, way): pool.submit(play, program, steps, seed)
                 for seed in seeds for way, program in ways}
-    print(f"1..{len(seeds)}")
+    report = Report(len(seeds))
     for compiler in ("gcc", "clang"):
         if not shutil.which(compiler):
-            print(f"# {compiler} is not installed: its programs are left out")
-    failed = 0
-    for number, seed in enumerate(seeds, 1):
+            note(f"{compiler} is not installed: its programs are left out")
+    for seed in seeds:
         results = [(way, runs[seed, way].result()) for way, _ in ways]
         if len(results) < 2:
-            print(f"ok {number} - seed {seed} # SKIP neither gcc nor clang is installed")
+            report.line(True, f"seed {seed}", skip="neither gcc nor clang is installed")
             continue
         trouble = compare(seed, results)
-        failed += bool(trouble)
-        print(f"{'not ok' if trouble else 'ok'} {number} - seed {seed}: {steps} steps, "
-              f"the same by {', '.join(way for way, _ in results)}")
-        for line in (trouble or results[0][1][1][-800:]).splitlines()[-4:]:
-            print(f"# {line}")
-    sys.exit(failed > 0)
+        report.line(not trouble, f"seed {seed}: {steps} steps, the same by {', '.join(way for way, _ in results)}")
+        note((trouble or results[0][1][1][-800:]).splitlines()[-4:])
+    sys.exit(report.close())
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report, note
+
 SLACK_KIB = 256  # pages of the C library's output
 
 
@@ -32,13 +35,11 @@ def main():
             ("the invariants held", "broken" not in text),
             ("the block kept its size", sizes[0] == sizes[1]),
             ("the process did not grow", most <= least + SLACK_KIB)]
-    print(f"1..{len(good)}")
-    for number, (sentence, held) in enumerate(good, 1):
-        print(f"{'ok' if held else 'not ok'} {number} - {sentence}")
+    report = Report(len(good)).rows(good)
     print(f"# {steps} steps in {seconds:.1f} s of CPU: {steps / seconds:.0f} steps/s, "
           f"block {sizes[1]} bytes, process {least} and {most} KiB")
-    print("\n".join("# " + line for line in text.splitlines()[-5:]))
-    sys.exit(not all(held for _, held in good))
+    note(text.splitlines()[-5:])
+    sys.exit(report.close())
 
 
 if __name__ == "__main__":

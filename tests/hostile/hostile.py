@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT / "tests/lib"))
 import closing  # noqa: E402
 import tap  # noqa: E402
 from bulkhead import ENDED, PEOPLE, SLOW, Client, Refused, Site, UnixConnection, stage  # noqa: E402
+from report import Report, skip_all  # noqa: E402
 
 TENANT = "acme/evil/lab"
 ANSWER_S = 2.0      # what an honest question may take
@@ -329,11 +330,6 @@ def play(site, options):
     return wrong, site_is_well(site)
 
 
-def say(number, good, sentence, wrong=()):
-    print(f"{'ok' if good else 'not ok'} {number} - {sentence}")
-    print("".join(f"#   {line}\n" for line in list(wrong)[:12]), end="", flush=True)
-
-
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("build")
@@ -344,21 +340,20 @@ def main():
     options = options.parse_args()
     lack = tap.missing()
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return 0
+        skip_all(lack)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     socket.setdefaulttimeout(30 * SLOW)
     audit = []
     if options.node:
         shutil.copy(options.node, stage(options.build) / "bin/bulkhead-node")
-    print("1..3", flush=True)
+    report = Report(3)
     with closing.kept(audit), \
             Site(options.build, topology="3x H100-80GB", site=SITE.replace("%(dir)s/mallory", "/tmp"), node_conf="mount_roots = /tmp") as site:
         wrong, unwell = play(site, options)
-    say(1, not wrong, "honest tenants and root do not notice a hostile one", wrong)
-    say(2, not unwell, "no GPU and no node is worse for what he did", unwell)
-    say(3, not audit, "the closing audit holds", audit)
-    return 1 if wrong or unwell or audit else 0
+    return report.rows([
+        ("honest tenants and root do not notice a hostile one", not wrong, wrong[:12]),
+        ("no GPU and no node is worse for what it did", not unwell, unwell[:12]),
+        ("the closing audit holds", not audit, audit[:12])]).close()
 
 
 if __name__ == "__main__":

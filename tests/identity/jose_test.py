@@ -19,6 +19,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report
+
 ALGS = ["RS256", "PS256", "ES256", "ES384", "EdDSA"]
 # What src/identity asks beyond RFC 7515: more than a good signature.
 STRICTER = {"token_encoding", "token_form", "header_json", "header_crit", "header_b64", "header_size",
@@ -177,21 +180,16 @@ def compare(program, other, alg, seed):
 def main():
     program, folder, seed = sys.argv[1], sys.argv[2], (sys.argv[3:] or ["1"])[0]
     others = [LibJose(), NpmJose(folder)]
-    number = failed = 0
-    print(f"1..{len(others) * len(ALGS)}")
+    report = Report(len(others) * len(ALGS))
     for other in others:
         for alg in ALGS:
-            number += 1
-            title = f"{number} - {other.name} {alg}"
+            title = f"{other.name} {alg}"
             if other.missing or alg not in other.algs:
-                print(f"ok {title} # SKIP {other.missing or other.name + ' does not know it'}")
+                report.line(True, title, skip=other.missing or other.name + " does not know it")
                 continue
             agreed, stricter, faults = compare(program, other, alg, seed)
-            failed += bool(faults)
-            print(f"{'not ok' if faults else 'ok'} {title}: {agreed} agreed, {stricter} refused only here")
-            for fault in faults[:10]:
-                print(f"# {fault}")
-    return 1 if failed else 0
+            report.line(not faults, f"{title}: {agreed} agreed, {stricter} refused only here", faults[:10])
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import oci
 from oci import entry, layer
 from registry import Registry
+from report import Report, skip_all
 
 PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 WORD = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -378,26 +379,18 @@ def main():
                            ("skopeo is not installed", not shutil.which("skopeo")),
                            ("/sys/fs/cgroup is not writable", not os.access(GROUPS, os.W_OK))):
         if lacks:
-            print(f"1..0 # SKIP {missing}")
-            return 0
+            skip_all(missing)
     tests = [(name, lambda f=f, s=s, h=h: run_row(f, s, h)) for name, f, s, h in ROWS]
     tests += [(f.__doc__, lambda f=f: run_good(f)) for f in GOOD]
     tests = [t for t in tests if WORD in t[0]]
-    failed = 0
     for group in groups():
         os.makedirs(group, exist_ok=True)
-    print(f"1..{len(tests)}")
-    for number, (name, test) in enumerate(tests, 1):
-        begun = time.monotonic()
-        try:
-            test()
-            print(f"ok {number} - {name} # {time.monotonic() - begun:.2f} s", flush=True)
-        except Exception as trouble:
-            failed += 1
-            print(f"not ok {number} - {name}\n# {trouble}", flush=True)
+    report = Report(len(tests))
+    for name, test in tests:
+        report.attempt(name, test)
     for group in groups():
         os.rmdir(group)
-    return failed > 0
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ import gzip
 import os
 import pathlib
 import shutil
-import stat
 import subprocess
 import sys
 import tarfile
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report, skip_all
 import oci
 from oci import entry, folder, layer
 
@@ -361,26 +361,19 @@ def main():
     for missing, lacks in (("not root", os.geteuid() != 0), ("umoci is not installed", not shutil.which("umoci")),
                            ("/sys/fs/cgroup is not writable", not os.access(GROUPS, os.W_OK))):
         if lacks:
-            print(f"1..0 # SKIP {missing}")
-            return 0
+            skip_all(missing)
     tests = [(name, lambda f=f, s=s, h=h: run_row(f, s, h)) for name, f, s, h in ROWS]
     tests += [(f.__doc__, lambda f=f: run_good(f)) for f in GOOD]
     tests = [t for t in tests if WORD in t[0]]
-    failed = 0
     os.dup2(os.open("/dev/null", os.O_RDONLY), 3)
     for group in groups():
         os.makedirs(group, exist_ok=True)
-    print(f"1..{len(tests)}")
-    for number, (name, test) in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {name}", flush=True)
-        except Exception as trouble:
-            failed += 1
-            print(f"not ok {number} - {name}\n# {trouble}".replace("\n", "\n# ", 0), flush=True)
+    report = Report(len(tests))
+    for name, test in tests:
+        report.attempt(name, test)
     for group in groups():
         os.rmdir(group)
-    return failed > 0
+    return report.close()
 
 
 if __name__ == "__main__":

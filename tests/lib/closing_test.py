@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import closing
 import deeds
 import tap
+from report import Report, skip_all
 from bulkhead import Site
 
 ONE_GPU = "1x H100-80GB"
@@ -287,18 +288,15 @@ def verdict(found, wanted):
 def main():
     lack = tap.missing()
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return 0
+        skip_all(lack)
     word = sys.argv[2] if len(sys.argv) > 2 else ""
-    rows, failed = [row for row in ROWS if word in row[0]], 0
-    print(f"1..{len(rows)}", flush=True)
-    for number, (what, wanted, plant) in enumerate(rows, 1):
+    rows = [row for row in ROWS if word in row[0]]
+    report = Report(len(rows))
+    for what, wanted, plant in rows:
         hurry_s = 1 if wanted else None  # what is planted does not go
         wrong = verdict(found_on(sys.argv[1], plant, hurry_s), wanted)
-        failed += bool(wrong)
-        print(f"{'not ok' if wrong else 'ok'} {number} - {what}: {'is found' if wanted else 'nothing is found'}")
-        print("".join(f"#   {text}\n" for text in wrong), end="", flush=True)
-    return 1 if failed else 0
+        report.line(not wrong, f"{what}: {'is found' if wanted else 'nothing is found'}", wrong)
+    return report.close()
 
 
 if __name__ == "__main__":

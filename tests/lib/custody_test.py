@@ -5,6 +5,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import closing
+from report import Report
 
 GPU = {"verb": "node.gpu", "ev": {"gpu": {"gpu": 1, "model": 1}}}
 
@@ -49,16 +50,13 @@ CASES = [
 
 
 def main():
-    failed = 0
-    print(f"1..{len(CASES)}")
-    for number, (what, records, wanted, *receipts) in enumerate(CASES, 1):
+    report = Report(len(CASES))
+    for what, records, wanted, *receipts in CASES:
         custody = closing.Custody(*receipts)
         for seq, record in enumerate(records):
             custody.take({"seq": seq, "res": "ok", **record})
-        good = len(custody.wrong) == wanted
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {number} - {what}" + ("" if good else f"\n#   {custody.wrong}"))
-    return 1 if failed else 0
+        report.line(len(custody.wrong) == wanted, what, custody.wrong)
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -6,22 +6,18 @@ proves; it gets a Site of its own.
         "a suspended job writes nothing"
 
 Options are Site's, and todo="..." for what is known not to work yet."""
+import functools
 import os
 import pathlib
 import shutil
 import signal
 import sys
-import time
-import traceback
 
 from bulkhead import Site, has_thread_sanitizer, lacks_unit_filter
+from report import Report, Skip, skip_all
 
 SITE = (pathlib.Path(__file__).parent / "site.yaml").read_text()
 tests = []
-
-
-class Skip(Exception):
-    """Why a test cannot run on this machine."""
 
 
 def test(**options):
@@ -55,8 +51,7 @@ def in_own_network():
     if os.environ.get("BH_OWN_NETWORK") or missing():
         return
     if not shutil.which("nft") or not shutil.which("unshare") or not shutil.which("ip"):
-        print("1..0 # SKIP nft, ip or unshare is missing")
-        sys.exit(0)
+        skip_all("nft, ip or unshare is missing")
     script = 'ip link set lo up; ip route add default dev lo; exec "$@"'
     os.environ["BH_OWN_NETWORK"] = "1"
     os.execvp("unshare", ["unshare", "--net", "sh", "-c", script, "sh", sys.executable, *sys.argv])
@@ -68,8 +63,7 @@ def in_own_numbers():
     if os.environ.get("BH_OWN_NUMBERS") or missing():
         return
     if not shutil.which("unshare"):
-        print("1..0 # SKIP unshare is missing")
-        sys.exit(0)
+        skip_all("unshare is missing")
     os.environ["BH_OWN_NUMBERS"] = "1"
     os.execvp("unshare", ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh",
                           sys.executable, *sys.argv])
@@ -80,8 +74,7 @@ def in_own_mounts():
     if os.environ.get("BH_OWN_MOUNTS") or missing():
         return
     if not shutil.which("unshare"):
-        print("1..0 # SKIP unshare is missing")
-        sys.exit(0)
+        skip_all("unshare is missing")
     os.environ["BH_OWN_MOUNTS"] = "1"
     os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
 
@@ -94,19 +87,12 @@ def contains(what, text, part):
     assert part in text, f"{what}: {part!r} is not in {text!r}"
 
 
-def run_one(build, function, options):
-    """What follows the line's number and sentence (None: it failed), and what went wrong."""
-    options = {k: v for k, v in options.items() if k != "todo"}
-    try:
-        with Site(build, **options) as site:
+def in_a_site_of_its_own(build, function, options):
+    @functools.wraps(function)
+    def run():
+        with Site(build, **{name: value for name, value in options.items() if name != "todo"}) as site:
             function(site)
-    except Skip as skip:
-        return f" # SKIP {skip}", ""
-    except BaseException as fault:
-        if isinstance(fault, (KeyboardInterrupt, SystemExit)):
-            raise
-        return None, traceback.format_exc()
-    return "", ""
+    return run
 
 
 def main():
@@ -114,23 +100,13 @@ def main():
         sys.exit(f"usage: {sys.argv[0]} BUILD [WORD]")
     build, word = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     chosen = [t for t in tests if word in t[0].__name__]
-    lack, failed = missing(), 0
+    lack = missing()
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return
+        skip_all(lack)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a Site is ended on the way out
-    print(f"1..{len(chosen)}", flush=True)
+    report = Report(len(chosen))
     if lacks_unit_filter():
         print(f"# nodes run without their unit's call filter: {lacks_unit_filter()}")
-    for number, (function, options) in enumerate(chosen, 1):
-        began = time.monotonic()
-        note, trouble = run_one(build, function, options)
-        took = time.monotonic() - began
-        sentence = " ".join((function.__doc__ or function.__name__).split())
-        todo = f" # TODO {options['todo']}" if "todo" in options else ""
-        print(f"{'not ok' if note is None else 'ok'} {number} - {function.__name__}: {sentence}{note or todo}")
-        if trouble:
-            failed += not todo
-            print("\n".join("# " + line for line in trouble.splitlines()))
-        print(f"# {took:.2f} s", flush=True)
-    sys.exit(1 if failed else 0)
+    for function, options in chosen:
+        report.play([in_a_site_of_its_own(build, function, options)], todo=options.get("todo", ""))
+    sys.exit(report.close())

@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import closing
 import tap
+from report import Report, skip_all
 import up
 import up_closing
 from closing_test import in_node, verdict
@@ -163,12 +164,6 @@ def found_in_standard_folders(tree, plant):
     return found
 
 
-def say(number, what, wrong):
-    print(f"{'not ok' if wrong else 'ok'} {number} - {what}")
-    print("".join(f"#   {text}\n" for text in wrong), end="", flush=True)
-    return bool(wrong)
-
-
 def enter_namespace():
     """Go on with standard folders that are empty."""
     mounts = [f"mkdir -p {place} && mount -t tmpfs -o mode=755 tmpfs {place}" for place in STANDARD]
@@ -179,21 +174,20 @@ def enter_namespace():
 def main():
     lack = tap.missing()
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return 0
+        skip_all(lack)
     if "BH_OWN_FOLDERS" not in os.environ:
         enter_namespace()
     word = sys.argv[2] if len(sys.argv) > 2 else ""
     rows, standard = [row for row in ROWS if word in row[0]], [row for row in STANDARD_ROWS if word in row[0]]
-    print(f"1..{len(rows) + len(standard)}", flush=True)
-    tree, failed = up.Up(sys.argv[1]), 0
+    report, tree = Report(len(rows) + len(standard)), up.Up(sys.argv[1])
     for number, (what, wanted, serves, plant) in enumerate(rows, 1):
         up_closing.Up.hurry_s = 2 if wanted else None  # what is planted does not go
-        failed += say(number, f"bulkhead up: {what}", verdict(found_on(tree, number, serves, plant), wanted))
-    for number, (what, wanted, plant) in enumerate(standard, len(rows) + 1):
-        failed += say(number, f"in the standard folders: {what}",
-                      verdict(found_in_standard_folders(tree, plant), ("log: there is no store in ", *wanted)))
-    return 1 if failed else 0
+        wrong = verdict(found_on(tree, number, serves, plant), wanted)
+        report.line(not wrong, f"bulkhead up: {what}", wrong)
+    for what, wanted, plant in standard:
+        wrong = verdict(found_in_standard_folders(tree, plant), ("log: there is no store in ", *wanted))
+        report.line(not wrong, f"in the standard folders: {what}", wrong)
+    return report.close()
 
 
 if __name__ == "__main__":

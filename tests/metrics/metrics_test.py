@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """What is said of metrics is what there is: tables/metrics.tbl, docs/metrics.md and the golden text
 agree, and the reader of tests/metrics/exposition.py refuses what the formats do not allow."""
+import sys
 import pathlib
 import re
 
 import exposition
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROW = re.compile(r'^BH_METRIC\((\w+), +"([^"]*)", +(\w+), +"([^"]*)", +(\w+), +"([^"]*)", +"([^"]*)"\)$', re.M)
@@ -28,7 +32,7 @@ results = []
 
 
 def check(sentence, bad):
-    results.append(("ok" if not bad else "not ok", sentence, bad))
+    results.append((sentence, not bad, bad))
 
 
 def accepted(text, open_metrics):
@@ -58,9 +62,7 @@ def main():
     lines = re.findall(r"^\| `(\w+)` \| (\w+) \| ([^|]*?) \| ([^|]*?) \|$", page, re.M)
     said = [(name, kind.lower(), " ".join(f"`{x}`" for x in labels.split()), text) for _, name, kind, _, _, labels, text in rows]
     check("docs/metrics.md says the same of each", [row[0] for row in set(said) ^ set(lines)])
-    print(f"1..{len(results)}")
-    for number, (word, sentence, bad) in enumerate(results, 1):
-        print(f"{word} {number} - {sentence}" + (f" # {bad}" if bad else ""))
+    return Report(len(results)).rows(results).close()
 
 
-main()
+sys.exit(main())

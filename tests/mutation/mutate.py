@@ -17,6 +17,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g0", "-w", "-fno-strict-aliasing",
@@ -207,12 +210,6 @@ class Workshop:
         return f"it lives: {', '.join(blind)} passed" if blind else ""
 
 
-def report(number, name, trouble):
-    print(f"{'not ok' if trouble else 'ok'} {number} - {name}{': ' + trouble if trouble else ''}",
-          flush=True)
-    return bool(trouble)
-
-
 def main():
     arguments, _, words = " ".join(sys.argv[1:]).partition(" -- ")
     arguments = arguments.split()
@@ -233,15 +230,14 @@ def main():
         sound = pool.map(lambda test: shop.is_sound(test, tests[test]), names)
         results = pool.map(lambda mutant: shop.attempt(mutant, tests), mutants)
         stale = "; ".join(f"{m.name}: {m.planted()[1]}" for m in read_mutants() if m.planted()[1])
-        print(f"1..{len(names) + len(mutants) + 1}")
-        failed = sum(report(number, f"{test} passes with nothing planted", trouble)
-                     for number, (test, trouble) in enumerate(zip(names, sound), 1))
-        failed += sum(report(number, f"{mutant.name} is caught by {' '.join(mutant.tests)}", trouble)
-                      for number, (mutant, trouble) in
-                      enumerate(zip(mutants, results), len(names) + 1))
-        failed += report(len(names) + len(mutants) + 1, "each fault of the table can be planted", stale)
+        report = Report(len(names) + len(mutants) + 1)
+        for test, trouble in zip(names, sound):
+            report.line(not trouble, f"{test} passes with nothing planted", trouble)
+        for mutant, trouble in zip(mutants, results):
+            report.line(not trouble, f"{mutant.name} is caught by {' '.join(mutant.tests)}", trouble)
+        report.line(not stale, "each fault of the table can be planted", stale)
     print(f"# {len(mutants)} mutants in {time.monotonic() - began:.1f} s")
-    sys.exit(failed > 0)
+    sys.exit(report.close())
 
 
 if __name__ == "__main__":

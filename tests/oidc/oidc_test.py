@@ -22,6 +22,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report, skip_all
+
 PACKAGE = "oidc-provider@9.13.3"
 REDIRECT = "https://gpu.example/callback"
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -461,19 +464,15 @@ def main():
     arguments, word = sys.argv[1:4], sys.argv[4] if len(sys.argv) > 4 else ""
     lack = missing(arguments[2])
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return 0
-    chosen, failed = [t for t in tests if word in t.__name__], 0
-    print(f"1..{len(chosen)}", flush=True)
+        skip_all(lack)
+    chosen = [t for t in tests if word in t.__name__]
+    report = Report(len(chosen))
     site = Site(*arguments)
-    for number, function in enumerate(chosen, 1):
+    for function in chosen:
         trouble = run_one(function, site)
-        failed += bool(trouble)
-        print(f"{'not ok' if trouble else 'ok'} {number} - {function.__name__}: {function.__doc__}", flush=True)
-        for line in trouble.splitlines():
-            print(f"# {line}")
+        report.line(not trouble, f"{function.__name__}: {function.__doc__}", trouble)
     site.close()
-    return 1 if failed else 0
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report, skip_all
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VARIANTS, POLICIES, POINTS = 17, 3, 131
 # Of policy bulkhead at 100 % load: the least mean over the variants, and by how much the
@@ -41,17 +44,11 @@ def means_of(runs, policy):
     return {variant: mean(points) for variant, points in theirs.items()}
 
 
-def report(number, good, what):
-    print(f"{'ok' if good else 'not ok'} {number} - {what}")
-    return good
-
-
 def main():
     replay, seeds = sys.argv[1:]
     data = find_data()
     if data is None:
-        print("1..0 # SKIP the openb data is not here: set BULKHEAD_DATA (docs/lab.md)")
-        return 0
+        skip_all("the openb data is not here: set BULKHEAD_DATA (docs/lab.md)")
     first, last = map(int, seeds.split("-"))
     done = subprocess.run([replay, "openb", "--data", data, "--variant", "all", "--seeds", seeds,
                            "--policy", "all", "--check", "--json"],
@@ -64,17 +61,13 @@ def main():
     low = [f"{variant} bulkhead {ours.get(variant, 0):.2f}, fgd {fgds[variant]:.2f}"
            for variant in fgds if ours.get(variant, 0) < fgds[variant] - BELOW_MOST]
     average = mean(list(ours.values()))
-    print("1..6")
-    good = [report(1, done.returncode == 0, f"exit status {done.returncode}"),
-            report(2, len(runs) == wanted, f"{len(runs)} of {wanted} runs"),
-            report(3, all(len(run["points"]) == POINTS and None not in run["points"] for run in runs),
-                   f"each with {POINTS} points"),
-            report(4, not far, "all points of best fit and FGD within 0.01 of the artifact's"),
-            report(5, average >= MEAN_LEAST, f"bulkhead's mean is {average:.2f}, {MEAN_LEAST:.2f} at least"),
-            report(6, not low, f"no variant more than {BELOW_MOST} below FGD")]
-    for line in far + low:
-        print("#", line)
-    return 0 if all(good) else 1
+    return Report(6).rows([
+        (f"exit status {done.returncode}", done.returncode == 0),
+        (f"{len(runs)} of {wanted} runs", len(runs) == wanted),
+        (f"each with {POINTS} points", all(len(run["points"]) == POINTS and None not in run["points"] for run in runs)),
+        ("all points of best fit and FGD within 0.01 of the artifact's", not far, far),
+        (f"bulkhead's mean is {average:.2f}, {MEAN_LEAST:.2f} at least", average >= MEAN_LEAST),
+        (f"no variant more than {BELOW_MOST} below FGD", not low, low)]).close()
 
 
 if __name__ == "__main__":

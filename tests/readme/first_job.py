@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
 from bulkhead import PATIENCE_S, sanitizer_of  # noqa: E402
 from up_closing import Up  # noqa: E402
+from report import Report, skip_all  # noqa: E402
 
 OWN = ["/etc/bulkhead", "/run/bulkhead", "/var/lib/bulkhead"]
 MARK = "==first-job-status=="
@@ -120,30 +121,25 @@ def end(pids):
 
 
 def play(page):
-    rows, failed, supervisor = commands(page), 0, []
-    print(f"1..{len(rows) + 2}", flush=True)
-    shell = Shell()
-    for number, (command, shown) in enumerate(rows, 1):
+    rows, supervisor = commands(page), []
+    report, shell = Report(len(rows) + 2), Shell()
+    for command, shown in rows:
         if command == "make install":  # it is: by enter_private_root
-            print(f"ok {number} - {command}", flush=True)
+            report.line(True, command)
             continue
         said, status = shell.run(command)
         supervisor += [int(pid) for pid in re.findall(r"kill (\d+) ends it", "\n".join(said))]
-        good = status == 0 and matches(shown, said)
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {number} - {command}", flush=True)
-        if not good:
-            print("\n".join([f"# status {status}; {page} shows:", *(f"#   {line}" for line in shown),
-                             "# and it said:", *(f"#   {line}" for line in said)]), flush=True)
+        report.line(status == 0 and matches(shown, said), command,
+                    [f"status {status}; {page} shows:", *(f"  {line}" for line in shown),
+                     "and it said:", *(f"  {line}" for line in said)])
     site = Up("/usr/local/bin")
     found = site.online()
     left = end(supervisor)
     shell.close()
     found += site.offline()
-    print(f"{'not ok' if left or not supervisor else 'ok'} {len(rows) + 1} - it ends as it said, and nothing is left: {left}")
-    print(f"{'not ok' if found else 'ok'} {len(rows) + 2} - the closing audit holds")
-    print("".join(f"#   {line}\n" for line in found), end="", flush=True)
-    return 1 if failed or left or found or not supervisor else 0
+    report.line(supervisor and not left, f"it ends as it said, and nothing is left: {left}")
+    report.line(not found, "the closing audit holds", found)
+    return report.close()
 
 
 def main():
@@ -151,11 +147,9 @@ def main():
         sys.exit(__doc__)
     lack = [tool for tool in ("crun", "unshare", "meson") if not shutil.which(tool)]
     if os.geteuid() != 0 or lack:
-        print(f"1..0 # SKIP not root, or no {' '.join(lack)}")
-        return 0
+        skip_all(f"not root, or no {' '.join(lack)}")
     if sanitizer_of(pathlib.Path(sys.argv[1]) / "src/cli/bulkhead"):
-        print("1..0 # SKIP what a job prints is compared, and its programs are built with a sanitizer")
-        return 0
+        skip_all("what a job prints is compared, and its programs are built with a sanitizer")
     stage = os.environ.get("BH_README_STAGE")
     if not stage:
         enter_private_root(sys.argv[1])

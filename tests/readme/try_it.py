@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report, skip_all
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -41,20 +44,13 @@ def run(name, script, folder, wanted=""):
 def main():
     lack = [tool for tool in ("git", "make", "crun") if not shutil.which(tool)]
     if os.geteuid() != 0 or lack or not (ROOT / ".git").exists():
-        print(f"1..0 # SKIP not root, no clone, or no {' '.join(lack)}")
-        return 0
-    folder, failed = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-try-")), 0
+        skip_all(f"not root, no clone, or no {' '.join(lack)}")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-try-"))
     folder.chmod(0o755)
     try:
-        for number, (name, good, said) in enumerate(play(folder), 1):
-            failed += not good
-            print(f"{'ok' if good else 'not ok'} {number} - {name}", flush=True)
-            if not good:
-                print("\n".join(f"# {line}" for line in said), flush=True)
-        print(f"1..{number}")
+        return Report().rows(play(folder)).close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -3,10 +3,14 @@
 
 docs_test.py BULKHEAD-REPLAY PAGE
 """
+import os
 import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report
 
 
 def examples(page):
@@ -35,16 +39,11 @@ def main():
     results = []
     for number, (fails, text) in enumerate(examples(page), 1):
         status, said = play(program, text)
-        results.append((status == (1 if fails else 0), f"example {number} of the page", said))
+        results.append((f"example {number} of the page", status == (1 if fails else 0), said))
     missing = undocumented(program, page)
-    results.append((not missing, "the page names every statement", " ".join(missing)))
-    results.append((len(results) > 2, "there are examples", ""))
-    print(f"1..{len(results)}")
-    for number, (well, name, said) in enumerate(results, 1):
-        print(f"{'' if well else 'not '}ok {number} - {name}")
-        if not well:
-            print("# " + said.replace("\n", "\n# "))
-    return not all(well for well, _, _ in results)
+    results.append(("the page names every statement", not missing, " ".join(missing)))
+    results.append(("there are examples", len(results) > 2))
+    return Report(len(results)).rows(results).close()
 
 
 if __name__ == "__main__":

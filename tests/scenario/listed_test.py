@@ -3,11 +3,13 @@
 import os
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report
+
 here = os.path.dirname(os.path.abspath(__file__))
 present = {name[:-3] for name in os.listdir(here) if name.endswith(".bh")}
 missing = sorted(present ^ set(sys.argv[1:]))
-print("1..1")
-print(f"{'not ' if missing else ''}ok 1 - every scenario is listed in meson.build")
-for name in missing:
-    print(f"# {name}.bh is {'not listed' if name in present else 'listed, but not there'}")
-sys.exit(bool(missing))
+report = Report(1)
+report.line(not missing, "every scenario is listed in meson.build",
+            [f"{name}.bh is {'not listed' if name in present else 'listed, but not there'}" for name in missing])
+sys.exit(report.close())

@@ -6,10 +6,14 @@ random_test.py BULKHEAD-REPLAY [SCENARIOS [FIRST-SEED [STATEMENTS]]]
 A scenario that breaks an invariant is written to the end of the output: it is ready to
 be made smaller and kept.
 """
+import os
 import random
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report, note
 
 SITE = """\
 scenario "seed {seed}"
@@ -149,21 +153,18 @@ def play(program, path):
 def main():
     program = sys.argv[1]
     count, first, statements = (list(map(int, sys.argv[2:5])) + [20, 1, 150][len(sys.argv) - 2:])
-    broken = None
-    print(f"1..{count}")
+    broken, report = None, Report(count)
     for number in range(1, count + 1):
         text = scenario(first + number - 1, statements)
         with tempfile.NamedTemporaryFile("w", suffix=".bh") as file:
             file.write(text)
             file.flush()
             well, said = play(program, file.name)
-        print(f"{'' if well else 'not '}ok {number} - seed {first + number - 1}", flush=True)
-        if not well:
-            print("# " + said.strip().replace("\n", "\n# "))
+        if not report.line(well, f"seed {first + number - 1}", said.strip()):
             broken = broken or text
     if broken:
-        print("# the first that broke:\n# " + broken.replace("\n", "\n# "))
-    return broken is not None
+        note("the first that broke:\n" + broken)
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -10,14 +10,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import skip_all
+
 COMPILER, EMULATOR, ROOT = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
 COMMON = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra",
           "-Wno-unused-parameter", "-Werror"]
-
-
-def skip(why):
-    print(f"1..0 # SKIP {why}")
-    sys.exit(0)
 
 
 def library(path, sources, root, *words):
@@ -38,7 +36,7 @@ def main():
     first, second = (i for i, word in enumerate(rest) if word == "--")
     for tool, package in ((COMPILER, "gcc-aarch64-linux-gnu and libc6-dev-arm64-cross"), (EMULATOR, "qemu-user")):
         if not shutil.which(tool):
-            skip(f"needs {package}")
+            skip_all(f"needs {package}")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         shim, view, driver = folder / "libcuda.so.1", folder / "libnvidia-ml.so.1", folder / "libnullcuda.so"

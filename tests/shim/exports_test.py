@@ -7,6 +7,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from report import Report
+
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 RUDE = {"abort", "exit", "_exit", "quick_exit", "umask", "setenv", "putenv", "unsetenv", "printf", "fprintf",
         "puts", "fputs", "fopen", "perror", "syslog", "signal", "sigaction", "malloc", "calloc", "realloc", "free",
@@ -84,10 +87,7 @@ def main(library):
         # frame_dummy of the compiler's own start files is the only one
         ("no constructor", sanitized or (init is not None and int(init[1], 16) == 8), sections),
     ] + rows()
-    print(f"1..{len(results)}")
-    for number, (name, good, why) in enumerate(results, 1):
-        print(f"{'ok' if good else 'not ok'} {number} - {name}" + ("" if good else f"\n# {why}"))
-    return not all(good for _, good, _ in results)
+    return Report(len(results)).rows(results).close()
 
 
 if __name__ == "__main__":

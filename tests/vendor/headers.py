@@ -11,6 +11,9 @@ import tempfile
 
 import programs
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report  # noqa: E402
+
 sys.path.insert(0, str(programs.ROOT / "sim/cuda"))
 import abi_test as abi  # noqa: E402
 
@@ -94,12 +97,7 @@ def results(compiler):
 
 
 def main(compiler):
-    failed = 0
-    for number, (name, good, why) in enumerate(results(compiler), 1):
-        print(f"{'ok' if good else 'not ok'} {number} - {name}" + ("" if good else f"\n# {why}"), flush=True)
-        failed += not good
-    print(f"1..{number}")
-    return failed > 0
+    return Report().rows(results(compiler)).close()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ import shlex
 import sys
 import xml.etree.ElementTree as ElementTree
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import skip_all
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = pathlib.Path(os.environ.get("BH_VENDOR", ROOT / "build-vendor"))
 PYTHON = "usr/lib/python3/dist-packages"
@@ -22,8 +25,7 @@ def need(*names):
     """Ends the test as skipped where one of them was not fetched."""
     missing = [name for name in names if not (FOLDER / name / "versions").exists()]
     if missing:
-        print(f"1..0 # SKIP {', '.join(missing)} not in {FOLDER}: make test-vendor fetches it")
-        sys.exit(77)
+        skip_all(f"{', '.join(missing)} not in {FOLDER}: make test-vendor fetches it", 77)
 
 
 def smi(version, folder=FOLDER):

@@ -17,6 +17,9 @@ import tempfile
 
 import programs
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report, skip_all
+
 RELEASES = ("11.2", "11.8", "12.4", "12.5")
 PROOF = "42d85a81-23f6-cb47-8298-f6e78a3aecdc"
 ASK = """
@@ -87,16 +90,12 @@ def asked(server, folder):
 
 def main(build):
     if os.geteuid() != 0:
-        print("1..0 # SKIP not root")
-        return 77
-    failed = number = 0
+        skip_all("not root", 77)
+    report = Report()
     with tempfile.TemporaryDirectory(prefix="bulkhead-vendor-") as folder:
-        for number, (name, said, wanted) in enumerate(asked(Server(build, folder), folder), 1):
-            failed += said != wanted
-            print(f"{'ok' if said == wanted else 'not ok'} {number} - {name} ends at the driver's proof, without a crash"
-                  + ("" if said == wanted else f"\n# {said}"), flush=True)
-    print(f"1..{number}")
-    return failed > 0
+        for name, said, wanted in asked(Server(build, folder), folder):
+            report.line(said == wanted, f"{name} ends at the driver's proof, without a crash", said)
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import programs
 from tap import equal
+from report import Report, skip_all
 
 WHOLE_MIB, HELD_MIB = 81559, 3000
 
@@ -116,19 +117,12 @@ def carved(server):
 
 def main(build):
     if os.geteuid() != 0:
-        print("1..0 # SKIP not root")
-        return 77
-    failed = 0
-    print("1..3")
-    for number, test in enumerate((watched, changed, carved), 1):
+        skip_all("not root", 77)
+    report = Report(3)
+    for test in (watched, changed, carved):
         with tempfile.TemporaryDirectory(prefix="bulkhead-vendor-") as folder:
-            try:
-                test(Server(build, pathlib.Path(folder), "2x H100-80GB"))
-                print(f"ok {number} - {test.__name__}: {test.__doc__}", flush=True)
-            except Exception as fault:  # one broken test must not hide the others
-                print(f"not ok {number} - {test.__name__}: {test.__doc__}\n# {fault!r}", flush=True)
-                failed += 1
-    return failed > 0
+            report.play([test], Server(build, pathlib.Path(folder), "2x H100-80GB"))
+    return report.close()
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import struct
 import sys
 import threading
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import bulkhead  # noqa: E402
@@ -28,6 +27,7 @@ import chromium  # noqa: E402
 import closing  # noqa: E402
 import tap  # noqa: E402
 from tap import contains, equal  # noqa: E402
+from report import Report, skip_all  # noqa: E402
 
 PASSWORD = "correct horse battery"
 ADDRESS_FORM = "tenants: [{{name: acme}}]\nsign_in: {{address: 'https://localhost:{port}'}}\n"
@@ -378,29 +378,12 @@ def main():
     lacks = [name for name, there in (("chromium", chromium.program()), ("openssl", shutil.which("openssl"))) if not there]
     lack = tap.missing() or (f"{lacks[0]} is not installed" if lacks else "")
     if lack:
-        print(f"1..0 # SKIP {lack}")
-        return 0
-    failed = 0
-    audit = []
-    print(f"1..{len(tests) + 1}", flush=True)
-    began = time.monotonic()
+        skip_all(lack)
+    audit, report = [], Report(len(tests) + 1)
     with closing.kept(audit), Day(sys.argv[1]) as day:
-        for number, function in enumerate(tests, 1):
-            try:
-                function(day)
-                fault = ""
-            except Exception:
-                fault = traceback.format_exc()
-            failed += bool(fault)
-            print(f"{'not ok' if fault else 'ok'} {number} - {function.__name__}: {function.__doc__}", flush=True)
-            for line in fault.splitlines():
-                print(f"# {line}")
-            if fault:
-                break
-    print(f"# {time.monotonic() - began:.1f} s")
-    print(f"{'not ok' if audit else 'ok'} {len(tests) + 1} - the closing audit holds")
-    print(*(f"# {line}" for line in audit), sep="\n")
-    return 1 if failed or audit else 0
+        report.play(tests, day, stop=True)
+    report.line(not audit, "the closing audit holds", audit)
+    return report.close()
 
 
 if __name__ == "__main__":

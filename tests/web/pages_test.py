@@ -8,6 +8,9 @@ import pathlib
 import sys
 from html.parser import HTMLParser
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report
+
 VOID = {"input", "img", "link", "meta"}
 FIELDS = {"text", "password"}
 
@@ -116,18 +119,14 @@ def policy(page):
 
 def main():
     files = sorted(pathlib.Path(sys.argv[1]).glob("*.html"))
-    rules, number, failed = [frame, labels, forms, policy], 0, 0
-    print(f"1..{len(files) * len(rules)}")
+    rules = [frame, labels, forms, policy]
+    report = Report(len(files) * len(rules))
     for file in files:
         page = Page(file.read_text(encoding="utf-8"))
         for rule in rules:
-            number += 1
             faults = page.faults + list(rule(page))
-            failed += bool(faults)
-            print(f"{'not ok' if faults else 'ok'} {number} - {file.stem}: {rule.__doc__}")
-            for fault in faults:
-                print(f"# {fault}")
-    return 1 if failed or not files else 0
+            report.line(not faults, f"{file.stem}: {rule.__doc__}", faults)
+    return report.close() or not files
 
 
 if __name__ == "__main__":

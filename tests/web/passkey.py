@@ -10,10 +10,9 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from report import Report, skip_all  # noqa: E402
 import chromium  # noqa: E402
 
 tests = []
@@ -190,24 +189,9 @@ def quiet(site):
 def main():
     server, golden = sys.argv[1:3]
     for lack in [name for name, there in (("chromium", chromium.program()), ("openssl", shutil.which("openssl"))) if not there]:
-        print(f"1..0 # SKIP {lack} is not installed")
-        return 0
-    failed = 0
-    print(f"1..{len(tests)}", flush=True)
-    began = time.monotonic()
+        skip_all(f"{lack} is not installed")
     with Site(server, golden) as site:
-        for number, function in enumerate(tests, 1):
-            try:
-                function(site)
-                fault = ""
-            except Exception:
-                fault = traceback.format_exc()
-            failed += bool(fault)
-            print(f"{'not ok' if fault else 'ok'} {number} - {function.__name__}: {function.__doc__}", flush=True)
-            for line in fault.splitlines():
-                print(f"# {line}")
-    print(f"# {time.monotonic() - began:.1f} s")
-    return 1 if failed else 0
+        return Report(len(tests)).play(tests, site).close()
 
 
 if __name__ == "__main__":

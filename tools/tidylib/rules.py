@@ -23,11 +23,11 @@ def quoted_fault(path, header):
         return None
     if not re.fullmatch(r"[a-z0-9_]+/[a-z0-9_/]+\.h", header):
         return 'write "layer/what.h", from src/ (of sim and lab from the root)'
-    if is_test(f"src/{header}") and not is_test(path):
+    if (layer == "tests" or is_test(f"src/{header}")) and not is_test(path):
         return "only tests may include it"
     if header.endswith("_internal.h") and layer != folder:
         return "an internal header belongs to its own folder"
-    if is_test(path) and layer == "base":
+    if is_test(path) and layer in ("base", "tests"):
         return None
     if layer == folder and floor_of(header) > floor_of(path) and not is_test(path):
         return f"{header} is on a higher floor"

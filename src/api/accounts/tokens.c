@@ -47,11 +47,14 @@ bh_tokens_create(struct bh_call *call, struct bh_err *err)
 
     if (call->request->body_length > 0)
         rc = bh_call_body(call, &bh_token_request_fields, &request, err);
-    if (rc == BH_OK && request.note && !bh_utf8_is_shown(request.note))
-        rc = bh_err_set(err, BH_INVALID, "note: has a control or another invisible character");
-    if (rc == BH_OK)
-        rc = tokens_check_scopes(request.scopes, err);
-    return rc == BH_OK ? bh_call_send(call, &command, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    if (request.note && !bh_utf8_is_shown(request.note))
+        return bh_err_set(err, BH_INVALID, "note: has a control or another invisible character");
+    rc = tokens_check_scopes(request.scopes, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_call_send(call, &command, err);
 }
 
 /* ---- listing ---- */

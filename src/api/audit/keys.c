@@ -88,12 +88,14 @@ bh_key_shred(struct bh_call *call, struct bh_err *err)
     struct bh_shred_request request = { 0 };
     struct bh_command command = { .shred = &request };
     bh_rc rc = bh_call_body(call, &bh_shred_request_fields, &request, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && (request.name ? request.tenant || request.month : !request.tenant || !request.month))
-        rc = bh_err_set(err, BH_INVALID, "say a tenant and a month, or a name");
-    if (rc == BH_OK && !request.reason[0])
-        rc = bh_err_set(err, BH_INVALID, "reason: say why");
-    return rc == BH_OK ? bh_call_send(call, &command, err) : rc;
+    if (request.name ? request.tenant || request.month : !request.tenant || !request.month)
+        return bh_err_set(err, BH_INVALID, "say a tenant and a month, or a name");
+    if (!request.reason[0])
+        return bh_err_set(err, BH_INVALID, "reason: say why");
+    return bh_call_send(call, &command, err);
 }
 
 bh_rc

@@ -96,10 +96,12 @@ log_find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struc
     bh_rc rc = bh_visible_find(call, "record.view", &visible, err);
 
     *ret = (struct log_found){ .arena = call->arena };
-    if (rc == BH_OK)
-        rc = log_check_minimum(call, seq, err);
-    if (rc == BH_OK)
-        rc = store->ops->list_records(store->self, seq, seq, log_copy_record, ret, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = log_check_minimum(call, seq, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->list_records(store->self, seq, seq, log_copy_record, ret, err);
     if (rc != BH_OK)
         return rc;
     leaf = (struct bh_slice){ ret->leaf, ret->length };
@@ -153,8 +155,9 @@ bh_log_prove(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK || proof.index >= INT64_MAX)
         return bh_err_set(err, BH_NOT_FOUND, "no record %.40s", call->id);
     rc = log_find_record(call, proof.index, &record, err);
-    if (rc == BH_OK)
-        rc = log_find_newest(call, proof.index + 1, &newest, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = log_find_newest(call, proof.index + 1, &newest, err);
     if (rc != BH_OK)
         return rc;
     if (!newest.note) {
@@ -319,12 +322,14 @@ bh_log_tile(struct bh_call *call, struct bh_err *err)
 {
     struct bh_tile tile;
     bh_rc rc = log_find_tile(call, false, &tile, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = log_put_hashes(call, &tile, err);
-    if (rc == BH_OK)
-        log_begin_tile(call, false);
-    return rc;
+    rc = log_put_hashes(call, &tile, err);
+    if (rc != BH_OK)
+        return rc;
+    log_begin_tile(call, false);
+    return BH_OK;
 }
 
 static bool
@@ -372,7 +377,8 @@ bh_log_entries(struct bh_call *call, struct bh_err *err)
         return rc;
     rc = store->ops->list_records(store->self, first, first + tile.width - 1, log_put_entry,
                                   &call->reply->body, err);
-    if (rc == BH_OK)
-        log_begin_tile(call, true);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    log_begin_tile(call, true);
+    return BH_OK;
 }

@@ -260,11 +260,13 @@ rows_list_next(struct documents *documents, char *after, struct bh_err *err)
     listed->count = 0;
     listed->full = false;
     rc = store->ops->list_documents(store->self, &filter, rows_take_document, listed, err);
-    if (rc == BH_OK && listed->full && listed->count == 0)
+    if (rc != BH_OK)
+        return rc;
+    if (listed->full && listed->count == 0)
         return bh_err_set(err, BH_FULL, "a document is too large");
-    if (rc == BH_OK && listed->count > 0)
+    if (listed->count > 0)
         snprintf(after, BH_DOCUMENT_KEY_MAX + 1, "%s", listed->rows[listed->count - 1].key);
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc

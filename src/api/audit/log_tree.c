@@ -123,9 +123,11 @@ log_tree_grow(struct bh_log_tree *tree, uint64_t wanted, struct bh_err *err)
     if (tree->count < wanted)
         rc = tree->store.ops->list_hashes(tree->store.self, growth.leaves.first, tree_grow_by_leaf, &growth,
                                           err);
-    if (rc == BH_OK && tree->count < wanted)
+    if (rc != BH_OK)
+        return rc;
+    if (tree->count < wanted)
         return bh_err_set(err, BH_NOT_FOUND, "there are no %" PRIu64 " records", wanted * BLOCK);
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc

@@ -349,13 +349,16 @@ bh_receipts_list(struct bh_call *call, struct bh_err *err)
         .call = call, .w = &w, .capacity = LIMIT_DEFAULT, .opened = true, .gpu = bh_call_query(call, "gpu")
     };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = receipts_read_number(call, "after", UINT64_MAX, &r.after, err);
-    if (rc == BH_OK)
-        rc = receipts_read_number(call, "job", UINT64_MAX, &r.job, err);
-    if (rc == BH_OK)
-        rc = receipts_read_number(call, "limit", LIMIT_MAX, &r.capacity, err);
+    rc = receipts_read_number(call, "after", UINT64_MAX, &r.after, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = receipts_read_number(call, "job", UINT64_MAX, &r.job, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = receipts_read_number(call, "limit", LIMIT_MAX, &r.capacity, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

@@ -111,21 +111,26 @@ bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_f
                                        .text = bh_call_query(call, "text"),
                                        .until_ns = UINT64_MAX };
     bh_rc rc = filter.verb ? bh_record_words_check_verb(filter.verb, err) : BH_OK;
-
-    if (rc == BH_OK)
-        rc = filter_read_moment(call, "since", &filter.since_ns, err);
-    if (rc == BH_OK)
-        rc = filter_read_moment(call, "until", &filter.until_ns, err);
-    if (rc == BH_OK)
-        rc = filter_read_actor(call, &filter, err);
-    if (rc == BH_OK)
-        rc = filter_read_object(call, &filter, err);
-    if (rc == BH_OK)
-        rc = filter_read_decision(call, &filter, err);
-    if (rc == BH_OK && filter.text && strlen(filter.text) < TEXT_LEAST)
-        rc = bh_err_set(err, BH_INVALID, "text: at least %d characters of an id are needed", TEXT_LEAST);
     if (rc != BH_OK)
         return rc;
+
+    rc = filter_read_moment(call, "since", &filter.since_ns, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = filter_read_moment(call, "until", &filter.until_ns, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = filter_read_actor(call, &filter, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = filter_read_object(call, &filter, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = filter_read_decision(call, &filter, err);
+    if (rc != BH_OK)
+        return rc;
+    if (filter.text && strlen(filter.text) < TEXT_LEAST)
+        return bh_err_set(err, BH_INVALID, "text: at least %d characters of an id are needed", TEXT_LEAST);
     filter.any = filter.verb || filter.text || filter.object_type || filter.has_actor || filter.has_decision
                  || filter.since_ns || filter.until_ns != UINT64_MAX || bh_call_query(call, "tenant");
     *ret_filter = filter;

@@ -367,13 +367,18 @@ records_put_page(struct records *r, uint64_t first, struct bh_err *err)
         rc = store->ops->list_hashes(store->self, first, records_put_pruned, r, err);
     if (from < r->minimum)
         from = r->minimum;
-    if (rc == BH_OK && r->capacity > 0)
+    if (rc != BH_OK)
+        return rc;
+    if (r->capacity > 0)
         rc = store->ops->list_records(store->self, from, from + SCAN_MAX - 1, records_put_record, r, err);
-    if (rc == BH_OK)
-        rc = bh_minimum_read(store, &minimum, err);
-    if (rc == BH_OK && r->raw && minimum != r->minimum && from < minimum)
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_minimum_read(store, &minimum, err);
+    if (rc != BH_OK)
+        return rc;
+    if (r->raw && minimum != r->minimum && from < minimum)
         return bh_err_set(err, BH_UNAVAILABLE, "the log was pruned meanwhile: ask again");
-    return rc;
+    return BH_OK;
 }
 
 /* Whether the pages come to every record: then the log's size is how many there are.  Of fewer
@@ -393,13 +398,16 @@ bh_records_list(struct bh_call *call, struct bh_err *err)
     struct records r = { .call = call, .w = bh_call_writer(call) };
     uint64_t first, total = 0;
     bh_rc rc = records_read_page(&r, &first, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = count_records(store, &total, err);
-    if (rc == BH_OK)
-        rc = bh_minimum_read(store, &r.minimum, err);
-    if (rc == BH_OK)
-        rc = records_skip_older(&r, total, &first, err);
+    rc = count_records(store, &total, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_minimum_read(store, &r.minimum, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = records_skip_older(&r, total, &first, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&r.w, NULL, '{');

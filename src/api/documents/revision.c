@@ -58,9 +58,11 @@ bh_revision_read(const struct bh_store *store, uint64_t number, struct bh_arena 
         bh_err_set(err, rc, "no revision %" PRIu64 " of the site file is kept", number);
         return bh_err_hint(err, "`bulkhead site history` lists the last %d", BH_REVISIONS_MAX);
     }
-    if (rc == BH_OK && !bh_revision_decode(&row, arena, ret_revision))
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_revision_decode(&row, arena, ret_revision))
         return bh_err_set(err, BH_BUG, "what the store says of revision %" PRIu64 " is damaged", number);
-    return rc;
+    return BH_OK;
 }
 
 bh_rc

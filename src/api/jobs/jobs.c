@@ -284,14 +284,17 @@ jobs_read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_e
     bh_rc rc = bh_call_number(call, "limit", PAGE_MAX, &limit, err);
 
     filter->limit = (uint32_t)limit;
-    if (rc == BH_OK && limit == 0)
+    if (rc != BH_OK)
+        return rc;
+    if (limit == 0)
         return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "after", UINT64_MAX, &filter->after, err);
-    if (rc == BH_OK)
-        rc = bh_call_flag(call, "active", &filter->active_only, err);
-    if (rc == BH_OK)
-        rc = jobs_read_mine(call, filter, err);
+    rc = bh_call_number(call, "after", UINT64_MAX, &filter->after, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_flag(call, "active", &filter->active_only, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = jobs_read_mine(call, filter, err);
     if (rc != BH_OK)
         return rc;
     filter->state = bh_call_query(call, "state");
@@ -309,8 +312,10 @@ jobs_limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh
     const char *tenant = bh_call_query(call, "tenant");
     struct bh_visible visible;
     bh_rc rc = bh_visible_find(call, "job.view", &visible, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && tenant)
+    if (tenant)
         rc = bh_visible_narrow(call, tenant, &visible, err);
     if (rc != BH_OK)
         return rc;
@@ -357,10 +362,13 @@ bh_jobs_list(struct bh_call *call, struct bh_err *err)
 {
     struct bh_job_filter filter = { 0 };
     bh_rc rc = jobs_read_filter(call, &filter, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = jobs_limit_tenants(call, &filter, err);
-    return rc == BH_OK ? jobs_write_page(call, &filter, err) : rc;
+    rc = jobs_limit_tenants(call, &filter, err);
+    if (rc != BH_OK)
+        return rc;
+    return jobs_write_page(call, &filter, err);
 }
 
 /* ---- one job, and why ---- */
@@ -394,9 +402,10 @@ jobs_put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struc
     struct why why = { .job = { job } };
     struct bh_explain how;
     bh_rc rc = bh_visible_explain(call, &how, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_call_ask(call, jobs_ask_why, &why, err);
+    rc = bh_call_ask(call, jobs_ask_why, &why, err);
     if (rc != BH_OK)
         return rc;
     how.holder_tenant = why.holder;
@@ -500,9 +509,10 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_jobs_permit(call, &row, err);
+    rc = bh_jobs_permit(call, &row, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -552,9 +562,10 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_jobs_permit(call, &row, err);
+    rc = bh_jobs_permit(call, &row, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -670,14 +681,19 @@ bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_job
                    bh_tenant_id *ret_tenant, struct bh_err *err)
 {
     bh_rc rc = bh_spec_check(spec, ret_numbers, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = jobs_choose_tenant(call, spec, err);
-    if (rc == BH_OK)
-        rc = jobs_find_tenant(call, spec, ret_tenant, err);
-    if (rc == BH_OK)
-        rc = jobs_check_sku(call, spec, err);
-    return rc == BH_OK ? jobs_check_mounts(call, spec, *ret_tenant, err) : rc;
+    rc = jobs_choose_tenant(call, spec, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = jobs_find_tenant(call, spec, ret_tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = jobs_check_sku(call, spec, err);
+    if (rc != BH_OK)
+        return rc;
+    return jobs_check_mounts(call, spec, *ret_tenant, err);
 }
 
 static bh_rc
@@ -685,12 +701,13 @@ jobs_read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command
 {
     bh_tenant_id tenant;
     bh_rc rc = bh_call_body(call, &bh_job_spec_fields, spec, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
-    if (rc == BH_OK)
-        rc = bh_call_flag(call, "dry_run", &command->dry_run, err);
-    return rc;
+    rc = bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_call_flag(call, "dry_run", &command->dry_run, err);
 }
 
 /* No node gives what the job asks for: it is refused, but for a better reason first, if the owner has
@@ -751,9 +768,10 @@ bh_jobs_command(struct bh_call *call, struct bh_err *err)
     struct bh_command command = { 0 };
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_call_flag(call, "now", &command.at_once, err);
+    rc = bh_call_flag(call, "now", &command.at_once, err);
     if (rc != BH_OK)
         return rc;
     command.job = (bh_job_id){ row.job };

@@ -243,10 +243,13 @@ bh_stream_watch(struct bh_call *call, struct bh_err *err)
     struct events *events;
     uint64_t job = 0;
     bh_rc rc = bh_call_number(call, "job", UINT64_MAX, &job, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_visible_find(call, "job.view", &visible, err);
-    if (rc == BH_OK && tenant)
+    rc = bh_visible_find(call, "job.view", &visible, err);
+    if (rc != BH_OK)
+        return rc;
+    if (tenant)
         rc = bh_visible_narrow(call, tenant, &visible, err);
     if (rc != BH_OK)
         return rc;
@@ -467,13 +470,16 @@ stream_find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_p
     const struct bh_owner *owner = &call->api->options.owner;
     uint64_t member = 0;
     bh_rc rc = bh_call_number(call, "member", BH_JOB_GANG_MAX - 1, &member, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_jobs_find(call, row, err);
-    if (rc == BH_OK)
-        rc = bh_jobs_permit(call, row, err);
-    if (rc == BH_OK)
-        rc = bh_members_check(row->job, row->gang, (uint32_t)member, err);
+    rc = bh_jobs_find(call, row, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_jobs_permit(call, row, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_members_check(row->job, row->gang, (uint32_t)member, err);
     if (rc != BH_OK)
         return rc;
     *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, (uint32_t)member, call->arena);
@@ -489,11 +495,13 @@ bh_stream_logs(struct bh_call *call, struct bh_err *err)
     const char *path;
     bool follow;
     bh_rc rc = bh_call_flag(call, "follow", &follow, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "offset", INT64_MAX, &offset, err);
-    if (rc == BH_OK)
-        rc = stream_find_log(call, &row, &path, err);
+    rc = bh_call_number(call, "offset", INT64_MAX, &offset, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = stream_find_log(call, &row, &path, err);
     if (rc != BH_OK)
         return rc;
     rc = stream_events_open(call, follow ? stream_next_log : stream_next_whole, &events, err);

@@ -111,11 +111,13 @@ bh_streams_ask(struct bh_call *call, struct bh_err *err)
     struct bh_answer answer;
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = streams_read_request(call, &request, err);
-    if (rc == BH_OK)
-        rc = find_streams(call, &streams, err);
+    rc = streams_read_request(call, &request, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = find_streams(call, &streams, err);
     if (rc != BH_OK)
         return rc;
     opening.job = command.job = (bh_job_id){ row.job };
@@ -129,9 +131,10 @@ bh_streams_ask(struct bh_call *call, struct bh_err *err)
         return rc;
     opening.grant = &answer.stream;
     rc = streams->ops->admit(streams->self, &opening, ticket, err);
-    if (rc == BH_OK)
-        streams_write_ticket(call, &opening, ticket);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    streams_write_ticket(call, &opening, ticket);
+    return BH_OK;
 }
 
 /* ---- opening ---- */
@@ -228,13 +231,14 @@ bh_streams_open(struct bh_call *call, struct bh_err *err)
     const char *wants = call->request->upgrade;
     uint64_t port = 0;
     bh_rc rc = bh_call_number(call, "port", PORT_MAX, &port, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && (!wants || strcasecmp(wants, PROTOCOL) != 0)) {
+    if (!wants || strcasecmp(wants, PROTOCOL) != 0) {
         bh_err_set(err, BH_INVALID, "a stream is opened by Upgrade: " PROTOCOL);
         return bh_err_hint(err, "bulkhead exec, attach and port-forward do so");
     }
-    if (rc == BH_OK)
-        rc = find_streams(call, &streams, err);
+    rc = find_streams(call, &streams, err);
     if (rc != BH_OK)
         return rc;
     claim.port = (uint32_t)port;

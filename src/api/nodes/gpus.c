@@ -389,9 +389,12 @@ gpus_ask_all(struct bh_call *call, struct gpu_question *q, struct bh_err *err)
     q->dir = call->dir;
     q->partition_max = call->dir->gpu_count * PARTITIONS_A_GPU;
     rc = bh_call_alloc(call, call->dir->gpu_count * sizeof *q->gpus, &q->gpus, err);
-    if (rc == BH_OK)
-        rc = bh_call_alloc(call, q->partition_max * sizeof *q->partitions, &q->partitions, err);
-    return rc == BH_OK ? bh_call_ask(call, ask_gpus, q, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_alloc(call, q->partition_max * sizeof *q->partitions, &q->partitions, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_call_ask(call, ask_gpus, q, err);
 }
 
 bh_rc
@@ -400,9 +403,10 @@ bh_gpus_list(struct bh_call *call, struct bh_err *err)
     struct gpu_question q = { 0 };
     struct gpu_list list = { .call = call, .w = bh_call_writer(call), .q = &q };
     bh_rc rc = gpus_ask_all(call, &q, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_visible_find(call, "job.view", &list.visible, err);
+    rc = bh_visible_find(call, "job.view", &list.visible, err);
     if (rc != BH_OK)
         return rc;
     bh_facts_load(&call->api->options.owner, &list.facts);

@@ -78,10 +78,12 @@ layouts_load(struct layouts *l, struct bh_err *err)
     l->row_count = call->dir->gpu_count;
     l->partition_max = l->row_count * PARTITIONS_A_GPU;
     rc = bh_call_alloc(call, (l->row_count + 1) * sizeof *l->rows, &l->rows, err);
-    if (rc == BH_OK)
-        rc = bh_call_alloc(call, (l->partition_max + 1) * sizeof *l->partitions, &l->partitions, err);
-    if (rc == BH_OK)
-        rc = bh_visible_find(call, "job.view", &l->visible, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_alloc(call, (l->partition_max + 1) * sizeof *l->partitions, &l->partitions, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_visible_find(call, "job.view", &l->visible, err);
     if (rc != BH_OK)
         return rc;
     memset(l->rows, 0, l->row_count * sizeof *l->rows);
@@ -412,11 +414,13 @@ bh_layouts_diff(struct bh_call *call, struct bh_err *err)
     BH_AUTO(layouts_unload) struct layouts l = { .call = call, .w = bh_call_writer(call) };
     struct bh_layouts document;
     bh_rc rc = bh_call_body(call, &bh_layout_fields, &document, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = layouts_load(&l, err);
-    if (rc == BH_OK)
-        rc = layouts_resolve(&l, &document, err);
+    rc = layouts_load(&l, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = layouts_resolve(&l, &document, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&l.w, NULL, '{');
@@ -461,12 +465,15 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
         return bh_call_deny(call, (struct bh_denial){ call->op->verb, verdict, BH_REACH_OBJECT },
                             (bh_tenant_id){ 0 }, err);
     rc = bh_call_body(call, &bh_layout_fields, &document, err);
-    if (rc == BH_OK)
-        rc = layouts_load(&l, err);
-    if (rc == BH_OK)
-        rc = layouts_resolve(&l, &document, err);
-    if (rc == BH_OK)
-        rc = bh_call_alloc(call, (l.row_count + 1) * sizeof *events, &events, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = layouts_load(&l, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = layouts_resolve(&l, &document, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_alloc(call, (l.row_count + 1) * sizeof *events, &events, err);
     if (rc != BH_OK)
         return rc;
     for (uint32_t i = 0; i < l.row_count; i++)

@@ -184,13 +184,16 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
     const struct bh_store *store = &call->api->options.store;
     struct node_list list = { .w = bh_call_writer(call) };
     bh_rc rc = store->ops->list_names(store->self, nodes_count_ids, &list.hosts, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts, &list.hosts.hosts, err);
-    if (rc == BH_OK)
-        rc = bh_visible_find(call, "job.view", &list.visible, err);
-    if (rc == BH_OK)
-        rc = bh_call_ask(call, nodes_ask_hosts, &list.hosts, err);
+    rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts, &list.hosts.hosts, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_visible_find(call, "job.view", &list.visible, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_ask(call, nodes_ask_hosts, &list.hosts, err);
     if (rc != BH_OK)
         return rc;
     bh_facts_load(&call->api->options.owner, &list.facts);

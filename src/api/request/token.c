@@ -60,9 +60,10 @@ bh_token_make(const struct bh_crypto_ops *crypto, struct bh_token *token, char r
 
     memcpy(text, prefixes[token->kind], ID_AT);
     rc = token_draw(crypto, id_letters, text + ID_AT, BH_TOKEN_ID_LENGTH, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = token_draw(crypto, secret_letters, text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, err);
+    rc = token_draw(crypto, secret_letters, text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, err);
     if (rc != BH_OK)
         return rc;
     text[SECRET_AT - 1] = text[CHECK_AT - 1] = '_';

@@ -141,9 +141,10 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
                                   .w = bh_call_writer(call),
                                   .principal = datasets_principal_of(call) };
     bh_rc rc = bh_visible_find(call, "job.submit", &list.submits, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_visible_find(call, "dataset.view", &list.views, err);
+    rc = bh_visible_find(call, "dataset.view", &list.views, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&list.w, NULL, '{');

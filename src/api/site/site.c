@@ -35,12 +35,15 @@ bh_site_apply(struct bh_call *call, struct bh_err *err)
         rc = bh_site_check(&site, err);
     if (rc == BH_INVALID && !err->hint[0])
         bh_err_hint(err, "man bulkhead-site explains every key");
-    if (rc == BH_OK)
-        rc = bh_call_flag(call, "dry_run", &command.dry_run, err);
-    if (rc == BH_OK)
-        rc = bh_call_flag(call, "prune", &command.prune, err);
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "revision", UINT64_MAX, &command.revision, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_flag(call, "dry_run", &command.dry_run, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_flag(call, "prune", &command.prune, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_number(call, "revision", UINT64_MAX, &command.revision, err);
     if (rc != BH_OK)
         return rc;
     command.guarded = bh_call_query(call, "revision") != NULL;
@@ -106,8 +109,9 @@ bh_site_revisions(struct bh_call *call, struct bh_err *err)
     all->call = call;
     all->count = 0;
     rc = store->ops->list_documents(store->self, &filter, site_take_revision, all, err);
-    if (rc == BH_OK)
-        rc = bh_revision_present(store, call->arena, &present, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_revision_present(store, call->arena, &present, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -133,11 +137,13 @@ bh_site_revision(struct bh_call *call, struct bh_err *err)
     const char *text;
     uint64_t number;
     bh_rc rc = bh_parse_u64(call->id, &number, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_revision_read(store, number, call->arena, &revision, err);
-    if (rc == BH_OK)
-        rc = bh_revision_text(store, &revision, call->arena, &text, err);
+    rc = bh_revision_read(store, number, call->arena, &revision, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_revision_text(store, &revision, call->arena, &text, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -154,12 +160,13 @@ site_read_revision(struct bh_call *call, uint64_t number, struct bh_site *ret_si
     struct bh_revision revision;
     const char *text;
     bh_rc rc = bh_revision_read(store, number, call->arena, &revision, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_revision_text(store, &revision, call->arena, &text, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, call->arena, err);
-    return rc;
+    rc = bh_revision_text(store, &revision, call->arena, &text, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, call->arena, err);
 }
 
 /* `to` is the present one when it is not given. */
@@ -171,17 +178,21 @@ bh_site_diff(struct bh_call *call, struct bh_err *err)
     struct bh_site from, to;
     uint64_t first = 0, second = 0;
     bh_rc rc = bh_revision_present(&call->api->options.store, call->arena, &second, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && !bh_call_query(call, "from"))
-        rc = bh_err_set(err, BH_INVALID, "from: a revision is needed");
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "from", UINT64_MAX, &first, err);
-    if (rc == BH_OK)
-        rc = bh_call_number(call, "to", UINT64_MAX, &second, err);
-    if (rc == BH_OK)
-        rc = site_read_revision(call, first, &from, err);
-    if (rc == BH_OK)
-        rc = site_read_revision(call, second, &to, err);
+    if (!bh_call_query(call, "from"))
+        return bh_err_set(err, BH_INVALID, "from: a revision is needed");
+    rc = bh_call_number(call, "from", UINT64_MAX, &first, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_number(call, "to", UINT64_MAX, &second, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = site_read_revision(call, first, &from, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = site_read_revision(call, second, &to, err);
     if (rc != BH_OK)
         return rc;
     bh_site_changes_find(call->api->options.crypto, &from, &to, call->arena, &changes);

@@ -76,9 +76,10 @@ bh_skus_list(struct bh_call *call, struct bh_err *err)
     struct bh_json_writer w = bh_call_writer(call);
     struct sku_question q = { .dir = call->dir };
     bh_rc rc = bh_call_alloc(call, call->dir->sku_count * sizeof *q.skus, &q.skus, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_call_ask(call, ask_skus, &q, err);
+    rc = bh_call_ask(call, ask_skus, &q, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

@@ -149,8 +149,9 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
 
     if (rc == BH_OK || rc == BH_NOT_FOUND)
         rc = bh_visible_find(call, "job.view", &q.visible, err);
-    if (rc == BH_OK)
-        rc = bh_call_ask(call, ask_status, &q, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_ask(call, ask_status, &q, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

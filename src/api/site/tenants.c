@@ -119,11 +119,13 @@ bh_tenants_list(struct bh_call *call, struct bh_err *err)
     struct bh_visible visible;
     uint64_t total = 0;
     bh_rc rc = bh_visible_find(call, "tenant.view", &visible, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.views, &q.views, err);
-    if (rc == BH_OK)
-        rc = bh_call_ask(call, ask_tenants, &q, err);
+    rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.views, &q.views, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_call_ask(call, ask_tenants, &q, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

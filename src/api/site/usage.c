@@ -121,9 +121,10 @@ bh_usage_show(struct bh_call *call, struct bh_err *err)
     struct usage_question q = { .dir = call->dir };
     struct bh_visible visible;
     bh_rc rc = bh_visible_find(call, "usage.view", &visible, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.usages, &q.usages, err);
+    rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.usages, &q.usages, err);
     if (rc != BH_OK)
         return rc;
     memset(q.usages, 0, call->dir->tenant_count * sizeof *q.usages);

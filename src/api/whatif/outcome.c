@@ -134,9 +134,10 @@ bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct 
     uint32_t max = outcome->before.forecasts.count, count;
     struct bh_difference *differences;
     bh_rc rc = bh_visible_find(call, "job.view", &writing.visible, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_visible_explain(call, &writing.how, err);
+    rc = bh_visible_explain(call, &writing.how, err);
     if (rc != BH_OK)
         return rc;
     differences = calloc((size_t)max + 1, sizeof *differences);

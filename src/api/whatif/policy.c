@@ -237,13 +237,14 @@ policy_load_site(struct bh_call *call, struct bh_site *ret_site, struct bh_err *
 
     if (rc == BH_NOT_FOUND)
         return BH_OK;
-    if (rc == BH_OK && !bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
         return bh_err_set(err, BH_BUG, "the store's site digest is damaged");
-    if (rc == BH_OK)
-        rc = store->ops->get_text(store->self, &digest, call->arena, &text, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, call->arena, err);
-    return rc;
+    rc = store->ops->get_text(store->self, &digest, call->arena, &text, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, call->arena, err);
 }
 
 /* Whether a site file came with the request. */
@@ -291,9 +292,13 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
         rc = policy_load_site(call, &request.site, err);
     else if (rc == BH_OK)
         rc = bh_site_check(&request.site, err);
-    if (rc == BH_OK)
-        rc = bh_admission_compile(&request.site, call->arena, &test.admission, err);
-    if (rc == BH_OK)
-        rc = bh_datasets_compile(&request.site, call->arena, &test.datasets, err);
-    return rc == BH_OK ? policy_write_answer(&test, &request, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_admission_compile(&request.site, call->arena, &test.admission, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_datasets_compile(&request.site, call->arena, &test.datasets, err);
+    if (rc != BH_OK)
+        return rc;
+    return policy_write_answer(&test, &request, err);
 }

@@ -160,10 +160,12 @@ whatif_admit(struct bh_call *call, const struct whatif_question *q, struct bh_er
                                                   bh_directory_sku_named(call->dir, spec->sku)->models },
                                    .err = err };
     bh_rc rc = bh_call_ask(call, whatif_ask_admission, &admitting, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && admitting.rc == BH_DENIED)
+    if (admitting.rc == BH_DENIED)
         call->verdict = (struct bh_verdict){ false, admitting.rule };
-    return rc == BH_OK ? admitting.rc : rc;
+    return admitting.rc;
 }
 
 static bh_rc
@@ -180,9 +182,12 @@ whatif_read_submit(struct bh_call *call, struct whatif_question *q, struct bh_er
     call->verdict = (struct bh_verdict){ .allow = false };
     call->verb = bh_operation_recorded_verb(BH_OP_JOB_SUBMIT);
     rc = bh_jobs_check_spec(call, spec, &numbers, &q->submit.tenant, err);
-    if (rc == BH_OK)
-        rc = whatif_permit(call, "job.submit", q->submit.tenant, err);
-    if (rc == BH_OK && spec->priority >= BH_PRIORITY_HIGH)
+    if (rc != BH_OK)
+        return rc;
+    rc = whatif_permit(call, "job.submit", q->submit.tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    if (spec->priority >= BH_PRIORITY_HIGH)
         rc = whatif_permit(call, "priority.high", q->submit.tenant, err);
     if (rc != BH_OK)
         return rc;
@@ -243,12 +248,14 @@ whatif_read_quota(struct bh_call *call, struct whatif_question *q, struct bh_err
     if (tenant)
         call->object = (struct bh_record_object){ "tenant", tenant->id.v };
     rc = whatif_permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
-    if (rc == BH_OK && !tenant)
-        rc = bh_err_set(err, BH_NOT_FOUND, "no tenant %.119s", quota->tenant);
-    if (rc == BH_OK)
-        rc = whatif_read_amount("limit", quota->limit, &q->set_limit, &q->limit, err);
-    if (rc == BH_OK)
-        rc = whatif_read_amount("guarantee", quota->guarantee, &q->set_guarantee, &q->guarantee, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!tenant)
+        return bh_err_set(err, BH_NOT_FOUND, "no tenant %.119s", quota->tenant);
+    rc = whatif_read_amount("limit", quota->limit, &q->set_limit, &q->limit, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = whatif_read_amount("guarantee", quota->guarantee, &q->set_guarantee, &q->guarantee, err);
     if (rc != BH_OK)
         return rc;
     if (!q->set_limit && !q->set_guarantee) {
@@ -330,11 +337,12 @@ whatif_read_site(struct bh_call *call, struct whatif_question *q, struct bh_err 
         return BH_OK;
     call->verb = bh_operation_recorded_verb(BH_OP_SITE_APPLY);
     rc = whatif_permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
-    if (rc == BH_OK)
-        rc = bh_site_check(&q->request.site, err);
-    if (rc == BH_OK)
-        rc = whatif_ask_site(call, q, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_site_check(&q->request.site, err);
+    if (rc != BH_OK)
+        return rc;
+    return whatif_ask_site(call, q, err);
 }
 
 static bh_rc
@@ -344,14 +352,19 @@ whatif_read_question(struct bh_call *call, struct whatif_question *q, struct bh_
         whatif_read_site, whatif_read_quota, whatif_read_drain, whatif_read_cancel, whatif_read_submit
     };
     bh_rc rc = bh_call_body(call, &bh_whatif_request_fields, &q->request, err);
+    if (rc != BH_OK)
+        return rc;
 
-    for (size_t i = 0; i < BH_COUNT(readers) && rc == BH_OK; i++)
+    for (size_t i = 0; i < BH_COUNT(readers); i++) {
         rc = readers[i](call, q, err);
-    if (rc == BH_OK && !q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained.v && !q->has_site) {
+        if (rc != BH_OK)
+            return rc;
+    }
+    if (!q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained.v && !q->has_site) {
         bh_err_set(err, BH_INVALID, "nothing is asked");
         return bh_err_hint(err, "say site, quota, drain, cancel or submit; see /openapi.json");
     }
-    return rc;
+    return BH_OK;
 }
 
 /* ---- the change, on a copy ---- */
@@ -485,9 +498,10 @@ bh_whatif_ask(struct bh_call *call, struct bh_err *err)
     struct whatif_question q = { .limit = 0 };
     struct bh_outcome outcome = { .subject = { 0 } };
     bh_rc rc = whatif_read_question(call, &q, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_whatif_acquire(call->api->whatif_lock, err);
+    rc = bh_whatif_acquire(call->api->whatif_lock, err);
     if (rc != BH_OK)
         return rc;
     outcome.site = q.has_site ? &q.site : NULL;

@@ -163,10 +163,11 @@ audit_count_records(const struct bh_cli *cli, uint64_t *ret_count, struct bh_err
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/records?raw=true&limit=1", &json, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        *ret_count = bh_json_number(bh_json_get(bh_json_root(json), "total"), 0);
-    return rc;
+    *ret_count = bh_json_number(bh_json_get(bh_json_root(json), "total"), 0);
+    return BH_OK;
 }
 
 /* Records from `after` on; the newest ones when nothing is said. */
@@ -265,10 +266,11 @@ bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err)
 {
     uint64_t count = 0;
     bh_rc rc = audit_count_records(cli, &count, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        printf("%" PRIu64 "\n", count);
-    return rc;
+    printf("%" PRIu64 "\n", count);
+    return BH_OK;
 }
 
 /* ---- verify ---- */
@@ -364,10 +366,11 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
     struct bh_verifier verifier;
     uint64_t size;
     bh_rc rc = audit_read_source(cli, source, &option, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_verifier_key(cli, option ? source : NULL,
-                             cli->args->options[BH_OPT_EXPORT].given ? "vkey" : "audit.vkey", key, err);
+    rc = bh_verifier_key(cli, option ? source : NULL,
+                         cli->args->options[BH_OPT_EXPORT].given ? "vkey" : "audit.vkey", key, err);
     if (rc != BH_OK)
         return rc;
     audit_put_arguments(cli, source, key, arguments);

@@ -79,11 +79,13 @@ bh_cli_audit_prove(struct bh_cli *cli, struct bh_err *err)
     proof = bh_json_text(bh_json_get(bh_json_root(json), "proof"), "");
     if (record)
         rc = audit_log_save(record, bh_json_text(bh_json_get(bh_json_root(json), "leaf"), ""), err);
-    if (rc == BH_OK && to)
+    if (rc != BH_OK)
+        return rc;
+    if (to)
         return audit_log_save(to, proof, err);
-    if (rc == BH_OK && !bh_cli_print_document(cli, bh_json_root(json), &rc, err))
+    if (!bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         fputs(proof, stdout);
-    return rc;
+    return BH_OK;
 }
 
 bh_rc
@@ -96,10 +98,13 @@ bh_cli_audit_check(struct bh_cli *cli, struct bh_err *err)
     };
     struct bh_verifier verifier;
     bh_rc rc = bh_verifier_key(cli, NULL, "", key, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_verifier_start(cli, arguments, &verifier, err);
-    return rc == BH_OK ? bh_verifier_end(cli, &verifier, BH_OK, err) : rc;
+    rc = bh_verifier_start(cli, arguments, &verifier, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_verifier_end(cli, &verifier, BH_OK, err);
 }
 
 /* How many records a checkpoint says it covers; whether that is true is for
@@ -154,13 +159,16 @@ bh_cli_audit_consistency(struct bh_cli *cli, struct bh_err *err)
     struct bh_verifier verifier;
     uint64_t sizes[2];
     bh_rc rc = log_read_size(files[0], &sizes[0], err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = log_read_size(files[1], &sizes[1], err);
-    if (rc == BH_OK)
-        rc = bh_verifier_key(cli, NULL, "", key, err);
-    if (rc == BH_OK)
-        rc = bh_verifier_start(cli, arguments, &verifier, err);
+    rc = log_read_size(files[1], &sizes[1], err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_verifier_key(cli, NULL, "", key, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_verifier_start(cli, arguments, &verifier, err);
     if (rc != BH_OK)
         return rc;
     if (sizes[0] <= sizes[1]) /* else bulkhead-audit says what is wrong */
@@ -254,19 +262,27 @@ fetch_log(const struct bh_cli *cli, struct bh_err *err)
     char path[PATH_MAX];
     uint64_t size = 0, minimum = 0;
     bh_rc rc = log_fetch_minimum(cli, &minimum, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = log_fetch_file(cli, "checkpoint", true, err);
+    rc = log_fetch_file(cli, "checkpoint", true, err);
+    if (rc != BH_OK)
+        return rc;
 
     snprintf(path, sizeof path, "%s/checkpoint", cli->args->arguments[0]);
-    if (rc == BH_OK)
-        rc = log_read_size(path, &size, err);
-    if (rc == BH_OK)
-        rc = log_fetch_tiles(cli, (struct bh_tile){ .entries = true, .index = minimum / BH_TILE_WIDTH }, size,
-                             err);
-    for (uint32_t level = 0; rc == BH_OK && level < BH_TILE_LEVELS; level++)
+    rc = log_read_size(path, &size, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = log_fetch_tiles(cli, (struct bh_tile){ .entries = true, .index = minimum / BH_TILE_WIDTH }, size,
+                         err);
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t level = 0; level < BH_TILE_LEVELS; level++) {
         rc = log_fetch_tiles(cli, (struct bh_tile){ .level = level }, size, err);
-    return rc == BH_OK ? bh_audit_rows_save(cli, cli->args->arguments[0], size, err) : rc;
+        if (rc != BH_OK)
+            return rc;
+    }
+    return bh_audit_rows_save(cli, cli->args->arguments[0], size, err);
 }
 
 /* The key stands in the folder for others; we judge by the one we were given. */
@@ -291,16 +307,22 @@ bh_cli_audit_export(struct bh_cli *cli, struct bh_err *err)
     const char *const arguments[] = { "--vkey", key, "--export", folder, NULL };
     struct bh_verifier verifier;
     bh_rc rc = bh_verifier_key(cli, NULL, "", key, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_dir_make(folder, 0755, err);
-    if (rc == BH_OK)
-        rc = fetch_log(cli, err);
-    if (rc == BH_OK)
-        rc = log_copy_key(key, folder, err);
-    if (rc == BH_OK)
-        rc = bh_verifier_start(cli, arguments, &verifier, err);
-    return rc == BH_OK ? bh_verifier_end(cli, &verifier, BH_OK, err) : rc;
+    rc = bh_dir_make(folder, 0755, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = fetch_log(cli, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = log_copy_key(key, folder, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_verifier_start(cli, arguments, &verifier, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_verifier_end(cli, &verifier, BH_OK, err);
 }
 
 /* ---- one record of an export ---- */
@@ -318,10 +340,11 @@ log_read_bundle(const char *folder, uint64_t number, struct bh_buf *out, struct 
     if ((size_t)snprintf(path, sizeof path, "%s/checkpoint", folder) >= sizeof path)
         return bh_err_set(err, BH_INVALID, "%.60s...: the name is too long", folder);
     rc = log_read_size(path, &size, err);
-    if (rc == BH_OK && number >= size)
-        rc = bh_err_set(err, BH_NOT_FOUND, "the exported log has %" PRIu64 " records, numbered from 0", size);
     if (rc != BH_OK)
         return rc;
+    if (number >= size)
+        return bh_err_set(err, BH_NOT_FOUND, "the exported log has %" PRIu64 " records, numbered from 0",
+                          size);
     tile.width = bh_tile_width(0, tile.index, size);
     bh_buf_init_fixed(&text, name, sizeof name);
     bh_tile_path_format(&text, &tile);

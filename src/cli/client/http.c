@@ -279,10 +279,13 @@ bh_rc
 bh_http_check(const struct bh_http_request *request, struct bh_err *err)
 {
     bh_rc rc = http_check_value("token", request->token, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = http_check_value("idempotency key", request->idempotency_key, err);
-    return rc == BH_OK ? http_check_value("path", request->path, err) : rc;
+    rc = http_check_value("idempotency key", request->idempotency_key, err);
+    if (rc != BH_OK)
+        return rc;
+    return http_check_value("path", request->path, err);
 }
 
 /* "Name: value", with `before` in front of the value. */

@@ -221,9 +221,10 @@ bh_https_send(const struct bh_https_options *https, const struct bh_http_request
     bh_rc rc = bh_http_check(request, err);
     CURLcode code;
     long status = 0;
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = https_load_curl(err);
+    rc = https_load_curl(err);
     if (rc != BH_OK)
         return rc;
     if ((size_t)snprintf(url, sizeof url, "%s%s", https->server, request->path) >= sizeof url)

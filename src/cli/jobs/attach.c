@@ -31,8 +31,9 @@ bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_target *target, c
     bh_rc rc = bh_cli_job_path(target->job, target->rest, path, sizeof path, err);
 
     request.path = path;
-    if (rc == BH_OK)
-        rc = bh_client_json(&cli->client, &request, &json, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK)
         return rc;
     *ret_ticket = bh_arena_strdup(cli->arena, bh_json_text(bh_json_get(bh_json_root(json), "ticket"), ""));

@@ -184,9 +184,11 @@ forward_read_pair(const char *text, struct port *ret_port, struct bh_err *err)
     bh_rc rc = forward_read_port(remote, strlen(remote), 1, &ret_port->remote, err);
 
     ret_port->local = ret_port->remote;
-    if (rc == BH_OK && colon)
-        rc = forward_read_port(text, (size_t)(colon - text), 0, &ret_port->local, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (colon)
+        return forward_read_port(text, (size_t)(colon - text), 0, &ret_port->local, err);
+    return BH_OK;
 }
 
 /* On this machine's loopback, and nowhere else. */

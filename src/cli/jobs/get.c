@@ -96,10 +96,13 @@ get_job(const struct bh_cli *cli, const char *job, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[64];
     bh_rc rc = bh_cli_job_path(job, "", path, sizeof path, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_cli_fetch(cli, path, &json, err);
-    return rc == BH_OK ? get_print_description(cli, bh_json_root(json), err) : rc;
+    rc = bh_cli_fetch(cli, path, &json, err);
+    if (rc != BH_OK)
+        return rc;
+    return get_print_description(cli, bh_json_root(json), err);
 }
 
 static bh_rc

@@ -206,11 +206,15 @@ interact_poll_once(struct interact_session *session, int signals, struct bh_err 
         return bh_err_errno(err, "poll");
     if (polls[2].revents)
         rc = interact_pass_signals(session, err);
-    if (rc == BH_OK && !session->over && polls[0].revents)
+    if (rc != BH_OK)
+        return rc;
+    if (!session->over && polls[0].revents)
         rc = interact_receive_all(session, err);
-    if (rc == BH_OK && !session->over && polls[1].revents && asks)
-        rc = interact_read_input(session, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (!session->over && polls[1].revents && asks)
+        return interact_read_input(session, err);
+    return BH_OK;
 }
 
 bh_rc

@@ -128,9 +128,11 @@ bh_cli_ps(struct bh_cli *cli, struct bh_err *err)
     if (!bh_buf_text(&path))
         return bh_err_set(err, BH_INVALID, "ps: an option is too long");
     rc = bh_cli_list(cli, bh_buf_text(&path), true, view, err);
-    if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_WATCH))
-        rc = bh_follow_changes(cli, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (bh_cli_flag(cli, BH_OPT_WATCH))
+        return bh_follow_changes(cli, err);
+    return BH_OK;
 }
 
 /* Fetch one document about a job and print it whole. */

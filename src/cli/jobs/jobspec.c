@@ -195,9 +195,11 @@ jobspec_put_rest(const struct jobspec_writing *w, const struct bh_args *args, co
     while (rc == BH_OK && bh_json_next(bh_json_root(json), &cursor, &key, &member))
         if (!jobspec_is_given(args, key))
             rc = jobspec_put_member(w, file, key);
-    if (rc == BH_OK && tenant && !bh_json_get(bh_json_root(json), "tenant"))
+    if (rc != BH_OK)
+        return rc;
+    if (tenant && !bh_json_get(bh_json_root(json), "tenant"))
         bh_json_str(w->json, "tenant", tenant);
-    return rc;
+    return BH_OK;
 }
 
 /* In a terminal of its own the job sees the kind that ours is, unless it says another. */
@@ -230,9 +232,11 @@ jobspec_put_options(const struct jobspec_writing *w, const struct bh_args *args)
     for (uint32_t i = 0; rc == BH_OK && i < BH_OPTIONS; i++)
         if (args->options[i].given && *bh_cli_options[i].key && !(interactive && i == BH_OPT_ENV))
             rc = jobspec_put_option(w, (enum bh_option_id)i, &args->options[i]);
-    if (rc == BH_OK && interactive)
-        rc = jobspec_put_env_of_terminal(w, args);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (interactive)
+        return jobspec_put_env_of_terminal(w, args);
+    return BH_OK;
 }
 
 /* What stands behind "--", or all words of `run`. */

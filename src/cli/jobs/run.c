@@ -211,9 +211,10 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
     struct run_job job = { .cli = cli, .submitted = bh_time_monotonic() };
     struct bh_follow follow = { .cli = cli, .job = job.id, .idle = run_poll_job, .idle_self = &job };
     bh_rc rc = bh_attach_check(cli, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_cli_send_job(cli, NULL, &json, err);
+    rc = bh_cli_send_job(cli, NULL, &json, err);
     if (rc != BH_OK)
         return rc;
     snprintf(job.id, sizeof job.id, "%" PRIu64, bh_json_number(bh_json_get(bh_json_root(json), "id"), 0));

@@ -80,9 +80,10 @@ account_name(const struct bh_cli *cli, const char **ret_name, struct bh_err *err
         return bh_err_hint(err, "--account NAME");
     }
     rc = bh_cli_fetch(cli, "/v1/account", &json, err);
-    if (rc == BH_OK)
-        *ret_name = bh_arena_strdup(cli->arena, account_member(bh_json_root(json), "name"));
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_name = bh_arena_strdup(cli->arena, account_member(bh_json_root(json), "name"));
+    return BH_OK;
 }
 
 bh_rc
@@ -107,11 +108,11 @@ bh_cli_account_password(struct bh_cli *cli, struct bh_err *err)
         rc = bh_session_send(cli, "PUT /v1/account/password", members, &json, err);
     explicit_bzero(before, sizeof before);
     explicit_bzero(password, sizeof password);
-    if (rc == BH_OK)
-        bh_session_print(cli, "the password is set");
-    if (rc == BH_OK)
-        bh_session_recheck(cli);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_session_print(cli, "the password is set");
+    bh_session_recheck(cli);
+    return BH_OK;
 }
 
 /* ---- recovery codes ---- */
@@ -191,9 +192,10 @@ bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err)
         return bh_err_hint(err, "account totp adds the app, account totp remove removes it");
     }
     rc = account_remove_named(cli, "DELETE /v1/account/totp", "", err);
-    if (rc == BH_OK)
-        bh_session_print(cli, "the authenticator app is removed");
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_session_print(cli, "the authenticator app is removed");
+    return BH_OK;
 }
 
 /* ---- passkeys ---- */
@@ -246,10 +248,11 @@ static bh_rc
 account_remove_passkey(const struct bh_cli *cli, const char *id, struct bh_err *err)
 {
     bh_rc rc = account_remove_named(cli, "DELETE /v1/account/passkeys/", id, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        bh_session_print(cli, "passkey %s is removed", id);
-    return rc;
+    bh_session_print(cli, "passkey %s is removed", id);
+    return BH_OK;
 }
 
 bh_rc
@@ -300,13 +303,13 @@ bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err)
 {
     const char *name = cli->args->arguments[0];
     bh_rc rc = account_remove_named(cli, "DELETE /v1/accounts/", name, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        bh_session_print(cli,
-                         "the account of %s has no password and no factors any more, and its "
-                         "sessions are ended; bulkhead account enrol %s lets it begin anew",
-                         name, name);
-    if (rc == BH_OK)
-        bh_session_recheck(cli);
-    return rc;
+    bh_session_print(cli,
+                     "the account of %s has no password and no factors any more, and its "
+                     "sessions are ended; bulkhead account enrol %s lets it begin anew",
+                     name, name);
+    bh_session_recheck(cli);
+    return BH_OK;
 }

@@ -89,9 +89,11 @@ login_sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struc
         rc = bh_session_send(cli, "POST /v1/sign-in", members, ret_json, err);
     explicit_bzero(password, sizeof password);
     explicit_bzero(code, sizeof code);
-    if (rc == BH_OK && strcmp(login_member(bh_json_root(*ret_json), "level"), "none") == 0)
+    if (rc != BH_OK)
+        return rc;
+    if (strcmp(login_member(bh_json_root(*ret_json), "level"), "none") == 0)
         bh_session_print(cli, "no second factor was shown; bulkhead account totp adds one");
-    return rc;
+    return BH_OK;
 }
 
 /* ---- the first admin ---- */
@@ -131,9 +133,10 @@ login_sign_in_first(const struct bh_cli *cli, struct bh_json **ret_json, struct 
         rc = bh_session_send(cli, "POST /v1/sign-in/first", members, ret_json, err);
     explicit_bzero(code, sizeof code);
     explicit_bzero(password, sizeof password);
-    if (rc == BH_OK)
-        bh_session_print(cli, "next, add a second factor: bulkhead account totp");
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_session_print(cli, "next, add a second factor: bulkhead account totp");
+    return BH_OK;
 }
 
 /* ---- again ---- */
@@ -154,9 +157,10 @@ login_show_step_up(struct bh_cli *cli, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_session_prove(cli, code, err);
     explicit_bzero(code, sizeof code);
-    if (rc == BH_OK)
-        bh_session_print(cli, "the code is good");
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_session_print(cli, "the code is good");
+    return BH_OK;
 }
 
 /* ---- which way ---- */
@@ -209,11 +213,12 @@ bh_cli_login(struct bh_cli *cli, struct bh_err *err)
     char path[BH_STORED_SESSION_PATH_MAX];
     struct bh_stored_session former;
     bh_rc rc = login_check_ways(cli, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_AGAIN))
+    if (bh_cli_flag(cli, BH_OPT_AGAIN))
         return login_show_step_up(cli, err);
-    if (rc == BH_OK)
-        rc = bh_stored_session_path(path, err);
+    rc = bh_stored_session_path(path, err);
     if (rc != BH_OK)
         return rc;
     /* A session that cannot be kept is not begun. */

@@ -107,10 +107,10 @@ login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct 
     bh_buf_init_fixed(&out, address, sizeof address);
     rc = browser_put_address(cli, ways, pkce, &out, err);
     bh_buf_printf(&out, "&port=%u", port);
-    if (rc == BH_OK && (!bh_buf_text(&out) || !browser_is_address(address)))
-        rc = bh_err_set(err, BH_INVALID, "the server's address for browsers is none");
     if (rc != BH_OK)
         return rc;
+    if (!bh_buf_text(&out) || !browser_is_address(address))
+        return bh_err_set(err, BH_INVALID, "the server's address for browsers is none");
     /* Not held back by --quiet: without it nobody gets any further. */
     fprintf(stderr,
             "open in a browser on this machine:\n%s\n"
@@ -140,9 +140,10 @@ bh_login_browser(const struct bh_cli *cli, bh_json_value ways, struct bh_json **
     struct bh_loopback loopback;
     struct bh_pkce pkce;
     bh_rc rc = bh_pkce_make(&pkce, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_loopback_open(pkce.state, &loopback, err);
+    rc = bh_loopback_open(pkce.state, &loopback, err);
     if (rc != BH_OK)
         return rc;
     rc = login_browser_invite(cli, ways, &pkce, loopback.port, err);

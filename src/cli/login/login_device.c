@@ -122,8 +122,9 @@ bh_login_device(const struct bh_cli *cli, bh_json_value ways, struct bh_json **r
     bh_rc rc = find_issuer(ways, cli->args->options[BH_OPT_ISSUER].text, &members[1].text, err);
 
     bh_session_host(host);
-    if (rc == BH_OK)
-        rc = bh_session_send(cli, "POST /v1/sign-in/device", members, &json, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_session_send(cli, "POST /v1/sign-in/device", members, &json, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init_fixed(&what, memory, sizeof memory);

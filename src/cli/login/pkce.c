@@ -54,10 +54,13 @@ bh_rc
 bh_pkce_make(struct bh_pkce *ret_pkce, struct bh_err *err)
 {
     bh_rc rc = make_text(ret_pkce->verifier, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = make_text(ret_pkce->state, err);
-    return rc == BH_OK ? bh_pkce_challenge(ret_pkce->verifier, ret_pkce->challenge, err) : rc;
+    rc = make_text(ret_pkce->state, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_pkce_challenge(ret_pkce->verifier, ret_pkce->challenge, err);
 }
 
 bool

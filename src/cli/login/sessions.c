@@ -44,11 +44,13 @@ bh_cli_logout(struct bh_cli *cli, struct bh_err *err)
         return rc;
     cli->client.token = stored.session;
     rc = sign_out(cli, err);
-    if (rc == BH_OK)
-        rc = bh_stored_session_drop(path, stored.address, stored.id, cli->arena, err);
-    if (rc == BH_OK)
-        bh_session_print(cli, "signed out of %s as %s", stored.address, stored.name);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_stored_session_drop(path, stored.address, stored.id, cli->arena, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_session_print(cli, "signed out of %s as %s", stored.address, stored.name);
+    return BH_OK;
 }
 
 /* ---- sessions ---- */

@@ -197,10 +197,12 @@ static bh_rc
 session_lock_folder(const char *path, int *ret_fd, struct bh_err *err)
 {
     bh_rc rc = session_open_folder(path, ret_fd, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && flock(*ret_fd, LOCK_EX) != 0)
-        rc = bh_err_errno(err, "locking the folder of %s", path);
-    return rc;
+    if (flock(*ret_fd, LOCK_EX) != 0)
+        return bh_err_errno(err, "locking the folder of %s", path);
+    return BH_OK;
 }
 
 /* Remove the sessions of `address` (with `id`, unless it is NULL) and those that are over;
@@ -243,9 +245,12 @@ session_begin_change(const char *path, struct bh_arena *arena, int *ret_lock, st
 
     session_folder_of(path, folder);
     rc = bh_dir_make(folder, 0700, err);
-    if (rc == BH_OK)
-        rc = session_lock_folder(path, ret_lock, err);
-    return rc == BH_OK ? stored_session_load(*ret_lock, path, arena, ret_file, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = session_lock_folder(path, ret_lock, err);
+    if (rc != BH_OK)
+        return rc;
+    return stored_session_load(*ret_lock, path, arena, ret_file, err);
 }
 
 /* The list with room for one more item, which it leaves to the caller; NULL: no memory. */

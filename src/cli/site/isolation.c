@@ -89,9 +89,10 @@ bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
     bh_json_value verdicts;
     char what[160];
     bh_rc rc = name_request(cli, what, sizeof what, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_cli_change(cli, what, NULL, &json, err);
+    rc = bh_cli_change(cli, what, NULL, &json, err);
     if (rc != BH_OK)
         return rc;
     printed = bh_cli_print_document(cli, bh_json_root(json), &rc, err);

@@ -156,8 +156,9 @@ bh_cli_site_show(struct bh_cli *cli, struct bh_err *err)
 
     if (revision)
         snprintf(path, sizeof path, "/v1/site/revisions/%" PRIu64, number);
-    if (rc == BH_OK)
-        rc = bh_cli_fetch(cli, path, &json, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_cli_fetch(cli, path, &json, err);
     if (rc != BH_OK)
         return rc;
     site = revision ? bh_json_get(bh_json_root(json), "site") : bh_json_root(json);

@@ -42,10 +42,11 @@ up_apply_site(const struct bh_up *up, struct bh_err *err)
         return BH_OK;
     up_make_inner(up, &inner);
     rc = bh_site_send(&inner, file, "", &json, err);
-    if (rc == BH_OK)
-        printf("bulkhead: %s is in force: %" PRIu64 " changes\n", file,
-               bh_json_number(bh_json_get(bh_json_root(json), "change_count"), 0));
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    printf("bulkhead: %s is in force: %" PRIu64 " changes\n", file,
+           bh_json_number(bh_json_get(bh_json_root(json), "change_count"), 0));
+    return BH_OK;
 }
 
 /* "name+0a1b2c3d+base64" */
@@ -145,9 +146,10 @@ up_announce(const struct bh_up *up, struct bh_err *err)
     char text[REPORT_BYTES_MAX - 2];
     struct bh_buf missing;
     bh_rc rc = up_publish_key(up, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = up_apply_site(up, err);
+    rc = up_apply_site(up, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init_fixed(&missing, text, sizeof text);

@@ -78,10 +78,15 @@ files_locate_programs(struct bh_up *up, struct bh_err *err)
 {
     struct bh_err unneeded;
     bh_rc rc = up_find(libexec_candidates, up->libexec_dir, err);
+    if (rc != BH_OK)
+        return rc;
 
-    for (int i = 0; rc == BH_OK && i < BH_UP_PROGRAMS; i++)
+    for (int i = 0; i < BH_UP_PROGRAMS; i++) {
         rc = up_find(program_candidates[i], up->program[i], err);
-    if (rc == BH_OK && !up->real_driver)
+        if (rc != BH_OK)
+            return rc;
+    }
+    if (!up->real_driver)
         rc = up_find(library_candidates, up->library_dir, err);
     if (rc != BH_OK)
         return rc;
@@ -126,20 +131,28 @@ files_locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
 
     up->made = access(dir, F_OK) != 0;
     rc = bh_dir_make(dir, 0755, err);
-    if (rc == BH_OK && !realpath(dir, absolute))
+    if (rc != BH_OK)
+        return rc;
+    if (!realpath(dir, absolute))
         rc = bh_err_errno(err, "--dir %s", dir);
-    if (rc == BH_OK)
-        rc = files_check_owner(absolute, err);
-    if (rc == BH_OK && strpbrk(absolute, "\n#:"))
-        rc = bh_err_set(err, BH_INVALID, "--dir: the path holds a line end, # or :");
-    if (rc == BH_OK)
-        rc = up_put_path(up->state, err, "%s", absolute);
-    if (rc == BH_OK)
-        rc = up_put_path(up->conf, err, "%s", absolute);
-    if (rc == BH_OK)
-        rc = up_put_path(up->run, err, "%s/run", absolute);
+    if (rc != BH_OK)
+        return rc;
+    rc = files_check_owner(absolute, err);
+    if (rc != BH_OK)
+        return rc;
+    if (strpbrk(absolute, "\n#:"))
+        return bh_err_set(err, BH_INVALID, "--dir: the path holds a line end, # or :");
+    rc = up_put_path(up->state, err, "%s", absolute);
+    if (rc != BH_OK)
+        return rc;
+    rc = up_put_path(up->conf, err, "%s", absolute);
+    if (rc != BH_OK)
+        return rc;
+    rc = up_put_path(up->run, err, "%s/run", absolute);
+    if (rc != BH_OK)
+        return rc;
     snprintf(up->cgroup, sizeof up->cgroup, "/bulkhead-%08x", rc == BH_OK ? files_hash(absolute) : 0);
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -156,15 +169,21 @@ files_locate_folders(struct bh_up *up, struct bh_err *err)
         snprintf(up->conf, sizeof up->conf, "/etc/bulkhead");
         snprintf(up->cgroup, sizeof up->cgroup, "/bulkhead");
     }
-    if (rc == BH_OK)
-        rc = up_put_path(up->socket, err, "%s/bulkhead.sock", up->run);
-    if (rc == BH_OK)
-        rc = up_put_path(up->node_socket, err, "%s/node/node.sock", up->run);
-    if (rc == BH_OK)
-        rc = up_put_path(up->signer_socket, err, "%s/signer/signer.sock", up->run);
-    if (rc == BH_OK)
-        rc = up_put_path(up->sim, err, "%s/sim", up->state);
-    if (rc == BH_OK && strlen(up->signer_socket) > 104) {
+    if (rc != BH_OK)
+        return rc;
+    rc = up_put_path(up->socket, err, "%s/bulkhead.sock", up->run);
+    if (rc != BH_OK)
+        return rc;
+    rc = up_put_path(up->node_socket, err, "%s/node/node.sock", up->run);
+    if (rc != BH_OK)
+        return rc;
+    rc = up_put_path(up->signer_socket, err, "%s/signer/signer.sock", up->run);
+    if (rc != BH_OK)
+        return rc;
+    rc = up_put_path(up->sim, err, "%s/sim", up->state);
+    if (rc != BH_OK)
+        return rc;
+    if (strlen(up->signer_socket) > 104) {
         bh_err_set(err, BH_RANGE, "--dir: %s is too long for a socket's path", up->run);
         rc = bh_err_hint(err, "choose a DIR of at most 80 characters");
     }
@@ -303,9 +322,12 @@ bh_up_locate(struct bh_up *up, struct bh_err *err)
     snprintf(up->gpus, sizeof up->gpus, "%s",
              options[BH_OPT_SIM].text ? options[BH_OPT_SIM].text : "8x H100-80GB");
     rc = files_locate_folders(up, err);
-    if (rc == BH_OK)
-        rc = files_adopt_site(up, err);
-    return rc == BH_OK ? files_locate_programs(up, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = files_adopt_site(up, err);
+    if (rc != BH_OK)
+        return rc;
+    return files_locate_programs(up, err);
 }
 
 /* ---- folders ---- */
@@ -325,9 +347,10 @@ up_make_folder(const struct folder *folder, struct bh_err *err)
     BH_AUTO(bh_fd_close) int fd = -1;
     char path[PATH_MAX];
     bh_rc rc = up_put_path(path, err, "%s%s", folder->base, folder->name);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_dir_make(path, 0755, err);
+    rc = bh_dir_make(path, 0755, err);
     if (rc != BH_OK)
         return rc;
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -540,8 +563,10 @@ files_make_simulated_driver(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX];
     bh_rc rc = up_put_path(path, err, "%s/state", up->sim);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && access(path, F_OK) != 0) {
+    if (access(path, F_OK) != 0) {
         rc = up_make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
         if (rc == BH_OK)
             rc = bh_up_simctl(up, "init", up->gpus, err);
@@ -549,7 +574,9 @@ files_make_simulated_driver(const struct bh_up *up, struct bh_err *err)
         if (rc == BH_OK)
             rc = bh_file_replace(path, up->gpus, strlen(up->gpus), 0644, err);
     }
-    return rc == BH_OK ? bh_up_simctl(up, "mount", NULL, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_up_simctl(up, "mount", NULL, err);
 }
 
 void
@@ -568,19 +595,27 @@ bh_up_prepare(const struct bh_up *up, struct bh_err *err)
 
     umask(022);
     rc = up_make_folders(up, err);
-    if (rc == BH_OK)
-        rc = files_move_key(up, err);
-    if (rc == BH_OK)
-        rc = files_check_reachable(up->program[BH_UP_DAEMON], err);
-    if (rc == BH_OK)
-        rc = files_check_reachable(up->socket, err);
-    if (rc == BH_OK)
-        rc = files_write_missing(up, "node.conf", files_put_node_conf, err);
-    if (rc == BH_OK)
-        rc = files_write_missing(up, "bulkheadd.conf", files_put_daemon_conf, err);
-    if (rc == BH_OK)
-        rc = files_set_port(up, err);
-    if (rc == BH_OK && !up->real_driver)
-        rc = files_make_simulated_driver(up, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = files_move_key(up, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = files_check_reachable(up->program[BH_UP_DAEMON], err);
+    if (rc != BH_OK)
+        return rc;
+    rc = files_check_reachable(up->socket, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = files_write_missing(up, "node.conf", files_put_node_conf, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = files_write_missing(up, "bulkheadd.conf", files_put_daemon_conf, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = files_set_port(up, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!up->real_driver)
+        return files_make_simulated_driver(up, err);
+    return BH_OK;
 }

@@ -108,9 +108,11 @@ log_read_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_verify_ro
         rc = log_add_line(verifier, rows, line, (size_t)length, err);
     }
     free(line);
-    if (rc == BH_OK && ferror(in))
+    if (rc != BH_OK)
+        return rc;
+    if (ferror(in))
         return bh_err_set(err, BH_IO, "standard input cannot be read");
-    return rc == BH_OK ? bh_audit_verifier_end(verifier, 0, err) : rc;
+    return bh_audit_verifier_end(verifier, 0, err);
 }
 
 static void

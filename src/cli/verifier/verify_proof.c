@@ -127,15 +127,17 @@ bh_verify_consistency(const struct bh_verify_args *args, const struct bh_note_ke
     struct bh_tree_head heads[2];
     struct bh_proof proof;
     bh_rc rc = proof_open_head(args->old, key, &heads[0], err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = proof_open_head(args->new, key, &heads[1], err);
-    if (rc == BH_OK && heads[0].size > heads[1].size)
+    rc = proof_open_head(args->new, key, &heads[1], err);
+    if (rc != BH_OK)
+        return rc;
+    if (heads[0].size > heads[1].size)
         return bh_err_set(err, BH_CONFLICT,
                           "the second checkpoint covers fewer records: %" PRIu64 " after %" PRIu64,
                           heads[1].size, heads[0].size);
-    if (rc == BH_OK)
-        rc = proof_read_hashes(&proof, err);
+    rc = proof_read_hashes(&proof, err);
     if (rc != BH_OK)
         return rc;
     if (bh_proof_check_consistency(crypto, &proof, heads) != BH_OK)

@@ -101,10 +101,12 @@ bh_allowance_check_job(struct bh_core *core, const struct bh_command *command, b
         return allowance_refuse_jobs("the tenant", config->tenant_jobs_waiting_max, err);
     if (config->jobs_waiting_max)
         rc = allowance_count_pending(core, caller->subject.principal.v, &waiting, err);
-    if (rc == BH_OK && config->jobs_waiting_max && waiting >= config->jobs_waiting_max)
+    if (rc != BH_OK)
+        return rc;
+    if (config->jobs_waiting_max && waiting >= config->jobs_waiting_max)
         return allowance_refuse_jobs(caller->name ? caller->name : "the caller", config->jobs_waiting_max,
                                      err);
-    return rc;
+    return BH_OK;
 }
 
 /* ---- what people wrote ---- */

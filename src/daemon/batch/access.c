@@ -175,9 +175,11 @@ access_record_denial(struct bh_core *core, const struct bh_entry *submission, co
     beside.actor = job.actor;
     beside.req = job.req;
     rc = bh_core_record(core, &job, BH_DENIED, &err);
-    if (rc == BH_OK && beside.obj.id)
-        rc = bh_core_record(core, &beside, BH_DENIED, &err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (beside.obj.id)
+        return bh_core_record(core, &beside, BH_DENIED, &err);
+    return BH_OK;
 }
 
 /* Whether the caller may not know of the dataset but by a grant. */
@@ -449,10 +451,12 @@ access_check_job(struct access_scan *access_scan, const struct bh_job_view *view
         return BH_OK;
     rc = access_record_refusal(
         access_scan->core, access_denial_of(access_scan->core, &j, &denial, view->tenant), NULL, view, err);
-    if (rc == BH_OK && denial.dataset && denial.dataset->text->on_expiry == BH_DATASET_STOP
+    if (rc != BH_OK)
+        return rc;
+    if (denial.dataset && denial.dataset->text->on_expiry == BH_DATASET_STOP
         && !access_refuse(access_scan->core, view->job, bh_data_rule_number(&denial.verdict)))
-        rc = bh_err_set(err, BH_FULL, "too many refusals");
-    return rc;
+        return bh_err_set(err, BH_FULL, "too many refusals");
+    return BH_OK;
 }
 
 /* When the next of all grants ends. */

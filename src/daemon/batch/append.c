@@ -53,7 +53,9 @@ bh_core_append(struct bh_core *core, const struct bh_entry *entry, struct bh_rec
     if (rc == BH_OK && bh_catalog_unbound(core->catalog) > 0)
         rc = bh_names_bind(core, entry, record, &names, err);
     bh_buf_init_fixed(&sealed, memory, sizeof memory);
-    if (rc == BH_OK && entry->note && entry->note[0]) {
+    if (rc != BH_OK)
+        return rc;
+    if (entry->note && entry->note[0]) {
         rc = append_seal_note(core, entry, &sealed, err);
         record->sealed_json = bh_buf_text(&sealed);
         BH_ASSERT(rc != BH_OK || record->sealed_json);
@@ -76,7 +78,8 @@ bh_core_append(struct bh_core *core, const struct bh_entry *entry, struct bh_rec
     if (entry->req)
         memcpy(record->req, entry->req, sizeof record->req);
     rc = bh_journal_append(&core->journal, record, err);
-    if (rc == BH_OK)
-        bh_open_orders_read(&core->open_orders, record);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_open_orders_read(&core->open_orders, record);
+    return BH_OK;
 }

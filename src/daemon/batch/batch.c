@@ -45,16 +45,21 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     bh_access_open(core);
     bh_state_init(&core->state);
     rc = core->store.ops->check_rows(core->store.self, BH_STORE_ROWS_START, err);
-    if (rc == BH_OK)
-        rc = bh_journal_open(&core->journal, core->config, err);
-    if (rc == BH_OK)
-        rc = bh_keyring_open(&core->ring, core->config, core->store, core->crypto, err);
-    if (rc == BH_OK)
-        rc = bh_replay(core, err);
-    if (rc == BH_OK)
-        rc = bh_journal_check_signed(&core->journal, err);
-    if (rc == BH_OK)
-        rc = batch_begin_epoch(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_journal_open(&core->journal, core->config, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_keyring_open(&core->ring, core->config, core->store, core->crypto, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_replay(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_journal_check_signed(&core->journal, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = batch_begin_epoch(core, err);
     if (rc != BH_OK)
         return rc;
     bh_clock_raise(&core->clock, core->journal.last_ts_ns);
@@ -108,10 +113,11 @@ batch_commit(struct bh_core *core, struct bh_err *err)
 {
     bh_ns begun = bh_time_monotonic();
     bh_rc rc = core->store.ops->commit(core->store.self, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        bh_tally_committed(&core->tally, bh_time_monotonic() - begun);
-    return rc;
+    bh_tally_committed(&core->tally, bh_time_monotonic() - begun);
+    return BH_OK;
 }
 
 /* Jobs that lost their datasets end with the batch that says so. */
@@ -142,14 +148,20 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
         return BH_OK;
     }
     rc = batch_record_made_keys(core, err);
-    if (rc == BH_OK && bh_catalog_unbound(core->catalog) > 0)
+    if (rc != BH_OK)
+        return rc;
+    if (bh_catalog_unbound(core->catalog) > 0)
         rc = bh_names_give(core, &(struct bh_entry){ .dec = { .allow = true } }, bh_core_now(core), err);
-    if (rc == BH_OK && bh_journal_signed(&core->journal))
+    if (rc != BH_OK)
+        return rc;
+    if (bh_journal_signed(&core->journal))
         rc = bh_journal_checkpoint(&core->journal, err);
-    if (rc == BH_OK)
-        rc = bh_snapshot_if_due(core, err);
-    if (rc == BH_OK)
-        rc = batch_commit(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_snapshot_if_due(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = batch_commit(core, err);
     if (rc != BH_OK)
         return rc;
     core->open = false;

@@ -81,10 +81,12 @@ bind_table(struct bh_core *core, const struct bh_record_object *why, struct bh_e
     };
     uint32_t count;
     bh_rc rc = bh_catalog_rebind(core->catalog, upgrade, &count, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && upgrade && count > 0)
+    if (upgrade && count > 0)
         bh_log(NAMES_BOUND, BH_U64("names", count));
-    return rc == BH_OK ? give_all(core, &like, bh_core_now(core), err) : rc;
+    return give_all(core, &like, bh_core_now(core), err);
 }
 
 bh_rc
@@ -99,9 +101,10 @@ bh_names_upgrade(struct bh_core *core, struct bh_err *err)
     if (rc != BH_NOT_FOUND)
         return rc; /* who takes a key away afterwards does not get another */
     rc = bh_core_begin(core, err);
-    if (rc == BH_OK)
-        rc = bind_table(core, &why, err);
-    return rc == BH_OK ? store->ops->put_meta(store->self, bound_meta, "bound", err) : rc;
+    rc = bind_table(core, &why, err);
+    if (rc != BH_OK)
+        return rc;
+    return store->ops->put_meta(store->self, bound_meta, "bound", err);
 }
 
 bh_rc

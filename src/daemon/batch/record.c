@@ -59,9 +59,10 @@ record_group(struct bh_core *core, struct bh_refusal_group *group, struct bh_err
     if (entry.obj.type[0] && group->object)
         entry.obj.id = group->object;
     rc = record_counted(core, &entry, group->res, group->counted, err);
-    if (rc == BH_OK)
-        bh_refusals_written(&core->refusals, group);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_refusals_written(&core->refusals, group);
+    return BH_OK;
 }
 
 bh_rc

@@ -29,8 +29,10 @@ replay_apply_event(struct replay *replay, const struct bh_record *record)
     struct bh_event event;
     uint32_t count = 0;
     bh_rc rc = bh_codec_get_event(record->ev_json, &event, replay->arena, replay->err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && record->do_json)
+    if (record->do_json)
         rc = bh_codec_get_decisions(record->do_json, replay->decisions, &count, replay->arena, replay->err);
     if (rc != BH_OK)
         return rc;
@@ -123,11 +125,13 @@ replay_records(struct bh_core *core, struct bh_err *err)
     free(replay.decisions);
     free(replay.scratch);
     bh_arena_free(replay.arena);
-    if (rc == BH_OK)
-        rc = replay.rc;
-    if (rc == BH_OK)
-        bh_log(REPLAYED, BH_U64("records", replay.count), BH_U64("from", core->snapshot_seq));
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = replay.rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_log(REPLAYED, BH_U64("records", replay.count), BH_U64("from", core->snapshot_seq));
+    return BH_OK;
 }
 
 /* A snapshot is written when all that is open is what the engine waits for. */
@@ -147,16 +151,19 @@ bh_rc
 bh_replay(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_snapshot_load(core, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        replay_open_as_snapshot(core);
-    if (rc == BH_OK)
-        rc = replay_check_minimum(core, err);
-    if (rc == BH_OK)
-        rc = replay_records(core, err);
-    if (rc == BH_OK)
-        rc = bh_catalog_load(core->catalog, err);
-    if (rc == BH_OK)
-        bh_directory_publish(core->catalog);
-    return rc;
+    replay_open_as_snapshot(core);
+    rc = replay_check_minimum(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = replay_records(core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_catalog_load(core->catalog, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_directory_publish(core->catalog);
+    return BH_OK;
 }

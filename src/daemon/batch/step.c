@@ -25,13 +25,15 @@ step_accept_order(struct bh_core *core, const struct bh_effect *effect, struct b
 {
     bool allowed = true;
     bh_rc rc = effect->kind == BH_FX_START ? bh_access_start(core, effect, &allowed, err) : BH_OK;
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && !allowed)
+    if (!allowed)
         return bh_abandoned_orders_withhold(core, effect, err);
     /* beyond the room there is, the node gets them when it next says hello */
-    if (rc == BH_OK && core->effect_count < BH_CORE_EFFECTS_MAX)
+    if (core->effect_count < BH_CORE_EFFECTS_MAX)
         core->effects[core->effect_count++] = *effect;
-    return rc;
+    return BH_OK;
 }
 
 /* Rows of the jobs that changed, and the node's effects into the batch. */

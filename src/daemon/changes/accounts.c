@@ -69,9 +69,11 @@ accounts_seal(struct bh_core *core, const struct bh_document_put *put, const cha
                       &item, err);
     *ret_value = rc == BH_OK && bh_buf_text(&item) ? bh_arena_strdup(core->arena, bh_buf_text(&item)) : NULL;
     bh_buf_fini(&item);
-    if (rc == BH_OK && !*ret_value)
-        rc = bh_err_set(err, BH_BUG, "no room for a document");
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (!*ret_value)
+        return bh_err_set(err, BH_BUG, "no room for a document");
+    return BH_OK;
 }
 
 static bh_rc
@@ -83,9 +85,10 @@ accounts_put_document(struct bh_core *core, const struct bh_document_put *put, u
     uint64_t version = put->row.version;
     const char *value = NULL;
     bh_rc rc = put->blind ? accounts_version_of(core, &key, &version, err) : BH_OK;
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = accounts_seal(core, put, &value, err);
+    rc = accounts_seal(core, put, &value, err);
     if (rc != BH_OK)
         return rc;
     if (!kept)

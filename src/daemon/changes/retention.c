@@ -89,9 +89,10 @@ retention_find_covered(const struct bh_core *core, const char *note, uint64_t *r
         err->rc = BH_INVALID;
         return bh_err_wrap(err, "checkpoint");
     }
-    if (rc == BH_OK)
-        *ret_size = checkpoint.size;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_size = checkpoint.size;
+    return BH_OK;
 }
 
 /* `ret[0]`: the minimum index as it is; `ret[1]`: as it may become. */
@@ -101,9 +102,10 @@ retention_find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], s
     uint64_t now_ns = bh_core_now(core), kept_ns = core->config->audit_retention;
     uint64_t covered = 0, snapshot = 0;
     bh_rc rc = bh_minimum_read(&core->store, &ret[0], err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = retention_find_covered(core, note, &covered, err);
+    rc = retention_find_covered(core, note, &covered, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_snapshot_check(core, &snapshot, err);
@@ -219,13 +221,17 @@ retention_bind_remaining(struct bh_core *core, const uint64_t range[2], struct b
     uint64_t from = 0;
     char text[24];
     bh_rc rc = retention_find_gap(core, range[0], &from, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = retention_read_range(core, range, claims, err);
-    if (rc == BH_OK)
-        rc = retention_write_bound(core, claims, from, range[1], err);
+    rc = retention_read_range(core, range, claims, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = retention_write_bound(core, claims, from, range[1], err);
+    if (rc != BH_OK)
+        return rc;
     snprintf(text, sizeof text, "%" PRIu64, from == 0 ? range[1] : 0);
-    return rc == BH_OK ? store->ops->put_meta(store->self, BH_META_CARRIED, text, err) : rc;
+    return store->ops->put_meta(store->self, BH_META_CARRIED, text, err);
 }
 
 /* ---- doing it ---- */
@@ -269,8 +275,9 @@ bh_retention_run(struct bh_core *core, const struct bh_command *command, struct 
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ BH_RECORD_PRUNE, verdict, BH_REACH_OBJECT }, err);
     rc = retention_check_policy(core, err);
-    if (rc == BH_OK)
-        rc = retention_find_bounds(core, command->checkpoint, range, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = retention_find_bounds(core, command->checkpoint, range, err);
     if (rc != BH_OK)
         return rc;
     ret_answer->more = range[1] - range[0] > AT_ONCE && !command->dry_run;

@@ -41,9 +41,10 @@ bh_rotate_run(struct bh_core *core, const struct bh_command *command, struct bh_
     if (rc == BH_CONFLICT && !core->ring.root.replaceable)
         return bh_err_hint(err, "stop the daemon, bulkheadd --rotate-root FILE, then replace "
                                 "the credential by FILE");
-    if (rc == BH_OK)
-        ret_answer->keys = (uint32_t)count;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    ret_answer->keys = (uint32_t)count;
+    return BH_OK;
 }
 
 bh_rc

@@ -461,9 +461,9 @@ shred_destroy_key(const struct shredding *s, const struct bh_entry *like, uint64
     entry.tenant = s->tenant;
     entry.obj = (struct bh_record_object){ .type = "key", .id = id };
     rc = bh_core_record(s->core, &entry, BH_OK, err);
-    if (rc == BH_OK)
-        rc = bh_keys_shred(s->core->ring.keys, id, s->core->journal.last_ts_ns, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    return bh_keys_shred(s->core->ring.keys, id, s->core->journal.last_ts_ns, err);
 }
 
 /* The record says who and why; key and name go in the same transaction. */
@@ -520,11 +520,15 @@ bh_shred_run(struct bh_core *core, const struct bh_command *command, struct bh_a
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "key.shred", verdict, BH_REACH_OBJECT }, err);
     rc = command->shred->name ? shred_find_name(&s, arena, err) : shred_find_keys(&s, arena, err);
-    if (rc == BH_OK)
-        rc = shred_check_hold(&s, err);
-    if (rc == BH_OK)
-        rc = shred_check_jobs(&s, err);
-    if (rc == BH_OK && command->shred->token)
+    if (rc != BH_OK)
+        return rc;
+    rc = shred_check_hold(&s, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = shred_check_jobs(&s, err);
+    if (rc != BH_OK)
+        return rc;
+    if (command->shred->token)
         rc = shred_check_confirmation(&s, arena, err);
     if (rc != BH_OK)
         return rc;

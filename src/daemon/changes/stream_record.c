@@ -119,9 +119,12 @@ record_begin(struct bh_core *core, const struct bh_command *command, struct bh_e
         entry->text = digest.bytes;
     }
     *ret_seq = core->journal.next_seq;
-    if (rc == BH_OK)
-        rc = bh_core_record(core, entry, BH_OK, err);
-    return rc == BH_OK ? record_put_open(core, entry, *ret_seq, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_core_record(core, entry, BH_OK, err);
+    if (rc != BH_OK)
+        return rc;
+    return record_put_open(core, entry, *ret_seq, err);
 }
 
 /* Who submitted it, or who may do so with anybody's. */
@@ -176,9 +179,12 @@ record_end(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct
     bh_rc rc = bh_core_begin(core, err);
 
     snprintf(key, sizeof key, "%" PRIu64, entry->obj.id);
-    if (rc == BH_OK)
-        rc = bh_core_record(core, entry, res, err);
-    return rc == BH_OK ? core->store.ops->put_document(core->store.self, &gone, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_core_record(core, entry, res, err);
+    if (rc != BH_OK)
+        return rc;
+    return core->store.ops->put_document(core->store.self, &gone, err);
 }
 
 static bh_rc

@@ -270,10 +270,12 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command, struct bh_
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
     entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant, check.verdict);
     rc = submit_admit(core, command, &event.u.submit, err);
-    if (rc == BH_OK)
-        rc = bh_access_submit(core, command, &entry, err);
-    if (rc == BH_OK)
-        rc = bh_allowance_check_job(core, command, event.u.submit.tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_access_submit(core, command, &entry, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_allowance_check_job(core, command, event.u.submit.tenant, err);
     if (rc != BH_OK)
         return rc;
     entry.obj = (struct bh_record_object){ .type = "job", .id = event.u.submit.job.v };

@@ -130,9 +130,11 @@ tokens_cap_lifetime(struct bh_core *core, const struct bh_command *command, uint
     snprintf(parent.id, sizeof parent.id, "%s", command->caller.token);
     rc = core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .id = parent.id },
                                       tokens_find_parent, &parent, err);
-    if (rc == BH_OK && parent.expires_ns < *expires_ns)
+    if (rc != BH_OK)
+        return rc;
+    if (parent.expires_ns < *expires_ns)
         *expires_ns = parent.expires_ns;
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -142,17 +144,22 @@ tokens_make_row(struct bh_core *core, const struct bh_command *command, struct b
     struct bh_token token = { .kind = BH_TOKEN_API };
     uint64_t lifetime;
     bh_rc rc = tokens_find_owner(core, command, &ret_row->principal_id, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = tokens_find_lifetime(command->token, &lifetime, err);
-    if (rc == BH_OK)
-        rc = tokens_check_scopes(command, err);
-    if (rc == BH_OK)
-        rc = tokens_check_presence(core, command, err);
-    if (rc == BH_OK)
-        rc = bh_allowance_check_token(core, command, ret_row->principal_id, err);
-    if (rc == BH_OK)
-        rc = bh_token_make(core->crypto, &token, ret_text, err);
+    rc = tokens_find_lifetime(command->token, &lifetime, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = tokens_check_scopes(command, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = tokens_check_presence(core, command, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_allowance_check_token(core, command, ret_row->principal_id, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_token_make(core->crypto, &token, ret_text, err);
     if (rc != BH_OK)
         return rc;
     memcpy(ret_row->id, token.id, sizeof token.id);
@@ -212,8 +219,10 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "token.create", verdict, BH_REACH_ANYWHERE }, err);
     rc = tokens_make_row(core, command, &row, text, err);
+    if (rc != BH_OK)
+        return rc;
     /* the store shows what is committed: once in a batch, or they would be counted twice */
-    if (rc == BH_OK && !bh_allowance_has_new_token(core, row.principal_id))
+    if (!bh_allowance_has_new_token(core, row.principal_id))
         rc = bh_tokens_forget(core, row.principal_id, err);
     if (rc != BH_OK)
         return rc;
@@ -317,12 +326,16 @@ bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *er
     rc =
         core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .principal_id = principal },
                                      tokens_take_owned, owned, err);
-    if (rc == BH_OK && owned->count == REVOKED_AT_ONCE_MAX)
+    if (rc != BH_OK)
+        return rc;
+    if (owned->count == REVOKED_AT_ONCE_MAX)
         return bh_err_set(err, BH_RANGE, "a principal that is removed holds over %d tokens",
                           REVOKED_AT_ONCE_MAX - 1);
-    for (uint32_t i = 0; rc == BH_OK && i < owned->count; i++) {
+    for (uint32_t i = 0; i < owned->count; i++) {
         owned->rows[i].revoked = true;
         rc = tokens_put_row(core, &entry, &owned->rows[i], err);
+        if (rc != BH_OK)
+            return rc;
     }
-    return rc;
+    return BH_OK;
 }

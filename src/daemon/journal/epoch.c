@@ -119,10 +119,11 @@ bh_rc
 bh_epochs_keep(struct bh_epochs *epochs, struct bh_err *err)
 {
     bh_rc rc = epochs->unkept ? epoch_save(epochs, err) : BH_OK;
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        epochs->unkept = false;
-    return rc;
+    epochs->unkept = false;
+    return BH_OK;
 }
 
 uint32_t

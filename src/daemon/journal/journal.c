@@ -111,8 +111,9 @@ journal_take_keys(struct bh_journal *journal, struct bh_err *err)
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_buf_init_fixed(&known, known_memory, sizeof known_memory);
     rc = journal_read_known(journal, path, &known, err);
-    if (rc == BH_OK)
-        rc = journal_check_vouched(journal, bh_buf_text(&known), err);
+    if (rc != BH_OK)
+        return rc;
+    rc = journal_check_vouched(journal, bh_buf_text(&known), err);
     if (rc != BH_OK)
         return rc;
     bh_buf_puts(&text, journal->checkpoints.vkeys);
@@ -248,10 +249,11 @@ bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err)
     const struct bh_checkpoints *checkpoints = &journal->checkpoints;
     const struct bh_checkpoint_row row = { .size = checkpoints->note_size, .note = checkpoints->note };
     bh_rc rc = journal->store.ops->put_checkpoint(journal->store.self, &row, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        journal->signing_size = row.size;
-    return rc;
+    journal->signing_size = row.size;
+    return BH_OK;
 }
 
 /* A convenience, not the truth: the store has the checkpoint already.  So nobody waits for
@@ -269,9 +271,11 @@ journal_publish_checkpoint(const struct bh_journal *journal, struct bh_err *err)
     if (fd < 0)
         return bh_err_errno(err, "%s", fresh);
     rc = bh_fd_write_all(fd, journal->checkpoints.note, strlen(journal->checkpoints.note), err);
-    if (rc == BH_OK && rename(fresh, path) != 0)
+    if (rc != BH_OK)
+        return rc;
+    if (rename(fresh, path) != 0)
         return bh_err_errno(err, "%s", path);
-    return rc;
+    return BH_OK;
 }
 
 void
@@ -365,12 +369,14 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
     struct last_signed last = { .journal = journal, .err = err };
     uint64_t newest = 0;
     bh_rc rc = journal_check_end(journal, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
-                                                  journal_check_last_checkpoint, &last, err);
-    if (rc == BH_OK)
-        rc = journal->store.ops->list_checkpoints(journal->store.self, 0, journal_read_size, &newest, err);
+    rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
+                                              journal_check_last_checkpoint, &last, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = journal->store.ops->list_checkpoints(journal->store.self, 0, journal_read_size, &newest, err);
     if (rc != BH_OK)
         return rc;
     if (last.rc != BH_OK)

@@ -204,9 +204,12 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
         catalog_names_clear(&catalog->names[kind]);
     catalog->unbound_from = catalog->unbound_to = 0;
     rc = catalog->store.ops->list_names(catalog->store.self, catalog_load_name, catalog, err);
-    if (rc == BH_OK)
-        rc = catalog_load_site(catalog, arena, err);
-    return rc == BH_OK ? bh_revision_present(&catalog->store, arena, &catalog->revision, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = catalog_load_site(catalog, arena, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_revision_present(&catalog->store, arena, &catalog->revision, err);
 }
 
 static struct catalog_name *
@@ -450,11 +453,15 @@ bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct b
 
     bh_buf_init_fixed(&buf, hex, sizeof hex);
     bh_buf_put_hex(&buf, digest->bytes, sizeof digest->bytes);
-    if (rc == BH_OK)
-        rc = catalog->store.ops->put_meta(catalog->store.self, "site", bh_buf_text(&buf), err);
-    if (rc == BH_OK)
-        rc = catalog_put_revision(catalog, revision, err);
-    return rc == BH_OK ? catalog_parse_site(catalog, text, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = catalog->store.ops->put_meta(catalog->store.self, "site", bh_buf_text(&buf), err);
+    if (rc != BH_OK)
+        return rc;
+    rc = catalog_put_revision(catalog, revision, err);
+    if (rc != BH_OK)
+        return rc;
+    return catalog_parse_site(catalog, text, err);
 }
 
 void

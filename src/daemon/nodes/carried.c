@@ -53,10 +53,12 @@ carried_add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
     bh_rc rc = kept ? BH_OK : bh_err_set(err, BH_FULL, "the batch is full");
 
     bh_job_document_key(number, key);
-    if (rc == BH_OK)
-        rc = carried_find(core, &wanted, &old, err);
-    if (rc == BH_OK)
-        rc = bh_job_document_decode(BH_DOCUMENT_CARRIED, old.value, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = carried_find(core, &wanted, &old, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_job_document_decode(BH_DOCUMENT_CARRIED, old.value, &row, err);
     if (rc != BH_OK)
         return rc;
     bh_carried_add(&row.sums, carried);
@@ -83,10 +85,11 @@ bh_carried_put(struct bh_core *core, const struct bh_carried_text *note, struct 
     const struct bh_carried_end *end = &note->end;
     const struct bh_text_row text = { .digest = note->digest, .text = { note->text, note->length } };
     bh_rc rc = core->store.ops->put_text(core->store.self, &text, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = carried_add(core, BH_DOCUMENT_CARRIED, end->job, &end->carried, err);
-    if (rc == BH_OK)
-        rc = carried_add(core, BH_DOCUMENT_CARRIED_TENANT, end->tenant, &end->carried, err);
-    return rc;
+    rc = carried_add(core, BH_DOCUMENT_CARRIED, end->job, &end->carried, err);
+    if (rc != BH_OK)
+        return rc;
+    return carried_add(core, BH_DOCUMENT_CARRIED_TENANT, end->tenant, &end->carried, err);
 }

@@ -273,9 +273,10 @@ bh_node_link_report_down(struct bh_node_link *link, struct bh_err *err)
     if (rc != BH_OK || !link->down_unreported)
         return rc;
     rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
-    if (rc == BH_OK)
-        link->down_unreported = false;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    link->down_unreported = false;
+    return BH_OK;
 }
 
 static void
@@ -328,13 +329,16 @@ link_receive_inventory(struct bh_node_link *link, const void *message, struct bh
     bool known = bh_catalog_find(link->shared->core->catalog, BH_NAME_NODE, inventory->node) != 0;
     uint32_t id;
     bh_rc rc = link_check_name(link, inventory->node, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_inventory_check(link->shared->core, inventory, err);
-    if (rc == BH_OK)
-        rc = bh_core_begin(link->shared->core, err);
-    if (rc == BH_OK)
-        rc = bh_catalog_name(link->shared->core->catalog, BH_NAME_NODE, inventory->node, &id, err);
+    rc = bh_inventory_check(link->shared->core, inventory, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_core_begin(link->shared->core, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_catalog_name(link->shared->core->catalog, BH_NAME_NODE, inventory->node, &id, err);
     if (rc != BH_OK)
         return rc;
     link->node.v = id;
@@ -343,9 +347,12 @@ link_receive_inventory(struct bh_node_link *link, const void *message, struct bh
         rc = bh_marks_recorded(link->shared->core, link->node, &link->marks, err);
     if (rc == BH_OK && !known) /* a GPU's node must be known */
         rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
-    if (rc == BH_OK)
-        rc = bh_inventory_apply(link->shared->core, link->node, inventory, err);
-    if (rc == BH_OK && link->recovered)
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_inventory_apply(link->shared->core, link->node, inventory, err);
+    if (rc != BH_OK)
+        return rc;
+    if (link->recovered)
         rc = bh_inventory_node(link->shared->core, link->node, &link->offer, err);
     if (rc != BH_OK)
         return rc;

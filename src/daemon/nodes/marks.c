@@ -46,9 +46,11 @@ bh_marks_take(struct bh_core *core, bh_node_id node, uint64_t changes, uint64_t 
     key_of(node, key);
     snprintf(value, sizeof value, "%" PRIu64, changes);
     rc = bh_core_begin(core, err);
-    if (rc == BH_OK)
-        rc = core->store.ops->put_meta(core->store.self, key, value, err);
-    if (rc == BH_OK)
-        *marks = changes;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = core->store.ops->put_meta(core->store.self, key, value, err);
+    if (rc != BH_OK)
+        return rc;
+    *marks = changes;
+    return BH_OK;
 }

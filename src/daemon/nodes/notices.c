@@ -62,10 +62,12 @@ notices_put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *noti
     bh_rc rc = kept ? BH_OK : bh_err_set(err, BH_FULL, "the batch is full");
 
     bh_job_document_key(job, key);
-    if (rc == BH_OK)
-        rc = notices_find(core, key, &old, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(old.value, strlen(old.value), &bh_job_notices_fields, &row, core->arena, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = notices_find(core, key, &old, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_json_decode(old.value, strlen(old.value), &bh_job_notices_fields, &row, core->arena, err);
     if (rc != BH_OK)
         return rc;
     notices_add(&row, notice);

@@ -174,10 +174,12 @@ orders_start_message(struct bh_core *core, const struct bh_effect *effect, struc
     if (!bh_view_lease(core->state.engine, effect->lease, &view))
         return bh_err_set(err, BH_NOT_FOUND, "lease %" PRIu64 " is gone", effect->lease.v);
     rc = orders_read_spec(core, &view, arena, &spec, err);
-    if (rc == BH_OK)
-        rc = bh_spec_numbers(&spec, &numbers, err);
-    if (rc == BH_OK)
-        rc = bh_access_retry(core, effect, &view, &spec, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_spec_numbers(&spec, &numbers, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_access_retry(core, effect, &view, &spec, err);
     if (rc != BH_OK)
         return rc;
     dir = bh_catalog_get(core->catalog);

@@ -520,25 +520,33 @@ owner_change_all(struct bh_owner_thread *owner, struct owner_request *requests, 
                  bool nodes_speak, struct bh_err *err)
 {
     bh_rc rc = bh_start_settle(owner->core, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_node_links_report_down(owner->links, err);
-    if (rc == BH_OK && nodes_speak)
+    rc = bh_node_links_report_down(owner->links, err);
+    if (rc != BH_OK)
+        return rc;
+    if (nodes_speak)
         rc = bh_node_links_receive(owner->links, err);
-    if (rc == BH_OK
-        && (!owner_run_commands(owner, requests, err) || !owner_run_refusals(owner, refusals, err)))
+    if (rc != BH_OK)
+        return rc;
+    if (!owner_run_commands(owner, requests, err) || !owner_run_refusals(owner, refusals, err))
         rc = err->rc;
-    if (rc == BH_OK)
-        rc = bh_core_record_refusals(owner->core, false, err);
-    if (rc == BH_OK)
-        rc = bh_forecaster_update(owner->forecaster, err);
-    if (rc == BH_OK)
-        rc = owner_run_ticks(owner, err);
-    if (rc == BH_OK)
-        rc = bh_access_check(owner->core, err);
-    if (rc == BH_OK)
-        rc = bh_core_commit(owner->core, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_core_record_refusals(owner->core, false, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_forecaster_update(owner->forecaster, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = owner_run_ticks(owner, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_access_check(owner->core, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_core_commit(owner->core, err);
 }
 
 /* While the disk is known to be full: reads are served, changes are refused by name. */
@@ -742,8 +750,10 @@ static bh_rc
 owner_close_journal(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_core_record_refusals(core, true, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && core->journal.next_seq != core->snapshot_seq) {
+    if (core->journal.next_seq != core->snapshot_seq) {
         rc = bh_snapshot_write(core, err);
         if (rc == BH_OK)
             rc = bh_core_commit(core, err);

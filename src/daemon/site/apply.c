@@ -603,32 +603,42 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_apply_p
     BH_ASSERT(plan);
     plan->arena = bh_arena_new(PLAN_ARENA_MAX);
     rc = bh_hold_check(core, site, err);
-    if (rc == BH_OK)
-        rc = apply_plan_scheduling(plan, core, site, err);
-    if (rc == BH_OK)
-        rc = apply_plan_skus(plan, core, site, err);
-    if (rc == BH_OK)
-        rc = apply_plan_tenants(plan, core, site, err);
-    if (rc == BH_OK)
-        rc = apply_plan_principals(plan, core, site, err);
-    if (rc == BH_OK)
-        rc = apply_plan_groups(plan, core, site, err);
-    if (rc == BH_OK)
-        rc = apply_plan_datasets(plan, core, site, err);
-    if (rc == BH_OK)
-        rc = apply_plan_gpus(plan, core, site, err);
-    if (rc == BH_OK
-        && (apply_plan_removals(plan, core, BH_NAME_TENANT, apply_site_names_tenant, site) != BH_OK
-            || apply_plan_removals(plan, core, BH_NAME_PRINCIPAL, apply_site_names_principal, site) != BH_OK
-            || apply_plan_removals(plan, core, BH_NAME_GROUP, apply_site_names_group, site) != BH_OK
-            || apply_plan_removals(plan, core, BH_NAME_DATASET, apply_site_names_dataset, site) != BH_OK
-            || apply_plan_removals(plan, core, BH_NAME_SKU, apply_site_names_sku, site) != BH_OK))
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_plan_scheduling(plan, core, site, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_plan_skus(plan, core, site, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_plan_tenants(plan, core, site, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_plan_principals(plan, core, site, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_plan_groups(plan, core, site, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_plan_datasets(plan, core, site, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_plan_gpus(plan, core, site, err);
+    if (rc != BH_OK)
+        return rc;
+    if ((apply_plan_removals(plan, core, BH_NAME_TENANT, apply_site_names_tenant, site) != BH_OK
+         || apply_plan_removals(plan, core, BH_NAME_PRINCIPAL, apply_site_names_principal, site) != BH_OK
+         || apply_plan_removals(plan, core, BH_NAME_GROUP, apply_site_names_group, site) != BH_OK
+         || apply_plan_removals(plan, core, BH_NAME_DATASET, apply_site_names_dataset, site) != BH_OK
+         || apply_plan_removals(plan, core, BH_NAME_SKU, apply_site_names_sku, site) != BH_OK))
         rc = apply_plan_full(err);
-    if (rc == BH_OK)
-        rc = apply_rehearse(plan, core, err);
-    if (rc == BH_OK)
-        *ret_plan = bh_steal(&plan);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_rehearse(plan, core, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_plan = bh_steal(&plan);
+    return BH_OK;
 }
 
 const struct bh_event *
@@ -676,19 +686,29 @@ apply_run_change(const struct apply_change *change, struct bh_core *core, const 
 {
     uint32_t id;
     bh_rc rc = bh_core_begin(core, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && change->is_new)
+    if (change->is_new)
         rc = bh_catalog_name(core->catalog, change->kind, change->name, &id, err);
-    if (rc == BH_OK && change->event.kind != BH_EV_TICK)
+    if (rc != BH_OK)
+        return rc;
+    if (change->event.kind != BH_EV_TICK)
         rc = apply_step_change(change, core, entry, err);
-    if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
+    if (rc != BH_OK)
+        return rc;
+    if (change->drop && change->kind == BH_NAME_PRINCIPAL)
         rc = bh_tokens_revoke_all(core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
-    if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
+    if (rc != BH_OK)
+        return rc;
+    if (change->drop && change->kind == BH_NAME_PRINCIPAL)
         rc = bh_accounts_forget(core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
-    if (rc == BH_OK && change->drop)
-        rc = bh_catalog_drop(core->catalog, change->kind,
-                             bh_catalog_find(core->catalog, change->kind, change->name), err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (change->drop)
+        return bh_catalog_drop(core->catalog, change->kind,
+                               bh_catalog_find(core->catalog, change->kind, change->name), err);
+    return BH_OK;
 }
 
 bh_rc

@@ -116,9 +116,11 @@ revisions_drop(struct bh_core *core, const struct bh_revision *revision, bool wi
     bh_revision_key(revision->number, key);
     rc = core->store.ops->put_document(core->store.self, &gone, err);
     memcpy(digest.bytes, revision->digest, sizeof digest.bytes);
-    if (rc == BH_OK && with_text)
-        rc = core->store.ops->drop_text(core->store.self, &digest, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (with_text)
+        return core->store.ops->drop_text(core->store.self, &digest, err);
+    return BH_OK;
 }
 
 /* Whether the open batch has a revision already, which the walk does not see. */

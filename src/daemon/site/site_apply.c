@@ -72,9 +72,11 @@ apply_find_removals(struct bh_core *core, const struct bh_apply_plan *plan, stru
     if (rc == BH_OK && text.length > 0)
         *ret_removals = bh_buf_text(&text) ? bh_arena_strdup(arena, bh_buf_text(&text)) : NULL;
     bh_buf_fini(&text);
-    if (rc == BH_OK && !*ret_removals)
+    if (rc != BH_OK)
+        return rc;
+    if (!*ret_removals)
         return bh_err_set(err, BH_RANGE, "the file removes more names at once than can be listed");
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -209,14 +211,20 @@ bh_site_run(struct bh_core *core, const struct bh_command *command, struct bh_ar
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "site.apply", verdict, BH_REACH_OBJECT }, err);
     rc = bh_grants_check_site(core, command, err);
-    if (rc == BH_OK && command->guarded)
+    if (rc != BH_OK)
+        return rc;
+    if (command->guarded)
         rc = bh_revision_guard(core, command->revision, err);
-    if (rc == BH_OK && !command->dry_run && bh_site_revives(core, command->site))
+    if (rc != BH_OK)
+        return rc;
+    if (!command->dry_run && bh_site_revives(core, command->site))
         rc = apply_reap_ended(core, err);
-    if (rc == BH_OK)
-        rc = bh_plan_make(core, command->site, &plan, err);
-    if (rc == BH_OK)
-        rc = apply_find_removals(core, plan, arena, &ret_answer->removes, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_plan_make(core, command->site, &plan, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = apply_find_removals(core, plan, arena, &ret_answer->removes, err);
     if (rc != BH_OK)
         return rc;
     bh_site_changes_find(core->crypto, bh_catalog_site(core->catalog), command->site, arena,

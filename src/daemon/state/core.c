@@ -20,9 +20,10 @@ bh_core_begin(struct bh_core *core, struct bh_err *err)
         return rc;
     bh_journal_ask(&core->journal, bh_core_now(core), core->config->checkpoint_interval);
     rc = core->store.ops->begin(core->store.self, err);
-    if (rc == BH_OK)
-        core->open = true;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    core->open = true;
+    return BH_OK;
 }
 
 bh_rc

@@ -31,7 +31,8 @@ bh_job_owner_find(const struct bh_core *core, bh_job_id job, struct bh_job_owner
     if (job.v == 0 || job.v >= core->next_job)
         return bh_err_set(err, BH_NOT_FOUND, "job %" PRIu64 " does not exist", job.v);
     rc = core->store.ops->get_job(core->store.self, job.v, job_owner_read_row, &owner, err);
-    if (rc == BH_OK)
-        *ret_owner = owner;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_owner = owner;
+    return BH_OK;
 }

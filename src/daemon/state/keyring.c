@@ -94,9 +94,11 @@ keyring_stage(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, const
         memcpy(ret_key, next, BH_KEY_BYTES);
     else
         rc = crypto->random(ret_key, BH_KEY_BYTES, err);
-    if (rc == BH_OK && (ring->root.replaceable || !next))
-        rc = bh_root_stage(&ring->root, ret_key, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (ring->root.replaceable || !next)
+        return bh_root_stage(&ring->root, ret_key, err);
+    return BH_OK;
 }
 
 bh_rc

@@ -126,12 +126,13 @@ admit_tenant(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 {
     uint64_t id = event->u.tenant.tenant.v;
     bh_rc rc = bh_tenant_check(engine, &event->u.tenant, ret_why);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK
-        && (!admit_capacity_for(engine, TABLE_TENANT, id, ret_why)
-            || !admit_capacity_for(engine, TABLE_METERED, id, ret_why)))
+    if ((!admit_capacity_for(engine, TABLE_TENANT, id, ret_why)
+         || !admit_capacity_for(engine, TABLE_METERED, id, ret_why)))
         return BH_FULL;
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -560,9 +561,12 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (admit[event->kind])
         rc = admit[event->kind](engine, event, ret_why);
-    if (rc == BH_OK && !admit_capacity_to_decide(engine, event, ret_why))
+    if (rc != BH_OK)
+        return rc;
+    if (!admit_capacity_to_decide(engine, event, ret_why))
         rc = BH_FULL;
-    if (rc == BH_OK)
-        *ret_why = (struct bh_reason){ 0 };
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    *ret_why = (struct bh_reason){ 0 };
+    return BH_OK;
 }

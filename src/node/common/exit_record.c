@@ -92,9 +92,10 @@ bh_exit_record_read(const char *folder, struct bh_msg_ended *ret_end, struct bh_
     bh_rc rc = path_in(folder, path, sizeof path, err);
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    if (rc == BH_OK)
-        rc = bh_file_read(path, sizeof memory - 1, &text, err);
-    if (rc == BH_OK)
-        rc = bh_json_decode(text.bytes, text.length, bh_message_fields(BH_MSG_ENDED), ret_end, arena, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_file_read(path, sizeof memory - 1, &text, err);
+    if (rc != BH_OK)
+        return rc;
+    return bh_json_decode(text.bytes, text.length, bh_message_fields(BH_MSG_ENDED), ret_end, arena, err);
 }

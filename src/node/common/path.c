@@ -247,9 +247,10 @@ path_write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struc
 {
     char path[64];
     bh_rc rc = path_write_one_map(pid, "uid_map", (uint32_t[]){ owner->from_uid, owner->to_uid }, owner, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = path_write_one_map(pid, "gid_map", (uint32_t[]){ owner->from_gid, owner->to_gid }, owner, err);
+    rc = path_write_one_map(pid, "gid_map", (uint32_t[]){ owner->from_gid, owner->to_gid }, owner, err);
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
@@ -318,9 +319,11 @@ bh_path_mount_tmpfs(const char *name, const char *place, mode_t mode, struct bh_
     bh_rc rc = bh_dir_make(place, mode, err);
 
     bh_path_format(options, sizeof options, "mode=%o", (unsigned)mode);
-    if (rc == BH_OK && mount(name, place, "tmpfs", MS_NOSUID, options) != 0)
-        rc = bh_err_errno(err, "mount a tmpfs on %s", place);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (mount(name, place, "tmpfs", MS_NOSUID, options) != 0)
+        return bh_err_errno(err, "mount a tmpfs on %s", place);
+    return BH_OK;
 }
 
 /* ---- removing ---- */

@@ -153,11 +153,13 @@ bh_order_journal_open(const char *path, bh_order_journal_sink sink, void *sink_s
     if (rc == BH_OK)
         rc = journal_replay(journal, &text, sink, sink_self, err);
     bh_buf_fini(&text);
-    if (rc == BH_OK)
-        rc = journal_sync_folder(path, err);
-    if (rc == BH_OK)
-        *ret_journal = bh_steal(&journal);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = journal_sync_folder(path, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_journal = bh_steal(&journal);
+    return BH_OK;
 }
 
 void

@@ -31,15 +31,18 @@ bh_rc
 bh_limits_check(const struct bh_conf *conf, const struct bh_msg_start *start, struct bh_err *err)
 {
     bh_rc rc = check_limit("pids", start->pids, conf->pids_max, "pids_max", err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = check_limit("memory_bytes", start->memory_bytes, bh_limits_memory_max(conf), "memory_max_mib",
-                         err);
-    if (rc == BH_OK)
-        rc = check_limit("cpu_milli", start->cpu_milli, CPU_MILLI_MAX, NULL, err);
-    if (rc == BH_OK && start->cpu_milli && start->cpu_milli < CPU_MILLI_MIN)
-        rc = bh_err_set(err, BH_RANGE, "cpu_milli: %u is less than %d", start->cpu_milli, CPU_MILLI_MIN);
-    return rc;
+    rc = check_limit("memory_bytes", start->memory_bytes, bh_limits_memory_max(conf), "memory_max_mib", err);
+    if (rc != BH_OK)
+        return rc;
+    rc = check_limit("cpu_milli", start->cpu_milli, CPU_MILLI_MAX, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    if (start->cpu_milli && start->cpu_milli < CPU_MILLI_MIN)
+        return bh_err_set(err, BH_RANGE, "cpu_milli: %u is less than %d", start->cpu_milli, CPU_MILLI_MIN);
+    return BH_OK;
 }
 
 bh_rc

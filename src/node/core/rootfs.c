@@ -291,15 +291,19 @@ bh_rootfs_open(const struct bh_conf *conf, const char *sandboxes, const char *li
                              err); /* what jobs see of it never changes */
     if (rc == BH_OK)
         rc = rootfs_build_usr(rootfs, conf, libexec, err);
-    if (rc == BH_OK)
-        rc = rootfs_build_etc(rootfs, err);
-    if (rc == BH_OK)
-        rc = rootfs_build_libs(rootfs, err);
-    if (rc == BH_OK)
-        rc = rootfs_build_extra(rootfs, conf, err);
-    if (rc == BH_OK)
-        *ret_rootfs = bh_steal(&rootfs);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = rootfs_build_etc(rootfs, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = rootfs_build_libs(rootfs, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = rootfs_build_extra(rootfs, conf, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_rootfs = bh_steal(&rootfs);
+    return BH_OK;
 }
 
 void

@@ -102,11 +102,13 @@ bh_scratch_acquire(const struct bh_node *node, struct bh_job *job, uint64_t byte
     }
     bh_scratch_folder(node, folder);
     rc = bh_dir_make(folder, 0700, err);
-    if (rc == BH_OK)
-        rc = scratch_check_tenant(node, job, folder, bytes, err);
-    if (rc == BH_OK)
-        job->scratch_bytes = bytes;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = scratch_check_tenant(node, job, folder, bytes, err);
+    if (rc != BH_OK)
+        return rc;
+    job->scratch_bytes = bytes;
+    return BH_OK;
 }
 
 /* ---- mounting ---- */

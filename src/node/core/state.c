@@ -334,12 +334,14 @@ bh_rc
 bh_state_record(struct bh_node_state *state, const struct bh_node_record *record, struct bh_err *err)
 {
     bh_rc rc = state_grow_table(state, record->kind, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_node_record_append(state->journal, record, err);
-    if (rc == BH_OK)
-        state_apply(state, record);
-    return rc;
+    rc = bh_node_record_append(state->journal, record, err);
+    if (rc != BH_OK)
+        return rc;
+    state_apply(state, record);
+    return BH_OK;
 }
 
 bh_rc
@@ -416,12 +418,14 @@ state_replay_entry(void *self, const char *payload, size_t length, struct bh_err
     struct bh_node_state *state = self;
     struct bh_node_record record;
     bh_rc rc = bh_node_record_decode(payload, length, &record, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = state_grow_table(state, record.kind, err);
-    if (rc == BH_OK)
-        state_apply(state, &record);
-    return rc;
+    rc = state_grow_table(state, record.kind, err);
+    if (rc != BH_OK)
+        return rc;
+    state_apply(state, &record);
+    return BH_OK;
 }
 
 static bh_rc
@@ -643,11 +647,13 @@ bh_state_open(struct bh_node_state *state, const char *dir, struct bh_err *err)
     memset(state, 0, sizeof *state);
     bh_path_format(path, sizeof path, "%s/journal", dir);
     rc = bh_order_journal_open(path, state_replay_entry, state, &state->journal, err);
-    if (rc == BH_OK && state_rewrite(state, err) != BH_OK)
+    if (rc != BH_OK)
+        return rc;
+    if (state_rewrite(state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
-    if (rc == BH_OK && bh_order_journal_reserve(state->journal, err) != BH_OK)
+    if (bh_order_journal_reserve(state->journal, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "room for the journal"), BH_ERRLOG(err));
-    return rc;
+    return BH_OK;
 }
 
 void

@@ -60,9 +60,11 @@ gpu_await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu
     if (frame.number != BH_GPU_MSG_RESPONSE)
         return bh_err_set(err, BH_INVALID, "message %u is no answer", frame.number);
     rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), answer, arena, err);
-    if (rc == BH_OK && answer->call != call)
+    if (rc != BH_OK)
+        return rc;
+    if (answer->call != call)
         return bh_err_set(err, BH_INVALID, "an answer to another request");
-    return rc;
+    return BH_OK;
 }
 
 static bh_rc
@@ -306,9 +308,10 @@ gpu_client_processes(void *self, const char *gpu, struct bh_arena *arena,
 {
     struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = gpu_run_request(self, &request, err);
+    rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
     *ret_processes = request.answer.processes.items;
@@ -324,8 +327,9 @@ gpu_client_busy(void *self, const char *gpu, struct bh_arena *arena, struct bh_d
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_BUSY, gpu, arena, err);
 
     request.ask.since_us = samples->since_us;
-    if (rc == BH_OK)
-        rc = gpu_run_request(self, &request, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
     samples->items = request.answer.busy.items;
@@ -339,9 +343,10 @@ gpu_client_health(void *self, const char *gpu, struct bh_device_health *ret_heal
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = gpu_run_request(self, &request, err);
+    rc = gpu_run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
     if (request.answer.healths.count != 1)
@@ -377,7 +382,9 @@ bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_e
     bh_rc rc = gpu_prepare(&request, kind, gpu, NULL, err);
 
     BH_ASSERT(!client->asked);
-    if (rc == BH_OK && client->surveying.pid == 0)
+    if (rc != BH_OK)
+        return rc;
+    if (client->surveying.pid == 0)
         rc = bh_gpu_start(client, &client->surveying, NULL, err);
     if (rc != BH_OK)
         return rc;

@@ -79,9 +79,10 @@ gpu_child_carve(const struct bh_device *device, const struct bh_gpu_request *ask
     if (!made)
         return bh_err_set(err, BH_FULL, "no room for an instance");
     rc = device->ops->carve(device->self, ask->gpu, ask->profile, ask->start, made, err);
-    if (rc == BH_OK)
-        answer->instances = (struct bh_list){ made, 1 };
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    answer->instances = (struct bh_list){ made, 1 };
+    return BH_OK;
 }
 
 static bh_rc
@@ -98,10 +99,11 @@ gpu_child_processes(const struct bh_device *device, const struct bh_gpu_request 
     struct bh_device_process *items;
     uint32_t count;
     bh_rc rc = device->ops->processes(device->self, ask->gpu, arena, &items, &count, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        answer->processes = (struct bh_list){ items, count };
-    return rc;
+    answer->processes = (struct bh_list){ items, count };
+    return BH_OK;
 }
 
 static bh_rc
@@ -110,10 +112,11 @@ gpu_child_busy(const struct bh_device *device, const struct bh_gpu_request *ask,
 {
     struct bh_device_samples samples = { .since_us = ask->since_us };
     bh_rc rc = device->ops->busy(device->self, ask->gpu, arena, &samples, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        answer->busy = (struct bh_list){ samples.items, samples.count };
-    return rc;
+    answer->busy = (struct bh_list){ samples.items, samples.count };
+    return BH_OK;
 }
 
 static bh_rc
@@ -126,9 +129,10 @@ gpu_child_health(const struct bh_device *device, const struct bh_gpu_request *as
     if (!found)
         return bh_err_set(err, BH_FULL, "no room for the health of a GPU");
     rc = device->ops->health(device->self, ask->gpu, found, err);
-    if (rc == BH_OK)
-        answer->healths = (struct bh_list){ found, 1 };
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    answer->healths = (struct bh_list){ found, 1 };
+    return BH_OK;
 }
 
 static const request requests[] = {

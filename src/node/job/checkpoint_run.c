@@ -138,8 +138,9 @@ bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
     bh_rc rc = job ? checkpoint_run_put_job(node, job, arena, &request, err) : BH_OK;
 
     *run = (struct bh_checkpoint_run){ .output_fd = -1 };
-    if (rc == BH_OK)
-        rc = run_write_request(&request, &input, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = run_write_request(&request, &input, err);
     if (rc != BH_OK)
         return rc;
     run->output_fd = memfd_create("bulkhead-checkpoint", MFD_CLOEXEC);

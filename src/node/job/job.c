@@ -482,15 +482,19 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
             return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " of lease %" PRIu64 " is not where it was",
                               lent->partition, lease);
     }
-    if (rc == BH_OK)
-        rc = bh_state_record_owner(&node->state, &job->record, err);
-    if (rc == BH_OK)
-        rc = job_record_suspended(node, job, false, err);
-    if (rc == BH_OK)
-        rc = job_set_frozen(node, job, false, err);
-    if (rc == BH_OK)
-        bh_log(JOB_THAWED, BH_U64("lease", lease));
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_state_record_owner(&node->state, &job->record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = job_record_suspended(node, job, false, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = job_set_frozen(node, job, false, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_log(JOB_THAWED, BH_U64("lease", lease));
+    return BH_OK;
 }
 
 /* ---- stopping ---- */
@@ -561,13 +565,16 @@ job_end_unknown(struct bh_node *node, uint64_t lease, struct bh_err *err)
 
     snprintf(record.boot, sizeof record.boot, "%s", node->boot);
     rc = bh_launch_folder(node, lease, folder, err);
-    if (rc == BH_OK)
-        rc = bh_exit_record_write(folder, &end, err);
-    if (rc == BH_OK)
-        rc = bh_state_record(&node->state, &record, err);
-    if (rc == BH_OK)
-        job_finish(node, bh_state_job(&node->state, lease));
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_exit_record_write(folder, &end, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_state_record(&node->state, &record, err);
+    if (rc != BH_OK)
+        return rc;
+    job_finish(node, bh_state_job(&node->state, lease));
+    return BH_OK;
 }
 
 bh_rc

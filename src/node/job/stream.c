@@ -184,11 +184,14 @@ stream_start(struct bh_node_streams *streams, struct one *one, const struct bh_m
     const struct bh_job *job;
     int pidfd;
     bh_rc rc = stream_check(streams, message, &job, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && kept < 0)
+    if (kept < 0)
         rc = bh_err_errno(err, "pass the stream on");
-    if (rc == BH_OK)
-        rc = stream_spawn(streams, job, (int[]){ one->fd, kept }, &pidfd, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = stream_spawn(streams, job, (int[]){ one->fd, kept }, &pidfd, err);
     if (rc != BH_OK)
         return rc;
     stream_drop(streams, one);

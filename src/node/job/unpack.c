@@ -152,9 +152,10 @@ unpack_add_registry(struct bh_helper *helper, const struct bh_node *node, const 
     char skopeo[BH_NODE_PATH_MAX];
     struct bh_registry registry;
     bh_rc rc = bh_registries_find(&node->conf, image->path, &registry, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = unpack_find_tool(node->conf.skopeo, "skopeo", skopeo, err);
+    rc = unpack_find_tool(node->conf.skopeo, "skopeo", skopeo, err);
     if (rc != BH_OK)
         return rc;
     bh_helper_word(helper, "--source=%s", image->path);
@@ -224,10 +225,13 @@ unpack_start_program(struct bh_node *node, const struct bh_msg_start *start, str
     bh_helper_word(&helper, "%s/bulkhead-unpack", node->libexec);
     if (bh_unpack_has_image(start))
         rc = unpack_add_image(&helper, node, start, &layout, err);
-    if (rc == BH_OK && start->scratch_bytes > 0)
+    if (rc != BH_OK)
+        return rc;
+    if (start->scratch_bytes > 0)
         rc = unpack_add_scratch(&helper, node, start, err);
-    if (rc == BH_OK)
-        rc = unpack_make_group(node, start, group, sizeof group, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = unpack_make_group(node, start, group, sizeof group, err);
     if (rc != BH_OK)
         return rc;
     bh_helper_word(&helper, "--cgroup-mount=%s", node->conf.cgroup_mount);
@@ -260,8 +264,9 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
     BH_ASSERT(job && unpack);
     unpack->report_fd = -1;
     rc = bh_order_copy_init(&unpack->copy, BH_MSG_START, start, err);
-    if (rc == BH_OK)
-        rc = unpack_start_program(node, start, unpack, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = unpack_start_program(node, start, unpack, err);
     if (rc != BH_OK)
         return rc;
     unpack->now = (struct bh_msg_image){ .lease = start->lease, .job = start->job };

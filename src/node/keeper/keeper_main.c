@@ -390,19 +390,23 @@ keeper_read_options(struct keeper *keeper, int argc, char **argv, struct bh_err 
     keeper->logs.party = texts['p'];
     keeper->command = argv + optind;
     rc = bh_parse_u64(texts['l'], &keeper->lease, err);
-    if (rc == BH_OK)
-        rc = bh_parse_u64(texts['t'], &tenant, err);
-    if (rc == BH_OK)
-        rc = bh_parse_u64(texts['b'], &keeper->logs.bound_bytes, err);
-    if (rc == BH_OK)
-        rc = bh_parse_u64(texts['c'], &keeper->log_space, err);
-    if (rc == BH_OK)
-        rc = bh_parse_u64(texts['s'], &stdio, err);
-    if (rc == BH_OK)
-        keeper->logs.tenant = (uint32_t)tenant;
-    if (rc == BH_OK)
-        keeper->stdio = stdio < BH_STDIOS ? (uint32_t)stdio : BH_STDIO_NONE;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_parse_u64(texts['t'], &tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_parse_u64(texts['b'], &keeper->logs.bound_bytes, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_parse_u64(texts['c'], &keeper->log_space, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_parse_u64(texts['s'], &stdio, err);
+    if (rc != BH_OK)
+        return rc;
+    keeper->logs.tenant = (uint32_t)tenant;
+    keeper->stdio = stdio < BH_STDIOS ? (uint32_t)stdio : BH_STDIO_NONE;
+    return BH_OK;
 }
 
 static void

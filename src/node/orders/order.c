@@ -245,19 +245,26 @@ order_perform_carve(struct bh_node *node, const void *message, struct effect *re
     ret_effect->waits = rc == BH_OK && bh_handover_is_held(node, &record.partition);
     if (ret_effect->waits)
         return BH_OK;
-    if (rc == BH_OK)
-        rc = bh_node_partition_begin(node, &record, err);
-    if (rc == BH_OK)
-        rc = bh_node_partition_carve_check(node, &record.partition, err);
-    if (rc == BH_OK)
-        rc = bh_placement_is_share(&record.partition)
-                 ? bh_share_slot_check(node, &record.partition, record.tenant, err)
-                 : bh_mig_change_check(node, record.partition.gpu, record.tenant, err);
-    if (rc == BH_OK)
-        rc = bh_state_record(&node->state, &record, err);
-    if (rc == BH_OK)
-        rc = bh_node_partition_carve(node, &record, err);
-    return rc == BH_OK ? order_scrub_carved(node, &request, ret_effect, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_node_partition_begin(node, &record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_node_partition_carve_check(node, &record.partition, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_placement_is_share(&record.partition)
+             ? bh_share_slot_check(node, &record.partition, record.tenant, err)
+             : bh_mig_change_check(node, record.partition.gpu, record.tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_state_record(&node->state, &record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_node_partition_carve(node, &record, err);
+    if (rc != BH_OK)
+        return rc;
+    return order_scrub_carved(node, &request, ret_effect, err);
 }
 
 static bh_rc

@@ -61,9 +61,12 @@ bh_order_watermark_open(struct bh_node *node, struct bh_err *err)
             bh_log(MEMORY_UNKNOWN, BH_STR("why", why));
         rc = bh_state_forget_owners(&node->state, node->state.reached, 0, err);
     }
-    if (rc == BH_OK)
-        rc = bh_state_sync(&node->state, err);
-    return rc == BH_OK ? write_line(node, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_state_sync(&node->state, err);
+    if (rc != BH_OK)
+        return rc;
+    return write_line(node, err);
 }
 
 bh_rc
@@ -85,9 +88,12 @@ bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err)
                BH_STR("why", "the daemon was told more than state_dir knows: it was put back"),
                BH_U64("told", reported), BH_U64("known", state->changes));
     rc = bh_state_forget_owners(state, state->reached, reported, err);
-    if (rc == BH_OK)
-        rc = bh_state_sync(state, err);
-    return rc == BH_OK ? write_line(node, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_state_sync(state, err);
+    if (rc != BH_OK)
+        return rc;
+    return write_line(node, err);
 }
 
 void

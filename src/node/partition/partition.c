@@ -122,9 +122,11 @@ partition_check_unused(const struct bh_node *node, const struct bh_node_partitio
         if (bh_trespass_charge(node, partition, processes[i].pid, 0))
             return bh_err_set(err, BH_CONFLICT, "process %u of a job that was not lent it holds GPU %s",
                               processes[i].pid, gpu);
-    if (rc == BH_OK && count > 0)
+    if (rc != BH_OK)
+        return rc;
+    if (count > 0)
         return bh_err_set(err, BH_CONFLICT, "process %u uses GPU %s", processes[0].pid, gpu);
-    return rc;
+    return BH_OK;
 }
 
 /* A job that runs has its place even where no partition stands there any more. */
@@ -372,10 +374,11 @@ bh_node_partition_carve(struct bh_node *node, const struct bh_node_record *order
     }
     for (int turn = 0; turn < ATTEMPTS_MAX && again; turn++)
         rc = partition_carve_instance(node, order, &again, err);
-    if (rc == BH_OK)
-        bh_log(INSTANCE_CARVED, BH_STR("gpu", wanted->gpu), BH_STR("profile", wanted->profile),
-               BH_U64("start", wanted->start));
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_log(INSTANCE_CARVED, BH_STR("gpu", wanted->gpu), BH_STR("profile", wanted->profile),
+           BH_U64("start", wanted->start));
+    return BH_OK;
 }
 
 /* ---- destroying ---- */
@@ -433,11 +436,13 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant, st
     rc = bh_occupancy_check_idle(node, partition, err);
     if (rc == BH_OK && bh_placement_is_share(partition)) /* its contexts went with the processes of its job */
         return partition_record_gone(node, id, err);
-    if (rc == BH_OK)
-        rc = bh_mig_change_check(node, partition->gpu, tenant, err);
-    if (rc == BH_OK)
-        rc = partition->gi == BH_WHOLE_GPU ? partition_check_unused(node, partition, err)
-                                           : partition_destroy_instance(node, partition, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_mig_change_check(node, partition->gpu, tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = partition->gi == BH_WHOLE_GPU ? partition_check_unused(node, partition, err)
+                                       : partition_destroy_instance(node, partition, err);
     if (rc != BH_OK)
         return rc;
     bh_log(INSTANCE_DESTROYED, BH_STR("gpu", partition->gpu), BH_STR("profile", partition->profile));

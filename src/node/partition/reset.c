@@ -123,10 +123,12 @@ static bh_rc
 reset_check_free(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     bh_rc rc = reset_check_jobs(node, gpu, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && bh_node_partition_has_foreign(node, gpu))
-        rc = bh_err_set(err, BH_CONFLICT, "GPU %s has instances that are not Bulkhead's", gpu);
-    return rc == BH_OK ? reset_check_processes(node, gpu, err) : rc;
+    if (bh_node_partition_has_foreign(node, gpu))
+        return bh_err_set(err, BH_CONFLICT, "GPU %s has instances that are not Bulkhead's", gpu);
+    return reset_check_processes(node, gpu, err);
 }
 
 static bool
@@ -390,9 +392,10 @@ bh_reset_test(struct bh_node *node, const char *gpu, struct bh_err *err)
     const struct bh_device_gpu *known;
     const char *uncured;
     bh_rc rc = bh_health_read(node, gpu, &health, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_node_partition_scan(node, err);
+    rc = bh_node_partition_scan(node, err);
     if (rc != BH_OK)
         return rc;
     known = bh_node_inventory_gpu(node, gpu);

@@ -407,7 +407,9 @@ bh_handover_check(struct bh_node *node, const struct bh_node_partition *partitio
     }
     if (handover->pid && handover_has_ended(handover, now))
         rc = handover_take_look(node, now, err);
-    if (rc == BH_OK && handover_needs_look(handover, partition, tenant)) {
+    if (rc != BH_OK)
+        return rc;
+    if (handover_needs_look(handover, partition, tenant)) {
         *ret_waits = true;
         if (!handover->pid && now >= handover->check_at)
             rc = handover_begin_look(node, partition, err);

@@ -57,16 +57,20 @@ bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *e
     bh_rc rc = open_runtime(node, &request.runtime_fd, err);
 
     bh_node_job_folder(node, job->record.lease, folder);
-    if (rc == BH_OK)
-        rc = bh_sandbox_spec_build(&spec, &sandbox, record, err);
-    if (rc == BH_OK)
-        rc = runtime->ops->prepare(runtime->self, &sandbox, err);
-    if (rc == BH_OK)
-        rc = runtime->ops->command(runtime->self, &sandbox, request.command, err);
-    if (rc == BH_OK && *record)
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_sandbox_spec_build(&spec, &sandbox, record, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = runtime->ops->prepare(runtime->self, &sandbox, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = runtime->ops->command(runtime->self, &sandbox, request.command, err);
+    if (rc != BH_OK)
+        return rc;
+    if (*record)
         dprintf(launch->log_fd, "bulkhead: %s\n", record);
-    if (rc == BH_OK)
-        rc = bh_keeper_start(&request, &job->pidfd, err);
+    rc = bh_keeper_start(&request, &job->pidfd, err);
     if (rc != BH_OK)
         return rc;
     job->ordered.memory_bytes = sandbox.memory_bytes;

@@ -165,11 +165,14 @@ network_read_record(const struct bh_node *node, struct attached *attached, struc
     if (rc == BH_OK)
         rc = bh_json_decode(text.bytes, text.length, &record_fields, &attached->record, attached->arena, err);
     bh_buf_fini(&text);
-    if (rc == BH_OK)
-        rc = bh_network_lists_read(&attached->record.allow, &attached->record.deny, &attached->lists, err);
-    if (rc == BH_OK && attached->record.mode == BH_NETWORK_NONE)
-        rc = bh_err_set(err, BH_INVALID, "%s says no network", path);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_network_lists_read(&attached->record.allow, &attached->record.deny, &attached->lists, err);
+    if (rc != BH_OK)
+        return rc;
+    if (attached->record.mode == BH_NETWORK_NONE)
+        return bh_err_set(err, BH_INVALID, "%s says no network", path);
+    return BH_OK;
 }
 
 /* ---- /etc/hosts of peers ---- */
@@ -257,11 +260,14 @@ network_mount_hosts(const struct bh_node *node, const struct attached *attached,
 
     network_path_in(node, attached->lease, "hosts", from);
     bh_path_format(to, sizeof to, "%.480s/hosts", bundle);
-    if (rc == BH_OK)
-        rc = network_make_empty(bundle, "hosts", err);
-    if (rc == BH_OK && mount(from, to, NULL, MS_BIND, NULL) != 0)
-        rc = bh_err_errno(err, "mount %s", from);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = network_make_empty(bundle, "hosts", err);
+    if (rc != BH_OK)
+        return rc;
+    if (mount(from, to, NULL, MS_BIND, NULL) != 0)
+        return bh_err_errno(err, "mount %s", from);
+    return BH_OK;
 }
 
 static bh_rc
@@ -313,9 +319,10 @@ network_fill(const struct bh_networks *networks, const struct bh_networks_reques
     const struct bh_msg_network *asked = request->network;
     struct network_record *record = &attached->record;
     bh_rc rc = bh_network_lists_read(&asked->allow, &asked->deny, &attached->lists, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_network_conf_check(&networks->conf, asked, &attached->lists, err);
+    rc = bh_network_conf_check(&networks->conf, asked, &attached->lists, err);
     if (rc != BH_OK)
         return rc;
     *record = (struct network_record){

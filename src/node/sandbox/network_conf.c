@@ -67,12 +67,12 @@ bh_network_conf_read(const struct bh_conf *conf, struct bh_network_conf *ret_con
         if (!is_interface(conf->network_uplinks.items[i]))
             return bh_err_set(err, BH_INVALID, "network_uplinks: \"%.40s\" is no interface",
                               conf->network_uplinks.items[i]);
-    if (rc == BH_OK && *conf->bandwidth_max
-        && bh_bandwidth_parse(conf->bandwidth_max, &read.bandwidth_max, err) != BH_OK)
+    if (rc != BH_OK)
+        return rc;
+    if (*conf->bandwidth_max && bh_bandwidth_parse(conf->bandwidth_max, &read.bandwidth_max, err) != BH_OK)
         return bh_err_wrap(err, "bandwidth_max");
-    if (rc == BH_OK)
-        *ret_conf = read;
-    return rc;
+    *ret_conf = read;
+    return BH_OK;
 }
 
 /* ---- what a job asks for ---- */

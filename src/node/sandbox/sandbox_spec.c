@@ -101,15 +101,19 @@ spec_add_shared(struct spec *spec, const char *source, const char *target, struc
     bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
     bh_path_format(options, sizeof options, "lowerdir=%s:%s", empty, below);
     rc = bh_dir_make(empty, 0755, err);
-    if (rc == BH_OK)
-        rc = spec_make_place(spec, &place, err);
-    if (rc == BH_OK
-        && mount("bulkhead-shared", place, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0) {
+    if (rc != BH_OK)
+        return rc;
+    rc = spec_make_place(spec, &place, err);
+    if (rc != BH_OK)
+        return rc;
+    if (mount("bulkhead-shared", place, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0) {
         bh_err_errno(err, "show %s with inodes of its own", source);
         rc = bh_err_hint(err, "its file system cannot stand below an overlay: put it on another, or "
                               "ask for a boundary below hard");
     }
-    return rc == BH_OK ? spec_add_mount(spec, place, target, false, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return spec_add_mount(spec, place, target, false, err);
 }
 
 /* ---- mounts that the job asks for ---- */
@@ -210,10 +214,10 @@ spec_clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_
         request.write = false;
         rc = bh_path_clone(fd, place, false, NULL, err);
     }
-    if (rc == BH_OK && wanted->write && !request.write)
-        snprintf(spec->record, 200, "%.120s is read-only for this job", wanted->source);
     if (rc != BH_OK)
         return rc;
+    if (wanted->write && !request.write)
+        snprintf(spec->record, 200, "%.120s is read-only for this job", wanted->source);
     return request.write ? spec_add_mount(spec, place, wanted->target, true, err)
                          : spec_add_shared(spec, place, wanted->target, err);
 }
@@ -326,9 +330,10 @@ spec_open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
     BH_AUTO(bh_fd_close) int fd = -1;
     char *place = NULL;
     bh_rc rc = bh_store_folder(spec->node, spec->job->record.lease, folder, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = spec_make_place(spec, &place, err);
+    rc = spec_make_place(spec, &place, err);
     if (rc != BH_OK)
         return rc;
     bh_path_format(path, sizeof path, "%s/rootfs", folder);
@@ -393,12 +398,12 @@ spec_put_image_root(struct spec *spec, const char *image, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_dir_make(spec->sandbox->rootfs, 0755, err);
     bh_path_format(options, sizeof options, "lowerdir=%s:%s", layer, below);
-    if (rc == BH_OK
-        && mount("bulkhead-image", spec->sandbox->rootfs, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV,
-                 options)
-               != 0)
-        rc = bh_err_errno(err, "mount the image %s", image);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (mount("bulkhead-image", spec->sandbox->rootfs, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options)
+        != 0)
+        return bh_err_errno(err, "mount the image %s", image);
+    return BH_OK;
 }
 
 static bh_rc
@@ -459,9 +464,12 @@ spec_add_driver_mount(struct spec *spec, const char *text, const struct bh_node_
     if (fd < 0)
         return bh_err_errno(err, "open %s of job_driver_mount", source);
     rc = spec_make_place(spec, &place, err);
-    if (rc == BH_OK)
-        rc = bh_path_clone(fd, place, write, NULL, err);
-    return rc == BH_OK ? spec_add_mount(spec, place, target, write, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_path_clone(fd, place, write, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    return spec_add_mount(spec, place, target, write, err);
 }
 
 static bh_rc
@@ -667,12 +675,16 @@ spec_put_own_folders(struct spec *spec, struct bh_err *err)
     bh_rc rc = spec_add_shared(
         spec, bh_arena_printf(spec->arena, "%s/host/local/bulkhead/libexec", spec->node->sandboxes),
         BH_ROOTFS_LIBEXEC, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && *conf->driver_lib_dir && !bh_node_share_is(spec->job))
+    if (*conf->driver_lib_dir && !bh_node_share_is(spec->job))
         rc = spec_add_shared(spec, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
-    if (rc == BH_OK && *conf->tools_dir)
-        rc = spec_add_shared(spec, conf->tools_dir, BH_ROOTFS_TOOLS, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (*conf->tools_dir)
+        return spec_add_shared(spec, conf->tools_dir, BH_ROOTFS_TOOLS, err);
+    return BH_OK;
 }
 
 /* The shim in the driver's place, the door, and the driver behind it. */
@@ -689,11 +701,15 @@ spec_put_share(struct spec *spec, struct bh_err *err)
     bh_node_share_socket_dir(spec->node, spec->job->record.lease, socket_dir);
     rc = spec_add_mount(spec, bh_arena_printf(spec->arena, "%s", socket_dir), BH_NODE_SHARE_SOCKET_DIR, false,
                         err);
-    if (rc == BH_OK)
-        rc = spec_add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
-    if (rc == BH_OK)
-        rc = spec_add_shared(spec, bh_driver_shim(spec->node), BH_ROOTFS_DRIVER, err);
-    if (rc == BH_OK && !bh_image_is_own(spec->start->image)) {
+    if (rc != BH_OK)
+        return rc;
+    rc = spec_add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = spec_add_shared(spec, bh_driver_shim(spec->node), BH_ROOTFS_DRIVER, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_image_is_own(spec->start->image)) {
         rc = bh_driver_cover(spec->node, spec->arena, &spec->mounts[spec->sandbox->mount_count], &count, err);
         spec->sandbox->mount_count += count;
     }

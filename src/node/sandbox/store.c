@@ -170,9 +170,11 @@ bh_store_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NOD
     store_record_path(node, lease, path);
     bh_buf_init_fixed(&text, ret_path, BH_NODE_PATH_MAX);
     rc = bh_file_read(path, BH_NODE_PATH_MAX - 1, &text, err);
-    if (rc == BH_OK && !bh_buf_text(&text))
-        rc = bh_err_set(err, BH_FULL, "%s is too long", path);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_buf_text(&text))
+        return bh_err_set(err, BH_FULL, "%s is too long", path);
+    return BH_OK;
 }
 
 /* ---- the cap ---- */

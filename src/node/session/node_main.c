@@ -73,17 +73,27 @@ node_make_folders(struct bh_node *node, struct bh_err *err)
     bh_path_format(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
     bh_path_format(node->sandboxes, sizeof node->sandboxes, "%s/boxes", node->conf.run_dir);
     rc = bh_dir_make(jobs, 0700, err);
-    if (rc == BH_OK)
-        rc = bh_dir_make(node->conf.log_dir, 0750, err);
-    if (rc == BH_OK && lchown(node->conf.log_dir, 0, node->conf.daemon_gid) != 0)
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_dir_make(node->conf.log_dir, 0750, err);
+    if (rc != BH_OK)
+        return rc;
+    if (lchown(node->conf.log_dir, 0, node->conf.daemon_gid) != 0)
         rc = bh_err_errno(err, "give %s to the daemon's group", node->conf.log_dir);
-    if (rc == BH_OK)
-        rc = bh_dir_make(node->conf.run_dir, 0755, err);
-    if (rc == BH_OK)
-        rc = bh_dir_make(node->sandboxes, 0711, err);
-    for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_dir_make(node->conf.run_dir, 0755, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_dir_make(node->sandboxes, 0711, err);
+    if (rc != BH_OK)
+        return rc;
+    for (size_t i = 0; i < BH_COUNT(own); i++) {
         rc = bh_host_check_folder(own[i], err);
-    return rc;
+        if (rc != BH_OK)
+            return rc;
+    }
+    return BH_OK;
 }
 
 static bh_rc
@@ -141,10 +151,12 @@ static bh_rc
 node_open_listener(struct bh_node *node, struct bh_err *err)
 {
     bh_rc rc = bh_unix_listen(node->conf.socket, 0600, &node->listener, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK && chown(node->conf.socket, node->conf.daemon_uid, (gid_t)-1) != 0)
+    if (chown(node->conf.socket, node->conf.daemon_uid, (gid_t)-1) != 0)
         return bh_err_errno(err, "give %s to the daemon", node->conf.socket);
-    return rc;
+    return BH_OK;
 }
 
 /* What runs beside jobs and orders. */
@@ -180,21 +192,28 @@ node_open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_networks_open(node, err);
     bh_driver_read_places(node);
-    if (rc == BH_OK)
-        rc = bh_rootfs_open(&node->conf, node->sandboxes, node->libexec, &node->rootfs, err);
-    if (rc == BH_OK)
-        rc = bh_state_open(&node->state, node->conf.state_dir, err);
-    if (rc == BH_OK)
-        rc = bh_order_watermark_open(node, err);
-    if (rc == BH_OK)
-        rc = bh_store_sweep(node, err);
-    if (rc == BH_OK)
-        rc = node_open_gpus(node, err);
-    if (rc == BH_OK)
-        rc = bh_node_partition_reconcile(node, NULL, err);
-    if (rc == BH_OK)
-        bh_checkpoint_probe(node);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_rootfs_open(&node->conf, node->sandboxes, node->libexec, &node->rootfs, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_state_open(&node->state, node->conf.state_dir, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_order_watermark_open(node, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_store_sweep(node, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = node_open_gpus(node, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_node_partition_reconcile(node, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_checkpoint_probe(node);
+    return BH_OK;
 }
 
 static void

@@ -233,9 +233,11 @@ bh_share_host_open(struct bh_share_host *host, const struct bh_share_open *open,
     if (share_host_find(host, open->lease) == NULL && host->count == BH_SHARE_LEASES_MAX)
         return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_SHARE_LEASES_MAX);
     rc = share_host_ask(host, BH_SHARE_MSG_OPEN, open, err);
-    if (rc == BH_OK && share_host_find(host, open->lease) == NULL)
+    if (rc != BH_OK)
+        return rc;
+    if (share_host_find(host, open->lease) == NULL)
         host->leases[host->count++] = (struct open_lease){ .open = *open };
-    return rc;
+    return BH_OK;
 }
 
 void

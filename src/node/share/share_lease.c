@@ -213,8 +213,9 @@ bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err
         return BH_OK;
     open.weight = lease_weight_of(job);
     rc = lease_check_libraries(node, err);
-    if (rc == BH_OK)
-        rc = share_lease_make_folders(node, open.lease, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = share_lease_make_folders(node, open.lease, err);
     if (rc != BH_OK)
         return rc;
     lease_folder(node, open.lease, "", folder);

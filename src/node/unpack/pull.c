@@ -109,9 +109,10 @@ bh_pull_begin(struct bh_pull *pull, struct bh_err *err)
     bh_buf_init(&pull->auth_text, AUTH_MAX + 1);
     bh_buf_init(&pull->certificates, CERTIFICATES_MAX + 1);
     rc = pull_read_auth(pull, err);
-    if (rc == BH_OK)
-        pull_read_certificates(pull);
-    return rc == BH_OK ? pull_make_relay(pull, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    pull_read_certificates(pull);
+    return pull_make_relay(pull, err);
 }
 
 /* ---- in the cell ---- */

@@ -69,9 +69,10 @@ unpack_confine(const struct unpack_options *options, struct bh_err *err)
     static const struct rlimit none = { 0, 0 }, few = { FILES_MAX, FILES_MAX };
     struct bh_cgroup_host host;
     bh_rc rc = bh_cgroup_probe(options->cgroup_mount, &host, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = bh_cgroup_enter(&host, options->cgroup, err);
+    rc = bh_cgroup_enter(&host, options->cgroup, err);
     if (rc != BH_OK)
         return rc;
     umask(022);
@@ -216,14 +217,20 @@ unpack_program_resolve(struct unpack *unpack, struct bh_err *err)
 
     if (pull->source)
         rc = bh_pull_begin(pull, err);
-    if (rc == BH_OK)
-        rc = unpack_enter_sandbox(unpack, err);
-    if (rc == BH_OK && pull->source)
+    if (rc != BH_OK)
+        return rc;
+    rc = unpack_enter_sandbox(unpack, err);
+    if (rc != BH_OK)
+        return rc;
+    if (pull->source)
         rc = bh_pull_enter(pull, unpack->runner.base, err);
-    if (rc == BH_OK)
-        rc = pull->source ? bh_pull_resolve(pull, &unpack->runner, err)
-                          : bh_unpack_run(&unpack->runner, bh_unpack_resolve, true, err);
-    return rc == BH_OK ? unpack_check_digest(unpack, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = pull->source ? bh_pull_resolve(pull, &unpack->runner, err)
+                      : bh_unpack_run(&unpack->runner, bh_unpack_resolve, true, err);
+    if (rc != BH_OK)
+        return rc;
+    return unpack_check_digest(unpack, err);
 }
 
 /* The digest was asked for, so that no registry need say which image it is. */
@@ -259,16 +266,21 @@ static bh_rc
 unpack_new(struct unpack *unpack, struct bh_err *err)
 {
     bh_rc rc = unpack->order.pull ? unpack_program_fetch(unpack, err) : BH_OK;
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = unpack_run_long(unpack, bh_unpack_stage, err);
-    if (rc == BH_OK && unpack->order.pull)
+    rc = unpack_run_long(unpack, bh_unpack_stage, err);
+    if (rc != BH_OK)
+        return rc;
+    if (unpack->order.pull)
         unpack_remove_pulled();
-    if (rc == BH_OK)
-        rc = unpack_run_tool(unpack, err);
-    if (rc == BH_OK)
-        rc = bh_unpack_run(&unpack->runner, bh_unpack_finish, false, err);
-    return rc == BH_OK ? unpack_put_in_place(unpack, err) : rc;
+    rc = unpack_run_tool(unpack, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_unpack_run(&unpack->runner, bh_unpack_finish, false, err);
+    if (rc != BH_OK)
+        return rc;
+    return unpack_put_in_place(unpack, err);
 }
 
 static bh_rc
@@ -290,10 +302,11 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
     if (unpack_program_has_digest(unpack))
         return unpack_drop_stage(unpack, err);
     rc = unpack_program_resolve(unpack, err);
-    if (rc == BH_OK && unpack_is_present(unpack, digest))
+    if (rc != BH_OK)
+        return rc;
+    if (unpack_is_present(unpack, digest))
         return unpack_drop_stage(unpack, err);
-    if (rc == BH_OK)
-        rc = unpack_lock_store(unpack, err);
+    rc = unpack_lock_store(unpack, err);
     if (rc != BH_OK)
         return rc;
     return unpack_is_present(unpack, digest) ? unpack_drop_stage(unpack, err) : unpack_new(unpack, err);
@@ -353,9 +366,11 @@ unpack_make_scratch(const struct unpack_options *options, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     rc = bh_process_start(&program, &pid, NULL, err);
-    if (rc == BH_OK && bh_process_wait(pid) != 0)
-        rc = bh_err_set(err, BH_IO, "scratch: mkfs.ext4 failed on %s", options->scratch);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (bh_process_wait(pid) != 0)
+        return bh_err_set(err, BH_IO, "scratch: mkfs.ext4 failed on %s", options->scratch);
+    return BH_OK;
 }
 
 /* ---- the command line ---- */

@@ -96,13 +96,18 @@ unpack_sandbox_put_parts(const struct parts *parts, struct bh_err *err)
         || mkdir(ROOT "/old", 0700) != 0)
         rc = bh_err_errno(err, "make the cell's folders");
     bh_path_format(from, sizeof from, "/proc/self/fd/%d", parts->folder);
-    if (rc == BH_OK)
-        rc = sandbox_put_tree(from, ROOT BH_UNPACK_SANDBOX_STAGE, 0, err);
-    if (rc == BH_OK)
-        rc = sandbox_put_program(parts->tool, ROOT BH_UNPACK_SANDBOX_TOOL, err);
-    if (rc == BH_OK)
-        rc = sandbox_put_program(parts->fetcher, ROOT BH_UNPACK_SANDBOX_FETCHER, err);
-    return rc == BH_OK ? sandbox_put_programs(err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = sandbox_put_tree(from, ROOT BH_UNPACK_SANDBOX_STAGE, 0, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = sandbox_put_program(parts->tool, ROOT BH_UNPACK_SANDBOX_TOOL, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = sandbox_put_program(parts->fetcher, ROOT BH_UNPACK_SANDBOX_FETCHER, err);
+    if (rc != BH_OK)
+        return rc;
+    return sandbox_put_programs(err);
 }
 
 static bh_rc
@@ -131,10 +136,13 @@ unpack_sandbox_build(const struct bh_unpack_sandbox *sandbox, struct parts *part
         || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return bh_err_errno(err, "make namespaces");
     rc = sandbox_open_parts(sandbox, parts, err);
-    if (rc == BH_OK
-        && mount("bulkhead-cell", ROOT, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=65536") != 0)
+    if (rc != BH_OK)
+        return rc;
+    if (mount("bulkhead-cell", ROOT, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=65536") != 0)
         rc = bh_err_errno(err, "mount the cell");
-    return rc == BH_OK ? unpack_sandbox_put_parts(parts, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return unpack_sandbox_put_parts(parts, err);
 }
 
 bh_rc
@@ -252,7 +260,9 @@ bh_unpack_sandbox_run(const struct bh_unpack_sandbox_child *child, int *ret_stat
     close(barrier[1]);
     if (pid > 0)
         unpack_sandbox_await(child, pid, ret_status);
-    if (rc == BH_OK && WIFEXITED(*ret_status) && WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
+    if (rc != BH_OK)
+        return rc;
+    if (WIFEXITED(*ret_status) && WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
         return bh_err_set(err, BH_IO, "the cell's child could not be confined");
-    return rc;
+    return BH_OK;
 }

@@ -81,14 +81,18 @@ steps_read_documents(struct staging *staging, struct bh_buf *text, struct bh_err
     if (rc == BH_OK)
         rc = bh_image_read_manifest(text, &staging->manifest, err);
     bh_buf_clear(text);
-    if (rc == BH_OK)
-        rc = bh_oci_layout_document(layout, &staging->manifest.config, text, err);
-    if (rc == BH_OK)
-        rc = bh_image_read_config(text, staging->arena, &staging->config, err);
-    if (rc == BH_OK && staging->config.diff_id_count != staging->manifest.layer_count)
-        rc = bh_err_set(err, BH_INVALID, "its configuration has %u layers and its manifest %u",
-                        staging->config.diff_id_count, staging->manifest.layer_count);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_oci_layout_document(layout, &staging->manifest.config, text, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_image_read_config(text, staging->arena, &staging->config, err);
+    if (rc != BH_OK)
+        return rc;
+    if (staging->config.diff_id_count != staging->manifest.layer_count)
+        return bh_err_set(err, BH_INVALID, "its configuration has %u layers and its manifest %u",
+                          staging->config.diff_id_count, staging->manifest.layer_count);
+    return BH_OK;
 }
 
 static bh_rc
@@ -321,12 +325,15 @@ steps_write_record(struct bh_arena *arena, struct bh_unpack_order *order, struct
 
     if (root < 0 || !config)
         return bh_err_errno(err, "open the image's root");
-    if (rc == BH_OK)
-        rc = bh_image_read_config(text, arena, config, err);
-    if (rc == BH_OK)
-        rc = bh_user_find(root, config->user, &user, err);
-    if (rc == BH_OK)
-        rc = unpack_steps_join(arena, &config->entrypoint, &config->cmd, &record.command, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_image_read_config(text, arena, config, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_user_find(root, config->user, &user, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = unpack_steps_join(arena, &config->entrypoint, &config->cmd, &record.command, err);
     if (rc != BH_OK)
         return rc;
     record.env = config->env;

@@ -1,5 +1,5 @@
-#ifndef BH_JOB_NETWORK_FAKE_H
-#define BH_JOB_NETWORK_FAKE_H
+#ifndef BH_FAKES_NETWORK_H
+#define BH_FAKES_NETWORK_H
 
 #include "ports/network.h"
 

@@ -1,5 +1,5 @@
-#ifndef BH_STORE_MEMORY_INTERNAL_H
-#define BH_STORE_MEMORY_INTERNAL_H
+#ifndef BH_FAKES_STORE_STATE_H
+#define BH_FAKES_STORE_STATE_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-#ifndef BH_STORE_MEMORY_H
-#define BH_STORE_MEMORY_H
+#ifndef BH_FAKES_STORE_H
+#define BH_FAKES_STORE_H
 
 #include "ports/store.h"
 

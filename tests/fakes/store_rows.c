@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/vec.h"
-#include "store/memory_internal.h"
+#include "tests/fakes/store_state.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
@@ -231,10 +231,11 @@ bh_rc
 bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row, struct bh_err *err)
 {
     bh_rc rc = bh_memory_check_open(memory, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        bh_memory_insert(&memory->put[kind], kind, bh_memory_copy(kind, row));
-    return rc;
+    bh_memory_insert(&memory->put[kind], kind, bh_memory_copy(kind, row));
+    return BH_OK;
 }
 
 void

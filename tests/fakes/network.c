@@ -1,4 +1,4 @@
-#include "job_network/fake.h"
+#include "tests/fakes/network.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "store/memory.h"
+#include "tests/fakes/store.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "audit/merkle.h"
 #include "audit/sealed.h"
 #include "base/assert.h"
-#include "store/memory_internal.h"
+#include "tests/fakes/store_state.h"
 
 /* ---- writing ---- */
 
@@ -279,12 +279,14 @@ memory_copy_reply(const struct bh_reply_row *row, struct bh_arena *arena, struct
 {
     struct bh_reply_row reply = *row;
     bh_rc rc = memory_copy_text(row->key, arena, &reply.key, err);
+    if (rc != BH_OK)
+        return rc;
 
-    if (rc == BH_OK)
-        rc = memory_copy_text(row->body, arena, &reply.body, err);
-    if (rc == BH_OK)
-        *ret_row = reply;
-    return rc;
+    rc = memory_copy_text(row->body, arena, &reply.body, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_row = reply;
+    return BH_OK;
 }
 
 static bh_rc

@@ -1,9 +1,9 @@
-#include "store/memory.h"
+#include "tests/fakes/store.h"
 
 #include <string.h>
 
 #include "base/assert.h"
-#include "store/memory_internal.h"
+#include "tests/fakes/store_state.h"
 
 /* Keys, and making texts disappear: erased rows stay as empty ones. */
 
@@ -108,9 +108,11 @@ keys_erase_job(struct bh_memory *memory, const struct bh_erasure *which, const s
         return BH_OK;
     rc = keys_erase_text(memory, which, &job->spec, err);
     blank.name = BH_ERASED;
-    if (rc == BH_OK && job->name[0])
-        rc = bh_memory_put_row(memory, BH_MEMORY_JOBS, &blank, err);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (job->name[0])
+        return bh_memory_put_row(memory, BH_MEMORY_JOBS, &blank, err);
+    return BH_OK;
 }
 
 static bh_rc

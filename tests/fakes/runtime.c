@@ -1,4 +1,4 @@
-#include "runtime/fake.h"
+#include "tests/fakes/runtime.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
  *   LEASE     WEIGHT:CAP_MIB:CONTEXT_MIB[:hard|:latency] PROGRAM [ARGUMENT]...
  *
  * WEIGHT is in parts of 4200.  Each lease's program finds in a mount namespace of its own what a
- * job finds: the door, the driver behind it, and the shim by LD_LIBRARY_PATH.  What lease N prints
+ * job finds: the socket, the driver beside it, and the shim by LD_LIBRARY_PATH.  What lease N prints
  * is in OUT_DIR/N.log; a last line for each on standard output says how it ended, and the most
  * that it was seen to have by two counts: what was charged, and what the driver's library asked
  * the kernel for (enum bh_share_seen_kind, MiB).  As root. */
@@ -82,7 +82,7 @@ read_lease(const char *text, struct bh_share_open *open)
     open->latency = part[3] && strcmp(part[3], "latency") == 0;
 }
 
-/* What a job's sandbox would be: /run is its own, with the door and the driver in it. */
+/* What a job's sandbox would be: /run is its own, with the socket and the driver in it. */
 static void
 enter(const struct run *run, const char *folder)
 {
@@ -95,7 +95,7 @@ enter(const struct run *run, const char *folder)
     must(mount(run->driver, path, NULL, MS_BIND, NULL) == 0, run->driver);
     snprintf(path, sizeof path, "%s/door", folder);
     must(mkdir("/run/bulkhead", 0755) == 0 || errno == EEXIST, "/run/bulkhead");
-    must(mount(path, "/run/bulkhead", NULL, MS_BIND | MS_REC, NULL) == 0, "bind the door");
+    must(mount(path, "/run/bulkhead", NULL, MS_BIND | MS_REC, NULL) == 0, "bind the socket");
 }
 
 static _Noreturn void

@@ -4,7 +4,7 @@
  *
  * Each run times the driver's own calls and then the shim's, so that both see the same
  * machine; the medians of the runs, and of their differences, are printed in nanoseconds.
- * Needs root: the shim looks for its driver and door at fixed places.
+ * Needs root: the shim looks for its driver and socket at fixed paths.
  *
  * With PRELOAD, a library that is preloaded to the same end (HAMi-core's libvgpu.so), a second
  * process has it before the same driver, and is timed third in each run; NVML is the

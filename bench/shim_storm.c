@@ -46,7 +46,7 @@ static struct bh_link *link_to_server;
 static struct bh_share_usage *usage;
 static int holding = -1;
 
-/* ---- bulkhead-share, and its door where processes look ---- */
+/* ---- bulkhead-share, and its socket where processes look ---- */
 
 static void
 must(bool good, const char *what)
@@ -95,7 +95,7 @@ open_lease(void)
     bh_box_stir('n');
     for (int i = 0; i < 1000 && access(BH_SHARE_SOCKET, F_OK) == 0; i++)
         bh_time_sleep(1000000);
-    must(symlink(LEASE_FOLDER "/door/share.sock", BH_SHARE_SOCKET) == 0, "door");
+    must(symlink(LEASE_FOLDER "/door/share.sock", BH_SHARE_SOCKET) == 0, "socket");
 }
 
 /* As who looks: the usage page, to watch it. */

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define BH_SHARE_MAGIC 0x42485348u /* "BHSH" */
-/* Of both pages and of what is said at the door: another number with each change of one of them
+/* Of both pages and of the messages on the socket: a new number with each change of one of them
  * that the other side must know.  The limits begin with magic and version in each. */
 #define BH_SHARE_VERSION 3u /* 2: the usage has more than slots; 3: managed memory, ends of turns */
 #define BH_SHARE_UNIT_BYTES (UINT64_C(2) << 20)

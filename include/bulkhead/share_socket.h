@@ -1,9 +1,9 @@
 /* How a process of a job gets its share, and what it says afterwards: messages between
  * libbulkhead-cuda and bulkhead-share on a SOCK_SEQPACKET socket.
  *
- * The socket is bound into the job's sandbox at BH_SHARE_SOCKET.  bulkhead-share knows who
- * knocks by the socket's peer credentials, never by what is said: the process's pidfd and the
- * connection tell when it ends.  Each copy of the library in a process has a connection and a
+ * The socket is bound into the job's sandbox at BH_SHARE_SOCKET.  bulkhead-share knows a
+ * process by the socket's peer credentials, never by what it sends: its pidfd and the connection
+ * show when it ends.  Each copy of the library in a process has a connection and a
  * slot of its own (dlmopen makes several); a fork's child makes its own. */
 #ifndef BULKHEAD_SHARE_SOCKET_H
 #define BULKHEAD_SHARE_SOCKET_H

@@ -321,7 +321,7 @@ lease_talk_ready(void *of, uint64_t now_ns)
 }
 _Static_assert(sizeof(struct bh_share_hello) == sizeof(struct bh_share_client_message), "one size");
 
-/* ---- the door ---- */
+/* ---- the socket ---- */
 
 static int
 lease_pidfd_of(int fd, uint32_t pid)
@@ -386,16 +386,16 @@ lease_open_listener(struct bh_share_lease *lease, struct bh_err *err)
     snprintf(folder, sizeof(folder), "%s/door", lease->open.folder);
     length = snprintf(address.sun_path, sizeof(address.sun_path), "%s/share.sock", folder);
     if ((size_t)length >= sizeof(address.sun_path))
-        return bh_err_set(err, BH_INVALID, "path of a door is too long: %s", folder);
+        return bh_err_set(err, BH_INVALID, "path of a socket is too long: %s", folder);
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
-        return bh_err_errno(err, "door %s", folder);
+        return bh_err_errno(err, "socket in %s", folder);
     unlink(address.sun_path);
     lease->listener_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* Whoever reaches it may knock: it is bound into the sandboxes of its lease alone. */
+    /* Every user may connect: it is bound into the sandboxes of its lease alone. */
     if (lease->listener_fd < 0 || bind(lease->listener_fd, (struct sockaddr *)&address, sizeof(address)) != 0
         || chmod(address.sun_path, 0666) != 0 || listen(lease->listener_fd, LISTEN_BACKLOG) != 0
         || lease_watch(lease, lease->listener_fd, &lease->listener) != 0)
-        return bh_err_errno(err, "door %s", folder);
+        return bh_err_errno(err, "socket in %s", folder);
     return BH_OK;
 }
 

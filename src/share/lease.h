@@ -4,7 +4,7 @@
 #include "share/message.h"
 #include "share/time_slices.h"
 
-/* A lease that shares GPUs: its pages, its door, the processes that came in by it. */
+/* A lease that shares GPUs: its pages, its socket, the processes that connected. */
 struct bh_share_lease;
 
 /* Where a lease's descriptors are watched, and who is told of what it sees. */
@@ -21,7 +21,7 @@ struct bh_share_watch {
     void *of;
 };
 
-/* Make the pages or find them, open the door <folder>/door/share.sock, join the turns.  What
+/* Make the pages or find them, listen on <folder>/door/share.sock, join the turns.  What
  * processes held that died while nobody looked is taken back; those that live are waited for
  * as if they had never been away.  BH_INVALID, BH_FULL, BH_IO, BH_CONFLICT. */
 BH_MUST_USE bh_rc bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open *open,

@@ -1,4 +1,4 @@
-/* bulkhead-share as its two sides see it: the node on a socket, processes at the door. */
+/* bulkhead-share as its two sides see it: the node on a socket, processes on that of their lease. */
 #include "share/client_test.h"
 
 /* ---- stories ---- */

@@ -1,4 +1,4 @@
-/* Turns as processes at the door get and end them. */
+/* Turns as connected processes get and end them. */
 #include "share/client_test.h"
 
 static void

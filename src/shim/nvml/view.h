@@ -19,7 +19,7 @@ struct bh_view_user {
     uint64_t bytes;
 };
 
-/* See the pages; once is enough.  NOT_READY: nobody at the door, or not the pages that this
+/* See the pages; once is enough.  NOT_READY: no connection, or not the pages that this
  * library knows. */
 nvmlReturn_t bh_view_open(void);
 

@@ -148,11 +148,11 @@ static void
 gate_tell_of_work(unsigned device, uint32_t slice)
 {
     if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0, 0)
-        && bh_page_say(BH_SHARE_WANT, device, slice))
+        && bh_page_send(BH_SHARE_WANT, device, slice))
         atomic_store(&state.known, 1);
     if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == slice, 0)
         && atomic_exchange(&state.idle, 0) == slice)
-        (void)bh_page_say(BH_SHARE_WANT, device, slice);
+        (void)bh_page_send(BH_SHARE_WANT, device, slice);
 }
 
 static void
@@ -161,7 +161,7 @@ gate_wait_for_turn(unsigned device, uint32_t slice)
     const _Atomic uint32_t *word = bh_gate->slice;
     bool said = atomic_exchange(&state.wanted, slice) == slice;
 
-    if (!said && bh_page_say(BH_SHARE_WANT, device, slice))
+    if (!said && bh_page_send(BH_SHARE_WANT, device, slice))
         atomic_store(&state.known, 1);
     else if (!said)
         atomic_store(&state.wanted, 0);

@@ -57,7 +57,7 @@ void bh_gate_idle(uint32_t slice);
 /* Wait until no thread is inside that came in before the turn ended. */
 void bh_gate_clear(void);
 
-/* The last word of the helper: for so long nobody has been at the door that compute runs
+/* The last word of the helper: for so long there has been no connection that compute runs
  * freely; or somebody is there. */
 void bh_gate_orphaned(bool orphaned);
 

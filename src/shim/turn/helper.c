@@ -16,8 +16,8 @@
 
 enum { STACK_BYTES = 256 << 10 };
 #define QUIET_NS (300 * BH_US)
-#define DOOR_NS (500 * BH_MS)    /* how often the door is looked at */
-#define ORPHAN_NS (1000 * BH_MS) /* without a door for so long compute runs freely */
+#define CONNECTION_NS (500 * BH_MS) /* how often the connection is checked */
+#define ORPHAN_NS (1000 * BH_MS)    /* without a connection for so long compute runs freely */
 
 static BH_STATE union {
     _Atomic uint32_t started;
@@ -62,15 +62,15 @@ helper_drain(void)
 struct helper {
     uint32_t drained, idle; /* the turns that DRAINED and IDLE were said of */
     uint64_t count;         /* submissions when IDLE was */
-    uint64_t seen_ns;       /* the door was there */
+    uint64_t seen_ns;       /* there was a connection */
 };
 
 static void
-helper_mind_door(struct helper *helper)
+helper_keep_connection(struct helper *helper)
 {
     uint64_t now = bh_clock_ns();
 
-    if (bh_page_mind_door()) {
+    if (bh_page_keep_connection()) {
         helper->seen_ns = now;
         bh_gate_orphaned(false);
         bh_rm_ledger_publish(); /* the page may be another */
@@ -99,7 +99,7 @@ helper_answer_end(struct helper *helper, uint32_t slice)
     now = atomic_load(bh_gate->slice);
     if (helper_follows(now, slice))
         slice = now;
-    if (bh_page_say(BH_SHARE_DRAINED, 0, slice))
+    if (bh_page_send(BH_SHARE_DRAINED, 0, slice))
         helper->drained = slice;
 }
 
@@ -127,7 +127,7 @@ helper_answer_quiet(struct helper *helper, uint32_t slice, uint64_t count)
     helper_drain();
     if (bh_meter_count() != count || bh_gate_has_waiting() || atomic_load(word) != slice)
         return;
-    if (bh_page_say(BH_SHARE_IDLE, 0, slice)) {
+    if (bh_page_send(BH_SHARE_IDLE, 0, slice)) {
         helper->idle = slice;
         helper->count = count;
         bh_gate_idle(slice);
@@ -149,7 +149,7 @@ helper_step(struct helper *helper)
         if (!helper_rest(slice))
             helper_answer_end(helper, slice);
     } else if (shut || finished || (slice & BH_SHARE_CONTENDED) == 0) {
-        bh_clock_wait(word, slice, DOOR_NS);
+        bh_clock_wait(word, slice, CONNECTION_NS);
     } else if (!idle) {
         bh_clock_wait(word, slice, QUIET_NS);
         if (atomic_load(word) == slice && bh_meter_count() == count && !bh_gate_has_waiting()
@@ -171,8 +171,8 @@ helper_run(void *self)
     for (;;) {
         uint64_t now = bh_clock_ns();
 
-        if (now - looked_ns >= DOOR_NS) {
-            helper_mind_door(&helper);
+        if (now - looked_ns >= CONNECTION_NS) {
+            helper_keep_connection(&helper);
             looked_ns = now;
         }
         helper_step(&helper);

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -127,18 +127,18 @@ work_waits_for_its_turn(void **state)
         struct kind kind = kinds[i];
         pid_t pid;
 
-        bh_box_share(1, 512, 16);
-        bh_box_turn(0, OTHERS);
-        pid = bh_box_start(submit_one, &kind);
+        bh_sandbox_share(1, 512, 16);
+        bh_sandbox_turn(0, OTHERS);
+        pid = bh_sandbox_start(submit_one, &kind);
         if (kind.waits) {
-            BH_CHECK(kind.name, bh_box_heard(BH_SHARE_WANT, 0));
-            BH_CHECK_EQ(kind.name, bh_box.said_turn[BH_SHARE_WANT], OTHERS);
-            BH_CHECK_EQ(kind.name, bh_box.world->launches, 0);
-            bh_box_turn(0, OPEN);
+            BH_CHECK(kind.name, bh_sandbox_received(BH_SHARE_WANT, 0));
+            BH_CHECK_EQ(kind.name, bh_sandbox.said_turn[BH_SHARE_WANT], OTHERS);
+            BH_CHECK_EQ(kind.name, bh_sandbox.world->launches, 0);
+            bh_sandbox_turn(0, OPEN);
         }
-        BH_CHECK_EQ(kind.name, bh_box_wait(pid), 0);
-        BH_CHECK_EQ(kind.name, bh_box.world->launches, 1);
-        BH_CHECK_EQ(kind.name, bh_box.said[BH_SHARE_WANT], kind.waits);
+        BH_CHECK_EQ(kind.name, bh_sandbox_wait(pid), 0);
+        BH_CHECK_EQ(kind.name, bh_sandbox.world->launches, 1);
+        BH_CHECK_EQ(kind.name, bh_sandbox.said[BH_SHARE_WANT], kind.waits);
     }
     BH_CHECK_DONE();
 }
@@ -152,7 +152,7 @@ keep_launching(void *self)
 
     if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return self;
-    while (atomic_load(&bh_box.world->fail_free) == 0)
+    while (atomic_load(&bh_sandbox.world->fail_free) == 0)
         if (launch(20000) != CUDA_SUCCESS)
             return self;
         else
@@ -167,7 +167,7 @@ launch_in_threads(void *self)
 
     BEGIN();
     for (int i = 0; i < 4; i++)
-        CHECK(pthread_create(&thread[i], NULL, keep_launching, &bh_box) == 0);
+        CHECK(pthread_create(&thread[i], NULL, keep_launching, &bh_sandbox) == 0);
     for (int i = 0; i < 4; i++) {
         void *bad;
 
@@ -187,28 +187,28 @@ a_turn_ends_drained(void **state)
     pid_t pid;
 
     (void)state;
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, slice);
-    pid = bh_box_start(launch_in_threads, NULL);
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_turn(0, slice);
+    pid = bh_sandbox_start(launch_in_threads, NULL);
     for (int i = 0; i < 30; i++) {
-        uint64_t launches = atomic_load(&bh_box.world->launches);
+        uint64_t launches = atomic_load(&bh_sandbox.world->launches);
 
-        BH_CHECK("work goes on", bh_box_passes(&bh_box.world->launches, launches + 20));
+        BH_CHECK("work goes on", bh_sandbox_passes(&bh_sandbox.world->launches, launches + 20));
         slice += BH_SHARE_SLICE_STEP;
-        bh_box_turn(0, slice | BH_SHARE_SHUT);
-        BH_CHECK("drained", bh_box_heard(BH_SHARE_DRAINED, (uint32_t)i));
-        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
+        bh_sandbox_turn(0, slice | BH_SHARE_SHUT);
+        BH_CHECK("drained", bh_sandbox_received(BH_SHARE_DRAINED, (uint32_t)i));
+        BH_CHECK_EQ("of this turn", bh_sandbox.said_turn[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
         BH_CHECK("nothing is left",
-                 atomic_load(&bh_box.world->busy_until_ns[0]) <= bh_box.said_ns[BH_SHARE_DRAINED]);
-        atomic_store(&bh_box.world->closed, 1);
+                 atomic_load(&bh_sandbox.world->busy_until_ns[0]) <= bh_sandbox.said_ns[BH_SHARE_DRAINED]);
+        atomic_store(&bh_sandbox.world->closed, 1);
         usleep(2000);
-        BH_CHECK_EQ("nothing came", bh_box.world->launched_late, 0);
-        atomic_store(&bh_box.world->closed, 0);
+        BH_CHECK_EQ("nothing came", bh_sandbox.world->launched_late, 0);
+        atomic_store(&bh_sandbox.world->closed, 0);
         slice += BH_SHARE_SLICE_STEP;
-        bh_box_turn(0, i % 2 == 0 ? slice : slice | BH_SHARE_CONTENDED);
+        bh_sandbox_turn(0, i % 2 == 0 ? slice : slice | BH_SHARE_CONTENDED);
     }
-    atomic_store(&bh_box.world->fail_free, 1);
-    BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
+    atomic_store(&bh_sandbox.world->fail_free, 1);
+    BH_CHECK_EQ("ended", bh_sandbox_wait(pid), 0);
     BH_CHECK_DONE();
 }
 
@@ -220,8 +220,8 @@ launch_long(void *self)
     BEGIN();
     for (int i = 0; i < 150; i++)
         GOOD(launch(*(const uint64_t *)self));
-    atomic_store(&bh_box.world->closed, 1);
-    while (atomic_load(&bh_box.world->fail_free) == 0)
+    atomic_store(&bh_sandbox.world->closed, 1);
+    while (atomic_load(&bh_sandbox.world->fail_free) == 0)
         usleep(1000);
     return 0;
 }
@@ -237,24 +237,24 @@ little_goes_ahead(void **state)
         uint64_t kernel = kernels[i], most = 0, done;
         pid_t pid;
 
-        bh_box_share(1, 512, 16);
-        bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
-        pid = bh_box_start(launch_long, &kernel);
-        while (atomic_load(&bh_box.world->closed) == 0) {
+        bh_sandbox_share(1, 512, 16);
+        bh_sandbox_turn(0, OPEN | BH_SHARE_CONTENDED);
+        pid = bh_sandbox_start(launch_long, &kernel);
+        while (atomic_load(&bh_sandbox.world->closed) == 0) {
             /* The clock last: time that passes between the two must not count as work ahead. */
-            uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
+            uint64_t busy = atomic_load(&bh_sandbox.world->busy_until_ns[0]), now = bh_sandbox_now_ns();
 
             /* The first ones are not known yet. */
-            if (atomic_load(&bh_box.world->launches) > 30 && busy > now && busy - now > most)
+            if (atomic_load(&bh_sandbox.world->launches) > 30 && busy > now && busy - now > most)
                 most = busy - now;
             usleep(100);
         }
         BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
-        done = atomic_load(&bh_box.world->busy_until_ns[0]);
-        BH_CHECK("idle when it is", bh_box_passes(&bh_box.said_ns[BH_SHARE_IDLE], done));
-        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
-        atomic_store(&bh_box.world->fail_free, 1);
-        BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
+        done = atomic_load(&bh_sandbox.world->busy_until_ns[0]);
+        BH_CHECK("idle when it is", bh_sandbox_passes(&bh_sandbox.said_ns[BH_SHARE_IDLE], done));
+        BH_CHECK_EQ("of this turn", bh_sandbox.said_turn[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
+        atomic_store(&bh_sandbox.world->fail_free, 1);
+        BH_CHECK_EQ("ended", bh_sandbox_wait(pid), 0);
     }
     BH_CHECK_DONE();
 }
@@ -265,7 +265,7 @@ static int
 launch_on(void *self)
 {
     BEGIN();
-    while (atomic_load(&bh_box.world->fail_free) == 0)
+    while (atomic_load(&bh_sandbox.world->fail_free) == 0)
         GOOD(launch(*(const uint64_t *)self));
     return 0;
 }
@@ -273,9 +273,9 @@ launch_on(void *self)
 static void
 stop(const char *name, pid_t pid)
 {
-    atomic_store(&bh_box.world->fail_free, 1);
-    bh_box_turn(0, 1000 * BH_SHARE_SLICE_STEP);
-    BH_CHECK_EQ(name, bh_box_wait(pid), 0);
+    atomic_store(&bh_sandbox.world->fail_free, 1);
+    bh_sandbox_turn(0, 1000 * BH_SHARE_SLICE_STEP);
+    BH_CHECK_EQ(name, bh_sandbox_wait(pid), 0);
 }
 
 struct end_case {
@@ -295,35 +295,35 @@ ends_near(const struct end_case *one, uint64_t *ret_late_ns)
     bool near;
     pid_t pid;
 
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, slice);
-    pid = bh_box_start(launch_on, &kernel);
-    BH_CHECK(one->name, bh_box_passes(&bh_box.world->launches, 8)); /* it is known now */
-    bh_box_turn(0, OTHERS);
-    BH_CHECK(one->name, bh_box_heard(BH_SHARE_DRAINED, 0));
-    before = atomic_load(&bh_box.world->launches);
-    turned = bh_box_now_ns();
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_turn(0, slice);
+    pid = bh_sandbox_start(launch_on, &kernel);
+    BH_CHECK(one->name, bh_sandbox_passes(&bh_sandbox.world->launches, 8)); /* it is known now */
+    bh_sandbox_turn(0, OTHERS);
+    BH_CHECK(one->name, bh_sandbox_received(BH_SHARE_DRAINED, 0));
+    before = atomic_load(&bh_sandbox.world->launches);
+    turned = bh_sandbox_now_ns();
     slice += 2 * BH_SHARE_SLICE_STEP;
-    bh_box_turn_until(0, slice, turned + one->left_ns);
-    near = bh_box_heard(BH_SHARE_DRAINED, 1); /* a second after the end nobody keeps to it */
+    bh_sandbox_turn_until(0, slice, turned + one->left_ns);
+    near = bh_sandbox_received(BH_SHARE_DRAINED, 1); /* a second after the end nobody keeps to it */
     if (near)
-        BH_CHECK_EQ(one->name, bh_box.said_turn[BH_SHARE_DRAINED], slice);
-    launches = atomic_load(&bh_box.world->launches) - before;
-    busy = atomic_load(&bh_box.world->busy_until_ns[0]);
+        BH_CHECK_EQ(one->name, bh_sandbox.said_turn[BH_SHARE_DRAINED], slice);
+    launches = atomic_load(&bh_sandbox.world->launches) - before;
+    busy = atomic_load(&bh_sandbox.world->busy_until_ns[0]);
     *ret_late_ns = busy - turned - launches * kernel;
     if (near) {
-        BH_CHECK(one->name, bh_box.said_ns[BH_SHARE_DRAINED] >= busy);
+        BH_CHECK(one->name, bh_sandbox.said_ns[BH_SHARE_DRAINED] >= busy);
         BH_CHECK(one->name, launches >= 1);
         if (one->left_ns < kernel / 2)
             BH_CHECK_EQ(one->name, launches, 1);
         else
             near = launches >= one->launches && busy <= turned + one->left_ns + kernel;
         usleep(3000);
-        BH_CHECK_EQ(one->name, atomic_load(&bh_box.world->launches), before + launches);
+        BH_CHECK_EQ(one->name, atomic_load(&bh_sandbox.world->launches), before + launches);
     }
     before += launches;
-    bh_box_turn_until(0, slice + BH_SHARE_SLICE_STEP, bh_box_now_ns() + 20 * MS);
-    BH_CHECK(one->name, bh_box_passes(&bh_box.world->launches, before)); /* another end */
+    bh_sandbox_turn_until(0, slice + BH_SHARE_SLICE_STEP, bh_sandbox_now_ns() + 20 * MS);
+    BH_CHECK(one->name, bh_sandbox_passes(&bh_sandbox.world->launches, before)); /* another end */
     stop(one->name, pid);
     return near;
 }
@@ -364,8 +364,8 @@ launch_another(void *self)
     BEGIN();
     for (int i = 0; i < 8; i++)
         GOOD(launch(2 * MS));
-    atomic_store(&bh_box.world->closed, 1);
-    while (atomic_load(&bh_box.world->fail_free) == 0)
+    atomic_store(&bh_sandbox.world->closed, 1);
+    while (atomic_load(&bh_sandbox.world->fail_free) == 0)
         GOOD(launch(*(const uint64_t *)self));
     return 0;
 }
@@ -390,24 +390,24 @@ how_much_goes_ahead(void **state)
         uint64_t kernel = cases[i].kernel_ns, most = 0, from, patience;
         pid_t pid;
 
-        bh_box_share(1, 512, 16);
-        bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED,
-                          cases[i].end_ms == 0 ? 0
-                                               : bh_box_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
-        pid = bh_box_start(launch_another, &kernel);
-        BH_CHECK(cases[i].name, bh_box_passes(&bh_box.world->launches, 16));
-        from = atomic_load(&bh_box.world->launches);
-        for (patience = bh_box_now_ns() + 30000 * MS;
-             atomic_load(&bh_box.world->launches) < from + 8
-             || (most < cases[i].least_ns && bh_box_now_ns() < patience);) {
-            uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
+        bh_sandbox_share(1, 512, 16);
+        bh_sandbox_turn_until(
+            0, OPEN | BH_SHARE_CONTENDED,
+            cases[i].end_ms == 0 ? 0 : bh_sandbox_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
+        pid = bh_sandbox_start(launch_another, &kernel);
+        BH_CHECK(cases[i].name, bh_sandbox_passes(&bh_sandbox.world->launches, 16));
+        from = atomic_load(&bh_sandbox.world->launches);
+        for (patience = bh_sandbox_now_ns() + 30000 * MS;
+             atomic_load(&bh_sandbox.world->launches) < from + 8
+             || (most < cases[i].least_ns && bh_sandbox_now_ns() < patience);) {
+            uint64_t busy = atomic_load(&bh_sandbox.world->busy_until_ns[0]), now = bh_sandbox_now_ns();
 
             if (busy > now && busy - now > most)
                 most = busy - now;
             usleep(100);
         }
         BH_CHECK(cases[i].name, most >= cases[i].least_ns && most <= cases[i].most_ns);
-        BH_CHECK_EQ(cases[i].name, bh_box.said[BH_SHARE_DRAINED], 0);
+        BH_CHECK_EQ(cases[i].name, bh_sandbox.said[BH_SHARE_DRAINED], 0);
         stop(cases[i].name, pid);
     }
     BH_CHECK_DONE();
@@ -422,11 +422,11 @@ two_devices_are_not_finished_early(void **state)
     pid_t pid;
 
     (void)state;
-    bh_box_share(2, 512, 16);
-    bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
-    pid = bh_box_start(launch_on, &kernel);
-    BH_CHECK("goes on", bh_box_passes(&bh_box.world->launches, 4));
-    BH_CHECK_EQ("not said", bh_box.said[BH_SHARE_DRAINED], 0);
+    bh_sandbox_share(2, 512, 16);
+    bh_sandbox_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_sandbox_now_ns() + 1 * MS);
+    pid = bh_sandbox_start(launch_on, &kernel);
+    BH_CHECK("goes on", bh_sandbox_passes(&bh_sandbox.world->launches, 4));
+    BH_CHECK_EQ("not said", bh_sandbox.said[BH_SHARE_DRAINED], 0);
     stop("ended", pid);
     BH_CHECK_DONE();
 }
@@ -440,8 +440,8 @@ work_twice(void *self)
     BEGIN();
     for (unsigned i = 1; i <= 2; i++) {
         GOOD(launch(1000));
-        CHECK(bh_box_passes(&bh_box.world->launches, i - 1));
-        while (atomic_load(&bh_box.world->closed) < i) /* the test has heard IDLE */
+        CHECK(bh_sandbox_passes(&bh_sandbox.world->launches, i - 1));
+        while (atomic_load(&bh_sandbox.world->closed) < i) /* the test has heard IDLE */
             usleep(200);
     }
     return 0;
@@ -456,63 +456,63 @@ who_has_work_says_so(void **state)
     pid_t pid;
 
     (void)state;
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, OPEN);
-    BH_CHECK_EQ("open", bh_box_run(submit_one, &kind), 0);
-    BH_CHECK("first", bh_box_heard(BH_SHARE_WANT, 0));
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
-    pid = bh_box_start(work_twice, NULL);
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_turn(0, OPEN);
+    BH_CHECK_EQ("open", bh_sandbox_run(submit_one, &kind), 0);
+    BH_CHECK("first", bh_sandbox_received(BH_SHARE_WANT, 0));
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_turn(0, OPEN | BH_SHARE_CONTENDED);
+    pid = bh_sandbox_start(work_twice, NULL);
     for (uint32_t i = 0; i < 2; i++) {
-        BH_CHECK("idle", bh_box_heard(BH_SHARE_IDLE, i));
-        BH_CHECK_EQ("told", bh_box.said[BH_SHARE_WANT], i + 1);
-        atomic_store(&bh_box.world->closed, i + 1);
+        BH_CHECK("idle", bh_sandbox_received(BH_SHARE_IDLE, i));
+        BH_CHECK_EQ("told", bh_sandbox.said[BH_SHARE_WANT], i + 1);
+        atomic_store(&bh_sandbox.world->closed, i + 1);
     }
-    BH_CHECK_EQ("twice", bh_box_wait(pid), 0);
+    BH_CHECK_EQ("twice", bh_sandbox_wait(pid), 0);
     BH_CHECK_DONE();
 }
 
 /* ---- bulkhead-share does not come back ---- */
 
 static void
-without_a_door_no_turn_is_finished(void **state)
+without_a_server_no_turn_is_finished(void **state)
 {
     uint64_t kernel = 10 * MS, before;
     pid_t pid;
 
     (void)state;
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
-    pid = bh_box_start(launch_on, &kernel);
-    BH_CHECK("begun", bh_box_passes(&bh_box.world->launches, 8));
-    bh_box_turn_until(0, (OPEN + BH_SHARE_SLICE_STEP) | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
-    BH_CHECK("finished", bh_box_heard(BH_SHARE_DRAINED, 0));
-    before = atomic_load(&bh_box.world->launches);
-    bh_box_stir('n');
-    BH_CHECK("goes on", bh_box_passes(&bh_box.world->launches, before + 2));
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_turn(0, OPEN | BH_SHARE_CONTENDED);
+    pid = bh_sandbox_start(launch_on, &kernel);
+    BH_CHECK("begun", bh_sandbox_passes(&bh_sandbox.world->launches, 8));
+    bh_sandbox_turn_until(0, (OPEN + BH_SHARE_SLICE_STEP) | BH_SHARE_CONTENDED, bh_sandbox_now_ns() + 1 * MS);
+    BH_CHECK("finished", bh_sandbox_received(BH_SHARE_DRAINED, 0));
+    before = atomic_load(&bh_sandbox.world->launches);
+    bh_sandbox_restart_server('n');
+    BH_CHECK("goes on", bh_sandbox_passes(&bh_sandbox.world->launches, before + 2));
     stop("ended", pid);
-    bh_box_stir('o');
+    bh_sandbox_restart_server('o');
     BH_CHECK_DONE();
 }
 
 static void
-without_a_door_work_goes_on(void **state)
+without_a_server_work_goes_on(void **state)
 {
     struct kind kind = kinds[0];
     uint64_t from;
     pid_t pid;
 
     (void)state;
-    bh_box_share(1, 512, 16);
-    bh_box_turn(0, OTHERS);
-    pid = bh_box_start(submit_one, &kind);
-    BH_CHECK("wanted", bh_box_heard(BH_SHARE_WANT, 0));
-    from = bh_box_now_ns();
-    bh_box_stir('n');
-    BH_CHECK_EQ("freely", bh_box_wait(pid), 0);
-    BH_CHECK("not at once", bh_box_now_ns() - from > UINT64_C(500000000));
-    BH_CHECK_EQ("all the same", bh_box.world->launches, 1);
-    bh_box_stir('o');
+    bh_sandbox_share(1, 512, 16);
+    bh_sandbox_turn(0, OTHERS);
+    pid = bh_sandbox_start(submit_one, &kind);
+    BH_CHECK("wanted", bh_sandbox_received(BH_SHARE_WANT, 0));
+    from = bh_sandbox_now_ns();
+    bh_sandbox_restart_server('n');
+    BH_CHECK_EQ("freely", bh_sandbox_wait(pid), 0);
+    BH_CHECK("not at once", bh_sandbox_now_ns() - from > UINT64_C(500000000));
+    BH_CHECK_EQ("all the same", bh_sandbox.world->launches, 1);
+    bh_sandbox_restart_server('o');
     BH_CHECK_DONE();
 }
 
@@ -520,14 +520,18 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_waits_for_its_turn),     cmocka_unit_test(a_turn_ends_drained),
-        cmocka_unit_test(little_goes_ahead),           cmocka_unit_test(work_ends_near_the_end_of_its_turn),
-        cmocka_unit_test(how_much_goes_ahead),         cmocka_unit_test(two_devices_are_not_finished_early),
-        cmocka_unit_test(who_has_work_says_so),        cmocka_unit_test(without_a_door_no_turn_is_finished),
-        cmocka_unit_test(without_a_door_work_goes_on),
+        cmocka_unit_test(work_waits_for_its_turn),
+        cmocka_unit_test(a_turn_ends_drained),
+        cmocka_unit_test(little_goes_ahead),
+        cmocka_unit_test(work_ends_near_the_end_of_its_turn),
+        cmocka_unit_test(how_much_goes_ahead),
+        cmocka_unit_test(two_devices_are_not_finished_early),
+        cmocka_unit_test(who_has_work_says_so),
+        cmocka_unit_test(without_a_server_no_turn_is_finished),
+        cmocka_unit_test(without_a_server_work_goes_on),
     };
 
-    if (argc < 3 || !bh_box_enter(argv[1]))
+    if (argc < 3 || !bh_sandbox_enter(argv[1]))
         return argc < 3 ? 2 : 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 #include "tests/shim/rm_requests.h"
 
@@ -75,13 +75,13 @@ use(bool say_uuids)
 static int
 grains(unsigned device)
 {
-    return (int)atomic_load(&bh_box.usage->seen[0].grains[device]);
+    return (int)atomic_load(&bh_sandbox.usage->seen[0].grains[device]);
 }
 
 static int
 kind(void)
 {
-    return (int)atomic_load(&bh_box.usage->seen_kind[0]);
+    return (int)atomic_load(&bh_sandbox.usage->seen_kind[0]);
 }
 
 static int
@@ -160,10 +160,10 @@ inherit_nothing(void *self)
     (void)self;
     CHECK(call(RM_FREE, &(struct bh_rm_free){ C, 0, C, 0 }) == 0);
     GOOD(cuInit(0));
-    CHECK(atomic_load(&bh_box.usage->seen_kind[1]) == BH_SHARE_SEEN_WHOLE);
-    CHECK(atomic_load(&bh_box.usage->seen[1].grains[0]) == 0);
+    CHECK(atomic_load(&bh_sandbox.usage->seen_kind[1]) == BH_SHARE_SEEN_WHOLE);
+    CHECK(atomic_load(&bh_sandbox.usage->seen[1].grains[0]) == 0);
     CHECK(make(rm_memory(&made, C, D, M, 1)) == 0); /* below a device that it does not know */
-    CHECK(atomic_load(&bh_box.usage->seen_kind[1]) == BH_SHARE_SEEN_PARTLY);
+    CHECK(atomic_load(&bh_sandbox.usage->seen_kind[1]) == BH_SHARE_SEEN_PARTLY);
     return 0;
 }
 
@@ -173,7 +173,7 @@ in_child(void *self)
     (void)self;
     GOOD(cuInit(0));
     CHECK(use(true) == 0);
-    CHECK(bh_box_run(inherit_nothing, NULL) == 0);
+    CHECK(bh_sandbox_run(inherit_nothing, NULL) == 0);
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 161 && grains(1) == 1600);
     return 0;
 }
@@ -202,8 +202,8 @@ the_page_says_it(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        bh_box_share(cases[i].devices, CAP, CONTEXT);
-        BH_CHECK_EQ(cases[i].name, bh_box_run(cases[i].body, NULL), 0);
+        bh_sandbox_share(cases[i].devices, CAP, CONTEXT);
+        BH_CHECK_EQ(cases[i].name, bh_sandbox_run(cases[i].body, NULL), 0);
     }
     BH_CHECK_DONE();
 }
@@ -215,9 +215,9 @@ a_driver_that_makes_no_calls(void **state)
 {
     (void)state;
     BH_CHECK_EQ("away", unlink(BH_SHARE_DRIVER_DIR "/libcuda.so.1"), 0);
-    bh_box_bring(null_driver, "libcuda.so.1");
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("absent", bh_box_run(absent, NULL), 0);
+    bh_sandbox_bring(null_driver, "libcuda.so.1");
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("absent", bh_sandbox_run(absent, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -231,7 +231,7 @@ main(int argc, char **argv)
 
     if (argc != 3)
         return 2;
-    if (!bh_box_enter(argv[1]))
+    if (!bh_sandbox_enter(argv[1]))
         return 0;
     null_driver = argv[2];
     cmocka_set_message_output(CM_OUTPUT_TAP);

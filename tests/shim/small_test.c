@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -18,20 +18,20 @@ enum { CAP = 512, CONTEXT = 32 };
 static void
 share(unsigned devices, uint32_t cap)
 {
-    bh_box_share(devices, cap, CONTEXT);
-    bh_box.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
+    bh_sandbox_share(devices, cap, CONTEXT);
+    bh_sandbox.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
 }
 
 /* What is reserved is what the driver has: so many units, and the contexts. */
 static bool
 holds(uint32_t contexts, uint32_t units)
 {
-    uint64_t used = bh_box_used(0) * BH_SHARE_UNIT_BYTES;
+    uint64_t used = bh_sandbox_used(0) * BH_SHARE_UNIT_BYTES;
 
-    if (used != bh_box.world->used[0] || bh_box_used(0) != contexts * CONTEXT + units)
-        fprintf(stderr, "%u units, the driver has %.1f\n", bh_box_used(0) - contexts * CONTEXT,
-                (double)bh_box.world->used[0] / BH_SHARE_UNIT_BYTES - contexts * CONTEXT);
-    return used == bh_box.world->used[0] && bh_box_used(0) == contexts * CONTEXT + units;
+    if (used != bh_sandbox.world->used[0] || bh_sandbox_used(0) != contexts * CONTEXT + units)
+        fprintf(stderr, "%u units, the driver has %.1f\n", bh_sandbox_used(0) - contexts * CONTEXT,
+                (double)bh_sandbox.world->used[0] / BH_SHARE_UNIT_BYTES - contexts * CONTEXT);
+    return used == bh_sandbox.world->used[0] && bh_sandbox_used(0) == contexts * CONTEXT + units;
 }
 
 /* ---- they share units; the last one of the cap is what one asks for before ---- */
@@ -76,8 +76,8 @@ they_share_units(void **state)
         struct full full = fulls[i];
 
         share(1, CONTEXT + 3);
-        BH_CHECK_EQ(full.name, bh_box_run(take_small, &full), 0);
-        BH_CHECK_EQ(full.name, bh_box.world->most[0], (CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
+        BH_CHECK_EQ(full.name, bh_sandbox_run(take_small, &full), 0);
+        BH_CHECK_EQ(full.name, bh_sandbox.world->most[0], (CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
     }
     BH_CHECK_DONE();
 }
@@ -120,8 +120,8 @@ padding_is_known_before(void **state)
 {
     (void)state;
     share(1, CONTEXT + 2);
-    BH_CHECK_EQ("padded", bh_box_run(take_padded, NULL), 0);
-    BH_CHECK_EQ("most", bh_box.world->most[0], (CONTEXT + 2) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK_EQ("padded", bh_sandbox_run(take_padded, NULL), 0);
+    BH_CHECK_EQ("most", bh_sandbox.world->most[0], (CONTEXT + 2) * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
@@ -159,8 +159,8 @@ nodes_of_graphs_are_paid_for_each(void **state)
 {
     (void)state;
     share(1, CONTEXT + 2 * STEP);
-    BH_CHECK_EQ("graph", bh_box_run(launch_nodes, NULL), 0);
-    BH_CHECK_EQ("most", bh_box.world->most[0], (CONTEXT + NODES) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK_EQ("graph", bh_sandbox_run(launch_nodes, NULL), 0);
+    BH_CHECK_EQ("most", bh_sandbox.world->most[0], (CONTEXT + NODES) * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
@@ -186,12 +186,12 @@ leave_holes(void *self)
     CHECK(holds(1, BLOCKS));
     GOOD(cuMemFree_v2(at[0]));
     CHECK(holds(1, BLOCKS)); /* the one that came is there */
-    bh_box.world->fail_free = 1;
+    bh_sandbox.world->fail_free = 1;
     CHECK(cuMemFree_v2(one) != CUDA_SUCCESS);
     CHECK(holds(1, BLOCKS));
     GOOD(cuMemFree_v2(one));
     CHECK(holds(1, BLOCKS - 1));
-    bh_box.world->fail_alloc = 1;
+    bh_sandbox.world->fail_alloc = 1;
     CHECK(cuMemAlloc_v2(&one, 700) == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(holds(1, BLOCKS - 1));
     for (int i = 4; i < PARTS; i += 4)
@@ -205,7 +205,7 @@ blocks_with_holes_count_whole(void **state)
 {
     (void)state;
     share(1, CAP);
-    BH_CHECK_EQ("holes", bh_box_run(leave_holes, NULL), 0);
+    BH_CHECK_EQ("holes", bh_sandbox_run(leave_holes, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -254,7 +254,7 @@ contexts_have_blocks_of_their_own(void **state)
 {
     (void)state;
     share(1, CAP);
-    BH_CHECK_EQ("contexts", bh_box_run(in_contexts, NULL), 0);
+    BH_CHECK_EQ("contexts", bh_sandbox_run(in_contexts, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -319,7 +319,7 @@ churn_all(void *self)
         CHECK(bad == NULL);
     }
     CHECK(holds(3, 0));
-    CHECK(bh_box_used(1) == 2 * CONTEXT);
+    CHECK(bh_sandbox_used(1) == 2 * CONTEXT);
     return 0;
 }
 
@@ -328,9 +328,9 @@ blocks_change_hands(void **state)
 {
     (void)state;
     share(2, 3 * CONTEXT + 3);
-    BH_CHECK_EQ("changing", bh_box_run(churn_all, NULL), 0);
-    BH_CHECK("never more", bh_box.world->most[0] <= (3 * CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
-    BH_CHECK("nor there", bh_box.world->most[1] <= (2 * CONTEXT + 4) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK_EQ("changing", bh_sandbox_run(churn_all, NULL), 0);
+    BH_CHECK("never more", bh_sandbox.world->most[0] <= (3 * CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK("nor there", bh_sandbox.world->most[1] <= (2 * CONTEXT + 4) * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
@@ -354,9 +354,9 @@ in_fork(void *self)
     (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 700)); /* a block of the child's own */
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 2);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 2);
     GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == 2 * CONTEXT + 1);
+    CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 1);
     return 0;
 }
 
@@ -377,10 +377,10 @@ interrupted(void *self)
     }
     CHECK(holds(1, 0));
     GOOD(cuMemAlloc_v2(&at, 3000));
-    CHECK(bh_box_run(in_fork, NULL) == 0);
-    CHECK(bh_box_comes_to(0, CONTEXT + 1));
+    CHECK(bh_sandbox_run(in_fork, NULL) == 0);
+    CHECK(bh_sandbox_comes_to(0, CONTEXT + 1));
     GOOD(cuMemFree_v2(at));
-    CHECK(bh_box_used(0) == CONTEXT);
+    CHECK(bh_sandbox_used(0) == CONTEXT);
     return 0;
 }
 
@@ -389,7 +389,7 @@ handlers_and_forks_count_their_own(void **state)
 {
     (void)state;
     share(1, CAP);
-    BH_CHECK_EQ("signals", bh_box_run(interrupted, NULL), 0);
+    BH_CHECK_EQ("signals", bh_sandbox_run(interrupted, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -406,7 +406,7 @@ main(int argc, char **argv)
         cmocka_unit_test(handlers_and_forks_count_their_own),
     };
 
-    if (argc < 2 || !bh_box_enter(argv[1]))
+    if (argc < 2 || !bh_sandbox_enter(argv[1]))
         return argc < 2 ? 2 : 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "tests/shim/box.h"
+#include "tests/shim/sandbox.h"
 #include "tests/shim/child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -113,8 +113,8 @@ static void
 as_the_driver_answers(void **state)
 {
     (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("look-ups", bh_box_run(look_all_up, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("look-ups", bh_sandbox_run(look_all_up, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -133,7 +133,7 @@ static const CUuuid tables[] = {
 static int
 ask_for_tables(void *self)
 {
-    table_call *real = (table_call *)bh_box_driver("cuGetExportTable"), *ask;
+    table_call *real = (table_call *)bh_sandbox_driver("cuGetExportTable"), *ask;
     const CUuuid nobody = { { 1 } };
     const void *table = &nobody, *wanted = NULL;
     void *function;
@@ -158,8 +158,8 @@ static void
 three_tables(void **state)
 {
     (void)state;
-    bh_box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("tables", bh_box_run(ask_for_tables, NULL), 0);
+    bh_sandbox_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("tables", bh_sandbox_run(ask_for_tables, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -171,7 +171,7 @@ main(int argc, char **argv)
         cmocka_unit_test(three_tables),
     };
 
-    if (argc < 2 || !bh_box_enter(argv[1]))
+    if (argc < 2 || !bh_sandbox_enter(argv[1]))
         return argc < 2;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* Programs with shares of one GPU, without bulkhead-node and its sandboxes: for machines where
  * jobs cannot have sandboxes, and for figures that are about shares alone.
  *
- *   share_box BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE [-- LEASE]...
+ *   share_jobs BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE [-- LEASE]...
  *   LEASE     WEIGHT:CAP_MIB:CONTEXT_MIB[:hard|:latency] PROGRAM [ARGUMENT]...
  *
  * WEIGHT is in parts of 4200.  Each lease's program finds in a mount namespace of its own what a
@@ -47,7 +47,7 @@ must(bool good, const char *what)
 {
     if (good)
         return;
-    fprintf(stderr, "share_box: %s: %s\n", what, strerror(errno));
+    fprintf(stderr, "share_jobs: %s: %s\n", what, strerror(errno));
     exit(1);
 }
 
@@ -55,7 +55,7 @@ static void
 hear(void *self, const struct bh_share_notice *notice)
 {
     (void)self;
-    fprintf(stderr, "share_box: notice %u of lease %" PRIu64 "\n", notice->kind, notice->lease);
+    fprintf(stderr, "share_jobs: notice %u of lease %" PRIu64 "\n", notice->kind, notice->lease);
 }
 
 /* "2100:20480:600:hard" */
@@ -71,7 +71,7 @@ read_lease(const char *text, struct bh_share_open *open)
         part[i] = strtok_r(i ? NULL : copy, ":", &save);
     for (int i = 0; i < 3; i++)
         if (!part[i] || bh_parse_u64(part[i], &numbers[i], &err) != BH_OK) {
-            fprintf(stderr, "share_box: %s: expected WEIGHT:CAP_MIB:CONTEXT_MIB[:MODE]\n", text);
+            fprintf(stderr, "share_jobs: %s: expected WEIGHT:CAP_MIB:CONTEXT_MIB[:MODE]\n", text);
             exit(2);
         }
     open->weight = (uint32_t)numbers[0];
@@ -126,7 +126,7 @@ start(struct run *run, char **argv)
     while (*end && strcmp(*end, "--") != 0)
         end++;
     if (end - argv < 2 || run->count == LEASES_MAX) {
-        fprintf(stderr, "share_box: a lease and a program, at most %d times\n", LEASES_MAX);
+        fprintf(stderr, "share_jobs: a lease and a program, at most %d times\n", LEASES_MAX);
         exit(2);
     }
     read_lease(argv[0], &open);
@@ -134,7 +134,7 @@ start(struct run *run, char **argv)
     snprintf(open.folder, sizeof open.folder, "%s/%" PRIu64, run->folder, open.lease);
     must(mkdir(open.folder, 0700) == 0, open.folder);
     if (bh_share_host_open(run->host, &open, &err) != BH_OK) {
-        fprintf(stderr, "share_box: %s\n", err.msg);
+        fprintf(stderr, "share_jobs: %s\n", err.msg);
         exit(1);
     }
     if (*end)
@@ -188,10 +188,10 @@ watch(struct run *run)
 int
 main(int argc, char **argv)
 {
-    struct run run = { .folder = "/tmp/bh-share-box-XXXXXX" };
+    struct run run = { .folder = "/tmp/bh-share-jobs-XXXXXX" };
 
     if (argc < 8) {
-        fputs("usage: share_box BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE "
+        fputs("usage: share_jobs BULKHEAD_SHARE SHIM_DIR DRIVER_DIR GPU_UUID OUT_DIR LEASE "
               "[-- LEASE]...\n",
               stderr);
         return 2;

@@ -189,7 +189,7 @@ stop_daemon(void)
     bench.daemon = 0;
 }
 
-/* ---- what clients say ---- */
+/* ---- what clients send ---- */
 
 static void
 apply_site(bool cordoned)
@@ -423,10 +423,10 @@ restart(void)
     begun = bh_time_monotonic();
     start_daemon();
     await_greeted(greeted + bench.nodes);
-    count_now(); /* whatever the daemon says after the last KEEP is said by then */
+    count_now(); /* what the daemon sends after the last RETAIN is sent by then */
     await_running(bench.jobs);
     if (bh_fleet_unnamed(bench.fleet) > 0)
-        die("a KEEP did not name a running job");
+        die("a RETAIN did not name a running job");
     printf("{\"phase\":\"restart\",\"nodes\":%u,\"jobs\":%u,\"seconds\":%.3f}\n", bench.nodes, bench.jobs,
            (double)(bh_time_monotonic() - begun) / 1e9);
 }

@@ -52,7 +52,7 @@ must(bool good, const char *what)
 }
 
 static void
-hear(void *self, const struct bh_share_notice *notice)
+report_notice(void *self, const struct bh_share_notice *notice)
 {
     (void)self;
     fprintf(stderr, "share_jobs: notice %u of lease %" PRIu64 "\n", notice->kind, notice->lease);
@@ -161,7 +161,7 @@ keep(struct run *run, uint32_t i, const struct bh_share_lease_state *state)
         run->lease[i].seen_kind = state->seen_kind;
 }
 
-/* Until all have ended: let the host hear, and keep what was last known of each. */
+/* Until all have ended: let the host receive messages, and keep what was last known of each. */
 static void
 watch(struct run *run)
 {
@@ -201,7 +201,8 @@ main(int argc, char **argv)
     run.uuid = argv[4];
     run.out = argv[5];
     must(mkdtemp(run.folder) != NULL, run.folder);
-    run.host = bh_share_host_new(&(struct bh_share_host_options){ .program = argv[1], .notice = hear });
+    run.host =
+        bh_share_host_new(&(struct bh_share_host_options){ .program = argv[1], .notice = report_notice });
     for (char **next = argv + 6; *next;)
         next = start(&run, next);
     watch(&run);

@@ -132,13 +132,13 @@ work_waits_for_its_turn(void **state)
         pid = bh_sandbox_start(submit_one, &kind);
         if (kind.waits) {
             BH_CHECK(kind.name, bh_sandbox_received(BH_SHARE_WANT, 0));
-            BH_CHECK_EQ(kind.name, bh_sandbox.said_turn[BH_SHARE_WANT], OTHERS);
+            BH_CHECK_EQ(kind.name, bh_sandbox.received_slice[BH_SHARE_WANT], OTHERS);
             BH_CHECK_EQ(kind.name, bh_sandbox.world->launches, 0);
             bh_sandbox_turn(0, OPEN);
         }
         BH_CHECK_EQ(kind.name, bh_sandbox_wait(pid), 0);
         BH_CHECK_EQ(kind.name, bh_sandbox.world->launches, 1);
-        BH_CHECK_EQ(kind.name, bh_sandbox.said[BH_SHARE_WANT], kind.waits);
+        BH_CHECK_EQ(kind.name, bh_sandbox.received[BH_SHARE_WANT], kind.waits);
     }
     BH_CHECK_DONE();
 }
@@ -197,9 +197,9 @@ a_turn_ends_drained(void **state)
         slice += BH_SHARE_SLICE_STEP;
         bh_sandbox_turn(0, slice | BH_SHARE_SHUT);
         BH_CHECK("drained", bh_sandbox_received(BH_SHARE_DRAINED, (uint32_t)i));
-        BH_CHECK_EQ("of this turn", bh_sandbox.said_turn[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
-        BH_CHECK("nothing is left",
-                 atomic_load(&bh_sandbox.world->busy_until_ns[0]) <= bh_sandbox.said_ns[BH_SHARE_DRAINED]);
+        BH_CHECK_EQ("of this turn", bh_sandbox.received_slice[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
+        BH_CHECK("nothing is left", atomic_load(&bh_sandbox.world->busy_until_ns[0])
+                                        <= bh_sandbox.received_ns[BH_SHARE_DRAINED]);
         atomic_store(&bh_sandbox.world->closed, 1);
         usleep(2000);
         BH_CHECK_EQ("nothing came", bh_sandbox.world->launched_late, 0);
@@ -251,8 +251,8 @@ little_goes_ahead(void **state)
         }
         BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
         done = atomic_load(&bh_sandbox.world->busy_until_ns[0]);
-        BH_CHECK("idle when it is", bh_sandbox_passes(&bh_sandbox.said_ns[BH_SHARE_IDLE], done));
-        BH_CHECK_EQ("of this turn", bh_sandbox.said_turn[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
+        BH_CHECK("idle when it is", bh_sandbox_passes(&bh_sandbox.received_ns[BH_SHARE_IDLE], done));
+        BH_CHECK_EQ("of this turn", bh_sandbox.received_slice[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
         atomic_store(&bh_sandbox.world->fail_free, 1);
         BH_CHECK_EQ("ended", bh_sandbox_wait(pid), 0);
     }
@@ -307,12 +307,12 @@ ends_near(const struct end_case *one, uint64_t *ret_late_ns)
     bh_sandbox_turn_until(0, slice, turned + one->left_ns);
     near = bh_sandbox_received(BH_SHARE_DRAINED, 1); /* a second after the end nobody keeps to it */
     if (near)
-        BH_CHECK_EQ(one->name, bh_sandbox.said_turn[BH_SHARE_DRAINED], slice);
+        BH_CHECK_EQ(one->name, bh_sandbox.received_slice[BH_SHARE_DRAINED], slice);
     launches = atomic_load(&bh_sandbox.world->launches) - before;
     busy = atomic_load(&bh_sandbox.world->busy_until_ns[0]);
     *ret_late_ns = busy - turned - launches * kernel;
     if (near) {
-        BH_CHECK(one->name, bh_sandbox.said_ns[BH_SHARE_DRAINED] >= busy);
+        BH_CHECK(one->name, bh_sandbox.received_ns[BH_SHARE_DRAINED] >= busy);
         BH_CHECK(one->name, launches >= 1);
         if (one->left_ns < kernel / 2)
             BH_CHECK_EQ(one->name, launches, 1);
@@ -407,7 +407,7 @@ how_much_goes_ahead(void **state)
             usleep(100);
         }
         BH_CHECK(cases[i].name, most >= cases[i].least_ns && most <= cases[i].most_ns);
-        BH_CHECK_EQ(cases[i].name, bh_sandbox.said[BH_SHARE_DRAINED], 0);
+        BH_CHECK_EQ(cases[i].name, bh_sandbox.received[BH_SHARE_DRAINED], 0);
         stop(cases[i].name, pid);
     }
     BH_CHECK_DONE();
@@ -426,7 +426,7 @@ two_devices_are_not_finished_early(void **state)
     bh_sandbox_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_sandbox_now_ns() + 1 * MS);
     pid = bh_sandbox_start(launch_on, &kernel);
     BH_CHECK("goes on", bh_sandbox_passes(&bh_sandbox.world->launches, 4));
-    BH_CHECK_EQ("not said", bh_sandbox.said[BH_SHARE_DRAINED], 0);
+    BH_CHECK_EQ("not sent", bh_sandbox.received[BH_SHARE_DRAINED], 0);
     stop("ended", pid);
     BH_CHECK_DONE();
 }
@@ -441,7 +441,7 @@ work_twice(void *self)
     for (unsigned i = 1; i <= 2; i++) {
         GOOD(launch(1000));
         CHECK(bh_sandbox_passes(&bh_sandbox.world->launches, i - 1));
-        while (atomic_load(&bh_sandbox.world->closed) < i) /* the test has heard IDLE */
+        while (atomic_load(&bh_sandbox.world->closed) < i) /* the test has received IDLE */
             usleep(200);
     }
     return 0;
@@ -465,7 +465,7 @@ who_has_work_says_so(void **state)
     pid = bh_sandbox_start(work_twice, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         BH_CHECK("idle", bh_sandbox_received(BH_SHARE_IDLE, i));
-        BH_CHECK_EQ("told", bh_sandbox.said[BH_SHARE_WANT], i + 1);
+        BH_CHECK_EQ("sent", bh_sandbox.received[BH_SHARE_WANT], i + 1);
         atomic_store(&bh_sandbox.world->closed, i + 1);
     }
     BH_CHECK_EQ("twice", bh_sandbox_wait(pid), 0);

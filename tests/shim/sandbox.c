@@ -126,7 +126,7 @@ listen_to(unsigned at)
 {
     union {
         struct bh_share_hello hello;
-        struct bh_share_client_message say;
+        struct bh_share_client_message client;
     } message;
     ssize_t got = recv(peers[at].fd, &message, sizeof(message), 0);
 
@@ -145,10 +145,10 @@ listen_to(unsigned at)
             slot_taken[peers[at].slot] = true;
         answer(peers[at].fd, peers[at].slot, peers[at].slot < 0);
         atomic_fetch_add(&bh_sandbox.joins, 1); /* not before: who leaves then is known by its slot */
-    } else if (message.say.word > 0 && message.say.word < BH_SHARE_CLIENT_KINDS) {
-        bh_sandbox.said_turn[message.say.word] = message.say.slice;
-        bh_sandbox.said_ns[message.say.word] = bh_sandbox_now_ns();
-        atomic_fetch_add(&bh_sandbox.said[message.say.word], 1);
+    } else if (message.client.word > 0 && message.client.word < BH_SHARE_CLIENT_KINDS) {
+        bh_sandbox.received_slice[message.client.word] = message.client.slice;
+        bh_sandbox.received_ns[message.client.word] = bh_sandbox_now_ns();
+        atomic_fetch_add(&bh_sandbox.received[message.client.word], 1);
     }
     return true;
 }
@@ -359,7 +359,7 @@ bh_sandbox_share(unsigned devices, uint32_t cap, uint32_t context)
     }
     bh_sandbox.server = SANDBOX_GOOD;
     for (unsigned i = 0; i < BH_SHARE_CLIENT_KINDS; i++)
-        bh_sandbox.said[i] = bh_sandbox.said_turn[i] = 0;
+        bh_sandbox.received[i] = bh_sandbox.received_slice[i] = 0;
 }
 
 pid_t
@@ -480,7 +480,7 @@ bh_sandbox_received(enum bh_share_client_kind word, uint32_t more)
 {
     uint64_t until = bh_sandbox_now_ns() + PATIENCE_NS;
 
-    while (atomic_load(&bh_sandbox.said[word]) <= more) {
+    while (atomic_load(&bh_sandbox.received[word]) <= more) {
         if (bh_sandbox_now_ns() > until)
             return false;
         nap();

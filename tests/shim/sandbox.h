@@ -38,11 +38,11 @@ struct shim_sandbox {
     struct bh_share_limits *limits;
     struct bh_share_usage *usage;
     struct null_world *world;
-    _Atomic int server, connections, statics;          /* statics: programs that sent that they are static */
-    _Atomic int joins, hang_ups;                       /* connections accepted, and closed from this side */
-    _Atomic uint32_t said[BH_SHARE_CLIENT_KINDS];      /* how often */
-    _Atomic uint32_t said_turn[BH_SHARE_CLIENT_KINDS]; /* the turn it was last said of */
-    _Atomic uint64_t said_ns[BH_SHARE_CLIENT_KINDS];
+    _Atomic int server, connections, statics;         /* statics: programs that sent that they are static */
+    _Atomic int joins, hang_ups;                      /* connections accepted, and closed from this side */
+    _Atomic uint32_t received[BH_SHARE_CLIENT_KINDS]; /* how often */
+    _Atomic uint32_t received_slice[BH_SHARE_CLIENT_KINDS]; /* the turn it was last said of */
+    _Atomic uint64_t received_ns[BH_SHARE_CLIENT_KINDS];
 };
 
 extern struct shim_sandbox bh_sandbox;

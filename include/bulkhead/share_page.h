@@ -28,7 +28,7 @@
 #define BH_SHARE_MAGIC 0x42485348u /* "BHSH" */
 /* Of both pages and of the messages on the socket: a new number with each change of one of them
  * that the other side must know.  The limits begin with magic and version in each. */
-#define BH_SHARE_VERSION 3u /* 2: the usage has more than slots; 3: managed memory, ends of turns */
+#define BH_SHARE_VERSION 3u /* 2: the usage has more than slots; 3: managed memory, ends of time slices */
 #define BH_SHARE_UNIT_BYTES (UINT64_C(2) << 20)
 
 enum {
@@ -37,9 +37,9 @@ enum {
     BH_SHARE_UNITS_MAX = (1 << 20) - 1,
 };
 
-/* A device's turn changes with each grant and each end of one, and when a turn gets another
+/* A device's time slice changes with each grant and each end of one, and when a time slice gets another
  * end: its low bits say what holds, the rest counts.
- * A futex: who waits for a turn waits for another value. */
+ * A futex: who waits for a time slice waits for another value. */
 enum {
     BH_SHARE_SHUT = 1u,      /* submit nothing; answer when all that was submitted is done */
     BH_SHARE_CONTENDED = 2u, /* others wait: submit little ahead, say when idle */
@@ -53,9 +53,9 @@ struct bh_share_device {
     _Atomic uint32_t overhead_units; /* what the driver holds beyond what was charged */
     _Atomic uint32_t slice;
     uint64_t memory_bytes;     /* what programs are told that the device has */
-    _Atomic uint64_t used_ns;  /* of its time: what turns took, to the last second */
+    _Atomic uint64_t used_ns;  /* of its time: what time slices took, to the last second */
     _Atomic uint64_t busy;     /* how much of the last second that was; see below */
-    _Atomic uint64_t until_ns; /* CLOCK_MONOTONIC: when the CONTENDED turn shall end, so
+    _Atomic uint64_t until_ns; /* CLOCK_MONOTONIC: when the CONTENDED time slice shall end, so
                                   that whoever has it plans for that; 0: not told */
 };
 _Static_assert(sizeof(struct bh_share_device) == 64, "a cache line each");
@@ -64,10 +64,10 @@ _Static_assert(sizeof(struct bh_share_device) == 64, "a cache line each");
  *
  *   32 bits CLOCK_MONOTONIC in seconds, when it was measured | flags | thousandths of the second
  *
- * While nobody else wants the device the gate is open, and a turn says nothing about work. */
+ * While nobody else wants the device the gate is open, and a time slice says nothing about work. */
 enum {
     BH_SHARE_BUSY_KNOWN = 1 << 17,
-    BH_SHARE_BUSY_FREE = 1 << 16, /* open all the while, and no other lease had a turn: what the
+    BH_SHARE_BUSY_FREE = 1 << 16, /* open all the while, and no other lease had a time slice: what the
                                      whole device did is the lease's own */
     BH_SHARE_BUSY_PERMILLE = 0xffff,
 };

@@ -49,16 +49,16 @@ struct bh_share_welcome {
 
 enum bh_share_client_kind {
     BH_SHARE_WANT = 1, /* is about to submit: before the first submission of its life, open or
-                          not, and whenever it finds its turn SHUT */
-    BH_SHARE_DRAINED,  /* of that SHUT turn: nothing of this process is left on the devices;
-                          every process that ever said WANT says it for every such turn.  Of
+                          not, and whenever it finds its time slice SHUT */
+    BH_SHARE_DRAINED,  /* of that SHUT time slice: nothing of this process is left on the devices;
+                          every process that ever said WANT says it for every such time slice.  Of
                           a CONTENDED one: likewise, and nothing more comes in it */
-    BH_SHARE_IDLE,     /* of that CONTENDED turn: nothing is left, nothing came for a while */
+    BH_SHARE_IDLE,     /* of that CONTENDED time slice: nothing is left, nothing came for a while */
     BH_SHARE_CLIENT_KINDS
 };
 
-/* Said by the process at any time after.  `turn` is the device's turn that it is about; one
- * that is over is ignored.  The devices of a lease have their turns together, and their words
+/* Said by the process at any time after.  `time slice` is the device's time slice that it is about; one
+ * that is over is ignored.  The devices of a lease have their time slices together, and their words
  * are the same: `device` names the one it is about most, for people. */
 struct bh_share_client_message {
     uint32_t word, device, slice, reserved;

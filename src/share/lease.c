@@ -36,8 +36,8 @@ struct lease_process {
     int fd, pidfd; /* -1: does not talk any more; is not known yet */
     uint32_t pid;
     int slot;           /* -1: has not said hello */
-    bool active;        /* said WANT once: answers each turn's end */
-    bool drained, idle; /* said so of the present turn */
+    bool active;        /* said WANT once: answers each time slice's end */
+    bool drained, idle; /* said so of the present time slice */
 };
 
 /* A process with GPU memory and no slot. */
@@ -58,7 +58,7 @@ struct bh_share_lease {
     uint64_t more[BH_SHARE_DEVICES_MAX];        /* than was reserved, as the driver said last */
     uint32_t more_states[BH_SHARE_DEVICES_MAX]; /* in a row with much more */
     struct outsider outsiders[OUTSIDERS_MAX];
-    uint64_t measured_ns, measured_granted_ns; /* when it was measured, and what it had had */
+    uint64_t measured_ns, measured_granted_ns; /* when it was measured, and the GPU time until then */
     uint32_t permille;                         /* of the second before */
     uint32_t gpus;
     uint64_t driver[BH_SHARE_DEVICES_MAX]; /* bytes, as it said last */
@@ -105,7 +105,7 @@ lease_all(const struct bh_share_lease *lease, bool idle)
     return true;
 }
 
-/* Nothing comes in this turn from any of them. */
+/* Nothing comes in this time slice from any of them. */
 static bool
 lease_is_finished(const struct bh_share_lease *lease)
 {
@@ -208,7 +208,7 @@ lease_is_connected(const struct lease_process *process)
 }
 
 /* What the process had before it began another program goes.  A connection that stands is a
- * second library's in one process (dlmopen), which has a seat of its own; so is memory that is
+ * second library's in one process (dlmopen), which has a slot of its own; so is memory that is
  * still mapped, whose connection was another bulkhead-share's. */
 static void
 lease_release_slot_before(const struct lease_process *process, uint64_t now_ns)
@@ -671,7 +671,7 @@ bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns)
     if ((bh_share_pages_slice(lease->pages) & (BH_SHARE_SLICE_STEP - 1)) != flags[slice]
         || bh_share_pages_until_ns(lease->pages) != until_ns) {
         bh_share_pages_set_slice(lease->pages, flags[slice], until_ns);
-        if (slice != BH_TIME_SLICE_NONE) /* else they finished, and sleep until their next turn */
+        if (slice != BH_TIME_SLICE_NONE) /* else they finished, and sleep until their next time slice */
             bh_share_pages_wake(lease->pages);
         for (struct lease_process *p = lease->processes; p != NULL; p = p->next)
             p->drained = p->idle = false;

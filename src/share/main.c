@@ -23,7 +23,7 @@ main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN); /* a node that ends is heard of on the socket */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); /* turns end when they end */
+    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); /* time slices end when they end */
     rc = bh_share_serve(SOCKET, &options, &err);
     if (rc == BH_UNAVAILABLE)
         return 0;

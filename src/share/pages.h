@@ -61,14 +61,14 @@ int bh_share_pages_assign(struct bh_share_pages *pages, struct bh_share_owner ow
  * page says what cannot be, or does not come to rest; the slot is not given again. */
 bool bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot);
 
-/* Let the turn words of all devices say `flags`, counting on, with that end of the turn: who sees
+/* Set the flags of all devices' time slices, counting on, with that end of the time slice: who sees
  * the word sees its end.  Returns the word.  Then wake who waits for them. */
 uint32_t bh_share_pages_set_slice(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns);
 void bh_share_pages_wake(struct bh_share_pages *pages);
 uint64_t bh_share_pages_until_ns(const struct bh_share_pages *pages);
 uint32_t bh_share_pages_slice(const struct bh_share_pages *pages);
 
-/* What its turns took so far, and the word `busy` of this second. */
+/* What its time slices took so far, and the word `busy` of this second. */
 void bh_share_pages_busy(struct bh_share_pages *pages, uint64_t used_ns, uint64_t busy);
 
 void bh_share_pages_overhead(struct bh_share_pages *pages, uint32_t device, uint64_t bytes);

@@ -154,7 +154,7 @@ server_control_ready(void *of, uint64_t now_ns)
 
 /* ---- the loop ---- */
 
-/* A turn that ends may begin another; each lease is asked until all agree. */
+/* A time slice that ends may begin another; each lease is asked until all agree. */
 static void
 share_server_follow(struct server *server, uint64_t now_ns)
 {
@@ -178,7 +178,7 @@ server_until_next(const struct server *server, uint64_t now_ns)
     return (struct timespec){ (time_t)(wait / BH_NS_PER_S), (long)(wait % BH_NS_PER_S) };
 }
 
-/* What each had of its GPUs in the second that is over. */
+/* The time of its GPUs that each used in the last second. */
 static void
 share_server_measure(struct server *server, uint64_t now_ns)
 {

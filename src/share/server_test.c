@@ -110,7 +110,7 @@ one_observes(void **state)
     BH_CHECK_DONE();
 }
 
-/* Two copies of the library in one process (dlmopen) have a seat each; what it began as before
+/* Two copies of the library in one process (dlmopen) have a slot each; what it began as before
  * another program has none. */
 static int
 two_copies(const struct fixture *fixture)
@@ -221,7 +221,7 @@ started_anew(void **state)
     BH_CHECK_EQ("its slot", again.slot, me.slot);
     BH_CHECK_EQ("the same page", bh_share_used(again.usage, 0), 5);
     client_send(&again, BH_SHARE_WANT);
-    BH_CHECK("and turns", comes(&me, 0, 30000));
+    BH_CHECK("and time slices", comes(&me, 0, 30000));
     close(me.fd);
     close(again.fd);
     close_lease(fixture, 3);

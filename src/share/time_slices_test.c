@@ -35,7 +35,7 @@ hand_over(void **state)
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 1 * MS, b);
     BH_CHECK_EQ("others wait", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
-    BH_CHECK_EQ("half a turn ahead", bh_time_slices_next(slices), 10 * MS);
+    BH_CHECK_EQ("half a time slice ahead", bh_time_slices_next(slices), 10 * MS);
     bh_time_slices_tick(slices, 20 * MS);
     BH_CHECK_EQ("over", bh_time_slices_state(slices, a), BH_TIME_SLICE_ENDING);
     BH_CHECK_EQ("not before it is drained", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
@@ -45,9 +45,9 @@ hand_over(void **state)
     bh_time_slices_idle(slices, 42 * MS, b);
     BH_CHECK_EQ("shut, to be sure", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     bh_time_slices_drained(slices, 42 * MS, b);
-    BH_CHECK_EQ("no turn is kept by who is idle", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
+    BH_CHECK_EQ("no time slice is kept by who is idle", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("by the clock, to the end", bh_time_slices_used_ns(slices, a), 41 * MS);
-    BH_CHECK_EQ("what it had", bh_time_slices_used_ns(slices, b), 1 * MS);
+    BH_CHECK_EQ("what it used", bh_time_slices_used_ns(slices, b), 1 * MS);
     bh_time_slices_free(slices);
     BH_CHECK_DONE();
 }
@@ -63,7 +63,7 @@ death(void **state)
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_leave(slices, 1, a);
-    BH_CHECK_EQ("its turn is free", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
+    BH_CHECK_EQ("its time slice is free", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
     bh_time_slices_free(slices);
     BH_CHECK_DONE();
 }
@@ -92,7 +92,7 @@ stuck(void **state)
     BH_CHECK_DONE();
 }
 
-/* A collective of which the end of the turn cut off a part: the rest must come for it to end. */
+/* A collective of which the end of the time slice cut off a part: the rest must come for it to end. */
 static void
 stuck_goes_on(void **state)
 {
@@ -299,7 +299,7 @@ multiplexed(void **state)
     c = slices_join(slices, 24 * SECOND, (struct bh_time_slices_member){ .gpus = 1, .weight = 1050 });
     bh_time_slices_want(slices, 24 * SECOND, c);
     BH_CHECK_EQ("with one of another mode as any", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
-    BH_CHECK("in turns of ms", bh_time_slices_next(slices) < 24 * SECOND + 41 * MS);
+    BH_CHECK("in time slices of ms", bh_time_slices_next(slices) < 24 * SECOND + 41 * MS);
     bh_time_slices_idle(slices, 24 * SECOND + MS, b);
     BH_CHECK_EQ("no rest either", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     bh_time_slices_free(slices);
@@ -324,7 +324,7 @@ multiplexed_at_its_end(void **state)
     BH_CHECK_DONE();
 }
 
-/* Two that never rest, for an hour; how often each was granted a turn. */
+/* Two that never rest, for an hour; how often each was granted a time slice. */
 static void
 play_an_hour(struct bh_time_slices *slices, const uint32_t at[2], uint32_t ret_grants[2])
 {
@@ -344,7 +344,7 @@ play_an_hour(struct bh_time_slices *slices, const uint32_t at[2], uint32_t ret_g
     }
 }
 
-/* How long turns are, and what each had. */
+/* How long time slices are, and the time each used. */
 static void
 multiplexed_for_long(void **state)
 {
@@ -401,7 +401,7 @@ latency(void **state)
     BH_CHECK_DONE();
 }
 
-/* First also where it had more of the GPU than the other, up to a round. */
+/* First also where it used more of the GPU than the other, up to a round. */
 static void
 latency_that_was_granted_more(void **state)
 {
@@ -435,7 +435,7 @@ light_beside_heavy(void **state)
     bh_time_slices_want(slices, 0, light);
     bh_time_slices_tick(slices, 50 * MS);
     bh_time_slices_drained(slices, 50 * MS, heavy);
-    BH_CHECK_EQ("its turn", bh_time_slices_state(slices, light), BH_TIME_SLICE_CONTENDED);
+    BH_CHECK_EQ("its time slice", bh_time_slices_state(slices, light), BH_TIME_SLICE_CONTENDED);
     BH_CHECK_EQ("is no shorter", bh_time_slices_next(slices), 52 * MS);
     bh_time_slices_free(slices);
     BH_CHECK_DONE();
@@ -493,7 +493,7 @@ refusals(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- the end of a turn, for who plans for it ---- */
+/* ---- the end of a time slice, for who plans for it ---- */
 
 static void
 until(void **state)
@@ -504,7 +504,7 @@ until(void **state)
     uint32_t quick, elsewhere;
 
     (void)state;
-    BH_CHECK_EQ("no turn", bh_time_slices_until_ns(slices, a), 0);
+    BH_CHECK_EQ("no time slice", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 0, a);
     BH_CHECK_EQ("nobody waits", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 1 * MS, b);
@@ -518,7 +518,7 @@ until(void **state)
     BH_CHECK_EQ("one that may come at any time", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 3 * MS, quick);
     bh_time_slices_drained(slices, 3 * MS, a);
-    BH_CHECK_EQ("its own turn is cut by nobody", bh_time_slices_state(slices, quick),
+    BH_CHECK_EQ("its own time slice is cut by nobody", bh_time_slices_state(slices, quick),
                 BH_TIME_SLICE_CONTENDED);
     BH_CHECK("so it has an end", bh_time_slices_until_ns(slices, quick) > 3 * MS);
     bh_time_slices_leave(slices, 4 * MS, quick);
@@ -565,11 +565,11 @@ finished(void **state)
     BH_CHECK_EQ("nobody waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_finish(slices, 7 * MS, b);
-    BH_CHECK_EQ("who has no turn", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
+    BH_CHECK_EQ("who has no time slice", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
     bh_time_slices_finish(slices, 7 * MS, a);
     BH_CHECK_EQ("handed over at once", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
     BH_CHECK_EQ("it waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
-    BH_CHECK_EQ("charged for what it had", bh_time_slices_used_ns(slices, a), 7 * MS);
+    BH_CHECK_EQ("charged for what it used", bh_time_slices_used_ns(slices, a), 7 * MS);
     end = bh_time_slices_until_ns(slices, b);
     BH_CHECK_EQ("half a round ahead of it", end, 24 * MS);
     bh_time_slices_finish(slices, 12 * MS, b);
@@ -613,7 +613,7 @@ hard(void **state)
     BH_CHECK_DONE();
 }
 
-/* One that has rested and is kept out by another's turn waits for that: no time is due for it. */
+/* One that has rested and is kept out by another's time slice waits for that: no time is due for it. */
 static void
 hard_that_has_rested(void **state)
 {
@@ -627,13 +627,13 @@ hard_that_has_rested(void **state)
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_tick(slices, 20 * MS);
     bh_time_slices_drained(slices, 20 * MS, a);
-    BH_CHECK_EQ("the other's turn", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
+    BH_CHECK_EQ("the other's time slice", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
     bh_time_slices_tick(slices, 40 * MS);
-    BH_CHECK_EQ("it has rested: the turn ends", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
+    BH_CHECK_EQ("it has rested: the time slice ends", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     bh_time_slices_tick(slices, 90 * MS);
     BH_CHECK_EQ("a long kernel: nothing is due", bh_time_slices_next(slices), 40 * MS + SECOND);
     bh_time_slices_drained(slices, 100 * MS, b);
-    BH_CHECK_EQ("and has its turn", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
+    BH_CHECK_EQ("and has its time slice", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
     bh_time_slices_free(slices);
     BH_CHECK_DONE();
 }
@@ -700,7 +700,7 @@ no_debt_for_what_nobody_wanted(void **state)
     BH_CHECK_DONE();
 }
 
-/* Nor does one that comes back get what the other had since anybody looked last. */
+/* Nor does one that comes back get what the other used since the last charge. */
 static void
 no_credit_for_what_was_not_charged_yet(void **state)
 {

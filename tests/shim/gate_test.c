@@ -1,4 +1,4 @@
-/* Work waits for its turn, and a turn ends when nothing is left on the device.
+/* Work waits for its time slice, and a time slice ends when nothing is left on the device.
  *
  *   gate_test NULL_DRIVER LIBCUDA */
 #include "base/test.h"
@@ -79,7 +79,7 @@ submit_small_fill(void)
     return cuMemsetD8Async(0, 0, 1 << 20, NULL);
 }
 
-/* In a capture nothing runs, so nothing waits: neither for a turn nor for the capture. */
+/* In a capture nothing runs, so nothing waits: neither for a time slice nor for the capture. */
 static CUresult
 submit_captured(void)
 {
@@ -120,7 +120,7 @@ submit_one(void *self)
 }
 
 static void
-work_waits_for_its_turn(void **state)
+work_waits_for_its_time_slice(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
@@ -128,13 +128,13 @@ work_waits_for_its_turn(void **state)
         pid_t pid;
 
         bh_sandbox_share(1, 512, 16);
-        bh_sandbox_turn(0, OTHERS);
+        bh_sandbox_set_slice(0, OTHERS);
         pid = bh_sandbox_start(submit_one, &kind);
         if (kind.waits) {
             BH_CHECK(kind.name, bh_sandbox_received(BH_SHARE_WANT, 0));
             BH_CHECK_EQ(kind.name, bh_sandbox.received_slice[BH_SHARE_WANT], OTHERS);
             BH_CHECK_EQ(kind.name, bh_sandbox.world->launches, 0);
-            bh_sandbox_turn(0, OPEN);
+            bh_sandbox_set_slice(0, OPEN);
         }
         BH_CHECK_EQ(kind.name, bh_sandbox_wait(pid), 0);
         BH_CHECK_EQ(kind.name, bh_sandbox.world->launches, 1);
@@ -143,7 +143,7 @@ work_waits_for_its_turn(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- turns end ---- */
+/* ---- time slices end ---- */
 
 static void *
 keep_launching(void *self)
@@ -178,26 +178,26 @@ launch_in_threads(void *self)
     return 0;
 }
 
-/* Thirty turns, each ended while four threads submit: after DRAINED there is nothing on the
- * device, and nothing comes until the next turn. */
+/* Thirty time slices, each ended while four threads submit: after DRAINED there is nothing on the
+ * device, and nothing comes until the next time slice. */
 static void
-a_turn_ends_drained(void **state)
+a_time_slice_ends_drained(void **state)
 {
     uint32_t slice = OPEN;
     pid_t pid;
 
     (void)state;
     bh_sandbox_share(1, 512, 16);
-    bh_sandbox_turn(0, slice);
+    bh_sandbox_set_slice(0, slice);
     pid = bh_sandbox_start(launch_in_threads, NULL);
     for (int i = 0; i < 30; i++) {
         uint64_t launches = atomic_load(&bh_sandbox.world->launches);
 
         BH_CHECK("work goes on", bh_sandbox_passes(&bh_sandbox.world->launches, launches + 20));
         slice += BH_SHARE_SLICE_STEP;
-        bh_sandbox_turn(0, slice | BH_SHARE_SHUT);
+        bh_sandbox_set_slice(0, slice | BH_SHARE_SHUT);
         BH_CHECK("drained", bh_sandbox_received(BH_SHARE_DRAINED, (uint32_t)i));
-        BH_CHECK_EQ("of this turn", bh_sandbox.received_slice[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
+        BH_CHECK_EQ("of this time slice", bh_sandbox.received_slice[BH_SHARE_DRAINED], slice | BH_SHARE_SHUT);
         BH_CHECK("nothing is left", atomic_load(&bh_sandbox.world->busy_until_ns[0])
                                         <= bh_sandbox.received_ns[BH_SHARE_DRAINED]);
         atomic_store(&bh_sandbox.world->closed, 1);
@@ -205,7 +205,7 @@ a_turn_ends_drained(void **state)
         BH_CHECK_EQ("nothing came", bh_sandbox.world->launched_late, 0);
         atomic_store(&bh_sandbox.world->closed, 0);
         slice += BH_SHARE_SLICE_STEP;
-        bh_sandbox_turn(0, i % 2 == 0 ? slice : slice | BH_SHARE_CONTENDED);
+        bh_sandbox_set_slice(0, i % 2 == 0 ? slice : slice | BH_SHARE_CONTENDED);
     }
     atomic_store(&bh_sandbox.world->fail_free, 1);
     BH_CHECK_EQ("ended", bh_sandbox_wait(pid), 0);
@@ -238,7 +238,7 @@ little_goes_ahead(void **state)
         pid_t pid;
 
         bh_sandbox_share(1, 512, 16);
-        bh_sandbox_turn(0, OPEN | BH_SHARE_CONTENDED);
+        bh_sandbox_set_slice(0, OPEN | BH_SHARE_CONTENDED);
         pid = bh_sandbox_start(launch_long, &kernel);
         while (atomic_load(&bh_sandbox.world->closed) == 0) {
             /* The clock last: time that passes between the two must not count as work ahead. */
@@ -252,14 +252,15 @@ little_goes_ahead(void **state)
         BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
         done = atomic_load(&bh_sandbox.world->busy_until_ns[0]);
         BH_CHECK("idle when it is", bh_sandbox_passes(&bh_sandbox.received_ns[BH_SHARE_IDLE], done));
-        BH_CHECK_EQ("of this turn", bh_sandbox.received_slice[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
+        BH_CHECK_EQ("of this time slice", bh_sandbox.received_slice[BH_SHARE_IDLE],
+                    OPEN | BH_SHARE_CONTENDED);
         atomic_store(&bh_sandbox.world->fail_free, 1);
         BH_CHECK_EQ("ended", bh_sandbox_wait(pid), 0);
     }
     BH_CHECK_DONE();
 }
 
-/* ---- turns with an end ---- */
+/* ---- time slices with an end ---- */
 
 static int
 launch_on(void *self)
@@ -274,7 +275,7 @@ static void
 stop(const char *name, pid_t pid)
 {
     atomic_store(&bh_sandbox.world->fail_free, 1);
-    bh_sandbox_turn(0, 1000 * BH_SHARE_SLICE_STEP);
+    bh_sandbox_set_slice(0, 1000 * BH_SHARE_SLICE_STEP);
     BH_CHECK_EQ(name, bh_sandbox_wait(pid), 0);
 }
 
@@ -284,8 +285,8 @@ struct end_case {
     uint64_t launches; /* at least */
 };
 
-/* Whether its launches lie as near to the end of the turn as they can.  One that is kept waiting by
- * the machine launches late, and fewer: what passed from the turn to the end of its work and was no
+/* Whether its launches lie as near to the end of the time slice as they can.  One that is kept waiting by
+ * the machine launches late, and fewer: what passed from its start to the end of its work and was no
  * work is `ret_late_ns`. */
 static bool
 ends_near(const struct end_case *one, uint64_t *ret_late_ns)
@@ -296,15 +297,15 @@ ends_near(const struct end_case *one, uint64_t *ret_late_ns)
     pid_t pid;
 
     bh_sandbox_share(1, 512, 16);
-    bh_sandbox_turn(0, slice);
+    bh_sandbox_set_slice(0, slice);
     pid = bh_sandbox_start(launch_on, &kernel);
     BH_CHECK(one->name, bh_sandbox_passes(&bh_sandbox.world->launches, 8)); /* it is known now */
-    bh_sandbox_turn(0, OTHERS);
+    bh_sandbox_set_slice(0, OTHERS);
     BH_CHECK(one->name, bh_sandbox_received(BH_SHARE_DRAINED, 0));
     before = atomic_load(&bh_sandbox.world->launches);
     turned = bh_sandbox_now_ns();
     slice += 2 * BH_SHARE_SLICE_STEP;
-    bh_sandbox_turn_until(0, slice, turned + one->left_ns);
+    bh_sandbox_set_slice_until(0, slice, turned + one->left_ns);
     near = bh_sandbox_received(BH_SHARE_DRAINED, 1); /* a second after the end nobody keeps to it */
     if (near)
         BH_CHECK_EQ(one->name, bh_sandbox.received_slice[BH_SHARE_DRAINED], slice);
@@ -322,16 +323,16 @@ ends_near(const struct end_case *one, uint64_t *ret_late_ns)
         BH_CHECK_EQ(one->name, atomic_load(&bh_sandbox.world->launches), before + launches);
     }
     before += launches;
-    bh_sandbox_turn_until(0, slice + BH_SHARE_SLICE_STEP, bh_sandbox_now_ns() + 20 * MS);
+    bh_sandbox_set_slice_until(0, slice + BH_SHARE_SLICE_STEP, bh_sandbox_now_ns() + 20 * MS);
     BH_CHECK(one->name, bh_sandbox_passes(&bh_sandbox.world->launches, before)); /* another end */
     stop(one->name, pid);
     return near;
 }
 
 /* What still goes is what brings its work nearest to the end: then it is finished, of itself, and
- * nothing comes before the next turn.  One goes in any turn, however long it is. */
+ * nothing comes before the next time slice.  One goes in any time slice, however long it is. */
 static void
-work_ends_near_the_end_of_its_turn(void **state)
+work_ends_near_the_end_of_its_time_slice(void **state)
 {
     enum { TRIES = 100 };
     static const struct end_case cases[] = {
@@ -391,7 +392,7 @@ how_much_goes_ahead(void **state)
         pid_t pid;
 
         bh_sandbox_share(1, 512, 16);
-        bh_sandbox_turn_until(
+        bh_sandbox_set_slice_until(
             0, OPEN | BH_SHARE_CONTENDED,
             cases[i].end_ms == 0 ? 0 : bh_sandbox_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
         pid = bh_sandbox_start(launch_another, &kernel);
@@ -413,7 +414,7 @@ how_much_goes_ahead(void **state)
     BH_CHECK_DONE();
 }
 
-/* What runs on one device may wait for what would have come on another: a turn on several is kept
+/* What runs on one device may wait for what would have come on another: a time slice on several is kept
  * to its end. */
 static void
 two_devices_are_not_finished_early(void **state)
@@ -423,7 +424,7 @@ two_devices_are_not_finished_early(void **state)
 
     (void)state;
     bh_sandbox_share(2, 512, 16);
-    bh_sandbox_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_sandbox_now_ns() + 1 * MS);
+    bh_sandbox_set_slice_until(0, OPEN | BH_SHARE_CONTENDED, bh_sandbox_now_ns() + 1 * MS);
     pid = bh_sandbox_start(launch_on, &kernel);
     BH_CHECK("goes on", bh_sandbox_passes(&bh_sandbox.world->launches, 4));
     BH_CHECK_EQ("not sent", bh_sandbox.received[BH_SHARE_DRAINED], 0);
@@ -431,7 +432,7 @@ two_devices_are_not_finished_early(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- words beside the turn's ---- */
+/* ---- messages beside the time slice's end ---- */
 
 static int
 work_twice(void *self)
@@ -447,7 +448,7 @@ work_twice(void *self)
     return 0;
 }
 
-/* In an open turn, too: who ends it waits for those that it knows to have work.  And who
+/* In an open time slice, too: who ends it waits for those that it knows to have work.  And who
  * said that it is idle takes it back with the next submission. */
 static void
 who_has_work_says_so(void **state)
@@ -457,11 +458,11 @@ who_has_work_says_so(void **state)
 
     (void)state;
     bh_sandbox_share(1, 512, 16);
-    bh_sandbox_turn(0, OPEN);
+    bh_sandbox_set_slice(0, OPEN);
     BH_CHECK_EQ("open", bh_sandbox_run(submit_one, &kind), 0);
     BH_CHECK("first", bh_sandbox_received(BH_SHARE_WANT, 0));
     bh_sandbox_share(1, 512, 16);
-    bh_sandbox_turn(0, OPEN | BH_SHARE_CONTENDED);
+    bh_sandbox_set_slice(0, OPEN | BH_SHARE_CONTENDED);
     pid = bh_sandbox_start(work_twice, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         BH_CHECK("idle", bh_sandbox_received(BH_SHARE_IDLE, i));
@@ -475,17 +476,18 @@ who_has_work_says_so(void **state)
 /* ---- bulkhead-share does not come back ---- */
 
 static void
-without_a_server_no_turn_is_finished(void **state)
+without_a_server_no_time_slice_is_finished(void **state)
 {
     uint64_t kernel = 10 * MS, before;
     pid_t pid;
 
     (void)state;
     bh_sandbox_share(1, 512, 16);
-    bh_sandbox_turn(0, OPEN | BH_SHARE_CONTENDED);
+    bh_sandbox_set_slice(0, OPEN | BH_SHARE_CONTENDED);
     pid = bh_sandbox_start(launch_on, &kernel);
     BH_CHECK("begun", bh_sandbox_passes(&bh_sandbox.world->launches, 8));
-    bh_sandbox_turn_until(0, (OPEN + BH_SHARE_SLICE_STEP) | BH_SHARE_CONTENDED, bh_sandbox_now_ns() + 1 * MS);
+    bh_sandbox_set_slice_until(0, (OPEN + BH_SHARE_SLICE_STEP) | BH_SHARE_CONTENDED,
+                               bh_sandbox_now_ns() + 1 * MS);
     BH_CHECK("finished", bh_sandbox_received(BH_SHARE_DRAINED, 0));
     before = atomic_load(&bh_sandbox.world->launches);
     bh_sandbox_restart_server('n');
@@ -504,7 +506,7 @@ without_a_server_work_goes_on(void **state)
 
     (void)state;
     bh_sandbox_share(1, 512, 16);
-    bh_sandbox_turn(0, OTHERS);
+    bh_sandbox_set_slice(0, OTHERS);
     pid = bh_sandbox_start(submit_one, &kind);
     BH_CHECK("wanted", bh_sandbox_received(BH_SHARE_WANT, 0));
     from = bh_sandbox_now_ns();
@@ -520,14 +522,14 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_waits_for_its_turn),
-        cmocka_unit_test(a_turn_ends_drained),
+        cmocka_unit_test(work_waits_for_its_time_slice),
+        cmocka_unit_test(a_time_slice_ends_drained),
         cmocka_unit_test(little_goes_ahead),
-        cmocka_unit_test(work_ends_near_the_end_of_its_turn),
+        cmocka_unit_test(work_ends_near_the_end_of_its_time_slice),
         cmocka_unit_test(how_much_goes_ahead),
         cmocka_unit_test(two_devices_are_not_finished_early),
         cmocka_unit_test(who_has_work_says_so),
-        cmocka_unit_test(without_a_server_no_turn_is_finished),
+        cmocka_unit_test(without_a_server_no_time_slice_is_finished),
         cmocka_unit_test(without_a_server_work_goes_on),
     };
 

@@ -1,4 +1,4 @@
-/* Jobs that are not as one would like them: more processes than there are seats, programs
+/* Jobs that are not as one would like them: more processes than there are slots, programs
  * without a shared libc or with another one, set-user-id programs, other preloaded libraries,
  * clocks that jump, calls out of signal handlers, drivers from the future.  No crash, no cap that
  * is loose, one clear answer.
@@ -231,7 +231,7 @@ a_newer_driver_is_capped(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- no seat, and no answer ---- */
+/* ---- no slot, and no answer ---- */
 
 static int
 stay(void *self)
@@ -285,7 +285,7 @@ one_too_many_is_refused(void **state)
     atomic_store(&bh_sandbox.world->closed, 1);
     BH_CHECK_EQ("the last one lost nothing", bh_sandbox_wait(last), 0);
     bh_sandbox_emptied();
-    BH_CHECK_EQ("there is a seat again", bh_sandbox_run(come_in, NULL), 0);
+    BH_CHECK_EQ("there is a slot again", bh_sandbox_run(come_in, NULL), 0);
     bh_sandbox_occupy(0);
     BH_CHECK_DONE();
 }

@@ -91,8 +91,8 @@ walks_see_all(void **state)
     BH_CHECK_EQ("no more", bh_records_next(from, UINT64_MAX, &record), UINT64_MAX);
     BH_CHECK_EQ("below", bh_records_next(2 * UNIT, 3 * UNIT + 1024, &record), UINT64_MAX);
     BH_CHECK("before", bh_records_before(702 * UNIT + 5, &record));
-    BH_CHECK("turned", bh_records_turn(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
-    BH_CHECK("once", !bh_records_turn(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
+    BH_CHECK("turned", bh_records_change_kind(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
+    BH_CHECK("once", !bh_records_change_kind(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
     BH_CHECK("replaced", bh_records_put(UNIT, linear, &record) && record.kind == BH_RECORD_MAP);
     for (size_t i = 0; i < COUNT(at); i++)
         BH_CHECK("taken", bh_records_take(at[i], 1u << BH_RECORD_LINEAR, &record));

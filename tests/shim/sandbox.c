@@ -297,10 +297,10 @@ bh_sandbox_bring(const char *path, const char *name)
 }
 
 void
-bh_sandbox_occupy(unsigned seats)
+bh_sandbox_occupy(unsigned slots)
 {
     for (unsigned i = 0; i < BH_SHARE_SLOTS_MAX; i++)
-        slot_taken[i] = i < seats;
+        slot_taken[i] = i < slots;
 }
 
 void *
@@ -462,13 +462,13 @@ bh_sandbox_passes(const _Atomic uint64_t *count, uint64_t more)
 }
 
 void
-bh_sandbox_turn(unsigned device, uint32_t slice)
+bh_sandbox_set_slice(unsigned device, uint32_t slice)
 {
-    bh_sandbox_turn_until(device, slice, 0);
+    bh_sandbox_set_slice_until(device, slice, 0);
 }
 
 void
-bh_sandbox_turn_until(unsigned device, uint32_t slice, uint64_t until_ns)
+bh_sandbox_set_slice_until(unsigned device, uint32_t slice, uint64_t until_ns)
 {
     atomic_store(&bh_sandbox.limits->device[device].until_ns, until_ns);
     atomic_store(&bh_sandbox.limits->device[device].slice, slice);

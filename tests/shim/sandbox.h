@@ -41,7 +41,7 @@ struct shim_sandbox {
     _Atomic int server, connections, statics;         /* statics: programs that sent that they are static */
     _Atomic int joins, hang_ups;                      /* connections accepted, and closed from this side */
     _Atomic uint32_t received[BH_SHARE_CLIENT_KINDS]; /* how often */
-    _Atomic uint32_t received_slice[BH_SHARE_CLIENT_KINDS]; /* the turn it was last said of */
+    _Atomic uint32_t received_slice[BH_SHARE_CLIENT_KINDS]; /* the time slice it was last said of */
     _Atomic uint64_t received_ns[BH_SHARE_CLIENT_KINDS];
 };
 
@@ -56,8 +56,8 @@ void bh_sandbox_bring(const char *path, const char *name);
 /* A copy of a program, which may be run. */
 void bh_sandbox_copy(const char *from, const char *to);
 
-/* So many seats are taken, as if by processes that stay. */
-void bh_sandbox_occupy(unsigned seats);
+/* So many slots are taken, as if by processes that stay. */
+void bh_sandbox_occupy(unsigned slots);
 
 /* A call of the driver itself, past the shim; NULL: it has none. */
 void *bh_sandbox_driver(const char *name);
@@ -94,9 +94,9 @@ uint32_t bh_sandbox_used(unsigned device);
 bool bh_sandbox_comes_to(unsigned device, uint32_t units);
 bool bh_sandbox_passes(const _Atomic uint64_t *count, uint64_t more);
 
-/* Write a device's turn and wake who waits for it; of one that ends at `until_ns`. */
-void bh_sandbox_turn(unsigned device, uint32_t slice);
-void bh_sandbox_turn_until(unsigned device, uint32_t slice, uint64_t until_ns);
+/* Write a device's time slice and wake who waits for it; of one that ends at `until_ns`. */
+void bh_sandbox_set_slice(unsigned device, uint32_t slice);
+void bh_sandbox_set_slice_until(unsigned device, uint32_t slice, uint64_t until_ns);
 
 /* 'x': close all connections and listen anew, as bulkhead-share started again; 'n': close them and
  * the socket; 'o': listen again.  It is so when this returns. */

@@ -8,8 +8,8 @@
 #include "shim/charge/ledger.h"
 #include "shim/driver/driver.h"
 #include "shim/driver/page.h"
-#include "shim/turn/gate.h"
-#include "shim/turn/helper.h"
+#include "shim/time_slice/gate.h"
+#include "shim/time_slice/helper.h"
 
 static BH_STATE union {
     struct {
@@ -24,7 +24,7 @@ bh_context_calls_init(void)
     bh_state_wipe_on_fork(&state, sizeof(state));
 }
 
-/* The first one starts the turns. */
+/* The first one starts the time slices. */
 static unsigned
 context_made(unsigned number, CUcontext context)
 {

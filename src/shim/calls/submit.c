@@ -1,7 +1,7 @@
 /* Submissions of work: each passes the gate. */
 #include "shim/calls/graph.h"
 #include "shim/driver/driver.h"
-#include "shim/turn/gate.h"
+#include "shim/time_slice/gate.h"
 
 /* Smaller copies and fills hold nobody up. */
 #define LARGE_BYTES ((size_t)1 << 20)

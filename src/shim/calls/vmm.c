@@ -141,13 +141,13 @@ cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocation
 }
 
 static void
-vmm_turn_range(uint64_t from, uint64_t below, enum bh_record_kind kind, enum bh_record_kind to)
+vmm_change_kinds(uint64_t from, uint64_t below, enum bh_record_kind kind, enum bh_record_kind to)
 {
     struct bh_charge_record record;
 
     while ((from = bh_records_next(from, below, &record)) < below) {
         if (record.kind == kind)
-            (void)bh_records_turn(from, kind, to);
+            (void)bh_records_change_kind(from, kind, to);
         from++;
     }
 }
@@ -164,10 +164,10 @@ cuMemUnmap(CUdeviceptr address, size_t size)
 
     if (address >= BH_RECORDS_END)
         return REAL(cuMemUnmap)(address, size);
-    vmm_turn_range(address, below, BH_RECORD_MAP, BH_RECORD_LEAVING);
+    vmm_change_kinds(address, below, BH_RECORD_MAP, BH_RECORD_LEAVING);
     rc = REAL(cuMemUnmap)(address, size);
     if (rc != CUDA_SUCCESS) {
-        vmm_turn_range(address, below, BH_RECORD_LEAVING, BH_RECORD_MAP);
+        vmm_change_kinds(address, below, BH_RECORD_LEAVING, BH_RECORD_MAP);
         return rc;
     }
     for (uint64_t at = address; (at = bh_records_next(at, below, &record)) < below; at++)

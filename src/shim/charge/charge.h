@@ -2,7 +2,7 @@
  *
  * Amounts are in grains of 512 bytes; what is charged are whole units of 2 MiB.  What has less
  * than 1 MiB shares its unit with others, as the driver puts them into the same 2 MiB: a unit
- * is reserved for each before the driver is asked, and given back when its address turns out
+ * is reserved for each before the driver is asked, and given back when its address proves
  * to lie in a block that was paid for (ledger.h).  No locks. */
 #ifndef BH_SHIM_CHARGE_CHARGE_H
 #define BH_SHIM_CHARGE_CHARGE_H

@@ -190,7 +190,7 @@ bh_records_take(uint64_t address, unsigned kinds, struct bh_charge_record *ret_r
 }
 
 bool
-bh_records_turn(uint64_t address, enum bh_record_kind from, enum bh_record_kind to)
+bh_records_change_kind(uint64_t address, enum bh_record_kind from, enum bh_record_kind to)
 {
     struct bh_charge_record before;
 

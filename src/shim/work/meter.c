@@ -27,7 +27,7 @@ struct sentinel {
 static struct meter {
     BH_STATE _Atomic uint64_t ahead_ns; /* on the way */
     _Atomic uint64_t began_ns;          /* when the first of that began to run */
-    _Atomic uint64_t until_ns;          /* the end of the turn that work was admitted in last */
+    _Atomic uint64_t until_ns;          /* the end of the time slice that work was admitted in last */
     _Atomic uint64_t open_ns;           /* of that, behind no sentinel yet */
     _Atomic uint64_t submissions;
     _Atomic uint64_t open_work; /* what it is; MIXED */
@@ -224,14 +224,14 @@ meter_is_room(uint64_t ahead_ns, uint64_t cost_ns, uint64_t until_ns)
     return ahead_ns == 0 || ahead_ns + cost_ns <= AHEAD_NS || (until_ns != 0 && 2 * ahead_ns <= 3 * cost_ns);
 }
 
-/* To the nearest: what would be half done at the end of the turn still goes. */
+/* To the nearest: what would be half done at the end of the time slice still goes. */
 static bool
 meter_is_too_late(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 {
     uint64_t free_ns = atomic_load(&meter->began_ns) + atomic_load(&meter->ahead_ns);
 
     if (pass->until_ns == 0 || atomic_load(&meter->until_ns) != pass->until_ns)
-        return false; /* one goes in each turn */
+        return false; /* one goes in each time slice */
     return (free_ns > now_ns ? free_ns : now_ns) + pass->cost_ns / 2 > pass->until_ns;
 }
 

@@ -1,4 +1,4 @@
-#include "shim/turn/helper.h"
+#include "shim/time_slice/helper.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include "shim/driver/page.h"
 #include "shim/driver/rm_ledger.h"
 #include "shim/process/clock.h"
-#include "shim/turn/gate.h"
+#include "shim/time_slice/gate.h"
 #include "shim/work/capture.h"
 #include "shim/work/meter.h"
 #include "shim/work/stream.h"
@@ -60,7 +60,7 @@ helper_drain(void)
 /* ---- the loop ---- */
 
 struct helper {
-    uint32_t drained, idle; /* the turns that DRAINED and IDLE were said of */
+    uint32_t drained, idle; /* the time slices that DRAINED and IDLE were said of */
     uint64_t count;         /* submissions when IDLE was */
     uint64_t seen_ns;       /* there was a connection */
 };
@@ -81,14 +81,14 @@ helper_keep_connection(struct helper *helper)
     }
 }
 
-/* The turn was shut behind who had finished in it: nothing came in between. */
+/* The time slice was shut behind who had finished in it: nothing came in between. */
 static bool
 helper_follows(uint32_t shut, uint32_t slice)
 {
     return (shut & BH_SHARE_SHUT) != 0 && shut / BH_SHARE_SLICE_STEP == slice / BH_SHARE_SLICE_STEP + 1;
 }
 
-/* The turn is over, or nothing more of this process comes in it. */
+/* The time slice is over, or nothing more of this process comes in it. */
 static void
 helper_answer_end(struct helper *helper, uint32_t slice)
 {

@@ -1,4 +1,4 @@
-#include "shim/turn/gate.h"
+#include "shim/time_slice/gate.h"
 
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -25,11 +25,11 @@ struct gate_block {
 
 static BH_STATE union {
     struct {
-        _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
+        _Atomic uint32_t wanted, idle; /* the time slice for which WANT was said, and IDLE */
         _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
         _Atomic uint32_t waiting;  /* threads that have work and did not submit it yet */
-        _Atomic uint32_t finished; /* the turn in which nothing more is submitted; 0: none */
+        _Atomic uint32_t finished; /* the time slice in which nothing more is submitted; 0: none */
     };
     char whole[BH_STATE_ALIGN];
 } state;
@@ -143,7 +143,7 @@ bh_gate_idle(uint32_t slice)
 }
 
 /* The first submission of a process, and the first after it said that it is idle: whoever
- * shares out turns waits at the end of one for those that it knows to have work. */
+ * shares out time slices waits at the end of one for those that it knows to have work. */
 static void
 gate_tell_of_work(unsigned device, uint32_t slice)
 {
@@ -156,7 +156,7 @@ gate_tell_of_work(unsigned device, uint32_t slice)
 }
 
 static void
-gate_wait_for_turn(unsigned device, uint32_t slice)
+gate_wait_for_slice(unsigned device, uint32_t slice)
 {
     const _Atomic uint32_t *word = bh_gate->slice;
     bool said = atomic_exchange(&state.wanted, slice) == slice;
@@ -170,7 +170,7 @@ gate_wait_for_turn(unsigned device, uint32_t slice)
         atomic_store(&state.wanted, 0); /* say it again */
 }
 
-/* What is left of the turn is too short for this work: the turn may end at once, and the helper
+/* What is left of the time slice is too short for this work: the time slice may end at once, and the helper
  * says so. */
 static void
 gate_finish(uint32_t slice)
@@ -182,10 +182,10 @@ gate_finish(uint32_t slice)
     bh_clock_wait(word, slice, LOOK_AGAIN_NS);
 }
 
-/* On several devices it is not for one of them to say that the turn is over: what runs on another
+/* On several devices it is not for one of them to say that the time slice is over: what runs on another
  * may wait for what would have come. */
 static uint64_t
-gate_end_of_turn(void)
+gate_end_of_slice(void)
 {
     return bh_page->limits->device_count == 1 && !atomic_load(&state.orphaned)
                ? atomic_load(&bh_page_limits(0)->until_ns)
@@ -197,7 +197,7 @@ gate_try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t slice
 {
     enum bh_meter_verdict admission = BH_ADMIT_NO_MORE;
 
-    pass->until_ns = gate_end_of_turn();
+    pass->until_ns = gate_end_of_slice();
     if (pass->until_ns == 0 || atomic_load(&state.finished) != slice)
         admission = bh_meter_admit(pass);
     if (admission == BH_ADMIT_NOW)
@@ -223,7 +223,7 @@ gate_try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
     if ((slice & BH_SHARE_SHUT) != 0 && !atomic_load(&state.orphaned)) {
         bh_gate_step(me, (uint32_t)-1);
         pass->inside = false;
-        gate_wait_for_turn(pass->device, slice);
+        gate_wait_for_slice(pass->device, slice);
         return false;
     }
     gate_tell_of_work(pass->device, slice);

@@ -17,7 +17,7 @@ enter(void)
     return sim_task_enter(device, 1);
 }
 
-struct wish {
+struct request {
     uint32_t slot, stream;
     enum sim_task_kind kind;
     uint64_t cost_ns, after;
@@ -27,18 +27,18 @@ struct wish {
 };
 
 static uint64_t
-submit(const struct wish *wish)
+submit(const struct request *request)
 {
-    struct sim_task task = { .kind = (uint8_t)wish->kind,
-                             .stream = wish->stream,
-                             .cost_ns = wish->cost_ns,
-                             .after = wish->after,
-                             .order = wish->order,
-                             .priority = wish->priority,
-                             .engine = wish->engine,
-                             .sms = wish->sms == 0 ? SIM_TASK_ALL_SMS : wish->sms };
+    struct sim_task task = { .kind = (uint8_t)request->kind,
+                             .stream = request->stream,
+                             .cost_ns = request->cost_ns,
+                             .after = request->after,
+                             .order = request->order,
+                             .priority = request->priority,
+                             .engine = request->engine,
+                             .sms = request->sms == 0 ? SIM_TASK_ALL_SMS : request->sms };
 
-    return sim_task_submit(device, wish->slot, &task);
+    return sim_task_submit(device, request->slot, &task);
 }
 
 static uint64_t
@@ -52,7 +52,7 @@ ended_at(uint32_t slot, uint64_t number)
 
 /* What is submitted, in this order, and when it ends. */
 static const struct step {
-    struct wish wish;
+    struct request request;
     uint64_t ends_ns;
 } order[] = {
     { { 0, 1, SIM_TASK_RUN, .cost_ns = 5 * US }, 5 * US },
@@ -81,7 +81,7 @@ test_order(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(order); i++)
-        assert_int_equal(submit(&order[i].wish), i + 1);
+        assert_int_equal(submit(&order[i].request), i + 1);
     sim_task_advance(device, 30 * US);
     for (size_t i = 0; i < BH_COUNT(order); i++) {
         snprintf(name, sizeof(name), "work %zu", i + 1);
@@ -100,11 +100,11 @@ test_legacy(void **state)
     uint32_t slot = enter();
 
     (void)state;
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
-    submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 30 * US, .sms = 10 });
-    submit(&(struct wish){ slot, 0, SIM_TASK_RUN, 5 * US, .sms = 10, .order = SIM_ORDER_LEGACY });
-    submit(&(struct wish){ slot, 3, SIM_TASK_RUN, 1 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
-    submit(&(struct wish){ slot, 4, SIM_TASK_RUN, 1 * US, .sms = 10 });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
+    submit(&(struct request){ slot, 2, SIM_TASK_RUN, 30 * US, .sms = 10 });
+    submit(&(struct request){ slot, 0, SIM_TASK_RUN, 5 * US, .sms = 10, .order = SIM_ORDER_LEGACY });
+    submit(&(struct request){ slot, 3, SIM_TASK_RUN, 1 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
+    submit(&(struct request){ slot, 4, SIM_TASK_RUN, 1 * US, .sms = 10 });
     sim_task_advance(device, 100 * US);
     assert_int_equal(ended_at(slot, 1), 10 * US);
     assert_int_equal(ended_at(slot, 2), 30 * US);
@@ -119,10 +119,10 @@ test_priority(void **state)
     uint32_t slot = enter();
 
     (void)state;
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
     sim_task_advance(device, 4 * US);
-    submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 5 * US, .priority = -1 });
+    submit(&(struct request){ slot, 2, SIM_TASK_RUN, 5 * US, .priority = -1 });
     sim_task_advance(device, 100 * US);
     assert_int_equal(ended_at(slot, 1), 15 * US);
     assert_int_equal(ended_at(slot, 2), 25 * US);
@@ -136,10 +136,10 @@ test_host(void **state)
     uint64_t host, behind, other;
 
     (void)state;
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
-    host = submit(&(struct wish){ slot, 1, SIM_TASK_HOST });
-    behind = submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * US });
-    other = submit(&(struct wish){ slot, 2, SIM_TASK_RUN, 7 * US });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
+    host = submit(&(struct request){ slot, 1, SIM_TASK_HOST });
+    behind = submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
+    other = submit(&(struct request){ slot, 2, SIM_TASK_RUN, 7 * US });
     sim_task_advance(device, 9 * US);
     assert_int_equal(sim_task_turn(&device->slot[slot], 1), 0);
     assert_int_equal(sim_task_earliest(device, slot, host), 10 * US);
@@ -158,16 +158,16 @@ static void
 test_depth(void **state)
 {
     uint32_t slot = enter();
-    const struct wish wish = { slot, 1, SIM_TASK_RUN, 1 * US };
+    const struct request request = { slot, 1, SIM_TASK_RUN, 1 * US };
 
     (void)state;
     for (unsigned i = 0; i < SIM_TASK_DEPTH; i++)
-        assert_int_not_equal(submit(&wish), 0);
-    assert_int_equal(submit(&wish), 0);
+        assert_int_not_equal(submit(&request), 0);
+    assert_int_equal(submit(&request), 0);
     assert_int_equal(sim_task_earliest(device, slot, 1), 1 * US);
     sim_task_advance(device, 1 * US);
-    assert_int_equal(submit(&wish), SIM_TASK_DEPTH + 1);
-    assert_int_equal(submit(&wish), 0);
+    assert_int_equal(submit(&request), SIM_TASK_DEPTH + 1);
+    assert_int_equal(submit(&request), 0);
     sim_task_advance(device, 2000 * US);
     assert_int_equal(ended_at(slot, SIM_TASK_DEPTH + 1), (SIM_TASK_DEPTH + 1) * US);
 }
@@ -194,7 +194,7 @@ static const struct {
 static uint64_t
 work_for(uint32_t slot, uint64_t kernel_ns)
 {
-    while (submit(&(struct wish){ slot, 1, SIM_TASK_RUN, kernel_ns }) != 0) {
+    while (submit(&(struct request){ slot, 1, SIM_TASK_RUN, kernel_ns }) != 0) {
     }
     return device->slot[slot].first - 1;
 }
@@ -233,9 +233,9 @@ test_handover(void **state)
     uint32_t busy = enter(), brief = enter();
 
     (void)state;
-    submit(&(struct wish){ busy, 1, SIM_TASK_RUN, 100 * MS });
+    submit(&(struct request){ busy, 1, SIM_TASK_RUN, 100 * MS });
     sim_task_advance(device, 9 * MS);
-    submit(&(struct wish){ brief, 1, SIM_TASK_RUN, 1 * MS });
+    submit(&(struct request){ brief, 1, SIM_TASK_RUN, 1 * MS });
     sim_task_advance(device, 200 * MS);
     assert_int_equal(ended_at(brief, 1), 10 * MS + SIM_TASK_SWITCH_NS + 1 * MS);
     assert_int_equal(ended_at(busy, 1), 101 * MS + SIM_TASK_SWITCH_NS + SIM_TASK_HANDOVER_NS);
@@ -251,7 +251,7 @@ test_samples(void **state)
     uint64_t birth = device->slot[slot].birth;
 
     (void)state;
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 2 * period });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 2 * period });
     sim_task_advance(device, period - 1);
     BH_CHECK_EQ("not complete", sample[1].end_ns, 0);
     sim_task_advance(device, 2 * period + period / 2);
@@ -259,11 +259,11 @@ test_samples(void **state)
     BH_CHECK_EQ("all of it", sample[1].busy_ns, period);
     BH_CHECK_EQ("its context's", sample[1].birth, birth);
     BH_CHECK_EQ("the last that was busy", sample[2].birth, birth);
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * MS });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * period);
     BH_CHECK_EQ("busy for a while", sample[3].busy_ns, 10 * MS);
     BH_CHECK_EQ("but nobody's at the end", sample[3].birth, 0);
-    submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 10 * MS });
+    submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * period + 1);
     sim_task_advance(device, (3 + 1000) * period);
     BH_CHECK_EQ("the latest of a long time", sample[1003 % SIM_TASK_SAMPLES].end_ns, (3 + 1000) * period);
@@ -279,8 +279,8 @@ test_leaving(void **state)
     uint32_t gone = enter(), stays = enter();
 
     (void)state;
-    submit(&(struct wish){ gone, 1, SIM_TASK_RUN, 1000 * MS });
-    submit(&(struct wish){ stays, 1, SIM_TASK_RUN, 10 * MS });
+    submit(&(struct request){ gone, 1, SIM_TASK_RUN, 1000 * MS });
+    submit(&(struct request){ stays, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * MS);
     sim_task_leave(device, gone);
     sim_task_advance(device, 20 * MS);
@@ -314,7 +314,7 @@ test_nonsense(void **state)
             if (device->slot[i].birth != 0)
                 sim_task_leave(device, i);
         slot = enter();
-        assert_int_equal(submit(&(struct wish){ slot, 1, SIM_TASK_RUN, 1 * MS }), 1);
+        assert_int_equal(submit(&(struct request){ slot, 1, SIM_TASK_RUN, 1 * MS }), 1);
         sim_task_advance(device, 10 * MS);
         assert_true(sim_task_ended(&device->slot[slot], 1));
     }

@@ -163,9 +163,9 @@ ci_create(const struct sim_target *target, const struct sim_ci_profile *profile,
         return rc;
     if (start == SIM_NO_ID)
         start = sim_ci_first_start(target->gi, profile);
-    struct sim_ci_wish wish = { target->gi->birth, profile, start };
+    struct sim_ci_request request = { target->gi->birth, profile, start };
     rc = start == SIM_NO_ID ? NVML_ERROR_INSUFFICIENT_RESOURCES
-                            : sim_ci_create(draft, &draft->gpu[target->gpu.index], &wish, &birth);
+                            : sim_ci_create(draft, &draft->gpu[target->gpu.index], &request, &birth);
     rc = sim_change_end(rc);
     if (rc == NVML_SUCCESS)
         *ret_instance = ci_handle(target, birth);

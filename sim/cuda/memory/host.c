@@ -241,7 +241,7 @@ cuMemHostGetFlags(unsigned int *flags, void *p)
 CUDA_API CUresult
 cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
 {
-    const struct sim_wish wish = { .bytes = bytes };
+    const struct sim_region_request request = { .bytes = bytes };
     struct CUctx_st *context;
     CUresult rc = sim_cuda_enter(&context);
     struct sim_region *region;
@@ -251,7 +251,7 @@ cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
     if (address == NULL || bytes == 0 || flags == 0 || flags > MANAGED_FLAGS_MOST)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
-    region = sim_region_new(SIM_REGION_MANAGED, &wish);
+    region = sim_region_new(SIM_REGION_MANAGED, &request);
     rc = CUDA_ERROR_OUT_OF_MEMORY;
     if (region != NULL) {
         region->context = context;

@@ -73,13 +73,13 @@ pool_back(CUmemoryPool pool, struct sim_region *segment)
 static CUresult
 pool_grow(CUmemoryPool pool, size_t bytes)
 {
-    const struct sim_wish wish = { .bytes = bytes };
+    const struct sim_region_request request = { .bytes = bytes };
     struct sim_region *segment;
     CUresult rc;
 
     if (pool->most != 0 && bytes > pool->most - pool->reserved)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    segment = sim_region_new(SIM_REGION_SEGMENT, &wish);
+    segment = sim_region_new(SIM_REGION_SEGMENT, &request);
     if (segment == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     rc = pool_back(pool, segment);

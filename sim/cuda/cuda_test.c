@@ -123,19 +123,19 @@ copy_and_fill(void)
 
     open_device();
     MUST(cuMemAlloc_v2(&address, sizeof mirror) == CUDA_SUCCESS);
-    for (int turn = 0; turn < 200; turn++) {
+    for (int round = 0; round < 200; round++) {
         size_t at, length;
 
         seed = seed * 1664525u + 1013904223u;
         at = seed % sizeof mirror;
-        length = (seed >> 8) % (turn % 3 == 0 ? sizeof mirror : 9000u);
+        length = (seed >> 8) % (round % 3 == 0 ? sizeof mirror : 9000u);
         length = length < sizeof mirror - at ? length : sizeof mirror - at;
-        if (turn % 4 == 0) {
+        if (round % 4 == 0) {
             at &= ~(size_t)3;
             length &= ~(size_t)3;
             MUST(cuMemsetD32_v2(address + at, 0x5a5a5a5au, length / 4) == CUDA_SUCCESS);
             memset(mirror + at, 0x5a, length);
-        } else if (turn % 4 == 1) {
+        } else if (round % 4 == 1) {
             MUST(cuMemsetD8_v2(address + at, (uint8_t)seed, length) == CUDA_SUCCESS);
             memset(mirror + at, (uint8_t)seed, length);
         } else {
@@ -219,7 +219,7 @@ share(void)
 {
     CUdeviceptr address;
     pid_t pid;
-    int status, pipes[2], turn;
+    int status, pipes[2], round;
     char word;
 
     MUST(pipe(pipes) == 0);
@@ -234,8 +234,8 @@ share(void)
     MUST(read(pipes[0], &word, 1) == 1);
     open_device();
     MUST(cuMemAlloc_v2(&address, 8 * PAGE) == CUDA_SUCCESS);
-    for (turn = 0; turn < 8; turn++) { /* no page of the other's is ours */
-        MUST(cuMemcpyDtoH_v2(&word, address + (size_t)turn * PAGE, 1) == CUDA_SUCCESS);
+    for (round = 0; round < 8; round++) { /* no page of the other's is ours */
+        MUST(cuMemcpyDtoH_v2(&word, address + (size_t)round * PAGE, 1) == CUDA_SUCCESS);
         MUST(word == '\0');
     }
     MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);

@@ -331,7 +331,7 @@ use_work(const struct sim_device *scribbled)
     assert_non_null(device);
     memcpy(device, scribbled, sizeof(*device));
     for (uint32_t slot = 0; slot < SIM_TASK_SLOTS; slot += 5) {
-        (void)sim_task_turn(&device->slot[slot], 1);
+        (void)sim_task_find_due(&device->slot[slot], 1);
         (void)sim_task_ended(&device->slot[slot], device->slot[slot].next - 1);
         (void)sim_task_earliest(device, slot, device->slot[slot].next - 1);
         (void)sim_task_submit(device, slot, &work);

@@ -434,14 +434,14 @@ sim_queue_close(struct sim_queue *queue)
 
 /* ---- what belongs to the host ---- */
 
-/* The first HOST work whose turn has come and that can be ended; 0: none.  Those that are
+/* The first HOST work that is due and that can be ended; 0: none.  Those that are
  * asked are asked without the lock. */
 static uint64_t
 queue_find_host_work(struct sim_queue *queue, struct queue_note *ret_note)
 {
-    uint64_t number = sim_task_turn(queue_slot_of(queue), 1);
+    uint64_t number = sim_task_find_due(queue_slot_of(queue), 1);
 
-    for (; number != 0; number = sim_task_turn(queue_slot_of(queue), number + 1)) {
+    for (; number != 0; number = sim_task_find_due(queue_slot_of(queue), number + 1)) {
         *ret_note = queue->note[number % SIM_TASK_DEPTH];
         if (ret_note->poll == NULL)
             return number;
@@ -469,7 +469,7 @@ queue_next_host_work_ns(struct sim_queue *queue)
         if (work->kind != SIM_TASK_HOST || work->state == SIM_TASK_DONE)
             continue;
         looked_at++;
-        earliest = work->state == SIM_TASK_TURN ? 0 : sim_task_earliest(queue->device, queue->slot, n);
+        earliest = work->state == SIM_TASK_DUE ? 0 : sim_task_earliest(queue->device, queue->slot, n);
         when = earliest < when ? earliest : when;
     }
     return when;

@@ -19,7 +19,7 @@ struct sim_queue;
 /* A work with what this process has to do for it. */
 struct sim_order {
     struct sim_task work;
-    /* HOST: carried out at its turn, on the queue's thread, one after another. */
+    /* HOST: carried out when it is due, on the queue's thread, one after another. */
     void (*act)(void *self);
     /* HOST, instead of `act`: asked again and again; true: it has ended. */
     bool (*poll)(void *self);
@@ -33,7 +33,7 @@ struct sim_order {
  * False: errno. */
 bool sim_queue_publish(const char *folder);
 
-/* Let contexts of an instance take turns of this length; UINT64_MAX: until they have
+/* Let contexts of an instance have time slices of this length; UINT64_MAX: until they have
  * nothing left.  False: errno. */
 bool sim_queue_set_slice(const char *folder, uint64_t slice_ns);
 

@@ -96,7 +96,7 @@ task_begin_work(struct sim_task_slot *slot, uint64_t number, uint64_t now_ns)
         ends = sim_task_ended(slot, work->after);
         break;
     case SIM_TASK_HOST:
-        work->state = SIM_TASK_TURN;
+        work->state = SIM_TASK_DUE;
         break;
     case SIM_TASK_RUN:
     default:
@@ -502,17 +502,17 @@ sim_task_finish(struct sim_device *device, uint32_t at, uint64_t number)
     struct sim_task_slot *slot = &device->slot[at];
     struct sim_task *work = sim_task_at(slot, number);
 
-    if (number >= slot->first && number < slot->next && work->state == SIM_TASK_TURN)
+    if (number >= slot->first && number < slot->next && work->state == SIM_TASK_DUE)
         task_end_work(slot, work, device->now_ns);
 }
 
 uint64_t
-sim_task_turn(const struct sim_task_slot *slot, uint64_t number)
+sim_task_find_due(const struct sim_task_slot *slot, uint64_t number)
 {
     uint64_t first = READ_ONCE(slot->first), end = sim_task_end(slot, first);
 
     for (number = number < first ? first : number; number < end; number++)
-        if (slot->work[number % SIM_TASK_DEPTH].state == SIM_TASK_TURN)
+        if (slot->work[number % SIM_TASK_DEPTH].state == SIM_TASK_DUE)
             return number;
     return 0;
 }
@@ -557,7 +557,7 @@ task_note_running(struct sim_task *work, void *self)
 
 /* The SMs are another context's: they pass on at the end of its slice, or of its work. */
 static uint64_t
-task_wait_for_turn(const struct sim_device *device)
+task_wait_for_slice(const struct sim_device *device)
 {
     const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
     const struct sim_task_slot *current = &device->slot[(engine->slot - 1) % SIM_TASK_SLOTS];
@@ -578,14 +578,14 @@ sim_task_earliest(const struct sim_device *device, uint32_t at, uint64_t number)
     uint64_t next_ns = UINT64_MAX;
 
     if (ahead.host
-        || (ahead.head != NULL && ahead.head->kind == SIM_TASK_HOST && ahead.head->state == SIM_TASK_TURN))
+        || (ahead.head != NULL && ahead.head->kind == SIM_TASK_HOST && ahead.head->state == SIM_TASK_DUE))
         return UINT64_MAX;
     if (waits == NULL)
         return device->now_ns;
     if (compute->slot != at + 1 || compute->switched_ns > device->now_ns)
         return waits->kind == SIM_TASK_RUN && waits->engine != SIM_ENGINE_COMPUTE
                    ? device->now_ns + ahead.cost_ns
-                   : device->now_ns + task_wait_for_turn(device) + ahead.cost_ns;
+                   : device->now_ns + task_wait_for_slice(device) + ahead.cost_ns;
     /* behind what runs now, or running */
     task_each_running((struct sim_task_slot *)slot, SIM_ENGINE_COMPUTE, task_note_running, &waits);
     if (waits == NULL || waits->engine != SIM_ENGINE_COMPUTE)

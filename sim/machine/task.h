@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Contexts take turns on the SMs.  With these two, contexts that never rest lose 9.1 % in
+/* Contexts share the SMs by time slices.  With these two, contexts that never rest lose 9.1 % in
  * total: 8 % were measured on an A100, 10 % on a GV100. */
 #define SIM_TASK_SLICE_NS 2000000u
 #define SIM_TASK_SWITCH_NS 200000u
@@ -38,7 +38,7 @@
 enum sim_engine { SIM_ENGINE_COMPUTE, SIM_ENGINE_COPY_IN, SIM_ENGINE_COPY_OUT, SIM_ENGINES };
 
 enum sim_task_kind {
-    SIM_TASK_MARK,  /* ends when its turn comes */
+    SIM_TASK_MARK,  /* ends when it is due */
     SIM_TASK_RUN,   /* uses an engine for its cost */
     SIM_TASK_AFTER, /* ends when work `after` of its context has */
     SIM_TASK_HOST,  /* ends when its process says so */
@@ -51,7 +51,7 @@ enum sim_task_order {
     SIM_ORDER_LEGACY,   /* after all earlier work but that of free streams */
 };
 
-enum sim_task_state { SIM_TASK_QUEUED, SIM_TASK_TURN, SIM_TASK_DONE };
+enum sim_task_state { SIM_TASK_QUEUED, SIM_TASK_DUE, SIM_TASK_DONE };
 
 struct sim_task {
     uint64_t cost_ns; /* RUN: what is left of it */
@@ -138,13 +138,13 @@ bool sim_task_ended(const struct sim_task_slot *slot, uint64_t number);
 /* Behind the last work that was submitted, from `first` on; `first` where there can be none. */
 uint64_t sim_task_end(const struct sim_task_slot *slot, uint64_t first);
 
-/* A HOST work whose turn had come has been carried out. */
+/* A HOST work that was due has been carried out. */
 void sim_task_finish(struct sim_device *device, uint32_t slot, uint64_t number);
 
-/* The first HOST work from `number` on whose turn has come; 0: none. */
-uint64_t sim_task_turn(const struct sim_task_slot *slot, uint64_t number);
+/* The first HOST work from `number` on that is due; 0: none. */
+uint64_t sim_task_find_due(const struct sim_task_slot *slot, uint64_t number);
 
-/* No sooner than then has `number` ended, or for a HOST work its turn come.  UINT64_MAX:
+/* No sooner than then has `number` ended, or is a HOST work due.  UINT64_MAX:
  * it waits for a HOST work.  Others that come make it later; others that leave may make it
  * sooner, by a slice at most. */
 uint64_t sim_task_earliest(const struct sim_device *device, uint32_t slot, uint64_t number);

@@ -141,11 +141,11 @@ test_host(void **state)
     behind = submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
     other = submit(&(struct request){ slot, 2, SIM_TASK_RUN, 7 * US });
     sim_task_advance(device, 9 * US);
-    assert_int_equal(sim_task_turn(&device->slot[slot], 1), 0);
+    assert_int_equal(sim_task_find_due(&device->slot[slot], 1), 0);
     assert_int_equal(sim_task_earliest(device, slot, host), 10 * US);
     assert_int_equal(sim_task_earliest(device, slot, behind), UINT64_MAX);
     sim_task_advance(device, 50 * US);
-    assert_int_equal(sim_task_turn(&device->slot[slot], 1), host);
+    assert_int_equal(sim_task_find_due(&device->slot[slot], 1), host);
     assert_int_equal(ended_at(slot, other), 17 * US);
     assert_false(sim_task_ended(&device->slot[slot], behind));
     sim_task_finish(device, slot, host);
@@ -296,7 +296,7 @@ test_nonsense(void **state)
     uint64_t seed = 88172645463325252u;
 
     (void)state;
-    for (unsigned turn = 0; turn < 20; turn++) {
+    for (unsigned round = 0; round < 20; round++) {
         uint8_t *bytes = (uint8_t *)device->slot;
         uint32_t slot;
 
@@ -306,7 +306,7 @@ test_nonsense(void **state)
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            bytes[at] = (uint8_t)(seed >> 32 & (turn % 2 == 0 ? 255 : 3));
+            bytes[at] = (uint8_t)(seed >> 32 & (round % 2 == 0 ? 255 : 3));
         }
         sim_task_repair(device, device->now_ns);
         sim_task_advance(device, 1 * MS);

@@ -40,7 +40,7 @@ static const char usage_text[] =
     "  unmount                       no longer; refused while jobs have it\n"
     "  status                        GPUs, instances, rules of the control file\n"
     "  memory                        bytes in use, of each process, at one instant\n"
-    "  timeslice US|exclusive        how long contexts have the SMs in turn, on all GPUs\n"
+    "  timeslice US|exclusive        how long a time slice of the SMs is, on all GPUs\n"
     "  xid GPU NUMBER [GI [CI]]      report an XID\n"
     "  ecc GPU COUNT [GI]            report uncorrected memory errors\n"
     "  lose GPU                      the GPU falls off the bus, until clear or reset\n"

@@ -371,7 +371,7 @@ put_latency(bh_ns waited_until_ns)
 }
 
 static void
-tell(const char *phase, struct counts before, bh_ns begun_ns, bool waited)
+report_phase(const char *phase, struct counts before, bh_ns begun_ns, bool waited)
 {
     bh_ns span = bh_time_monotonic() - begun_ns;
     struct counts now = count_now();
@@ -407,7 +407,7 @@ round_submit(const char *phase)
 
     submit_all();
     await_running(bench.jobs);
-    tell(phase, before, begun, false);
+    report_phase(phase, before, begun, false);
     end_round();
 }
 
@@ -443,7 +443,7 @@ round_place(void)
     begun = bh_time_monotonic();
     apply_site(false);
     await_running(bench.jobs);
-    tell("place", before, begun, true);
+    report_phase("place", before, begun, true);
     restart();
     end_round();
 }

@@ -79,18 +79,18 @@ def paced():
 
 def windows():
     lines = [json.loads(line) for line in burn(*time(200), "--window", "50ms").stdout.splitlines()]
-    told = [line for line in lines if line["event"] == "window"]
-    return lines[0]["event"] == "start" and len(told) >= 2 and \
-        all(a["end_ns"] == b["start_ns"] for a, b in zip(told, told[1:])) and \
-        sum(line["kernels"] for line in told) == lines[-1]["kernels"]
+    shown = [line for line in lines if line["event"] == "window"]
+    return lines[0]["event"] == "start" and len(shown) >= 2 and \
+        all(a["end_ns"] == b["start_ns"] for a, b in zip(shown, shown[1:])) and \
+        sum(line["kernels"] for line in shown) == lines[-1]["kernels"]
 
 
 def first_allocations(*options):
     """As many as the first window tells that has any; a busy machine may take a while to come to it."""
     command = [PROGRAM, "--library", LIBRARY, "--loops-per-ms", "1000", "--time", "40s", "--window", "20ms", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
-        told = (json.loads(line).get("allocations", 0) for line in running.stdout)
-        count = next((some for some in told if some), 0)
+        shown = (json.loads(line).get("allocations", 0) for line in running.stdout)
+        count = next((some for some in shown if some), 0)
         running.kill()
     return count
 

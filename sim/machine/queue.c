@@ -39,7 +39,7 @@ struct sim_queue {
     uint32_t slot;
     _Atomic bool foreign;
     /* under the device's lock */
-    uint64_t told; /* works before this one were told as ended */
+    uint64_t reported; /* works before this one were reported as ended */
     bool closing, has_thread;
     pthread_t thread;
     struct queue_note note[SIM_TASK_DEPTH];
@@ -150,13 +150,13 @@ queue_tell(struct sim_queue *queue)
     struct sim_task_slot *slot = queue_slot_of(queue);
     uint64_t first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
 
-    if (first > queue->told && first - queue->told > SIM_TASK_DEPTH) /* there are no more notes */
-        queue->told = first - SIM_TASK_DEPTH;
-    for (; queue->told < first; queue->told++) {
-        struct queue_note *note = &queue->note[queue->told % SIM_TASK_DEPTH];
+    if (first > queue->reported && first - queue->reported > SIM_TASK_DEPTH) /* there are no more notes */
+        queue->reported = first - SIM_TASK_DEPTH;
+    for (; queue->reported < first; queue->reported++) {
+        struct queue_note *note = &queue->note[queue->reported % SIM_TASK_DEPTH];
 
         if (note->ended != NULL)
-            note->ended(note->self, sim_task_at(slot, queue->told)->ended_ns);
+            note->ended(note->self, sim_task_at(slot, queue->reported)->ended_ns);
         note->ended = NULL;
     }
 }
@@ -381,7 +381,7 @@ sim_queue_open(const char *folder, uint32_t user)
     if (queue == NULL)
         return NULL;
     queue->fd = -1;
-    queue->told = 1;
+    queue->reported = 1;
     if (queue_map_device(queue, folder) && queue_enter_device(queue, user)) {
         register_queue(queue);
         return queue;
@@ -556,7 +556,7 @@ sim_queue_ended(struct sim_queue *queue, uint64_t number, uint64_t *ret_ended_ns
 
     sim_queue_lock(queue);
     ended = sim_task_ended(queue_slot_of(queue), number);
-    if (ended && number >= queue->told && ret_ended_ns != NULL)
+    if (ended && number >= queue->reported && ret_ended_ns != NULL)
         *ret_ended_ns = sim_task_at(queue_slot_of(queue), number)->ended_ns;
     sim_queue_unlock(queue);
     return ended;

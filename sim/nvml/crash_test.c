@@ -209,7 +209,7 @@ test_older_rules(void **unused)
     struct sim_rules rules;
     nvmlEventData_t event;
     nvmlEventSet_t set;
-    unsigned count, told = 0;
+    unsigned count, seen = 0;
     int status;
     pid_t pid;
 
@@ -233,8 +233,8 @@ test_older_rules(void **unused)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     BH_CHECK_EQ("child", status, 0);
     while (nvmlEventSetWait_v2(set, &event, 0) == NVML_SUCCESS)
-        told++;
-    BH_CHECK_EQ("each once", told, 2);
+        seen++;
+    BH_CHECK_EQ("each once", seen, 2);
     sim_store_close(store);
     server_free();
     BH_CHECK_DONE();

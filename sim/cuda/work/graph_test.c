@@ -2,12 +2,12 @@
  * names. */
 #include "sim/cuda/work/work_test.h"
 
-static char told[8];
+static char order[8];
 
 static void
-tell(void *self)
+note_order(void *self)
 {
-    told[strlen(told)] = *(const char *)self;
+    order[strlen(order)] = *(const char *)self;
 }
 
 /* ---- graphs ---- */
@@ -90,7 +90,7 @@ captures(void)
     OK(launch(kernel("k_1ms"), stream));
     OK(cuEventRecord(fork_event, stream));
     OK(cuStreamWaitEvent(side, fork_event, 0));
-    OK(cuLaunchHostFunc(side, tell, (void *)"x"));
+    OK(cuLaunchHostFunc(side, note_order, (void *)"x"));
     OK(cuEventRecord(join_event, side));
     OK(launch(kernel("k_1ms"), stream));
     OK(cuStreamWaitEvent(stream, join_event, 0));
@@ -105,17 +105,17 @@ captures(void)
     MUST(graph == NULL);
     OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(launch(kernel("k_1ms"), stream));
-    OK(cuLaunchHostFunc(stream, tell, (void *)"x"));
+    OK(cuLaunchHostFunc(stream, note_order, (void *)"x"));
     OK(launch(kernel("k_1ms"), stream));
     OK(cuStreamEndCapture(stream, &graph));
     OK(cuGraphInstantiate_v2(&exec, graph, NULL, NULL, 0));
-    MUST(strcmp(told, "") == 0); /* nothing ran yet */
+    MUST(strcmp(order, "") == 0); /* nothing ran yet */
     OK(cuGraphLaunch(exec, stream));
     OK(cuGraphLaunch(exec, side)); /* after the first */
     OK(cuGraphExecDestroy(exec));
     OK(cuGraphDestroy(graph));
     OK(cuStreamSynchronize(side));
-    MUST(strcmp(told, "xx") == 0);
+    MUST(strcmp(order, "xx") == 0);
 }
 
 static void

@@ -183,10 +183,10 @@ test_back_pressure(void **state)
 
 /* ---- the host's part ---- */
 
-static char told[8];
+static char order[8];
 
 static void
-tell(void *self)
+note_order(void *self)
 {
     struct timespec pause = { 0, 2000000 };
     CUdevice unused;
@@ -196,7 +196,7 @@ tell(void *self)
     (void)cuCtxGetDevice(&unused);
     if (cuStreamSynchronize(NULL) != CUDA_ERROR_NOT_PERMITTED)
         _exit(1);
-    told[strlen(told)] = *(const char *)self;
+    order[strlen(order)] = *(const char *)self;
 }
 
 static void
@@ -204,7 +204,7 @@ call_back(CUstream stream, CUresult status, void *self)
 {
     (void)stream;
     if (status == CUDA_SUCCESS)
-        told[strlen(told)] = *(const char *)self;
+        order[strlen(order)] = *(const char *)self;
 }
 
 static void
@@ -218,15 +218,15 @@ calls_host(void)
     OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
     OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
     OK(launch(kernel("k_5ms"), a));
-    OK(cuLaunchHostFunc(a, tell, (void *)"b"));
-    OK(cuLaunchHostFunc(b, tell, (void *)"a"));
+    OK(cuLaunchHostFunc(a, note_order, (void *)"b"));
+    OK(cuLaunchHostFunc(b, note_order, (void *)"a"));
     OK(cuStreamAddCallback(a, call_back, (void *)"c", 0));
     OK(cuEventRecord(after, a));
     OK(cuStreamWaitEvent(b, after, 0));
-    OK(cuLaunchHostFunc(b, tell, (void *)"d"));
+    OK(cuLaunchHostFunc(b, note_order, (void *)"d"));
     OK(cuStreamSynchronize(b));
-    MUST(strlen(told) == 4 && strchr(told, 'a') != NULL); /* at any time: a stream of its own */
-    MUST(strchr(told, 'b') < strchr(told, 'c') && strchr(told, 'c') < strchr(told, 'd'));
+    MUST(strlen(order) == 4 && strchr(order, 'a') != NULL); /* at any time: a stream of its own */
+    MUST(strchr(order, 'b') < strchr(order, 'c') && strchr(order, 'c') < strchr(order, 'd'));
     MUST(cuLaunchHostFunc(b, NULL, NULL) == CUDA_ERROR_INVALID_VALUE);
 }
 

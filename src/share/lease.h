@@ -7,7 +7,7 @@
 /* A lease that shares GPUs: its pages, its socket, the processes that connected. */
 struct bh_share_lease;
 
-/* Where a lease's descriptors are watched, and who is told of what it sees. */
+/* Where a lease's descriptors are watched, and where it reports. */
 struct bh_share_site {
     int epoll_fd;
     struct bh_time_slices *slices;
@@ -22,7 +22,7 @@ struct bh_share_watch {
 };
 
 /* Make the pages or find them, listen on <folder>/door/share.sock, join the time slices.  What
- * processes held that died while nobody looked is taken back; those that live are waited for
+ * processes held that died while bulkhead-share was not running is taken back; those that live are waited for
  * as if they had never been away.  BH_INVALID, BH_FULL, BH_IO, BH_CONFLICT. */
 BH_MUST_USE bh_rc bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open *open,
                                       uint64_t now_ns, struct bh_share_lease **ret_lease, struct bh_err *err);
@@ -37,7 +37,7 @@ uint64_t bh_share_lease_id(const struct bh_share_lease *lease);
 void bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t bytes);
 
 /* The driver says that a process of the lease holds GPU memory.  One that has no slot for 3 s is
- * told of: it went round the shim. */
+ * reported: it bypassed the shim. */
 void bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid);
 
 /* What the node allows it from now on. */

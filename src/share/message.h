@@ -4,7 +4,7 @@
 #include "base/fields.h"
 #include "bulkhead/share_page.h"
 
-/* What bulkhead-node and bulkhead-share say to each other, in the frames of wire/frame.h.
+/* The messages between bulkhead-node and bulkhead-share, in the frames of wire/frame.h.
  * Both ends are the same build, so nothing here is versioned. */
 
 enum { BH_SHARE_UUID_MAX = 48, BH_SHARE_PATH_MAX = 200 };
@@ -16,7 +16,7 @@ enum bh_share_message_kind {
 };
 
 struct bh_share_gpu {
-    uint32_t gpu; /* its number among the node's, below 32: who has the same one
+    uint32_t gpu; /* its number among the node's, below 32: leases with the same one
                      takes time slices */
     char uuid[BH_SHARE_UUID_MAX];
     uint64_t cap_bytes;     /* whole units */
@@ -51,7 +51,7 @@ struct bh_share_overhead {
 struct bh_share_allow {
     uint64_t lease;
     bool paused;    /* its processes are frozen or about to be: no time slice for it, and
-                       nobody waits for its answer */
+                       its answer is not waited for */
     bool throttled; /* a tenth of its weight, and never more */
 };
 
@@ -77,7 +77,7 @@ struct bh_share_lease_state {
     /* The same memory as the driver's library of its processes asked for it, and as the driver
      * said it last. */
     uint32_t seen_mib[BH_SHARE_DEVICES_MAX], driver_mib[BH_SHARE_DEVICES_MAX];
-    uint32_t seen_kind; /* enum bh_share_seen_kind; NOT: no process has said */
+    uint32_t seen_kind; /* enum bh_share_seen_kind; NOT: no process has reported */
 };
 
 struct bh_share_state {

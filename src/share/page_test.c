@@ -82,7 +82,7 @@ one_process(void **state)
     BH_CHECK_DONE();
 }
 
-/* Killed between the two words: whoever comes next settles it. */
+/* Killed between the two words: the next change settles it. */
 static void
 killed_between(void **state)
 {

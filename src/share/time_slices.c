@@ -10,7 +10,7 @@
 #define REST_DEFAULT_NS UINT64_C(1000000000)
 /* A time slice is no shorter, however light its member: a hand-over costs some 60 us. */
 #define SLICE_LEAST_NS UINT64_C(2000000)
-#define PROBE_NS UINT64_C(20000000)  /* CONTENDED, of a quantum: who is idle says so within it */
+#define PROBE_NS UINT64_C(20000000)  /* CONTENDED, of a quantum: an idle one reports within it */
 #define LAST_NS UINT64_C(2000000000) /* and before its end, so that what was submitted ahead is done */
 #define NEVER UINT64_MAX
 #define THROTTLE 10
@@ -117,7 +117,7 @@ slices_make_smaller(struct bh_time_slices *slices)
         slices->min_vruntime[g] -= slices->min_vruntime[g] < least ? slices->min_vruntime[g] : least;
 }
 
-/* Charge what the time slice took up to now, as often as anybody looks: so a long one weighs at
+/* Charge what the time slice took up to now, at each call: so a long one weighs at
  * once, and is charged for once. */
 static void
 slices_charge(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
@@ -156,7 +156,7 @@ slices_raise_min_vruntimes(struct bh_time_slices *slices)
         slices_raise_min_vruntime(slices, g);
 }
 
-/* Who was away has saved up no more than `most` against those that were not, as they stand
+/* One that was away has saved up no more than `most` against those that were not, as they stand
  * now. */
 static void
 slices_catch_up(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns, uint64_t most)
@@ -171,7 +171,7 @@ slices_catch_up(struct bh_time_slices *slices, struct entity *entity, uint64_t n
             entity->vruntime = slices->min_vruntime[g] - most;
 }
 
-/* ---- whose time slice ---- */
+/* ---- which member is next ---- */
 
 static bool
 slices_is_pending(const struct entity *entity, uint64_t now_ns)
@@ -283,7 +283,7 @@ slices_end(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns
     entity->until_ns = now_ns + (entity->paused ? BH_TIME_SLICES_PAUSE_NS : slices->stuck_ns);
 }
 
-/* Nothing of it is left, or nobody will say so. */
+/* Nothing of it is left, or no process will report it. */
 static void
 slices_be_over(struct bh_time_slices *slices, struct entity *entity, uint64_t now_ns)
 {
@@ -390,8 +390,8 @@ slices_entity_update(struct bh_time_slices *slices, struct entity *entity, uint6
     slices_probe(slices, entity, now_ns);
 }
 
-/* End what is due, then give time slices in order: who cannot have its time slice yet keeps its GPUs from
- * those that come after it, so that one that spans several gets them all in the end. */
+/* End what is due, then give time slices in order: one that cannot have its time slice yet keeps its GPUs
+ * from those that come after it, so that one that spans several gets them all in the end. */
 static void
 slices_decide(struct bh_time_slices *slices, uint64_t now_ns)
 {
@@ -487,7 +487,7 @@ bh_time_slices_finish(struct bh_time_slices *slices, uint64_t now_ns, uint32_t i
     if (entity->slice == BH_TIME_SLICE_ENDING)
         bh_time_slices_drained(slices, now_ns, index);
     else if (entity->until_ns == before_ns)
-        entity->until_ns++; /* the same lead over the others: told anew all the same */
+        entity->until_ns++; /* the same lead over the others: announced anew all the same */
 }
 
 void

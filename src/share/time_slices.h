@@ -6,20 +6,20 @@
 
 #include "base/err.h"
 
-/* Who may use shared GPUs when: time slices of their time, in proportion to weights.
+/* Which lease may use shared GPUs when: time slices of their time, in proportion to weights.
  *
  * A member is a lease with shares of one GPU or of several.  It holds a time slice on all of them
  * at once or on none, so that what spans GPUs runs on all or waits on none.  Time slices of two members
  * never meet on a GPU: one ends when all that was submitted in it is done.
  *
  * What a time slice took is charged by the clock, from its grant to its end, and the next one goes
- * to the one with the least virtual runtime.  So who submits long kernels, which cannot be stopped, pays
- * with the time slices after; no time slice is lost to who has nothing to do.  The times are
+ * to the one with the least virtual runtime.  So one that submits long kernels, which cannot be stopped, pays
+ * with the time slices after; no time slice is lost to one that has nothing to do.  The times are
  * assumed: none was measured on a GPU yet.
  *
  * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a time slice is a
- * quantum on an average, longer for who has the larger weight, and who stops for a moment keeps
- * it.  It is OPEN, and CONTENDED for a moment each second, so that who has nothing to do says so.
+ * quantum on an average, longer for the larger weight, and one that stops for a moment keeps
+ * it.  It is OPEN, and CONTENDED for a moment each second, so that one that has nothing to do reports it.
  * Where one that is not multiplexed wants one of the same GPUs they share its time as all do.
  *
  * Nothing here reads a clock or speaks with anybody: times come in, in nanoseconds that never
@@ -42,14 +42,14 @@ struct bh_time_slices_options {
 struct bh_time_slices_member {
     uint32_t gpus;       /* bit g: has a share of GPU g */
     uint32_t weight;     /* in parts, 1 to BH_TIME_SLICES_WEIGHT_MAX */
-    bool hard;           /* no more than its weight of 4200, also when nobody else wants */
+    bool hard;           /* no more than its weight of 4200, also when no other wants */
     bool latency;        /* its time slices come first, as long as its virtual runtime is not ahead */
     uint64_t quantum_ns; /* of a multiplexed one, that is neither hard nor latency; 0: none */
 };
 
 enum bh_time_slice {
     BH_TIME_SLICE_NONE,      /* may submit nothing, has nothing on the GPUs */
-    BH_TIME_SLICE_OPEN,      /* may submit; nobody else wants, or it has a quantum */
+    BH_TIME_SLICE_OPEN,      /* may submit; no other wants, or it has a quantum */
     BH_TIME_SLICE_CONTENDED, /* may submit; others wait */
     BH_TIME_SLICE_ENDING,    /* may submit nothing; what was submitted is not done yet */
 };
@@ -86,12 +86,12 @@ void bh_time_slices_idle(struct bh_time_slices *slices, uint64_t now_ns, uint32_
 
 /* Its processes are stopped, or about to be: it has no time slice until it is resumed, and what it
  * wants is kept until then.  A time slice that it has ends, at the latest after BH_TIME_SLICES_PAUSE_NS:
- * nobody may be there to say that it is drained.  Either may be said again. */
+ * no process may be left to report that it is drained.  Either may be called again. */
 void bh_time_slices_pause(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 void bh_time_slices_resume(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* It has more than it may, and gets less for it: a tenth of its weight and never more, until that
- * is taken back.  Either may be said again. */
+ * is taken back.  Either may be called again. */
 void bh_time_slices_throttle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index, bool throttled);
 
 /* Time passed.  Call at bh_time_slices_next at the latest. */
@@ -102,7 +102,7 @@ uint64_t bh_time_slices_next(const struct bh_time_slices *slices);
 
 enum bh_time_slice bh_time_slices_state(const struct bh_time_slices *slices, uint32_t index);
 
-/* When a time slice that is CONTENDED shall end, for who has it to plan for; it changes with each grant.
+/* When a time slice that is CONTENDED shall end, for its holder to plan for; it changes with each grant.
  * 0: nothing to plan for.  No time slice that is CONTENDED, a quantum, which is long, or one that a
  * latency member may cut short: what is submitted far ahead would keep that one waiting. */
 uint64_t bh_time_slices_until_ns(const struct bh_time_slices *slices, uint32_t index);

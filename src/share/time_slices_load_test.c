@@ -1,5 +1,5 @@
-/* Time slices under load: who gets how much of a GPU that several use without a pause, and what holds
- * whatever comes.  With SHOW in the environment the figures are told. */
+/* Time slices under load: how much each gets of a GPU that several use without a pause, and what holds
+ * whatever comes.  With SHOW in the environment the figures are printed. */
 #include "share/time_slices.h"
 
 #include <stdlib.h>
@@ -108,7 +108,7 @@ is_exclusive(const struct history *history)
     return true;
 }
 
-/* An end is told of a CONTENDED time slice alone, it is in the future, and the arbiter keeps to it. */
+/* Only a CONTENDED time slice has an end, it is in the future, and the arbiter keeps to it. */
 static bool
 keeps_to_its_ends(const struct history *history)
 {
@@ -250,7 +250,7 @@ one_more(const struct world *world, uint32_t tenant)
     return world->now_ns + usual_ns + usual_ns / 2 <= until_ns;
 }
 
-/* Whoever holds the time slice runs kernel after kernel, until it must end, or the next one would
+/* The holder of the time slice runs kernel after kernel, until it must end, or the next one would
  * come too late in it. */
 static void
 slices_load_test_run(struct world *world)

@@ -45,7 +45,7 @@ hand_over(void **state)
     bh_time_slices_idle(slices, 42 * MS, b);
     BH_CHECK_EQ("shut, to be sure", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     bh_time_slices_drained(slices, 42 * MS, b);
-    BH_CHECK_EQ("no time slice is kept by who is idle", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
+    BH_CHECK_EQ("no idle one keeps a time slice", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("by the clock, to the end", bh_time_slices_used_ns(slices, a), 41 * MS);
     BH_CHECK_EQ("what it used", bh_time_slices_used_ns(slices, b), 1 * MS);
     bh_time_slices_free(slices);
@@ -115,7 +115,7 @@ stuck_goes_on(void **state)
         BH_CHECK("it will be looked at", bh_time_slices_next(slices) <= looks[i].at_ms * MS + SECOND);
         bh_time_slices_tick(slices, looks[i].at_ms * MS);
         BH_CHECK_EQ("goes on, and is tried again", bh_time_slices_state(slices, a), looks[i].slice);
-        BH_CHECK("told as stuck", bh_time_slices_is_stuck(slices, a));
+        BH_CHECK("reported as stuck", bh_time_slices_is_stuck(slices, a));
         BH_CHECK_EQ("without an end", bh_time_slices_until_ns(slices, a), 0);
         BH_CHECK("beside the other", bh_time_slices_state(slices, b) != BH_TIME_SLICE_NONE);
     }
@@ -166,12 +166,12 @@ slices_paused(void **state)
     bh_time_slices_pause(slices, 20 * MS, a);
     BH_CHECK_EQ("soon over", bh_time_slices_next(slices), over);
     bh_time_slices_tick(slices, over);
-    BH_CHECK_EQ("nobody says that it is drained", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
+    BH_CHECK_EQ("none reports that it is drained", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
     BH_CHECK("and it is not stuck", !bh_time_slices_is_stuck(slices, a));
     BH_CHECK_EQ("the GPU is the other's", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
     bh_time_slices_want(slices, SECOND, a);
     BH_CHECK_EQ("what it wants waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
-    BH_CHECK_EQ("and hurries nobody", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
+    BH_CHECK_EQ("and ends no other's", bh_time_slices_state(slices, b), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("nothing will happen", bh_time_slices_next(slices) == UINT64_MAX, true);
     used = bh_time_slices_used_ns(slices, a);
     BH_CHECK_EQ("charged to its end", used, over);
@@ -263,7 +263,7 @@ slices_advance(struct bh_time_slices *slices, uint32_t index, uint64_t from_ms, 
     return contended;
 }
 
-/* The GPU goes from one to the other whole, and who stops for a moment keeps it. */
+/* The GPU goes from one to the other whole, and one that stops for a moment keeps it. */
 static void
 multiplexed(void **state)
 {
@@ -283,7 +283,7 @@ multiplexed(void **state)
     bh_time_slices_idle(slices, 4065 * MS, a);
     BH_CHECK_EQ("a rest", bh_time_slices_next(slices), 5065 * MS);
     bh_time_slices_idle(slices, 4500 * MS, a);
-    BH_CHECK_EQ("is no longer when it is said twice", bh_time_slices_next(slices), 5065 * MS);
+    BH_CHECK_EQ("is no longer when it is called twice", bh_time_slices_next(slices), 5065 * MS);
     BH_CHECK_EQ("it says when it is back", bh_time_slices_state(slices, a), BH_TIME_SLICE_CONTENDED);
     bh_time_slices_want(slices, 4600 * MS, a);
     BH_CHECK_EQ("back in time", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
@@ -314,7 +314,7 @@ multiplexed_at_its_end(void **state)
 
     (void)state;
     bh_time_slices_want(slices, 0, a);
-    bh_time_slices_want(slices, 0, b); /* half a quantum: the first is ahead of nobody */
+    bh_time_slices_want(slices, 0, b); /* half a quantum: the first is ahead of none */
     slices_advance(slices, a, 0, 12900);
     BH_CHECK_EQ("open", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     BH_CHECK_EQ("all of the last two seconds", slices_advance(slices, a, 13000, 14999), 2000);
@@ -493,7 +493,7 @@ refusals(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- the end of a time slice, for who plans for it ---- */
+/* ---- the end of a time slice, for its holder ---- */
 
 static void
 until(void **state)
@@ -506,10 +506,10 @@ until(void **state)
     (void)state;
     BH_CHECK_EQ("no time slice", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 0, a);
-    BH_CHECK_EQ("nobody waits", bh_time_slices_until_ns(slices, a), 0);
+    BH_CHECK_EQ("none waits", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 1 * MS, b);
     BH_CHECK_EQ("as the arbiter has it", bh_time_slices_until_ns(slices, a), 10 * MS);
-    BH_CHECK_EQ("not of who waits", bh_time_slices_until_ns(slices, b), 0);
+    BH_CHECK_EQ("not of one that waits", bh_time_slices_until_ns(slices, b), 0);
     elsewhere = slices_join(slices, 2 * MS,
                             (struct bh_time_slices_member){ .gpus = 2, .weight = 1, .latency = true });
     BH_CHECK_EQ("on another GPU", bh_time_slices_until_ns(slices, a), 10 * MS);
@@ -518,7 +518,7 @@ until(void **state)
     BH_CHECK_EQ("one that may come at any time", bh_time_slices_until_ns(slices, a), 0);
     bh_time_slices_want(slices, 3 * MS, quick);
     bh_time_slices_drained(slices, 3 * MS, a);
-    BH_CHECK_EQ("its own time slice is cut by nobody", bh_time_slices_state(slices, quick),
+    BH_CHECK_EQ("no other cuts its own time slice", bh_time_slices_state(slices, quick),
                 BH_TIME_SLICE_CONTENDED);
     BH_CHECK("so it has an end", bh_time_slices_until_ns(slices, quick) > 3 * MS);
     bh_time_slices_leave(slices, 4 * MS, quick);
@@ -562,10 +562,10 @@ finished(void **state)
     (void)state;
     bh_time_slices_want(slices, 0, a);
     bh_time_slices_finish(slices, 0, a);
-    BH_CHECK_EQ("nobody waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
+    BH_CHECK_EQ("none waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_OPEN);
     bh_time_slices_want(slices, 0, b);
     bh_time_slices_finish(slices, 7 * MS, b);
-    BH_CHECK_EQ("who has no time slice", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
+    BH_CHECK_EQ("the one without a time slice", bh_time_slices_state(slices, b), BH_TIME_SLICE_NONE);
     bh_time_slices_finish(slices, 7 * MS, a);
     BH_CHECK_EQ("handed over at once", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
     BH_CHECK_EQ("it waits", bh_time_slices_state(slices, a), BH_TIME_SLICE_NONE);
@@ -574,7 +574,7 @@ finished(void **state)
     BH_CHECK_EQ("half a round ahead of it", end, 24 * MS);
     bh_time_slices_finish(slices, 12 * MS, b);
     BH_CHECK_EQ("5 ms against 7: it goes on", bh_time_slices_state(slices, b), BH_TIME_SLICE_CONTENDED);
-    BH_CHECK_EQ("to the same end, told anew", bh_time_slices_until_ns(slices, b), end + 1);
+    BH_CHECK_EQ("to the same end, announced anew", bh_time_slices_until_ns(slices, b), end + 1);
     bh_time_slices_tick(slices, ++end);
     BH_CHECK_EQ("ending", bh_time_slices_state(slices, b), BH_TIME_SLICE_ENDING);
     bh_time_slices_finish(slices, end, b);
@@ -586,7 +586,7 @@ finished(void **state)
 
 /* ---- what one has in the long run ---- */
 
-/* Never more than its part, though nobody else is there. */
+/* Never more than its part, though no other is there. */
 static void
 hard(void **state)
 {
@@ -654,7 +654,7 @@ throttled(void **state)
         if (now == 30 * SECOND)
             bh_time_slices_throttle(slices, now, a, false);
         if (now == 10 * SECOND)
-            BH_CHECK("nobody else was there", bh_time_slices_used_ns(slices, a) >= 9999 * MS);
+            BH_CHECK("no other was there", bh_time_slices_used_ns(slices, a) >= 9999 * MS);
         if (now == 10 * SECOND || now == 30 * SECOND)
             used = bh_time_slices_used_ns(slices, a);
         bh_time_slices_tick(slices, now);
@@ -670,7 +670,7 @@ throttled(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who ran alone for an hour owes nothing to one that comes then; nor does that one save up
+/* One that ran alone for an hour owes nothing to one that comes then; nor does that one save up
  * what it did not want. */
 static void
 no_debt_for_what_nobody_wanted(void **state)

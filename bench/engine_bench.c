@@ -272,7 +272,7 @@ open_lent_fleet(struct bench *bench)
 }
 
 /* The whole step: the submission, the search that finds nothing free, the claim and those
- * who leave.  Beside the wall's, the processor's time: it minds no other load. */
+ * that leave.  Beside the wall's, the processor's time: it minds no other load. */
 static void
 bench_reclaim(uint32_t count, uint32_t times)
 {

@@ -504,7 +504,7 @@ main(int argc, char **argv)
         options.runs = (unsigned)runs;
     if (!bh_sandbox_enter(argv[2]))
         return 77;
-    unlink(NULL_WORLD_FILE); /* a driver that nobody watches */
+    unlink(NULL_WORLD_FILE); /* a driver without a watcher */
     if (argc > 5) {
         options.preload = argv[4];
         bh_sandbox_bring(argv[5], "libnvidia-ml.so.1");

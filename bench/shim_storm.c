@@ -98,7 +98,7 @@ open_lease(void)
     must(symlink(LEASE_FOLDER "/door/share.sock", BH_SHARE_SOCKET) == 0, "socket");
 }
 
-/* As who looks: the usage page, to watch it. */
+/* As a reader: the usage page, to watch it. */
 static void
 look(void)
 {
@@ -145,7 +145,7 @@ rage(void *self)
     CUresult rc;
 
     seed ^= (uint64_t)getpid() << 20;
-    (void)!nice(5); /* who kills, and bulkhead-share, come first */
+    (void)!nice(5); /* the killer, and bulkhead-share, come first */
     GOOD(cuInit(0));
     while (cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_OUT_OF_MEMORY)
         bh_time_sleep(100000);
@@ -180,7 +180,7 @@ start(const struct bh_way *way, pid_t pid[PROCESSES])
         pid[i] = bh_sandbox_start(rage, (void *)(uintptr_t)way);
     for (int i = 0; i < 5000 && atomic_load(&bh_sandbox.world->launches) < PROCESSES; i++)
         bh_time_sleep(200000);
-    must(atomic_load(&bh_sandbox.world->launches) > 0, "nobody began");
+    must(atomic_load(&bh_sandbox.world->launches) > 0, "none began");
 }
 
 static void
@@ -244,7 +244,7 @@ relay(const struct bh_way *way, uint64_t kills, struct found *found)
     ended = bh_time_monotonic();
     while (bh_share_used(usage, 0) != 0)
         must(bh_time_monotonic() - ended < 10 * BH_NS_PER_S, "never empty");
-    must(bh_sandbox.world->used[0] == 0, "the driver has what nobody has");
+    must(bh_sandbox.world->used[0] == 0, "the driver has memory of no process");
     found->relay_bytes = most(found->relay_bytes, bh_sandbox.world->most[0]);
     found->killed += kills + PROCESSES;
 }

@@ -1,4 +1,4 @@
-/* What jobs can write, looked at by those who are not the job: whatever stands there. */
+/* What jobs can write, read by processes that are not the job: any content. */
 
 #include <fcntl.h>
 #include <signal.h>

@@ -24,7 +24,7 @@ cut(uint32_t unit)
     assert_int_equal(truncate(path, 0), 0);
 }
 
-/* It reads as memory that nobody has, and is itself again when it is opened anew. */
+/* It reads as free memory, and is itself again when it is opened anew. */
 static void
 a_file_cut_short_kills_nobody_who_looks(void **state)
 {

@@ -292,7 +292,7 @@ queue_map_device(struct sim_queue *queue, const char *folder)
     return queue->device->magic == SIM_DEVICE_MAGIC;
 }
 
-/* A record that nobody uses may be from before the machine was started again. */
+/* A record that is not in use may be from before the machine was started again. */
 static void
 queue_renew(struct sim_device *device)
 {

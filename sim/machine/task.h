@@ -2,7 +2,7 @@
  *
  * One record for each GPU or instance, in a file that all its processes map, so that they
  * contend as they would for the real one.  It is a discrete-event simulation in the time of
- * CLOCK_MONOTONIC: whoever looks brings it up to the moment, under the record's lock, and
+ * CLOCK_MONOTONIC: each look brings it up to the moment, under the record's lock, and
  * what has ended since then ended at its exact time.  Everything here is pure: the time is
  * an argument, and any content of the record ends in a bounded number of steps and touches
  * nothing outside it, because tenants can write to it.
@@ -46,7 +46,7 @@ enum sim_task_kind {
 
 /* How it stands to other streams of its context (CUDA's legacy default stream). */
 enum sim_task_order {
-    SIM_ORDER_FREE,     /* of a stream that waits for nobody */
+    SIM_ORDER_FREE,     /* of a stream that waits for no other */
     SIM_ORDER_BLOCKING, /* after earlier work of the legacy stream */
     SIM_ORDER_LEGACY,   /* after all earlier work but that of free streams */
 };
@@ -66,7 +66,7 @@ struct sim_task {
 
 /* What a context has submitted.  Works are numbered from 1. */
 struct sim_task_slot {
-    uint64_t birth;   /* 0: nobody's */
+    uint64_t birth;   /* 0: free */
     uint32_t user;    /* its process's slot in the ledger of memory */
     uint32_t streams; /* that have work which has not ended */
     uint64_t first, next;
@@ -85,10 +85,10 @@ struct sim_task_engine {
     uint64_t slice_end_ns, switched_ns; /* it does nothing until `switched` */
 };
 
-/* A sample belongs to one context, whoever else worked in its time. */
+/* A sample belongs to one context, even if others worked in its time. */
 struct sim_task_sample {
     uint64_t end_ns;  /* a multiple of SIM_TASK_SAMPLE_NS; 0: none yet */
-    uint64_t birth;   /* whose the SMs were then; 0: nobody's */
+    uint64_t birth;   /* of the context that had the SMs; 0: none */
     uint64_t busy_ns; /* of its time, for whomever */
 };
 

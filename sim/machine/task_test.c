@@ -92,7 +92,7 @@ test_order(void **state)
     assert_int_equal(device->busy_ns, 17 * US);
 }
 
-/* The legacy stream stands between the others, but not between those that wait for nobody.
+/* The legacy stream is between the others, but not between those that wait for no other.
  */
 static void
 test_legacy(void **state)
@@ -226,7 +226,7 @@ test_shares(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who comes waits for the other's slice; who has nothing left passes the SMs on. */
+/* One that comes waits for the other's slice; one that has nothing left passes the SMs on. */
 static void
 test_handover(void **state)
 {
@@ -262,7 +262,7 @@ test_samples(void **state)
     submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * period);
     BH_CHECK_EQ("busy for a while", sample[3].busy_ns, 10 * MS);
-    BH_CHECK_EQ("but nobody's at the end", sample[3].birth, 0);
+    BH_CHECK_EQ("but none's at the end", sample[3].birth, 0);
     submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * period + 1);
     sim_task_advance(device, (3 + 1000) * period);

@@ -1,4 +1,4 @@
-/* The two texts that people write: topology and control files. */
+/* The two texts that users write: topology and control files. */
 #include "base/test.h"
 
 #include "sim/machine/control.h"

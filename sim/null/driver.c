@@ -59,7 +59,7 @@ static __thread struct {
 
 /* ---- devices and contexts ---- */
 
-/* The last place is for all for whom there is none. */
+/* The last one is shared by all for which there is none. */
 static void
 driver_take_place(void)
 {

@@ -198,7 +198,7 @@ await_asleep(pid_t pid)
     BH_CHECK_EQ("waits", state, 'S');
 }
 
-/* Who takes up the control file before another writes it anew, and waits then for that one's change,
+/* One that takes up the control file before another writes it anew, and waits then for its change,
  * undoes nothing of it: what happens once has happened. */
 static void
 test_older_rules(void **unused)

@@ -365,7 +365,7 @@ look_at_work(const char *path, const char *secret, bool *ret_there)
     return count;
 }
 
-/* Before a whole GPU changes hands its node asks who uses it: when that is nobody, what a job wrote
+/* Before a whole GPU changes hands its node asks which processes use it: when that is none, what a job wrote
  * into the record of work is gone. */
 static void
 test_begins_anew(void **unused)
@@ -472,7 +472,7 @@ test_faults(void **unused)
     }
     usleep(200000);
     BH_CHECK_EQ("hangs", waitpid(pid, &status, WNOHANG), 0);
-    BH_CHECK_EQ("and blocks nobody", nvmlDeviceSetMigMode(gpu_at(0), 1, &activation), NVML_SUCCESS);
+    BH_CHECK_EQ("and blocks no change", nvmlDeviceSetMigMode(gpu_at(0), 1, &activation), NVML_SUCCESS);
     stop_context(pid);
     server_control("gpu=1 lost\n");
     BH_CHECK_EQ("lost", nvmlDeviceGetPowerUsage(gpu_at(1), &value), NVML_ERROR_GPU_IS_LOST);

@@ -159,7 +159,7 @@ process_life_percent(const struct sim_context *context)
     return percent > 100 ? 100 : (unsigned)percent;
 }
 
-/* Two clocks are read one after the other, and a sample that was told is not told again. */
+/* Two clocks are read one after the other, and a sample that was reported is not reported again. */
 #define CLOCKS_APART_NS 1000000u
 
 /* The processes that the SMs were busy for, by the samples after a moment. */

@@ -305,7 +305,7 @@ nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned in
     return usage_put_clock(__func__, device, type, true, clock);
 }
 
-/* Nobody has set others: they are the most. */
+/* None others were set: they are the most. */
 NVML_API nvmlReturn_t
 nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType, unsigned int *clockMHz)
 {

@@ -79,7 +79,7 @@ static void
 see(struct bh_process_options options, char *ret_text, size_t size)
 {
     static const char *const argv[] = { "child", NULL };
-    int output = memfd_create("output", 0); /* inherited by whoever does not close it */
+    int output = memfd_create("output", 0); /* inherited by a child that does not close it */
     struct bh_err err = { 0 };
     ssize_t length;
     pid_t pid = 0;

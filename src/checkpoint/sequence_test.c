@@ -147,7 +147,7 @@ static const struct sequence_case {
       2,
       { R, R, R },
       "lock1 lock2 lock3 out1 out2 in1 unlock1 unlock2 unlock3" },
-    { "the second is left bad: nobody computes beside it",
+    { "the second is left bad: none computes beside it",
       false,
       { R, R, R },
       NULL,

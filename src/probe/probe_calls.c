@@ -20,7 +20,7 @@
 
 #include "probe/probe.h"
 
-/* Each asks in a way that fails with another error, and harms nobody, where it is allowed. */
+/* Each asks in a way that fails with another error, and harms nothing, where it is allowed. */
 
 int
 bh_try_io_uring(const struct bh_targets *targets)

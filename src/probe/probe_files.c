@@ -159,7 +159,7 @@ bh_try_sys_write(const struct bh_targets *targets)
     return bh_probe_open_any(paths, O_WRONLY);
 }
 
-/* ---- reading what is nobody's business ---- */
+/* ---- reading what no job may read ---- */
 
 int
 bh_try_read_shadow(const struct bh_targets *targets)
@@ -202,7 +202,7 @@ bh_try_kernel_memory(const struct bh_targets *targets)
     return read(fd, bytes, sizeof bytes) > 0 ? 0 : EACCES; /* masked: an empty file */
 }
 
-/* Text that tells something; ENODATA when there is none. */
+/* Text that reveals something; ENODATA when there is none. */
 static int
 probe_files_read_text(const char *path, char *text, size_t size)
 {
@@ -326,7 +326,7 @@ bh_try_mount_list(const struct bh_targets *targets)
     return fault ? fault : strstr(text, targets->file) ? 0 : ENODATA;
 }
 
-/* ---- what /proc tells of everybody ---- */
+/* ---- what /proc reveals of others ---- */
 
 #define READS(name, path)                                                                                    \
     int bh_try_##name(const struct bh_targets *targets)                                                      \

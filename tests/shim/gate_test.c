@@ -306,7 +306,7 @@ ends_near(const struct end_case *one, uint64_t *ret_late_ns)
     turned = bh_sandbox_now_ns();
     slice += 2 * BH_SHARE_SLICE_STEP;
     bh_sandbox_set_slice_until(0, slice, turned + one->left_ns);
-    near = bh_sandbox_received(BH_SHARE_DRAINED, 1); /* a second after the end nobody keeps to it */
+    near = bh_sandbox_received(BH_SHARE_DRAINED, 1); /* a second after the end it is ignored */
     if (near)
         BH_CHECK_EQ(one->name, bh_sandbox.received_slice[BH_SHARE_DRAINED], slice);
     launches = atomic_load(&bh_sandbox.world->launches) - before;
@@ -358,7 +358,7 @@ work_ends_near_the_end_of_its_time_slice(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who launches one that is known, and then another. */
+/* One that launches a kernel that is known, and then a new one. */
 static int
 launch_another(void *self)
 {

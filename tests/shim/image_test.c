@@ -182,7 +182,7 @@ the_image_for_the_device_counts(void **state)
 
 /* ---- what makes no sense ---- */
 
-/* Behind the image nothing is mapped: whoever reads on dies. */
+/* Behind the image nothing is mapped: one that reads on dies. */
 static char *
 at_the_edge(size_t bytes)
 {

@@ -251,7 +251,7 @@ the_last_goes_as_another_comes(void **state)
     BH_CHECK_DONE();
 }
 
-/* Who had the block still counts it on the first device, when the second has it. */
+/* The former owner of the block still counts it on the first device, when the second has it. */
 static void
 a_block_goes_to_another_device(void **state)
 {
@@ -315,7 +315,7 @@ at_the_cap_the_driver_is_not_asked(void **state)
     for (uint64_t i = 0; i < CAP; i++)
         assert_int_equal(allocate(BLOCK(BLOCKS + i), 700), CUDA_SUCCESS);
     calls = driver.calls;
-    /* There may be room in a block, but nobody can know where the driver will look. */
+    /* There may be room in a block, but it cannot be known where the driver will look. */
     BH_CHECK_EQ("refused", allocate(BLOCK(BLOCKS) + 1024, 700), CUDA_ERROR_OUT_OF_MEMORY);
     BH_CHECK_EQ("not asked", driver.calls, calls);
     for (uint64_t i = 0; i < CAP; i++)
@@ -339,7 +339,7 @@ a_context_takes_its_blocks_along(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- a device's own pool, which nobody made here ---- */
+/* ---- a device's own pool, which was not made here ---- */
 
 enum { POOL_CAP = 64, STEP = 16 }; /* units; a pool grows by so many */
 #define POOL ((CUmemoryPool)(uintptr_t)0x7000)

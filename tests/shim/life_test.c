@@ -469,7 +469,7 @@ a_restart_is_survived(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- who has which slot, for the NVML view ---- */
+/* ---- which process has which slot, for the NVML view ---- */
 
 static int
 sign(void *self)

@@ -205,7 +205,7 @@ from_the_future(void *self)
     BEGIN();
     GOOD(cuDriverGetVersion(&version));
     CHECK(version == 99000);
-    /* A new form of a call that takes memory: nobody would count it. */
+    /* A new form of a call that takes memory: it would not be counted. */
     CHECK(cuGetProcAddress_v2("cuMemAlloc", &function, 99000, 0, &status) == CUDA_ERROR_NOT_FOUND);
     CHECK(function == NULL && status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
     CHECK(cuGetProcAddress("cuMemAlloc", &function, 99000, 0) == CUDA_ERROR_NOT_FOUND);

@@ -133,7 +133,7 @@ blocks_count_small_ones(void **state)
     }
     BH_CHECK("no such place", !bh_records_enter(BH_RECORDS_END, 0, &edge));
     BH_CHECK("nothing of ours is wrong", !bh_state_is_latched());
-    BH_CHECK("nobody can leave", !bh_records_leave(9 * UNIT, 0) && bh_state_is_latched());
+    BH_CHECK("none can leave", !bh_records_leave(9 * UNIT, 0) && bh_state_is_latched());
     BH_CHECK_DONE();
 }
 

@@ -192,7 +192,7 @@ static const struct {
     unsigned devices;
     int (*body)(void *self);
 } cases[] = {
-    { "two devices", 2, two_known }, { "two whose UUIDs nobody asked for", 2, two_unknown },
+    { "two devices", 2, two_known }, { "two whose UUIDs were not asked for", 2, two_unknown },
     { "one device", 1, one },        { "a driver that speaks otherwise", 1, strange },
     { "before the join", 2, early }, { "a fork's child", 2, in_child },
 };

@@ -87,7 +87,7 @@ look_at_pages(const char *path, char ret_may[PAGES_MAX])
     return pages;
 }
 
-/* `bound`: what the linker put there can be told, since it was asked before. */
+/* `bound`: what the linker put there is known, since it was asked before. */
 static const struct {
     const char *name, *library;
     int mode;

@@ -144,7 +144,7 @@ listen_to(unsigned at)
         if (peers[at].slot >= 0)
             slot_taken[peers[at].slot] = true;
         answer(peers[at].fd, peers[at].slot, peers[at].slot < 0);
-        atomic_fetch_add(&bh_sandbox.joins, 1); /* not before: who leaves then is known by its slot */
+        atomic_fetch_add(&bh_sandbox.joins, 1); /* not before: one that leaves then is known by its slot */
     } else if (message.client.word > 0 && message.client.word < BH_SHARE_CLIENT_KINDS) {
         bh_sandbox.received_slice[message.client.word] = message.client.slice;
         bh_sandbox.received_ns[message.client.word] = bh_sandbox_now_ns();

@@ -62,7 +62,7 @@ void bh_sandbox_occupy(unsigned slots);
 /* A call of the driver itself, past the shim; NULL: it has none. */
 void *bh_sandbox_driver(const char *name);
 
-/* The driver as it is with nobody: so many devices, and nothing taken. */
+/* The driver without a process: so many devices, and nothing taken. */
 void bh_sandbox_world(unsigned devices);
 
 /* What a process had is free again, as the driver does it when a process that was killed
@@ -94,7 +94,7 @@ uint32_t bh_sandbox_used(unsigned device);
 bool bh_sandbox_comes_to(unsigned device, uint32_t units);
 bool bh_sandbox_passes(const _Atomic uint64_t *count, uint64_t more);
 
-/* Write a device's time slice and wake who waits for it; of one that ends at `until_ns`. */
+/* Write a device's time slice and wake its waiters; of one that ends at `until_ns`. */
 void bh_sandbox_set_slice(unsigned device, uint32_t slice);
 void bh_sandbox_set_slice_until(unsigned device, uint32_t slice, uint64_t until_ns);
 

@@ -47,7 +47,7 @@ static const struct full {
     { "all but a grain of 1 MiB", MIB - 512, 2 * 2 + 1 },
     { "a part of the last grain", MIB - 511, 2 * 2 + 1 },
     { "all but a byte", MIB - 1, 2 * 2 + 1 },
-    { "1 MiB: nobody shares it", MIB, 3 },
+    { "1 MiB: it is not shared", MIB, 3 },
 };
 
 static int
@@ -125,7 +125,7 @@ padding_is_known_before(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- nodes of a graph: nobody says whether they share ---- */
+/* ---- nodes of a graph: it is not known whether they share ---- */
 
 enum { STEP = 16, NODES = STEP + 1 }; /* units in which their memory is reserved */
 
@@ -231,7 +231,7 @@ in_contexts(void *self)
         GOOD(cuMemAllocPitch_v2(&rows, &pitch, 100, 20, 4));
         CHECK(holds(i + 2, i + 2));
     }
-    GOOD(cuArray3DCreate_v2(&array, &shape)); /* nobody knows where: a unit of its own */
+    GOOD(cuArray3DCreate_v2(&array, &shape)); /* it is not known where: a unit of its own */
     CHECK(holds(4, 5));
     GOOD(cuArrayDestroy(array));
     GOOD(cuMemFree_v2(rows));
@@ -297,7 +297,7 @@ churn(void *self)
 }
 
 /* Two contexts on each of two devices: the driver gives a block out anew, to another context
- * or device, while who had it before still counts it. */
+ * or device, while its former owner still counts it. */
 static int
 churn_all(void *self)
 {

@@ -134,8 +134,8 @@ static int
 ask_for_tables(void *self)
 {
     table_call *real = (table_call *)bh_sandbox_driver("cuGetExportTable"), *ask;
-    const CUuuid nobody = { { 1 } };
-    const void *table = &nobody, *wanted = NULL;
+    const CUuuid unknown = { { 1 } };
+    const void *table = &unknown, *wanted = NULL;
     void *function;
 
     (void)self;
@@ -149,8 +149,8 @@ ask_for_tables(void *self)
         for (size_t slot = 1; slot < *(const size_t *)table / sizeof(void *); slot++)
             CHECK(((void *const *)table)[slot] != NULL);
     }
-    CHECK(ask(&table, &nobody) == CUDA_ERROR_INVALID_VALUE && table == NULL);
-    CHECK(ask(NULL, &nobody) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(ask(&table, &unknown) == CUDA_ERROR_INVALID_VALUE && table == NULL);
+    CHECK(ask(NULL, &unknown) == CUDA_ERROR_INVALID_VALUE);
     return 0;
 }
 

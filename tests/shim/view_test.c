@@ -1,4 +1,4 @@
-/* What NVML's calls are told in a job with a share, on the simulated NVML.
+/* What NVML's calls show in a job with a share, on the simulated NVML.
  *
  *   view_test NULL_DRIVER SIMULATED_NVML */
 #include "base/test.h"
@@ -383,7 +383,7 @@ busy_with_the_leases_work(void **state)
         { "rounded", BH_SHARE_BUSY_KNOWN | 255, 1, NVML_SUCCESS, 26 },
         { "all of it", BH_SHARE_BUSY_KNOWN | 1000, 1, NVML_SUCCESS, 100 },
         { "nothing", BH_SHARE_BUSY_KNOWN, 1, NVML_SUCCESS, 0 },
-        { "nobody else was there", BH_SHARE_BUSY_KNOWN | BH_SHARE_BUSY_FREE | 1000, 1, NVML_SUCCESS, 0 },
+        { "no other was there", BH_SHARE_BUSY_KNOWN | BH_SHARE_BUSY_FREE | 1000, 1, NVML_SUCCESS, 0 },
         { "long ago", BH_SHARE_BUSY_KNOWN | 250, 10, NVML_ERROR_NOT_SUPPORTED, 77 },
     };
 

@@ -184,7 +184,7 @@ open_handles(void)
     OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd,
                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     forged = place;
-    memset((char *)&forged + 40, 0x7f, 8); /* as many bytes of it as nobody has */
+    memset((char *)&forged + 40, 0x7f, 8); /* as many bytes of it as there are not */
     MUST(cuMemPoolImportPointer(&b, pool, &forged) == CUDA_ERROR_INVALID_VALUE);
     OK(cuMemPoolImportPointer(&b, pool, &place));
     OK(cuMemcpyDtoH_v2(&letter, b, 1));
@@ -423,7 +423,7 @@ test_nvml(void **state)
     in_process(show_to_nvml);
 }
 
-/* A process that says that it has very many slots has one: who puts it aside goes by that. */
+/* A process that says that it has very many slots has one: a checkpoint goes by that. */
 static void
 map_many_slots(void)
 {

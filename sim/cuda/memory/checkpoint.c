@@ -1,6 +1,6 @@
 /* Checkpoints: a process's device memory leaves the GPU and comes back.
  *
- * Whoever asks does it all, in the files of the memory; the process itself need do nothing.
+ * The caller does it all, in the files of the memory; the process itself need do nothing.
  * A lock closes the gate of its slots (sim/machine/vram.h), at which its calls wait, and
  * waits until none is under way.  A checkpoint copies its pages into a file in main memory,
  * which the process opened for it, and gives them back.  A restore takes as many pages,
@@ -297,7 +297,7 @@ checkpoint_load_pages(struct target *target, struct sim_extents *pages, uint32_t
     return true;
 }
 
-/* The pages come as this process's and are then the target's: who dies between has taken
+/* The pages come as this process's and are then the target's: one that dies between has taken
  * nothing. */
 static CUresult
 checkpoint_load(struct target *target)
@@ -469,7 +469,7 @@ cuCheckpointProcessGetState(int pid, CUprocessState *state)
     return CUDA_SUCCESS;
 }
 
-/* Nobody's thread is needed: the one that asks does it. */
+/* No thread of the process is needed: the caller's does it. */
 CUDA_API CUresult
 cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {

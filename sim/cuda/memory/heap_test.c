@@ -12,7 +12,7 @@ struct part {
     size_t offset, bytes;
 };
 
-static unsigned char owner[UNITS]; /* 0: nobody */
+static unsigned char owner[UNITS]; /* 0: none */
 static struct part parts[UNITS + 1];
 
 static size_t

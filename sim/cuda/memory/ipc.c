@@ -319,7 +319,7 @@ ipc_is_external(const struct CUextMemory_st *wanted)
     return false;
 }
 
-/* Whoever made it has the memory; the descriptor becomes the driver's. */
+/* Its maker has the memory; the descriptor becomes the driver's. */
 CUDA_API CUresult
 cuImportExternalMemory(CUexternalMemory *ext_mem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {

@@ -125,7 +125,7 @@ test_capture(void **state)
     in_process(captures);
 }
 
-/* ---- captures and who else calls ---- */
+/* ---- captures and calls of other threads ---- */
 
 static CUstream captured;
 

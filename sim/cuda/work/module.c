@@ -47,7 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- images ---- */
 
-/* PTX is text, and tells which kernels there are. */
+/* PTX is text, and names the kernels. */
 static bool
 module_is_ptx(const char *image)
 {

@@ -39,7 +39,7 @@ uint64_t sim_cuda_copy_ns(CUgraphNodeType type, enum sim_engine engine, uint64_t
 CUresult sim_cuda_work_wait(struct CUctx_st *context);
 void sim_cuda_work_drop(struct CUctx_st *context);
 
-/* A deed in the stream, captured or not, whoever looks at captures. */
+/* A deed in the stream, captured or not. */
 CUresult sim_cuda_submit_deed(struct CUstream_st *stream, const struct sim_deed *deed);
 
 #endif

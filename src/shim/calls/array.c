@@ -98,7 +98,7 @@ array_ask_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, CUdevice
     return needs.size;
 }
 
-/* Rows and levels are padded in a way that the driver alone knows, and it tells it only of an
+/* Rows and levels are padded in a way that the driver alone knows, and it shows it only of an
  * array whose memory comes later: so one of the same shape is made, which takes none.  Of
  * `bytes` at least.  `levels` 0: no mipmapped array. */
 static uint64_t

@@ -161,7 +161,7 @@ cuCtxDetach(CUcontext context)
 
 /* ---- primary contexts ---- */
 
-/* Who retains a device's first makes it; of two at once one has made it in vain. */
+/* The first to retain a device's makes it; of two at once one has made it in vain. */
 static void
 calls_primary_retained(unsigned device, unsigned number, CUcontext context)
 {
@@ -260,7 +260,7 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
     return calls_primary_release(device, REAL(cuDevicePrimaryCtxRelease_v2));
 }
 
-/* Everything in it goes; who retained it still has to release it. */
+/* Everything in it goes; what retained it still has to release it. */
 static CUresult
 calls_primary_reset(CUdevice device, CUresult (*real)(CUdevice))
 {

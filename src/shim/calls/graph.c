@@ -42,7 +42,7 @@ graph_era_now(void)
     return bh_pools_era() & ERAS;
 }
 
-/* Where it will lie nobody says: no two nodes share a unit. */
+/* Where it will lie is not known: no two nodes share a unit. */
 void
 bh_graph_add(CUgraph graph, unsigned device, uint64_t grains)
 {

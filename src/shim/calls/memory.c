@@ -1,4 +1,4 @@
-/* Linear memory, and what the program is told that it has. */
+/* Linear memory, and how much of it the program sees. */
 #include <limits.h>
 #include <stdatomic.h>
 
@@ -365,7 +365,7 @@ cuEventSynchronize(CUevent event)
     return memory_waited(REAL(cuEventSynchronize)(event));
 }
 
-/* ---- what the program is told ---- */
+/* ---- what the program sees ---- */
 
 static CUresult
 memory_of(unsigned device, uint64_t *ret_free, uint64_t *ret_total)

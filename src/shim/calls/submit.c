@@ -3,7 +3,7 @@
 #include "shim/driver/driver.h"
 #include "shim/time_slice/gate.h"
 
-/* Smaller copies and fills hold nobody up. */
+/* Smaller copies and fills delay no other lease. */
 #define LARGE_BYTES ((size_t)1 << 20)
 
 #define HOOK(name)

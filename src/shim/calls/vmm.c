@@ -111,7 +111,7 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
     if (bh_handles_find(&handles, *handle, &word))
         record.amount = OBJECT_OF(word);
     else if (!bh_records_before((uintptr_t)addr, &record) || record.kind != BH_RECORD_MAP)
-        return rc; /* imported: who exported it pays */
+        return rc; /* imported: the exporter is charged */
     bh_object_held((uint32_t)record.amount);
     (void)BH_HOLDS(vmm_give_handle(*handle, (uint32_t)record.amount));
     return rc;

@@ -15,10 +15,10 @@
 enum {
     BH_GRAIN_BYTES = 512,
     BH_GRAINS_UNIT = 4096,                /* 2 MiB */
-    BH_GRAINS_SMALL = BH_GRAINS_UNIT / 2, /* from here on units that nobody shares */
+    BH_GRAINS_SMALL = BH_GRAINS_UNIT / 2, /* from here on units that are not shared */
 };
 
-/* Grains that `bytes` are charged as.  More than any device has, for what nobody can have.
+/* Grains that `bytes` are charged as.  More than any device has, for what no process can have.
  */
 uint64_t bh_charge_grains(uint64_t bytes);
 

@@ -167,7 +167,7 @@ page_join(void (*prepare)(void))
     return true;
 }
 
-/* Not for an answer: so that its people hear of it. */
+/* Not for an answer: so that bulkhead-share reports it. */
 static CUresult
 page_refuse_static(void)
 {

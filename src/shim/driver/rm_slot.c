@@ -177,7 +177,7 @@ take_slot(const struct module *module, void *_Atomic *slot, void *ours, void *_A
     if (there == ours)
         return true;
     /* Not bound yet, it leads back into the library, and from there to the linker, which
-     * would write the slot: nobody may come by that way any more. */
+     * would write the slot: no call may come by that way any more. */
     if (there != NULL && !slot_is_inside(module, (uintptr_t)there, 1))
         atomic_store(forward, there);
     return write_slot(module, slot, ours);

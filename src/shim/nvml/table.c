@@ -1,5 +1,5 @@
 /* The table of functions that nvidia-smi cannot do without.  It is the view's own: the driver's
- * would tell of everybody's processes, and of what nobody has described. */
+ * would show the processes of all tenants, and what is not documented. */
 #include <stddef.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #define LOOK_NS (2000 * BH_MS)
 enum { BUSY_OLD_S = 3 }; /* bulkhead-share does not measure any more */
 
-/* Whoever comes first puts them here; both mappings of one page are the same memory. */
+/* The first call puts them here; both mappings of one page are the same memory. */
 static const struct bh_share_limits *_Atomic limits;
 static const struct bh_share_usage *_Atomic usage;
 

@@ -15,7 +15,7 @@ struct bh_library {
     const char *const *names; /* in the order of the slots */
     void **slots;
     void *absent, *lacking;      /* what answers without the library, and without the call */
-    void (*ready)(void *opened); /* told of it before any call; may be told twice; or NULL */
+    void (*ready)(void *opened); /* called before any other call, perhaps twice; or NULL */
     void *opened;                /* NULL at first */
 };
 

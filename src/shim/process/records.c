@@ -16,7 +16,7 @@ enum { ROOTS = 1 << 15, NODES = 1 << (ROOT_SHIFT - NODE_SHIFT), LEAVES = 1 << (N
 
 typedef _Atomic uint64_t word_t;
 
-/* Pages of it that nobody uses take no memory: a device's counts are beside each other. */
+/* Pages of it that are not used take no memory: a device's counts are beside each other. */
 struct records_node {
     word_t word[NODES];
     _Atomic uint32_t small[BH_SHARE_DEVICES_MAX][NODES];

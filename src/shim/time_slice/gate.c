@@ -25,7 +25,7 @@ struct gate_block {
 
 static BH_STATE union {
     struct {
-        _Atomic uint32_t wanted, idle; /* the time slice for which WANT was said, and IDLE */
+        _Atomic uint32_t wanted, idle; /* the time slice for which WANT was sent, and IDLE */
         _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
         _Atomic uint32_t waiting;  /* threads that have work and did not submit it yet */
@@ -142,10 +142,10 @@ bh_gate_idle(uint32_t slice)
     atomic_store(&state.idle, slice);
 }
 
-/* The first submission of a process, and the first after it said that it is idle: whoever
- * shares out time slices waits at the end of one for those that it knows to have work. */
+/* The first submission of a process, and the first after it reported idle: bulkhead-share
+ * waits at the end of a time slice for those that it knows to have work. */
 static void
-gate_tell_of_work(unsigned device, uint32_t slice)
+gate_report_work(unsigned device, uint32_t slice)
 {
     if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0, 0)
         && bh_page_send(BH_SHARE_WANT, device, slice))
@@ -159,15 +159,15 @@ static void
 gate_wait_for_slice(unsigned device, uint32_t slice)
 {
     const _Atomic uint32_t *word = bh_gate->slice;
-    bool said = atomic_exchange(&state.wanted, slice) == slice;
+    bool sent = atomic_exchange(&state.wanted, slice) == slice;
 
-    if (!said && bh_page_send(BH_SHARE_WANT, device, slice))
+    if (!sent && bh_page_send(BH_SHARE_WANT, device, slice))
         atomic_store(&state.known, 1);
-    else if (!said)
+    else if (!sent)
         atomic_store(&state.wanted, 0);
     bh_clock_wait(word, slice, LOOK_AGAIN_NS);
     if (atomic_load(word) == slice)
-        atomic_store(&state.wanted, 0); /* say it again */
+        atomic_store(&state.wanted, 0); /* send it again */
 }
 
 /* What is left of the time slice is too short for this work: the time slice may end at once, and the helper
@@ -182,7 +182,7 @@ gate_finish(uint32_t slice)
     bh_clock_wait(word, slice, LOOK_AGAIN_NS);
 }
 
-/* On several devices it is not for one of them to say that the time slice is over: what runs on another
+/* On several devices one of them cannot decide that the time slice is over: what runs on another
  * may wait for what would have come. */
 static uint64_t
 gate_end_of_slice(void)
@@ -226,7 +226,7 @@ gate_try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
         gate_wait_for_slice(pass->device, slice);
         return false;
     }
-    gate_tell_of_work(pass->device, slice);
+    gate_report_work(pass->device, slice);
     pass->metered = (slice & BH_SHARE_CONTENDED) != 0;
     return !pass->metered || gate_try_metered(pass, me, slice);
 }
@@ -242,7 +242,7 @@ bh_gate_enter(struct bh_pass *pass)
         || bh_capture_has(pass->stream, pass->per_thread))
         return;
     me = gate_me_or_new();
-    /* A call from within a call, as a driver makes one: who waits here is waited for. */
+    /* A call from within a call, as a driver makes one: what waits here is waited for. */
     if (me == NULL || atomic_load_explicit(&me->inside, memory_order_relaxed) != 0)
         return;
     pass->device = where.device;

@@ -51,7 +51,7 @@ bool bh_gate_has_waiting(void);
  * of a lease of several devices. */
 bool bh_gate_is_finished(uint32_t slice);
 
-/* IDLE was said of this time slice: the next submission takes it back. */
+/* IDLE was sent for this time slice: the next submission takes it back. */
 void bh_gate_idle(uint32_t slice);
 
 /* Wait until no thread is inside that came in before the time slice ended. */

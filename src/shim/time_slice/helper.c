@@ -60,7 +60,7 @@ helper_drain(void)
 /* ---- the loop ---- */
 
 struct helper {
-    uint32_t drained, idle; /* the time slices that DRAINED and IDLE were said of */
+    uint32_t drained, idle; /* the time slices that DRAINED and IDLE were sent for */
     uint64_t count;         /* submissions when IDLE was */
     uint64_t seen_ns;       /* there was a connection */
 };
@@ -75,13 +75,13 @@ helper_keep_connection(struct helper *helper)
         bh_gate_orphaned(false);
         bh_rm_ledger_publish(); /* the page may be another */
     } else {
-        helper->drained = helper->idle = 0; /* who comes next has not heard it */
+        helper->drained = helper->idle = 0; /* the next server has not received it */
         if (now - helper->seen_ns > ORPHAN_NS)
             bh_gate_orphaned(true);
     }
 }
 
-/* The time slice was shut behind who had finished in it: nothing came in between. */
+/* The time slice was shut after this process had finished in it: nothing came in between. */
 static bool
 helper_follows(uint32_t shut, uint32_t slice)
 {
@@ -118,7 +118,7 @@ helper_rest(uint32_t slice)
     return longest_ns > 0;
 }
 
-/* Nothing came for a while: see that nothing is left, and if still nothing came, say so. */
+/* Nothing came for a while: see that nothing is left, and if still nothing came, report it. */
 static void
 helper_answer_quiet(struct helper *helper, uint32_t slice, uint64_t count)
 {
@@ -156,7 +156,7 @@ helper_step(struct helper *helper)
             && !helper_rest(slice))
             helper_answer_quiet(helper, slice, count);
     } else {
-        bh_clock_wait(word, slice, BH_MS); /* said idle: work may come all the same */
+        bh_clock_wait(word, slice, BH_MS); /* reported idle: work may come all the same */
     }
 }
 

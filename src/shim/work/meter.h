@@ -41,7 +41,7 @@ void bh_meter_submitted(const struct bh_pass *pass, CUresult rc);
 /* Submissions since the beginning, and attempts; when it stays the same nothing came. */
 uint64_t bh_meter_count(void);
 
-/* What is on the way takes so much longer that nobody need wait for the device yet: look again
+/* What is on the way takes so much longer that waiting for the device is too early: look again
  * then.  0: it is time to wait. */
 uint64_t bh_meter_rest_ns(unsigned device);
 

@@ -541,6 +541,8 @@ sim_queue_submit(struct sim_queue *queue, const struct sim_order *order)
     }
     queue->note[number % SIM_TASK_DEPTH] =
         (struct queue_note){ order->act, order->poll, order->ended, order->self };
+    if (order->begun != NULL)
+        order->begun(order->self, number);
     if (is_host && !queue->has_thread)
         queue_start_thread(queue);
     sim_queue_unlock(queue);

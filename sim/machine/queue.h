@@ -23,6 +23,8 @@ struct sim_order {
     void (*act)(void *self);
     /* HOST, instead of `act`: asked again and again; true: it has ended. */
     bool (*poll)(void *self);
+    /* Called once with the work's number, before it can run; as `ended`. */
+    void (*begun)(void *self, uint64_t number);
     /* Called once when it is noticed that the work ended; must call nothing of this header.
      * Not called after sim_queue_close. */
     void (*ended)(void *self, uint64_t ended_ns);

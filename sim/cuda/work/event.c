@@ -65,7 +65,20 @@ cuEventCreate(CUevent *event, unsigned int flags)
 struct record {
     CUevent event;
     uint32_t recording;
+    struct sim_queue *queue;
 };
+
+static void
+event_note_begin(void *self, uint64_t number)
+{
+    struct record *record = self;
+    CUevent event = record->event;
+
+    record->recording = ++event->recording;
+    event->queue = record->queue;
+    event->number = number;
+    event->pending = event->recorded = true;
+}
 
 static void
 event_note_end(void *self, uint64_t ended_ns)
@@ -83,31 +96,20 @@ event_note_end(void *self, uint64_t ended_ns)
 static CUresult
 event_record_now(CUevent event, struct CUstream_st *stream)
 {
-    struct sim_queue *queue;
-    CUresult rc = sim_cuda_queue(stream->context, &queue);
-    struct record *record = rc == CUDA_SUCCESS ? malloc(sizeof(*record)) : NULL;
-    struct sim_order order = { .work.kind = SIM_TASK_MARK, .ended = event_note_end, .self = record };
-    uint64_t number;
-    uint32_t recording;
+    struct record *record = malloc(sizeof(*record));
+    struct sim_order order = {
+        .work.kind = SIM_TASK_MARK, .begun = event_note_begin, .ended = event_note_end, .self = record
+    };
+    CUresult rc;
 
-    if (rc != CUDA_SUCCESS)
-        return rc;
     if (record == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    sim_queue_lock(queue);
-    recording = ++event->recording;
-    *record = (struct record){ event, recording };
-    event->queue = queue;
-    event->pending = event->recorded = true;
-    event->number = UINT64_MAX / 2; /* not known yet */
-    sim_queue_unlock(queue);
-    rc = sim_cuda_submit(stream, &order, &number);
+    record->event = event;
+    rc = sim_cuda_queue(stream->context, &record->queue);
+    if (rc == CUDA_SUCCESS)
+        rc = sim_cuda_submit(stream, &order, NULL);
     if (rc != CUDA_SUCCESS)
-        return rc;
-    sim_queue_lock(queue);
-    if (event->recording == recording)
-        event->number = number;
-    sim_queue_unlock(queue);
+        free(record);
     return rc;
 }
 
@@ -285,7 +287,7 @@ event_wait_elsewhere(struct CUstream_st *stream, CUevent event)
 
     if (wait == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *wait = (struct record){ event, event->recording };
+    *wait = (struct record){ .event = event, .recording = event->recording };
     return sim_cuda_submit(stream, &order, NULL);
 }
 

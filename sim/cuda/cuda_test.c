@@ -1,54 +1,8 @@
 /* The contract of the simulated libcuda.so.1, through its exported names. */
-#include "sim/nvml/sim_test.h"
+#include "sim/cuda/program_test.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/stat.h>
-
-#include "bulkhead/cuda_abi.h"
-
-#define MIB ((size_t)1 << 20)
-#define PAGE (2 * MIB)
-
-/* ---- one process after another, as drivers are used ---- */
-
-static const char *visible;
-
-/* Run `body` in a child; its failed checks fail the test. */
-static void
-in_process(void (*body)(void))
-{
-    int status = 0;
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        if (visible != NULL)
-            setenv("CUDA_VISIBLE_DEVICES", visible, 1);
-        body();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
-            _exit(1);                                                                                        \
-        }                                                                                                    \
-    } while (0)
-
-static void
-open_device(void)
-{
-    CUcontext context;
-
-    MUST(cuInit(0) == CUDA_SUCCESS);
-    MUST(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
-    MUST(cuCtxSetCurrent(context) == CUDA_SUCCESS);
-}
 
 /* ---- before anything ---- */
 
@@ -223,7 +177,7 @@ share(void)
     char word;
 
     MUST(pipe(pipes) == 0);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         open_device();
         MUST(cuMemAlloc_v2(&address, 8 * PAGE) == CUDA_SUCCESS);
@@ -231,6 +185,7 @@ share(void)
         MUST(write(pipes[1], "!", 1) == 1);
         pause();
     }
+    close(pipes[1]);
     MUST(read(pipes[0], &word, 1) == 1);
     open_device();
     MUST(cuMemAlloc_v2(&address, 8 * PAGE) == CUDA_SUCCESS);
@@ -289,11 +244,12 @@ count_devices(void)
 static void
 sees(const char *wanted, int count, const char *uuid)
 {
-    visible = wanted;
+    if (wanted != NULL)
+        setenv("CUDA_VISIBLE_DEVICES", wanted, 1);
     expected_count = count;
     snprintf(expected_uuid, sizeof expected_uuid, "%s", uuid);
     in_process(count_devices);
-    visible = NULL;
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 /* A device is what NVML calls by the same UUID, and CUDA_VISIBLE_DEVICES takes away. */
@@ -337,7 +293,7 @@ test_instances(void **state)
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceSetMigMode(gpu_at(0), 1, &unused), NVML_SUCCESS);
     server_control("gpu=0 leak\n");
-    visible = "0";
+    setenv("CUDA_VISIBLE_DEVICES", "0", 1);
     assert_int_equal(create_pair(gpu_at(0), &one), NVML_SUCCESS);
     in_process(finds_nothing);
     assert_int_equal(nvmlComputeInstanceDestroy(one.ci), NVML_SUCCESS);
@@ -349,7 +305,7 @@ test_instances(void **state)
     assert_int_equal(nvmlGpuInstanceDestroy(other.gi), NVML_SUCCESS);
     assert_int_equal(create_pair(gpu_at(0), &one), NVML_SUCCESS);
     in_process(finds_canary);
-    visible = NULL;
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 /* ---- finding the calls ---- */
@@ -392,23 +348,7 @@ test_entry(void **state)
     assert_null(text);
 }
 
-static int
-set_up(void **state)
-{
-    (void)state;
-    server_new("node: 2x H100-80GB\n");
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    server_free();
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) TEST_ON("node: 2x H100-80GB\n", name)
 
 int
 main(void)
@@ -418,10 +358,5 @@ main(void)
         TEST(test_processes), TEST(test_visible),    TEST(test_instances), TEST(test_entry),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (geteuid() != 0) {
-        puts("1..0 # SKIP needs root: privileged calls cannot be tested");
-        return 0;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return can_test() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
 }

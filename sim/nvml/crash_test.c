@@ -21,7 +21,7 @@ test_two_processes(void **unused)
     (void)unused;
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) /* a handle of the parent's is no handle of another program's: take a new one */
         _exit(nvmlInit_v2() == NVML_SUCCESS && nvmlDeviceCreateGpuInstance(gpu_at(0), 14, &gi) == NVML_SUCCESS
                   ? 0
@@ -112,7 +112,7 @@ test_kills(void **unused)
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);
     for (unsigned round = 0; round < KILLS && bh_test_failures == 0; round++) {
-        pid_t pid = fork();
+        pid_t pid = fork_child();
 
         if (pid == 0)
             churn();
@@ -157,7 +157,7 @@ test_lock_holder(void **unused)
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(pipe(ready), 0);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         if (sim_store_open(server_dir, &store) != NVML_SUCCESS
             || sim_store_begin(store, &draft) != NVML_SUCCESS)
@@ -167,6 +167,7 @@ test_lock_holder(void **unused)
             pause();
         _exit(1);
     }
+    close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     start = now_ms();
     BH_CHECK_EQ("mode", nvmlDeviceGetMigMode(gpu_at(0), &current, &pending), NVML_SUCCESS);
@@ -221,7 +222,7 @@ test_older_rules(void **unused)
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);
     assert_int_equal(sim_store_begin(store, &draft), NVML_SUCCESS);
     server_control(older);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) /* once with the file as it reads it first, once with what there is then */
         _exit(nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS);
     await_asleep(pid);

@@ -203,7 +203,7 @@ start_context(const char *view, unsigned mib, bool busy)
 
     assert_true(sim_path(path, "%s/view/%s/memory", server_dir, view));
     assert_int_equal(pipe(ready), 0);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         int fd = open(path, O_RDONLY);
         void *map = mmap(NULL, (size_t)mib << 20, PROT_READ, MAP_SHARED, fd, 0);
@@ -331,7 +331,7 @@ test_crowd(void **unused)
     server_new("node: 1x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(pipe(ready), 0);
-    many = fork();
+    many = fork_child();
     if (many == 0)
         crowd(ready[1]);
     close(ready[1]);
@@ -465,7 +465,7 @@ test_faults(void **unused)
                                             &errors),
                 NVML_SUCCESS);
     BH_CHECK_EQ("ecc", errors, 2);
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         nvmlDeviceSetMigMode(gpu_at(1), 1, &activation);
         _exit(0);

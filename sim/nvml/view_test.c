@@ -62,7 +62,7 @@ status_of(pid_t child)
 static bool
 jobs_can_be_made(void)
 {
-    pid_t pid = fork();
+    pid_t pid = fork_child();
 
     if (pid == 0)
         _exit(!make_dev());
@@ -78,7 +78,7 @@ in_job(const char *view, void (*body)(void))
 
     while (nvmlShutdown() == NVML_SUCCESS) {
     }
-    pid = fork();
+    pid = fork_child();
     if (pid == 0) {
         bh_test_failures = 0;
         if (!enter_job(view))

@@ -218,14 +218,7 @@ nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSampl
     return list.entries == NULL || list.count > list.room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t
-nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnableState_t *mode)
-{
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
-
-    return rc == NVML_SUCCESS ? SIM_PUT(mode, NVML_FEATURE_DISABLED) : rc;
-}
+SIM_GET(nvmlDeviceGetAccountingMode, nvmlEnableState_t, SIM_GPU, NVML_FEATURE_DISABLED)
 
 NVML_API nvmlReturn_t
 nvmlDeviceSetAccountingMode(nvmlDevice_t device, nvmlEnableState_t mode)

@@ -451,17 +451,20 @@ cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
     return rc;
 }
 
+static CUresult
+checkpoint_ask(int pid, const void *answer, struct targets *targets)
+{
+    if (!sim_cuda_ready())
+        return CUDA_ERROR_NOT_INITIALIZED;
+    return answer == NULL ? CUDA_ERROR_INVALID_VALUE : checkpoint_open_targets(pid, targets);
+}
+
 CUDA_API CUresult
 cuCheckpointProcessGetState(int pid, CUprocessState *state)
 {
     struct targets targets;
-    CUresult rc;
+    CUresult rc = checkpoint_ask(pid, state, &targets);
 
-    if (!sim_cuda_ready())
-        return CUDA_ERROR_NOT_INITIALIZED;
-    if (state == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    rc = checkpoint_open_targets(pid, &targets);
     if (rc != CUDA_SUCCESS)
         return rc;
     *state = (CUprocessState)__atomic_load_n(&targets.target[0].record->gate, __ATOMIC_SEQ_CST);
@@ -474,13 +477,8 @@ CUDA_API CUresult
 cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {
     struct targets targets;
-    CUresult rc;
+    CUresult rc = checkpoint_ask(pid, tid, &targets);
 
-    if (!sim_cuda_ready())
-        return CUDA_ERROR_NOT_INITIALIZED;
-    if (tid == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    rc = checkpoint_open_targets(pid, &targets);
     if (rc != CUDA_SUCCESS)
         return rc;
     *tid = pid;

@@ -132,29 +132,19 @@ event_record(CUevent event, struct sim_stream_name name, unsigned flags)
     return event_record_now(event, stream);
 }
 
-CUDA_API CUresult
-cuEventRecord(CUevent event, CUstream stream)
-{
-    return event_record(event, (struct sim_stream_name){ stream, false }, 0);
-}
+/* Each call in two forms: what its NULL stream is. */
+#define RECORD(suffix, own)                                                                                  \
+    CUDA_API CUresult cuEventRecord##suffix(CUevent event, CUstream stream)                                  \
+    {                                                                                                        \
+        return event_record(event, (struct sim_stream_name){ stream, own }, 0);                              \
+    }                                                                                                        \
+    CUDA_API CUresult cuEventRecordWithFlags##suffix(CUevent event, CUstream stream, unsigned int flags)     \
+    {                                                                                                        \
+        return event_record(event, (struct sim_stream_name){ stream, own }, flags);                          \
+    }
 
-CUDA_API CUresult
-cuEventRecord_ptsz(CUevent event, CUstream stream)
-{
-    return event_record(event, (struct sim_stream_name){ stream, true }, 0);
-}
-
-CUDA_API CUresult
-cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
-{
-    return event_record(event, (struct sim_stream_name){ stream, false }, flags);
-}
-
-CUDA_API CUresult
-cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags)
-{
-    return event_record(event, (struct sim_stream_name){ stream, true }, flags);
-}
+RECORD(, false)
+RECORD(_ptsz, true)
 
 /* ---- asking ---- */
 

@@ -118,29 +118,38 @@ node_add_any(const struct addition *addition, CUgraphNodeParams *params)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUDA_API CUresult
-cuGraphAddKernelNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-                     size_t num_dependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *node_params)
+static CUresult
+node_add_kernel_v1(const struct addition *addition, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
-    struct addition addition = node_addition_of(graph_node, graph, dependencies, num_dependencies);
-
-    if (node_params == NULL)
+    if (params == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return node_add_kernel(&addition, node_params->func, node_params->kernelParams, node_params->extra);
+    return node_add_kernel(addition, params->func, params->kernelParams, params->extra);
 }
 
-CUDA_API CUresult
-cuGraphAddKernelNode_v2(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-                        size_t num_dependencies, const CUDA_KERNEL_NODE_PARAMS *node_params)
+static CUresult
+node_add_kernel_v2(const struct addition *addition, const CUDA_KERNEL_NODE_PARAMS *params)
 {
-    struct addition addition = node_addition_of(graph_node, graph, dependencies, num_dependencies);
-
-    if (node_params == NULL)
+    if (params == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return node_add_kernel(&addition,
-                           node_params->func != NULL ? node_params->func : (CUfunction)node_params->kern,
-                           node_params->kernelParams, node_params->extra);
+    return node_add_kernel(addition, params->func != NULL ? params->func : (CUfunction)params->kern,
+                           params->kernelParams, params->extra);
 }
+
+#define ADD_NODE(name, type, add)                                                                            \
+    CUDA_API CUresult name(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,          \
+                           size_t num_dependencies, type params)                                             \
+    {                                                                                                        \
+        struct addition addition = node_addition_of(graph_node, graph, dependencies, num_dependencies);      \
+                                                                                                             \
+        return add(&addition, params);                                                                       \
+    }
+
+ADD_NODE(cuGraphAddKernelNode, const CUDA_KERNEL_NODE_PARAMS_v1 *, node_add_kernel_v1)
+ADD_NODE(cuGraphAddKernelNode_v2, const CUDA_KERNEL_NODE_PARAMS *, node_add_kernel_v2)
+ADD_NODE(cuGraphAddHostNode, const CUDA_HOST_NODE_PARAMS *, node_add_host)
+ADD_NODE(cuGraphAddMemAllocNode, CUDA_MEM_ALLOC_NODE_PARAMS *, node_add_alloc)
+ADD_NODE(cuGraphAddMemFreeNode, CUdeviceptr, node_add_free)
+ADD_NODE(cuGraphAddNode, CUgraphNodeParams *, node_add_any)
 
 CUDA_API CUresult
 cuGraphAddEmptyNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
@@ -152,48 +161,10 @@ cuGraphAddEmptyNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *d
 }
 
 CUDA_API CUresult
-cuGraphAddHostNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-                   size_t num_dependencies, const CUDA_HOST_NODE_PARAMS *node_params)
-{
-    struct addition addition = node_addition_of(graph_node, graph, dependencies, num_dependencies);
-
-    return node_add_host(&addition, node_params);
-}
-
-CUDA_API CUresult
-cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-                       size_t num_dependencies, CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
-{
-    struct addition addition = node_addition_of(graph_node, graph, dependencies, num_dependencies);
-
-    return node_add_alloc(&addition, node_params);
-}
-
-CUDA_API CUresult
-cuGraphAddMemFreeNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-                      size_t num_dependencies, CUdeviceptr address)
-{
-    struct addition addition = node_addition_of(graph_node, graph, dependencies, num_dependencies);
-
-    return node_add_free(&addition, address);
-}
-
-CUDA_API CUresult
-cuGraphAddNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-               size_t num_dependencies, CUgraphNodeParams *node_params)
-{
-    struct addition addition = node_addition_of(graph_node, graph, dependencies, num_dependencies);
-
-    return node_add_any(&addition, node_params);
-}
-
-CUDA_API CUresult
 cuGraphAddNode_v2(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
                   const CUgraphEdgeData *dependency_data, size_t num_dependencies,
                   CUgraphNodeParams *node_params)
 {
-    struct addition addition = node_addition_of(graph_node, graph, dependencies, num_dependencies);
-
     (void)dependency_data;
-    return node_add_any(&addition, node_params);
+    return cuGraphAddNode(graph_node, graph, dependencies, num_dependencies, node_params);
 }

@@ -197,22 +197,15 @@ vmm_hold_mapped(const CUarrayMapInfo *list, unsigned int count)
             bh_object_mapped(OBJECT_OF(word));
 }
 
-CUresult
-cuMemMapArrayAsync(CUarrayMapInfo *map_info_list, unsigned int count, CUstream stream)
-{
-    CUresult rc = REAL(cuMemMapArrayAsync)(map_info_list, count, stream);
+#define MAP_ARRAY(name)                                                                                      \
+    CUresult name(CUarrayMapInfo *list, unsigned int count, CUstream stream)                                 \
+    {                                                                                                        \
+        CUresult rc = REAL(name)(list, count, stream);                                                       \
+                                                                                                             \
+        if (rc == CUDA_SUCCESS)                                                                              \
+            vmm_hold_mapped(list, count);                                                                    \
+        return rc;                                                                                           \
+    }
 
-    if (rc == CUDA_SUCCESS)
-        vmm_hold_mapped(map_info_list, count);
-    return rc;
-}
-
-CUresult
-cuMemMapArrayAsync_ptsz(CUarrayMapInfo *map_info_list, unsigned int count, CUstream stream)
-{
-    CUresult rc = REAL(cuMemMapArrayAsync_ptsz)(map_info_list, count, stream);
-
-    if (rc == CUDA_SUCCESS)
-        vmm_hold_mapped(map_info_list, count);
-    return rc;
-}
+MAP_ARRAY(cuMemMapArrayAsync)
+MAP_ARRAY(cuMemMapArrayAsync_ptsz)

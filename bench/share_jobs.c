@@ -54,7 +54,6 @@ must(bool good, const char *what)
 static void
 report_notice(void *self, const struct bh_share_notice *notice)
 {
-    (void)self;
     fprintf(stderr, "share_jobs: notice %u of lease %" PRIu64 "\n", notice->kind, notice->lease);
 }
 

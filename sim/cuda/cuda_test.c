@@ -27,7 +27,6 @@ nothing_before_init(void)
 static void
 test_init(void **state)
 {
-    (void)state;
     in_process(nothing_before_init);
 }
 
@@ -61,7 +60,6 @@ allocate(void)
 static void
 test_allocation(void **state)
 {
-    (void)state;
     in_process(allocate);
 }
 
@@ -108,7 +106,6 @@ copy_and_fill(void)
 static void
 test_bytes(void **state)
 {
-    (void)state;
     in_process(copy_and_fill);
 }
 
@@ -146,7 +143,6 @@ finds_canary(void)
 static void
 test_residue(void **state)
 {
-    (void)state;
     in_process(finds_nothing);
     in_process(finds_nothing);
     server_control("gpu=0 leak\n");
@@ -200,7 +196,6 @@ share(void)
 static void
 test_processes(void **state)
 {
-    (void)state;
     in_process(take_all_and_die);
     in_process(take_all_and_die);
     in_process(share);
@@ -261,7 +256,6 @@ test_visible(void **state)
     nvmlReturn_t unused;
     nvmlDevice_t mig;
 
-    (void)state;
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceGetUUID(gpu_at(0), first, sizeof first), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceGetUUID(gpu_at(1), second, sizeof second), NVML_SUCCESS);
@@ -289,7 +283,6 @@ test_instances(void **state)
     struct pair one = { .profile_id = 19, .start = 2, .size = 1 }, other = one;
     nvmlReturn_t unused;
 
-    (void)state;
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlDeviceSetMigMode(gpu_at(0), 1, &unused), NVML_SUCCESS);
     server_control("gpu=0 leak\n");
@@ -331,7 +324,6 @@ test_entry(void **state)
     const char *text;
     void *function;
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_int_equal(cuGetProcAddress_v2(names[i].name, &function, names[i].version, 0, &status),
                          names[i].rc);

@@ -72,7 +72,6 @@ set_up(void **state)
 static inline int
 tear_down(void **state)
 {
-    (void)state;
     server_free();
     return 0;
 }

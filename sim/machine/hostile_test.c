@@ -102,7 +102,6 @@ check_moment(const struct moment *moment)
 static void
 no_moment_is_later_than_now(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++) {
         make_server();
         check_moment(&moments[i]);
@@ -361,7 +360,6 @@ any_words_are_only_numbers(void **state)
     struct files files = open_files();
     uint64_t seed = SEED;
 
-    (void)state;
     for (unsigned round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
             scribble_files(&files, &words[i], &seed);
@@ -379,7 +377,6 @@ words_that_change_are_read_once(void **state)
     pid_t pid = fork();
     int status;
 
-    (void)state;
     if (pid == 0)
         for (uint64_t seed = SEED;;)
             for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -443,7 +440,6 @@ a_gpu_that_nobody_has_begins_anew(void **state)
     struct stat st;
     char path[SIM_PATH_MAX];
 
-    (void)state;
     make_server();
     assert_true(sim_queue_set_slice(folder, 7));
     for (size_t i = 0; i < sizeof(hidings) / sizeof(hidings[0]); i++)

@@ -79,7 +79,6 @@ test_order(void **state)
     uint32_t slot = enter();
     char name[64];
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(order); i++)
         assert_int_equal(submit(&order[i].request), i + 1);
     sim_task_advance(device, 30 * US);
@@ -99,7 +98,6 @@ test_legacy(void **state)
 {
     uint32_t slot = enter();
 
-    (void)state;
     submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US, .sms = 10, .order = SIM_ORDER_BLOCKING });
     submit(&(struct request){ slot, 2, SIM_TASK_RUN, 30 * US, .sms = 10 });
     submit(&(struct request){ slot, 0, SIM_TASK_RUN, 5 * US, .sms = 10, .order = SIM_ORDER_LEGACY });
@@ -118,7 +116,6 @@ test_priority(void **state)
 {
     uint32_t slot = enter();
 
-    (void)state;
     submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
     submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
     sim_task_advance(device, 4 * US);
@@ -135,7 +132,6 @@ test_host(void **state)
     uint32_t slot = enter();
     uint64_t host, behind, other;
 
-    (void)state;
     submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
     host = submit(&(struct request){ slot, 1, SIM_TASK_HOST });
     behind = submit(&(struct request){ slot, 1, SIM_TASK_RUN, 10 * US });
@@ -160,7 +156,6 @@ test_depth(void **state)
     uint32_t slot = enter();
     const struct request request = { slot, 1, SIM_TASK_RUN, 1 * US };
 
-    (void)state;
     for (unsigned i = 0; i < SIM_TASK_DEPTH; i++)
         assert_int_not_equal(submit(&request), 0);
     assert_int_equal(submit(&request), 0);
@@ -202,7 +197,6 @@ work_for(uint32_t slot, uint64_t kernel_ns)
 static void
 test_shares(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(shares); i++) {
         memset(device, 0, sizeof(*device));
         sim_task_init(device);
@@ -232,7 +226,6 @@ test_handover(void **state)
 {
     uint32_t busy = enter(), brief = enter();
 
-    (void)state;
     submit(&(struct request){ busy, 1, SIM_TASK_RUN, 100 * MS });
     sim_task_advance(device, 9 * MS);
     submit(&(struct request){ brief, 1, SIM_TASK_RUN, 1 * MS });
@@ -250,7 +243,6 @@ test_samples(void **state)
     uint32_t slot = enter();
     uint64_t birth = device->slot[slot].birth;
 
-    (void)state;
     submit(&(struct request){ slot, 1, SIM_TASK_RUN, 2 * period });
     sim_task_advance(device, period - 1);
     BH_CHECK_EQ("not complete", sample[1].end_ns, 0);
@@ -278,7 +270,6 @@ test_leaving(void **state)
 {
     uint32_t gone = enter(), stays = enter();
 
-    (void)state;
     submit(&(struct request){ gone, 1, SIM_TASK_RUN, 1000 * MS });
     submit(&(struct request){ stays, 1, SIM_TASK_RUN, 10 * MS });
     sim_task_advance(device, 3 * MS);
@@ -295,7 +286,6 @@ test_nonsense(void **state)
 {
     uint64_t seed = 88172645463325252u;
 
-    (void)state;
     for (unsigned round = 0; round < 20; round++) {
         uint8_t *bytes = (uint8_t *)device->slot;
         uint32_t slot;
@@ -323,7 +313,6 @@ test_nonsense(void **state)
 static int
 set_up(void **state)
 {
-    (void)state;
     device = calloc(1, sizeof(*device));
     assert_non_null(device);
     sim_task_init(device);
@@ -333,7 +322,6 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    (void)state;
     free(device);
     return 0;
 }

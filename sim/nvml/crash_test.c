@@ -18,7 +18,6 @@ test_two_processes(void **unused)
     int status;
     pid_t pid;
 
-    (void)unused;
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     pid = fork_child();
@@ -107,7 +106,6 @@ test_kills(void **unused)
     struct sim_store *store = NULL;
     unsigned random = 1, unfinished = 0;
 
-    (void)unused;
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);
@@ -153,7 +151,6 @@ test_lock_holder(void **unused)
     uint64_t start;
     pid_t pid;
 
-    (void)unused;
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(pipe(ready), 0);
@@ -214,7 +211,6 @@ test_older_rules(void **unused)
     int status;
     pid_t pid;
 
-    (void)unused;
     server_new("node: 1x H100-80GB\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(nvmlEventSetCreate(&set), NVML_SUCCESS);

@@ -122,7 +122,6 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetRetiredPages(nvmlDevice_t device, nvmlPageRetirementCause_t cause, unsigned int *pageCount,
                           unsigned long long *addresses)
 {
-    (void)cause, (void)pageCount, (void)addresses;
     return ecc_no_pages(__func__, device);
 }
 
@@ -130,14 +129,12 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device, nvmlPageRetirementCause_t cause, unsigned int *pageCount,
                              unsigned long long *addresses, unsigned long long *timestamps)
 {
-    (void)cause, (void)pageCount, (void)addresses, (void)timestamps;
     return ecc_no_pages(__func__, device);
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t device, nvmlEnableState_t *isPending)
 {
-    (void)isPending;
     return ecc_no_pages(__func__, device);
 }
 

@@ -211,7 +211,6 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int cpuSetSize, unsigned long *cpuSet,
                                     nvmlAffinityScope_t scope)
 {
-    (void)scope;
     return identity_put_cpus(__func__, device, cpuSetSize, cpuSet);
 }
 
@@ -222,7 +221,6 @@ nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int nodeSetSize, unsig
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
 
-    (void)scope;
     if (rc != NVML_SUCCESS)
         return rc;
     if (nodeSet == NULL || nodeSetSize == 0)

@@ -17,7 +17,6 @@ nvmlDeviceGetPcieThroughput(nvmlDevice_t device, nvmlPcieUtilCounter_t counter, 
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
 
-    (void)counter;
     return rc == NVML_SUCCESS ? SIM_PUT(value, 0) : rc;
 }
 
@@ -74,7 +73,6 @@ nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2, nvmlGpuP2PCap
     struct sim_target first, second;
     nvmlReturn_t rc = sim_open(__func__, device1, SIM_GPU, &first);
 
-    (void)p2pIndex;
     if (rc == NVML_SUCCESS)
         rc = sim_open(__func__, device2, SIM_GPU, &second);
     return rc == NVML_SUCCESS ? SIM_PUT(p2pStatus, NVML_P2P_STATUS_NOT_SUPPORTED) : rc;

@@ -234,7 +234,6 @@ nvmlDeviceSetAccountingMode(nvmlDevice_t device, nvmlEnableState_t mode)
 NVML_API nvmlReturn_t
 nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count, unsigned int *pids)
 {
-    (void)pids;
     return process_put_none(__func__, device, count);
 }
 

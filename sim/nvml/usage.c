@@ -101,7 +101,6 @@ nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long
     nvmlReturn_t rc = sim_open(__func__, device, wants, &target);
     unsigned value;
 
-    (void)lastSeenTimeStamp;
     if (rc != NVML_SUCCESS)
         return rc;
     if (sampleCount == NULL || sampleValType == NULL)
@@ -267,7 +266,6 @@ nvmlDeviceGetViolationStatus(nvmlDevice_t device, nvmlPerfPolicyType_t perfPolic
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
 
-    (void)perfPolicyType;
     if (rc != NVML_SUCCESS)
         return rc;
     return SIM_PUT(violTime, ((nvmlViolationTime_t){ .referenceTime = sim_wall_us() }));

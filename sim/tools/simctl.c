@@ -284,7 +284,6 @@ simctl_run_status(int count, char **words)
     struct sim_gpu gpu;
     char *text;
 
-    (void)count, (void)words;
     if (simctl_open_driver() != 0)
         return 1;
     for (unsigned i = 0; i < sim_session_gpus(); i++)
@@ -343,7 +342,6 @@ simctl_each_device(int (*visit)(const struct sim_gpu *gpu, const struct sim_gi *
 static int
 simctl_run_memory(int count, char **words)
 {
-    (void)count, (void)words;
     return simctl_each_device(simctl_print_memory);
 }
 
@@ -373,7 +371,6 @@ simctl_run_mount(int count, char **words)
 static int
 simctl_run_unmount(int count, char **words)
 {
-    (void)count, (void)words;
     if (sim_vram_unmount(dir))
         return 0;
     return errno == EBUSY ? simctl_fail("the memory stays mounted", "jobs have it")
@@ -399,7 +396,6 @@ simctl_run_timeslice(int count, char **words)
     char *end = words[1];
     unsigned long long us = strtoull(words[1], &end, 10);
 
-    (void)count;
     if (strcmp(words[1], "exclusive") == 0)
         slice_ns = UINT64_MAX;
     else if (*end != '\0' || us < SLICE_LEAST_US || us > SLICE_MOST_US)
@@ -470,7 +466,6 @@ simctl_run_lose(int count, char **words)
 {
     char rule[128];
 
-    (void)count;
     snprintf(rule, sizeof(rule), "gpu=%s lost", words[1]);
     return simctl_add_rule(rule);
 }
@@ -515,7 +510,6 @@ simctl_run_await(int count, char **words)
     char *end = NULL;
     unsigned long number = strtoul(words[1], &end, 10);
 
-    (void)count;
     if (simctl_open_driver() != 0)
         return 1;
     if (*end != '\0' || number == 0 || !sim_session_rule((unsigned)number - 1, &rule) || rule.count == 0)
@@ -528,7 +522,6 @@ simctl_run_await(int count, char **words)
 static int
 simctl_run_clear(int count, char **words)
 {
-    (void)count, (void)words;
     return simctl_hold_control() && simctl_put_control("")
                ? 0
                : simctl_fail("cannot write the control file", strerror(errno));
@@ -565,7 +558,6 @@ simctl_run_reset(int count, char **words)
     unsigned long index = strtoul(words[1], &end, 10);
     int rc = 0;
 
-    (void)count;
     if (simctl_open_driver() != 0)
         return 1;
     if (strcmp(words[1], "all") != 0)

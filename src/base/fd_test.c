@@ -96,7 +96,6 @@ test_keep(void **state)
     const char *path = in_folder("kept");
     struct bh_err err;
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct stat before, after;
 

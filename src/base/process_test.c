@@ -101,7 +101,6 @@ see(struct bh_process_options options, char *ret_text, size_t size)
 static void
 never(int number)
 {
-    (void)number;
 }
 
 #define PLAIN "SigBlk: 0000000000000000\nSigIgn: 0000000000000000\n"
@@ -200,14 +199,12 @@ caller_keeps_its_mask(void **state)
 static int
 enter_fails(void *self)
 {
-    (void)self;
     return ENOSPC;
 }
 
 static int
 enter_is_killed(void *self)
 {
-    (void)self;
     return kill(getpid(), SIGKILL);
 }
 

@@ -31,7 +31,6 @@ search_test_finds(void **state)
         { "of one, behind", 1, 3, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(rows[i].what, bh_search(items, rows[i].count, number, rows[i].wanted), rows[i].at);
     BH_CHECK_EQ("no array at all", bh_search((const struct item *)NULL, 0, number, 5), 0);

@@ -365,7 +365,6 @@ lease_listener_ready(void *of, uint64_t now_ns)
     struct bh_share_lease *lease = of;
     int fd = accept4(lease->listener_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    (void)now_ns;
     if (fd < 0)
         return;
     if (lease->count >= PROCESSES_MAX) {

@@ -41,7 +41,6 @@ counts_are_added_up(void **state)
     struct bh_err err = { 0 };
     char path[256];
 
-    (void)state;
     assert_non_null(mkdtemp(open.folder));
     for (int d = 0; d < 2; d++)
         open.gpus[d] = (struct bh_share_gpu){ .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff",

@@ -127,7 +127,6 @@ keeps_to_its_ends(const struct history *history)
 static void
 any_history(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct history history = { .slices = slices_make(SECOND), .random = seed };
         uint64_t used = 0;
@@ -387,7 +386,6 @@ static const struct load loads[] = {
 static void
 shares(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
         check_load(&loads[i]);
     BH_CHECK_DONE();

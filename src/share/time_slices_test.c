@@ -312,7 +312,6 @@ multiplexed_for_long(void **state)
         { "three to one", { 1575, 525 }, { 75, 25 }, { 45, 15 } },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint32_t at[2], grants[2] = { 0, 0 };
 
@@ -510,7 +509,6 @@ hard(void **state)
 {
     static const uint32_t weights[] = { 420, 1260, 2100, 4200 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
         uint32_t a;
         uint64_t used;

@@ -134,7 +134,6 @@ learn_uuid(void *self)
     void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     CUuuid uuid;
 
-    (void)self;
     CHECK(driver != NULL);
     GOOD(((__typeof__(&cuInit))dlsym(driver, "cuInit"))(0));
     GOOD(((__typeof__(&cuDeviceGetUuid))dlsym(driver, "cuDeviceGetUuid"))(&uuid, 0));
@@ -145,7 +144,6 @@ learn_uuid(void *self)
 static void
 each_way_stops_on_the_simulated_driver(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < bh_way_count; i++) {
         struct bh_way way = bh_ways[i];
 
@@ -181,7 +179,6 @@ make_simulated(void)
 static void
 each_way_stops_at_the_cap(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < bh_way_count; i++) {
         struct bh_way way = bh_ways[i];
 
@@ -206,7 +203,6 @@ fail_calls(void *self)
     CUdeviceptr at, other;
     CUcontext context;
 
-    (void)self;
     BEGIN();
     bh_sandbox.world->fail_alloc = 3;
     for (int i = 0; i < 3; i++)
@@ -250,7 +246,6 @@ fail_calls(void *self)
 static void
 refused_calls_leave_nothing(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("refused", bh_sandbox_run(fail_calls, NULL), 0);
     BH_CHECK_DONE();
@@ -265,7 +260,6 @@ retain_and_release(void *self)
     CUdeviceptr at;
     size_t left, total;
 
-    (void)self;
     GOOD(cuInit(0));
     CHECK(bh_sandbox_used(0) == 0);
     GOOD(cuDeviceTotalMem_v2(&total, 0));
@@ -296,7 +290,6 @@ retain_and_release(void *self)
 static void
 a_primary_context_counts_once(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("primary", bh_sandbox_run(retain_and_release, NULL), 0);
     BH_CHECK_DONE();
@@ -313,7 +306,6 @@ race(void *self)
     CUdeviceptr at;
     CUcontext context;
 
-    (void)self;
     GOOD(cuInit(0));
     if (cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS)
         GOOD(cuCtxSetCurrent(context));
@@ -331,7 +323,6 @@ race(void *self)
 static void
 eight_processes_race(void **state)
 {
-    (void)state;
     for (int round = 0; round < 3; round++) {
         pid_t pid[8];
 
@@ -357,7 +348,6 @@ churn(void *self)
 {
     CUdeviceptr at[16] = { 0 };
 
-    (void)self;
     BEGIN();
     for (unsigned i = 0;; i++) {
         CUdeviceptr *one = &at[i * 7 % COUNT(at)];
@@ -376,7 +366,6 @@ kills_leave_nothing(void **state)
 {
     uint64_t seed = 88172645463325252u;
 
-    (void)state;
     bh_sandbox_share(1, 256, 16);
     for (int i = 0; i < 60; i++) {
         struct timespec nap = { 0, 0 };
@@ -409,7 +398,6 @@ two_devices(void *self)
     CUcontext context;
     CUdeviceptr at;
 
-    (void)self;
     BEGIN();
     prop.location.id = 1;
     GOOD(cuMemCreate(&handle, 64 * MIB, &prop, 0)); /* not the current device's */
@@ -426,7 +414,6 @@ two_devices(void *self)
 static void
 each_device_has_its_cap(void **state)
 {
-    (void)state;
     bh_sandbox_share(2, CAP, CONTEXT);
     BH_CHECK_EQ("two devices", bh_sandbox_run(two_devices, NULL), 0);
     BH_CHECK_DONE();
@@ -470,7 +457,6 @@ four_threads(void *self)
         pthread_join(thread[i], &bad);
         CHECK(bad == NULL);
     }
-    (void)self;
     GOOD(cuDeviceGetDefaultMemPool(&own, 0));
     GOOD(cuMemPoolTrimTo(own, 0));
     CHECK(bh_sandbox_used(0) == CONTEXT);
@@ -480,7 +466,6 @@ four_threads(void *self)
 static void
 threads_settle(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CONTEXT + 40, CONTEXT);
     BH_CHECK_EQ("threads", bh_sandbox_run(four_threads, NULL), 0);
     BH_CHECK("most", bh_sandbox.world->most[0] <= 40 * BH_SHARE_UNIT_BYTES);

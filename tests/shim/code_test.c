@@ -29,7 +29,6 @@ modules(void *self)
     CUmodule module[64], other;
     CUcontext context;
 
-    (void)self;
     CHECK(cuModuleLoadData(&module[0], eight) == CUDA_ERROR_NOT_INITIALIZED);
     GOOD(cuInit(0));
     CHECK(cuModuleLoadData(&module[0], eight) == CUDA_ERROR_INVALID_CONTEXT);
@@ -65,7 +64,6 @@ libraries(void *self)
     CUcontext context, more;
     CUdeviceptr at;
 
-    (void)self;
     GOOD(cuInit(0));
     GOOD(load_library(&library, eight));
     CHECK(bh_sandbox_used(0) == 0); /* there is no context yet */
@@ -100,7 +98,6 @@ green_contexts(void *self)
     CUcontext context, primary;
     CUdeviceptr at, beside;
 
-    (void)self;
     GOOD(cuInit(0));
     GOOD(cuGreenCtxCreate(&green, NULL, 0, 1));
     CHECK(bh_sandbox_used(0) == 2 * CONTEXT); /* and the primary one that it keeps */
@@ -135,7 +132,6 @@ unseen_contexts(void *self)
     CUdeviceptr at;
     void *found;
 
-    (void)self;
     BEGIN();
     found = bh_sandbox_driver("cuCtxCreate_v2");
     CHECK(found != NULL);
@@ -158,7 +154,6 @@ imports(void *self)
     CUexternalMemory memory;
     CUdeviceptr at;
 
-    (void)self;
     BEGIN();
     GOOD(cuImportExternalMemory(&memory, &desc));
     CHECK(bh_sandbox_used(0) == CONTEXT + 32);
@@ -187,7 +182,6 @@ static const struct {
 static void
 each_is_charged(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
         bh_sandbox_share(1, CAP, CONTEXT);
         BH_CHECK_EQ(bodies[i].name, bh_sandbox_run(bodies[i].body, NULL), 0);

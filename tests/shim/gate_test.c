@@ -122,7 +122,6 @@ submit_one(void *self)
 static void
 work_waits_for_its_time_slice(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct kind kind = kinds[i];
         pid_t pid;
@@ -174,7 +173,6 @@ launch_in_threads(void *self)
         pthread_join(thread[i], &bad);
         CHECK(bad == NULL);
     }
-    (void)self;
     return 0;
 }
 
@@ -186,7 +184,6 @@ a_time_slice_ends_drained(void **state)
     uint32_t slice = OPEN;
     pid_t pid;
 
-    (void)state;
     bh_sandbox_share(1, 512, 16);
     bh_sandbox_set_slice(0, slice);
     pid = bh_sandbox_start(launch_in_threads, NULL);
@@ -232,7 +229,6 @@ little_goes_ahead(void **state)
 {
     static const uint64_t kernels[] = { 50000, 1000000 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(kernels); i++) {
         uint64_t kernel = kernels[i], most = 0, done;
         pid_t pid;
@@ -342,7 +338,6 @@ work_ends_near_the_end_of_its_time_slice(void **state)
         { "short ones", MS / 2, 15 * MS, 4 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         bool near = false, late = true;
 
@@ -386,7 +381,6 @@ how_much_goes_ahead(void **state)
         { "an end", 3600000, 10 * MS, 12 * MS, 20 * MS },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint64_t kernel = cases[i].kernel_ns, most = 0, from, patience;
         pid_t pid;
@@ -422,7 +416,6 @@ two_devices_are_not_finished_early(void **state)
     uint64_t kernel = 10 * MS;
     pid_t pid;
 
-    (void)state;
     bh_sandbox_share(2, 512, 16);
     bh_sandbox_set_slice_until(0, OPEN | BH_SHARE_CONTENDED, bh_sandbox_now_ns() + 1 * MS);
     pid = bh_sandbox_start(launch_on, &kernel);
@@ -437,7 +430,6 @@ two_devices_are_not_finished_early(void **state)
 static int
 work_twice(void *self)
 {
-    (void)self;
     BEGIN();
     for (unsigned i = 1; i <= 2; i++) {
         GOOD(launch(1000));
@@ -456,7 +448,6 @@ who_has_work_says_so(void **state)
     struct kind kind = kinds[0];
     pid_t pid;
 
-    (void)state;
     bh_sandbox_share(1, 512, 16);
     bh_sandbox_set_slice(0, OPEN);
     BH_CHECK_EQ("open", bh_sandbox_run(submit_one, &kind), 0);
@@ -481,7 +472,6 @@ without_a_server_no_time_slice_is_finished(void **state)
     uint64_t kernel = 10 * MS, before;
     pid_t pid;
 
-    (void)state;
     bh_sandbox_share(1, 512, 16);
     bh_sandbox_set_slice(0, OPEN | BH_SHARE_CONTENDED);
     pid = bh_sandbox_start(launch_on, &kernel);
@@ -504,7 +494,6 @@ without_a_server_work_goes_on(void **state)
     uint64_t from;
     pid_t pid;
 
-    (void)state;
     bh_sandbox_share(1, 512, 16);
     bh_sandbox_set_slice(0, OTHERS);
     pid = bh_sandbox_start(submit_one, &kind);

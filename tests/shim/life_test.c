@@ -62,7 +62,6 @@ static const struct {
 static int
 ask(void *self)
 {
-    (void)self;
     for (size_t i = 0; i < COUNT(asked); i++) {
         CUdriverProcAddressQueryResult status;
         void *function = NULL;
@@ -90,7 +89,6 @@ pass_on(void *self)
     void *function;
     int value = 0;
 
-    (void)self;
     CHECK(driver != NULL);
     GOOD(cuGetProcAddress_v2("cuDeviceGetCount", &function, 13000, 0, &status));
     CHECK(function == dlsym(driver, "cuDeviceGetCount"));
@@ -104,7 +102,6 @@ pass_on(void *self)
 static int
 without_driver(void *self)
 {
-    (void)self;
     CHECK(unlink(BH_SHARE_DRIVER_DIR "/libcuda.so.1") == 0);
     CHECK(cuInit(0) == CUDA_ERROR_SHARED_OBJECT_INIT_FAILED);
     /* In the driver's place this library itself: it notices, and does not go round. */
@@ -116,7 +113,6 @@ without_driver(void *self)
 static void
 calls_are_found(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("cuGetProcAddress", bh_sandbox_run(ask, NULL), 0);
     BH_CHECK_EQ("passed on", bh_sandbox_run(pass_on, NULL), 0);
@@ -138,7 +134,6 @@ join_in_vain(void *self)
     size_t left, total;
     int before = dup(0);
 
-    (void)self;
     CHECK(cuInit(0) == CUDA_ERROR_SYSTEM_NOT_READY);
     CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED);
@@ -155,7 +150,6 @@ wrong_servers_are_refused(void **state)
     static const int servers[] = { SANDBOX_REFUSES, SANDBOX_FOREIGN, SANDBOX_BARE,
                                    SANDBOX_SHORT,   SANDBOX_FORGED,  SANDBOX_SLOTLESS };
 
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     for (size_t i = 0; i < COUNT(servers); i++) {
         atomic_store(&bh_sandbox.server, servers[i]);
@@ -168,7 +162,6 @@ wrong_servers_are_refused(void **state)
 static int
 join_late(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     GOOD(cuInit(0));
     return 0;
@@ -179,7 +172,6 @@ a_server_that_starts_late_is_found(void **state)
 {
     uint64_t from, took = AT_ONCE_NS;
 
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     for (int i = 0; i < 5 && took >= AT_ONCE_NS; i++) { /* again where the machine was slow */
         pid_t pid;
@@ -205,7 +197,6 @@ in_fork(void *self)
 {
     CUdeviceptr at;
 
-    (void)self;
     /* A child knows nothing of what its parent had, and joins for itself. */
     CHECK(cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED);
     BEGIN();
@@ -220,7 +211,6 @@ raw_child(void *self)
 {
     CUdeviceptr at;
 
-    (void)self;
     return cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 1;
 }
 
@@ -232,7 +222,6 @@ fork_after(void *self)
     int status;
     pid_t pid;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     CHECK(bh_sandbox_run(in_fork, NULL) == 0);
@@ -252,7 +241,6 @@ fork_after(void *self)
 static int
 exec_after(void *self)
 {
-    (void)self;
     BEGIN();
     execl(self_path, self_path, "exec", (char *)NULL);
     return 9;
@@ -261,7 +249,6 @@ exec_after(void *self)
 static void
 forks_begin_anew(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("fork", bh_sandbox_run(fork_after, NULL), 0);
     bh_sandbox_emptied();
@@ -291,7 +278,6 @@ on_signal(int number)
 {
     CUdeviceptr at;
 
-    (void)number;
     if (cuMemAlloc_v2(&at, 3000) == CUDA_SUCCESS)
         (void)cuMemFree_v2(at);
 }
@@ -304,7 +290,6 @@ signals(void *self)
     sigset_t mask;
     CUdeviceptr at;
 
-    (void)self;
     umask(027);
     sigaction(SIGUSR1, &mine, NULL);
     sigaction(SIGUSR2, &mine, NULL);
@@ -332,7 +317,6 @@ environment(void *self)
 {
     size_t left, total;
 
-    (void)self;
     setenv("CUDA_DEVICE_MEMORY_LIMIT", "60g", 1);
     setenv("CUDA_DEVICE_SM_LIMIT", "100", 1);
     setenv("BULKHEAD_SHARE_SOCKET", "/tmp/none", 1);
@@ -349,7 +333,6 @@ next_symbols(void *self)
 {
     void *first = dlsym(RTLD_NEXT, "umask"), *again;
 
-    (void)self;
     BEGIN();
     again = dlsym(RTLD_NEXT, "umask");
     CHECK(first != NULL && again == first);
@@ -366,7 +349,6 @@ other_namespace(void *self)
     __typeof__(&cuDevicePrimaryCtxRetain) retain;
     CUcontext context;
 
-    (void)self;
     CHECK(library != NULL);
     init = (__typeof__(init))dlsym(library, "cuInit");
     retain = (__typeof__(retain))dlsym(library, "cuDevicePrimaryCtxRetain");
@@ -385,7 +367,6 @@ changed_limits(void *self)
     size_t left, total;
     unsigned int low;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 128 * MIB));
     bh_sandbox.limits->device[0].overhead_units = 100;
@@ -417,7 +398,6 @@ static const struct {
 static void
 nothing_else_changes(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(lives); i++) {
         if (SANITIZED && lives[i].body == other_namespace)
             continue;
@@ -434,7 +414,6 @@ nothing_else_changes(void **state)
 static int
 stay(void *self)
 {
-    (void)self;
     BEGIN();
     atomic_fetch_add(&bh_sandbox.world->launches, 1);
     while (atomic_load(&bh_sandbox.world->closed) == 0)
@@ -448,7 +427,6 @@ a_restart_is_survived(void **state)
     int joins, hang_ups;
     pid_t pid;
 
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     joins = atomic_load(&bh_sandbox.joins);
     hang_ups = atomic_load(&bh_sandbox.hang_ups);
@@ -484,7 +462,6 @@ sign(void *self)
 static void
 a_slot_tells_whose_it_is(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("and of a fork's child", bh_sandbox_run(sign, NULL), 0);
     BH_CHECK_DONE();

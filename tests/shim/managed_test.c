@@ -86,7 +86,6 @@ makes_pools(void *self)
 static void
 is_what_the_lease_says(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(words); i++) {
         struct word word = words[i];
 

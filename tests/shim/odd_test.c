@@ -68,7 +68,6 @@ any_program_finds_its_cap(void **state)
 {
     static const char set_uid[] = "/run/set-uid";
 
-    (void)state;
     bh_sandbox_copy(stranger, set_uid);
     BH_CHECK("set-user-id", chmod(set_uid, 04755) == 0);
     BH_CHECK_EQ("plain", run(&(struct program){ .path = stranger }), 0);
@@ -85,7 +84,6 @@ any_program_finds_its_cap(void **state)
 static void
 another_processor_finds_its_cap(void **state)
 {
-    (void)state;
     BH_CHECK_EQ("emulated", run(&(struct program){ .path = stranger }), 0);
     BH_CHECK_EQ("most", bh_sandbox.world->most[0] / BH_SHARE_UNIT_BYTES, CAP - CONTEXT);
     BH_CHECK_DONE();
@@ -95,7 +93,6 @@ another_processor_finds_its_cap(void **state)
 static void
 musl_cannot_load_it(void **state)
 {
-    (void)state;
     BH_CHECK_EQ("dlopen fails", run(&(struct program){ .path = stranger_musl }), 3);
     BH_CHECK_DONE();
 }
@@ -108,7 +105,6 @@ vfork_and_exec(void *self)
     int status;
     pid_t pid;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     snprintf(units, sizeof(units), "%d", CAP - 2 * CONTEXT - 32);
@@ -126,7 +122,6 @@ vfork_and_exec(void *self)
 static void
 vfork_leaves_the_parent_alone(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("vfork and exec", bh_sandbox_run(vfork_and_exec, NULL), 0);
     BH_CHECK_DONE();
@@ -154,7 +149,6 @@ call_all(void)
 static void
 on_signal(int number)
 {
-    (void)number;
     signals++;
     call_all();
 }
@@ -165,7 +159,6 @@ interrupted(void *self)
     struct sigaction mine = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { 0 };
 
-    (void)self;
     BEGIN();
     alarm(30); /* a deadlock is an end by a signal */
     sigaction(SIGVTALRM, &mine, NULL);
@@ -184,7 +177,6 @@ interrupted(void *self)
 static void
 a_signal_handler_may_call(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CONTEXT + 4, CONTEXT);
     BH_CHECK_EQ("interrupted", bh_sandbox_run(interrupted, NULL), 0);
     BH_CHECK("never more", bh_sandbox.world->most[0] <= 4 * BH_SHARE_UNIT_BYTES);
@@ -201,7 +193,6 @@ from_the_future(void *self)
     CUdeviceptr at;
     int version = 0;
 
-    (void)self;
     BEGIN();
     GOOD(cuDriverGetVersion(&version));
     CHECK(version == 99000);
@@ -224,7 +215,6 @@ from_the_future(void *self)
 static void
 a_newer_driver_is_capped(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     bh_sandbox.world->newer = 1;
     BH_CHECK_EQ("newer", bh_sandbox_run(from_the_future, NULL), 0);
@@ -238,7 +228,6 @@ stay(void *self)
 {
     CUdeviceptr at;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     atomic_fetch_add(&bh_sandbox.world->launches, 1);
@@ -254,7 +243,6 @@ be_refused(void *self)
     CUcontext context;
     CUdeviceptr at;
 
-    (void)self;
     CHECK(cuInit(0) == CUDA_ERROR_SYSTEM_NOT_READY);
     CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED);
@@ -264,7 +252,6 @@ be_refused(void *self)
 static int
 come_in(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     return 0;
 }
@@ -275,7 +262,6 @@ one_too_many_is_refused(void **state)
 {
     pid_t last;
 
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     bh_sandbox_occupy(BH_SHARE_SLOTS_MAX - 1);
     last = bh_sandbox_start(stay, NULL);
@@ -296,7 +282,6 @@ a_silent_server_is_given_up(void **state)
 {
     uint64_t from = bh_sandbox_now_ns();
 
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     atomic_store(&bh_sandbox.server, SANDBOX_SILENT);
     BH_CHECK_EQ("silent", bh_sandbox_run_within(be_refused, NULL, IN_TIME_NS), 0);

@@ -265,7 +265,6 @@ the_pages_say_what_the_driver_has(void **state)
     pid_t pid[PROCESSES];
     uint64_t number[PROCESSES], most, cap = CAP * BH_SHARE_UNIT_BYTES;
 
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     bh_sandbox.world->context_bytes = CONTEXT * BH_SHARE_UNIT_BYTES;
     rest = rest_of();

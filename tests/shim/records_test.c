@@ -34,7 +34,6 @@ places_keep_records(void **state)
 {
     struct bh_charge_record record;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(places); i++) {
         struct bh_charge_record put = linear;
 
@@ -64,7 +63,6 @@ fields_do_not_mix(void **state)
                                      (UINT64_C(1) << 43) - 1 },
                             got;
 
-    (void)state;
     assert_true(bh_records_put(UNIT, most, NULL));
     assert_true(bh_records_take(UNIT, 1u << BH_RECORD_LEAVING, &got));
     BH_CHECK_EQ("amount", got.amount, most.amount);
@@ -81,7 +79,6 @@ walks_see_all(void **state)
     struct bh_charge_record record;
     uint64_t from = 0;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(at); i++)
         assert_true(bh_records_put(at[i], linear, NULL));
     for (size_t i = 0; i < COUNT(at); i++, from++) {
@@ -123,7 +120,6 @@ blocks_count_small_ones(void **state)
 {
     bool edge = false;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(counted); i++) {
         if (counted[i].comes)
             BH_CHECK(counted[i].name, bh_records_enter(counted[i].address, counted[i].device, &edge));
@@ -177,7 +173,6 @@ threads_do_not_meet(void **state)
     uint64_t left = 0, word, handle, at = 0;
     struct bh_charge_record record;
 
-    (void)state;
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, race, (void *)i), 0);
     for (unsigned i = 0; i < THREADS; i++) {
@@ -198,7 +193,6 @@ handles_are_listed(void **state)
 {
     uint64_t at = 0, handle, word, sum = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < 5000; i++)
         assert_true(bh_handles_put(&handles, i, i));
     BH_CHECK("again", bh_handles_put(&handles, 17, 18));

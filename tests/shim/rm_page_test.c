@@ -21,7 +21,6 @@ __attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long r
 int
 bh_test_ioctl(int fd, unsigned long request, ...)
 {
-    (void)request;
     return fd == FD ? 0 : -1;
 }
 
@@ -87,7 +86,6 @@ kind(void)
 static int
 two_known(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 0 && grains(1) == 0);
     CHECK(use(true) == 0);
@@ -102,7 +100,6 @@ two_known(void *self)
 static int
 two_unknown(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     CHECK(use(false) == 0);
     CHECK(kind() == BH_SHARE_SEEN_PARTLY && grains(0) == 0 && grains(1) == 0);
@@ -115,7 +112,6 @@ two_unknown(void *self)
 static int
 one(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     CHECK(use(false) == 0);
     CHECK(kind() == BH_SHARE_SEEN_WHOLE && grains(0) == 1761);
@@ -127,7 +123,6 @@ strange(void *self)
 {
     struct bh_rm_alloc_long alloc = { .head = { C, D, M, BH_RM_CLASS_VIDEO, 0 } };
 
-    (void)self;
     GOOD(cuInit(0));
     CHECK(use(false) == 0 && kind() == BH_SHARE_SEEN_WHOLE);
     CHECK(call(_IOC(_IOC_READ | _IOC_WRITE, BH_RM_MAGIC, BH_RM_ALLOC, 40), &alloc) == 0);
@@ -143,7 +138,6 @@ early(void *self)
 {
     int version;
 
-    (void)self;
     (void)cuDriverGetVersion(&version); /* any call opens it */
     CHECK(use(true) == 0);
     CHECK(kind() == BH_SHARE_SEEN_NOT);
@@ -157,7 +151,6 @@ inherit_nothing(void *self)
 {
     struct rm_new made;
 
-    (void)self;
     CHECK(call(RM_FREE, &(struct bh_rm_free){ C, 0, C, 0 }) == 0);
     GOOD(cuInit(0));
     CHECK(atomic_load(&bh_sandbox.usage->seen_kind[1]) == BH_SHARE_SEEN_WHOLE);
@@ -170,7 +163,6 @@ inherit_nothing(void *self)
 static int
 in_child(void *self)
 {
-    (void)self;
     GOOD(cuInit(0));
     CHECK(use(true) == 0);
     CHECK(bh_sandbox_run(inherit_nothing, NULL) == 0);
@@ -181,7 +173,6 @@ in_child(void *self)
 static int
 absent(void *self)
 {
-    (void)self;
     BEGIN();
     CHECK(kind() == BH_SHARE_SEEN_ABSENT && grains(0) == 0);
     return 0;
@@ -200,7 +191,6 @@ static const struct {
 static void
 the_page_says_it(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         bh_sandbox_share(cases[i].devices, CAP, CONTEXT);
         BH_CHECK_EQ(cases[i].name, bh_sandbox_run(cases[i].body, NULL), 0);
@@ -213,7 +203,6 @@ static const char *null_driver;
 static void
 a_driver_that_makes_no_calls(void **state)
 {
-    (void)state;
     BH_CHECK_EQ("away", unlink(BH_SHARE_DRIVER_DIR "/libcuda.so.1"), 0);
     bh_sandbox_bring(null_driver, "libcuda.so.1");
     bh_sandbox_share(1, CAP, CONTEXT);

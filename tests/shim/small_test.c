@@ -71,7 +71,6 @@ take_small(void *self)
 static void
 they_share_units(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(fulls); i++) {
         struct full full = fulls[i];
 
@@ -93,7 +92,6 @@ take_padded(void *self)
     CUmipmappedArray mipmap = NULL;
     size_t pitch;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 2 * MIB));
     /* Of each the elements fit into the unit that is left, and the padding does not. */
@@ -118,7 +116,6 @@ take_padded(void *self)
 static void
 padding_is_known_before(void **state)
 {
-    (void)state;
     share(1, CONTEXT + 2);
     BH_CHECK_EQ("padded", bh_sandbox_run(take_padded, NULL), 0);
     BH_CHECK_EQ("most", bh_sandbox.world->most[0], (CONTEXT + 2) * BH_SHARE_UNIT_BYTES);
@@ -139,7 +136,6 @@ launch_nodes(void *self)
     CUgraphNode at;
     CUdeviceptr other;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&other, STEP * BH_SHARE_UNIT_BYTES));
     GOOD(cuGraphCreate(&graph, 0));
@@ -157,7 +153,6 @@ launch_nodes(void *self)
 static void
 nodes_of_graphs_are_paid_for_each(void **state)
 {
-    (void)state;
     share(1, CONTEXT + 2 * STEP);
     BH_CHECK_EQ("graph", bh_sandbox_run(launch_nodes, NULL), 0);
     BH_CHECK_EQ("most", bh_sandbox.world->most[0], (CONTEXT + NODES) * BH_SHARE_UNIT_BYTES);
@@ -173,7 +168,6 @@ leave_holes(void *self)
 {
     CUdeviceptr at[PARTS], one;
 
-    (void)self;
     BEGIN();
     for (int i = 0; i < PARTS; i++)
         GOOD(cuMemAlloc_v2(&at[i], MIB / 2));
@@ -203,7 +197,6 @@ leave_holes(void *self)
 static void
 blocks_with_holes_count_whole(void **state)
 {
-    (void)state;
     share(1, CAP);
     BH_CHECK_EQ("holes", bh_sandbox_run(leave_holes, NULL), 0);
     BH_CHECK_DONE();
@@ -220,7 +213,6 @@ in_contexts(void *self)
     CUDA_ARRAY3D_DESCRIPTOR shape = { 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0 };
     size_t pitch;
 
-    (void)self;
     BEGIN();
     GOOD(cuCtxGetCurrent(&first));
     GOOD(cuMemAlloc_v2(&at, 512));
@@ -252,7 +244,6 @@ in_contexts(void *self)
 static void
 contexts_have_blocks_of_their_own(void **state)
 {
-    (void)state;
     share(1, CAP);
     BH_CHECK_EQ("contexts", bh_sandbox_run(in_contexts, NULL), 0);
     BH_CHECK_DONE();
@@ -304,7 +295,6 @@ churn_all(void *self)
     struct churner churners[4];
     pthread_t thread[4];
 
-    (void)self;
     BEGIN();
     for (int i = 0; i < 4; i++) {
         churners[i].device = i / 2;
@@ -326,7 +316,6 @@ churn_all(void *self)
 static void
 blocks_change_hands(void **state)
 {
-    (void)state;
     share(2, 3 * CONTEXT + 3);
     BH_CHECK_EQ("changing", bh_sandbox_run(churn_all, NULL), 0);
     BH_CHECK("never more", bh_sandbox.world->most[0] <= (3 * CONTEXT + 3) * BH_SHARE_UNIT_BYTES);
@@ -341,7 +330,6 @@ on_signal(int number)
 {
     CUdeviceptr at;
 
-    (void)number;
     if (cuMemAlloc_v2(&at, 3000) == CUDA_SUCCESS)
         (void)cuMemFree_v2(at);
 }
@@ -351,7 +339,6 @@ in_fork(void *self)
 {
     CUdeviceptr at;
 
-    (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 700)); /* a block of the child's own */
     CHECK(bh_sandbox_used(0) == 2 * CONTEXT + 2);
@@ -366,7 +353,6 @@ interrupted(void *self)
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     CUdeviceptr at;
 
-    (void)self;
     sigaction(SIGUSR1, &action, NULL);
     BEGIN();
     for (int i = 0; i < 2000; i++) {
@@ -387,7 +373,6 @@ interrupted(void *self)
 static void
 handlers_and_forks_count_their_own(void **state)
 {
-    (void)state;
     share(1, CAP);
     BH_CHECK_EQ("signals", bh_sandbox_run(interrupted, NULL), 0);
     BH_CHECK_DONE();

@@ -98,7 +98,6 @@ look_all_up(void *self)
     void *shim = dlopen("libcuda.so.1", RTLD_NOW), *function = &driver;
     look_up_call *look, *real;
 
-    (void)self;
     CHECK(driver != NULL && shim != NULL && driver != shim);
     look = (look_up_call *)dlsym(shim, "cuGetProcAddress_v2");
     real = (look_up_call *)dlsym(driver, "cuGetProcAddress_v2");
@@ -112,7 +111,6 @@ look_all_up(void *self)
 static void
 as_the_driver_answers(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("look-ups", bh_sandbox_run(look_all_up, NULL), 0);
     BH_CHECK_DONE();
@@ -138,7 +136,6 @@ ask_for_tables(void *self)
     const void *table = &unknown, *wanted = NULL;
     void *function;
 
-    (void)self;
     GOOD(cuGetProcAddress_v2("cuGetExportTable", &function, 3000, 0, NULL));
     ask = (table_call *)function;
     for (size_t i = 0; i < COUNT(tables); i++) {
@@ -157,7 +154,6 @@ ask_for_tables(void *self)
 static void
 three_tables(void **state)
 {
-    (void)state;
     bh_sandbox_share(1, CAP, CONTEXT);
     BH_CHECK_EQ("tables", bh_sandbox_run(ask_for_tables, NULL), 0);
     BH_CHECK_DONE();

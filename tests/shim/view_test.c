@@ -31,7 +31,6 @@ learn_uuids(void *self)
     __typeof__(&nvmlDeviceGetHandleByIndex_v2) by_index;
     __typeof__(&nvmlDeviceGetUUID) get_uuid;
 
-    (void)self;
     CHECK(driver != NULL);
     init = (__typeof__(init))dlsym(driver, "nvmlInit_v2");
     by_index = (__typeof__(by_index))dlsym(driver, "nvmlDeviceGetHandleByIndex_v2");
@@ -80,7 +79,6 @@ see_devices(void *self)
     nvmlPciInfo_t pci;
     unsigned count, index, minor;
 
-    (void)self;
     CHECK(nvmlDeviceGetCount_v2(&count) == NVML_ERROR_UNINITIALIZED);
     CHECK(nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_ERROR_UNINITIALIZED);
     OK(nvmlInit_v2());
@@ -115,7 +113,6 @@ see_devices(void *self)
 static void
 only_the_leases_devices(void **state)
 {
-    (void)state;
     open_share();
     BH_CHECK_EQ("devices", bh_sandbox_run(see_devices, NULL), 0);
     BH_CHECK_DONE();
@@ -167,7 +164,6 @@ memory_is_the_shares(void **state)
         { "never below 0", CAP, OVERHEAD, CAP },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct memory_case one = cases[i];
 
@@ -258,7 +254,6 @@ see_table(void *self)
 static int
 stay(void *self)
 {
-    (void)self;
     pause();
     return 0;
 }
@@ -270,7 +265,6 @@ only_the_leases_processes(void **state)
     uint32_t pids[2] = { (uint32_t)getpid(), 0 };
     pid_t gone, lives;
 
-    (void)state;
     open_share();
     gone = bh_sandbox_start(stay, NULL);
     kill(gone, SIGKILL);
@@ -311,7 +305,6 @@ ask_for_words(void *self)
 #include "tables/nvml_view.tbl"
     };
 
-    (void)self;
     OK(nvmlInit_v2());
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
         CHECK(refused[i] != NULL && refused[i]() == NVML_ERROR_NO_PERMISSION);
@@ -327,7 +320,6 @@ pass_on(void *self)
     nvmlDevice_t device;
     char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
 
-    (void)self;
     OK(nvmlInit_v2());
     OK(nvmlDeviceGetHandleByIndex_v2(0, &device));
     OK(nvmlDeviceGetName(device, name, sizeof(name)));
@@ -341,7 +333,6 @@ pass_on(void *self)
 static void
 the_rest(void **state)
 {
-    (void)state;
     open_share();
     BH_CHECK_EQ("refused and hidden", bh_sandbox_run(ask_for_words, NULL), 0);
     BH_CHECK_EQ("passed on", bh_sandbox_run(pass_on, NULL), 0);
@@ -387,7 +378,6 @@ busy_with_the_leases_work(void **state)
         { "long ago", BH_SHARE_BUSY_KNOWN | 250, 10, NVML_ERROR_NOT_SUPPORTED, 77 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct busy_case one = cases[i];
         uint64_t now_s;
@@ -411,7 +401,6 @@ not_begun(void *self)
 {
     unsigned count;
 
-    (void)self;
     CHECK(nvmlInit_v2() == NVML_ERROR_NOT_READY);
     CHECK(nvmlDeviceGetCount_v2(&count) == NVML_ERROR_UNINITIALIZED);
     return 0;
@@ -429,7 +418,6 @@ nothing_without_pages(void **state)
         { "short", SANDBOX_SHORT },     { "forged", SANDBOX_FORGED },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         open_share();
         bh_sandbox.server = cases[i].server;

@@ -205,7 +205,6 @@ open_handles(void)
 static void
 test_sharing(void **state)
 {
-    (void)state;
     in_process(import_object);
     in_process(open_handles);
 }
@@ -283,7 +282,6 @@ weather_storm(void)
 static void
 test_storm(void **state)
 {
-    (void)state;
     in_process(weather_storm);
 }
 
@@ -379,7 +377,6 @@ check_out(void)
 static void
 test_checkpoints(void **state)
 {
-    (void)state;
     in_process(check_out);
 }
 
@@ -419,7 +416,6 @@ show_to_nvml(void)
 static void
 test_nvml(void **state)
 {
-    (void)state;
     in_process(show_to_nvml);
 }
 
@@ -466,7 +462,6 @@ put_aside_many_slots(void)
 static void
 test_many_slots(void **state)
 {
-    (void)state;
     in_process(put_aside_many_slots);
 }
 
@@ -521,7 +516,6 @@ put_aside_more(void)
 static void
 test_one_page(void **state)
 {
-    (void)state;
     in_process(put_aside_more);
 }
 

@@ -397,7 +397,6 @@ cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
     struct targets targets;
     CUresult rc = checkpoint_begin(pid, CU_PROCESS_STATE_LOCKED, &targets);
 
-    (void)args;
     if (rc != CUDA_SUCCESS)
         return rc;
     if (checkpoint_is_sharing(&targets)) {
@@ -443,7 +442,6 @@ cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
     struct targets targets;
     CUresult rc = checkpoint_begin(pid, CU_PROCESS_STATE_LOCKED, &targets);
 
-    (void)args;
     if (rc != CUDA_SUCCESS)
         return rc;
     checkpoint_set_gates(&targets, CU_PROCESS_STATE_RUNNING);

@@ -79,7 +79,6 @@ test_random_parts(void **state)
     struct sim_heap *heap = sim_heap_new(UNITS * SIM_HEAP_UNIT);
     uint32_t seed = 7;
 
-    (void)state;
     assert_non_null(heap);
     for (unsigned round = 0; round < ROUNDS; round++) {
         unsigned char who;

@@ -263,7 +263,6 @@ poll_event(void *self)
 static void
 event_end_wait(void *self, uint64_t ended_ns)
 {
-    (void)ended_ns;
     free(self);
 }
 

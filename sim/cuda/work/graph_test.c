@@ -63,7 +63,6 @@ launches_graphs(void)
 static void
 test_graphs(void **state)
 {
-    (void)state;
     in_process(launches_graphs);
 }
 
@@ -121,7 +120,6 @@ captures(void)
 static void
 test_capture(void **state)
 {
-    (void)state;
     in_process(captures);
 }
 
@@ -190,7 +188,6 @@ trespasses_on_captures(void)
 static void
 test_capture_modes(void **state)
 {
-    (void)state;
     in_process(trespasses_on_captures);
 }
 
@@ -258,7 +255,6 @@ uses_graph_memory(void)
 static void
 test_graph_memory(void **state)
 {
-    (void)state;
     in_process(uses_graph_memory);
 }
 

@@ -165,6 +165,5 @@ cuGraphAddNode_v2(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dep
                   const CUgraphEdgeData *dependency_data, size_t num_dependencies,
                   CUgraphNodeParams *node_params)
 {
-    (void)dependency_data;
     return cuGraphAddNode(graph_node, graph, dependencies, num_dependencies, node_params);
 }

@@ -21,7 +21,6 @@ work_drop_deed(void *self, uint64_t ended_ns)
 {
     struct sim_deed *deed = self;
 
-    (void)ended_ns;
     if (deed->drop != NULL)
         deed->drop(deed->self);
     free(deed);

@@ -46,7 +46,6 @@ times_kernels(void)
 static void
 test_kernels(void **state)
 {
-    (void)state;
     in_process(times_kernels);
 }
 
@@ -85,7 +84,6 @@ loads_modules(void)
 static void
 test_modules(void **state)
 {
-    (void)state;
     in_process(loads_modules);
 }
 
@@ -136,7 +134,6 @@ orders_streams(void)
 static void
 test_streams(void **state)
 {
-    (void)state;
     in_process(orders_streams);
 }
 
@@ -145,7 +142,6 @@ let_go_later(void *self)
 {
     struct timespec pause = { 0, 20000000 };
 
-    (void)self;
     nanosleep(&pause, NULL);
     let_go();
     return NULL;
@@ -177,7 +173,6 @@ presses_back(void)
 static void
 test_back_pressure(void **state)
 {
-    (void)state;
     in_process(presses_back);
 }
 
@@ -202,7 +197,6 @@ note_order(void *self)
 static void
 call_back(CUstream stream, CUresult status, void *self)
 {
-    (void)stream;
     if (status == CUDA_SUCCESS)
         order[strlen(order)] = *(const char *)self;
 }
@@ -233,7 +227,6 @@ calls_host(void)
 static void
 test_host(void **state)
 {
-    (void)state;
     in_process(calls_host);
 }
 
@@ -266,7 +259,6 @@ waits_across_contexts(void)
 static void
 test_contexts(void **state)
 {
-    (void)state;
     in_process(waits_across_contexts);
 }
 
@@ -312,7 +304,6 @@ waits_while_recorded(void)
 static void
 test_recorded_again(void **state)
 {
-    (void)state;
     in_process(waits_while_recorded);
 }
 
@@ -371,7 +362,6 @@ work_together(unsigned processes)
 static void
 test_contention(void **state)
 {
-    (void)state;
     for (size_t row = 0; row < BH_COUNT(contention); row++) {
         const struct contention *one = &contention[row];
         bool holds = false;
@@ -426,7 +416,6 @@ test_death(void **state)
 {
     pid_t held, beside;
 
-    (void)state;
     memset(board, 0, sizeof(*board));
     held = start_process(holds_on);
     wait_for_word(&board->ready, 1);
@@ -497,7 +486,6 @@ test_utilization(void **state)
     uint64_t forked_ns = now_ns();
     pid_t held = start_process(holds_on);
 
-    (void)state;
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     wait_for_word(&board->ready, 1);
     check_first(forked_ns);
@@ -533,7 +521,6 @@ static const struct {
 static void
 test_names(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < BH_COUNT(names); i++) {
         void *function = NULL;
         CUresult rc = cuGetProcAddress_v2(names[i].name, &function, names[i].version, names[i].flags, NULL);

@@ -80,7 +80,6 @@ wait_for_go(void *self)
 {
     struct timespec pause = { 0, 100000 };
 
-    (void)self;
     __atomic_fetch_add(&board->ready, 1, __ATOMIC_SEQ_CST);
     while (!board->go)
         nanosleep(&pause, NULL);

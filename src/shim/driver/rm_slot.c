@@ -39,7 +39,6 @@ slot_compare_module(struct dl_phdr_info *info, size_t size, void *self)
 {
     struct module *module = self;
 
-    (void)size;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
 

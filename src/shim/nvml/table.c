@@ -47,7 +47,6 @@ list_none(nvmlDevice_t device, unsigned *count, struct bh_smi_process *processes
     unsigned index;
     nvmlReturn_t rc = bh_view_answer(device, count, &index);
 
-    (void)processes;
     if (rc != NVML_SUCCESS)
         return rc;
     *count = 0;

@@ -37,7 +37,6 @@ helper_drain_context(CUcontext context, void *self)
 {
     CUcontext popped;
 
-    (void)self;
     if (REAL(cuCtxPushCurrent_v2)(context) != CUDA_SUCCESS)
         return true;
     if (bh_capture_any())

@@ -185,15 +185,10 @@ test_reset(void **unused)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fill_up),      cmocka_unit_test(test_random_mixes),
-        cmocka_unit_test(test_instance_ids), cmocka_unit_test(test_mode_switch),
-        cmocka_unit_test(test_reset),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_fill_up),      cmocka_unit_test(test_random_mixes),
+    cmocka_unit_test(test_instance_ids), cmocka_unit_test(test_mode_switch),
+    cmocka_unit_test(test_reset),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

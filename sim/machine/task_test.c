@@ -328,14 +328,9 @@ tear_down(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_order),  TEST(test_legacy),   TEST(test_priority), TEST(test_host),    TEST(test_depth),
-        TEST(test_shares), TEST(test_handover), TEST(test_samples),  TEST(test_leaving), TEST(test_nonsense),
-    };
+static const struct CMUnitTest tests[] = {
+    TEST(test_order),  TEST(test_legacy),   TEST(test_priority), TEST(test_host),    TEST(test_depth),
+    TEST(test_shares), TEST(test_handover), TEST(test_samples),  TEST(test_leaving), TEST(test_nonsense),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

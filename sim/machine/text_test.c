@@ -108,15 +108,10 @@ test_apply(void **unused)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_topology),
-        cmocka_unit_test(test_control),
-        cmocka_unit_test(test_apply),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_topology),
+    cmocka_unit_test(test_control),
+    cmocka_unit_test(test_apply),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

@@ -37,13 +37,8 @@ search_test_finds(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(search_test_finds),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(search_test_finds),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

@@ -290,20 +290,15 @@ key_files(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sha256_vectors),
-        cmocka_unit_test(hmac_vectors),
-        cmocka_unit_test(xaes_vectors),
-        cmocka_unit_test(sealed_is_bound),
-        cmocka_unit_test(ed25519_vectors),
-        cmocka_unit_test(keys_and_randomness),
-        cmocka_unit_test(openssl_test_certificate),
-        cmocka_unit_test(key_files),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sha256_vectors),
+    cmocka_unit_test(hmac_vectors),
+    cmocka_unit_test(xaes_vectors),
+    cmocka_unit_test(sealed_is_bound),
+    cmocka_unit_test(ed25519_vectors),
+    cmocka_unit_test(keys_and_randomness),
+    cmocka_unit_test(openssl_test_certificate),
+    cmocka_unit_test(key_files),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

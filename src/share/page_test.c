@@ -155,16 +155,11 @@ page_test_storm(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_test_words),
-        cmocka_unit_test_setup_teardown(one_process, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(killed_between, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(page_test_storm, set_up, tear_down),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(page_test_words),
+    cmocka_unit_test_setup_teardown(one_process, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(killed_between, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(page_test_storm, set_up, tear_down),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

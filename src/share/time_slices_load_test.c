@@ -391,14 +391,9 @@ shares(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_history),
-        cmocka_unit_test(shares),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(any_history),
+    cmocka_unit_test(shares),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

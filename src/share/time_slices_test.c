@@ -646,37 +646,32 @@ run_case(void **state)
         }                                                                                                    \
     }
 
-int
-main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(alone, 0),
-        CASE(hand_over, 0),
-        CASE(death, 0),
-        CASE(stuck_goes_on, SECOND),
-        CASE(stuck_and_throttled, SECOND),
-        CASE(stuck, SECOND),
-        CASE(slices_paused, 0),
-        CASE(paused_and_drained, SECOND),
-        CASE(gang, 0),
-        CASE(latency, 0),
-        CASE(multiplexed, 0),
-        CASE(multiplexed_at_its_end, 0),
-        CASE(throttled, 0),
-        cmocka_unit_test(multiplexed_for_long),
-        CASE(latency_that_was_granted_more, 0),
-        CASE(light_beside_heavy, 0),
-        CASE(gang_waits_for_the_first, 0),
-        CASE(until, 0),
-        CASE(until_of_a_quantum, 0),
-        CASE(finished, 0),
-        CASE(refusals, 0),
-        cmocka_unit_test(hard),
-        CASE(hard_that_has_rested, SECOND),
-        CASE(no_debt_for_what_nobody_wanted, 0),
-        CASE(no_credit_for_what_was_not_charged_yet, 0),
-    };
+static const struct CMUnitTest tests[] = {
+    CASE(alone, 0),
+    CASE(hand_over, 0),
+    CASE(death, 0),
+    CASE(stuck_goes_on, SECOND),
+    CASE(stuck_and_throttled, SECOND),
+    CASE(stuck, SECOND),
+    CASE(slices_paused, 0),
+    CASE(paused_and_drained, SECOND),
+    CASE(gang, 0),
+    CASE(latency, 0),
+    CASE(multiplexed, 0),
+    CASE(multiplexed_at_its_end, 0),
+    CASE(throttled, 0),
+    cmocka_unit_test(multiplexed_for_long),
+    CASE(latency_that_was_granted_more, 0),
+    CASE(light_beside_heavy, 0),
+    CASE(gang_waits_for_the_first, 0),
+    CASE(until, 0),
+    CASE(until_of_a_quantum, 0),
+    CASE(finished, 0),
+    CASE(refusals, 0),
+    cmocka_unit_test(hard),
+    CASE(hard_that_has_rested, SECOND),
+    CASE(no_debt_for_what_nobody_wanted, 0),
+    CASE(no_credit_for_what_was_not_charged_yet, 0),
+};
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_TEST_MAIN(tests)

@@ -191,15 +191,8 @@ each_is_charged(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_is_charged),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_is_charged),
+};
 
-    if (argc < 2 || !bh_sandbox_enter(argv[1]))
-        return argc < 2 ? 2 : 0;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

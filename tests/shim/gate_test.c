@@ -507,23 +507,16 @@ without_a_server_work_goes_on(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_waits_for_its_time_slice),
-        cmocka_unit_test(a_time_slice_ends_drained),
-        cmocka_unit_test(little_goes_ahead),
-        cmocka_unit_test(work_ends_near_the_end_of_its_time_slice),
-        cmocka_unit_test(how_much_goes_ahead),
-        cmocka_unit_test(two_devices_are_not_finished_early),
-        cmocka_unit_test(who_has_work_says_so),
-        cmocka_unit_test(without_a_server_no_time_slice_is_finished),
-        cmocka_unit_test(without_a_server_work_goes_on),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(work_waits_for_its_time_slice),
+    cmocka_unit_test(a_time_slice_ends_drained),
+    cmocka_unit_test(little_goes_ahead),
+    cmocka_unit_test(work_ends_near_the_end_of_its_time_slice),
+    cmocka_unit_test(how_much_goes_ahead),
+    cmocka_unit_test(two_devices_are_not_finished_early),
+    cmocka_unit_test(who_has_work_says_so),
+    cmocka_unit_test(without_a_server_no_time_slice_is_finished),
+    cmocka_unit_test(without_a_server_work_goes_on),
+};
 
-    if (argc < 3 || !bh_sandbox_enter(argv[1]))
-        return argc < 3 ? 2 : 0;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

@@ -99,15 +99,8 @@ is_what_the_lease_says(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_what_the_lease_says),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(is_what_the_lease_says),
+};
 
-    if (argc < 2 || !bh_sandbox_enter(argv[1]))
-        return argc < 2 ? 2 : 0;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

@@ -107,4 +107,14 @@ uint64_t bh_sandbox_now_ns(void);
 /* Wait until `word` was received more than `more` times; false: half a minute was not enough. */
 bool bh_sandbox_received(enum bh_share_client_kind word, uint32_t more);
 
+/* The main of a test program whose first argument is the driver. */
+#define BH_SANDBOX_MAIN(tests)                                                                               \
+    int main(int argc, char **argv)                                                                          \
+    {                                                                                                        \
+        if (argc < 2 || !bh_sandbox_enter(argv[1]))                                                          \
+            return argc < 2 ? 2 : 0;                                                                         \
+        cmocka_set_message_output(CM_OUTPUT_TAP);                                                            \
+        return cmocka_run_group_tests(tests, NULL, NULL);                                                    \
+    }
+
 #endif

@@ -378,21 +378,14 @@ handlers_and_forks_count_their_own(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_share_units),
-        cmocka_unit_test(padding_is_known_before),
-        cmocka_unit_test(nodes_of_graphs_are_paid_for_each),
-        cmocka_unit_test(blocks_with_holes_count_whole),
-        cmocka_unit_test(contexts_have_blocks_of_their_own),
-        cmocka_unit_test(blocks_change_hands),
-        cmocka_unit_test(handlers_and_forks_count_their_own),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(they_share_units),
+    cmocka_unit_test(padding_is_known_before),
+    cmocka_unit_test(nodes_of_graphs_are_paid_for_each),
+    cmocka_unit_test(blocks_with_holes_count_whole),
+    cmocka_unit_test(contexts_have_blocks_of_their_own),
+    cmocka_unit_test(blocks_change_hands),
+    cmocka_unit_test(handlers_and_forks_count_their_own),
+};
 
-    if (argc < 2 || !bh_sandbox_enter(argv[1]))
-        return argc < 2 ? 2 : 0;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

@@ -159,16 +159,9 @@ three_tables(void **state)
     BH_CHECK_DONE();
 }
 
-int
-main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_the_driver_answers),
-        cmocka_unit_test(three_tables),
-    };
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(as_the_driver_answers),
+    cmocka_unit_test(three_tables),
+};
 
-    if (argc < 2 || !bh_sandbox_enter(argv[1]))
-        return argc < 2;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+BH_SANDBOX_MAIN(tests)

@@ -439,66 +439,31 @@ simctl_fail_xid(const char *word)
     return 1;
 }
 
-static int
-simctl_run_xid(int count, char **words)
-{
-    char rule[256];
-
-    if (!simctl_is_known_xid(words[2]))
-        return simctl_fail_xid(words[2]);
-    snprintf(rule, sizeof(rule), "gpu=%s xid=%s %s%s %s%s", words[1], words[2], count > 3 ? "gi=" : "",
-             count > 3 ? words[3] : "", count > 4 ? "ci=" : "", count > 4 ? words[4] : "");
-    return simctl_add_rule(rule);
-}
+/* The rule that a command writes: its words, each after the key of its place, and what ends it. */
+struct simctl_rule {
+    const char *key[4], *end;
+};
 
 static int
-simctl_run_ecc(int count, char **words)
-{
-    char rule[256];
-
-    snprintf(rule, sizeof(rule), "gpu=%s ecc-uncorrected=%s %s%s", words[1], words[2], count > 3 ? "gi=" : "",
-             count > 3 ? words[3] : "");
-    return simctl_add_rule(rule);
-}
-
-static int
-simctl_run_lose(int count, char **words)
-{
-    char rule[128];
-
-    snprintf(rule, sizeof(rule), "gpu=%s lost", words[1]);
-    return simctl_add_rule(rule);
-}
-
-static int
-simctl_run_hang(int count, char **words)
-{
-    char rule[256];
-
-    snprintf(rule, sizeof(rule), "%s %s%s hang", words[1], count > 2 ? "gpu=" : "",
-             count > 2 ? words[2] : "");
-    return simctl_add_rule(rule);
-}
-
-static int
-simctl_run_fail(int count, char **words)
-{
-    char rule[256];
-
-    snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2], count > 3 ? "count=" : "",
-             count > 3 ? words[3] : "");
-    return simctl_add_rule(rule);
-}
-
-static int
-simctl_run_inject(int count, char **words)
+simctl_write_rule(const struct simctl_rule *form, int count, char **words)
 {
     char rule[512] = "";
     size_t used = 0;
 
     for (int i = 1; i < count && used < sizeof(rule); i++)
-        used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s ", words[i]);
+        used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s%s ",
+                                 i <= 4 && form->key[i - 1] != NULL ? form->key[i - 1] : "", words[i]);
+    if (form->end != NULL && used < sizeof(rule))
+        snprintf(rule + used, sizeof(rule) - used, "%s", form->end);
     return simctl_add_rule(rule);
+}
+
+static int
+simctl_run_xid(int count, char **words)
+{
+    static const struct simctl_rule form = { { "gpu=", "xid=", "gi=", "ci=" }, NULL };
+
+    return simctl_is_known_xid(words[2]) ? simctl_write_rule(&form, count, words) : simctl_fail_xid(words[2]);
 }
 
 /* Calls that met a rule with a count are counted before they suffer from it. */
@@ -592,19 +557,22 @@ simctl_reset_by_pci(const char *pci)
 
 static const struct {
     const char *name;
-    int least, most; /* words, with the command's own */
-    int (*run)(int count, char **words);
+    int least, most;                     /* words, with the command's own */
+    int (*run)(int count, char **words); /* NULL: it writes this rule */
+    struct simctl_rule rule;
     /* clang-format off */
 } commands[] = {
-    { "init", 2, 2, simctl_run_init },      { "check", 2, 2, simctl_run_check },
-    { "status", 1, 1, simctl_run_status },
-    { "mount", 1, 2, simctl_run_mount },    { "unmount", 1, 1, simctl_run_unmount },
-    { "memory", 1, 1, simctl_run_memory },  { "timeslice", 2, 2, simctl_run_timeslice },
-    { "xid", 3, 5, simctl_run_xid },        { "ecc", 3, 4, simctl_run_ecc },
-    { "lose", 2, 2, simctl_run_lose },      { "reset", 2, 2, simctl_run_reset },
-    { "hang", 2, 3, simctl_run_hang },      { "fail", 3, 4, simctl_run_fail },
-    { "inject", 2, 32, simctl_run_inject }, { "clear", 1, 1, simctl_run_clear },
-    { "await", 2, 2, simctl_run_await },
+    { "init", 2, 2, simctl_run_init },     { "check", 2, 2, simctl_run_check },
+    { "status", 1, 1, simctl_run_status }, { "clear", 1, 1, simctl_run_clear },
+    { "mount", 1, 2, simctl_run_mount },   { "unmount", 1, 1, simctl_run_unmount },
+    { "memory", 1, 1, simctl_run_memory }, { "timeslice", 2, 2, simctl_run_timeslice },
+    { "reset", 2, 2, simctl_run_reset },   { "await", 2, 2, simctl_run_await },
+    { "xid", 3, 5, simctl_run_xid },
+    { "ecc", 3, 4, NULL, { { "gpu=", "ecc-uncorrected=", "gi=" }, NULL } },
+    { "lose", 2, 2, NULL, { { "gpu=" }, "lost" } },
+    { "hang", 2, 3, NULL, { { "", "gpu=" }, "hang" } },
+    { "fail", 3, 4, NULL, { { "", "fail=", "count=" }, NULL } },
+    { "inject", 2, 32, NULL },
 };
 /* clang-format on */
 
@@ -618,11 +586,16 @@ simctl_complain(void)
 static int
 simctl_run_command(int count, char **words)
 {
-    for (size_t i = 0; count > 0 && i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (strcmp(words[0], commands[i].name) == 0)
-            return count >= commands[i].least && count <= commands[i].most ? commands[i].run(count, words)
-                                                                           : simctl_complain();
-    return simctl_complain();
+    size_t at = 0;
+
+    while (count > 0 && at < sizeof(commands) / sizeof(commands[0])
+           && strcmp(words[0], commands[at].name) != 0)
+        at++;
+    if (count == 0 || at == sizeof(commands) / sizeof(commands[0]) || count < commands[at].least
+        || count > commands[at].most)
+        return simctl_complain();
+    return commands[at].run != NULL ? commands[at].run(count, words)
+                                    : simctl_write_rule(&commands[at].rule, count, words);
 }
 
 int

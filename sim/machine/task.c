@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define NO_CONTEXT SIM_TASK_SLOTS
-#define STEPS_MAX (1u << 18) /* of one task_look: more only with nonsense in the record */
+#define STEPS_MAX (1u << 18) /* of one look: more only with nonsense in the record */
 
 /* Of a record that others write, with the lock or without: what is a place or a count is what was
  * looked at. */
@@ -109,7 +109,7 @@ task_begin_work(struct sim_task_slot *slot, uint64_t number, uint64_t now_ns)
     return ends;
 }
 
-/* What earlier works that have not ended task_hold back. */
+/* What earlier works that have not ended hold back. */
 struct held {
     uint64_t stream[SIM_TASK_STREAMS / 64];
     uint32_t streams;

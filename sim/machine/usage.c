@@ -350,7 +350,7 @@ usage_share(uint64_t cpu_ns, uint64_t span_ns)
     return percent > 100 ? 100 : (unsigned)percent;
 }
 
-/* At first, the usage_share since the oldest of the processes started. */
+/* At first, the share since the oldest of the processes started. */
 static void
 usage_update(struct usage_place *place, const struct total *total)
 {

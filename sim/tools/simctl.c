@@ -1,4 +1,4 @@
-/* bulkhead-simctl: sets up a simulated server and makes its GPUs simctl_fail. */
+/* bulkhead-simctl: sets up a simulated server and makes its GPUs fail. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>

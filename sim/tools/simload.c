@@ -142,7 +142,7 @@ simload_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* In every 100 ms, simload_work for `busy` ms and sleep the rest. */
+/* In every 100 ms, work for `busy` ms and sleep the rest. */
 static void
 simload_work(const struct simload_options *options)
 {

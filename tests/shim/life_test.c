@@ -259,7 +259,7 @@ forks_begin_anew(void **state)
     BH_CHECK_DONE();
 }
 
-/* What exec_after becomes. */
+/* What the program becomes after exec. */
 static int
 after_exec(void)
 {

@@ -12,7 +12,7 @@ struct CUmemPoolHandle_st {
     bool preset, doomed, imported; /* the device's own; destroyed, but still in use */
     CUmemLocation location;
     CUmemAllocationHandleType handle_types;
-    size_t most; /* bytes that it may pool_take; 0: all */
+    size_t most; /* bytes that it may take; 0: all */
     uint64_t threshold;
     uint64_t reserved, reserved_high, used, used_high;
     uint64_t reuse[4]; /* the three reuse attributes, by number */
@@ -177,7 +177,7 @@ pool_round_up(size_t bytes, size_t unit)
 }
 
 /* A pool grows by whole units; where these are not free, by what is needed; where that is
- * not, others give pool_back what they hold and nobody uses. */
+ * not, others give back what they hold without need. */
 static CUresult
 pool_take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 {
@@ -445,7 +445,7 @@ cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
     return rc;
 }
 
-/* A high mark can only be set pool_back to what is now. */
+/* A high mark can only be set back to what is now. */
 static CUresult
 pool_set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, const void *value)
 {

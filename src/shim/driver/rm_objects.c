@@ -204,7 +204,7 @@ objects_end(struct objects_object *object, uint64_t life)
     return true;
 }
 
-/* ---- what objects_goes with what ---- */
+/* ---- what goes with what ---- */
 
 /* Was it below an object that is no more?  One of the same handle that is younger than it is
  * not the one. */
@@ -249,7 +249,7 @@ objects_sweep_bucket(unsigned bucket, uint64_t freed, uint64_t before)
     return some;
 }
 
-/* What objects_goes with `freed`: again while something went, as what is below it objects_goes too. */
+/* What goes with `freed`: again while something went, as what is below it goes too. */
 static void
 objects_sweep(uint64_t freed, uint64_t before)
 {

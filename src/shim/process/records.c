@@ -172,7 +172,7 @@ records_replace(uint64_t address, unsigned kinds, enum bh_record_kind to, struct
         struct bh_charge_record record = records_unpack(before), after = record;
 
         if ((before & TAGS) == LEAF)
-            continue; /* records_split since: it is in the leaf now */
+            continue; /* split since: it is in the leaf now */
         if (record.kind == BH_RECORD_NONE || (kinds & 1u << record.kind) == 0)
             return false;
         after.kind = to;
